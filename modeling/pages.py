@@ -4,9 +4,13 @@ import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING
 
 from corpora.errors import CorpusError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem;
@@ -151,7 +155,9 @@ def _cells(row: Sequence[str], shades: Sequence[float], n_texts: int) -> Iterato
         yield f"<td{style}>{escape(cell)}</td>"
 
 
-def new_figure(n_rows: int, n_columns: int, size: tuple[float, float]) -> tuple[Any, Any]:
+def new_figure(
+    n_rows: int, n_columns: int, size: tuple[float, float]
+) -> "tuple[Figure, list[list[Axes]]]":
     """Make a figure of matplotlib with panels, each of so many inches; rows of these.
 
     Raises ``CorpusError`` where matplotlib is not installed.
@@ -164,15 +170,15 @@ def new_figure(n_rows: int, n_columns: int, size: tuple[float, float]) -> tuple[
         ) from error
     whole = (size[0] * n_columns, size[1] * n_rows)
     figure = Figure(figsize=whole, layout="constrained")
-    return figure, figure.subplots(n_rows, n_columns, squeeze=False)
+    return figure, figure.subplots(n_rows, n_columns, squeeze=False).tolist()
 
 
-def to_svg(figure: Any, name: str, **settings: Any) -> str:
+def to_svg(figure: "Figure", name: str, *, dpi: float | None = None) -> str:
     """Give a figure as an element of HTML; the same bytes for the same picture."""
     import matplotlib as mpl  # noqa: PLC0415 - slow, and optional
 
     text = io.StringIO()
     with mpl.rc_context({"svg.hashsalt": name, "svg.fonttype": "none"}):
-        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None}, **settings)
+        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None}, dpi=dpi)
     svg = text.getvalue()
     return svg[svg.index("<svg") :]

@@ -15,7 +15,7 @@ G features, P candidate spans.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import torch
@@ -37,7 +37,8 @@ class Movable:
 
     def map(self, change: Callable[[Tensor], Tensor]) -> Self:
         """Replace every tensor by what ``change`` makes of it, in the order of the fields."""
-        return _map(self, change)  # type: ignore[no-any-return]
+        parts = {one.name: _map(getattr(self, one.name), change) for one in fields(self)}  # type: ignore[arg-type]
+        return replace(self, **parts)  # type: ignore[type-var]
 
     def to(self, device: torch.device | str) -> Self:
         """Copy what is not there yet; pinned tensors without waiting."""
@@ -48,16 +49,13 @@ class Movable:
         return self.map(Tensor.pin_memory)
 
 
-def _map(value: Any, move: Callable[[Tensor], Tensor]) -> Any:
+def _map(value: object, move: Callable[[Tensor], Tensor]) -> object:
     """The value with every tensor in it moved."""
     if isinstance(value, Tensor):
         return move(value)
     if isinstance(value, dict):
         return {name: _map(item, move) for name, item in value.items()}
-    if isinstance(value, Movable):
-        parts = {part.name: getattr(value, part.name) for part in fields(value)}  # type: ignore[arg-type]
-        return replace(value, **{name: _map(part, move) for name, part in parts.items()})  # type: ignore[type-var]
-    return value
+    return value.map(move) if isinstance(value, Movable) else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +74,7 @@ class Layout(Movable):
     """(B, N) bool, True where a row stands; None if that is everywhere and rows are in order."""
 
     @classmethod
-    def of(cls, lengths: Sequence[int] | np.ndarray[Any, Any]) -> "Layout":
+    def of(cls, lengths: Sequence[int] | NDArray[np.integer]) -> "Layout":
         """Lay out sequences of these lengths, row after row; a length may be 0."""
         sizes = np.asarray(lengths, np.int64)
         sequences = np.repeat(np.arange(len(sizes)), sizes)
@@ -87,8 +85,8 @@ class Layout(Movable):
     @classmethod
     def placed(
         cls,
-        sequences: np.ndarray[Any, Any],
-        positions: np.ndarray[Any, Any],
+        sequences: NDArray[np.integer],
+        positions: NDArray[np.integer],
         *,
         longest: int,
         n: int,

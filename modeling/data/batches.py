@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from threading import Thread
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -451,7 +451,10 @@ class _Parcels(Dataset[Parcel | CorpusError]):
             return error
 
 
-def _as_it_is(value: Any) -> Any:
+_T = TypeVar("_T")
+
+
+def _as_it_is(value: _T) -> _T:
     return value
 
 

@@ -10,7 +10,7 @@ import ctypes
 import mmap
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -93,7 +93,7 @@ class ExampleSet:
         self.lengths: Int32s = np.concatenate(lengths).astype(np.int32)
         """Subwords of each example, without special ones."""
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[type["ExampleSet"], tuple[Path, str]]:
         return ExampleSet, (self.path, self.split)
 
     def __len__(self) -> int:

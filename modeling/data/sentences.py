@@ -13,11 +13,11 @@ Shapes: N sentences, W words, Q subwords, B windows.
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final, Literal, Self, overload
+from typing import Final, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from corpora.datasets.shards import open_dataset, read_tagged, sha256_of
 from corpora.document import Sentence
 from corpora.errors import CorpusError
-from corpora.tokenization.tokenizers import Special, Tokenizer
+from corpora.tokenization.tokenizers import Special, Subwords, Tokenizer
 from modeling.config import ConfigError
 from modeling.data.batch import ranges
 from modeling.data.rng import Integers
@@ -40,10 +40,13 @@ class SentenceSet(Sequence[Sentence]):
     """Sentences by index, in the order of their datasets, and which document each is of."""
 
     def __init__(
-        self, sentences: Sequence[Sentence], names: Sequence[Any], identity: list[dict[str, Any]]
+        self,
+        sentences: Sequence[Sentence],
+        names: Sequence[Hashable],
+        identity: list[dict[str, object]],
     ) -> None:
         self.sentences = sentences
-        numbers: dict[Any, int] = {}
+        numbers: dict[Hashable, int] = {}
         self.documents = np.array([numbers.setdefault(n, len(numbers)) for n in names], np.int64)
         """(N,) indices of documents, in the order in which their ``names`` first come."""
         self.identity = identity
@@ -58,7 +61,7 @@ class SentenceSet(Sequence[Sentence]):
         paths = [path] if isinstance(path, Path | str) else path
         sentences: list[Sentence] = []
         names: list[tuple[int, str]] = []
-        identity = []
+        identity: list[dict[str, object]] = []
         for number, folder in enumerate(map(Path, paths)):
             read = _read(folder, split)
             sentences += read
@@ -346,7 +349,7 @@ def _cut(
     return ids, begins_word, n_words, n_subwords, counts == 0
 
 
-def _encode(sentences: Sequence[Sentence], tokenizer: Tokenizer) -> Sequence[Any]:
+def _encode(sentences: Sequence[Sentence], tokenizer: Tokenizer) -> Sequence[Subwords]:
     texts = [" ".join(sentence.tokens) for sentence in sentences]
     try:
         return tokenizer.encode(texts)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final, TypedDict
 
 from corpora.document import Sentence
 from corpora.tokenization.tokenizers import Tokenizer
@@ -53,10 +53,17 @@ def sentence_encoder(tokenizer: Tokenizer, config: SentencesConfig) -> SentenceE
     )
 
 
+class TooLong(TypedDict):
+    """How many gold ``spans`` a span head cannot find, and ``some`` of them by name."""
+
+    spans: int
+    some: list[str]
+
+
 def name_too_long(
     config: TaggerConfig, tokenizer: Tokenizer, sentences: Sequence[Sentence]
-) -> dict[str, Any]:
-    """How many gold ``spans`` a span head cannot find, and ``some`` of them by name."""
+) -> TooLong:
+    """Find the gold spans that a span head cannot find."""
     if config.head.kind != "span":
         return {"spans": 0, "some": []}
     missed = too_long(

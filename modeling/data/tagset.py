@@ -7,7 +7,6 @@ Shapes: L labels, C = 1 + 2 L tags. O is tag 0; B- and I- of label k (from 0) ar
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,7 +69,7 @@ class TagSet:
         rows = [self.encode(sentence.tags) for sentence in sentences]
         return np.concatenate([np.zeros(0, np.int64), *rows])
 
-    def decode(self, codes: Sequence[int] | NDArray[Any]) -> tuple[str, ...]:
+    def decode(self, codes: Sequence[int] | NDArray[np.integer]) -> tuple[str, ...]:
         """The tags of ids."""
         return tuple(self.tags[int(code)] for code in codes)
 

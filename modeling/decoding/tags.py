@@ -8,7 +8,7 @@ P spans.
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -48,7 +48,7 @@ def entity_fix(tags: Codes) -> Codes:
     return np.where(is_inside, going_on, fixed)
 
 
-Floats = NDArray[np.floating[Any]]
+Floats = NDArray[np.floating]
 
 _LIKELY = 0.5
 

@@ -15,7 +15,7 @@ from corpora.ner.labels import LabelMap, label_map_path, load_label_map
 from corpora.system.arguments import Summary, fail
 from corpora.system.parsing import read_json
 from modeling.data.predictions import Tagged
-from modeling.data.tagger_inputs import name_too_long
+from modeling.data.tagger_inputs import TooLong, name_too_long
 from modeling.decoding import check_decoder
 from modeling.evaluate.compare import Comparison, compare
 from modeling.evaluate.evaluation import Evaluation, evaluate
@@ -55,14 +55,14 @@ def run(options: "Options") -> Iterator[str | Summary]:
     for tagger, decoder in product(taggers, filter(None, decoders)):
         check_decoder(read_settings(tagger.path).head.kind, decoder)
     output = options.output or options.run / "evaluation" / f"{data.name}-{options.split}"
-    reports: list[dict[str, Any]] = []
+    reports: list[dict[str, object]] = []
     for setting in dict.fromkeys(tagger.setting for tagger in taggers):
         own = [tagger for tagger in taggers if tagger.setting == setting]
         for decoder in decoders:
             folder = output / (setting if options.every_setting else "") / decoder
             yield from scorer.report(own, folder, decoder=decoder or None)
             reports.append({"folder": str(folder), **read_json(folder / "evaluation.json")})
-    summary: dict[str, Any] = {"output": str(output), "reports": reports}
+    summary: dict[str, object] = {"output": str(output), "reports": reports}
     status = 0
     if options.against is not None:
         folder, comparison = scorer.compare(taggers, best_taggers(options.against), output)
@@ -88,8 +88,7 @@ class _Found:
     manifest: Mapping[str, Any]
     fold: Fold | None
     decoder: str
-    too_long: Mapping[str, Any]
-    """The number of gold spans that the head cannot find, and the names of some."""
+    too_long: TooLong
     sha256: Mapping[str, str]
     """Of the weights: of a cross-validation, of each fold."""
 
@@ -186,9 +185,10 @@ class _Scorer:
             return chosen_for_training(train, size, where=self.train.path)
         return [] if self.options.train is None else train
 
-    def _settings(self, found: Sequence[_Found], split: str) -> dict[str, Any]:
+    def _settings(self, found: Sequence[_Found], split: str) -> dict[str, object]:
         manifest = found[0].manifest
-        config = manifest["config"]
+        config: Mapping[str, object] = manifest["config"]
+        training = manifest["config"]["training"]
         parts = ("head", "gazetteer", "data", "optimizer", "schedule")
         return {
             "dataset": self.data.name,
@@ -199,7 +199,7 @@ class _Scorer:
             "encoder": (manifest.get("init_from") or {}).get("name"),
             "label_map": self.options.labels,
             **{part: config[part] for part in parts},
-            "training": {name: n for name, n in config["training"].items() if name != "seed"},
+            "training": {name: n for name, n in training.items() if name != "seed"},
             "versions": manifest.get("versions"),
             "sha256": self.data.identity | {n: h for own in found for n, h in own.sha256.items()},
         }

@@ -8,11 +8,13 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from corpora.errors import CorpusError
 from corpora.system.parsing import parse_json, read_json
+from modeling.evaluate.records import EvaluationRecord, RatedRecord, RunRecord
 from modeling.pages import Block, Heading, Items, Listing, Table, Text, to_markdown
+from modeling.training.records import Manifest
 
 if TYPE_CHECKING:
     from modeling.export.__main__ import Options
@@ -43,31 +45,37 @@ class Model:
     usage: Sequence[str]
     """Python that works."""
     n_parameters: int
-    manifest: Mapping[str, Any] = field(default_factory=dict)
+    manifest: Manifest = field(default_factory=Manifest)
     """``run.json``; empty: there is none."""
     labels: Sequence[str] = ()
-    evaluations: Sequence[Mapping[str, Any]] = ()
-    """The parts of ``evaluation.json`` that are of this model."""
+    evaluations: Sequence["Report"] = ()
     library: str = "onoma"
     notes: Sequence[str] = ()
 
 
-def read_manifest(folder: Path) -> dict[str, Any]:
+class Report(EvaluationRecord):
+    """``evaluation.json``, and what is of this model in it."""
+
+    own: RunRecord
+
+
+def read_manifest(folder: Path) -> Manifest:
     """``run.json`` beside a model, or nothing."""
     file = folder / MANIFEST
-    return dict(read_json(file)) if file.is_file() else {}
+    manifest: Manifest = read_json(file) if file.is_file() else {}
+    return manifest
 
 
-def read_evaluations(run: Path, name: str, manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
+def read_evaluations(run: Path, name: str, manifest: Manifest) -> list[Report]:
     """The reports in RUN/evaluation that score this tagger, in the order of their folders.
 
     A report has a tagger by its trial (``seed-1``), and must have been made with its encoder, its
     data and its settings. Raises ``CorpusError`` for a damaged one.
     """
-    found = []
+    found: list[Report] = []
     for file in sorted((run / "evaluation").rglob("evaluation.json")):
         try:
-            report = parse_json(file.read_text(encoding="utf-8"))
+            report: EvaluationRecord = parse_json(file.read_text(encoding="utf-8"))
         except ValueError as error:
             raise CorpusError(f"{file}: damaged ({error}). Make the report again.") from error
         if set(report) >= {"runs", "settings", "scores"}:
@@ -77,13 +85,13 @@ def read_evaluations(run: Path, name: str, manifest: Mapping[str, Any]) -> list[
     return found
 
 
-def _made_with(manifest: Mapping[str, Any]) -> dict[str, Any]:
+def _made_with(manifest: Manifest) -> dict[str, object]:
     """Give what a report says of a tagger, as ``run.json`` beside the tagger has it."""
-    config = manifest.get("config", {})
-    training = {name: n for name, n in config.get("training", {}).items() if name != "seed"}
+    config: Mapping[str, object] = manifest.get("config", {})
+    training = manifest.get("config", {}).get("training", {})
     return {
         **{part: config.get(part) for part in _COMPARED},
-        "training": training,
+        "training": {name: n for name, n in training.items() if name != "seed"},
         "encoder": (manifest.get("init_from") or {}).get("name"),
         "trained_on": manifest.get("data", {}).get("ner"),
     }
@@ -97,7 +105,7 @@ def write_card(model: Model, options: "Options", folder: Path) -> None:
 
 def _front(model: Model, options: "Options") -> str:
     """YAML; its strings are written as JSON, which is YAML."""
-    lines: dict[str, Any] = {"library_name": model.library}
+    lines: dict[str, str | list[str]] = {"library_name": model.library}
     if options.language:
         lines["language"] = [tag.strip() for tag in options.language.split(",")]
     if options.licence:
@@ -137,24 +145,25 @@ def _blocks(model: Model, options: "Options") -> Iterator[Block]:
 
 
 def _data(model: Model, options: "Options") -> Iterator[str]:
-    manifest, data = model.manifest, model.manifest.get("data", {})
+    manifest = model.manifest
+    data = manifest.get("data", {})
     yield f"Trained on: {data.get('ner') or _examples(manifest) or _UNKNOWN}"
     for identity in manifest.get("examples") or ():
         for what, value in identity.items():
             if isinstance(value, str | int):
                 yield f"{what}: {value}"
-    for split in ("train", "dev"):
-        if counts := data.get(split):
+    for split, counts in (("train", data.get("train")), ("dev", data.get("dev"))):
+        if counts:
             yield f"{split}: " + ", ".join(f"{n:,} {name}" for name, n in counts.items() if n)
     yield f"Licence of the data: {options.data_licence or _UNKNOWN}"
 
 
-def _examples(manifest: Mapping[str, Any]) -> str:
+def _examples(manifest: Manifest) -> str:
     n = len(manifest.get("examples") or ())
     return f"{n} dataset{'s' * (n > 1)} of examples, by their hashes:" if n else ""
 
 
-def _training(manifest: Mapping[str, Any]) -> Iterator[str]:
+def _training(manifest: Manifest) -> Iterator[str]:
     if not manifest:
         yield f"Settings, versions: {_UNKNOWN} (there is no {MANIFEST} beside the model)"
         return
@@ -179,7 +188,7 @@ def _scores(model: Model) -> Iterator[Block]:
         yield from _report(report)
 
 
-def _report(report: Mapping[str, Any]) -> Iterator[Block]:
+def _report(report: Report) -> Iterator[Block]:
     own, settings = report["own"], report["settings"]
     yield Heading(f"{settings.get('dataset')}, {settings.get('split')}", 3)
     yield Text(
@@ -198,8 +207,8 @@ def _report(report: Mapping[str, Any]) -> Iterator[Block]:
             "Looking up the names of the training data, without a model, scores "
             f"{baseline['score']['f1']:.4f}."
         )
-    spread = report["scores"].get("strict_f1", {})
-    if spread.get("deviation") is not None:
+    spread = report["scores"].get("strict_f1")
+    if spread and spread["deviation"] is not None:
         yield Text(
             f"Over {len(spread['values'])} runs with other seeds: {spread['mean']:.4f} ± "
             f"{spread['deviation']:.4f}."
@@ -209,9 +218,9 @@ def _report(report: Mapping[str, Any]) -> Iterator[Block]:
     )
 
 
-def _interval(score: Mapping[str, Any]) -> tuple[float | None, float | None]:
-    found = score.get("interval") or {}
-    return found.get("low"), found.get("high")
+def _interval(score: RatedRecord) -> tuple[float | None, float | None]:
+    found = score["interval"]
+    return (found["low"], found["high"]) if found else (None, None)
 
 
 def _number(value: float | None) -> str:

@@ -4,7 +4,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from torch import nn
 
@@ -205,6 +205,6 @@ def _write_archive(options: "Options") -> Iterator[str]:
 def _files_of_encoder(folder: Path) -> dict[str, Path]:
     """Name the files that an encoder is loaded from; not those that a run resumes from."""
     names: set[str] = {CONFIG, MANIFEST, ENTITIES, *Tokenizer.open(folder).files()}
-    patterns: Any = ("model*.safetensors*", "pytorch_model*.bin*", "vocab.*", "merges.txt")
+    patterns = ("model*.safetensors*", "pytorch_model*.bin*", "vocab.*", "merges.txt")
     names |= {file.name for pattern in patterns for file in folder.glob(pattern)}
     return {name: folder / name for name in names if (folder / name).is_file()}

@@ -22,7 +22,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Final, cast
 
 import torch
 from torch import Tensor, nn
@@ -158,7 +158,7 @@ def scorer_of(model: TaggingModel) -> Scorer:
 
 
 def export_onnx(
-    scorer: Scorer, folder: Path, settings: Mapping[str, Any] | None = None
+    scorer: Scorer, folder: Path, settings: Mapping[str, object] | None = None
 ) -> float | None:
     """Write ``model.onnx``, and ``onnx.json`` with the names of inputs and output, and settings.
 
@@ -209,10 +209,10 @@ def to_int8(folder: Path, scorer: Scorer) -> float:
     return _difference(scorer, folder / MODEL)
 
 
-def decoder_settings(model: TaggingModel) -> dict[str, Any]:
+def decoder_settings(model: TaggingModel) -> dict[str, object]:
     """Give what a decoder elsewhere needs: names of scores, temperature, transitions of a CRF."""
     config = model.config
-    found: dict[str, Any] = {
+    found: dict[str, object] = {
         "head": config.head.kind,
         "labels": list(config.labels),
         "temperature": config.temperature,

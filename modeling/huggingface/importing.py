@@ -3,7 +3,7 @@
 import pickle
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import torch
 from torch import Tensor
@@ -125,7 +125,7 @@ def read_encoder_config(folder: Path) -> EncoderConfig:
     return settings.read_encoder_config(settings.to_config(values, where=folder))
 
 
-def _read_foreign(values: dict[str, Any], folder: Path) -> Pretrained:
+def _read_foreign(values: settings.Settings, folder: Path) -> Pretrained:
     """The weights of a base model that transformers runs, by its names."""
     config = foreign.encoder_config(values)
     tensors = read_tensors(folder)

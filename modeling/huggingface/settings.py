@@ -11,13 +11,15 @@ from modeling.models.weights import WeightsError
 if TYPE_CHECKING:
     from transformers import PretrainedConfig
 
+Settings = dict[str, object]
+"""``config.json``: of each kind of model another."""
 FILE: Final = "config.json"
 _TYPES: Final = ("bert", "camembert", "distilbert", "electra", "luke", "roberta", "xlm-roberta")
 _FROM_ZERO: Final = ("bert", "electra", "distilbert")
 _ACTIVATIONS: Final = ("gelu", "relu")
 
 
-def read_json(folder: Path) -> dict[str, Any]:
+def read_json(folder: Path) -> Settings:
     """The settings in a folder; ``WeightsError`` where there are none."""
     try:
         return dict(parse_json((folder / FILE).read_text(encoding="utf-8")))
@@ -27,7 +29,7 @@ def read_json(folder: Path) -> dict[str, Any]:
         raise WeightsError(f"{folder / FILE}: damaged ({error}). Get the model again.") from error
 
 
-def is_foreign(values: dict[str, Any]) -> bool:
+def is_foreign(values: Settings) -> bool:
     """Say whether transformers has to run a model, for its layers are not ours."""
     kind = values.get("model_type")
     if kind not in foreign.TYPES:
@@ -38,7 +40,7 @@ def is_foreign(values: dict[str, Any]) -> bool:
     return kind == "electra" and _is_factored(values)
 
 
-def _is_factored(values: dict[str, Any]) -> bool:
+def _is_factored(values: Settings) -> bool:
     from transformers import ElectraConfig  # noqa: PLC0415 - slow
 
     theirs = ElectraConfig()
@@ -46,7 +48,7 @@ def _is_factored(values: dict[str, Any]) -> bool:
     return bool(values.get("embedding_size", theirs.embedding_size) != width)
 
 
-def to_config(values: dict[str, Any], *, where: object) -> "PretrainedConfig":
+def to_config(values: Settings, *, where: object) -> "PretrainedConfig":
     """Their settings, defaults filled in; ``WeightsError`` for models that are not read."""
     model_type = values.get("model_type")
     if model_type not in _TYPES:
@@ -114,7 +116,7 @@ def make_config(config: PretrainConfig, *, pad: int, has_heads: bool) -> "Pretra
             f"transformers has no model with {', '.join(problems)}. Export the encoder without "
             "its heads."
         )
-    shared: dict[str, Any] = {
+    shared: dict[str, Any] = {  # arguments of two classes, of many types
         "architectures": [_architecture(heads, model_type) if has_heads else _BASE[model_type]],
         "vocab_size": encoder.n_subwords,
         "hidden_size": encoder.width,

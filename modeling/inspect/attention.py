@@ -6,10 +6,10 @@ Shapes: H heads, n rows that are looked from and at.
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from corpora.entities.vocabulary import MASK, SPECIAL
 from corpora.errors import UsageError
@@ -91,11 +91,11 @@ def padded(rows: Rows) -> Padded:
 
 
 @contextmanager
-def _recorded(model: TextEncoder) -> Iterator[list[tuple[Any, Tensor, Rows]]]:
+def _recorded(model: TextEncoder) -> Iterator[list[tuple[nn.Module, Tensor, Rows]]]:
     """Record what goes into each attention: the layer, x and rows."""
-    found: list[tuple[Any, Tensor, Rows]] = []
+    found: list[tuple[nn.Module, Tensor, Rows]] = []
 
-    def record(layer: Any, inputs: tuple[Tensor, Rows]) -> None:
+    def record(layer: nn.Module, inputs: tuple[Tensor, Rows]) -> None:
         found.append((layer, *inputs))
 
     hooks = [

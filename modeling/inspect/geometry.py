@@ -4,7 +4,7 @@ Shapes: N vectors, F numbers of each, C components.
 """
 
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,7 @@ class Components:
         return ratios
 
 
-def find_components(vectors: NDArray[Any], *, most: int = _FIRST) -> Components:
+def find_components(vectors: NDArray[np.floating], *, most: int = _FIRST) -> Components:
     """The first components, ``most`` at most; ``CorpusError`` for fewer than two vectors.
 
     The divisor is N − 1, of the samples (the thesis' code has the numbers of a vector there:

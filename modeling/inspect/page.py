@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from corpora.datasets.shards import write_json, write_text
 from corpora.document import Span
@@ -20,6 +20,8 @@ from modeling.predict.masked import parse_spans
 from modeling.training.world import best_device
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from modeling.inspect.__main__ import Options
 
 _TITLES: Final = {"pca": "First two components", "tsne": "t-SNE", "umap": "UMAP"}
@@ -82,7 +84,7 @@ def _show_spans(options: "Options", encoder: Encoder) -> Iterator[Block]:
             figure = pictures.draw_plane(plane, labels, n_words, title=_TITLES[method])
             yield _picture(figure, method, options.output)
     write_text(options.output / "points.tsv", _points(sample.spans, planes))
-    facts: dict[str, Any] = {
+    facts: dict[str, object] = {
         "spans": len(labels),
         "of": sample.n,
         "seed": options.seed,
@@ -124,6 +126,6 @@ def _chosen(numbers: Sequence[int], n: int, option: str) -> Sequence[int]:
     return numbers or range(1, n + 1)
 
 
-def _picture(figure: Any, name: str, folder: Path) -> Picture:
+def _picture(figure: "Figure", name: str, folder: Path) -> Picture:
     pictures.save(figure, folder / f"{name}.png")
     return Picture(to_svg(figure, name, dpi=pictures.DPI))

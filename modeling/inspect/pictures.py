@@ -2,14 +2,17 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from modeling.inspect.attention import AttentionMap
-from modeling.inspect.geometry import Components
+from modeling.inspect.geometry import Components, Numbers
 from modeling.pages import new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _GREY: Final = "#c4c4c0"  # of spans that are no names
 _SHOWN: Final = 20
@@ -19,7 +22,7 @@ _CROSSED: Final = 4
 DPI: Final = 150
 
 
-def draw_variances(components: Components) -> Any:
+def draw_variances(components: Components) -> "Figure":
     """The ratio of the variance that each of the first components has, and the first together."""
     figure, [[panel]] = new_figure(1, 1, (4.5, 4.5))
     ratios = components.ratios[:_SHOWN]
@@ -33,7 +36,7 @@ def draw_variances(components: Components) -> Any:
     return figure
 
 
-def draw_crossed(components: Components, labels: Sequence[str]) -> Any:
+def draw_crossed(components: Components, labels: Sequence[str]) -> "Figure":
     """The first components against each other, coloured by label."""
     n = min(_CROSSED, components.points.shape[1])
     figure, panels = new_figure(n, n, (2.4, 2.4))
@@ -53,22 +56,29 @@ def draw_crossed(components: Components, labels: Sequence[str]) -> Any:
 
 
 def draw_plane(
-    points: NDArray[Any], labels: Sequence[str], n_words: Sequence[int], *, title: str
-) -> Any:
+    points: Numbers, labels: Sequence[str], n_words: Sequence[int], *, title: str
+) -> "Figure":
     """(N, 2) points, coloured by label, and by length."""
     figure, [[left, right]] = new_figure(1, 2, (5.0, 5.0))
     _scatter(left, points, labels, has_legend=True, size=6)
     left.set_title(f"{title}, by label", fontsize=10)
     lengths = np.asarray(n_words)
     shown = right.scatter(
-        *points.T, c=lengths, s=6, cmap="viridis", linewidths=0, rasterized=True, vmin=1
+        points[:, 0],
+        points[:, 1],
+        c=lengths,
+        s=6,
+        cmap="viridis",
+        linewidths=0,
+        rasterized=True,
+        vmin=1,
     )
     right.set_title(f"{title}, by length", fontsize=10)
     figure.colorbar(shown, ax=right, label="words", shrink=0.8)
     return figure
 
 
-def draw_attention(found: AttentionMap, heads: Sequence[int]) -> Any:
+def draw_attention(found: AttentionMap, heads: Sequence[int]) -> "Figure":
     """A heat map for each of some heads (from 1) of a layer."""
     n_columns = min(len(heads), 4)
     n_rows = -(-len(heads) // n_columns)
@@ -88,12 +98,12 @@ def draw_attention(found: AttentionMap, heads: Sequence[int]) -> Any:
     return figure
 
 
-def save(figure: Any, file: Path) -> None:
+def save(figure: "Figure", file: Path) -> None:
     """Write a PNG; the same bytes for the same picture."""
     figure.savefig(file, dpi=DPI, metadata={"Software": None})
 
 
-def _colours(labels: Sequence[str]) -> dict[str, Any]:
+def _colours(labels: Sequence[str]) -> dict[str, tuple[float, float, float] | str]:
     """Of each label, in the order of the alphabet; of what is no name, grey, and drawn first."""
     from matplotlib import colormaps  # noqa: PLC0415 - slow, and optional
 
@@ -104,7 +114,7 @@ def _colours(labels: Sequence[str]) -> dict[str, Any]:
 
 
 def _scatter(
-    panel: Any, points: NDArray[Any], labels: Sequence[str], *, has_legend: bool, size: float
+    panel: "Axes", points: Numbers, labels: Sequence[str], *, has_legend: bool, size: float
 ) -> None:
     own = np.asarray(labels)
     for label, colour in _colours(labels).items():
@@ -114,7 +124,7 @@ def _scatter(
         panel.legend(fontsize=8, frameon=False, markerscale=2)
 
 
-def _legend(figure: Any, labels: Sequence[str]) -> None:
+def _legend(figure: "Figure", labels: Sequence[str]) -> None:
     from matplotlib.lines import Line2D  # noqa: PLC0415 - slow, and optional
 
     dots = [

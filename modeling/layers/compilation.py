@@ -6,28 +6,32 @@ compile nothing. So functions are marked first, and left out when a model is com
 
 import functools
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import Final, ParamSpec, TypeVar
 
 import torch
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
-_CALLED: Final[list[list[Callable[..., Any]]]] = []
-"""For each marked function the one that is called: itself, or what the compiler leaves out."""
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+_LEAVING_OUT: Final[list[Callable[[], None]]] = []
+"""What leaves out each of the marked functions."""
 
 
-def uncompiled(function: _Function) -> _Function:
+def uncompiled(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """Mark a function, which ``leave_out_uncompiled`` leaves out."""
-    called: list[Callable[..., Any]] = [function]
-    _CALLED.append(called)
+    called = [function]  # itself, or what the compiler leaves out
 
     @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
         return called[0](*args, **kwargs)
 
-    return call  # type: ignore[return-value]
+    def leave_out() -> None:
+        called[0] = torch.compiler.disable(called[0])  # type: ignore[no-untyped-call]
+
+    _LEAVING_OUT.append(leave_out)
+    return call
 
 
 def leave_out_uncompiled() -> None:
     """Leave all marked functions out; called before a model is compiled."""
-    for called in _CALLED:
-        called[0] = torch.compiler.disable(called[0])  # type: ignore[no-untyped-call]
+    for leave_out in _LEAVING_OUT:
+        leave_out()

@@ -7,9 +7,9 @@ computes again. Backward takes twice as many as forward.
 Shapes: B sequences; n subwords, m words and e mentions of one, r = n + e rows; D width.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -132,7 +132,7 @@ def encoder_flops(config: EncoderConfig, lengths: Lengths) -> int:
     rows = subwords + mentions
     known = np.zeros_like(subwords) if lengths.known is None else lengths.known
     of_known = 2 * known * config.entity_width * width
-    attention = {
+    kinds: dict[str, Callable[[], NDArray[np.signedinteger]]] = {
         "plain": lambda: _attention(rows, rows, width=width),
         "char_entity": lambda: _attention(rows, rows, width=width) + 2 * of_known,
         "relative": lambda: _attention(
@@ -143,7 +143,8 @@ def encoder_flops(config: EncoderConfig, lengths: Lengths) -> int:
         ),
         "whole_word": lambda: _whole_word(config, lengths, is_relative=False),
         "whole_word_relative": lambda: _whole_word(config, lengths, is_relative=True),
-    }[config.attention]()
+    }
+    attention = kinds[config.attention]()
     feed_forward = 4 * rows * width * config.inner_width
     is_projected = config.n_entities and config.entity_width != width
     projection = 2 * mentions * config.entity_width * width if is_projected else 0
@@ -152,12 +153,16 @@ def encoder_flops(config: EncoderConfig, lengths: Lengths) -> int:
     return int((config.n_layers * (attention + feed_forward) + projection).sum())
 
 
-def _attention(rows: Any, seen: Any, *, width: int, offsets: int = 0) -> Any:
+def _attention(
+    rows: NDArray[np.int64], seen: NDArray[np.int64] | int, *, width: int, offsets: int = 0
+) -> NDArray[np.signedinteger]:
     """Four projections; scores and mixtures of what each row sees, and those with the tables."""
     return 8 * rows * width**2 + 4 * rows * (seen + offsets) * width
 
 
-def _whole_word(config: EncoderConfig, lengths: Lengths, *, is_relative: bool) -> Any:
+def _whole_word(
+    config: EncoderConfig, lengths: Lengths, *, is_relative: bool
+) -> NDArray[np.signedinteger]:
     if lengths.words is None:
         raise ValueError("Whole-word attention needs the number of words: give Lengths.words.")
     width, side = config.width, 2 * config.window + 1

@@ -8,7 +8,7 @@ Shapes: T subwords, B sequences of at most N, D width.
 """
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import torch
 from torch import Tensor
@@ -102,7 +102,7 @@ def count_values(config: EncoderConfig) -> int:
         return sum(weights.numel() for weights in build_model(config).parameters())
 
 
-def encoder_config(values: dict[str, Any]) -> EncoderConfig:
+def encoder_config(values: dict[str, object]) -> EncoderConfig:
     """Our settings of a model of theirs, from its ``config.json``."""
     kept = {name: value for name, value in values.items() if name not in _LEFT_OUT}
     text = json.dumps(kept, sort_keys=True, ensure_ascii=False)

@@ -6,7 +6,7 @@ Shapes: T subwords, E mentions, R = T + E rows, D width.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -48,17 +48,17 @@ class Undrawn(TorchFunctionMode):
 
     def __torch_function__(  # noqa: PLR0917 - torch's interface
         self,
-        func: Callable[..., Any],
+        func: Callable[..., object],
         types: Sequence[type],
-        args: Sequence[Any] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
+        args: Sequence[object] = (),
+        kwargs: Mapping[str, object] | None = None,
+    ) -> object:
         """Call a function, but for those that draw."""
         named = kwargs or {}
         if func in _DRAWING:
             return args[0] if args else named["tensor"]
         if func is torch.randn:
-            return torch.empty(*args, **named)
+            func = torch.empty
         return func(*args, **named)
 
 

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -54,7 +53,7 @@ def _plan(source: Path, tagger: Tagger, *, threshold: float) -> Plan:
         raise ValueError("Only a tagger that was loaded from a folder can be named in a plan.")
     files = find_shards([str(source)], "documents")
     labels = tagger.label_map
-    settings: dict[str, Any] = {
+    settings: dict[str, object] = {
         "threshold": threshold,
         "decoder": tagger.decoder_used,
         "labels": None if labels is None else [labels.other, *labels.labels.items()],

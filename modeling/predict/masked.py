@@ -7,7 +7,7 @@ looked up; a span whose entity is asked for does not know it.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -133,14 +133,16 @@ class Guesser:
     def _cut(self, text: str) -> NDArray[np.int64]:
         """(3, n) ids, starts and ends of the subwords."""
         special, parts = self.tokenizer.special.mask, text.split(self._mask)
-        columns: list[Any] = []
+        columns: list[NDArray[np.int64]] = []
         position = 0
         for part, subwords in zip(parts, self.tokenizer.encode(parts), strict=True):
-            columns.append([subwords.ids, subwords.starts + position, subwords.ends + position])
+            places = (subwords.starts + position, subwords.ends + position)
+            columns.append(np.array([subwords.ids, *places], np.int64))
             position += len(part)
-            columns.append([[special], [position], [position + len(self._mask)]])
+            here = [[special], [position], [position + len(self._mask)]]
+            columns.append(np.array(here, np.int64))
             position += len(self._mask)
-        cut = np.concatenate(columns[:-1], axis=1).astype(np.int64)
+        cut = np.concatenate(columns[:-1], axis=1)
         n, limit = cut.shape[1], self.model.config.encoder.max_positions
         if self.model.config.encoder.positions == "learned" and n + 2 > limit:
             raise UsageError(

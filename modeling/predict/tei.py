@@ -11,7 +11,7 @@ from functools import cached_property, partial
 from importlib.util import find_spec
 from itertools import islice, tee
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from xml.sax.saxutils import escape, quoteattr
 
 from corpora.datasets.shards import sha256_of, write_json, write_text
@@ -80,7 +80,7 @@ class Report(NamedTuple):
     """What became of the files."""
 
     text: str
-    values: Mapping[str, Any]
+    values: dict[str, object]
     """The same for programs."""
 
 

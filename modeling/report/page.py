@@ -10,14 +10,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING
 
 from corpora.errors import CorpusError
 from corpora.system.parsing import read_json
 from modeling.pages import Block, Heading, Listing, Picture, Table, new_figure, to_html, to_svg
 from modeling.training.metrics import Line
+from modeling.training.records import Histograms, Manifest
 from modeling.training.run_log import read_metrics
 from modeling.training.weights import EDGE, N_BINS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _COLOURS = ("#2a6fbb", "#d1702a", "#2f8f5b", "#8d4fa8", "#b03a48", "#6b6b6b")
 _PANEL = (5.0, 3.2)  # inches
@@ -28,9 +33,10 @@ class Run:
     """The log of a run."""
 
     name: str
-    settings: Mapping[str, Any]
+    settings: Manifest
     lines: Sequence[Line]
-    histograms: Mapping[str, Any]
+    histograms: Mapping[str, Histograms]
+    """At the start, and at the end."""
 
     def of_kind(self, kind: str) -> list[Line]:
         """Lines of a kind, in the order of steps."""
@@ -87,22 +93,22 @@ def _results(runs: Sequence[Run]) -> list[list[str]]:
     return rows
 
 
-def _final_lines(run: Run, kind: str) -> list[Mapping[str, Any]]:
+def _final_lines(run: Run, kind: str) -> list[Line]:
     """Find the line of the trained model: the last, or with patience the best evaluation."""
-    lines: list[Mapping[str, Any]] = [*run.of_kind(kind)]
+    lines = run.of_kind(kind)
     config = run.settings["config"]
     if kind != "evaluation" or not config["training"]["patience"]:
         return lines[-1:]
     weights = config["heads"]["weights"]
 
-    def weighted(line: Mapping[str, Any]) -> float:
+    def weighted(line: Line) -> float:
         losses = line["loss"].items()
         return math.fsum(weights[n] * (math.inf if loss is None else loss) for n, loss in losses)
 
     return [min(lines, key=weighted)] if lines else []
 
 
-def _result(name: str, line: Mapping[str, Any], *, tops: Sequence[str]) -> Iterator[list[str]]:
+def _result(name: str, line: Line, *, tops: Sequence[str]) -> Iterator[list[str]]:
     for objective, ratios in line["accuracy"].items():
         loss = line["loss"].get(objective)
         cells = [f"{ratios[k]:.1%}" if k in ratios else "" for k in tops]
@@ -116,7 +122,7 @@ def _tops(runs: Sequence[Run]) -> list[str]:
     return sorted(tops, key=int)
 
 
-def _ratios(line: Mapping[str, Any]) -> Iterator[Mapping[str, float]]:
+def _ratios(line: Line) -> Iterator[Mapping[str, float]]:
     yield from line.get("accuracy", {}).values()
 
 
@@ -149,7 +155,7 @@ def _facts(run: Run) -> Iterator[tuple[str, str]]:
     yield from _speed(steps)
 
 
-def _speed(steps: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+def _speed(steps: Sequence[Line]) -> Iterator[tuple[str, str]]:
     if not steps:
         return
     seconds = sum(line["seconds"] for line in steps)
@@ -210,7 +216,7 @@ def draw_accuracies(runs: Sequence[Run]) -> Picture:
     return Picture(to_svg(figure, "accuracies"))
 
 
-def _draw_top(panel: Any, run: Run, objective: str) -> None:
+def _draw_top(panel: "Axes", run: Run, objective: str) -> None:
     lines = run.of_kind("evaluation")
     tops = next((list(line["accuracy"].get(objective, {})) for line in lines), [])
     for number, k in enumerate(tops):
@@ -276,7 +282,7 @@ def _coloured(runs: Sequence[Run | None]) -> Iterator[tuple[Run, str]]:
             yield run, _COLOURS[number % len(_COLOURS)]
 
 
-def _mark_unlocking(panel: Any, run: Run, colour: str) -> None:
+def _mark_unlocking(panel: "Axes", run: Run, colour: str) -> None:
     """A line where transferred weights begin to learn."""
     training = run.settings["config"]["training"]
     if step := round(training["frozen"] * training["max_steps"]):
@@ -285,18 +291,19 @@ def _mark_unlocking(panel: Any, run: Run, colour: str) -> None:
 
 def _curve(lines: Sequence[Line], *path: str) -> tuple[list[int], list[float]]:
     """Steps and values; lines without the value are passed over."""
-    xs, ys = [], []
+    xs: list[int] = []
+    ys: list[float] = []
     for line in lines:
-        value: Any = line
+        value: object = line
         for name in path:
             value = value.get(name) if isinstance(value, Mapping) else None
-        if value is not None:
+        if isinstance(value, int | float):
             xs.append(line["step"])
             ys.append(value)
     return xs, ys
 
 
-def _baseline(panel: Any, run: Run, *path: str) -> None:
+def _baseline(panel: "Axes", run: Run, *path: str) -> None:
     """Draw what the most frequent ids score, and the untouched base."""
     for kind, style in (("unigram", ":"), ("base", "-.")):
         _, values = _curve(run.of_kind(kind), *path)
@@ -304,7 +311,7 @@ def _baseline(panel: Any, run: Run, *path: str) -> None:
             panel.axhline(values[0], color="black", linestyle=style, linewidth=1, label=kind)
 
 
-def _finish(panel: Any, title: str, *, n: int, x: str = "step") -> None:
+def _finish(panel: "Axes", title: str, *, n: int, x: str = "step") -> None:
     panel.set_title(title, fontsize=10)
     panel.set_xlabel(x, fontsize=9)
     panel.tick_params(labelsize=8)
@@ -314,10 +321,10 @@ def _finish(panel: Any, title: str, *, n: int, x: str = "step") -> None:
         panel.legend(fontsize=7, frameon=False)
 
 
-def _panels(n: int) -> tuple[Any, list[Any]]:
+def _panels(n: int) -> "tuple[Figure, list[Axes]]":
     n_columns = min(n, 3)
     figure, rows = new_figure(-(-n // n_columns), n_columns, _PANEL)
-    panels = list(rows.flat)
+    panels = [panel for row in rows for panel in row]
     for unused in panels[n:]:
         unused.set_axis_off()
     return figure, panels[:n]

@@ -10,10 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from corpora.errors import CorpusError, UsageError
 from corpora.system.parsing import parse_json
+from modeling.evaluate.records import EvaluationRecord, RunRecord
 from modeling.evaluate.report import VERSION
 from modeling.evaluate.scores import Spread
 from modeling.pages import Block, Text, to_markdown
@@ -31,8 +32,8 @@ class Finished:
     title: str
     settings: Mapping[str, str]
     """By their names with dots, as text."""
-    runs: Mapping[str, Mapping[str, Any]]
-    """``Evaluation.to_json``, by the names of the runs."""
+    runs: Mapping[str, RunRecord]
+    """By their names."""
 
     def setting(self, name: str) -> str | None:
         """Give a setting as text; None: there is none of this name."""
@@ -67,7 +68,7 @@ def find_evaluations(folders: Sequence[Path]) -> tuple[list[Finished], list[Path
 
 def _read(path: Path) -> Finished:
     try:
-        read = parse_json(path.read_text(encoding="utf-8"))
+        read: EvaluationRecord = parse_json(path.read_text(encoding="utf-8"))
         version = read["version"]
         if version == VERSION:
             return Finished(
@@ -81,7 +82,7 @@ def _read(path: Path) -> Finished:
     raise CorpusError(f"{path}: has version {version}, not {VERSION}. Evaluate again.")
 
 
-def _flatten(settings: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
+def _flatten(settings: Mapping[str, object], before: str = "") -> Iterator[tuple[str, str]]:
     for name, value in settings.items():
         if isinstance(value, Mapping):
             yield from _flatten(value, f"{before}{name}.")
@@ -126,7 +127,7 @@ class ResultTable:
         n = f"{cell.n} of {cell.expected}" if cell.n < cell.expected else f"{cell.n}"
         return f"{cell.spread} ({n})"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Its title and notes, and each cell with all values."""
         cells = [
             {
@@ -214,10 +215,10 @@ def _values(one: Finished, value: str) -> list[float]:
     return [_value(run, value, where=f"{one.folder}, run {name}") for name, run in one.runs.items()]
 
 
-def _value(run: Mapping[str, Any], value: str, *, where: str) -> float:
+def _value(run: RunRecord, value: str, *, where: str) -> float:
     if value in run["scores"]:
-        return float(run["scores"][value])
-    found: Any = run
+        return run["scores"][value]
+    found: object = run
     for name in value.split("."):
         found = found.get(name) if isinstance(found, Mapping) else None
     if isinstance(found, bool) or not isinstance(found, int | float):
