@@ -3,7 +3,7 @@
 Importing this loads nothing else: torch is loaded when one of the two is first asked for.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from corpora.system.interrupts import end_quietly_while_loading
 
@@ -15,7 +15,7 @@ __all__ = ["Encoder", "Tagger"]
 _MODULES = {"Encoder": "modeling.predict.encoder", "Tagger": "modeling.taggers.tagger"}
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Load a class when it is asked for (PEP 562)."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -9,14 +9,17 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout
 from pathlib import Path
-from typing import Any, Final, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args
 
 from corpora.errors import CorpusError, UsageError
 from corpora.system.arguments import SUMMARY, ArgumentParser, Summary, fail, message_of
 from corpora.system.extras import missing_extra
 from modeling.config import ConfigError
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+T = TypeVar("T", bound="DataclassInstance")
 EXIT_STATUS: Final = 128 + signal.SIGTERM
 _PATIENCE: Final = b"\nA checkpoint is written after this step. Ctrl-C again ends at once.\n"
 
@@ -71,7 +74,8 @@ class Termination:
             os.write(2, _PATIENCE)  # what was interrupted may be writing to sys.stderr
 
 
-def option(default: Any = dataclasses.MISSING, *, help: str, **settings: Any) -> Any:
+# As of a field of dataclasses; None stands also where ``check_given`` refuses it later.
+def option(default: Any = dataclasses.MISSING, *, help: str, **settings: object) -> Any:
     """Declare a field of a command's options; ``settings`` go to ``argparse``.
 
     But for ``positional``, ``group`` (its title) and ``one_of`` (a title: exactly one is given).
@@ -79,9 +83,10 @@ def option(default: Any = dataclasses.MISSING, *, help: str, **settings: Any) ->
     return dataclasses.field(default=default, metadata={"help": help, **settings})
 
 
-def as_json() -> Any:
+def as_json() -> bool:
     """Declare the field ``json`` of a command whose work gives a ``Summary``."""
-    return option(default=False, help=SUMMARY)
+    is_given: bool = option(default=False, help=SUMMARY)
+    return is_given
 
 
 def show(lines: Iterable[str | Summary]) -> Summary | None:
@@ -144,7 +149,9 @@ def start(
         return EXIT_STATUS if is_asked else 130
 
 
-def _make_parser(kind: type[Any], *, name: str, about: str) -> argparse.ArgumentParser:
+def _make_parser(
+    kind: "type[DataclassInstance]", *, name: str, about: str
+) -> argparse.ArgumentParser:
     description, _, epilog = about.partition("\n\n")
     parser = ArgumentParser(
         prog=f"python -m modeling.{name}",
@@ -153,7 +160,7 @@ def _make_parser(kind: type[Any], *, name: str, about: str) -> argparse.Argument
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    groups: dict[str, Any] = {"": parser}
+    groups: dict[str, Any] = {"": parser}  # argparse has no public type for its groups
     for field in dataclasses.fields(kind):
         settings = dict(field.metadata)
         title, exclusive = settings.pop("group", ""), settings.pop("one_of", "")

@@ -5,11 +5,11 @@
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Literal, Self, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Literal, Self, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from corpora.system.parsing import parse_json, read_json
 
@@ -32,12 +32,12 @@ class ConfigError(ValueError):
 class Config:
     """Settings; a child is a frozen dataclass of numbers, words, tuples, maps and settings."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain values, for a JSON file."""
         return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
 
     @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Self:
+    def from_json(cls, values: Mapping[str, object]) -> Self:
         """The reverse of ``to_json``; ``ConfigError`` for what is unknown or of another type."""
         hints = get_type_hints(cls)
         values = {n if n in hints else _RENAMED.get(n, n): v for n, v in values.items()}
@@ -70,14 +70,14 @@ class Config:
         return changed
 
 
-def _parse(text: str) -> Any:
+def _parse(text: str) -> object:
     try:
         return parse_json(text)
     except ValueError:
         return text
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     if isinstance(value, Config):
         return value.to_json()
     if isinstance(value, tuple):
@@ -87,7 +87,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _replaced(config: _C, path: Sequence[str], value: Any) -> _C:
+def _replaced(config: _C, path: Sequence[str], value: object) -> _C:
     hints = get_type_hints(type(config))
     name, *rest = path
     if name not in hints:
@@ -103,13 +103,13 @@ def _replaced(config: _C, path: Sequence[str], value: Any) -> _C:
     return replace(config, **{name: _checked(value, hints[name], where=where)})
 
 
-def _unknown(cls: type, name: str, hints: Mapping[str, Any]) -> str:
+def _unknown(cls: type, name: str, hints: Collection[str]) -> str:
     if _RENAMED.get(name) in hints:
         return f"{cls.__name__}.{name} was renamed to {_RENAMED[name]}."
     return f"{cls.__name__} has no setting {name!r}; it has {', '.join(hints)}."
 
 
-def _checked(value: Any, hint: Any, *, where: str) -> Any:
+def _checked(value: object, hint: object, *, where: str) -> object:
     """The value as the type says, or ``ConfigError``."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
@@ -131,16 +131,17 @@ def _checked(value: Any, hint: Any, *, where: str) -> Any:
             return value
         if isinstance(value, Mapping):
             return hint.from_json(value)
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    is_number = is_number and abs(value) <= sys.float_info.max  # neither NaN nor infinite
-    if hint is float and is_number:
-        return float(value)
-    if hint is int and is_number and int(value) == value:
-        return int(value)
-    if hint in (bool, str) and isinstance(value, hint):
+    if (hint is bool and isinstance(value, bool)) or (hint is str and isinstance(value, str)):
         return value
+    if isinstance(value, int | float) and not isinstance(value, bool) and _fits(value, hint):
+        return int(value) if hint is int else float(value)
     expected = getattr(hint, "__name__", hint)
     raise ConfigError(f"{where}: {value!r} is no {expected}.")
+
+
+def _fits(value: float, hint: object) -> bool:
+    is_finite = abs(value) <= sys.float_info.max  # nor NaN
+    return is_finite and (hint is float or (hint is int and int(value) == value))
 
 
 _MOST: Mapping[str, int] = {

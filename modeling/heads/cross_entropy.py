@@ -8,12 +8,13 @@ Shapes: M targets, F width of the features, V classes.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from modeling.layers.autograd import Context
 from modeling.layers.compilation import uncompiled
 
 _CHUNK: Final = 2**25  # logits, 128 MiB; matrix products of this size keep a GPU busy
@@ -87,12 +88,16 @@ def _logits(features: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     return (features @ weight.T).to(bias.dtype).add_(bias)
 
 
+class _Context(Context, Protocol):
+    gradients: tuple[Tensor | None, ...] | None
+
+
 class _SummedCrossEntropy(torch.autograd.Function):
     """Computes the gradients with the loss; ``backward`` only scales them."""
 
     @staticmethod
     def forward(  # noqa: PLR0917 - as torch calls it
-        ctx: Any,
+        ctx: _Context,
         features: Tensor,
         weight: Tensor,
         bias: Tensor,
@@ -127,7 +132,7 @@ class _SummedCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: _Context, gradient: Tensor) -> tuple[Tensor | None, ...]:
         gradients, ctx.gradients = ctx.gradients, None
         if gradients is None:
             raise RuntimeError("The gradient of this loss was taken before, and is freed.")

@@ -16,13 +16,15 @@ Shapes: S sentences, N words of the longest, C tags, P spans.
 
 import itertools
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
+
+from modeling.layers.autograd import Context
 
 Flags = NDArray[np.bool_]
 CrfInit = Literal["off", "on", "neiss"]
@@ -224,7 +226,7 @@ class LogPartition(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, *inputs: Tensor) -> Tensor:
+    def forward(ctx: Context, *inputs: Tensor) -> Tensor:
         """Sum, in float64."""
         potentials = Potentials(*inputs)
         scaled = _scaled(potentials)
@@ -233,7 +235,7 @@ class LogPartition(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Context, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         """Marginals, each times the gradient (S,) of its sentence."""
         stands, forward, backward, entering, overlap, _, weights = ctx.saved_tensors
         shares = torch.where(stands, gradients[0].double() / overlap, 0.0)  # (N, S)

@@ -12,13 +12,14 @@ sequence of a group, K width of a head, M blocks of b queries, τ clipping dista
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
+from modeling.layers.autograd import Context
 from modeling.layers.compilation import uncompiled
 
 _BLOCK = 128
@@ -202,8 +203,15 @@ class _RelativeAttention(torch.autograd.Function):
     """Keeps what comes in and goes out; weights are computed twice."""
 
     @staticmethod
-    def forward(ctx: Any, *inputs: Any) -> Tensor:
-        query, key, value, keys, values, attend = inputs
+    def forward(  # noqa: PLR0917 - as torch calls it
+        ctx: Context,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        attend: Tensor | None,
+    ) -> Tensor:
         clip, block, dtype = len(keys) // 2, _BLOCK, query.dtype
         mixed = torch.zeros_like(query)
         for group in groups(query, attend):
@@ -223,7 +231,7 @@ class _RelativeAttention(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Context, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         [d_mixed] = gradients
         with torch.autocast(d_mixed.device.type, enabled=False):
             return (*_relative_gradients(ctx.saved_tensors, d_mixed), None)
@@ -360,12 +368,24 @@ class _Blocks:
         return scores.softmax(2)
 
 
+class _WindowContext(Context, Protocol):
+    window: int
+
+
 class _WindowAttention(torch.autograd.Function):
     """Keeps what comes in and goes out; weights are computed twice."""
 
     @staticmethod
-    def forward(ctx: Any, *inputs: Any) -> Tensor:
-        query, key, value, keys, values, attend, window = inputs
+    def forward(  # noqa: PLR0917 - as torch calls it
+        ctx: _WindowContext,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        keys: Tensor | None,
+        values: Tensor | None,
+        attend: Tensor | None,
+        window: int,
+    ) -> Tensor:
         mixed = torch.zeros_like(query)
         for group in groups(query, attend):
             blocks = _Blocks(group, window=window)
@@ -381,7 +401,7 @@ class _WindowAttention(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: _WindowContext, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         [d_mixed] = gradients
         with torch.autocast(d_mixed.device.type, enabled=False):
             return (*_window_gradients(ctx.saved_tensors, d_mixed, window=ctx.window), None, None)

@@ -7,13 +7,14 @@ Shapes: R rows, D width.
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any, Final, Literal
+from typing import Final, Literal, Protocol
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from modeling.data.batch import Rows
+from modeling.layers.autograd import Context
 
 _BITS: Final = 16
 
@@ -51,9 +52,13 @@ def drop(x: Tensor, p: float) -> Tensor:
     return dropped
 
 
+class _DropContext(Context, Protocol):
+    scale: float
+
+
 class _Drop(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, p: float) -> Tensor:
+    def forward(ctx: _DropContext, x: Tensor, p: float) -> Tensor:
         n_dropped = round(p * 2**_BITS)
         draws = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
         bits = draws.view(torch.int16)[: x.numel()].view(x.shape)
@@ -64,7 +69,7 @@ class _Drop(torch.autograd.Function):
         return dropped
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+    def backward(ctx: _DropContext, gradient: Tensor) -> tuple[Tensor, None]:
         kept: Tensor = ctx.saved_tensors[0]
         return (gradient * kept).mul_(ctx.scale), None
 

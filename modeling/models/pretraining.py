@@ -5,7 +5,7 @@ Shapes: T subwords, E mentions, B sequences, M targets of an objective, D width.
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Final, Self
 
 import torch
 from torch import Tensor, nn
@@ -60,7 +60,7 @@ class PretrainingModel(nn.Module):
             for name, targets in (batch.targets or {}).items()
         }
 
-    def compile(self, *args: Any, **kwargs: Any) -> None:
+    def compile(self, *args: object, **kwargs: object) -> None:
         """As ``nn.Module`` does, without what depends on the number of targets."""
         leave_out_uncompiled()
         super().compile(*args, **kwargs)

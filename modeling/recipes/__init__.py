@@ -5,9 +5,9 @@ numbers (ids such as N-T6 are those of the design notes) and follow what its pap
 code that was released differs. ``*_small`` are for a laptop: 4 layers, 128 wide, minutes.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from modeling.config import Config, ConfigError
 
@@ -41,7 +41,7 @@ class Recipes(dict[str, Callable[[], C]], Generic[C]):
         return self._about[name]
 
 
-def change(config: C, **parts: dict[str, Any]) -> C:
+def change(config: C, **parts: Mapping[str, object]) -> C:
     """Settings with some of a part's settings changed: ``change(c, encoder={"width": 128})``."""
     changed = {name: replace(getattr(config, name), **values) for name, values in parts.items()}
     return replace(config, **changed)

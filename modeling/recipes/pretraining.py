@@ -7,7 +7,6 @@ ablations; and ``*_small``, the same for a laptop: 4 layers, 128 wide, minutes.
 import math
 from functools import partial
 from itertools import product
-from typing import Any
 
 from modeling.config import (
     DataConfig,
@@ -108,7 +107,7 @@ def neiss() -> PretrainConfig:
     )
 
 
-_ABSOLUTE: dict[str, Any] = {"attention": "plain", "positions": "sinusoidal"}  # N-M2
+_ABSOLUTE: dict[str, object] = {"attention": "plain", "positions": "sinusoidal"}  # N-M2
 _PAIRS = {"": "", "nsp": ", next sentence prediction", "sop": ", sentence order prediction"}
 
 
