@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from corpora.errors import UsageError
 from corpora.runs.plan import InputFile, Plan, Stage, Unit, describe_file, unit_for_each
@@ -164,7 +164,7 @@ def _forms_files(path: Path) -> dict[str, InputFile]:
     return {f"{kind}{name}": describe_file(f"{kind}{name}", path / name) for name in names}
 
 
-def _lexicon_of(options: Options, *, is_gated: bool) -> dict[str, Any] | None:
+def _lexicon_of(options: Options, *, is_gated: bool) -> dict[str, object] | None:
     """Say what is chosen of a lexicon, and ``of``: the column that names a document's own.
 
     That is None where all documents have all words; the whole is None for other forms.
@@ -209,14 +209,14 @@ def _word_filter(options: Options) -> "WordFilter":
         raise UsageError(f"--max-rank {options.max_rank}: must be at least 1.")
     if options.min_score is not None and not isfinite(options.min_score):
         raise UsageError(f"--min-score {options.min_score}: must be a number.")
-    preset = TAGGER if options.words == "tagger" else ALL
-    asked: dict[str, Any] = {
-        "without": options.without_flags,
-        "max_rank": options.max_rank,
-        "min_score": options.min_score,
-    }
-    given = {name: value for name, value in asked.items() if value is not None}
-    return replace(preset, **given)
+    chosen = TAGGER if options.words == "tagger" else ALL
+    if options.without_flags is not None:
+        chosen = replace(chosen, without=options.without_flags)
+    if options.max_rank is not None:
+        chosen = replace(chosen, max_rank=options.max_rank)
+    if options.min_score is not None:
+        chosen = replace(chosen, min_score=options.min_score)
+    return chosen
 
 
 def choose(units: PCollection, options: Options, run: Run) -> PCollection:

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from corpora.errors import UsageError
 from corpora.hashing.splits import SPLITS, parse_ratios
@@ -26,11 +26,13 @@ from corpora.runs.plan import (
     find_inputs,
     make_units,
 )
+from corpora.system.parsing import JsonObject
 from pipelines.graph import PCollection, Phase, Run
 from pipelines.options import CommonOptions, option
 from pipelines.run import run
 
 if TYPE_CHECKING:
+    from corpora.ner.health import ColumnSource
     from corpora.ner.layout import Layout
     from corpora.runs.build import Build
 
@@ -113,7 +115,7 @@ def plan(options: Options) -> Plan:
     )
 
 
-def _splits(names: Sequence[str], options: Options) -> tuple[dict[str, str], dict[str, Any] | None]:
+def _splits(names: Sequence[str], options: Options) -> tuple[dict[str, str], JsonObject | None]:
     """The split of each file; and how sentences are divided, where files are not."""
     from corpora.ner.splits_by_name import choose_splits, named_splits
 
@@ -151,7 +153,7 @@ def _auxiliary(options: Options) -> dict[str, InputFile]:
 
 def _units(
     files: Sequence[InputFile],
-    layouts: Mapping[str, Any],
+    layouts: Mapping[str, JsonObject],
 ) -> Iterator[Unit]:
     """The units of a split: small files together, large ones in parts."""
     from corpora.ner.files import parts
@@ -222,7 +224,7 @@ def write_side_files(build: "Build") -> None:
     write_text(build.side / "card.md", [with_sources(card, sources)])
 
 
-def _columns_by_split(build: "Build") -> dict[str, Any]:
+def _columns_by_split(build: "Build") -> dict[str, "ColumnSource"]:
     """Open the sentences of each split that has a file, as often as is asked."""
     from corpora.ner.columns import columns_of_split
 

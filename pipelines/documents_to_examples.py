@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from corpora.document import ORIGINS
 from corpora.errors import CorpusError, UsageError
@@ -178,7 +178,7 @@ def _check(options: Options) -> None:
         )
 
 
-def _identity(vocab: Path | None) -> dict[str, Any]:
+def _identity(vocab: Path | None) -> dict[str, int | str | None]:
     """The ids of a vocabulary, and the hash of its shards."""
     from corpora.datasets.shards import open_dataset
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from corpora.runs.plan import InputFile, Plan
+from corpora.system.parsing import JsonObject
 
 if TYPE_CHECKING:
     from pipelines.transforms.shards import WriteShards
@@ -23,7 +24,10 @@ class PCollection(Protocol):
 
 
 Graph = Callable[[PCollection, Any, "Run"], PCollection]
-"""``PCollection[Unit]``, options, run -> ``PCollection[int]``, the units that are done."""
+"""``PCollection[Unit]``, options, run -> ``PCollection[int]``, the units that are done.
+
+Any: each takes the options of its own pipeline.
+"""
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,7 @@ class Run:
     """Of each stage: name of a dataset to the name of its schema."""
     n_units: Mapping[str, int]
     """Of each stage."""
-    parameters: Mapping[str, Any]
+    parameters: JsonObject
     """Of the plan."""
     auxiliary: Mapping[str, InputFile]
     """Editions, tables, vocabularies, where workers find them."""

@@ -3,7 +3,7 @@
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import apache_beam as beam
 import apache_beam.runners.portability.fn_api_runner.fn_runner  # now, once for all processes
@@ -12,6 +12,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from corpora.runs.plan import Unit
 from corpora.runs.work_directory import WorkDirectory
 from pipelines.graph import Graph, Run
+from pipelines.options import CommonOptions
 
 Kind = TypeVar("Kind", bound=PipelineOptions)
 
@@ -37,7 +38,7 @@ class InMemoryOptions(PipelineOptions):
         return views[cls]
 
 
-def run_graph(graph: Graph, units: Iterable[Unit], *, options: Any, run: Run) -> None:
+def run_graph(graph: Graph, units: Iterable[Unit], *, options: CommonOptions, run: Run) -> None:
     """Do units, one after the other; each is asked for when the one before is done.
 
     Raises what a transform raised, or what Beam made of it.
@@ -61,7 +62,7 @@ def _take(_: bytes) -> Iterator[Unit]:
     yield from _units
 
 
-def make_pipeline(options: PipelineOptions, *, folder: Path) -> Any:
+def make_pipeline(options: PipelineOptions, *, folder: Path) -> beam.Pipeline:
     """Make a pipeline of Beam; what it makes for transforms in other languages is not needed.
 
     It is made in a folder that goes with the run: a kill would leave it in the system's.

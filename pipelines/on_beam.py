@@ -2,7 +2,6 @@
 
 import socket
 from collections.abc import Sequence
-from typing import Any
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions, PortableOptions
@@ -23,7 +22,7 @@ def run_jobs(jobs: Sequence[Job], options: CommonOptions, run: Run) -> None:
     _finish(make_job(jobs, options, run))
 
 
-def make_job(jobs: Sequence[Job], options: CommonOptions, run: Run) -> Any:
+def make_job(jobs: Sequence[Job], options: CommonOptions, run: Run) -> beam.Pipeline:
     """Make the pipeline of graphs; units travel as a file, whatever their number."""
     work = WorkDirectory(run.folder)
     folder = work.carried
@@ -49,7 +48,7 @@ class _Apply(beam.PTransform):
         return self._graph(pcoll, self._options, self._run)
 
 
-def _finish(p: Any) -> None:
+def _finish(p: beam.Pipeline) -> None:
     """Run a pipeline to its end."""
     try:
         result = p.run()
@@ -67,7 +66,7 @@ def _finish(p: Any) -> None:
         raise
 
 
-def beam_options(settings: Sequence[str]) -> Any:
+def beam_options(settings: Sequence[str]) -> PipelineOptions:
     """Read Beam's options; raises ``UsageError`` where the job service does not answer."""
     made = PipelineOptions(list(settings))
     service = made.view_as(PortableOptions)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from corpora.document import ORIGINS
 from corpora.errors import UsageError
@@ -94,7 +94,7 @@ def parse_options(kind: type[T], argv: Sequence[str] | None, *, name: str, about
         sys.exit(fail(str(error), status=error.exit_status))
 
 
-def values_in(options: CommonOptions, *names: str) -> dict[str, Any]:
+def values_in(options: CommonOptions, *names: str) -> dict[str, object]:
     """Give some options by name, as the parameters of a plan have them: lists, no tuples."""
     values = ((name, getattr(options, name)) for name in names)
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values}

@@ -14,19 +14,26 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
-from typing import Any
 
 from corpora.errors import CorpusError
 from corpora.runs.plan import Unit
 from pipelines.failures import WorkerDiedError, failure_of
 from pipelines.graph import Graph, Run
+from pipelines.options import CommonOptions
 
 _NEXT, _DONE = "next", "done"
 
 
 def run_graph(
-    graph: Graph, units: Sequence[Unit], *, options: Any, run: Run, n_workers: int, log: Path
+    graph: Graph,
+    units: Sequence[Unit],
+    *,
+    options: CommonOptions,
+    run: Run,
+    n_workers: int,
+    log: Path,
 ) -> None:
     """Have units done; no process of it is left, whether it returns or raises.
 
@@ -35,7 +42,7 @@ def run_graph(
     context = get_context("forkserver")
     context.set_forkserver_preload(["pipelines.in_memory", graph.__module__])
     pending = iter(units)
-    workers: dict[Any, Any] = {}
+    workers: dict[Connection, ForkServerProcess] = {}
     try:
         for number in range(min(n_workers, len(units))):
             ours, theirs = context.Pipe()
@@ -45,8 +52,8 @@ def run_graph(
             theirs.close()
             workers[ours] = process
         while workers:
-            ready: Any
-            for ready in wait(list(workers)):
+            talking = wait(list(workers))
+            for ready in [each for each in workers if each in talking]:
                 try:
                     message = ready.recv()
                     if message == _NEXT:
@@ -63,16 +70,18 @@ def run_graph(
             process.join()
 
 
-def _died(process: Any) -> WorkerDiedError:
+def _died(process: ForkServerProcess) -> WorkerDiedError:
     process.join()
-    code = process.exitcode
+    code = process.exitcode or 0
     killed = f"was killed by {signal.Signals(-code).name}" if code < 0 else ""
     how = killed or f"ended with status {code}"
     return WorkerDiedError(f"Worker process {process.pid} {how}")
 
 
 def _work(
-    connection: Connection, place: tuple[str, dict[str, str]], task: tuple[Graph, Any, Run]
+    connection: Connection,
+    place: tuple[str, dict[str, str]],
+    task: tuple[Graph, CommonOptions, Run],
 ) -> None:
     """Be a worker until there is no more to do, or the launcher is gone.
 

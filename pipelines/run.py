@@ -22,26 +22,56 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from corpora.errors import CorpusError, TooManyRejectsError, UsageError
-from corpora.runs.plan import version_of_code
+from corpora.runs.plan import Plan, version_of_code
 from corpora.runs.record_errors import INTERNAL_ERROR
 from corpora.system.arguments import fail, paint
 from corpora.system.command_names import as_typed
 from corpora.system.extras import missing_extra
 from pipelines.failures import WorkerDiedError, explain, failure_of
+from pipelines.graph import Phase
 from pipelines.options import CommonOptions, parse_options
 from pipelines.progress import Progress, quiet
 
 if TYPE_CHECKING:
+    from corpora.runs.build import Build
     from corpora.runs.on_bucket import BucketOutput
+    from corpora.runs.receipts import Accounting
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """What the module of a pipeline has."""
+
+    about: str
+    options: type[CommonOptions]
+    plan: Callable[[CommonOptions], Plan]
+    phases: Sequence[Phase]
+    next_steps: Callable[[CommonOptions], Iterable[str]]
+    write_side_files: Callable[["Build"], None] | None
+    warnings: Callable[[Plan, Mapping[str, int]], Iterable[str]]
+
+    @classmethod
+    def of(cls, module: ModuleType) -> "Pipeline":
+        """Take it out of the module."""
+        return cls(
+            about=module.ABOUT,
+            options=module.Options,
+            plan=module.plan,
+            phases=module.PHASES,
+            next_steps=module.next_steps,
+            write_side_files=getattr(module, "write_side_files", None),
+            warnings=getattr(module, "warnings", lambda *_: ()),
+        )
 
 
 def run(name: str, argv: Sequence[str] | None = None) -> int:
@@ -53,8 +83,8 @@ def run(name: str, argv: Sequence[str] | None = None) -> int:
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
     output = "the run"
     try:
-        pipeline: Any = import_module(name)
-        options = parse_options(pipeline.Options, argv, name=name, about=pipeline.ABOUT)
+        pipeline = Pipeline.of(import_module(name))
+        options = parse_options(pipeline.options, argv, name=name, about=pipeline.about)
         output = options.bucket or str(options.output)
         lines = _draw(pipeline, options) if options.show_graph else _run_anywhere(pipeline, options)
     except UsageError as error:
@@ -100,7 +130,7 @@ def _shown(line: str) -> str:
     return as_typed(line)
 
 
-def _run_anywhere(pipeline: Any, options: CommonOptions) -> list[str]:
+def _run_anywhere(pipeline: Pipeline, options: CommonOptions) -> list[str]:
     """Do what is to be done, here or with an output in a bucket; returns what is to be said."""
     if not options.bucket:
         return _run(pipeline, options)
@@ -127,7 +157,7 @@ def _check_shared(options: CommonOptions) -> None:
 
 
 def _run(
-    pipeline: Any, options: CommonOptions, *, remote: "BucketOutput | None" = None
+    pipeline: Pipeline, options: CommonOptions, *, remote: "BucketOutput | None" = None
 ) -> list[str]:
     """Do what is to be done; returns what is to be said."""
     from corpora.runs.build import hold
@@ -149,21 +179,20 @@ def _run(
         about = {"output": str(options.output), "was_complete": is_complete, **found}
         return [json.dumps(about, ensure_ascii=False)]
     said += _summary(build.plan, account, counters, seconds=seconds)
-    if warn := getattr(pipeline, "warnings", None):
-        said += [f"WARNING {text}" for text in warn(build.plan, counters)]
+    said += [f"WARNING {text}" for text in pipeline.warnings(build.plan, counters)]
     if INTERNAL_ERROR in account.rejected:
         said.append(f"WARNING {INTERNAL_ERROR}: an error of Onoma; please report it, with {log}")
     return said + list(pipeline.next_steps(options))
 
 
-def _draw(pipeline: Any, options: CommonOptions) -> list[str]:
+def _draw(pipeline: Pipeline, options: CommonOptions) -> list[str]:
     """Plan, and draw what would be done."""
     from pipelines.picture import to_mermaid
 
-    return [to_mermaid(pipeline.PHASES, plan=pipeline.plan(options), options=options)]
+    return [to_mermaid(pipeline.phases, plan=pipeline.plan(options), options=options)]
 
 
-def _plan(pipeline: Any, options: CommonOptions, remote: "BucketOutput | None") -> Any:
+def _plan(pipeline: Pipeline, options: CommonOptions, remote: "BucketOutput | None") -> Plan:
     plan = pipeline.plan(options)
     _check_inputs(plan, options.output, remote)
     if options.forgotten is None:
@@ -175,7 +204,7 @@ def _plan(pipeline: Any, options: CommonOptions, remote: "BucketOutput | None") 
     return replace(plan, parameters={**plan.parameters, **hashes})
 
 
-def _check_inputs(plan: Any, output: Path, remote: "BucketOutput | None") -> None:
+def _check_inputs(plan: Plan, output: Path, remote: "BucketOutput | None") -> None:
     """Refuse to read what an earlier run wrote into the output."""
     from corpora.runs.journal import published_files
     from corpora.system.staging import url_of
@@ -189,7 +218,7 @@ def _check_inputs(plan: Any, output: Path, remote: "BucketOutput | None") -> Non
             )
 
 
-def _build(pipeline: Any, build: Any, *, options: CommonOptions) -> list[str]:
+def _build(pipeline: Pipeline, build: "Build", *, options: CommonOptions) -> list[str]:
     """Do the units that are not done, and publish all."""
     said = []
     pending = build.pending()
@@ -200,15 +229,15 @@ def _build(pipeline: Any, build: Any, *, options: CommonOptions) -> list[str]:
         _work(pipeline, build, options=options)
     _check_rejects(build, options)
     build.check_ids()
-    build.publish(getattr(pipeline, "write_side_files", None))
+    build.publish(pipeline.write_side_files)
     return said
 
 
-def _work(pipeline: Any, build: Any, *, options: CommonOptions) -> None:
+def _work(pipeline: Pipeline, build: "Build", *, options: CommonOptions) -> None:
     from pipelines.engine import describe, do_jobs, jobs_of
 
     log = build.folder.absolute() / "workers.log"
-    jobs = jobs_of(pipeline.PHASES, build, is_elsewhere=options.has_runner)
+    jobs = jobs_of(pipeline.phases, build, is_elsewhere=options.has_runner)
     n_units = sum(len(units) for _, units in jobs)
     n_before = _count_receipts(build.receipts)
     # Elsewhere there is an installation of its own, which must have the same code.
@@ -244,7 +273,7 @@ def _explain_failure(error: Exception, *, log: Path) -> Exception:
     return CorpusError(f"{text.splitlines()[-1]}. {hint}")
 
 
-def _check_rejects(build: Any, options: CommonOptions) -> None:
+def _check_rejects(build: "Build", options: CommonOptions) -> None:
     account = build.accounting
     if account.n_rejected and not account.written:
         raise TooManyRejectsError(
@@ -267,8 +296,8 @@ def _reasons(counts: Mapping[str, int]) -> str:
 
 
 def _as_data(
-    plan: Any, account: Any, counters: Mapping[str, int], *, seconds: float
-) -> dict[str, Any]:
+    plan: Plan, account: "Accounting", counters: Mapping[str, int], *, seconds: float
+) -> dict[str, object]:
     """The summary for programs: the same numbers, and all counters."""
     return {
         "fingerprint": plan.fingerprint,
@@ -283,7 +312,9 @@ def _as_data(
     }
 
 
-def _summary(plan: Any, account: Any, counters: Mapping[str, int], *, seconds: float) -> list[str]:
+def _summary(
+    plan: Plan, account: "Accounting", counters: Mapping[str, int], *, seconds: float
+) -> list[str]:
     size = sum(file.size for file in plan.inputs) / 1e6
     total = f"read {account.read:,} ({size:.1f} MB in {seconds:.1f} s) = written "
     total += f"{account.written:,} + filtered {account.n_filtered:,}"

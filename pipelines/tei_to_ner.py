@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from corpora.document import Span
 from corpora.errors import CorpusError, UsageError
@@ -200,7 +200,7 @@ def _texts(files: Sequence[InputFile], edition: Edition) -> Iterator[tuple[str |
 
 def _splits(
     names: Sequence[str], edition: Edition, options: Options
-) -> tuple[Mapping[str, str], dict[str, Any]]:
+) -> tuple[Mapping[str, str], dict[str, object]]:
     """Choose the split of each file, and say how.
 
     None are chosen by sentence, nor where a file has several documents, which are not known yet.

@@ -12,12 +12,11 @@ Examples:
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from corpora.document import Rejected
 from corpora.errors import UsageError
@@ -31,6 +30,7 @@ from corpora.runs.plan import (
     make_units,
     units_without_input,
 )
+from corpora.system.parsing import JsonObject
 from corpora.text.characters import Normalization
 from pipelines.graph import PCollection, Phase, Run
 from pipelines.options import CommonOptions, option
@@ -162,7 +162,7 @@ def _format(options: Options) -> str:
     return "plain" if is_split else "jsonl" if options.field else options.format
 
 
-def _settings(options: Options, files: Sequence[InputFile]) -> dict[str, Any]:
+def _settings(options: Options, files: Sequence[InputFile]) -> dict[str, object]:
     """What all units must know; the folder's name is part of it where it becomes a group."""
     from corpora.text.encodings import check_encoding
     from corpora.text.json_lines import parse_fields
@@ -188,7 +188,7 @@ def _settings(options: Options, files: Sequence[InputFile]) -> dict[str, Any]:
     }
 
 
-def _cut(units: Iterable[Unit], settings: Mapping[str, Any]) -> Iterator[Unit]:
+def _cut(units: Iterable[Unit], settings: JsonObject) -> Iterator[Unit]:
     """Number the units, those of large files cut into several."""
     number = 0
     for unit in units:
@@ -197,7 +197,7 @@ def _cut(units: Iterable[Unit], settings: Mapping[str, Any]) -> Iterator[Unit]:
             number += 1
 
 
-def _parts(unit: Unit, of_run: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _parts(unit: Unit, of_run: JsonObject) -> Iterator[JsonObject]:
     """The parts of a unit's file; nothing but an empty one where it cannot be cut."""
     from corpora.runs.record_errors import read_record
     from corpora.text.encodings import CUTTABLE
@@ -226,7 +226,7 @@ def _parts(unit: Unit, of_run: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]
         yield known | {"start": start, "end": end, "line": line}
 
 
-def _limited(units: Iterable[Unit], limit: int, settings: Mapping[str, Any]) -> Iterator[Unit]:
+def _limited(units: Iterable[Unit], limit: int, settings: JsonObject) -> Iterator[Unit]:
     """The units that hold the first records; the last one says how many of its are taken."""
     from corpora.text.reader import Settings, read_unit
 

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+
+import pyarrow as pa
 
 from corpora.datasets.forgetting import Forgetting
 from corpora.datasets.rows import row_of
@@ -109,7 +110,7 @@ class _Tally:
         self.reused: Counter[str] = Counter()
         self.ids: set[tuple[str, str]] = set()
 
-    def add(self, outcome: Yield, writers: Mapping[str, Any]) -> None:
+    def add(self, outcome: Yield, writers: Mapping[str, ShardWriter]) -> None:
         if isinstance(outcome, Passed):
             self.read += 1
             return
@@ -154,7 +155,7 @@ class _Tally:
         self.rejected[rejected.reason] += 1
         self.rows.append(asdict(rejected))
 
-    def _remembered(self, batch: Any, *, schema: str) -> Any:
+    def _remembered(self, batch: pa.RecordBatch, *, schema: str) -> pa.RecordBatch:
         """Take out of rows what is to be forgotten; each document was a record."""
         if self.forgetting is None:
             return batch
@@ -189,7 +190,7 @@ class _Tally:
             self.ids.add(key)
         return outcome
 
-    def _write(self, outcome: Written, writers: Mapping[str, Any]) -> None:
+    def _write(self, outcome: Written, writers: Mapping[str, ShardWriter]) -> None:
         self.written += 1
         self.counters.update(outcome.counters)
         if not outcome.records:  # they came as Rows

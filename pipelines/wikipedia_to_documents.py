@@ -17,7 +17,7 @@ from functools import partial
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from corpora.errors import CorpusError, UsageError
 from corpora.runs.plan import (
@@ -32,12 +32,15 @@ from corpora.runs.plan import (
     units_without_input,
 )
 from corpora.system.expat_version import warn_of_old_expat
+from corpora.system.parsing import JsonObject
 from pipelines.graph import PCollection, Phase, Run
 from pipelines.options import CommonOptions, option
 from pipelines.run import run
 
 if TYPE_CHECKING:
     from corpora.runs.build import Build
+    from corpora.wikipedia.reuse import EarlierRun
+    from corpora.wikipedia.siteinfo import SiteInfo
 
 ABOUT = __doc__
 DATASETS = {"documents": "documents", "redirects": "redirects", "reuse": "reuse"}
@@ -168,14 +171,14 @@ def plan(options: Options) -> Plan:
         settings,
         {file.name: dump.site.doubt for file, dump in zip(files, dumps, strict=True)},
     )
-    parts = [
+    parts: list[tuple[InputFile, JsonObject]] = [
         (file, range_.to_json())
         for file, dump in zip(files, dumps, strict=True)
         for range_ in dump.ranges
     ]
     read = partial(read_pages_of, max_page_bytes=options.max_page_bytes, scratch=scratch)
     pages = (page for file, part in parts for page in read(file, part))
-    settings["abbreviations"] = _abbreviations(options, settings, pages, earlier=earlier)
+    learned = _abbreviations(options, settings, pages, earlier=earlier)
     if options.limit is not None:
         parts = list(_limited(parts, options.limit, read=read))
     extract_units = tuple(
@@ -185,7 +188,12 @@ def plan(options: Options) -> Plan:
     made = Plan(
         pipeline="wikipedia_to_documents",
         datasets=DATASETS | ({"blocks": "blocks"} if options.blocks else {}),
-        parameters=settings | {"limit": options.limit, "exclude": list(options.exclude)},
+        parameters={
+            **settings,
+            "abbreviations": learned,
+            "limit": options.limit,
+            "exclude": list(options.exclude),
+        },
         units=units_without_input(len(parts)),
         auxiliary=tables,
         stages=(
@@ -196,7 +204,7 @@ def plan(options: Options) -> Plan:
     return with_earlier(made, earlier) if earlier else made
 
 
-def _settings(options: Options, sites: Sequence[Any], *, file: str) -> dict[str, Any]:
+def _settings(options: Options, sites: Sequence["SiteInfo"], *, file: str) -> JsonObject:
     """Make the settings of all units; ``file`` is the name of a dump's file, maybe with its date.
 
     Raises ``UsageError`` where the files are of several wikis.
@@ -270,8 +278,12 @@ def _kinds_of_blocks(options: Options) -> list[str]:
 
 
 def _abbreviations(
-    options: Options, settings: dict[str, Any], pages: Iterable[object], *, earlier: Any
-) -> dict[str, Any] | None:
+    options: Options,
+    settings: JsonObject,
+    pages: Iterable[object],
+    *,
+    earlier: "EarlierRun | None",
+) -> JsonObject | None:
     """The table of abbreviations in place of our own for the language, if there is to be one.
 
     That of ``--abbreviations``, or, where we have none, that of the earlier run (its sentences are
@@ -289,11 +301,11 @@ def _abbreviations(
     before = earlier.plan["parameters"] if earlier else {}
     if before.get("lang") == settings["lang"] and before.get("abbreviations"):
         return dict(before["abbreviations"])
-    reader = reader_of(settings | {"abbreviations": None}, options.templates)
+    reader = reader_of({**settings, "abbreviations": None}, options.templates)
     return learn(reader.texts(pages)) or None
 
 
-def _warn(options: Options, settings: dict[str, Any], doubts: dict[str, str]) -> None:
+def _warn(options: Options, settings: JsonObject, doubts: dict[str, str]) -> None:
     """Warn where a file's name and its head disagree, and of tables that there are not."""
     from corpora.wikipedia.readers import missing_tables
 
@@ -310,16 +322,16 @@ def _warn(options: Options, settings: dict[str, Any], doubts: dict[str, str]) ->
 
 
 def _limited(
-    parts: Sequence[tuple[InputFile, dict[str, Any]]],
+    parts: Sequence[tuple[InputFile, JsonObject]],
     limit: int,
     *,
-    read: Callable[[InputFile, dict[str, Any]], Iterable[object]],
-) -> Iterator[tuple[InputFile, dict[str, Any]]]:
+    read: Callable[[InputFile, JsonObject], Iterable[object]],
+) -> Iterator[tuple[InputFile, JsonObject]]:
     """The ranges that hold the first pages; the last one says how many of its are taken."""
     for file, part in parts:
         n = sum(1 for _ in islice(read(file, part), limit))
         if n == limit:
-            yield file, part | {"limit": n}
+            yield file, {**part, "limit": n}
             return
         limit -= n
         yield file, part

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, islice, pairwise
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, Any, NotRequired, Self, TypedDict
 
 import pyarrow as pa
 
@@ -26,7 +26,7 @@ from corpora.document import Document, Sentence
 from corpora.errors import CorpusError, DamagedDatasetError, ShardSchemaError
 from corpora.system.buckets import is_url
 from corpora.system.files import is_one_plain_name
-from corpora.system.parsing import parse_json
+from corpora.system.parsing import JsonObject, parse_json
 
 _NO_LINK = {
     *(errno.EXDEV, errno.EPERM, errno.EACCES, errno.EMLINK),
@@ -34,6 +34,36 @@ _NO_LINK = {
 }
 ROWS_PER_BATCH = 1024
 CHARACTERS_PER_BATCH = 1 << 20
+
+
+class ShardRecord(TypedDict):
+    """A ``Shard`` there."""
+
+    name: str
+    rows: int
+    bytes: int
+    sha256: str
+
+
+class AccountingRecord(TypedDict):
+    """An ``Accounting`` there."""
+
+    read: int
+    written: int
+    filtered: Mapping[str, int]
+    rejected: Mapping[str, int]
+
+
+class Description(TypedDict):
+    """What ``dataset.json`` says; written last, by who publishes a dataset."""
+
+    schema: str
+    version: int
+    plan: JsonObject
+    shards: list[ShardRecord]
+    accounting: AccountingRecord
+    counters: NotRequired[dict[str, int]]
+    forgotten: NotRequired[JsonObject]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +84,15 @@ class Shard:
                 raise ValueError(f"{value!r} is no count")
         if not isinstance(self.sha256, str):
             raise ValueError(f"{self.sha256!r} is no hash")
+
+    def to_json(self) -> ShardRecord:
+        """Give what ``dataset.json`` says of it."""
+        return {
+            "name": self.name,
+            "rows": self.rows,
+            "bytes": self.bytes,
+            "sha256": self.sha256,
+        }
 
 
 class _HashingFile:
@@ -191,7 +230,7 @@ def write_text(path: Path, lines: Iterable[str]) -> None:
     temporary.rename(path)
 
 
-def write_json(path: Path, value: Any) -> None:
+def write_json(path: Path, value: object) -> None:
     """Write JSON in one atomic step, readable for people."""
     write_text(path, [json.dumps(value, ensure_ascii=False, indent=1), "\n"])
 
@@ -203,7 +242,7 @@ class Dataset:
     path: Path
     schema: Schema
     shards: tuple[Shard, ...]
-    description: Mapping[str, Any]
+    description: Description
     """``dataset.json`` as it stands."""
 
     @property
@@ -234,11 +273,11 @@ class Dataset:
         """Rows of all shards."""
         return self.n_rows
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Any]:  # Any: which it is, the schema says
         """Read in order: documents or sentences, or rows where a row is something else."""
         return iter(self.records() if self.schema.name in FROM_ROW else self.rows())
 
-    def __getitem__(self, id: object) -> Any:
+    def __getitem__(self, id: object) -> Any:  # Any: as above
         """Find a row by its id; it is what iteration gives. Reads ids until it is found.
 
         Raises ``KeyError`` where there is none.
@@ -354,7 +393,7 @@ def open_dataset(path: Path | str, schema: str | None = None) -> Dataset:
     return Dataset(path, known, shards, description)
 
 
-def _other_version(description: Mapping[str, Any], known: Schema | None) -> str:
+def _other_version(description: Description, known: Schema | None) -> str:
     """Say what a dataset is that this code cannot open, and what to run."""
     name, version = description["schema"], description["version"]
     plan = description["plan"]
@@ -379,11 +418,11 @@ def _no_dataset(path: Path) -> str:
     )
 
 
-def read_description(path: Path) -> dict[str, Any]:
+def read_description(path: Path) -> Description:
     """Read ``dataset.json``; raises ``CorpusError`` where it is missing or damaged."""
     file = path / "dataset.json"
     try:
-        description = parse_json(file.read_text(encoding="utf-8"))
+        description: Description = parse_json(file.read_text(encoding="utf-8"))
         missing = {"schema", "version", "plan", "shards", "accounting"} - description.keys()
     except (FileNotFoundError, NotADirectoryError):
         raise CorpusError(_no_dataset(path)) from None
@@ -391,4 +430,4 @@ def read_description(path: Path) -> dict[str, Any]:
         raise CorpusError(f"{file}: damaged ({error}). Run the pipeline again.") from error
     if missing:
         raise CorpusError(f"{file}: lacks {', '.join(sorted(missing))}. Run the pipeline again.")
-    return dict(description)
+    return description

@@ -15,14 +15,14 @@ import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from functools import cached_property, partial
 from operator import eq
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import (
+    Description,
     Shard,
     read_description,
     sha256_of,
@@ -30,7 +30,14 @@ from corpora.datasets.shards import (
     write_text,
 )
 from corpora.errors import CorpusError
-from corpora.runs.journal import names_of_runs, published_files, read_journal, read_run, sealed
+from corpora.runs.journal import (
+    RunRecord,
+    names_of_runs,
+    published_files,
+    read_journal,
+    read_run,
+    sealed,
+)
 from corpora.runs.plan import Plan, Stage, Unit
 from corpora.runs.receipts import Accounting, Receipt, Totals, read_receipt, sorted_counts
 from corpora.runs.record_errors import INTERNAL_ERROR
@@ -349,9 +356,10 @@ class Build:
             path.rename(self.output / path.name)
             files[path.name] = sha256_of(self.output / path.name)
         sync_folder(self.output)
-        run = {"pipeline": self.plan.pipeline, "fingerprint": self.plan.fingerprint}
-        reused = {"reused": self.reused} if self.reused else {}
-        write_json(self.output / "run.json", sealed(run | reused | {"files": files}))
+        run: RunRecord = {"pipeline": self.plan.pipeline, "fingerprint": self.plan.fingerprint}
+        if self.reused:
+            run["reused"] = self.reused
+        write_json(self.output / "run.json", sealed({**run, "files": files}))
         sync_folder(self.output)
 
     def _publish_dataset(self, dataset: str, paths: Sequence[Path]) -> dict[str, str]:
@@ -373,14 +381,14 @@ class Build:
             files[f"{prefix}{name}"] = sha256_of(folder / name)
         return files
 
-    def _describe(self, dataset: str) -> dict[str, Any]:
+    def _describe(self, dataset: str) -> Description:
         schema = SCHEMAS[self.plan.datasets[dataset]]
         return {
             "schema": schema.name,
             "version": schema.version,
             "plan": {"fingerprint": self.plan.fingerprint, **self.plan.description},
-            "shards": [asdict(shard) for shard in self._shards(dataset)],
-            "accounting": asdict(self.accounting),
+            "shards": [shard.to_json() for shard in self._shards(dataset)],
+            "accounting": self.accounting.to_json(),
             "counters": {name: n for name, n in self.counters.items() if "/" not in name},
         }
 

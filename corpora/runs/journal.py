@@ -2,41 +2,60 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from corpora.runs.plan import fingerprint_of
 from corpora.system.files import check_plain
 from corpora.system.parsing import parse_json
 
 
-def read_run(output: Path) -> dict[str, Any]:
+class RunRecord(TypedDict, total=False):
+    """What ``run.json`` says; empty where there is none that is whole."""
+
+    pipeline: str
+    fingerprint: str
+    reused: dict[str, int]
+    files: dict[str, str]
+    """Path relative to the output, to SHA-256."""
+    sha256: str
+
+
+def read_run(output: Path) -> RunRecord:
     """``run.json``, or nothing where there is none that is whole.
 
     Raises ``DamagedDatasetError`` where it names what is no file of the output.
     """
     try:
-        run = parse_json((output / "run.json").read_text(encoding="utf-8"))
-        if not isinstance(run, dict) or not isinstance(run["files"], dict):
+        run: RunRecord = parse_json((output / "run.json").read_text(encoding="utf-8"))
+        if not has_files(run):
             return {}
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError):
         return {}
     for name in run["files"]:
         check_plain(name, where=output / "run.json")
     return run if is_whole(run) else {}
 
 
-def sealed(run: Mapping[str, Any]) -> dict[str, Any]:
+def has_files(run: object) -> bool:
+    """Whether JSON that was read is like a ``run.json``."""
+    return isinstance(run, dict) and isinstance(run.get("files"), dict)
+
+
+def sealed(run: Mapping[str, object]) -> dict[str, object]:
     """``run.json`` with a hash of itself; what it says under ``reused`` makes no difference."""
-    return {**run, "sha256": _hash_of(run)}
+    return {**run, "sha256": hash_of(run)}
 
 
-def is_whole(run: Mapping[str, Any]) -> bool:
+def is_whole(run: RunRecord) -> bool:
     """Whether ``run.json`` is as it was written; earlier versions wrote no hash."""
-    return run.get("sha256", "") in {"", _hash_of(run)}
+    return run.get("sha256", "") in {"", hash_of(run)}
 
 
-def _hash_of(run: Mapping[str, Any]) -> str:
-    return fingerprint_of({name: run[name] for name in run if name not in {"reused", "sha256"}})
+def hash_of(run: Mapping[str, object]) -> str:
+    """Hash what ``run.json`` says, but for what makes no difference."""
+    return fingerprint_of(
+        {name: said for name, said in run.items() if name not in {"reused", "sha256"}}
+    )
 
 
 def published_files(output: Path) -> list[str]:

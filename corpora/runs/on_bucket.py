@@ -11,18 +11,17 @@ it, and whoever comes next does what a killed run has left undone.
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path, PurePosixPath
-from typing import Any
 from uuid import uuid4
 
-from corpora.datasets.shards import Shard, read_description, sha256_of
+from corpora.datasets.shards import Description, Shard, read_description, sha256_of
 from corpora.errors import CorpusError, FolderInUseError
 from corpora.runs.build import BUILD, JOURNAL, NAMED_COUNTERS, Build
-from corpora.runs.journal import is_whole, read_run, sealed
+from corpora.runs.journal import RunRecord, has_files, hash_of, is_whole, read_run
 from corpora.runs.plan import Plan
 from corpora.runs.work_directory import N_TRANSFERS, mirror_of, published_name
 from corpora.system.buckets import Bucket, Found
@@ -44,7 +43,7 @@ class BucketOutput:
         self.bucket, self.mirror = Bucket(url), mirror
         self._writer = uuid4().hex
         self._seen = ""  # etag of the commit when the run began
-        self._committed: dict[str, Any] = {}
+        self._committed: RunRecord = {}
         self._etags: dict[str, str] = {}
 
     def address_of(self, fingerprint: str) -> str:
@@ -71,7 +70,7 @@ class BucketOutput:
         self._seen = content.etag if content else ""
         self._committed = _parse(content.data) if content else self._run_there()
 
-    def _run_there(self) -> dict[str, Any]:
+    def _run_there(self) -> RunRecord:
         content = self.bucket.read("run.json")
         return _parse(content.data) if content else {}
 
@@ -119,7 +118,7 @@ class BucketOutput:
         except FileNotFoundError:
             return False
 
-    def description(self, dataset: str) -> dict[str, Any]:
+    def description(self, dataset: str) -> Description:
         """Read the ``dataset.json`` of a dataset."""
         name = (PurePosixPath(dataset) / "dataset.json").as_posix()
         content = self.bucket.read(name)
@@ -127,12 +126,14 @@ class BucketOutput:
             raise CorpusError(
                 f"{self.bucket.url_of(name)}: is missing. Run the same command again."
             )
-        return dict(parse_json(content.data.decode()))
+        description: Description = parse_json(content.data.decode())
+        return description
 
     def named_counters(self) -> dict[str, int]:
         """Read the counters that ``dataset.json`` leaves out."""
         content = self.bucket.read(NAMED_COUNTERS)
-        return parse_json(content.data.decode()) if content else {}
+        counters: dict[str, int] = parse_json(content.data.decode()) if content else {}
+        return counters
 
     def publish(self, folder: Path) -> None:
         """Put what was published in a folder of this machine in force.
@@ -150,7 +151,8 @@ class BucketOutput:
             target = name if is_shard(name) else f"{under}/{hashes[name]}"
             if there.get(target) != _size(content):
                 self.bucket.put(target, content)
-        run = sealed({**run, "files": hashes})
+        run = {**run, "files": hashes}
+        run["sha256"] = hash_of(run)
         if not self.bucket.replace(PUBLISHED, _bytes(run), seen=self._seen, writer=self._writer):
             raise self._lost()
         old, self._committed = self._committed, run
@@ -265,7 +267,7 @@ def is_shard(name: str) -> bool:
     return last.startswith("shard-") and last.endswith(".arrow")
 
 
-def _files_of(folder: Path, run: Mapping[str, Any]) -> Iterator[tuple[str, Path | bytes]]:
+def _files_of(folder: Path, run: RunRecord) -> Iterator[tuple[str, Path | bytes]]:
     """Say what files become in a bucket: their names there, and what they hold."""
     for name in run["files"]:
         path, dataset = folder / name, str(PurePosixPath(name).parent).removeprefix(".")
@@ -280,7 +282,7 @@ def _files_of(folder: Path, run: Mapping[str, Any]) -> Iterator[tuple[str, Path 
             yield name, path
 
 
-def _bytes(value: Mapping[str, Any]) -> bytes:
+def _bytes(value: RunRecord | Description) -> bytes:
     return (json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode()
 
 
@@ -292,12 +294,12 @@ def _size(content: Path | bytes) -> int:
     return content.stat().st_size if isinstance(content, Path) else len(content)
 
 
-def _parse(data: bytes) -> dict[str, Any]:
+def _parse(data: bytes) -> RunRecord:
     """Read a ``run.json``; nothing where it is none that a run has written."""
     try:
-        run = parse_json(data.decode())
+        run: RunRecord = parse_json(data.decode())
     except ValueError:
         return {}
-    if not (isinstance(run, dict) and isinstance(run.get("files"), dict) and "pipeline" in run):
+    if not has_files(run) or "pipeline" not in run:
         return {}
     return run if is_whole(run) and all(map(is_plain, run["files"])) else {}

@@ -18,11 +18,11 @@ from glob import glob, has_magic
 from importlib.metadata import version
 from itertools import takewhile
 from pathlib import Path
-from typing import Any
 
 from corpora.errors import InputChangedError, UsageError
 from corpora.runs.code import code_hash
 from corpora.system.buckets import is_url
+from corpora.system.parsing import JsonObject
 
 UNIT_BYTES = 2 << 20
 UNIT_FILES = 200
@@ -88,9 +88,9 @@ class Unit:
     number: int
     inputs: tuple[InputFile, ...] = ()
     auxiliary: Mapping[str, InputFile] = field(default_factory=dict)
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: JsonObject = field(default_factory=dict)
     """What the pipeline needs to know to do it: plain JSON values."""
-    part: Mapping[str, Any] = field(default_factory=dict)
+    part: JsonObject = field(default_factory=dict)
     """Which part of its inputs it takes, where it does not take them whole: plain JSON values."""
 
     @property
@@ -153,7 +153,7 @@ class Plan:
     pipeline: str
     datasets: Mapping[str, str]
     """Folder under the output (empty: the output itself) to schema name."""
-    parameters: Mapping[str, Any]
+    parameters: JsonObject
     """Every option that changes a byte."""
     units: tuple[Unit, ...]
     auxiliary: Mapping[str, InputFile] = field(default_factory=dict)
@@ -168,7 +168,7 @@ class Plan:
         return list(dict.fromkeys(file for unit in units for file in unit.inputs))
 
     @cached_property
-    def description(self) -> dict[str, Any]:
+    def description(self) -> JsonObject:
         """All that decides a byte of the output, as it stands in ``dataset.json``."""
         return {
             "pipeline": self.pipeline,
@@ -188,17 +188,17 @@ class Plan:
         return fingerprint_of(self.description)
 
 
-def fingerprint_of(description: Mapping[str, Any]) -> str:
+def fingerprint_of(description: Mapping[str, object]) -> str:
     """Hash a description of a plan, or any other JSON value."""
     canonical = json.dumps(description, sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def _described(file: InputFile) -> dict[str, Any]:
+def _described(file: InputFile) -> dict[str, str | int]:
     return {"name": file.name, "size": file.size, "sha256": file.sha256}
 
 
-def _counted(units: Sequence[Unit]) -> list[Any]:
+def _counted(units: Sequence[Unit]) -> list[object]:
     """How inputs are cut into units: how many each takes, or which part of them."""
     return [dict(unit.part) or len(unit.inputs) for unit in units]
 
@@ -337,7 +337,7 @@ def describe_file(name: str, path: Path) -> InputFile:
 def make_units(
     files: Iterable[InputFile],
     *,
-    settings: Callable[[tuple[InputFile, ...]], Mapping[str, Any]],
+    settings: Callable[[tuple[InputFile, ...]], JsonObject],
     auxiliary: Mapping[str, InputFile],
 ) -> tuple[Unit, ...]:
     """Pack whole files, in order, into units of at most ``UNIT_BYTES`` and ``UNIT_FILES``.

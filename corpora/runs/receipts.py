@@ -5,9 +5,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
 
-from corpora.datasets.shards import Shard, write_text
+from corpora.datasets.shards import AccountingRecord, Shard, write_text
 from corpora.runs.plan import fingerprint_of
 from corpora.system.parsing import parse_json
 
@@ -37,6 +36,15 @@ class Accounting:
     def n_rejected(self) -> int:
         """Records that were rejected, for whatever reason."""
         return sum(self.rejected.values())
+
+    def to_json(self) -> AccountingRecord:
+        """Give what ``dataset.json`` says of it."""
+        return {
+            "read": self.read,
+            "written": self.written,
+            "filtered": dict(self.filtered),
+            "rejected": dict(self.rejected),
+        }
 
     def __add__(self, other: "Accounting") -> "Accounting":
         """Add two accounts."""
@@ -108,7 +116,7 @@ def write_receipt(path: Path, receipt: Receipt) -> None:
     write_text(path, [text, "\n"])  # in one line: a third of the time, of which there are many
 
 
-def _fields(record: Receipt | Shard | Accounting) -> dict[str, Any]:
+def _fields(record: Receipt | Shard | Accounting) -> dict[str, object]:
     """The fields of a record as they are: ``asdict`` would copy each of a thousand counters."""
     return {field.name: getattr(record, field.name) for field in fields(record)}
 

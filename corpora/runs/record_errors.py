@@ -9,7 +9,7 @@ import re
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from corpora.document import Rejected
 from corpora.errors import DamagedDatasetError, InputChangedError, UsageError
@@ -119,7 +119,7 @@ def _value(row: "pa.RecordBatch", name: str) -> str:
 
     if name not in row.schema.names:
         return ""
-    value: Any = row.column(name).cast(pa.binary())[0].as_py()
+    value: bytes | None = row.column(name).cast(pa.binary())[0].as_py()
     return (value or b"").decode("utf-8", "replace")
 
 

@@ -7,9 +7,7 @@ itself, verified, and put in its own place. Everything else in it stays as it is
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from corpora.datasets.forgetting import Forgetting, Kind, hash_of, read_hashes
 from corpora.datasets.rows import Row
@@ -200,7 +198,7 @@ def _free_dataset(
     rows = Counter(earlier) + (forgetting.counts - counted)
     link_or_copy(folder / "rejected.jsonl", target / "rejected.jsonl")
     note = {"rows": dict(rows), "before": list(before)}
-    told = {"shards": [asdict(shard) for shard in shards], "forgotten": note}
+    told = {"shards": [shard.to_json() for shard in shards], "forgotten": note}
     write_json(target / "dataset.json", {**dataset.description, **told})
     yield "dataset.json", sha256_of(target / "dataset.json")
 
@@ -224,7 +222,7 @@ def _seal(source: Path, target: Path, made: Mapping[str, str]) -> list[str]:
     if not run:
         return []
     schemas = {open_dataset(folder).schema.name for folder in datasets_in(source)}
-    files: dict[str, Any] = {}
+    files: dict[str, str] = {}
     left = []
     for name in files_of(source):
         if name in made:

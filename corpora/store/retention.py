@@ -183,7 +183,7 @@ def datasets_in(version: Path) -> list[Path]:
     return [file.parent for file in files if file.exists()]
 
 
-def _hashes_in(value: Any) -> Iterator[str]:
+def _hashes_in(value: object) -> Iterator[str]:
     """All strings in a JSON value that look like a SHA-256."""
     if isinstance(value, str):
         if _SHA256.fullmatch(value):

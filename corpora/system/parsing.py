@@ -3,7 +3,7 @@
 import json
 import re
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,13 @@ from corpora.errors import CorpusError, UsageError
 
 MAX_DOTS = 1000
 """In a line of TOML: the parser takes the square of the parts of a key."""
+
+
+JsonObject = Mapping[str, Any]
+"""An object of JSON, or a table of TOML.
+
+Any: who reads it knows what to look for, and checks what a person has written.
+"""
 
 
 class ParseError(CorpusError, ValueError):
@@ -21,8 +28,8 @@ def parse_json(
     text: str | bytes,
     *,
     strict: bool = True,
-    object_pairs_hook: Callable[[list[tuple[str, Any]]], Any] | None = None,
-) -> Any:
+    object_pairs_hook: Callable[[list[tuple[str, object]]], object] | None = None,
+) -> Any:  # Any: as ``json.loads``
     """Read JSON as ``json.loads`` does; raises ``ParseError``, which says why but not where."""
     try:
         return json.loads(text, strict=strict, object_pairs_hook=object_pairs_hook)
@@ -32,7 +39,7 @@ def parse_json(
         raise ParseError(_why(error)) from error
 
 
-def read_json(path: Path) -> Any:
+def read_json(path: Path) -> Any:  # Any: as ``json.loads``
     """Read a file of JSON; raises ``ParseError`` with its name, ``OSError`` where it is missing."""
     try:
         return parse_json(path.read_text(encoding="utf-8"))
@@ -40,7 +47,7 @@ def read_json(path: Path) -> Any:
         raise ParseError(f"{path}: damaged ({error}). Make it, or copy it, again.") from error
 
 
-def parse_toml(text: str, *, where: object) -> dict[str, Any]:
+def parse_toml(text: str, *, where: object) -> dict[str, Any]:  # Any: as ``tomllib.loads``
     """Read TOML; raises ``UsageError`` that begins with ``where`` it is, and the line if known."""
     for number, written in enumerate(text.split("\n"), 1):  # other ends of lines may be in a key
         if written.count(".") > MAX_DOTS:

@@ -30,7 +30,7 @@ class InUnit:
     """A value, and the unit that it belongs to; ``InUnit[A]`` below is one whose value is an A."""
 
     unit: Unit
-    value: Any
+    value: Any  # Any: Beam's elements are untyped; each step says what it takes
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,9 @@ class Record(Protocol):
         """Where it stands in the file; empty where it is the file."""
 
 
+R = TypeVar("R", bound=Record)
+
+
 class ReadUnits(beam.PTransform, Generic[B]):
     """Read the values of units; the first step of a graph.
 
@@ -67,7 +70,7 @@ class ReadUnits(beam.PTransform, Generic[B]):
         """Read a unit; raises ``CorpusError`` or ``OSError`` where it cannot be read as a whole."""
         raise NotImplementedError
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: beam.PCollection) -> beam.PCollection:
         """Apply it."""
         return pcoll | beam.ParDo(_ReadUnits(self)).with_output_types(InUnit)
 
@@ -79,7 +82,7 @@ class PerUnit(beam.PTransform, Generic[A, B]):
     settings.
     """
 
-    takes: ClassVar[type[Any] | tuple[type[Any], ...]]
+    takes: ClassVar[type[object] | tuple[type[object], ...]]
     """Values of other classes pass as they are."""
 
     def start(self, unit: Unit) -> None:
@@ -93,18 +96,15 @@ class PerUnit(beam.PTransform, Generic[A, B]):
         """Give what is left at the end of the unit."""
         return ()
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: beam.PCollection) -> beam.PCollection:
         """Apply it."""
         return pcoll | beam.ParDo(_PerUnit(self)).with_output_types(InUnit)
 
 
-class PerRecord(PerUnit[A, B]):
-    """Do something with each record by itself; one that raises is rejected, and the run goes on.
+class PerRecord(PerUnit[R, B | Rejected], Generic[R, B]):
+    """Do something with each record by itself; one that raises is rejected, and the run goes on."""
 
-    What it takes has the attributes of a ``Record``.
-    """
-
-    def read(self, record: A, unit: Unit) -> Iterable[B]:
+    def read(self, record: R, unit: Unit) -> Iterable[B]:
         """Give what becomes of a record of a unit."""
         raise NotImplementedError
 
@@ -112,7 +112,7 @@ class PerRecord(PerUnit[A, B]):
         """Keep the unit."""
         self._unit = unit
 
-    def process(self, record: Any) -> Iterable[Any]:
+    def process(self, record: R) -> Iterable[B | Rejected]:
         """Read a record, or reject it."""
         made = read_record(
             lambda: list(self.read(record, self._unit)),
@@ -140,7 +140,7 @@ class Merge(PerUnit[object, B]):
     settings.
     """
 
-    takes: ClassVar[tuple[type[Any], ...]] = ()
+    takes: ClassVar[tuple[type[object], ...]] = ()
 
     def merge(self) -> Iterable[B]:
         """Merge; what is given are counts, for tables lie on disk."""
@@ -151,8 +151,8 @@ class Merge(PerUnit[object, B]):
         return self.merge()
 
 
-class _ReadUnits(beam.DoFn):
-    def __init__(self, step: ReadUnits[Any]) -> None:
+class _ReadUnits(beam.DoFn, Generic[B]):
+    def __init__(self, step: ReadUnits[B]) -> None:
         self._step = step
 
     def process(self, unit: Unit) -> Iterator[InUnit]:
@@ -168,18 +168,18 @@ class _ReadUnits(beam.DoFn):
             gc.enable()
 
 
-class _PerUnit(beam.DoFn):
-    def __init__(self, step: PerUnit[Any, Any]) -> None:
+class _PerUnit(beam.DoFn, Generic[A, B]):
+    def __init__(self, step: PerUnit[A, B]) -> None:
         self._step = step
 
     def setup(self) -> None:
         self._takes = self._step.takes
-        self._begun: dict[int, PerUnit[Any, Any]] = {}
+        self._begun: dict[int, PerUnit[A, B]] = {}
 
     def process(self, element: InUnit) -> Iterator[InUnit]:
         unit, value = element.unit, element.value
         if isinstance(value, self._takes):
-            yield from self._do(unit, lambda step: step.process(value))
+            yield from self._do(unit, lambda step: step.process(element.value))
         elif isinstance(value, EndOfUnit):
             yield from self._do(unit, lambda step: step.finish())
             self._begun.pop(unit.number, None)
@@ -187,9 +187,7 @@ class _PerUnit(beam.DoFn):
         else:
             yield element
 
-    def _do(
-        self, unit: Unit, do: Callable[[PerUnit[Any, Any]], Iterable[object]]
-    ) -> Iterator[InUnit]:
+    def _do(self, unit: Unit, do: Callable[[PerUnit[A, B]], Iterable[B]]) -> Iterator[InUnit]:
         try:
             step = self._begun.get(unit.number)
             if step is None:

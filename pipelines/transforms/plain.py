@@ -2,9 +2,8 @@
 
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import apache_beam as beam
 import pyarrow as pa
@@ -33,7 +32,7 @@ class ToDocuments(beam.PTransform):
     rejected is left out, as are rows of other things.
     """
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: beam.PCollection) -> beam.PCollection:
         """Apply it."""
         return pcoll | beam.FlatMap(_documents).with_output_types(Document)
 
@@ -61,7 +60,7 @@ class MatchForms(beam.PTransform):
     min_link_probability: float = 0.05
     min_prior: float = 0.5
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: beam.PCollection) -> beam.PCollection:
         """Apply it."""
         return pcoll | beam.ParDo(_MatchForms(self)).with_output_types(Document)
 
@@ -95,7 +94,7 @@ class WriteDocuments(beam.PTransform):
 
     output: str
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: beam.PCollection) -> beam.PCollection:
         """Apply it."""
         folder = Path(self.output).absolute()
         if folder.exists():
@@ -115,7 +114,7 @@ class _WriteBundle(beam.DoFn):
     def start_bundle(self) -> None:
         self._writer: ShardWriter | None = None
 
-    def process(self, document: Document) -> Iterable[Any]:
+    def process(self, document: Document) -> Iterable[tuple[str, Shard]]:
         if self._writer is None:
             self._folder.mkdir(parents=True, exist_ok=True)
             path = self._folder / f"shard-{uuid.uuid4().hex}.arrow"
@@ -124,7 +123,7 @@ class _WriteBundle(beam.DoFn):
         self._writer.write(document_to_row(document))
         return ()
 
-    def finish_bundle(self) -> Iterator[Any]:
+    def finish_bundle(self) -> Iterator[WindowedValue]:
         if self._writer is None:
             return
         self._writer.__exit__(None)
@@ -142,7 +141,7 @@ def _publish(shards: Sequence[tuple[str, Shard]], output: str) -> int:
     if found := find_repeated([folder / shard.name for shard in listed], _SCHEMA):
         raise CorpusError(f"{folder}: the id {found[0]!r} is met twice. Give each its own.")
     n_documents = sum(shard.rows for shard in listed)
-    described = [asdict(shard) for shard in listed]
+    described = [shard.to_json() for shard in listed]
     plan = {"pipeline": "WriteDocuments", "libraries": library_versions()}
     write_text(folder / "rejected.jsonl", [])
     account = {"read": n_documents, "written": n_documents, "filtered": {}, "rejected": {}}

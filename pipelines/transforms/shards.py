@@ -4,7 +4,6 @@ import socket
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import apache_beam as beam
 from apache_beam.metrics import Metrics
@@ -41,11 +40,11 @@ class WriteShards(beam.PTransform):
     forgotten: Sequence[str] = ()
     """Hashes of what must not get into them; see ``corpora/datasets/forgetting.py``."""
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: beam.PCollection) -> beam.PCollection:
         """Apply it."""
         return pcoll | beam.ParDo(_WriteShards(self)).with_output_types(int)
 
-    def display_data(self) -> dict[str, Any]:
+    def display_data(self) -> dict[str, str]:
         """Show what is written, in a runner's interface."""
         return {"folder": self.folder, "datasets": ", ".join(self.datasets), "stage": self.stage}
 

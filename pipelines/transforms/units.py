@@ -26,10 +26,10 @@ class ListUnits(beam.PTransform):
     """Of the file, which is written when the graph is made; all workers see it."""
     bucket: Bucket | None = None
     """Of the run, where workers see nothing else."""
-    after: Any = None
+    after: beam.PCollection | None = None
     """A ``PCollection`` that must be complete before."""
 
-    def expand(self, pbegin: Any) -> Any:
+    def expand(self, pbegin: beam.pvalue.PBegin) -> beam.PCollection:
         """Apply it."""
         path = self.path.absolute()
         write_text(path, (f"{unit.to_json()}\n" for unit in self.units))
@@ -47,7 +47,7 @@ class ListUnits(beam.PTransform):
         )
 
 
-def _read_units(path: str, *_: Any) -> Iterator[Unit]:
+def _read_units(path: str, *_: Any) -> Iterator[Unit]:  # Any: Beam reads ``*_: X`` as a tuple
     """Read the units; the side input makes this wait until what comes before is done."""
     with (stage(path) if is_url(path) else Path(path)).open(encoding="utf-8") as lines:
         yield from map(Unit.from_json, lines)

@@ -1,10 +1,9 @@
 """Dumps of wikis to pages, and pages to documents with links, titles and redirects resolved."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import apache_beam as beam
 import pyarrow as pa
@@ -17,6 +16,7 @@ from corpora.document import Rejected
 from corpora.runs.plan import InputFile, Unit
 from corpora.runs.record_errors import read_record, read_rows
 from corpora.runs.work_directory import WorkDirectory
+from corpora.system.parsing import JsonObject
 from corpora.wikipedia.articles import Article, Redirect, read_definition
 from corpora.wikipedia.block_rows import finished_blocks
 from corpora.wikipedia.definitions import build_definitions
@@ -79,7 +79,7 @@ class ReadDefinitions(ReadUnits[Rows]):
     ``PCollection[Unit]`` -> ``PCollection[InUnit[Rows]]``: rows of ``definitions``.
     """
 
-    settings: Mapping[str, Any]
+    settings: JsonObject
     """Of the wiki: the parameters of the plan."""
     max_page_bytes: int
 
@@ -124,7 +124,7 @@ class ParsePages(PerUnit[Page | Place, Yield]):
     Rows]]``; rows of ``pages``, ``found_redirects`` and ``meanings``.
     """
 
-    settings: Mapping[str, Any]
+    settings: JsonObject
     """Of the wiki: the parameters of the plan."""
     templates: Sequence[InputFile] = ()
     """Tables of templates that the user adds."""
@@ -316,7 +316,7 @@ class MatchTitles(PerUnit[Rows, Yield]):
     ``redirects``.
     """
 
-    settings: Mapping[str, Any]
+    settings: JsonObject
     """Of the wiki: the parameters of the plan."""
     folder: str
     """Of the run, with the tables of ``BuildTitleTables``."""
@@ -364,7 +364,7 @@ class ReadWikipedia(beam.PTransform):
     folder: str
     """For what is needed while it is read; all workers see it."""
 
-    def expand(self, pbegin: Any) -> Any:
+    def expand(self, pbegin: beam.pvalue.PBegin) -> beam.PCollection:
         """Apply it."""
         from pipelines.transforms.plain import ToDocuments
         from pipelines.wikipedia_to_documents import Options, plan
