@@ -18,6 +18,8 @@ NAME = "index.sqlite"
 TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
 """Statuses that may pass."""
 _VERSION = 1
+_Row = tuple[Any, ...]
+"""Any: SQLite does not say which types its columns have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,12 +104,12 @@ class ArchiveIndex:
         self._lock = RLock()
         try:
             self._db.execute("PRAGMA synchronous = OFF")
-            [version] = self._row("PRAGMA user_version")
+            [[version]] = self._rows("PRAGMA user_version")
             if version == 0:
                 self._db.executescript(_TABLES)
             elif version != _VERSION:
                 raise sqlite3.DatabaseError(f"version {version}")
-            [verdict] = self._row("PRAGMA quick_check")
+            [verdict] = self._rows("PRAGMA quick_check")[0]
             if verdict != "ok":
                 raise sqlite3.DatabaseError(verdict)
         except BaseException:
@@ -125,21 +127,17 @@ class ArchiveIndex:
             self._db.executemany(_INSERT, map(astuple, entries))
             self._db.execute("INSERT OR REPLACE INTO files VALUES (?, ?)", (file, size))
 
-    def _row(self, query: str, *values: object) -> Any:
+    def _rows(self, query: str, *values: object) -> list[_Row]:
         with self._lock:
-            return self._db.execute(query, values).fetchone()
-
-    def _pairs(self, query: str, *values: object) -> dict[str, Any]:
-        with self._lock:
-            return dict(self._db.execute(query, values))
+            return self._db.execute(query, values).fetchall()
 
     def _last(self, clause: str, *values: object) -> Entry | None:
-        row = self._row(f"{_SELECT} WHERE {clause} ORDER BY id DESC LIMIT 1", *values)
-        return row and _entry(row)
+        rows = self._rows(f"{_SELECT} WHERE {clause} ORDER BY id DESC LIMIT 1", *values)
+        return _entry(rows[0]) if rows else None
 
     def sizes(self) -> dict[str, int]:
         """Give how many bytes of each file are in the table."""
-        return self._pairs("SELECT name, size FROM files")
+        return dict(self._rows("SELECT name, size FROM files"))
 
     def newest(self, url: str, *, session: str) -> Entry | None:
         """The last record of an address in a session."""
@@ -161,16 +159,16 @@ class ArchiveIndex:
     def confirmed(self, url: str) -> float:
         """When the last revisit of an address ended; 0 where there is none."""
         sums = "SELECT coalesce(max(ended), 0) FROM entries WHERE url = ? AND type = 'revisit'"
-        return float(self._row(sums, url)[0])
+        return float(self._rows(sums, url)[0][0])
 
     def hosts(self) -> dict[str, float]:
         """When the last answer of each host ended."""
-        return self._pairs("SELECT host, max(ended) FROM entries GROUP BY host")
+        return dict(self._rows("SELECT host, max(ended) FROM entries GROUP BY host"))
 
     def pauses(self, now: float) -> dict[str, float]:
         """Until when each host asked not to be asked, where that is after ``now``."""
         sums = "SELECT host, max(ended + wait) FROM entries WHERE wait >= 0 AND ended + wait > ?"
-        return self._pairs(f"{sums} GROUP BY host", now)
+        return dict(self._rows(f"{sums} GROUP BY host", now))
 
     def of_session(self, session: str) -> Iterator[Entry]:
         """All records of a session, in order."""
@@ -186,10 +184,10 @@ class ArchiveIndex:
             "coalesce(sum(n_bytes), 0), coalesce(max(elapsed), 0) "
             "FROM entries WHERE session = ? AND site = ?"
         )
-        return Used(*self._row(sums, session, site))
+        return Used(*self._rows(sums, session, site)[0])
 
 
-def _entry(row: tuple[Any, ...]) -> Entry:
+def _entry(row: _Row) -> Entry:
     return Entry(**{field.name: value for field, value in zip(fields(Entry), row, strict=True)})
 
 

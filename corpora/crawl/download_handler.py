@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from scrapy.core.downloader.handlers.base import BaseDownloadHandler
 from scrapy.exceptions import IgnoreRequest
@@ -39,7 +39,7 @@ MAX_REDIRECTS = 5
 _TOO_HARD = {name: f"reading_{name}" for name in ("timeout", "memory", "failed")}
 MAX_TOO_HARD = 3
 """Pages and lists of a site that go beyond the bounds of reading; then no more of it are read."""
-SETTINGS: Mapping[str, Any] = {
+SETTINGS: Mapping[str, object] = {
     "BOT_NAME": "onoma",
     "TWISTED_REACTOR_ENABLED": False,  # asyncio does; without a reactor there is no console either
     "TELNETCONSOLE_ENABLED": False,

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from io import BytesIO
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urldefrag, urljoin
 
 from corpora.errors import CorpusError
@@ -274,7 +274,7 @@ def forbids_following(directives: str) -> bool:
     )
 
 
-def _feeds(root: Any, base: str) -> tuple[str, ...]:
+def _feeds(root: "_Element", base: str) -> tuple[str, ...]:
     found = (
         _absolute(base, element.get("href", ""))
         for element in root.iter("link")
@@ -284,7 +284,7 @@ def _feeds(root: Any, base: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, found)))
 
 
-def _headings(root: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def _headings(root: "_Element") -> tuple[tuple[str, tuple[str, ...]], ...]:
     """In one walk: headings in headings must not cost the square of their number."""
     found: list[tuple[str, list[str]]] = []
     names = {"h1", "h2", "h3", "h4", "h5", "h6"}

@@ -54,7 +54,7 @@ __all__ = [
 ]
 
 
-def shipped_settings(section: str) -> Mapping[str, Any]:
+def shipped_settings(section: str) -> Mapping[str, Any]:  # Any: literals of its file
     """A section of the settings that news-please ships: what it takes for an article, and so on."""
     spec = find_spec(NAME)
     if spec is None or not spec.submodule_search_locations:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 from corpora.crawl.reservations import (
     Decision,
@@ -15,6 +15,9 @@ from corpora.crawl.reservations import (
     usage_lines,
 )
 from corpora.warc.contact import AGENT
+
+if TYPE_CHECKING:
+    from protego import Protego
 
 MAX_BYTES = 500 << 10
 """What is read of one (RFC 9309, 2.5)."""
@@ -38,7 +41,7 @@ class Robots:
     """It could not be had: nothing may be asked."""
 
     @cached_property
-    def _rules(self) -> Any:
+    def _rules(self) -> "Protego":
         from protego import Protego
 
         return Protego.parse(self.text)

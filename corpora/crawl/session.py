@@ -24,7 +24,7 @@ from importlib.util import find_spec
 from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from corpora.crawl.archive import Repair
 from corpora.crawl.sites import Site
@@ -34,6 +34,8 @@ from corpora.system.files import open_own
 from corpora.system.parsing import parse_json
 
 if TYPE_CHECKING:
+    from scrapy.http import Response
+
     from corpora.crawl.download_handler import Downloader
 
 log = logging.getLogger(__name__)
@@ -148,7 +150,14 @@ def _choose_session(archive: Path) -> str:
     return session
 
 
-def read_session(archive: Path) -> dict[str, Any]:
+class _Session(TypedDict, total=False):
+    """What ``session.json`` says; empty where there is none."""
+
+    session: str
+    finished: bool
+
+
+def read_session(archive: Path) -> _Session:
     """Read ``session.json``; empty where there is none. Raises ``CorpusError``."""
     path = archive / SESSION
     try:
@@ -278,7 +287,7 @@ class _Crawl:
             return
         crawler = self.runner.create_crawler(FINDERS[name])  # type: ignore[arg-type]  # a mixin
 
-        def failed(response: Any, **_: Any) -> None:
+        def failed(response: "Response", **_: object) -> None:
             tally.pass_over(response.url, "finder_failed")
 
         crawler.signals.connect(failed, signals.spider_error, weak=False)

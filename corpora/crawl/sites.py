@@ -89,7 +89,7 @@ def read_sites(path: Path, *, allow_private: bool = False) -> tuple[Site, ...]:
     return tuple(sites.values())
 
 
-def _site(values: dict[str, Any], *, where: str) -> Site:
+def _site(values: dict[str, Any], *, where: str) -> Site:  # Any: ``KEYS`` has checked each
     if "url" not in values:
         raise UsageError(f"{where}: no url. Write that of its front page.")
     where = f"{where} ({values['url']})"
@@ -125,13 +125,15 @@ def _host(told: str, *, where: str) -> str:
     return f"{name}:{port}" if port else name
 
 
-def _check_keys(table: Mapping[str, Any], known: Collection[str], *, where: str) -> None:
+def _check_keys(table: Mapping[str, object], known: Collection[str], *, where: str) -> None:
     for key in table:
         if key not in known:
             raise UsageError(f"{where}: {key}: unknown. There are {', '.join(sorted(known))}.")
 
 
-def _read_keys(table: Mapping[str, Any], known: Collection[str], *, where: str) -> dict[str, Any]:
+def _read_keys(
+    table: Mapping[str, object], known: Collection[str], *, where: str
+) -> dict[str, object]:
     """Check the values of a table, and bring them into our types."""
     _check_keys(table, known, where=where)
     values = {}
@@ -168,7 +170,7 @@ def _one_of(*types: type) -> Callable[[object], object]:
     return lambda value: value if type(value) in types and value != "" else None
 
 
-_READERS: Mapping[str, tuple[str, Callable[[object], Any]]] = {
+_READERS: Mapping[str, tuple[str, Callable[[object], object]]] = {
     "str": ("a text", _one_of(str)),
     "float": ("a number", _one_of(int, float)),
     "int": ("a whole number", _one_of(int)),

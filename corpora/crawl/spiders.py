@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 import scrapy
+from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider, IgnoreRequest
 from scrapy.http import HtmlResponse, Response
 from scrapy.spidermiddlewares.httperror import HttpError
@@ -76,11 +77,12 @@ class ArticleHeuristics(Heuristics):
         response: Response,
         site_dict: dict[str, str],
         check_self: bool = False,  # noqa: FBT001, FBT002 - news-please's own
-    ) -> Any:
+    ) -> float | bool:
         """As news-please's, which fails at a host without a dot: there, all links are its own."""
-        if "." in (urlsplit(site_dict["url"]).hostname or ""):
-            return super().linked_headlines(response, site_dict, check_self)
-        return super().linked_headlines(response, {"url": "http://localhost.example/"})
+        if "." not in (urlsplit(site_dict["url"]).hostname or ""):
+            site_dict, check_self = {"url": "http://localhost.example/"}, False
+        ratio: float | bool = super().linked_headlines(response, site_dict, check_self)
+        return ratio
 
     def outline(self, response: Response) -> HtmlResponse:
         """The page's ``meta`` elements and headings, with the links of these."""
@@ -119,7 +121,7 @@ class PageParser(ParseCrawler):
         return False
 
     def recursive_requests(
-        self, response: Response, *_: Any, **__: Any
+        self, response: Response, *_: object, **__: object
     ) -> Iterator[scrapy.Request]:
         """Follow the links of a page."""
         finder, links = self.finder, self.links(response)
@@ -136,17 +138,19 @@ class PageParser(ParseCrawler):
                 steps = response.meta["steps"] + 1
                 yield from finder.ask(url, "page", callback=finder.parse, steps=steps)
 
-    def pass_to_pipeline_if_article(self, response: Response, *told: Any, **more: Any) -> None:
+    def pass_to_pipeline_if_article(
+        self, response: Response, *told: object, **more: object
+    ) -> None:
         """Judge what was fetched now; what lies in the archive was judged when it was."""
         if ARCHIVED not in response.flags:
             super().pass_to_pipeline_if_article(response, *told, **more)
 
-    def pass_to_pipeline(self, response: Response, *_: Any, **__: Any) -> None:
+    def pass_to_pipeline(self, response: Response, *_: object, **__: object) -> None:
         """Count an article; there are no pipelines."""
         self.finder.tally.add_article(response.url)
 
 
-def n_waiting(crawler: Any) -> int:
+def n_waiting(crawler: Crawler) -> int:
     """Count the requests of a crawler of Scrapy's that wait."""
     told = crawler.stats.get_value
     return int(told("scheduler/enqueued", 0) - told("scheduler/dequeued", 0))
@@ -157,9 +161,9 @@ class Finder:
 
     reads_old_pages = False
     """Whether it looks into pages that lie in the archive."""
-    crawler: Any
+    crawler: Crawler
     """Scrapy's, of this finder."""
-    parse: Callable[..., Any]
+    parse: Callable[..., Iterable[scrapy.Request]]
 
     def __init__(self, site: Site, tally: SiteTally, downloader: Downloader) -> None:
         self.site, self.tally, self.downloader = site, tally, downloader
@@ -182,7 +186,7 @@ class Finder:
         return self.ask(self.site.url, "list", callback=self.parse, steps=0)
 
     def ask(
-        self, url: str, kind: Kind, *, callback: Callable[..., Any], steps: int, **meta: Any
+        self, url: str, kind: Kind, *, callback: Callable[..., object], steps: int, nested: int = 0
     ) -> Iterator[scrapy.Request]:
         """Make a request, if the site's row lets the address through."""
         if kind == "page" and not self.site.wants(url):
@@ -191,18 +195,18 @@ class Finder:
             self.tally.put_off(url)
         else:
             self.tally.ask(url)
-            meta |= {"kind": kind, "steps": steps}
+            meta = {"kind": kind, "steps": steps, "nested": nested}
             try:
                 full = urljoin(self.site.url, url)  # robots.txt may name sitemaps by their path
                 request = scrapy.Request(full, callback=callback, errback=self.fail, meta=meta)
             except ValueError:
                 self.tally.pass_over(url, "bad_address")
                 return
-            request.priority = _LATER * meta.get("nested", 0)
+            request.priority = _LATER * nested
             request.dont_filter = kind == "list"
             yield request
 
-    def fail(self, failure: Any) -> None:
+    def fail(self, failure: Any) -> None:  # Any: Twisted's, and Scrapy adds ``request``
         """Go on after a page that cannot be had; end where nothing more can be had."""
         error = failure.value
         if isinstance(error, RefusedError):
@@ -254,7 +258,7 @@ class _Sitemaps(Finder):
     def _parse_sitemap(self, response: Response) -> Iterator[scrapy.Request]:
         listing = self.read(response)
         entries = self.new_enough(listing.entries if listing else ())
-        nested = response.meta.get("nested", 0) + 1
+        nested = response.meta["nested"] + 1
         if listing and listing.kind == "index":
             if nested > MAX_NESTED:
                 self.tally.pass_over(response.url, "nested_sitemaps")
@@ -271,7 +275,7 @@ class _Links(Finder):
 
     reads_old_pages = True
 
-    def parse(self, response: Response) -> Iterator[Any]:
+    def parse(self, response: Response) -> Iterator[scrapy.Request]:
         """As news-please does; but a page of links from an earlier session is asked for again."""
         is_old_page = ARCHIVED in response.flags and response.meta["kind"] == "page"
         is_html = isinstance(response, HtmlResponse)

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
 from corpora.crawl.archive import Repair
 from corpora.crawl.types import PAGES, Fetched, Kind, Refused
@@ -88,11 +87,11 @@ class SiteTally:
         self._seen.add((what, url))
         return is_new
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Leave out which addresses were counted: other processes need counts alone."""
         return {key: value for key, value in vars(self).items() if not key.startswith("_")}
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """As plain data."""
         return {
             key: dict(sorted(value.items())) if isinstance(value, dict) else value
@@ -116,7 +115,7 @@ class CrawlReport:
         """Sites that gave nothing at all, neither now nor earlier."""
         return [tally for tally in self.tallies if not tally.n_pages]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """As plain data."""
         return {
             "session": self.session,

@@ -7,6 +7,7 @@ from typing import Any
 from corpora.document import Document, Mention, Paragraph, Sentence, Span
 
 Row = dict[str, Any]
+"""Column to value. Any: Arrow hands rows on without the types of their columns."""
 _SENTENCE = tuple(field.name for field in fields(Sentence))
 
 

@@ -3,7 +3,10 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lxml.html import HtmlElement
 
 EXTRACTED = {
     "p": "p",
@@ -150,7 +153,7 @@ def _trimmed(link: Link, text: str) -> Link | None:
     return replace(link, start=start) if start < link.end else None
 
 
-def read_blocks(element: Any, kinds: Mapping[str, str]) -> list[Block]:
+def read_blocks(element: "HtmlElement", kinds: Mapping[str, str]) -> list[Block]:
     """Read the blocks of an lxml tree; ``kinds`` is ``EXTRACTED`` or ``PAGE``."""
     writer = _Writer()
     _walk(element, kinds, writer)
@@ -158,7 +161,7 @@ def read_blocks(element: Any, kinds: Mapping[str, str]) -> list[Block]:
     return writer.blocks
 
 
-def _walk(element: Any, kinds: Mapping[str, str], writer: _Writer) -> None:
+def _walk(element: "HtmlElement", kinds: Mapping[str, str], writer: _Writer) -> None:
     """Read an element and what is in it; ``lxml`` bounds the depth of a page to 256."""
     tag = element.tag
     if not isinstance(tag, str) or (tag in _UNSEEN and tag not in kinds):

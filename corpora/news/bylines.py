@@ -2,9 +2,12 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from corpora.news.blocks import Block, key_of
+
+if TYPE_CHECKING:
+    from lxml.html import HtmlElement
 
 _BY = re.compile(
     r"(?:written by|reported by|story by|text von|text|texte|texto|testo|tekst|autorin|autore?|"
@@ -31,7 +34,9 @@ _NEAR = 8
 _MAX_NAME_WORDS = 4
 
 
-def find_authors(tree: Any, page: Sequence[Block], titles: Iterable[str]) -> tuple[str, ...]:
+def find_authors(
+    tree: "HtmlElement", page: Sequence[Block], titles: Iterable[str]
+) -> tuple[str, ...]:
     """Find the names in the byline of a page; empty where there is none.
 
     First the lines near the title are read that begin with a word like ``by`` and go on with a
@@ -40,7 +45,7 @@ def find_authors(tree: Any, page: Sequence[Block], titles: Iterable[str]) -> tup
     return _after_title(page, titles) or _by_class(tree)
 
 
-def _by_class(tree: Any) -> tuple[str, ...]:
+def _by_class(tree: "HtmlElement") -> tuple[str, ...]:
     for element in tree.iter():
         if _CLASS.search(element.get("class") or ""):
             line = " ".join("".join(element.itertext()).split())

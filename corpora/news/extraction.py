@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 from corpora.errors import CorpusError
 from corpora.hashing.shingles import words_of
@@ -18,6 +18,9 @@ from corpora.news.blocks import EXTRACTED, PAGE, Block, Link, key_of, read_block
 from corpora.news.bylines import find_authors
 from corpora.news.page_metadata import PageMetadata, absolute_url, read_metadata
 from corpora.news.tidying import tidy
+
+if TYPE_CHECKING:
+    from lxml.html import HtmlElement
 
 BLOCK_END = "\n"
 _TITLES = "//head/title/text() | //head/meta[@property='og:title']/@content"
@@ -86,7 +89,7 @@ def extract(html: str, *, url: str | None, extractor: str) -> Article:
     return replace(article, linked=linked)
 
 
-def parse(html: str) -> Any:
+def parse(html: str) -> "HtmlElement | None":
     """The lxml tree of a page; None where there is none.
 
     Raises ``ExtractionError`` where the parser stops, ``MemoryError`` where it gets none.
@@ -112,7 +115,7 @@ def parse(html: str) -> Any:
     return tree
 
 
-def _with_authors(metadata: PageMetadata, tree: Any, page: list[Block]) -> PageMetadata:
+def _with_authors(metadata: PageMetadata, tree: "HtmlElement", page: list[Block]) -> PageMetadata:
     """Metadata with the authors that are seen, where none are marked; not the site itself."""
     if metadata.authors:
         return metadata
@@ -121,7 +124,7 @@ def _with_authors(metadata: PageMetadata, tree: Any, page: list[Block]) -> PageM
     return replace(metadata, authors=tuple(seen), bylines=(*metadata.bylines, *seen))
 
 
-def drop_further_articles(tree: Any) -> int:
+def drop_further_articles(tree: "HtmlElement") -> int:
     """Take out of a page what it holds of other articles; returns how many there are.
 
     If the heading (``h1``) of one ``article`` is in the title of the page, those beside it that
@@ -141,11 +144,11 @@ def drop_further_articles(tree: Any) -> int:
     return len(others)
 
 
-def _heading_keys(article: Any) -> list[str]:
+def _heading_keys(article: "HtmlElement") -> list[str]:
     return list(filter(None, (key_of("".join(h.itertext())) for h in article.iter("h1"))))
 
 
-def _with_trafilatura(_: str, tree: Any, __: str | None) -> list[Block]:
+def _with_trafilatura(_: str, tree: "HtmlElement", __: str | None) -> list[Block]:
     """The body as trafilatura finds it; where it falls back on other means, without links."""
     from copy import deepcopy
 
@@ -156,7 +159,7 @@ def _with_trafilatura(_: str, tree: Any, __: str | None) -> list[Block]:
     return [] if body is None else read_blocks(body, EXTRACTED)
 
 
-def _with_news_please(html: str, _: Any, url: str | None) -> list[Block]:
+def _with_news_please(html: str, _: "HtmlElement", url: str | None) -> list[Block]:
     """The body as news-please finds it: mere lines."""
     from newsplease import NewsPlease
 
@@ -180,7 +183,7 @@ def _with_readability(html: str) -> list[Block]:
     return blocks if len(words_of(" ".join(b.text for b in blocks))) >= _MIN_WORDS else []
 
 
-EXTRACTORS: Mapping[str, Callable[[str, Any, str | None], list[Block]]] = {
+EXTRACTORS: Mapping[str, Callable[[str, "HtmlElement", str | None], list[Block]]] = {
     "trafilatura": _with_trafilatura,
     "news-please": _with_news_please,
 }

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from corpora.errors import UsageError
@@ -11,6 +11,9 @@ from corpora.news.extraction import Article
 from corpora.news.page_metadata import host_of
 from corpora.news.rights import Rights
 from corpora.segmentation.language_tags import primary_language
+
+if TYPE_CHECKING:
+    from py3langid.langid import LanguageIdentifier
 
 _LOOKED_AT = 20_000
 """Characters of a text that its language is told by."""
@@ -33,7 +36,7 @@ class Thresholds:
 
 
 @cache
-def _identifier() -> Any:
+def _identifier() -> "LanguageIdentifier":
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     return LanguageIdentifier.from_model_file(str(MODEL_FILE), norm_probs=True)

@@ -13,18 +13,19 @@ shingle.
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from corpora.datasets.rows import Row
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import read_batch, read_batches
 from corpora.hashing.shingles import (
@@ -218,7 +219,6 @@ def _shared_bands(signatures: npt.NDArray[np.uint32]) -> list[list[int]]:
 SIGNED = ("id", "url", "timestamp", "text", "metadata")
 """The columns that signatures are taken of."""
 _HELD_BATCHES = 64
-Row = dict[str, Any]
 _Shard = tuple[Path, str]
 """A file, and the name of its schema."""
 
@@ -314,7 +314,7 @@ def _read_signatures(
             rows.append({"unit": unit, "shard": shard, "row": number, **known})
 
 
-def _duplicate(row: Mapping[str, Any], kept: Mapping[str, Any] | None) -> Row:
+def _duplicate(row: Row, kept: Row | None) -> Row:
     """The columns of ``news_duplicates`` that name both."""
     of = (
         {"duplicate_of": kept["id"], "duplicate_of_url": kept["url"]}

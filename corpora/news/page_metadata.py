@@ -5,16 +5,19 @@ Nothing is guessed, and no clock is read: a date that a page does not give is No
 
 import re
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import unescape
 from itertools import chain, islice
-from typing import Any
+from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
 from corpora.news.blocks import key_of
-from corpora.system.parsing import ParseError, parse_json
+from corpora.system.parsing import JsonObject, ParseError, parse_json
+
+if TYPE_CHECKING:
+    from lxml.html import HtmlElement
 
 _LISTS = frozenset({"CollectionPage", "ItemList", "SearchResultsPage"})
 _ARTICLES = ("Article", "Posting", "Report", "Review")
@@ -82,7 +85,7 @@ class PageMetadata:
     """Names and contents of ``meta`` that speak to robots or of text and data mining."""
 
 
-def read_metadata(tree: Any, url: str | None) -> PageMetadata:
+def read_metadata(tree: "HtmlElement", url: str | None) -> PageMetadata:
     """Read the metadata of a page, an lxml tree; ``url`` is where it was found."""
     return _Reader(tree, url).read()
 
@@ -90,7 +93,7 @@ def read_metadata(tree: Any, url: str | None) -> PageMetadata:
 class _Reader:
     """Reader of the metadata of one page."""
 
-    def __init__(self, tree: Any, url: str | None) -> None:
+    def __init__(self, tree: "HtmlElement", url: str | None) -> None:
         self.tree = tree
         self.nodes = list(_json_ld(tree))
         self.articles = [n for n in self.nodes if any(t.endswith(_ARTICLES) for t in _types(n))]
@@ -225,7 +228,7 @@ class _Reader:
                 yield name, " ".join((element.get("content") or "").lower().split())
 
 
-def _json_ld(tree: Any) -> Iterator[Mapping[str, Any]]:
+def _json_ld(tree: "HtmlElement") -> Iterator[JsonObject]:
     """All objects with a type in the page's JSON-LD, outer ones first."""
     n_nodes = 0
     for script in islice(tree.iterfind('.//script[@type="application/ld+json"]'), _MAX_SCRIPTS):
@@ -244,12 +247,12 @@ def _json_ld(tree: Any) -> Iterator[Mapping[str, Any]]:
                 waiting += value
 
 
-def _types(node: Mapping[str, Any]) -> list[str]:
+def _types(node: JsonObject) -> list[str]:
     types = node.get("@type")
     return [t for t in (types if isinstance(types, list) else [types]) if isinstance(t, str)]
 
 
-def _text(value: Any) -> str | None:
+def _text(value: object) -> str | None:
     """A string of JSON-LD, or the first of a list of them; None for anything else."""
     while isinstance(value, list | dict) and value:
         value = value[0] if isinstance(value, list) else value.get("name")
@@ -272,7 +275,7 @@ def _once(*values: str | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(value for value in values if value))[:_MAX_VALUES]
 
 
-def _date(*candidates: Any) -> str | None:
+def _date(*candidates: object) -> str | None:
     """The first that is a date, as ISO 8601."""
     for text in filter(None, map(_text, candidates)):
         try:

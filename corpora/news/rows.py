@@ -3,11 +3,11 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import pyarrow as pa
 
 from corpora.datasets.columns import DocumentColumns, with_columns
+from corpora.datasets.rows import Row
 from corpora.datasets.schemas import SCHEMAS
 from corpora.news.boilerplate import Hashes, hash_of, is_boilerplate, paragraph_hash
 from corpora.news.extraction import BLOCK_END, Article
@@ -20,7 +20,6 @@ from corpora.segmentation.sentences import segmenter
 SPACE = "url:"
 """Of the entities of links."""
 _NO_SITE = "news"
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,17 @@ from difflib import get_close_matches
 from itertools import takewhile
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Literal, NoReturn, TextIO, TypeVar, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    NoReturn,
+    TextIO,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from corpora.errors import CorpusError, UsageError
 from corpora.system.buckets import SCHEMES
@@ -29,7 +39,14 @@ from corpora.system.command_names import as_typed, said_as_typed
 from corpora.system.extras import missing_extra
 from corpora.system.files import check_utf8
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from argparse import _ActionsContainer
+
+    from _typeshed import DataclassInstance
+
+T = TypeVar("T", bound="DataclassInstance")
+_Settings = dict[str, Any]
+"""Arguments by name. Any: ``argparse`` has other types for each."""
 SUMMARY = "print the summary as one JSON object, and all else on standard error"
 """The help of ``--json``."""
 
@@ -77,7 +94,7 @@ class ArgumentParser(argparse.ArgumentParser):
         *,
         prog: str | None = None,
         is_passed_on: Callable[[str], bool] = lambda _: False,
-        **settings: Any,
+        **settings: Any,  # Any: as there
     ) -> None:
         super().__init__(prog=prog and as_typed(prog), **settings)
         self._is_passed_on = is_passed_on
@@ -100,7 +117,9 @@ class ArgumentParser(argparse.ArgumentParser):
         said = message.removeprefix("argument ").removesuffix(".")
         self.exit(fail(f"{said}. See {self.prog} --help.", status=2))
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+    def parse_known_args(
+        self, args: Iterable[str] | None = None, namespace: object = None
+    ) -> Any:  # Any: what the namespace is, decides there
         """Parse, and look at all arguments and the current folder."""
         if _is_looked_at.get():
             raise _Made(self)
@@ -140,7 +159,7 @@ class _Renamed(argparse.Action):
 
 
 def option(
-    default: Any = dataclasses.MISSING,
+    default: object = dataclasses.MISSING,
     *,
     help: str,
     positional: bool = False,
@@ -148,8 +167,8 @@ def option(
     one_of: str = "",
     at_least: int | None = None,
     was: str = "",
-    **settings: Any,
-) -> Any:
+    **settings: object,
+) -> Any:  # Any: as ``dataclasses.field``, so that the field may have its own type
     """Declare a field of a table of options; one without a default is required.
 
     Its type says how it is read: ``int``, ``float``, ``Path``, ``bool`` (a flag), ``Literal``
@@ -158,11 +177,13 @@ def option(
     given. ``at_least`` is a bound that ``check`` looks at; ``was`` an earlier name, as ``--old``.
     """
     of = {"positional": positional, "group": group, "one_of": one_of, "at_least": at_least}
-    of["was"] = was
-    return dataclasses.field(default=default, metadata=of | {"settings": {"help": help} | settings})
+    own = {"was": was, "settings": {"help": help, **settings}}
+    return dataclasses.field(default=default, metadata={**of, **own})
 
 
-def make_parser(name: str, about: str, **settings: Any) -> ArgumentParser:
+def make_parser(
+    name: str, about: str, *, is_passed_on: Callable[[str], bool] = lambda _: False
+) -> ArgumentParser:
     """Make the parser of ``python -m NAME``; what follows the first paragraph stands at the end."""
     description, _, epilog = about.partition("\n\n")
     return ArgumentParser(
@@ -171,14 +192,14 @@ def make_parser(name: str, about: str, **settings: Any) -> ArgumentParser:
         epilog=epilog,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
-        **settings,
+        is_passed_on=is_passed_on,
     )
 
 
-def add_options(parser: argparse.ArgumentParser, kind: type[Any]) -> None:
+def add_options(parser: argparse.ArgumentParser, kind: "type[DataclassInstance]") -> None:
     """Add the fields of a table of options to a parser."""
     hints = get_type_hints(kind)
-    groups: dict[str, Any] = {"": parser}
+    groups: dict[str, _ActionsContainer] = {"": parser}
     for field in _options(kind):
         title, one_of = field.metadata["group"], field.metadata["one_of"]
         if title not in groups:
@@ -192,15 +213,19 @@ def add_options(parser: argparse.ArgumentParser, kind: type[Any]) -> None:
         name = field.name if is_positional else f"--{field.name.replace('_', '-')}"
         groups[one_of or title].add_argument(name, **own)
         if was := field.metadata["was"]:
-            hidden: Any = {"default": argparse.SUPPRESS, "help": argparse.SUPPRESS, "nargs": "*"}
+            hidden: _Settings = {
+                "default": argparse.SUPPRESS,
+                "help": argparse.SUPPRESS,
+                "nargs": "*",
+            }
             parser.add_argument(was, action=_Renamed, const=name, **hidden)
 
 
-def _settings_for(kind: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+def _settings_for(kind: object, given: Mapping[str, object]) -> _Settings:
     """What ``argparse`` must know of values of a type, beside what is given."""
     if get_origin(kind) is UnionType:
         [kind] = set(get_args(kind)) - {NoneType}
-    inferred: dict[str, Any] = {}
+    inferred: dict[str, object] = {}
     if get_origin(kind) is tuple:
         [kind, _] = get_args(kind)
         inferred = {} if "nargs" in given else {"nargs": "+", "action": "extend"}
@@ -215,11 +240,13 @@ def _settings_for(kind: Any, given: Mapping[str, Any]) -> dict[str, Any]:
     return {**inferred, **given}
 
 
-def _options(kind: Any) -> list["dataclasses.Field[Any]"]:
+def _options(
+    kind: "DataclassInstance | type[DataclassInstance]",
+) -> list["dataclasses.Field[object]"]:
     return [field for field in dataclasses.fields(kind) if field.metadata]
 
 
-def values_of(namespace: argparse.Namespace) -> dict[str, Any]:
+def values_of(namespace: argparse.Namespace) -> _Settings:
     """Give what was parsed; what was not given is left to the default of its field."""
     return {
         name: tuple(value) if isinstance(value, list) else value
@@ -235,7 +262,7 @@ def parse(kind: type[T], argv: Sequence[str] | None, *, name: str, about: str) -
     return kind(**values_of(parser.parse_args(argv)))
 
 
-def check(options: Any) -> None:
+def check(options: "DataclassInstance") -> None:
     """Raise ``UsageError`` for a number below the bound of its option."""
     for field in _options(options):
         value, least = getattr(options, field.name), field.metadata["at_least"]
@@ -248,7 +275,7 @@ def check(options: Any) -> None:
 class Summary:
     """What a command did: for ``--json``."""
 
-    values: Mapping[str, Any]
+    values: Mapping[str, object]
     status: int = 0
     """The exit status."""
 
@@ -316,7 +343,7 @@ def paint(text: str, style: str, stream: TextIO) -> str:
     return f"\033[{style}m{text}\033[0m"
 
 
-def _brought(value: Any, *, option: str) -> Any:
+def _brought(value: object, *, option: str) -> object:
     """The value of an option, with local paths for those of buckets."""
     if isinstance(value, list):
         return [_brought(each, option=option) for each in value]

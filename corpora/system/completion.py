@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from corpora.system.arguments import execute, option, parse
 
@@ -127,9 +127,8 @@ class Options:
 
 def all_words() -> dict[str, Words]:
     """What may follow each command of ``onoma``."""
-    commands: Sequence[Any] = list(import_module("onoma").commands())
     found = {}
-    for command in commands:
+    for command in import_module("onoma").commands():
         found[command.name] = _merged(map(words_of, command.parsers()), about=command.about)
     return found
 

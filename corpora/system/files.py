@@ -86,9 +86,16 @@ def _link(path: Path) -> CorpusError:
     )
 
 
-def open_own(path: Path, mode: str, **settings: Any) -> IO[Any]:
+def open_own(
+    path: Path,
+    mode: str,
+    *,
+    buffering: int = -1,
+    encoding: str | None = None,
+    errors: str | None = None,
+) -> IO[Any]:  # Any: as ``open``, text or bytes as the mode says
     """Open a file of ours to write; raises ``CorpusError`` for a link, and what is no file."""
-    return open(path, mode, opener=_open_no_link, **settings)
+    return open(path, mode, buffering, encoding, errors, opener=_open_no_link)
 
 
 def _open_no_link(path: str, flags: int) -> int:

@@ -23,6 +23,7 @@ from types import UnionType
 from typing import IO, Any, Generic, TypeVar, get_args, get_origin, get_type_hints
 
 from corpora.errors import CorpusError
+from corpora.system.parsing import JsonObject
 
 _WALL = 20
 """How many times the time of the processor may pass on the clock, before a process is killed."""
@@ -87,7 +88,7 @@ class _Engine(Generic[T]):
         returned: T = restored(get_type_hints(self.task.function)["return"], answer["answer"])
         return returned
 
-    def _answer(self, arguments: bytes) -> dict[str, Any]:
+    def _answer(self, arguments: bytes) -> JsonObject:
         if self.process is None:
             self.process = _start(self.task, self.bounds)
             arguments = pickle.dumps(self.task.first) + arguments
@@ -108,7 +109,7 @@ class _Engine(Generic[T]):
         if not answer.endswith(b"\n"):
             self.process = None
             raise self._explain(process)
-        values: dict[str, Any] = json.loads(answer)
+        values: JsonObject = json.loads(answer)
         return values
 
     def _explain(self, process: "subprocess.Popen[bytes]") -> TaskError:
@@ -158,7 +159,7 @@ def _start(task: Task[T], bounds: Bounds) -> "subprocess.Popen[bytes]":
     )
 
 
-def restored(kind: Any, value: Any) -> Any:
+def restored(kind: Any, value: Any) -> Any:  # Any: a type that is known while it runs
     """A value of a type, of what JSON made of it; of a union, its first type or None."""
     arguments, origin = get_args(kind), get_origin(kind)
     if origin is UnionType:
@@ -203,7 +204,7 @@ def serve(
         answers.flush()
 
 
-def _plain(value: Any) -> object:
+def _plain(value: Any) -> object:  # Any: as ``json.dumps`` hands it on
     return asdict(value) if hasattr(value, "__dataclass_fields__") else value.isoformat()
 
 

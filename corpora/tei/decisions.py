@@ -23,12 +23,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from corpora.document import Mention, Span, SpanIndex
 from corpora.errors import CorpusError, InvalidDocumentError
 from corpora.system.files import open_own
-from corpora.system.parsing import parse_json
+from corpora.system.parsing import JsonObject, parse_json
 
 Verdict = Literal["accepted", "corrected", "rejected", "added", "withdrawn"]
 """``corrected``: another label, entity or boundary than in ``was``; ``added``: a name that no model
@@ -181,7 +181,7 @@ class Decision:
         return cls(**own, was=_name_of(was) if was else None)
 
 
-def _name_of(values: dict[str, Any]) -> DecidedName:
+def _name_of(values: JsonObject) -> DecidedName:
     known = DecidedName.__dataclass_fields__
     return DecidedName(**{name: value for name, value in values.items() if name in known})
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from corpora.errors import UsageError
 from corpora.segmentation.sentences import Segmenter
-from corpora.system.parsing import parse_toml
+from corpora.system.parsing import JsonObject, parse_toml
 from corpora.tei.header import Rule, parse_rule
 from corpora.tei.languages import (
     Abbreviations,
@@ -219,7 +219,7 @@ class Edition:
 
 # What a file may hold: a string, a list of strings, or a table of these ("*": any key).
 _STRINGS = [str]
-_TYPES: dict[str, Any] = {
+_TYPES: Mapping[str, object] = {
     "name": str,
     "lang": str,
     "extends": str,
@@ -277,7 +277,7 @@ def load_edition(path: Path) -> Edition:
         if parent not in shipped_editions():
             shipped = ", ".join(shipped_editions())
             raise source.error("extends", f"extends {parent!r}, which is not one of {shipped}")
-        inherited = _Source(edition_path(parent)).read()
+        inherited = {**_Source(edition_path(parent)).read()}
         inherited.pop("name", None)
         tables = _extend(inherited, tables, source=source)
     else:
@@ -292,7 +292,7 @@ class _Source:
         self.path = path
         self.text = ""
 
-    def read(self) -> dict[str, Any]:
+    def read(self) -> JsonObject:
         """Read and check the tables, keys and types."""
         try:
             self.text = self.path.read_text(encoding="utf-8")
@@ -307,7 +307,7 @@ class _Source:
                 raise self.error(label, f"the label {label!r} is empty or holds white space")
         return tables
 
-    def _check(self, table: Mapping[str, Any], types: Mapping[str, Any]) -> None:
+    def _check(self, table: Mapping[str, object], types: Mapping[str, object]) -> None:
         for key, value in table.items():
             kind = types.get("*", types.get(key))
             if kind is None:
@@ -335,13 +335,11 @@ class _Source:
         return UsageError(f"{self.path}: {message}")
 
 
-def _is_strings(value: Any) -> bool:
+def _is_strings(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(item, str) and item for item in value)
 
 
-def _extend(
-    parent: Mapping[str, Any], child: Mapping[str, Any], *, source: _Source
-) -> dict[str, Any]:
+def _extend(parent: JsonObject, child: JsonObject, *, source: _Source) -> dict[str, object]:
     """Lay an edition over another: keys replace keys, ``"..."`` stands for what was there."""
     merged = dict(parent)
     for key, value in child.items():
@@ -372,7 +370,7 @@ def _extend_list(parent: list[str], child: list[str], *, source: _Source) -> lis
 
 
 def _own_patterns(
-    tables: Mapping[str, Any], source: _Source, *, key: str = ""
+    tables: JsonObject, source: _Source, *, key: str = ""
 ) -> Iterator[tuple[str, Pattern]]:
     """Yield the patterns of an edition's own file, with the key they stand under."""
     for name, value in tables.items():
@@ -388,9 +386,7 @@ def _own_patterns(
                     yield f"{at}: {pattern.text}", pattern
 
 
-def _build(
-    tables: Mapping[str, Any], source: _Source, *, own: Mapping[str, Any], default_name: str
-) -> Edition:
+def _build(tables: JsonObject, source: _Source, *, own: JsonObject, default_name: str) -> Edition:
     breaks, entities = tables.get("breaks", {}), tables.get("entities", {})
     lists = {**tables.get("text", {}), **tables.get("documents", {}), **breaks}
     edition = Edition(

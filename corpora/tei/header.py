@@ -2,11 +2,21 @@
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypedDict
 
 from corpora.tei.languages import said_language
 from corpora.tei.patterns import Pattern, parse_pattern
 from corpora.tei.xml import Element
+
+
+class Columns(TypedDict):
+    """Of a document, but for the text and what stands in it."""
+
+    lang: str | None
+    title: str | None
+    url: str | None
+    license: str | None
+    metadata: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,10 +29,14 @@ class Header:
     license: str | None = None
     metadata: dict[str, str] = field(default_factory=dict)
 
-    def columns(self) -> dict[str, Any]:
+    def columns(self) -> Columns:
         """Keyword arguments for a ``Document``."""
-        return {name: getattr(self, name) for name in ("lang", "title", "url", "license")} | {
-            "metadata": self.metadata
+        return {
+            "lang": self.lang,
+            "title": self.title,
+            "url": self.url,
+            "license": self.license,
+            "metadata": self.metadata,
         }
 
 

@@ -9,13 +9,13 @@ from bisect import bisect_left
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from corpora.document import Document, Mention, Paragraph, Span, part_of_text, without_crossing
 from corpora.runs.plan import InputFile
 from corpora.segmentation.sentences import Segmenter
 from corpora.tei.edition import SIGNS, Edition, Meaning, Role
-from corpora.tei.header import base_of, read_header, read_rules
+from corpora.tei.header import Columns, base_of, read_header, read_rules
 from corpora.tei.include import INCLUDE, with_included
 from corpora.tei.languages import Language, Passage, Spoken, count_languages, said_language
 from corpora.tei.layout import XML_SPACE, Layout, OpenName
@@ -109,7 +109,7 @@ def _ids(roots: list[Element], name: str) -> list[str]:
     return [f"{name}#{id if id and times[id] == 1 else number}" for number, id in enumerate(own, 1)]
 
 
-def _without_place(start: "_Start") -> dict[str, Any]:
+def _without_place(start: "_Start") -> Columns:
     """Take out the place of a document in one that has no text."""
     metadata = dict(start.columns["metadata"])
     for name in ("in_document", "at"):
@@ -206,7 +206,7 @@ class _Start:
 
     element: Element
     document_id: str
-    columns: Mapping[str, Any]
+    columns: Columns
     """Of the document, but for the text and what stands in it."""
     at: _Place
     split_with: str
@@ -220,7 +220,7 @@ class _Start:
 def _start(tei: Element, document_id: str, edition: Edition, *, lang: str | None) -> _Start:
     """Begin the document of a file, with what its header says."""
     header = read_header(tei, default_lang=lang)
-    columns = header.columns() | {"lang": edition.tag_of(header.lang)}
+    columns: Columns = {**header.columns(), "lang": edition.tag_of(header.lang)}
     head = tei.find("teiheader")
     scope = (head, [tei]) if head and edition.makes_several else (tei, [])
     return _Start(
@@ -234,8 +234,8 @@ def _start(tei: Element, document_id: str, edition: Edition, *, lang: str | None
 
 
 def _with_rules(
-    columns: Mapping[str, Any], edition: Edition, scope: tuple[Element, list[Element]]
-) -> dict[str, Any]:
+    columns: Columns, edition: Edition, scope: tuple[Element, list[Element]]
+) -> Columns:
     """Add the metadata that the edition's rules find in an element; those around it are given."""
     found = read_rules(edition.metadata, scope)
     title = found.pop("title", columns["title"])
@@ -440,7 +440,7 @@ class _Reader:
     def _document_of(self, element: Element, *, is_note: bool) -> _Start:
         """Begin the document that an element of this one becomes, tied to its place."""
         id, around = self.file.new_id(element), self.start
-        columns = dict(around.columns)
+        columns = around.columns.copy()
         heads = [] if is_note else [e.text() for e in element.elements() if e.name == "head"]
         columns["title"] = next(filter(None, heads), columns["title"])
         columns = _with_rules(columns, self.edition, (element, list(self.ancestors)))

@@ -17,11 +17,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from corpora.errors import CorpusError, UsageError
 from corpora.system.arguments import SUMMARY, Summary, execute, option, parse
 from corpora.tei.xml import XmlError
+
+if TYPE_CHECKING:
+    from lxml.etree import RelaxNG, XMLParser
 
 VERSION = "4.12.0"
 """Of the Guidelines, as the TEI's archive has it (The Vault)."""
@@ -131,7 +134,7 @@ def _errors(data: bytes, schema: Path) -> list[tuple[int, str]]:
 
 
 @lru_cache(maxsize=8)
-def _load(schema: Path) -> tuple[Any, Any]:
+def _load(schema: Path) -> "tuple[RelaxNG, XMLParser]":
     """Return the schema, and a parser that reads nothing but the file."""
     try:
         from lxml import etree
