@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from corpora.document import Document, Mention, Paragraph, Sentence, Span
     from corpora.errors import CorpusError, UsageError
     from modeling.link.linker import Linker
-    from modeling.predict.encoder import Encoder
+    from modeling.taggers.encoder import Encoder
     from modeling.taggers.tagger import Tagger
 
 __all__ = [
@@ -59,7 +59,7 @@ _LAZY = {
     "Dataset": "corpora.datasets.shards",
     **dict.fromkeys(("Document", "Mention", "Paragraph", "Sentence", "Span"), "corpora.document"),
     **dict.fromkeys(("CorpusError", "UsageError"), "corpora.errors"),
-    "Encoder": "modeling.predict.encoder",
+    "Encoder": "modeling.taggers.encoder",
     "Linker": "modeling.link.linker",
     "Tagger": "modeling.taggers.tagger",
     "make_component": "modeling.spacy_component",  # the entry point of spaCy

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from corpora.system.interrupts import end_quietly_while_loading
 
 if TYPE_CHECKING:
-    from modeling.predict.encoder import Encoder
+    from modeling.taggers.encoder import Encoder
     from modeling.taggers.tagger import Tagger
 
 __all__ = ["Encoder", "Tagger"]
-_MODULES = {"Encoder": "modeling.predict.encoder", "Tagger": "modeling.taggers.tagger"}
+_MODULES = {"Encoder": "modeling.taggers.encoder", "Tagger": "modeling.taggers.tagger"}
 
 
 def __getattr__(name: str) -> object:

@@ -71,8 +71,8 @@ MODELING_ROOMS = (
 )
 """Rooms of ``modeling`` that models are made of: each imports only from those before it."""
 MODELING_COMMANDS = (
-    *("command", "http", "pages", "bootstrap", "link", "training", "pretrain"),
-    *("taggers", "predict", "finetune"),
+    *("command", "http", "pages", "bootstrap", "training", "pretrain"),
+    *("taggers", "link", "predict", "finetune"),
     *("evaluate", "inspect", "report", "export", "publish", "spacy_component", "serve"),
     "workbench",
 )

@@ -16,7 +16,7 @@ from corpora.errors import UsageError
 from modeling.data.batch import Batch, Rows
 from modeling.layers.dense import Padded, attend_densely
 from modeling.models.text_encoder import TextEncoder
-from modeling.predict.encoder import Encoder, Place
+from modeling.taggers.encoder import Encoder, Place
 
 MAX_ROWS: Final = 512
 """Of a map that a person could look at."""

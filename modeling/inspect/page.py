@@ -15,8 +15,8 @@ from modeling.inspect.attention import attention_maps
 from modeling.inspect.geometry import Numbers, embed, find_components
 from modeling.inspect.samples import Drawn, draw_spans, read_vectors
 from modeling.pages import Block, Heading, Picture, Table, Text, to_html, to_svg
-from modeling.predict.encoder import Encoder
 from modeling.predict.masked import parse_spans
+from modeling.taggers.encoder import Encoder
 from modeling.training.world import best_device
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from corpora.document import Sentence, TokenSpan
 from corpora.tagging import from_iob2
-from modeling.predict.encoder import Encoder, Parts, Vectors
+from modeling.taggers.encoder import Encoder, Parts, Vectors
 
 Which = Literal["names", "all"]
 OUTSIDE: Final = "O"

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from modeling.export.__main__ import main
-from modeling.predict.encoder import Encoder
 from modeling.taggers.archive import (
     CHECKSUMS,
     ArchiveError,
@@ -21,6 +20,7 @@ from modeling.taggers.archive import (
     pack,
     unpack,
 )
+from modeling.taggers.encoder import Encoder
 from modeling.taggers.tagger import Tagger
 
 TEXT = "ich war bei Anna und in Bad Berg ."

@@ -16,7 +16,7 @@ from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import ConfigError
 from modeling.data.sentences import SentenceSet
 from modeling.finetune.data import NerData
-from modeling.predict.encoder import Encoder
+from modeling.taggers.encoder import Encoder
 from modeling.taggers.tagger import Tagger
 
 TEXT = "ich war bei Anna und in Bad Berg ."

@@ -13,7 +13,7 @@ from modeling.export.__main__ import main
 from modeling.finetune.data import NerData
 from modeling.huggingface.importing import read_pretrained
 from modeling.models.pretraining import PretrainingModel
-from modeling.predict.encoder import Encoder
+from modeling.taggers.encoder import Encoder
 
 
 def save(folder, examples, **encoder):

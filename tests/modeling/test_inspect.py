@@ -13,7 +13,7 @@ from modeling.config import EncoderConfig
 from modeling.inspect.__main__ import main
 from modeling.inspect.attention import attention_maps
 from modeling.models.text_encoder import build_encoder
-from modeling.predict.encoder import Encoder
+from modeling.taggers.encoder import Encoder
 
 pytest.importorskip("matplotlib")
 TEXT = "ich war bei Theo und in Bad Berg ."

@@ -13,8 +13,8 @@ from modeling.data.batch import SubwordEntities
 from modeling.data.gazetteer import EntityLookup
 from modeling.models.pretraining import PretrainingModel
 from modeling.predict.__main__ import main as predict
-from modeling.predict.encoder import Encoder
 from modeling.predict.masked import Guesser
+from modeling.taggers.encoder import Encoder
 from tests.modeling.finetune.test_entities import write_base
 
 TEXT = "in Jena war Ida Berg und Anna ."

@@ -8,7 +8,7 @@ import pytest
 from corpora.document import Sentence
 from modeling.finetune.data import NerData
 from modeling.inspect.samples import draw_spans, read_vectors
-from modeling.predict.encoder import Encoder
+from modeling.taggers.encoder import Encoder
 
 
 def sentence(number, tags):

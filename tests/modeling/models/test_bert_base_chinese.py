@@ -7,8 +7,8 @@ import pytest
 import torch
 from transformers import BertConfig, BertForMaskedLM, BertTokenizerFast
 
-from modeling.predict.encoder import Encoder
 from modeling.pretrain.__main__ import main as pretrain
+from modeling.taggers.encoder import Encoder
 from pipelines import (
     augment_mentions,
     documents_to_entity_vocab,
