@@ -2,12 +2,14 @@
 
     python -m benchmarks.linking --entities 6000000
     python -m benchmarks.linking --letters 'letters/*.xml' --edition sturm --register 'reg/*.xml'
-    python -m benchmarks.linking --ambiguous build/links-ltgwiki
+    python -m benchmarks.linking --ambiguous build/links-ltgwiki --beside build/links-ltgwiki-e5
 
 ``--letters`` takes the references of persons and places out of a fifth of the files, chosen by
 hash, has a linker of the others write them again (``modeling.predict --link``), says how many of
 those that are written are the editors' own, and undoes it. ``--ambiguous`` says how the forms that
-mean two entities or more were linked in a folder of ``modeling.link evaluate``.
+mean two entities or more were linked in a folder of ``modeling.link evaluate``; with ``--beside``,
+another evaluation of the same documents, how much better that one is, of all known entities and of
+these forms, with the interval of the difference.
 
 The entities of ``--entities`` are made by simulation: names of one to three words, drawn by Zipf's
 law from a list of made words, so that forms are shared as names are; each entity has its title, its
@@ -35,6 +37,7 @@ import pyarrow as pa
 
 from corpora.entities.lookup import EntityLookup, Pairs, write_lookup
 from corpora.hashing.sampling import ratio
+from modeling.bootstrap import Units, percentiles, resample
 from modeling.link.evaluation import Outcome, Share
 from modeling.link.report import measure
 
@@ -205,6 +208,27 @@ def describe_ambiguous(outcomes: Sequence[Outcome]) -> Iterator[str]:
         yield f"{name}: {value:.3f} ({low:.3f} to {high:.3f}), {share.part} of {share.whole}"
 
 
+def describe_difference(first: Sequence[Outcome], second: Sequence[Outcome]) -> Iterator[str]:
+    """How many more of the known entities the second evaluation found, by drawing documents."""
+    if [(o.document, o.form, o.gold) for o in first] != [
+        (o.document, o.form, o.gold) for o in second
+    ]:
+        sys.exit("The two evaluations are not of the same names.")
+    pairs = [(a, b) for a, b in zip(first, second, strict=True) if a.is_known]
+    for name, some in (
+        ("all", pairs),
+        ("forms of two entities or more", [pair for pair in pairs if pair[0].n_senses > 1]),
+    ):
+        units = Units.choose([one.document for one, _ in some])
+        columns = np.array([[b.is_right - a.is_right, 1] for a, b in some], np.int64).reshape(-1, 2)
+        drawn = resample(columns, units)
+        between = percentiles(drawn[:, 0] / np.maximum(drawn[:, 1], 1))
+        low, high = (between.low, between.high) if between else (0.0, 0.0)
+        more, whole = columns.sum(axis=0).tolist()
+        ratio_of_more = more / max(whole, 1)
+        yield f"{name}: {ratio_of_more:+.4f} ({low:+.4f} to {high:+.4f}), {more:+} of {whole}"
+
+
 def main() -> None:
     """Measure what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -214,11 +238,16 @@ def main() -> None:
     parser.add_argument("--edition", default="tei", help="of --letters")
     parser.add_argument("--register", metavar="PATTERN", help="of --letters")
     parser.add_argument("--ambiguous", type=Path, metavar="DIR", help="of modeling.link evaluate")
+    parser.add_argument("--beside", type=Path, metavar="DIR", help="with --ambiguous: another one")
     given = parser.parse_args()
     if given.lookup:
         look_up(given.lookup)
     elif given.ambiguous:
-        print("\n".join(describe_ambiguous(read_outcomes(given.ambiguous / "names.tsv"))))
+        outcomes = read_outcomes(given.ambiguous / "names.tsv")
+        print("\n".join(describe_ambiguous(outcomes)))
+        if given.beside:
+            other = read_outcomes(given.beside / "names.tsv")
+            print("\n".join(describe_difference(outcomes, other)))
     elif given.letters:
         with tempfile.TemporaryDirectory() as name:
             measure_references(given, Path(name))

@@ -51,6 +51,16 @@ class _Learning:
         metavar="NAME",
         help="what ids of the register begin with, as sturm: (default: that of the documents)",
     )
+    encoder: Path | None = option(
+        None,
+        metavar="MODEL",
+        help="a model of texts: names in their texts are also compared by what it reads",
+    )
+    descriptions: Path | None = option(
+        None,
+        metavar="VOCABULARY",
+        help="with --encoder: an entity vocabulary, whose descriptions it reads",
+    )
     max_wrong: float = option(
         0.02, metavar="RATIO", help="of the links that are written (default: 0.02)"
     )

@@ -3,7 +3,7 @@
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import date
 from functools import cache
 from typing import Any, Final, NamedTuple
@@ -19,6 +19,11 @@ from modeling.link.records import Case, Record, normalise
 Reals = NDArray[np.float64]
 
 MAX_CANDIDATES: Final = 30
+READ: Final = (
+    *("like one mention", "like three mentions", "no mention elsewhere"),
+    *("text like the description", "name like the description", "no description"),
+)
+"""Columns of an encoder, filled in by ``contexts``; 0 without one, or with one candidate."""
 _PLAIN: Final = (
     *(f"found {kind}" for kind in KINDS),
     *("similarity", "of all names", "of the form", "of the form as written"),
@@ -28,6 +33,7 @@ _PLAIN: Final = (
     *("form by the sender", "form to the receiver", "form from the place"),
     *("is the sender", "is the receiver", "is the place"),
     *("words around", "days away", "no date", "not born", "is dead"),
+    *READ,
 )
 _DOCUMENT: Final = ("elsewhere in the document", "with others of the document")
 FEATURES: Final = (*_PLAIN, *_DOCUMENT)
@@ -51,10 +57,11 @@ class Known:
     """The first year in which somebody can have been born."""
     dead: int | None = None
     """The last year in which somebody can have died."""
+    description: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Give the arguments of another one like it."""
-        return {name: getattr(self, name) for name in ("entity", "forms", "kind", "born", "dead")}
+        return asdict(self)
 
 
 class Candidates(NamedTuple):
@@ -168,7 +175,7 @@ class _View:
         around = self._around(case) if len(entities) > 1 else []
         for row, entity in enumerate(entities):
             n = self.counts.count((), entity, without=self.without)
-            features[row, :N_PLAIN] = [
+            features[row, : N_PLAIN - len(READ)] = [
                 *self._of_name(case, entity, hits[entity], prior=priors.get(entity)),
                 *self._of_letter(normal, entity),
                 _fit_of_words(around, entity, n),

@@ -19,10 +19,11 @@ from corpora.runs.dataset_inputs import find_shards
 from corpora.system.arguments import Summary
 from corpora.system.parsing import read_json
 from modeling.link.candidates import Known
+from modeling.link.contexts import Reader
 from modeling.link.datasets import link_dataset, link_sentences
 from modeling.link.evaluation import cross_validate, judge
 from modeling.link.linker import PRIOR, Linker, Training
-from modeling.link.records import Record, record_of
+from modeling.link.records import Record, Window, record_of
 from modeling.link.report import write_report
 from modeling.link.scores import compare, describe, measure
 
@@ -38,19 +39,20 @@ if TYPE_CHECKING:
 
 def train(options: "TrainOptions") -> Iterator[str | Summary]:
     """Make a linker, and say what it learned from."""
-    records, hashes = _read(options.documents)
+    records, hashes = _read(options.documents, with_windows=options.encoder is not None)
     register = read_register(options.register, records, space=options.space)
-    settings = {"documents": hashes, "register": len(register), "max_wrong": options.max_wrong}
+    settings: dict[str, Any] = {
+        "documents": hashes,
+        "register": len(register),
+        "max_wrong": options.max_wrong,
+    }
     settings["seed"] = options.seed
     if options.vocabulary is not None:
         settings["vocabulary"] = str(options.vocabulary.resolve())
-    training = Training(
-        records,
-        register,
-        _open_vocabulary(options.vocabulary),
-        max_wrong=options.max_wrong,
-        seed=options.seed,
-    )
+    if options.encoder is not None:
+        settings["encoder"] = str(options.encoder.resolve())
+    vocabulary = _open_vocabulary(options.vocabulary)
+    training = Training(records, register, vocabulary, **_learning(options, register))
     linker = training.train(settings=settings)
     linker.save(options.output)
     n = sum(case.entity is not None for record in records for case in record.cases)
@@ -70,13 +72,14 @@ def train(options: "TrainOptions") -> Iterator[str | Summary]:
 
 def evaluate(options: "EvaluateOptions") -> Iterator[str | Summary]:
     """Cross-validate, and write the report."""
-    records, _ = _read(options.documents)
+    with_windows = options.encoder is not None
+    records, _ = _read(options.documents, with_windows=with_windows)
     register = read_register(options.register, records, space=options.space)
     vocabulary = _open_vocabulary(options.vocabulary)
-    learning: dict[str, Any] = {"seed": options.seed, "max_wrong": options.max_wrong}
+    learning = _learning(options, register)
     if options.test:
         training = Training(records, register, vocabulary, **learning)
-        test, _ = _read(options.test)
+        test, _ = _read(options.test, with_windows=with_windows)
         _check_others(records, test)
         linker, prior = training.train(), training.train(uses=PRIOR)
         outcomes = judge(test, linker, prior=prior, nil=options.nil)
@@ -102,6 +105,38 @@ def evaluate(options: "EvaluateOptions") -> Iterator[str | Summary]:
     yield f"made  {options.output}: report.md, report.json, names.tsv (each name)"
     scores = read_json(options.output / "report.json")
     yield Summary({"output": str(options.output), "names": len(outcomes), "scores": scores})
+
+
+def _learning(
+    options: "TrainOptions | EvaluateOptions", register: Mapping[str, Known]
+) -> dict[str, Any]:
+    """The settings of a ``Training``."""
+    learning: dict[str, Any] = {"seed": options.seed, "max_wrong": options.max_wrong}
+    if options.encoder is not None:
+        described = {known.entity: describe_entry(known) for known in register.values()}
+        if options.descriptions is not None:
+            described |= dict(read_descriptions(options.descriptions))
+        learning |= {"reader": Reader(options.encoder, keeps=True), "descriptions": described}
+    elif options.descriptions is not None:
+        raise UsageError("--descriptions is for --encoder, which reads them. Name a model, too.")
+    return learning
+
+
+def describe_entry(known: Known) -> Window:
+    """What an encoder reads of an entry of a register: its name, other forms, what it is."""
+    name, *others = known.forms or (known.entity.partition(":")[2],)
+    facts = [*others, *([known.kind] if known.kind else []), known.description]
+    return Window("", name, ": " + "; ".join(fact for fact in facts if fact))
+
+
+def read_descriptions(vocabulary: Path) -> Iterator[tuple[str, Window]]:
+    """Read the first sentences of entities' articles."""
+    columns = ("entity", "title", "description")
+    for shard in open_dataset(vocabulary, "entities").shards:
+        for batch in read_batches(vocabulary / shard.name, SCHEMAS["entities"], columns=columns):
+            for row in batch.to_pylist():
+                if row["description"]:
+                    yield row["entity"], Window("", row["title"], f": {row['description']}")
 
 
 def _check_others(train: Iterable[Record], test: Iterable[Record]) -> None:
@@ -172,7 +207,9 @@ def read_documents(folder: Path) -> Iterator[Document]:
             yield from map(document_from_row, batch.to_pylist())
 
 
-def _read(folders: Sequence[Path]) -> tuple[list[Record], dict[str, str]]:
+def _read(
+    folders: Sequence[Path], *, with_windows: bool = False
+) -> tuple[list[Record], dict[str, str]]:
     """Read what is learned from, and the hash of each dataset."""
     records, hashes = [], {}
     for folder in folders:
@@ -181,7 +218,8 @@ def _read(folders: Sequence[Path]) -> tuple[list[Record], dict[str, str]]:
         hashes[folder.as_posix()] = hashlib.sha256(joined.encode()).hexdigest()
         for file in files:
             for batch in read_batches(Path(file.path), SCHEMAS["documents"]):
-                records += [record_of(document_from_row(row)) for row in batch.to_pylist()]
+                documents = map(document_from_row, batch.to_pylist())
+                records += [record_of(one, with_windows=with_windows) for one in documents]
     return records, hashes
 
 
@@ -201,6 +239,7 @@ def read_register(
     found: dict[str, Known] = {}
     for entry in open_registers(patterns).entries.values():
         known: dict[str, Any] = {"kind": entry.kind, "forms": tuple(entry.texts())}
+        known["description"] = entry.description
         known["born"] = entry.birth.first_year if entry.birth else None
         known["dead"] = entry.death.last_year if entry.death else None
         found[f"{space}:{entry.id}"] = Known(entity=f"{space}:{entry.id}", **known)

@@ -17,8 +17,9 @@ from corpora.errors import UsageError
 from corpora.hashing.sampling import ratio
 from modeling.bootstrap import Interval, Units, percentiles, resample
 from modeling.link.candidates import Known
+from modeling.link.contexts import Reader
 from modeling.link.linker import MAX_WRONG, PRIOR, Linker, Ranked, Training
-from modeling.link.records import Case, Record
+from modeling.link.records import Case, Record, Window
 
 RANKS: Final = (1, 10, 30)
 _SEVERAL: Final = 5
@@ -62,6 +63,8 @@ def cross_validate(
     folds: int = 5,
     seed: int = 1,
     max_wrong: float = MAX_WRONG,
+    reader: Reader | None = None,
+    descriptions: Mapping[str, Window] | None = None,
     nil: bool = False,
     log: Callable[[str], object] = lambda _: None,
 ) -> list[Outcome]:
@@ -73,7 +76,15 @@ def cross_validate(
     for fold in sorted(set(of_fold)):
         train = [record for record, f in zip(records, of_fold, strict=True) if f != fold]
         test = [record for record, f in zip(records, of_fold, strict=True) if f == fold]
-        training = Training(train, register, vocabulary, max_wrong=max_wrong, seed=seed)
+        training = Training(
+            train,
+            register,
+            vocabulary,
+            max_wrong=max_wrong,
+            seed=seed,
+            reader=reader,
+            descriptions=descriptions or {},
+        )
         prior = training.train(uses=PRIOR)
         outcomes += judge(test, training.train(), prior=prior, nil=nil)
         log(f"fold {fold + 1} of {folds}: {len(train):,} documents to {len(test):,}")

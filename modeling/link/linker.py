@@ -38,18 +38,20 @@ from modeling.link.choice import (
     sigmoid,
     softmax,
 )
-from modeling.link.records import Case, Record, record_from_json
+from modeling.link.contexts import DESCRIPTIONS, VECTORS, Contexts, Reader
+from modeling.link.records import Case, Record, Window, record_from_json
 
 Reals = NDArray[np.float64]
 N_PARTS: Final = 5
 MAX_WRONG: Final = 0.02
 """Ratio of the ids that are written that may be wrong."""
-_VERSION: Final = 1
+_VERSION: Final = 2
 _PRIOR: Final = (
     *("similarity", "of all names", "of the form", "of the form as written"),
     *("of the form in the vocabulary", "is not in the vocabulary"),
 )
 _FILES: Final = ("linker.json", "records.jsonl", "register.jsonl")
+_OF_ENCODER: Final = (VECTORS, DESCRIPTIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,13 @@ class _Found(NamedTuple):
     cases: list[Case]
     candidates: list[Candidates]
 
+    @property
+    def windows(self) -> list[Window]:
+        """What stands around the names."""
+        both = zip(self.record.cases, self.record.windows, strict=True)
+        labels = {case.label for case in self.cases}
+        return [window for case, window in both if case.label in labels]
+
     def pairs(self) -> Iterator[tuple[Case, Candidates]]:
         """Yield the names that have candidates."""
         return (pair for pair in zip(self.cases, self.candidates, strict=True) if pair[1].entities)
@@ -92,10 +101,13 @@ class Linker:
     threshold: float
     """The least probability of a link that is written."""
     settings: Mapping[str, Any] = field(default_factory=dict)
+    contexts: Contexts | None = None
+    """What an encoder read of training; None: there is no encoder."""
 
     def rank(self, record: Record) -> list[Ranked | None]:
         """Rank the candidates of each name of a document; None for classes that are not linked."""
         found = _find(self.knowledge, record, self.labels)
+        _with_contexts([found], self.contexts, self.knowledge)
         _with_document_features([found], self.first, self.knowledge)
         ranked = iter([self._rank(one) for one in found.candidates])
         return [next(ranked) if case.label in self.labels else None for case in record.cases]
@@ -120,11 +132,20 @@ class Linker:
         ):
             lines = (json.dumps(value, ensure_ascii=False) + "\n" for value in values)
             write_text(folder / name, lines)
+        self._save_contexts(folder)
         weights = {name: getattr(self, name).as_json() for name in ("first", "final", "sure")}
         labels = sorted(self.labels, key=str)
         about = {"version": _VERSION, "features": FEATURES, "labels": labels, **weights}
         about |= {"threshold": self.threshold, "settings": dict(self.settings)}
         write_json(folder / "linker.json", about)
+
+    def _save_contexts(self, folder: Path) -> None:
+        for name in _OF_ENCODER:
+            (folder / name).unlink(missing_ok=True)
+        if self.contexts is not None:
+            np.save(folder / VECTORS, self.contexts.vectors)
+            names = (json.dumps(name, ensure_ascii=False) for name in self.contexts.described)
+            write_text(folder / DESCRIPTIONS, (f"{name}\n" for name in names))
 
     @classmethod
     def load(cls, folder: Path) -> "Linker":
@@ -140,22 +161,34 @@ class Linker:
             if about["version"] != _VERSION or tuple(about["features"]) != FEATURES:
                 raise CorpusError(f"{path}: made by another version of Onoma. Train it again.")
             first, final, sure = (linear_from_json(about[n]) for n in ("first", "final", "sure"))
-            vocabulary = about.get("settings", {}).get("vocabulary")
+            settings = about.get("settings", {})
+            vocabulary = settings.get("vocabulary")
+            records = [record_from_json(row) for row in _read_lines(folder / "records.jsonl")]
             knowledge = Knowledge(
-                [record_from_json(row) for row in _read_lines(folder / "records.jsonl")],
+                records,
                 {row["entity"]: _known(row) for row in _read_lines(folder / "register.jsonl")},
                 EntityLookup(Path(vocabulary)) if vocabulary else None,
             )
             labels, threshold = frozenset(about["labels"]), float(about["threshold"])
+            contexts = _load_contexts(folder, records, settings.get("encoder"))
         except (KeyError, TypeError, ValueError) as error:
             raise CorpusError(f"{path}: damaged ({error!r}). Train it again.") from error
-        settings = about.get("settings", {})
-        return cls(knowledge, labels, first, final, sure, threshold, settings)
+        return cls(knowledge, labels, first, final, sure, threshold, settings, contexts)
+
+
+def _load_contexts(folder: Path, records: Sequence[Record], encoder: str | None) -> Contexts | None:
+    if encoder is None:
+        return None
+    described = _read_lines(folder / DESCRIPTIONS)
+    reader = Reader(Path(encoder), keeps=False)
+    vectors = np.load(folder / VECTORS, mmap_mode="r")
+    return Contexts(records, described, reader=reader, vectors=vectors)
 
 
 def files_of(folder: Path) -> dict[str, Path]:
     """The files that a linker consists of, by name."""
-    return {name: folder / name for name in _FILES}
+    there = [name for name in _OF_ENCODER if (folder / name).exists()]
+    return {name: folder / name for name in (*_FILES, *there)}
 
 
 def _known(row: dict[str, Any]) -> Known:
@@ -176,6 +209,10 @@ class Training:
     vocabulary: EntityLookup | None = None
     max_wrong: float = MAX_WRONG
     seed: int = 1
+    reader: Reader | None = None
+    """An encoder; records then have windows."""
+    descriptions: Mapping[str, Window] = field(default_factory=dict)
+    """Of entities, for the encoder; those of the register and of the records are used."""
 
     def __post_init__(self) -> None:
         """Raise ``CorpusError`` where no name is linked."""
@@ -196,8 +233,19 @@ class Training:
         return Knowledge(self.records, self.register, self.vocabulary)
 
     @cached_property
+    def contexts(self) -> Contexts | None:
+        """What the encoder reads of training."""
+        if self.reader is None:
+            return None
+        known = {e for e in self.descriptions if self.knowledge.holds(e, without=None)}
+        used = {e: text for e, text in self.descriptions.items() if e in known}
+        return Contexts.of(self.records, used, self.reader)
+
+    @cached_property
     def _found(self) -> list[_Found]:
-        return [_find(self.knowledge, record, self.labels) for record in self.records]
+        found = [_find(self.knowledge, record, self.labels) for record in self.records]
+        _with_contexts(found, self.contexts, self.knowledge)
+        return found
 
     def train(
         self, *, uses: Sequence[str] = FEATURES, settings: Mapping[str, Any] | None = None
@@ -214,7 +262,16 @@ class Training:
         threshold = choose_threshold(
             _probabilities(rows, right, parts), right, max_wrong=self.max_wrong
         )
-        return Linker(self.knowledge, self.labels, first, final, sure, threshold, settings or {})
+        return Linker(
+            self.knowledge,
+            self.labels,
+            first,
+            final,
+            sure,
+            threshold,
+            settings or {},
+            self.contexts,
+        )
 
     def _fit(self, found: Iterable[_Found], uses: Sequence[str], n_columns: int) -> Linear:
         """Fit the choice on names whose entity is among two or more candidates."""
@@ -274,6 +331,24 @@ def _probabilities(
         model = model or fit_logistic(rows, right)
         found[~others] = sigmoid(model.score(rows[~others]))
     return found
+
+
+def _with_contexts(
+    found: Sequence[_Found], contexts: Contexts | None, knowledge: Knowledge
+) -> None:
+    """Fill the columns of an encoder in, of names with several candidates."""
+    if contexts is None:
+        return
+    asked = [
+        (one, of, window)
+        for one in found
+        for of, window in zip(one.candidates, one.windows, strict=True)
+        if len(of.entities) > 1
+    ]
+    vectors = contexts.read([window for *_, window in asked])
+    for (one, of, _), vector in zip(asked, vectors, strict=True):
+        without = one.record.id if one.record.id in knowledge.counts else None
+        contexts.add_features(of, vector, without=without)
 
 
 def _with_document_features(found: Iterable[_Found], first: Linear, knowledge: Knowledge) -> None:

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
@@ -19,7 +19,9 @@ _DATE = re.compile(r"(-?\d{4})(?:-(\d\d))?(?:-(\d\d))?")
 _MARKS = re.compile("[\u0300-\u036f]")
 _APOSTROPHES = re.compile("['’‘ʼ`´]")
 _WORD = re.compile(r"[^\W_]+\.?")
+_BLANKS = re.compile(r"\s+")
 _REACH: Final = 80  # characters on each side that are looked at
+_REACH_OF_WINDOW: Final = 200  # that an encoder may read
 
 
 class Case(NamedTuple):
@@ -32,6 +34,14 @@ class Case(NamedTuple):
     """Words around it; the one directly before begins with ``<``, the one after with ``>``."""
 
 
+class Window(NamedTuple):
+    """A name, and what stands before and after it; blanks of all kinds are one."""
+
+    before: str
+    form: str
+    after: str
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
     """The linker's view of a document."""
@@ -42,6 +52,8 @@ class Record:
     facts: tuple[str, ...]
     """``sent_by=walden herwarth``: what is known of the document, normalised."""
     cases: tuple[Case, ...]
+    windows: tuple[Window, ...] = field(default=(), compare=False, repr=False)
+    """Of the cases, for an encoder; they are not saved."""
 
     def as_json(self) -> dict[str, Any]:
         """Give what ``record_from_json`` reads."""
@@ -54,14 +66,29 @@ def record_from_json(value: dict[str, Any]) -> Record:
     return Record(value["id"], value["day"], tuple(value["facts"]), tuple(cases))
 
 
-def record_of(document: Document) -> Record:
-    """Take from a document what the linker looks at; a case for each of its mentions."""
+def record_of(document: Document, *, with_windows: bool = False) -> Record:
+    """Take from a document what the linker looks at; a case for each of its mentions.
+
+    ``with_windows`` for a linker that has an encoder.
+    """
     cases = tuple(_case(document, mention) for mention in document.mentions)
     facts = [
         f"{name}={normalise(value)}" for name in FACTS if (value := document.metadata.get(name))
     ]
     days = (day_of(document.metadata.get(name, "")) for name in _DATES)
-    return Record(document.id, next((d for d in days if d is not None), None), tuple(facts), cases)
+    day = next((d for d in days if d is not None), None)
+    windows = tuple(_window(document, m) for m in document.mentions) if with_windows else ()
+    return Record(document.id, day, tuple(facts), cases, windows)
+
+
+def _window(document: Document, mention: Mention) -> Window:
+    start, end = mention.start, mention.end
+    places = (
+        (max(0, start - _REACH_OF_WINDOW), start),
+        (start, end),
+        (end, end + _REACH_OF_WINDOW),
+    )
+    return Window(*(_BLANKS.sub(" ", document.text[a:b]) for a, b in places))
 
 
 def _case(document: Document, mention: Mention) -> Case:

@@ -1,6 +1,12 @@
 """References are taken out and compared; names of an evaluation are read back."""
 
-from benchmarks.linking import describe_ambiguous, read_outcomes, references, without_references
+from benchmarks.linking import (
+    describe_ambiguous,
+    describe_difference,
+    read_outcomes,
+    references,
+    without_references,
+)
 from modeling.link.evaluation import Outcome
 from modeling.link.report import write_report
 
@@ -43,3 +49,14 @@ def test_links_of_ambiguous_forms_are_counted_from_the_names_of_an_evaluation(tm
     assert said["baseline, known"].endswith(", 1 of 2")
     assert said["written"].endswith(", 2 of 3")
     assert said["wrong among written"].endswith(", 0 of 2")
+
+
+def test_two_evaluations_of_the_same_names_are_compared_name_by_name():
+    first = [outcome("a", "w:a", n_senses=n, document=f"{n}", chosen="w:b") for n in range(20)]
+    second = [outcome("a", "w:a", n_senses=n, document=f"{n}") for n in range(20)]
+
+    assert list(describe_difference(first, second)) == [
+        "all: +1.0000 (+1.0000 to +1.0000), +20 of 20",
+        "forms of two entities or more: +1.0000 (+1.0000 to +1.0000), +18 of 18",
+    ]
+    assert next(describe_difference(first, first)).startswith("all: +0.0000")

@@ -1,0 +1,205 @@
+"""What an encoder reads around a name, beside what it reads around others and in descriptions.
+
+``Contexts`` compares the name in its text with other names of each candidate, those of the document
+itself left out, and the text with the candidate's description. All vectors are brought to mean 0
+and length 1 first: those of sentence encoders point almost the same way.
+
+Shapes: N windows, M mentions of training, E descriptions, C candidates of a name, D width.
+
+``vectors.npy``
+    (3 + M + E, 2, D), mapped: the mean of mentions, that of descriptions, what the encoder makes of
+    a text that is always the same, then mentions in the order of the records, then descriptions
+``descriptions.jsonl``
+    the entities of the last, in order
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corpora.document import Span
+from corpora.errors import CorpusError
+from corpora.system.parsing import read_json
+from modeling.link.candidates import FEATURES, READ, Candidates
+from modeling.link.records import Record, Window
+
+if TYPE_CHECKING:
+    from modeling.taggers.encoder import Encoder
+
+Vectors = NDArray[np.float32]
+VECTORS: Final = "vectors.npy"
+DESCRIPTIONS: Final = "descriptions.jsonl"
+TEXT, NAME = 0, 1
+_MAX_SUBWORDS: Final = 64
+_N_NEAREST: Final = 3
+_AT_ONCE: Final = 512  # windows; of these, those of like length are read together
+_PROBE: Final = Window("", "Onoma", ": names, and who is meant.")
+_MENTIONS, _DESCRIPTIONS, _OF_PROBE, _N_HEAD = range(4)
+_FIRST: Final = FEATURES.index(READ[0])
+_PROMPTS: Final = "config_sentence_transformers.json"
+
+
+class Reader:
+    """Vectors of windows, by an encoder that is opened when it is first needed.
+
+    Args:
+        folder: whatever ``modeling.taggers.encoder.Encoder`` opens.
+        keeps: whether a window that comes again is not read again.
+    """
+
+    def __init__(self, folder: Path, *, keeps: bool) -> None:
+        self.folder, self._keeps = folder, keeps
+        self._known: dict[Window, Vectors] = {}
+
+    @cached_property
+    def _encoder(self) -> "Encoder":
+        from modeling.taggers.encoder import Encoder  # noqa: PLC0415 - slow
+
+        return Encoder.load(self.folder)
+
+    @cached_property
+    def _prompt(self) -> str:
+        """What the model wants before a text; sentence encoders say so in a file beside them."""
+        file = self.folder / _PROMPTS
+        prompts = read_json(file).get("prompts", {}) if file.is_file() else {}
+        return str(prompts.get("query", ""))
+
+    def read(self, windows: Sequence[Window]) -> Vectors:
+        """(N, 2, D): the mean of all subwords, and that of the name's."""
+        new = [window for window in dict.fromkeys(windows) if window not in self._known]
+        new.sort(key=lambda window: sum(map(len, window)))
+        known = self._known if self._keeps else dict(self._known)
+        for start in range(0, len(new), _AT_ONCE):
+            some = new[start : start + _AT_ONCE]
+            known.update(zip(some, self._read(some), strict=True))
+        empty = np.zeros((0, 2, self._encoder.width), np.float32)
+        return np.stack([known[window] for window in windows]) if windows else empty
+
+    def _read(self, windows: Sequence[Window]) -> list[Vectors]:
+        texts, places = [], []
+        for before, form, after in self._cut(windows):
+            start = len(self._prompt + before)
+            texts.append(self._prompt + before + form + after)
+            places.append([Span(0, len(texts[-1])), Span(start, start + len(form))])
+        return self._encoder.spans(texts, places, parts="mean")
+
+    def _cut(self, windows: Sequence[Window]) -> list[Window]:
+        """Take so much of each side that the encoder reads at most ``_MAX_SUBWORDS``."""
+        tokenizer = self._encoder.tokenizer
+        [prompt] = tokenizer.encode([self._prompt])
+        most = min(_MAX_SUBWORDS, self._encoder.config.max_positions * 3 // 4) - len(prompt.ids)
+        parts = tokenizer.encode([part for window in windows for part in window])
+        cut = []
+        for n, (before, form, after) in enumerate(windows):
+            left, name, right = (parts[3 * n + side].starts.tolist() for side in range(3))
+            n_name = min(len(name), most // 4)
+            n_left = min(len(left), (most - n_name) // 2)
+            n_right = most - n_name - n_left
+            begin = left[-n_left] if n_left else len(before)
+            name_end = name[n_name] if n_name < len(name) else len(form)
+            end = right[n_right] if n_right < len(right) else len(after)
+            cut.append(Window(before[begin:], form[:name_end], after[:end]))
+        return cut
+
+
+class Contexts:
+    """The vectors of mentions of training, and of descriptions of entities."""
+
+    def __init__(
+        self,
+        records: Iterable[Record],
+        described: Sequence[str],
+        *,
+        reader: Reader,
+        vectors: Vectors,
+    ) -> None:
+        self.described, self.reader, self.vectors = tuple(described), reader, vectors
+        rows: dict[str, list[tuple[int, str]]] = defaultdict(list)
+        row = _N_HEAD
+        for record in records:
+            for case in record.cases:
+                if case.entity is not None:
+                    rows[case.entity].append((row, record.id))
+                    row += 1
+        self._mentions = {
+            entity: (np.array([n for n, _ in own]), np.array([id for _, id in own]))
+            for entity, own in rows.items()
+        }
+        self._descriptions = {entity: row + n for n, entity in enumerate(self.described)}
+        if len(vectors) != row + len(self.described):
+            raise CorpusError(f"{VECTORS}: does not belong to the linker. Train it again.")
+        self._is_checked = False
+
+    @classmethod
+    def of(
+        cls, records: Sequence[Record], descriptions: Mapping[str, Window], reader: Reader
+    ) -> "Contexts":
+        """Read the mentions of records, and the descriptions of entities."""
+        linked = [
+            window
+            for record in records
+            for case, window in zip(record.cases, record.windows, strict=True)
+            if case.entity is not None
+        ]
+        texts = list(descriptions.values())
+        raw = reader.read([_PROBE, *linked, *texts])
+        mentions, of_texts = np.split(_to_length_1(raw[1:]), [len(linked)])
+        means = [
+            part.mean(axis=0) if len(part) else np.zeros_like(raw[0])
+            for part in (mentions, of_texts)
+        ]
+        centred = [_to_length_1(mentions - means[0]), _to_length_1(of_texts - means[1])]
+        vectors = np.concatenate([np.stack([*means, raw[0]]), *centred])
+        found = cls(records, list(descriptions), reader=reader, vectors=vectors)
+        found._is_checked = True
+        return found
+
+    def read(self, windows: Sequence[Window]) -> Vectors:
+        """(N, 2, D) of names to link; ``CorpusError`` if the encoder is not the one of training."""
+        if not self._is_checked:
+            [probe] = self.reader.read([_PROBE])
+            if probe.shape != self.vectors.shape[1:] or not np.allclose(
+                probe, self.vectors[_OF_PROBE], atol=1e-3
+            ):
+                raise CorpusError(
+                    f"{self.reader.folder}: not the encoder that the linker was trained with. "
+                    "Bring that one back, or train the linker again."
+                )
+            self._is_checked = True
+        return _to_length_1(_to_length_1(self.reader.read(windows)) - self.vectors[_MENTIONS])
+
+    def add_features(self, found: Candidates, vector: Vectors, *, without: str | None) -> None:
+        """Fill the columns ``READ`` in: (2, D) of a name, beside each of its candidates."""
+        columns = found.features[:, _FIRST : _FIRST + len(READ)]
+        columns[:] = np.nan
+        for row, entity in enumerate(found.entities):
+            columns[row, 2] = columns[row, 5] = 1.0
+            rows, documents = self._mentions.get(entity, _NONE)
+            rows = rows[documents != without] if without is not None else rows
+            if len(rows):
+                alike = np.sort(self.vectors[rows, NAME] @ vector[NAME])
+                columns[row, :3] = alike[-1], alike[-_N_NEAREST:].mean(), 0.0
+            if (number := self._descriptions.get(entity)) is not None:
+                columns[row, 3:] = *(vector @ self.vectors[number, TEXT]), 0.0
+        for number in (0, 1, 3, 4):
+            _fill(columns[:, number])
+
+
+_NONE: Final = (np.zeros(0, np.int64), np.zeros(0, str))
+
+
+def _fill(column: NDArray[np.float64]) -> None:
+    """What is missing is as the least that is there; then the mean of a name becomes 0."""
+    missing = np.isnan(column)
+    column[missing] = 0.0 if missing.all() else column[~missing].min()
+    column -= column.mean()
+
+
+def _to_length_1(vectors: Vectors) -> Vectors:
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return np.asarray(vectors / np.maximum(lengths, 1e-9), np.float32)

@@ -1,0 +1,177 @@
+"""An encoder beside the linear linker: names in their texts, and descriptions of entities."""
+
+import json
+
+import numpy as np
+import pytest
+
+from corpora.errors import CorpusError
+from modeling.link.__main__ import main
+from modeling.link.candidates import FEATURES, READ, Known
+from modeling.link.commands import describe_entry, read_documents
+from modeling.link.contexts import Reader
+from modeling.link.linker import Linker, Training
+from modeling.link.records import Window, record_of
+from tests.modeling.link.samples import letter
+from tests.modeling.test_predict_documents import write_documents
+
+POET, PAINTER = "s:poet", "s:painter"
+TEXTS = {POET: "ich war in Ulm , Otto Theo", PAINTER: "Anna und Otto bei Bad Berg ."}
+
+
+def documents(n=24):
+    """Otto is the poet where the words around are those of the first text."""
+    who = [(POET, PAINTER)[number % 2] for number in range(n)]
+    return [letter(f"{n}", TEXTS[entity], ("Otto", entity)) for n, entity in enumerate(who)]
+
+
+def records(n=24):
+    return [record_of(document, with_windows=True) for document in documents(n)]
+
+
+def describe(**texts):
+    return {f"s:{name}": Window("", "Otto", f": {text}") for name, text in texts.items()}
+
+
+@pytest.fixture(scope="module")
+def reader(bases):
+    return Reader(bases / "plain", keeps=True)
+
+
+def columns(contexts, linker, document):
+    """The columns of the encoder by entity, of the only name of a document."""
+    record = record_of(document, with_windows=True)
+    [found] = linker.knowledge.candidates(record, record.cases)
+    without = record.id if record.id in linker.knowledge.counts else None
+    contexts.add_features(found, contexts.read(record.windows)[0], without=without)
+    first = FEATURES.index(READ[0])
+    return {
+        entity: dict(zip(READ, row[first : first + len(READ)], strict=True))
+        for entity, row in zip(found.entities, found.features, strict=True)
+    }
+
+
+def test_a_name_is_like_the_mentions_whose_texts_are_like_its_text(reader):
+    linker = Training(records(), {}, reader=reader).train()
+
+    found = columns(linker.contexts, linker, letter("x", TEXTS[PAINTER], ("Otto", None)))
+
+    for name in ("like one mention", "like three mentions"):
+        assert found[PAINTER][name] > 0 > found[POET][name]
+    assert found[PAINTER]["no description"] == 1
+
+
+def test_mentions_of_the_document_itself_are_left_out(reader):
+    linker = Training(records(3), {}, reader=reader).train()  # the painter in one document only
+    known = columns(linker.contexts, linker, documents(2)[0])
+
+    assert PAINTER in known
+    assert known[PAINTER]["no mention elsewhere"] == 0
+    own = columns(linker.contexts, linker, documents(2)[1])
+    assert set(own) == {POET}  # nor is the entity known from elsewhere
+
+
+def test_a_text_is_like_the_description_with_its_words(reader):
+    described = describe(poet="in Ulm ich war Theo", painter="Anna und bei Bad Berg")
+    linker = Training(records(), {}, reader=reader, descriptions=described).train()
+
+    found = columns(linker.contexts, linker, letter("x", TEXTS[POET], ("Otto", None)))
+
+    assert found[POET]["text like the description"] > found[PAINTER]["text like the description"]
+    assert found[POET]["no description"] == 0
+
+
+def test_descriptions_of_entities_that_nobody_names_are_not_read(reader):
+    training = Training(records(), {}, reader=reader, descriptions=describe(nobody="Anna"))
+
+    assert training.contexts.described == ()
+
+
+def test_a_linker_with_an_encoder_is_saved_and_links_as_before(bases, reader, tmp_path):
+    settings = {"encoder": str(bases / "plain")}
+    described = describe(poet="Ulm", painter="Berg")
+    training = Training(records(), {}, reader=reader, descriptions=described)
+    linker = training.train(settings=settings)
+    linker.save(tmp_path)
+
+    again = Linker.load(tmp_path)
+
+    for text, entity in ((TEXTS[POET], POET), (TEXTS[PAINTER], PAINTER)):
+        record = record_of(letter("x", text, ("Otto", None)), with_windows=True)
+        [one], [other] = linker.rank(record), again.rank(record)
+        assert one.entities == other.entities
+        assert one.entities[0] == entity
+        assert one.probability == pytest.approx(other.probability, abs=1e-4)
+    assert isinstance(again.contexts.vectors, np.memmap)
+
+
+def test_another_encoder_than_that_of_training_is_refused(bases, reader, tmp_path):
+    linker = Training(records(), {}, reader=reader).train(
+        settings={"encoder": str(bases / "entities")}
+    )
+    linker.save(tmp_path)
+
+    with pytest.raises(CorpusError, match="not the encoder that the linker was trained with"):
+        Linker.load(tmp_path).rank(records(1)[0])
+    np.save(tmp_path / "vectors.npy", linker.contexts.vectors[:-1])
+    with pytest.raises(CorpusError, match="does not belong to the linker"):
+        Linker.load(tmp_path)
+
+
+def test_long_texts_are_cut_around_the_name_and_what_is_read_together_does_not_matter(reader):
+    long = Window("Anna und " * 60, "Otto", " bei Bad Berg" * 60)
+    short = Window("und ", "Otto", " bei")
+
+    [first, second] = reader.read([long, short])
+
+    np.testing.assert_allclose(reader.read([short])[0], second, atol=1e-5)
+    near = Window("und " + "Anna und " * 8, "Otto", " bei Bad Berg" * 6)
+    [cut] = Reader(reader.folder, keeps=False).read([near])
+    np.testing.assert_allclose(cut, first, atol=1e-5)
+
+
+def test_what_the_model_wants_before_a_text_is_written_before_it(bases, tmp_path):
+    for file in (bases / "plain").iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    prompts = {"prompts": {"query": "Anna "}}
+    (tmp_path / "config_sentence_transformers.json").write_text(json.dumps(prompts))
+
+    [prompted] = Reader(tmp_path, keeps=False).read([Window("und ", "Otto", "")])
+
+    [written] = Reader(bases / "plain", keeps=False).read([Window("Anna und ", "Otto", "")])
+    np.testing.assert_allclose(prompted, written, atol=1e-5)
+
+
+def test_an_entry_is_described_by_its_forms_its_kind_and_what_the_register_says():
+    known = Known(entity="s:P.3", forms=("Klee, Paul", "Klee"), kind="person", description="Maler")
+
+    assert describe_entry(known) == Window("", "Klee, Paul", ": Klee; person; Maler")
+
+
+def test_commands_take_an_encoder_and_links_follow_from_the_words_around(bases, tmp_path):
+    write_documents(tmp_path / "letters", documents(40))
+    new = letter("new", TEXTS[PAINTER], ("Otto", None))
+    write_documents(tmp_path / "new", [new])
+    model = ("--encoder", str(bases / "plain"))
+    learned = (str(tmp_path / "letters"), *model, "--max-wrong", "0.1")
+
+    assert main(["train", *learned, "--output", str(tmp_path / "linker")]) == 0
+    apply = ("apply", str(tmp_path / "linker"), "--documents", str(tmp_path / "new"))
+    assert main([*apply, "--output", str(tmp_path / "linked")]) == 0
+    evaluate = ("evaluate", *learned, "--replicates", "10", "--output", str(tmp_path / "report"))
+    assert main(evaluate) == 0
+
+    [linked] = read_documents(tmp_path / "linked")
+    assert linked.mentions[0].entity == PAINTER
+    found = json.loads((tmp_path / "report" / "report.json").read_text())
+    assert found["accuracy, all features"]["value"] == 1
+    assert found["accuracy, prior alone"]["value"] < 1
+
+
+def test_descriptions_without_an_encoder_are_refused(tmp_path, capsys):
+    write_documents(tmp_path / "letters", documents(4))
+    arguments = [str(tmp_path / "letters"), "--descriptions", "x", "--output", str(tmp_path / "o")]
+
+    assert main(["train", *arguments]) == 2
+
+    assert "--descriptions is for --encoder" in capsys.readouterr().err
