@@ -222,10 +222,10 @@ def merge(units: PCollection, options: Options, run: Run) -> PCollection:
     from pipelines.transforms.examples import KeepTokenizer, MergeShares
 
     keep_tokenizer = KeepTokenizer(
-        path=options.tokenizer.absolute(),
-        into=_kept_tokenizer(run.folder),
-        cased=_CASED[options.tokenizer_cased],
+        folder=run.folder,
         files=named(TOKENIZER, run.auxiliary),
+        opened=options.tokenizer.name if options.tokenizer.is_file() else "",
+        cased=_CASED[options.tokenizer_cased],
     )
     return run.merge(units, MergeShares(folder=run.folder), keep_tokenizer, stage="sample")
 
@@ -236,29 +236,19 @@ def make(units: PCollection, options: Options, run: Run) -> PCollection:
     from pipelines.transforms.documents import ReadDocuments
     from pipelines.transforms.examples import MakeExamples
 
-    vocab = options.entity_vocab
     return (
         units
         | ReadDocuments(columns=COLUMNS)
         | MakeExamples(
             folder=run.folder,
-            tokenizer=_kept_tokenizer(run.folder),
             rules=_rules(options),
-            vocab=vocab.absolute() if vocab else None,
-            vocab_files=named(VOCAB, run.auxiliary),
+            vocab=named(VOCAB, run.auxiliary) if options.entity_vocab else None,
         )
         | run.write_shards()
     )
 
 
 PHASES = (Phase(sample, "sample", merge), Phase(make))
-
-
-def _kept_tokenizer(folder: Path | str) -> Path:
-    """Where a run keeps its tokenizer."""
-    from corpora.runs.work_directory import WorkDirectory
-
-    return WorkDirectory(folder).tables / "tokenizer"
 
 
 def _rules(options: Options) -> "Rules":
@@ -293,6 +283,7 @@ def write_side_files(build: "Build") -> None:
     from corpora.examples import losses as example_losses
     from corpora.examples import report as example_report
     from corpora.tokenization.tokenizers import Tokenizer
+    from pipelines.transforms.examples import TOKENIZER as KEPT
 
     parameters = build.plan.parameters
     summary = example_report.summarize(
@@ -310,7 +301,7 @@ def write_side_files(build: "Build") -> None:
     if parameters["n_entities"]:
         shards = [file.check() for file in named(VOCAB, build.plan.auxiliary)]
         example_report.write_entities(build.side / "_entities.ipc", shards, summary.train)
-    Tokenizer.open(_kept_tokenizer(build.folder)).save(build.side)
+    Tokenizer.open(build.work.tables / KEPT).save(build.side)
 
 
 def _check_splits(n_documents: Mapping[str, int], *, validation: float) -> None:

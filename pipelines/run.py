@@ -37,6 +37,7 @@ from corpora.runs.record_errors import INTERNAL_ERROR
 from corpora.system.arguments import fail, paint
 from corpora.system.command_names import as_typed
 from corpora.system.extras import missing_extra
+from corpora.system.staging import url_of
 from pipelines.failures import WorkerDiedError, explain, failure_of
 from pipelines.graph import Phase
 from pipelines.options import CommonOptions, parse_options
@@ -148,12 +149,12 @@ def _run_anywhere(pipeline: Pipeline, options: CommonOptions) -> list[str]:
 
 def _check_shared(options: CommonOptions) -> None:
     """Refuse what workers on other machines could not see; raises ``UsageError``."""
-    for name in ("reuse", "tokenizer"):
-        if options.has_runner and getattr(options, name, None):
-            raise UsageError(
-                f"--{name} with --runner and an --output in a bucket: workers would not see it. "
-                "Leave --runner out, or take an --output on a file system that all share."
-            )
+    reuse = getattr(options, "reuse", None)
+    if options.has_runner and reuse and not url_of(reuse / "run.json"):
+        raise UsageError(
+            f"--reuse {reuse}: with --runner and an --output in a bucket, workers would not see "
+            "this folder. Name one in a bucket, or leave --runner out."
+        )
 
 
 def _run(

@@ -201,7 +201,7 @@ def plan(options: Options) -> Plan:
             Stage("extract", extract_units, FOUND),
         ),
     )
-    return with_earlier(made, earlier) if earlier else made
+    return with_earlier(made, earlier, is_elsewhere=options.has_runner) if earlier else made
 
 
 def _settings(options: Options, sites: Sequence["SiteInfo"], *, file: str) -> JsonObject:

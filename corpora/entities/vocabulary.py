@@ -33,10 +33,9 @@ class EntityVocab:
     Raises ``CorpusError`` where there is none. Retired rows have an id, but are not found by name.
     """
 
-    def __init__(self, path: Path | str) -> None:
-        path = Path(path)
-        dataset = open_dataset(path, "entities")
-        shards = [path / shard.name for shard in dataset.shards]
+    def __init__(self, source: Path | str | tuple[Path, ...]) -> None:
+        """Read it from its folder, or from its shards, in order."""
+        shards = source if isinstance(source, tuple) else _shards_of(source)
         self.table = read_vocab(shards, columns=("id", "entity", "count", "retired"))
         is_live = pc.invert(self.table.column("retired")).combine_chunks()
         self._names = self.table.column("entity").combine_chunks()
@@ -64,6 +63,11 @@ class EntityVocab:
         if not 0 <= id < len(self):
             raise IndexError(f"id {id}: the vocabulary has the ids 0 to {len(self) - 1}.")
         return str(self._names[id].as_py())
+
+
+def _shards_of(folder: Path | str) -> tuple[Path, ...]:
+    dataset = open_dataset(folder, "entities")
+    return tuple(dataset.path / shard.name for shard in dataset.shards)
 
 
 def read_vocab(shards: Iterable[Path], *, columns: Sequence[str] = COLUMNS) -> pa.Table:

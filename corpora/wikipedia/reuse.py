@@ -25,7 +25,7 @@ before they are written (``corpora/datasets/canonical.py``): the bytes are those
 
 import json
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -33,8 +33,9 @@ from typing import Any
 from corpora.datasets.shards import read_description, sha256_of
 from corpora.errors import UsageError
 from corpora.runs.journal import read_run
-from corpora.runs.plan import Plan
+from corpora.runs.plan import Plan, Unit
 from corpora.system.parsing import read_json
+from corpora.system.staging import url_of
 from corpora.wikipedia.reuse_shards import DOCUMENTS, NOTES
 
 TAKEN, AGAIN, DAMAGED = "taken over", "resolved again", "damaged: "
@@ -81,9 +82,10 @@ def find_earlier(folder: Path, *, output: Path) -> EarlierRun:
     return EarlierRun(folder, read_description(folder / DOCUMENTS)["plan"])
 
 
-def with_earlier(plan: Plan, earlier: EarlierRun) -> Plan:
+def with_earlier(plan: Plan, earlier: EarlierRun, *, is_elsewhere: bool = False) -> Plan:
     """Let the units of a plan take rows from an earlier run; the fingerprint stays the same.
 
+    Workers on other machines (``is_elsewhere``) find one that lies in a bucket by its address.
     Where code, options or tables are others, nothing can be taken over, and a warning says which.
     """
     differences = list(_differences(earlier.plan, plan.description))
@@ -95,10 +97,20 @@ def with_earlier(plan: Plan, earlier: EarlierRun) -> Plan:
         )
         return plan
     folder, fingerprint = str(earlier.folder.absolute()), earlier.plan["fingerprint"]
+    if is_elsewhere:
+        folder = address_of(earlier.folder) or folder
     setting = {"earlier": {"folder": folder, "fingerprint": fingerprint}}
+
+    def told(units: Iterable[Unit]) -> tuple[Unit, ...]:
+        return tuple(replace(unit, settings={**unit.settings, **setting}) for unit in units)
+
     [stage] = plan.stages
-    units = tuple(replace(unit, settings={**unit.settings, **setting}) for unit in stage.units)
-    return replace(plan, stages=(replace(stage, units=units),))
+    return replace(plan, units=told(plan.units), stages=(replace(stage, units=told(stage.units)),))
+
+
+def address_of(folder: Path) -> str:
+    """Say in which bucket an earlier run lies that was brought; empty: in none."""
+    return url_of(folder / "run.json").rpartition("/")[0]
 
 
 def _differences(earlier: Mapping[str, Any], plan: Mapping[str, Any]) -> Iterator[str]:

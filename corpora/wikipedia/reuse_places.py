@@ -35,8 +35,10 @@ from corpora.datasets.shards import (
 from corpora.errors import CorpusError
 from corpora.runs.build import sync_file
 from corpora.runs.plan import fingerprint_of
+from corpora.system.buckets import is_url
 from corpora.system.parsing import read_json
-from corpora.wikipedia.reuse_shards import DOCUMENTS, NOTES, KeptShards, open_shard
+from corpora.system.staging import stage
+from corpora.wikipedia.reuse_shards import DOCUMENTS, NOTES, KeptShards, open_shard, place_of
 
 _PARTS = (("first", np.uint64), ("last", np.uint64), ("row", np.uint32), ("characters", np.uint32))
 IDS, PLACES, ABOUT = "ids", "places", "about.json"
@@ -63,8 +65,8 @@ class Earlier:
     ``damaged``, and its pages are not found.
     """
 
-    def __init__(self, folder: Path, fingerprint: str, kept: Path) -> None:
-        self.name = f"earlier-{fingerprint[:16]}"
+    def __init__(self, folder: Path | str, fingerprint: str, kept: Path) -> None:
+        self.name = name_of(fingerprint)
         """Of the folder inside ``kept``."""
         self.damaged: set[str] = set()
         self._places: _Places | None = None
@@ -72,20 +74,13 @@ class Earlier:
         self._shards = KeptShards(self.kept)
         self._is_kept: dict[int, bool] = {}
         try:
-            self._datasets = {name: _open(folder, name) for name in (DOCUMENTS, NOTES)}
-            self._check(fingerprint)
+            self._datasets = open_earlier(folder, fingerprint)
             self._places = _Places(self._datasets[NOTES], self.kept / "table")
         except CorpusError:
             self.damaged.add("dataset.json")
             return
         self.damaged |= {f"{NOTES}/{name}" for name in self._places.damaged}
         self._starts = list(accumulate((s.rows for s in self._datasets[NOTES].shards), initial=0))
-
-    def _check(self, fingerprint: str) -> None:
-        """Raise ``CorpusError`` where it is not the dataset that the run was planned with."""
-        for dataset in self._datasets.values():
-            if dataset.description["plan"].get("fingerprint") != fingerprint:
-                raise CorpusError(f"{dataset.path}: is another now")
 
     def find(self, hash: str) -> Place | None:
         """Find the row of the page whose XML has this hash; its shard is kept from now on."""
@@ -120,8 +115,29 @@ class Earlier:
         return self._is_kept[number]
 
 
-def _open(folder: Path, name: str) -> Dataset:
+def name_of(fingerprint: str) -> str:
+    """Name the folder for what a run keeps of an earlier one."""
+    return f"earlier-{fingerprint[:16]}"
+
+
+def open_earlier(folder: Path | str, fingerprint: str) -> dict[str, Dataset]:
+    """Open the datasets of an earlier run, of a bucket without their shards.
+
+    Raises ``CorpusError`` where it is not what the run was planned with.
+    """
+    datasets = {name: _open(folder, name) for name in (DOCUMENTS, NOTES)}
+    for dataset in datasets.values():
+        if dataset.description["plan"].get("fingerprint") != fingerprint:
+            raise CorpusError(f"{dataset.path}: is another now")
+    return datasets
+
+
+def _open(folder: Path | str, name: str) -> Dataset:
     """Open a dataset whose description is not read again for each unit while it is the same."""
+    if is_url(folder):
+        file = stage(f"{folder}/{name}/dataset.json")
+        return _opened(file.parent, name, _state(file))
+    folder = Path(folder)
     try:
         state = _state(folder / name / "dataset.json")
     except OSError:
@@ -240,7 +256,7 @@ def _write_places(notes: Dataset, folder: Path) -> None:
 
 def _read(notes: Dataset, shard: Shard) -> pa.Table:
     """Read what is known of the pages of a shard; raises ``CorpusError`` where it is damaged."""
-    file = notes.path / shard.name
+    file = place_of(notes, shard)
     open_shard(file, NOTES, sha256=shard.sha256)
     columns = ("id", "xml", "characters", "meaning")
     schema = pa.schema([notes.schema.columns.field(name) for name in columns])

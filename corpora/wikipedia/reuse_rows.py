@@ -6,6 +6,7 @@ puts the row there.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import accumulate, pairwise
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from corpora.runs.receipts import sorted_counts
 from corpora.wikipedia.articles import Article
 from corpora.wikipedia.block_rows import block_column
 from corpora.wikipedia.reuse import TAKEN
-from corpora.wikipedia.reuse_places import Earlier, Place
+from corpora.wikipedia.reuse_places import Earlier, Place, name_of, open_earlier
 from corpora.wikipedia.reuse_shards import ROWS, KeptShards
 
 _PAGES = SCHEMAS["wiki_pages"].columns
@@ -123,9 +124,13 @@ class PageRows:
 class TakenRows:
     """Puts the rows that are taken over into the places where they are only named."""
 
-    def __init__(self, kept: Path) -> None:
-        """``kept``: the folder for what the run keeps of earlier datasets."""
-        self.kept = kept
+    def __init__(self, kept: Path, *, folder: Path | str = "", fingerprint: str = "") -> None:
+        """``kept``: the folder for what the run keeps of earlier datasets.
+
+        Of that in ``folder``, what this machine lacks is brought.
+        """
+        self.kept, self._name = kept, name_of(fingerprint)
+        self._open = partial(open_earlier, folder, fingerprint)
         self._earlier: dict[str, KeptShards] = {}
 
     def fill(self, pages: pa.RecordBatch) -> pa.RecordBatch:
@@ -163,7 +168,8 @@ class TakenRows:
 
     def _kept(self, name: str) -> KeptShards:
         if name not in self._earlier:
-            self._earlier[name] = KeptShards(self.kept / name)
+            opens = self._open if name == self._name else None
+            self._earlier[name] = KeptShards(self.kept / name, opens)
         return self._earlier[name]
 
 

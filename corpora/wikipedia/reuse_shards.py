@@ -8,7 +8,7 @@ checked; the hash stands beside it, and is taken again by each process before it
 import errno
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -28,13 +28,29 @@ from corpora.datasets.shards import (
 from corpora.errors import CorpusError, DamagedDatasetError
 from corpora.runs.build import sync_folder
 from corpora.system.parsing import parse_json
+from corpora.system.staging import bring, url_of
 
+Datasets = Mapping[str, Dataset]
 DOCUMENTS, NOTES = "documents", "reuse"
 ROWS = pa.schema([*SCHEMAS[DOCUMENTS].columns, *list(SCHEMAS[NOTES].columns)[1:]])
 """A document and what is known of its page; both have the id."""
 _OPEN_SHARDS = 4
 _OPEN_BATCHES = 2
 _ALONE = pa.ipc.IpcReadOptions(use_threads=False)  # as shards are read everywhere
+
+
+def place_of(dataset: Dataset, shard: Shard) -> Path:
+    """Where a shard lies; of a dataset in a bucket, whose description alone is here, it is brought.
+
+    Raises ``CorpusError`` where it is not there, or has other bytes than were written.
+    """
+    path, url = dataset.path / shard.name, url_of(dataset.path / "dataset.json")
+    if path.exists() or not url:
+        return path
+    try:
+        return bring(f"{url.rpartition('/')[0]}/{shard.name}", sha256=shard.sha256)
+    except FileNotFoundError as error:
+        raise CorpusError(f"{dataset.schema.name}/{shard.name}") from error
 
 
 def open_shard(file: Path, name: str, *, sha256: str | None) -> Any:
@@ -56,12 +72,15 @@ def open_shard(file: Path, name: str, *, sha256: str | None) -> Any:
 class KeptShards:
     """The shards that a run keeps of one earlier dataset, in a folder of the run."""
 
-    def __init__(self, folder: Path) -> None:
-        """Take the folder, which need not be there yet."""
-        self.folder = folder
+    def __init__(self, folder: Path, earlier: Callable[[], Datasets] | None = None) -> None:
+        """Take the folder, which need not be there yet.
+
+        ``earlier`` opens the earlier dataset, for what another machine has kept and this one lacks.
+        """
+        self.folder, self._earlier = folder, earlier
         self._shards: OrderedDict[int, _Shard] = OrderedDict()
 
-    def keep(self, number: int, datasets: Mapping[str, Dataset]) -> None:
+    def keep(self, number: int, datasets: Datasets) -> None:
         """Keep a shard, and what is known of its pages, unless that was done.
 
         Raises ``CorpusError``, with its name, for a file that is not what was written.
@@ -95,6 +114,8 @@ class KeptShards:
 
     def _opened(self, number: int) -> "_Shard":
         try:
+            if self._earlier and not self._note(number).exists():
+                self.keep(number, self._earlier())
             kept = parse_json(self._note(number).read_text("utf-8"))
             return _Shard(
                 *(
@@ -147,7 +168,7 @@ def _keep(dataset: Dataset, shard: Shard, target: Path) -> str:
     """Keep one file, if it is what was written; returns its hash."""
     name, temporary = dataset.schema.name, temporary_path(target)
     try:
-        link_or_copy(dataset.path / shard.name, temporary)
+        link_or_copy(place_of(dataset, shard), temporary)
         reader = open_shard(temporary, name, sha256=shard.sha256)
         for number in range(reader.num_record_batches):
             read_batch(reader, number)

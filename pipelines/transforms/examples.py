@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 
@@ -21,7 +22,8 @@ from corpora.tokenization.tokenizers import Tokenizer
 from pipelines.outcomes import Counts, Filtered, Outcome, Rows, Written, Yield
 from pipelines.transforms.elements import Merge, PerUnit
 
-SHARES = "shares.json"
+SHARES, TOKENIZER = "shares.json", "tokenizer"
+"""Tables of a run."""
 _WRITTEN = Written(())
 
 
@@ -75,22 +77,26 @@ class KeepTokenizer(Merge[Counts]):
     ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``
     """
 
-    path: Path
-    """A tokenizer's folder, ``tokenizer.json`` or ``vocab.txt``."""
-    into: Path
-    """The folder that it is written to, in that of the run."""
+    folder: str
+    """Of the run."""
+    files: Sequence[InputFile]
+    """Those that it consists of."""
+    opened: str = ""
+    """The name of that which is opened, ``tokenizer.json`` or ``vocab.txt``; empty: the folder."""
     cased: bool | None = None
     """Of a ``vocab.txt``, whether capitals stay; None: as it shows."""
-    files: Sequence[InputFile] = ()
-    """Those that it consists of."""
 
     def merge(self) -> Iterator[Counts]:
         """Open it, and write it; raises ``InputChangedError`` where a file has changed."""
-        for file in self.files:
-            file.check()
-        self.into.mkdir(exist_ok=True)
-        for name, lines in Tokenizer.open(self.path, cased=self.cased).files().items():
-            write_text(self.into / name, lines)
+        work = WorkDirectory(self.folder)
+        into = work.tables / TOKENIZER
+        into.mkdir(exist_ok=True)
+        with TemporaryDirectory(dir=work.folder) as folder:  # they may lie in a bucket, apart
+            for file in self.files:
+                (Path(folder) / Path(file.path).name).write_bytes(file.read())
+            tokenizer = Tokenizer.open(Path(folder) / self.opened, cased=self.cased)
+        for name, lines in tokenizer.files().items():
+            write_text(into / name, lines)
         yield Counts()
 
 
@@ -104,24 +110,20 @@ class MakeExamples(PerUnit[pa.RecordBatch, Yield]):
     """
 
     folder: str
-    """Of the run, with what ``MergeShares`` wrote."""
-    tokenizer: Path
-    """A tokenizer's folder, that of ``KeepTokenizer``."""
+    """Of the run, with what ``MergeShares`` and ``KeepTokenizer`` wrote."""
     rules: Rules
     """``validation`` is what is asked for: of several documents, one at least is held out."""
-    vocab: Path | None = None
-    """An entity vocabulary; without one, examples have no entities."""
-    vocab_files: Sequence[InputFile] = ()
-    """Those that it consists of."""
+    vocab: Sequence[InputFile] | None = None
+    """The shards of an entity vocabulary; without one, examples have no entities."""
     takes = pa.RecordBatch
 
     def start(self, unit: Unit) -> None:  # noqa: ARG002 - all are alike
         """Open what is needed; raises ``InputChangedError`` where the vocabulary has changed."""
-        for file in self.vocab_files:
-            file.check()
-        extremes = read_json(WorkDirectory(self.folder).tables / SHARES)
+        shards = None if self.vocab is None else tuple(file.check() for file in self.vocab)
+        tables = WorkDirectory(self.folder).tables
+        extremes = read_json(tables / SHARES)
         rules = replace(self.rules, validation=threshold(self.rules.validation, extremes))
-        opened = _opened(self.tokenizer, self.vocab, tuple(self.vocab_files))
+        opened = _opened(tables / TOKENIZER, shards, tuple(self.vocab or ()))
         self._maker, self._listing = ExampleMaker(*opened, rules), Listing()
 
     def process(self, batch: pa.RecordBatch) -> Iterator[Yield]:
@@ -138,9 +140,9 @@ class MakeExamples(PerUnit[pa.RecordBatch, Yield]):
 
 @lru_cache(maxsize=1)  # opened once by each worker; as long as the files are the same
 def _opened(
-    tokenizer: Path, vocab: Path | None, _: tuple[InputFile, ...]
+    tokenizer: Path, shards: tuple[Path, ...] | None, _: tuple[InputFile, ...]
 ) -> tuple[Tokenizer, EntityVocab | None]:
-    return Tokenizer.open(tokenizer), EntityVocab(vocab) if vocab else None
+    return Tokenizer.open(tokenizer), None if shards is None else EntityVocab(shards)
 
 
 def _outcome(id: str, fate: str) -> Outcome:

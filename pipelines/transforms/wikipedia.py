@@ -68,8 +68,7 @@ class ReadDump(ReadUnits[Page | Place | Rejected | Counts]):
 def _earlier_of(unit: Unit, folder: str) -> Earlier | None:
     """Open the earlier dataset of a unit: its own, for a process may have threads."""
     setting = unit.settings.get("earlier")
-    kept = WorkDirectory(folder).carried
-    return setting and Earlier(Path(setting["folder"]), setting["fingerprint"], kept)
+    return setting and Earlier(**setting, kept=WorkDirectory(folder).carried)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -298,9 +297,10 @@ class TakeOver(PerUnit[Rows, Rows]):
     """Of the run."""
     takes = Rows
 
-    def start(self, unit: Unit) -> None:  # noqa: ARG002 - all keep rows in one folder
+    def start(self, unit: Unit) -> None:
         """Begin a unit."""
-        self._taken = TakenRows(WorkDirectory(self.folder).carried)
+        kept = WorkDirectory(self.folder).carried
+        self._taken = TakenRows(kept, **unit.settings.get("earlier", {}))
 
     def process(self, rows: Rows) -> Iterator[Rows]:
         """Fill in the rows that are named only."""

@@ -4,6 +4,7 @@ Where it is allowed, launcher and job service stand in one network namespace and
 in another, and the pools cannot see the folder that the launcher's code lies in.
 """
 
+import json
 import os
 import re
 import shutil
@@ -18,7 +19,18 @@ from pathlib import Path
 
 import pytest
 
-from pipelines import documents_to_lexicon, tei_to_ner, text_to_documents, wikipedia_to_documents
+from corpora.datasets.shards import open_dataset
+from pipelines import (
+    documents_to_entity_vocab,
+    documents_to_examples,
+    documents_to_lexicon,
+    documents_to_tokenizer,
+    tei_to_ner,
+    text_to_documents,
+    wikipedia_to_documents,
+)
+from tests.bucket_server import SECRETS
+from tests.pipelines.test_on_bucket import hashes
 from tests.pipelines.test_tei_to_ner import LETTERS, files_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,6 +60,8 @@ class Machine:
     address: str = "localhost"
     prefix: tuple[str, ...] = ()
     processes: list[subprocess.Popen] = field(default_factory=list)
+    settings: dict[str, str] = field(default_factory=dict)
+    """What its processes find in the environment besides."""
 
     def start(self, *command, log):
         """Start a command in a group of its own, in an empty home and an empty environment."""
@@ -57,6 +71,7 @@ class Machine:
             "PATH": f"{Path(sys.executable).parent}:/usr/sbin:/usr/bin:/sbin:/bin",
             "HOME": str(home),
             "PYTHONPATH": str(self.folder / "code"),
+            **self.settings,
         }
         with (self.folder / log).open("wb") as file:
             process = subprocess.Popen(
@@ -70,6 +85,13 @@ class Machine:
             )
         self.processes.append(process)
         return process
+
+    def do(self, program, *arguments):
+        """Run a program in Python, to its end; what it said."""
+        done = self.start(sys.executable, "-c", program, *arguments, log="done.log").wait()
+        said = (self.folder / "done.log").read_text()
+        assert done == 0, said
+        return said
 
     def kill(self):
         """Switch the machine off."""
@@ -104,11 +126,18 @@ class Cluster:
             f"p.RANGE_BYTES = {RANGES}; sys.exit(p.main(sys.argv[1:]))"
         )
         return self.launcher.start(
-            *(sys.executable, "-c", program, "--output", str(output), *options),
+            *(sys.executable, "-c", program, "--output", str(output), *map(str, options)),
             *("--runner=PortableRunner", f"--job_endpoint=localhost:{self.job_port}"),
             *("--environment_type=EXTERNAL", f"--environment_config={pool}"),
-            log=output.name,
+            log=Path(output).name,
         )
+
+    def start_pool(self, number):
+        """Start a pool, in an empty home: nothing is there that an earlier one has brought."""
+        pool, port = self.pools[number], self.ports[number]
+        shutil.rmtree(pool.folder / "home", ignore_errors=True)
+        started = pool.start(*POOL, f"--service_port={port}", log="pool.log")
+        wait_for(lambda: listens(started, port), started)
 
     def said(self, name):
         """What the launcher said that made the folder of that name."""
@@ -213,8 +242,11 @@ def cluster(tmp_path_factory):
             for machine in (launcher, *pools):
                 machine.prefix, machine.address = (), "localhost"
             ports = [free_port(), free_port()]
+        port = free_port()
         for machine in (launcher, *pools):
             stack.callback(machine.kill)
+            url = f"http://{launcher.address}:{port}"
+            machine.settings = SECRETS | {"AWS_ENDPOINT_URL": url, "ONOMA_BUCKET_SECONDS": "20"}
         made = Cluster(launcher, pools, ports)
         start(made)
         yield made
@@ -222,14 +254,12 @@ def cluster(tmp_path_factory):
 
 def start(cluster):
     """Start the services, and wait until they can be reached."""
-    for pool, port in zip(cluster.pools, cluster.ports, strict=True):
-        pool.start(*POOL, f"--service_port={port}", log="pool.log")
+    for number in range(len(cluster.pools)):
+        cluster.start_pool(number)
     launcher = cluster.launcher
     port_file = launcher.folder / "port"
     staging = f"--staging_dir={launcher.folder / 'staging'}"
     service = launcher.start(*SERVICE_OF_JOBS, staging, f"--port_file={port_file}", log="jobs.log")
-    for pool, port in zip(cluster.pools, cluster.ports, strict=True):
-        wait_for(lambda of=pool.processes[0], port=port: listens(of, port), pool.processes[0])
     wait_for(port_file.exists, service)
     cluster.job_port = port_file.read_text()
 
@@ -248,6 +278,92 @@ def dump(tmp_path_factory):
                 out.write(re.sub(r"<id>(\d+)", rf"<id>{copy}0\1", renamed, count=1))
         out.write(tail)
     return file
+
+
+@pytest.fixture(scope="module")
+def there(cluster, bucket_program):
+    """A server of buckets beside the launcher, the only thing that all machines see."""
+    launcher = cluster.launcher
+    folder, address = launcher.folder / "server", launcher.settings["AWS_ENDPOINT_URL"]
+    (folder / "onoma").mkdir(parents=True)
+    keys = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
+    names = zip(("ROOT_ACCESS_KEY", "ROOT_SECRET_KEY"), keys, strict=True)
+    launcher.settings |= {name: launcher.settings[key] for name, key in names}
+    address = address.removeprefix("http://")
+    options = ("--port", address, "--quiet", "posix", str(folder))
+    server = launcher.start(str(bucket_program), *options, log="server.log")
+    wait_for(lambda: listens(server, int(address.rpartition(":")[2])), server)
+    return folder / "onoma"
+
+
+def put(cluster, folder, url):
+    """Put all files of a folder into the bucket."""
+    program = """import sys; from pathlib import Path; from corpora.system.buckets import Bucket
+folder = Path(sys.argv[1])
+for path in folder.rglob("*"):
+    if path.is_file() and ".build" not in path.parts:
+        Bucket(sys.argv[2]).put(path.relative_to(folder).as_posix(), path)
+"""
+    cluster.launcher.do(program, str(folder), url)
+    return url
+
+
+def bring(cluster, url):
+    """Bring what was published there; its folder."""
+    program = """import sys; from corpora.store.inspection import verify
+from corpora.system.staging import stage
+folder = stage(sys.argv[1]); verify(folder); print(folder)
+"""
+    return Path(cluster.launcher.do(program, url).splitlines()[-1])
+
+
+@pytest.mark.usefixtures("there")
+def test_examples_are_made_from_bucket_to_bucket(cluster, tmp_path):
+    inputs = {"input": "documents", "entity-vocab": "vocab", "tokenizer": "tok"}
+    made = [tmp_path / name for name in ("documents", "vocab", "tok")]
+    assert wikipedia_to_documents.main(["--input", str(SAMPLE), "--output", str(made[0])]) == 0
+    of_documents = ("--input", f"{made[0]}/documents", "--output")
+    assert documents_to_entity_vocab.main([*of_documents, str(made[1])]) == 0
+    assert documents_to_tokenizer.main([*of_documents, str(made[2]), "--size", "500"]) == 0
+    options = [word for option, name in inputs.items() for word in (f"--{option}", name)]
+    here = [str(tmp_path / word) if word in inputs.values() else word for word in options]
+    local = tmp_path / "local"
+    assert documents_to_examples.main([*here, "--max-length", "64", "--output", str(local)]) == 0
+    for folder in made:
+        put(cluster, folder, f"s3://onoma/{folder.name}")
+    far = [f"s3://onoma/{word}" if word in inputs.values() else word for word in options]
+
+    job = cluster.submit(
+        *("documents_to_examples", "s3://onoma/examples", *far, "--max-length", "64"),
+        pool=cluster.pool(0),
+    )
+
+    assert job.wait(120) == 0, cluster.said("examples")
+    assert hashes(bring(cluster, "s3://onoma/examples")) == hashes(local)
+
+
+def test_rows_are_taken_over_from_bucket_to_bucket(cluster, there, dump, tmp_path, monkeypatch):
+    monkeypatch.setattr(wikipedia_to_documents, "RANGE_BYTES", RANGES)
+    old, local, new = tmp_path / "old", tmp_path / "local", tmp_path / dump.name
+    new.write_text(dump.read_text("utf-8").replace("</text>", " Neues.</text>", 1), "utf-8")
+    assert wikipedia_to_documents.main(["--input", str(dump), "--output", str(old)]) == 0
+    assert wikipedia_to_documents.main(["--input", str(new), "--output", str(local)]) == 0
+    put(cluster, old, "s3://onoma/old")
+    output, options = "s3://onoma/new", ("--input", new, "--reuse", "s3://onoma/old")
+    command = ("wikipedia_to_documents", output, *options)
+
+    job = cluster.submit(*command, pool=cluster.pool(0))
+    wait_for(lambda: list(there.glob("new/.build/*/receipts/0*.json")), job)
+    cluster.pools[0].kill()
+    os.killpg(job.pid, signal.SIGKILL)  # Beam's service may wait for a worker that is gone
+    cluster.start_pool(0)  # as another machine: it has nothing of what the first has kept
+    again = cluster.submit(*command, pool=cluster.pool(0))
+
+    assert again.wait(120) == 0, cluster.said("new")
+    made = bring(cluster, output)
+    assert hashes(made) == hashes(local)
+    taken = json.loads((made / "run.json").read_text())["reused"]["taken over"]
+    assert taken == open_dataset(local / "documents").n_rows - 1
 
 
 def test_two_jobs_at_once_have_a_pool_each(cluster, tmp_path):

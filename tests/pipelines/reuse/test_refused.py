@@ -54,6 +54,14 @@ def test_nothing_is_taken_over_from_other_code(tmp_path, caplog, monkeypatch):
     assert "Others than then are: code." in caplog.text
 
 
+def test_folder_that_workers_elsewhere_would_not_see_is_refused(earlier, tmp_path, capsys):
+    far = ["--output", "s3://onoma/out", "--runner=FnApiRunner"]
+
+    assert run(WIKI, tmp_path / "out", *far, "--reuse", earlier) == 2
+
+    assert f"--reuse {earlier}: with --runner" in capsys.readouterr().err
+
+
 def test_run_without_hashes_is_an_error(earlier, tmp_path, capsys):
     shutil.copytree(earlier, tmp_path / "old")
     shutil.rmtree(tmp_path / "old" / "reuse")
