@@ -76,6 +76,15 @@ ATTENTIONS: dict[str, Callable[[], nn.Module]] = {
 }
 
 
+def layer_of(kind: str) -> EncoderLayer:
+    """A layer of NEISS with this kind of attention."""
+    return EncoderLayer(
+        attention=ATTENTIONS[kind](),
+        feed_forward=FeedForward(width=WIDTH, inner_width=INNER, activation="relu"),
+        width=WIDTH,
+    )
+
+
 def make_rows(n_sequences: int, length: int, device: str) -> Rows:
     """Full sequences, of words with one subword and two subwords in turn."""
     layout = Layout.of([length] * n_sequences)
@@ -147,14 +156,7 @@ def measure(n_sequences: int, length: int, arguments: argparse.Namespace) -> Non
     """Print the ratios of all pairs, and the memory of all kinds, at one size."""
     rows = make_rows(n_sequences, length, arguments.device)
     x = torch.randn(n_sequences * length, WIDTH, device=arguments.device, requires_grad=True)
-    layers = {
-        name: EncoderLayer(
-            attention=make(),
-            feed_forward=FeedForward(width=WIDTH, inner_width=INNER, activation="relu"),
-            width=WIDTH,
-        ).to(arguments.device)
-        for name, make in ATTENTIONS.items()
-    }
+    layers = {name: layer_of(name).to(arguments.device) for name in ATTENTIONS}
     times: dict[str, list[float]] = {name: [] for name in layers}
     for run in range(arguments.runs + 1):
         for name, layer in layers.items():

@@ -17,6 +17,7 @@ import gzip
 import json
 import os
 import re
+from collections.abc import Iterable
 from itertools import count
 from pathlib import Path
 
@@ -140,11 +141,17 @@ def write_chinese(folder: Path, megabytes: float) -> None:
 def write_examples(folder: Path, megabytes: float) -> None:
     """Write one shard of examples, and link it until there are so many MB."""
     rng = np.random.default_rng(4)
+    rows = (_example(rng, number) for number in range(EXAMPLES_IN_SHARD))
+    write_dataset(folder, rows, megabytes=megabytes)
+
+
+def write_dataset(folder: Path, rows: Iterable[dict[str, object]], *, megabytes: float = 0) -> None:
+    """Write a dataset of examples: one shard, or as many links to it as have so many MB."""
     folder.mkdir(parents=True)
     schema = SCHEMAS["examples"]
     with ShardWriter(folder / "shard-00000.arrow", schema) as writer:
-        for number in range(EXAMPLES_IN_SHARD):
-            writer.write(_example(rng, number))
+        for row in rows:
+            writer.write(row)
     first = writer.shard
     assert first is not None
     n_shards = max(1, round(megabytes * 1e6 / first.bytes))
