@@ -11,8 +11,8 @@ other sets of its table, and timed (``conditions.py``). ``tables.toml`` has the 
 cell that is finished is a line of ``benchmarks/records/TABLE.jsonl``, which is kept in the
 repository: a cell whose line is there is not run again, one that was interrupted resumes after its
 last epoch. From these lines alone the tables are written, between the marks in ``docs/results.md``;
-cells that were not run are listed with the command that runs them. Without ``--model`` nothing is
-run.
+cells that were not run are listed with the command that runs them; ``all`` draws time and F1, too.
+Without ``--model`` nothing is run.
 
 First come CRF and spans with one seed on every set, then their other seeds, then the other heads.
 DATA is a folder with the unpacked sets ``neiss-ner``, ``ner-de``, ``ner-da`` and ``ner-zh``.
@@ -34,6 +34,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.resources import measure
+from benchmarks.time_picture import Row, draw, in_words
 from modeling.tagging_config import DECODERS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -364,6 +365,36 @@ def scored(one: Mapping[str, Any]) -> str:
     return f"**{one['f1']:.1f}** ({low:.1f}–{high:.1f}; {one['list']:.1f})"
 
 
+def picture_rows(
+    tables: Mapping[str, Sequence[Cell]], records: Mapping[str, Record]
+) -> Iterator[Row]:
+    """What is drawn of each row that has a record; learning curves are left out."""
+    for cells in tables.values():
+        rows: dict[tuple[str, str], list[Record]] = {}
+        for cell in cells:
+            if cell.name in records and not cell.size:
+                rows.setdefault((cell.set, cell.head), []).append(records[cell.name])
+        for (of, head), own in rows.items():
+            first, speeds = own[0], [record["speed"] for record in own if "speed" in record]
+            yield Row(
+                f"{of} {head}",
+                f1=statistics.fmean(record["f1"][DECODERS[head][0]] for record in own),
+                interval=tuple(first["interval"]),
+                list=first["list"],
+                minutes=statistics.fmean(record["minutes"] for record in own),
+                speed=speeds[0] if speeds else None,
+            )
+
+
+def write_picture(page: Path, rows: Sequence[Row]) -> None:
+    """Draw time and F1, and show it on the page, with its content in words."""
+    file = page.parent / "pictures" / "time.svg"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(draw(rows), encoding="utf-8")
+    shown = f"![{in_words(rows)}](pictures/{file.name})"
+    page.write_text(write_results(page.read_text("utf-8"), "time", [shown]), encoding="utf-8")
+
+
 # --- the command
 
 
@@ -371,7 +402,7 @@ def main() -> None:
     """Run what is left of a table, and write the tables."""
     args = parse()
     sets, tables = read_sets(Path(__file__).with_suffix(".toml"))
-    minutes = 0.0
+    minutes, every = 0.0, dict[str, Record]()
     for name in tables if args.name == "all" else [args.name]:
         path = args.records / f"{name}.jsonl"
         records = read_records(path)
@@ -384,10 +415,13 @@ def main() -> None:
                 minutes += record["minutes"]
                 with path.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(record, ensure_ascii=False) + "\n")
+        every |= read_records(path)
         lines = list(render(name, tables[name], sets=sets, records=read_records(path)))
         args.results.write_text(
             write_results(args.results.read_text("utf-8"), name, lines), encoding="utf-8"
         )
+    if rows := list(picture_rows(tables, every)) if args.name == "all" else []:
+        write_picture(args.results, rows)
 
 
 def others_of(cell: Cell, sets: Mapping[str, NerSet], cells: Sequence[Cell]) -> list[NerSet]:

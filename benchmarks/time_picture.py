@@ -1,0 +1,93 @@
+"""F1 and time of all rows of the tables in one picture, drawn without a library.
+
+Left the F1 of each row, with a line that is its 95 % interval and a grey mark where a list of names
+stands; right the minutes that it took, and sentences a second where they were measured. The picture
+is SVG, and has its content in words, too, for those who do not see it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+
+WIDTH, ROW, TOP, BOTTOM = 760, 24, 30, 26  # pixels
+SCALE, BARS, END = (150, 430), 460, 630
+"""Where F1 stands, from 0 to 100; and minutes, up to the most that there are."""
+BLUE, PALE, GREY, DARK = "#2a6fbb", "#9cc2e5", "#767676", "#222"
+
+
+@dataclass(frozen=True)
+class Row:
+    """What is drawn of a row: means of its seeds; interval and list are those of the first."""
+
+    name: str
+    f1: float
+    interval: tuple[float, float]
+    list: float
+    """What a list of names scores."""
+    minutes: float
+    """Of the processor, to train and score one seed."""
+    speed: float | None = None
+    """Sentences a second."""
+
+    @property
+    def time(self) -> str:
+        """Minutes, and how fast it tags where that was measured."""
+        speed = f", {self.speed:.0f} sentences/s" if self.speed else ""
+        return f"{self.minutes:.0f} min{speed}"
+
+
+def in_words(rows: Sequence[Row]) -> str:
+    """What the picture shows."""
+    said = [
+        f"{row.name} F1 {row.f1:.1f} ({row.interval[0]:.1f} to {row.interval[1]:.1f}; a list "
+        f"{row.list:.1f}), {row.time}"
+        for row in rows
+    ]
+    return "Strict F1, and time of the processor to train and score: " + "; ".join(said) + "."
+
+
+def draw(rows: Sequence[Row]) -> str:
+    """The picture."""
+    height, most = TOP + ROW * len(rows) + BOTTOM, max(row.minutes for row in rows)
+    parts = [*axis(height - BOTTOM)]
+    for number, row in enumerate(rows):
+        y = TOP + ROW * (number + 0.5)
+        length = (END - BARS) * row.minutes / most
+        parts += [
+            text(SCALE[0] - 12, y + 4, row.name, anchor="end"),
+            line((at(row.interval[0]), y), (at(row.interval[1]), y), colour=BLUE),
+            line((at(row.list), y - 6), (at(row.list), y + 6), colour=GREY),
+            f'<circle cx="{at(row.f1):.1f}" cy="{y:.1f}" r="4" fill="{BLUE}"/>',
+            f'<rect x="{BARS}" y="{y - 7:.1f}" width="{length:.1f}" height="14" fill="{PALE}"/>',
+            text(BARS + 6, y + 4, row.time),
+        ]
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" '
+        'font-family="sans-serif" font-size="12">\n<title>F1 and time</title>\n'
+        f"<desc>{escape(in_words(rows))}</desc>\n"
+        f'<rect width="{WIDTH}" height="{height}" fill="#fff"/>\n' + "\n".join(parts) + "\n</svg>\n"
+    )
+
+
+def at(f1: float) -> float:
+    return SCALE[0] + f1 / 100 * (SCALE[1] - SCALE[0])
+
+
+def axis(bottom: float) -> Iterator[str]:
+    """Lines of F1, and what both sides are."""
+    for f1 in range(0, 101, 20):
+        yield line((at(f1), TOP), (at(f1), bottom), colour="#ddd")
+        yield text(at(f1), bottom + 16, f"{f1}", anchor="middle")
+    yield text(SCALE[0], 18, "strict F1, 95 % interval; grey: a list of names")
+    yield text(BARS, 18, "training and scoring, processor; speed")
+
+
+def line(begin: tuple[float, float], end: tuple[float, float], *, colour: str) -> str:
+    (x1, y1), (x2, y2) = begin, end
+    places = f'x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"'
+    return f'<line {places} stroke="{colour}" stroke-width="1.5"/>'
+
+
+def text(x: float, y: float, words: str, *, anchor: str = "start") -> str:
+    place = f'x="{x:.1f}" y="{y:.1f}"'
+    return f'<text {place} text-anchor="{anchor}" fill="{DARK}">{escape(words)}</text>'
