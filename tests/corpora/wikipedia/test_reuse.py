@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import shutil
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,13 +17,14 @@ from corpora.datasets.redirect_table import RedirectTable, build_table
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter
 from corpora.errors import DamagedDatasetError
+from corpora.system.buckets import Bucket
 from corpora.wikipedia import reuse_places
 from corpora.wikipedia.articles import Article
 from corpora.wikipedia.blocks import Block, Link, PageText
 from corpora.wikipedia.pages import hash_of
 from corpora.wikipedia.resolution import Augmentation, Resolver
 from corpora.wikipedia.reuse_links import as_written, find_finished
-from corpora.wikipedia.reuse_places import Earlier, Place
+from corpora.wikipedia.reuse_places import Earlier, Place, open_earlier
 from corpora.wikipedia.reuse_rows import PageRows, TakenRows
 from corpora.wikipedia.reuse_shards import ROWS, KeptShards
 from corpora.wikipedia.unmatched import Unmatched, build_unmatched
@@ -314,6 +316,27 @@ def test_shard_is_kept_by_a_link_and_only_where_a_row_is_taken(kept, tmp_path):
     old = tmp_path / "old" / "documents" / "shard-00000.arrow"
     assert (kept / "documents-00000.arrow").samefile(old)
     assert ids(KeptShards(kept), 0, 1, 4) == ["w:P1", "w:P2", "w:P3"]
+
+
+@pytest.mark.usefixtures("bucket")
+def test_of_a_run_in_a_bucket_the_shards_of_rows_are_brought_to_each_machine(finished, tmp_path):
+    make_earlier(tmp_path / "old", finished)
+    there = Bucket("s3://onoma/old")
+    for path in (tmp_path / "old").rglob("*.*"):
+        there.put(path.relative_to(tmp_path / "old").as_posix(), path)
+    run = tmp_path / "run" / "carried"
+
+    earlier = Earlier(there.url, FINGERPRINT, run)
+    assert earlier.find(hash_of(b"P12"))
+    brought = sorted(path.name for path in (tmp_path / "cache").rglob("shard-*.arrow"))
+    assert brought == [f"shard-{number:05d}.arrow" for number in (0, 1, 2, 2)]  # all of the notes
+    shutil.rmtree(run)  # as on another machine
+    again = partial(open_earlier, there.url, FINGERPRINT)
+
+    assert ids(KeptShards(run / earlier.name, again), 2, 7, 8) == ["w:P12"]
+    assert {file.name for file in (run / earlier.name).iterdir()} == {
+        *("documents-00002.arrow", "reuse-00002.arrow", "00002.json"),
+    }
 
 
 def test_shard_is_copied_where_it_cannot_be_linked(finished, tmp_path, monkeypatch):
