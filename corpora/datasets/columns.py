@@ -113,9 +113,9 @@ class DocumentColumns:
         )
 
 
-def _extend(columns: tuple[list[Any], ...], rows: Sequence[tuple[Any, ...]]) -> None:
+def _extend(columns: tuple[list[Any], ...], rows: Sequence[tuple[object, ...]]) -> None:
     """Add a document's rows to the columns of a list; the first column is where each one ends."""
-    ends, *fields = columns
+    ends, *fields = columns  # Any: each is of its own type
     if rows:
         for column, values in zip(fields, zip(*rows, strict=True), strict=True):
             column.extend(values)

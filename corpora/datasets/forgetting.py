@@ -6,10 +6,10 @@ A list of SHA-256 of ids says it, and no id: it may lie beside data, in plans, w
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -147,14 +147,14 @@ class Forgetting:
         for row in rows:
             if self.holds("entity", row["entity"]):
                 self.counts["entities"] += 1
-                nothing: dict[str, Any] = dict.fromkeys(row, None)
+                nothing: dict[str, object] = dict.fromkeys(row, None)
                 told = {"id": row["id"], "entity": f"[forgotten {row['id']}]", "count": 0}
                 lists = {"counts": [], "aliases": [], "retired": True}
                 row.update(nothing | told | lists)
         return pa.RecordBatch.from_pylist(rows, schema=batch.schema)
 
 
-def _with(batch: pa.RecordBatch, name: str, rows: list[Any]) -> pa.RecordBatch:
+def _with(batch: pa.RecordBatch, name: str, rows: Sequence[object]) -> pa.RecordBatch:
     index = batch.schema.get_field_index(name)
     field = batch.schema.field(index)
     return batch.set_column(index, field, pa.array(rows, field.type))

@@ -1,13 +1,12 @@
 """Counts and rates of a dataset, by which two versions of it are compared."""
 
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from corpora.datasets.shards import Description
 from corpora.diff.kinds import Kind
 from corpora.errors import DamagedDatasetError
 
@@ -49,16 +48,22 @@ def _tally(column: pa.Array, *, prefix: str, into: Counter[str]) -> None:
             into[f"{prefix}.{count['values']}"] += count["counts"]
 
 
-def count_account(description: Mapping[str, Any], *, where: Path) -> Measures:
+def count_account(description: Description, *, where: Path) -> Measures:
     """Read the accounting of ``dataset.json``, and its counters.
 
     Raises ``DamagedDatasetError`` for what is no count.
     """
     try:
         account = description["accounting"]
-        measures: Measures = {name: account.get(name, 0) for name in ("read", "written")}
-        for fate in ("filtered", "rejected"):
-            reasons = account.get(fate, {})
+        measures: Measures = {
+            "read": account.get("read", 0),
+            "written": account.get("written", 0),
+        }
+        fates = {
+            "filtered": account.get("filtered", {}),
+            "rejected": account.get("rejected", {}),
+        }
+        for fate, reasons in fates.items():
             measures[fate] = sum(reasons.values())
             measures |= {f"{fate}.{reason}": n for reason, n in reasons.items()}
         counters = description.get("counters", {})

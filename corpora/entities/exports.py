@@ -5,7 +5,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -90,7 +90,7 @@ def _pair(entity: str) -> tuple[str, str]:
 def luke_lines(rows: Iterable[Row], names: Names) -> Iterator[str]:
     """``entity_vocab.jsonl`` of LUKE: an object a line, in the order of ids."""
     for row in rows:
-        line: dict[str, Any] = {"id": row.id, "entities": names.pairs(row)}
+        line: dict[str, object] = {"id": row.id, "entities": names.pairs(row)}
         line |= {"count": row.n_mentions} | ({"ids": row.ids} if row.ids else {})
         yield json.dumps(line, ensure_ascii=False) + "\n"
 
@@ -167,7 +167,9 @@ def _coverage(counters: Mapping[str, int]) -> Iterator[tuple[str, str, int, int,
         yield rule, value, n_entities, n_mentions, n_mentions / n_all
 
 
-def report(counters: Mapping[str, int], parameters: Mapping[str, Any], rows: Iterable[Row]) -> str:
+def report(
+    counters: Mapping[str, int], parameters: Mapping[str, object], rows: Iterable[Row]
+) -> str:
     """``report.md``: what was counted, what was kept, and what other limits would keep."""
     options = (
         (name, ", ".join(map(str, value)) if isinstance(value, list) else str(value))

@@ -1,9 +1,9 @@
 """What a page says of its entity: ids in authority files, the type, a first sentence."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -63,7 +63,7 @@ def _descriptions(batch: pa.RecordBatch) -> Iterator[str | None]:
         yield _shortened(text[starts[at] : ends[at]]) if at < end else None
 
 
-def _field(lists: pa.ListArray, name: str) -> Any:
+def _field(lists: pa.ListArray, name: str) -> npt.NDArray[np.int64]:
     """Take a field of all structs that lists hold, whatever part of them is looked at."""
     return np.asarray(lists.values.field(name))
 

@@ -8,7 +8,6 @@ sentence is cut into subwords as it stands, and a mention is the subwords that o
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -178,7 +177,7 @@ def _inside(positions: Ints, bounds: Ints) -> pa.ListArray:
 
 
 def _lists(
-    offsets: npt.NDArray[Any] | pa.Array, values: npt.NDArray[Any] | pa.Array
+    offsets: npt.NDArray[np.integer] | pa.Array, values: npt.NDArray[np.integer] | pa.Array
 ) -> pa.ListArray:
     if not isinstance(values, pa.Array):
         values = pa.array(values.astype(np.int32, copy=False))

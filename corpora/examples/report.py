@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +16,7 @@ from corpora.examples.losses import section
 from corpora.examples.maker import TRAIN, VALIDATION
 from corpora.examples.mentions import LOSSES
 from corpora.reports import markdown_table
+from corpora.system.parsing import JsonObject
 
 Counts = npt.NDArray[np.int64]
 _BARS = 16  # of the histogram of lengths
@@ -108,7 +108,7 @@ def write_entities(path: Path, vocab: Iterable[Path], train: Counts) -> None:
 def report(
     summary: Summary,
     counters: Mapping[str, int],
-    parameters: Mapping[str, Any],
+    parameters: JsonObject,
     *,
     named: Sequence[Mapping[str, str | int]] = (),
 ) -> str:
@@ -129,7 +129,7 @@ def report(
     return "\n".join(line for lines in sections for line in lines)
 
 
-def _options(parameters: Mapping[str, Any]) -> Iterator[str]:
+def _options(parameters: JsonObject) -> Iterator[str]:
     lists = {n: ", ".join(map(str, v)) for n, v in parameters.items() if isinstance(v, list)}
     rows = ((name, lists.get(name, str(value))) for name, value in parameters.items())
     yield from ("# Examples", "", *markdown_table(("option", "value"), rows), "")
@@ -179,7 +179,7 @@ def _entities(summary: Summary, counters: Mapping[str, int]) -> Iterator[str]:
     yield from (*markdown_table(("origin", "entities"), origins), "")
 
 
-def _augmentation(summary: Summary, parameters: Mapping[str, Any]) -> Iterator[str]:
+def _augmentation(summary: Summary, parameters: JsonObject) -> Iterator[str]:
     """Table 3.1 of the DaLUKE thesis."""
     n_entities = parameters["n_entities"] - len(SPECIAL)
     if n_entities < 0:

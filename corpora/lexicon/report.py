@@ -4,12 +4,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from corpora.datasets.rows import Row
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import read_batches
 from corpora.lexicon.words import is_word
@@ -60,7 +60,7 @@ def _batches(shards: Iterable[Path]) -> Iterator[pa.RecordBatch]:
 class Shown:
     """A word on the page."""
 
-    row: Mapping[str, Any]
+    row: Row
     contexts: list[tuple[str, str]] = field(default_factory=list)
     """What stands before it, and after it."""
 
@@ -117,7 +117,7 @@ def read_page(shards: Iterable[Path], documents: Iterable[Path], *, per: str) ->
 
 
 def page_lines(
-    page: Page, *, counters: Mapping[str, int], parameters: Mapping[str, Any]
+    page: Page, *, counters: Mapping[str, int], parameters: Mapping[str, object]
 ) -> Iterator[str]:
     """Write ``report.html``."""
     yield "<!doctype html>\n<meta charset='utf-8'>\n<title>Lexicon</title>\n"

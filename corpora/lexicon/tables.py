@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -143,6 +143,13 @@ def _totals(paths: Sequence[Path], scopes: pa.Array) -> Ints:
     return totals
 
 
+Column = npt.NDArray[Any]
+"""Any: some hold integers, some floats."""
+
+
+Mode = Literal["r", "r+"]
+
+
 class Strings:
     """All frequent strings, the shorter first, and of each length in the order of symbols.
 
@@ -151,15 +158,15 @@ class Strings:
     symbols have the number of their scope in place of a row. A row takes 65 bytes on disk.
     """
 
-    def __init__(self, folder: Path, *, mode: Any = "r") -> None:
+    def __init__(self, folder: Path, *, mode: Mode = "r") -> None:
         self.starts: list[int] = read_json(folder / "starts.json")
         """Where the strings of 1, 2 … symbols begin, and the end."""
         self.n_symbols: int = self.starts.pop()
-        self._columns: dict[str, npt.NDArray[Any]] = {
+        self._columns: dict[str, Column] = {
             name: np.load(folder / f"string_{name}.npy", mmap_mode=mode) for name in _COLUMNS
         }
 
-    def __getitem__(self, name: str) -> npt.NDArray[Any]:
+    def __getitem__(self, name: str) -> Column:
         """Return a column."""
         return self._columns[name]
 

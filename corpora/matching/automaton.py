@@ -39,7 +39,7 @@ class Automaton:
         self._finds_all = finds_all
         self.longest = max(map(len, strings), default=0)
         self._table = _table_for("".join(strings))
-        self._automaton: Any
+        self._automaton: Any  # Any: of strings or of bytes, as what is searched
         if self._table is None:
             self._automaton = ahocorasick_rs.AhoCorasick(
                 strings, matchkind=kind, store_patterns=False

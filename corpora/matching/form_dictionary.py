@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +29,9 @@ from corpora.matching.surface_forms import Overlap, Right, SurfaceMatcher, fold
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
-Find = Callable[[str, npt.NDArray[Any], npt.NDArray[Any]], tuple[Indices, Indices, Indices]]
+Find = Callable[
+    [str, npt.NDArray[np.integer], npt.NDArray[np.integer]], tuple[Indices, Indices, Indices]
+]
 """Text, and starts and ends of what is occupied, to starts, ends and numbers of forms."""
 
 CHOSEN = SCHEMAS["chosen_forms"].columns

@@ -22,7 +22,6 @@ word may end after each character, each beginning takes 16.
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -124,8 +123,8 @@ class FormTable:
     def find(
         self,
         text: str,
-        starts: npt.NDArray[Any] = _NONE,
-        ends: npt.NDArray[Any] = _NONE,
+        starts: npt.NDArray[np.integer] = _NONE,
+        ends: npt.NDArray[np.integer] = _NONE,
         *,
         lang: str | None,
         ignore_case: bool = False,

@@ -15,7 +15,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -107,7 +107,7 @@ class SurfaceMatcher:
         return list(zip(starts.tolist(), ends.tolist(), forms.tolist(), strict=True))
 
     def find_arrays(
-        self, text: str, starts: npt.NDArray[Any], ends: npt.NDArray[Any]
+        self, text: str, starts: npt.NDArray[np.integer], ends: npt.NDArray[np.integer]
     ) -> tuple[Numbers, Numbers, Numbers]:
         """Do what ``find`` does: starts, ends, and forms of the matches; takes what is occupied.
 

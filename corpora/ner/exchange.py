@@ -14,11 +14,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from corpora.document import Document, Mention, Span
 from corpora.errors import CorpusError, UsageError
 from corpora.system.parsing import parse_json
+
+if TYPE_CHECKING:
+    from cassis import Cas, TypeSystem
 
 _SEGMENT = "de.tudarmstadt.ukp.dkpro.core.api.segmentation.type"
 _NAME = "de.tudarmstadt.ukp.dkpro.core.api.ner.type.NamedEntity"
@@ -58,7 +61,7 @@ def tokens_of(document: Document) -> list[Span]:
     return found
 
 
-def _types() -> Any:
+def _types() -> "TypeSystem":
     """Make the types of DKPro Core that are written, which INCEpTION has, too."""
     import cassis
 
@@ -76,7 +79,7 @@ def _types() -> Any:
     return types
 
 
-def _cas_of(document: Document) -> Any:
+def _cas_of(document: Document) -> "Cas":
     import cassis
 
     types = _types()
@@ -151,7 +154,7 @@ def _read_cas_json(path: Path) -> Annotated:
     return _of_cas(cassis.load_cas_from_json(text), path)
 
 
-def _of_cas(cas: Any, path: Path) -> Annotated:
+def _of_cas(cas: "Cas", path: Path) -> Annotated:
     known = {kind.name for kind in cas.typesystem.get_types()}
     found = cas.select(_NAME) if _NAME in known else []
     mentions = [

@@ -1,16 +1,17 @@
 """NER files: how each is laid out, where a large one may be cut, and what stands in it."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from corpora.document import Rejected
 from corpora.errors import UsageError
 from corpora.ner.detection import HEAD_BYTES, Overrides, detect_layout
 from corpora.ner.found import Found, Origin
 from corpora.ner.layout import COLUMNS, Layout
+from corpora.system.parsing import JsonObject
 from corpora.text.opening import TextError, archive_kind, read_chunks
 
 RANGE_BYTES = 8 << 20
@@ -79,7 +80,7 @@ def _encoding(head: bytes, path: Path, *, name: str) -> str:
     return detect(lambda: read_chunks(path, name=name, max_bytes=MAX_BYTES), name=name).name
 
 
-def parts(path: Path, layout: Layout, *, name: str) -> Iterator[Mapping[str, Any]]:
+def parts(path: Path, layout: Layout, *, name: str) -> Iterator[JsonObject]:
     """Cut a large file at empty lines; nothing but an empty part where it stays whole."""
     may_cut = layout.format in COLUMNS and layout.format not in _UNCUT
     is_small = path.stat().st_size <= RANGE_BYTES

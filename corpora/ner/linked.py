@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 from urllib.parse import unquote
 
 from corpora.datasets.rows import document_to_row
@@ -280,7 +280,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(options: Options) -> Iterator[str | Summary]:
     files = find_inputs(options.input)
     texts = sorted(p for p in options.texts.rglob("*") if p.is_file()) if options.texts else []
-    settings: dict[str, Any] = {"sense": options.sense, "ids": options.ids}
+    settings: dict[str, object] = {"sense": options.sense, "ids": options.ids}
     plan = Plan(
         pipeline="linked",
         datasets={"": "documents"},

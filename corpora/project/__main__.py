@@ -15,7 +15,7 @@ from functools import partial
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from corpora.errors import CorpusError, UsageError
 from corpora.project.recipe import (
@@ -70,12 +70,21 @@ def _readme(folder: Path) -> Iterator[str]:
     yield "```\n"
 
 
+class _Row(TypedDict):
+    """What ``show`` says of a step."""
+
+    step: str
+    command: str
+    reads: list[str]
+    done: bool
+
+
 def show(arguments: argparse.Namespace) -> Iterator[str]:
     """List the steps: what each reads, and whether it is up to date."""
     folder: Path = arguments.folder
     steps = _steps(folder)
     done = _done(folder)
-    rows: list[dict[str, Any]] = []
+    rows: list[_Row] = []
     for step in steps:
         reads = [other.name for other in sources_of(step, steps)]
         is_done = _is_done(step, folder, done)

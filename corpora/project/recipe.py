@@ -99,7 +99,7 @@ def read_steps(file: Path) -> list[Step]:
     return steps
 
 
-def _step(table: Mapping[str, Any], *, where: str, folder: Path) -> Step:
+def _step(table: Mapping[str, object], *, where: str, folder: Path) -> Step:
     commands = {command.name: command for command in import_module("onoma").commands()}
     options = dict(table)
     name, words = options.pop("name", ""), str(options.pop("onoma", "")).split()
@@ -111,7 +111,7 @@ def _step(table: Mapping[str, Any], *, where: str, folder: Path) -> Step:
         known = ", ".join(commands)
         raise UsageError(f'{where}: onoma = "{" ".join(words)}": no command. There are: {known}.')
     command = commands[words[0]]
-    parser: Any = parser_of(command.main)
+    parser: Any = parser_of(command.main)  # Any: ``argparse`` says nothing of parsers inside it
     try:
         for word in (*command.first, *words[1:]):
             parser = parser._subparsers._group_actions[0].choices[word]  # noqa: SLF001 - argparse's
@@ -130,7 +130,7 @@ def _step(table: Mapping[str, Any], *, where: str, folder: Path) -> Step:
 
 
 def _arguments(
-    parser: argparse.ArgumentParser, options: Mapping[str, Any], *, where: str, folder: Path
+    parser: argparse.ArgumentParser, options: Mapping[str, object], *, where: str, folder: Path
 ) -> Iterator[Word]:
     """Write options as a command line: those with a name first, what stands alone after ``--``."""
     named = {flag: a for a in parser._actions for flag in a.option_strings}  # noqa: SLF001
@@ -151,7 +151,7 @@ def _arguments(
         yield from (Word("--"), *found)
 
 
-def _values(action: argparse.Action, value: Any, folder: Path) -> Iterator[Word]:
+def _values(action: argparse.Action, value: object, folder: Path) -> Iterator[Word]:
     """The values of an option, of which we know whether they are paths."""
     for word in _words(value):
         key, is_setting, text = word.partition("=")
@@ -171,7 +171,7 @@ def _is_path(action: argparse.Action, text: str, folder: Path) -> bool:
     return len(kinds) == 1 or "/" in text or bool(Path(text).suffix) or (folder / text).exists()
 
 
-def _words(value: Any) -> list[str]:
+def _words(value: object) -> list[str]:
     if isinstance(value, bool):
         return []
     if isinstance(value, dict):  # set = {"training.max_steps" = 150}

@@ -1,10 +1,14 @@
 """An entry of a register: who or what is named, how, when, and its ids elsewhere."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 from corpora.errors import CorpusError
+from corpora.system.parsing import JsonObject
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 T = TypeVar("T")
 
@@ -132,18 +136,22 @@ def _union(first: Iterable[T], other: Iterable[T]) -> tuple[T, ...]:
     return tuple(dict.fromkeys([*first, *other]))
 
 
-def to_json(entry: Entry) -> dict[str, Any]:
+def to_json(entry: Entry) -> dict[str, object]:
     """Turn an entry into what JSON holds; empty fields are left out."""
-    return {name: value for name, value in _plain(entry).items() if value not in (None, [], "")}
+    return {name: value for name, value in _fields(entry).items() if value not in (None, [], "")}
 
 
-def _plain(value: Any) -> Any:
+def _fields(value: "DataclassInstance | type[DataclassInstance]") -> dict[str, object]:
+    return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+
+
+def _plain(value: object) -> object:
     if is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+        return _fields(value)
     return [_plain(each) for each in value] if isinstance(value, tuple) else value
 
 
-def from_json(row: Mapping[str, Any]) -> Entry:
+def from_json(row: JsonObject) -> Entry:
     """Make an entry of what ``to_json`` wrote; raises ``InvalidEntryError``."""
     try:
         made = dict(row)

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import exp, log
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from corpora.segmentation.scripts import begins_low, has_case
 
@@ -177,7 +177,7 @@ def _score(word: str, n_dotted: int, n_bare: int, *, share: float) -> float:
     return 2 * (bound - chance) * exp(-n_letters) * n_periods * float(n_letters) ** -n_bare
 
 
-def to_toml(table: Mapping[str, Any]) -> str:
+def to_toml(table: Mapping[str, object]) -> str:
     """Write a table as a file that ``--abbreviations`` takes."""
     lines = ["# Where a period is no full stop; see corpora/segmentation/languages/de.toml."]
     for name, value in table.items():

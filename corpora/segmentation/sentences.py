@@ -13,7 +13,7 @@ from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from itertools import accumulate, pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from corpora.document import Span
 from corpora.segmentation.language_tags import primary_language
@@ -21,6 +21,7 @@ from corpora.segmentation.scripts import begins_low, is_initial
 from corpora.segmentation.starts import CLOSING, LETTERS_BEFORE_NUMBER, with_other_starts
 from corpora.segmentation.stops import follows_stop, with_stops
 from corpora.segmentation.tables import Period, Table, make_table, read_table
+from corpora.system.parsing import JsonObject
 
 # Alphabets whose words are written with spaces between them (Latin, Greek, Cyrillic), with digits,
 # combining marks and soft hyphens. In all other scripts the words of ICU stay as they are.
@@ -348,7 +349,7 @@ def segmenter(lang: str | None) -> Segmenter:
     return Segmenter(f"{code}@ss=standard" if code in _ICU_ABBREVIATIONS else code, Table())
 
 
-def segmenter_with(lang: str | None, table: Mapping[str, Any]) -> Segmenter:
+def segmenter_with(lang: str | None, table: JsonObject) -> Segmenter:
     """Make the segmenter for a language with a table of abbreviations of one's own."""
     return Segmenter(segmenter(lang).locale.partition("@")[0], make_table(table, source="table"))
 

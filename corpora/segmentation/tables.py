@@ -4,10 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
-from typing import Any
 
 from corpora.errors import UsageError
-from corpora.system.parsing import parse_toml
+from corpora.system.parsing import JsonObject, parse_toml
 
 
 class Period(Enum):
@@ -77,7 +76,7 @@ def read_table(toml: str, *, source: str) -> Table:
     return make_table(parse_toml(toml, where=source), source=source)
 
 
-def read_toml(path: Path) -> dict[str, Any]:
+def read_toml(path: Path) -> JsonObject:
     """Read a table that a user hands in; raises ``UsageError`` where it cannot be one."""
     try:
         toml = path.read_text("utf-8")
@@ -88,7 +87,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     return table
 
 
-def make_table(table: Mapping[str, Any], *, source: str) -> Table:
+def make_table(table: JsonObject, *, source: str) -> Table:
     """Make a table of what its TOML file says; raises ``UsageError`` as ``read_table`` does."""
     for key, value in table.items():
         if key not in _KEYS:
@@ -120,7 +119,7 @@ def make_table(table: Mapping[str, Any], *, source: str) -> Table:
     )
 
 
-def _periods(table: Mapping[str, Any]) -> dict[str, Period]:
+def _periods(table: JsonObject) -> dict[str, Period]:
     """Abbreviation to what its period is, parts of abbreviations included.
 
     Without ``starters`` nothing but a capital, or a letter of a script without capitals, says that

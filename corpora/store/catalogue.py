@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -178,9 +177,9 @@ def _license_of(parts: Sequence[Part]) -> str | None:
 
 def to_croissant(
     parts: Sequence[Part], options: Options, *, title: str, license: str | None
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Describe datasets in Croissant 1.0 (https://docs.mlcommons.org/croissant/)."""
-    about: dict[str, Any] = {
+    about: dict[str, object] = {
         "@context": _CONTEXT,
         "@type": "sc:Dataset",
         "name": title,
@@ -206,7 +205,7 @@ def _sentence(parts: Sequence[Part]) -> str:
     return " ".join(texts)
 
 
-def _distribution(part: Part) -> Iterator[dict[str, Any]]:
+def _distribution(part: Part) -> Iterator[dict[str, object]]:
     """The files, each with its hash, and the set of them that rows are read from."""
     for name, sha256 in part.files.items():
         yield {
@@ -226,7 +225,7 @@ def _distribution(part: Part) -> Iterator[dict[str, Any]]:
     }
 
 
-def _record_set(part: Part) -> dict[str, Any]:
+def _record_set(part: Part) -> dict[str, object]:
     return {
         "@type": "cr:RecordSet",
         "@id": part.name,
@@ -236,9 +235,9 @@ def _record_set(part: Part) -> dict[str, Any]:
     }
 
 
-def _field(part: Part, column: pa.Field) -> dict[str, Any]:
+def _field(part: Part, column: pa.Field) -> dict[str, object]:
     id = f"{part.name}/{column.name}"
-    about: dict[str, Any] = {"@type": "cr:Field", "@id": id, "name": column.name}
+    about: dict[str, object] = {"@type": "cr:Field", "@id": id, "name": column.name}
     if text := part.about.get(column.name):
         about["description"] = text
     kind = column.type
@@ -253,7 +252,7 @@ def _field(part: Part, column: pa.Field) -> dict[str, Any]:
     return about | {"dataType": _type(kind), "source": source}
 
 
-def _inside(id: str, source: Mapping[str, Any], column: pa.Field) -> dict[str, Any]:
+def _inside(id: str, source: Mapping[str, object], column: pa.Field) -> dict[str, object]:
     """A field of the structures in a column."""
     about = {"@type": "cr:Field", "@id": f"{id}/{column.name}", "name": column.name}
     at = {**source, "transform": {"jsonPath": column.name}}
@@ -352,7 +351,7 @@ def _texts() -> Mapping[str, Mapping[str, str]]:
     return tomllib.loads((files("corpora") / "store" / "catalogue.toml").read_text("utf-8"))
 
 
-_CONTEXT: Mapping[str, Any] = {
+_CONTEXT: Mapping[str, object] = {
     "@language": "en",
     "@vocab": "https://schema.org/",
     **{

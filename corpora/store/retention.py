@@ -196,7 +196,7 @@ def _hashes_in(value: object) -> Iterator[str]:
             yield from _hashes_in(item)
 
 
-def _read(file: Path) -> Any:
+def _read(file: Path) -> Any:  # Any: as ``parse_json``
     try:
         return parse_json(file.read_text(encoding="utf-8"))
     except ValueError as error:

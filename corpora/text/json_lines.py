@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from corpora.document import Rejected
 from corpora.errors import UsageError
@@ -95,7 +94,7 @@ def _read_line(
     return record
 
 
-def _parse(line: str) -> dict[str, Any]:
+def _parse(line: str) -> dict[str, object]:
     try:
         values = json.loads(line, strict=False, object_pairs_hook=_without_doubles)
     except json.JSONDecodeError as error:
@@ -109,7 +108,7 @@ def _parse(line: str) -> dict[str, Any]:
     return values
 
 
-def _without_doubles(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+def _without_doubles(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
     """Return an object, whose fields must have different names: of two, one would be lost."""
     values = dict(pairs)
     if len(values) < len(pairs):
@@ -135,7 +134,7 @@ def is_language(tag: str) -> bool:
 
 
 def _record(
-    values: dict[str, Any], fields: Fields, place: Place, *, line: int
+    values: dict[str, object], fields: Fields, place: Place, *, line: int
 ) -> tuple[Record, list[str]]:
     """Return the record, and the fields that are called like a column, but cannot be one."""
     columns: dict[str, str] = {}
@@ -164,7 +163,7 @@ def _record(
 
 
 def _fields_of(
-    column: str, values: Mapping[str, Any], fields: Fields, *, defaults: Sequence[str]
+    column: str, values: Mapping[str, object], fields: Fields, *, defaults: Sequence[str]
 ) -> list[str]:
     """Return the fields of this object that a column may be taken from, the best first."""
     named = fields.named.get(column)
@@ -190,7 +189,9 @@ def _string(value: object, field: str, column: str) -> str:
     return str(value)
 
 
-def _metadata(values: Mapping[str, Any], wanted: Sequence[str], used: set[str]) -> dict[str, str]:
+def _metadata(
+    values: Mapping[str, object], wanted: Sequence[str], used: set[str]
+) -> dict[str, str]:
     """Return the fields that are wanted: strings as they are, anything else as JSON."""
     return {
         name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -2,12 +2,12 @@
 
 import unicodedata
 from collections.abc import Mapping
-from typing import Any
 
 from corpora.reports import markdown_table
+from corpora.system.parsing import JsonObject
 
 
-def report(counters: Mapping[str, int], parameters: Mapping[str, Any]) -> str:
+def report(counters: Mapping[str, int], parameters: JsonObject) -> str:
     """``report.md``, from the counters that the pipeline left."""
     kind = "characters" if parameters["characters"] else "WordPiece"
     case = "cased" if parameters["cased"] else "lower-cased"

@@ -11,12 +11,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from corpora.errors import CorpusError
+
+if TYPE_CHECKING:
+    from tokenizers import Encoding, Tokenizer
 
 MAX_CACHED = 1 << 21
 """Subwords and chunks in a table that is full, and is emptied; about 200 MB."""
@@ -53,7 +56,7 @@ class SubwordTable:
     ``begins_word`` says by id which subwords begin a word.
     """
 
-    def __init__(self, backend: Any, begins_word: Bools) -> None:
+    def __init__(self, backend: "Tokenizer", begins_word: Bools) -> None:
         self._backend, self._begins_word = backend, begins_word
         self._clear()
 
@@ -151,7 +154,7 @@ class _Column:
     def values(self) -> Ints:
         return self._held[: self._n]
 
-    def extend(self, values: NDArray[Any]) -> None:
+    def extend(self, values: NDArray[np.integer]) -> None:
         end = self._n + len(values)
         if end > len(self._held):
             held = np.empty(2 * end, np.int32)
@@ -175,7 +178,7 @@ def clear_errors(what: str) -> Iterator[None]:
         raise CorpusError(f"{what} ({error}). Get the tokenizer again, or use another.") from error
 
 
-def _encode(backend: Any, texts: list[str]) -> Any:
+def _encode(backend: "Tokenizer", texts: list[str]) -> "list[Encoding]":
     """Cut texts; raises ``UnicodeError`` where one has half a surrogate pair."""
     try:
         with clear_errors("the tokenizer cannot cut a text"):
@@ -185,7 +188,7 @@ def _encode(backend: Any, texts: list[str]) -> Any:
         raise
 
 
-def flatten(encodings: Sequence[Any], counts: NDArray[np.int64]) -> tuple[Ints, Ints, Ints]:
+def flatten(encodings: Sequence["Encoding"], counts: NDArray[np.int64]) -> tuple[Ints, Ints, Ints]:
     """Ids, starts and ends of all encodings, one after the other; ``counts`` subwords each."""
     n = int(counts.sum())
     ids = np.fromiter(chain.from_iterable(e.ids for e in encodings), np.int32, n)
@@ -194,7 +197,9 @@ def flatten(encodings: Sequence[Any], counts: NDArray[np.int64]) -> tuple[Ints, 
     return ids, offsets[:, 0], offsets[:, 1]
 
 
-def cut_all(backend: Any, texts: Sequence[str], begins_word: Bools | None = None) -> list[Subwords]:
+def cut_all(
+    backend: "Tokenizer", texts: Sequence[str], begins_word: Bools | None = None
+) -> list[Subwords]:
     """The subwords of each text, without a table: for tokenizers of any kind.
 
     Words are the library's, unless ``begins_word`` says by id which subwords begin one.
@@ -245,6 +250,6 @@ def _lengths(strings: Iterable[str]) -> NDArray[np.int64]:
     return np.fromiter(map(len, strings), np.int64)
 
 
-def _starts(lengths: NDArray[Any]) -> NDArray[np.int64]:
+def _starts(lengths: NDArray[np.integer]) -> NDArray[np.int64]:
     """Add up lengths: the start of each, and the end of the last."""
     return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])

@@ -11,14 +11,17 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from corpora.errors import CorpusError
-from corpora.system.parsing import parse_json
+from corpora.system.parsing import JsonObject, parse_json
 from corpora.tokenization.subwords import Subwords, SubwordTable, clear_errors, cut_all
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer as Backend
 
 __all__ = ["CLS", "MASK", "PAD", "SEP", "SPECIALS", "UNK", "Special", "Subwords", "Tokenizer"]
 
@@ -59,11 +62,11 @@ class Tokenizer:
 
     def __init__(
         self,
-        backend: Any,
+        backend: "Backend",
         *,
         name: str,
         declared: Mapping[str, str] | None = None,
-        parts: Mapping[str, Any] | None = None,
+        parts: JsonObject | None = None,
     ) -> None:
         """Take a ``tokenizers.Tokenizer``; ``declared`` names special tokens (``cls`` …).
 
@@ -73,7 +76,8 @@ class Tokenizer:
         backend.no_truncation()
         backend.no_padding()
         backend.encode_special_tokens = True
-        self.backend, self.name = backend, name
+        self.backend: Any = backend  # Any: there, a token that has an id may be None
+        self.name = name
         self._parts = {
             **(parts or parse_json(backend.to_str())),
             "truncation": None,
@@ -103,7 +107,7 @@ class Tokenizer:
         return cls(backend, name=name, declared=_declared(config), parts=parts)
 
     @property
-    def parts(self) -> Mapping[str, Any]:
+    def parts(self) -> JsonObject:
         """The content of ``tokenizer.json``."""
         return self._parts
 
@@ -192,7 +196,7 @@ class Tokenizer:
         return files
 
     @property
-    def _settings(self) -> dict[str, Any]:
+    def _settings(self) -> dict[str, object]:
         """The class, and what ``BertTokenizer``, and ``open`` of a ``vocab.txt``, must know."""
         if not self._is_bert:
             return {"tokenizer_class": "PreTrainedTokenizerFast"}
@@ -210,7 +214,9 @@ class Tokenizer:
         return self.special._asdict().items()
 
 
-def wordpiece(subwords: Sequence[str], *, cased: bool, strip_accents: bool | None = False) -> Any:
+def wordpiece(
+    subwords: Sequence[str], *, cased: bool, strip_accents: bool | None = False
+) -> "Backend":
     """Make a ``tokenizers.Tokenizer`` as BERT's of subwords in the order of their ids.
 
     ``strip_accents``: None strips them unless ``cased``, as BERT does.
@@ -256,7 +262,7 @@ def _find_file(path: Path) -> Path:
     raise CorpusError(f"{path}: no such file. Name a tokenizer's folder, or its tokenizer.json.")
 
 
-def _read_config(file: Path) -> dict[str, Any]:
+def _read_config(file: Path) -> JsonObject:
     """Read the settings beside a file that has its usual name."""
     if file.name not in _FILES:
         return {}
@@ -264,10 +270,10 @@ def _read_config(file: Path) -> dict[str, Any]:
         _read_json(file.parent / f"{name}.json")
         for name in ("special_tokens_map", "tokenizer_config")
     )
-    return special | config
+    return {**special, **config}
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def _read_json(path: Path) -> JsonObject:
     try:
         return dict(parse_json(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
@@ -276,7 +282,7 @@ def _read_json(path: Path) -> dict[str, Any]:
         raise CorpusError(f"{path}: damaged ({error}). Get the tokenizer again.") from error
 
 
-def _read_backend(file: Path, parts: Mapping[str, Any], *, cased: bool | None) -> Any:
+def _read_backend(file: Path, parts: JsonObject, *, cased: bool | None) -> "Backend":
     """Read ``tokenizer.json``; refuse ``cased`` where it is not what the file says."""
     from tokenizers import Tokenizer as Backend
 
@@ -291,7 +297,7 @@ def _read_backend(file: Path, parts: Mapping[str, Any], *, cased: bool | None) -
     return backend
 
 
-def _read_vocab(file: Path, config: Mapping[str, Any], *, cased: bool | None) -> Any:
+def _read_vocab(file: Path, config: JsonObject, *, cased: bool | None) -> "Backend":
     subwords = _read_subwords(file)
     if cased is None and "do_lower_case" in config:
         cased = not config["do_lower_case"]
@@ -349,7 +355,7 @@ def _has_capitals(subwords: Sequence[str]) -> bool:
     return capital * 100 > sum(subword != subword.upper() for subword in plain) + capital
 
 
-def _declared(config: Mapping[str, Any]) -> dict[str, str]:
+def _declared(config: JsonObject) -> dict[str, str]:
     """The special tokens that a configuration names."""
     declared = {}
     for name in _NAMES:
@@ -361,7 +367,7 @@ def _declared(config: Mapping[str, Any]) -> dict[str, str]:
     return declared
 
 
-def _find_special(backend: Any, declared: Mapping[str, str], *, name: str) -> Special:
+def _find_special(backend: "Backend", declared: Mapping[str, str], *, name: str) -> Special:
     found = {}
     for role, names in _NAMES.items():
         candidates = [declared[role]] if role in declared else names

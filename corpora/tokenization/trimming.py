@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corpora.errors import CorpusError
+from corpora.system.parsing import JsonObject
 from corpora.tokenization.subwords import clear_errors
 from corpora.tokenization.tokenizers import Tokenizer
 
@@ -46,7 +47,7 @@ def trim(tokenizer: Tokenizer, used: Iterable[int]) -> tuple[Tokenizer, NDArray[
     return Tokenizer(backend, name=tokenizer.name, declared=special, parts=parts), ids
 
 
-def _vocabulary(model: Mapping[str, Any]) -> dict[str, int]:
+def _vocabulary(model: JsonObject) -> dict[str, int]:
     match model.get("type"):
         case "WordPiece" | "BPE":
             return dict(model["vocab"])
@@ -57,7 +58,7 @@ def _vocabulary(model: Mapping[str, Any]) -> dict[str, int]:
     )
 
 
-def _single_characters(by_name: Mapping[str, int], model: Mapping[str, Any]) -> Iterable[int]:
+def _single_characters(by_name: Mapping[str, int], model: JsonObject) -> Iterable[int]:
     """Subwords of one character, behind a mark that they continue or begin a word, too."""
     prefix = model.get("continuing_subword_prefix") or ""
     for subword, id in by_name.items():
@@ -66,13 +67,13 @@ def _single_characters(by_name: Mapping[str, int], model: Mapping[str, Any]) -> 
             yield id
 
 
-def _merges(model: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _merges(model: JsonObject) -> list[tuple[str, str]]:
     """Pairs, which older files have as two words with a space between."""
     pairs = (merge.split(" ", 1) if isinstance(merge, str) else merge for merge in model["merges"])
     return [(left, right) for left, right in pairs]
 
 
-def _add_parts(kept: set[int], by_name: Mapping[str, int], model: Mapping[str, Any]) -> None:
+def _add_parts(kept: set[int], by_name: Mapping[str, int], model: JsonObject) -> None:
     """What kept subwords are merged from, and what that is merged from."""
     prefix = model.get("continuing_subword_prefix") or ""
     sources: dict[str, list[tuple[str, str]]] = {}
@@ -88,7 +89,7 @@ def _add_parts(kept: set[int], by_name: Mapping[str, int], model: Mapping[str, A
                 waiting.append(part)
 
 
-def _trim_model(model: dict[str, Any], places: Mapping[int, int]) -> None:
+def _trim_model(model: dict[str, Any], places: Mapping[int, int]) -> None:  # Any: JSON
     """Leave out what has no place, and give the rest its new id."""
     if model["type"] == "Unigram":
         model["vocab"] = [row for id, row in enumerate(model["vocab"]) if id in places]
@@ -106,7 +107,7 @@ def _trim_model(model: dict[str, Any], places: Mapping[int, int]) -> None:
         ]
 
 
-def _renumber(processor: Any, places: Mapping[int, int]) -> None:
+def _renumber(processor: object, places: Mapping[int, int]) -> None:
     """New ids of special tokens, wherever a post-processor has them."""
     if isinstance(processor, list):
         for part in processor:

@@ -8,10 +8,9 @@ from functools import cache
 from html import unescape
 from importlib.resources import files
 from itertools import islice
-from typing import Any
 
 from corpora.errors import UsageError
-from corpora.system.parsing import parse_toml
+from corpora.system.parsing import JsonObject, parse_toml
 from corpora.wikipedia.titles import CATEGORY, TEMPLATE, namespaces_of
 
 MAX_CHARACTERS = 20_000
@@ -134,7 +133,7 @@ def normalise(scheme: str, value: str) -> str | None:
     return value
 
 
-def authority_table(codes: Sequence[str], more: Iterable[Mapping[str, Any]] = ()) -> AuthorityTable:
+def authority_table(codes: Sequence[str], more: Iterable[JsonObject] = ()) -> AuthorityTable:
     """Make the table of a wiki; ``codes`` are what its own may be called, ``more`` a user's."""
     table = _table()
     templates = [name for code in (*codes, "all") for name in table["templates"].get(code, ())]
@@ -166,7 +165,7 @@ def authority_table(codes: Sequence[str], more: Iterable[Mapping[str, Any]] = ()
     )
 
 
-def check_section(section: Mapping[str, Any], *, source: str) -> None:
+def check_section(section: JsonObject, *, source: str) -> None:
     """Look at what a user's table says; raises ``UsageError``."""
     for name, value in section.items():
         kind = _SECTIONS.get(name)
@@ -219,6 +218,6 @@ def _values() -> dict[str, re.Pattern[str]]:
 
 
 @cache
-def _table() -> dict[str, Any]:
+def _table() -> JsonObject:
     file = files("corpora") / "wikipedia" / "authority.toml"
     return parse_toml(file.read_text("utf-8"), where=file)

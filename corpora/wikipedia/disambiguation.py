@@ -5,12 +5,11 @@
 
 import re
 import tomllib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any
 
+from corpora.system.parsing import JsonObject
 from corpora.wikipedia.titles import CATEGORY, namespaces_of, upper_first
 
 _BRACKETS = re.compile(r"[(（]([^()（）]+)[)）]$")
@@ -84,7 +83,7 @@ def _category_pattern(codes: tuple[str, ...], categories: tuple[str, ...]) -> re
 
 
 @cache
-def _table() -> Mapping[str, Any]:
+def _table() -> JsonObject:
     return tomllib.loads(
         (files("corpora") / "wikipedia" / "disambiguation.toml").read_text("utf-8")
     )

@@ -6,15 +6,16 @@ be read as ``Rejected``.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 from corpora.document import Rejected
 from corpora.errors import UsageError
 from corpora.runs.plan import InputFile
+from corpora.system.parsing import JsonObject
 from corpora.wikipedia.bzip2 import Bzip2File
 from corpora.wikipedia.chunks import Chunk, Damage, DumpError, PlainFile, Source
 from corpora.wikipedia.pages import Page, excerpt, hash_of, reject_damage, to_record
@@ -50,12 +51,12 @@ class Range:
     end: int
     """In bytes, half-open: of the file, where it is compressed with bzip2 too; else of its XML."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """As plain JSON values."""
         return asdict(self)
 
     @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Self:
+    def from_json(cls, values: JsonObject) -> Self:
         """From what ``to_json`` gave."""
         return cls(**values)
 
@@ -195,7 +196,7 @@ def read_pages(
 
 
 def read_template_pages(
-    file: InputFile, part: Mapping[str, Any], *, max_page_bytes: int, scratch: Path
+    file: InputFile, part: JsonObject, *, max_page_bytes: int, scratch: Path
 ) -> Iterator[Page]:
     """Read the pages of a range that are in the namespace of templates; the others are not parsed.
 
@@ -213,7 +214,7 @@ def read_template_pages(
 
 def read_pages_of(
     file: InputFile,
-    part: Mapping[str, Any],
+    part: JsonObject,
     *,
     max_page_bytes: int,
     scratch: Path,

@@ -13,12 +13,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from http.client import HTTPException, InvalidURL
+from http.client import HTTPException, HTTPMessage, HTTPResponse, InvalidURL
 from importlib.metadata import version
 from pathlib import Path
 from ssl import SSLCertVerificationError
 from threading import Event
-from typing import IO, Any, Self, TypeVar
+from typing import IO, Self, TypeVar
 from urllib.error import HTTPError, URLError
 
 from corpora.errors import CorpusError
@@ -69,7 +69,13 @@ class _SafeRedirects(urllib.request.HTTPRedirectHandler):
     """Follows to other addresses, but never from https to http."""
 
     def redirect_request(  # noqa: PLR0917 - urllib's own
-        self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: HTTPMessage,
+        newurl: str,
     ) -> urllib.request.Request | None:
         if req.type == "https" and not newurl.startswith("https:"):
             raise HTTPError(newurl, code, "redirect from https to http", headers, fp)
@@ -252,7 +258,9 @@ class Client:
         if partial.size < part.size:
             raise _TryAgainError(f"ended after {partial.size:,} of {part.size:,} bytes")
 
-    def _check_length(self, response: Any, part: Part, begin: int, *, partial: PartialFile) -> None:
+    def _check_length(
+        self, response: HTTPResponse, part: Part, begin: int, *, partial: PartialFile
+    ) -> None:
         """Raise unless a response brings what is missing from a byte on, and no more."""
         length: int | None = response.length
         if response.status == 206:
@@ -286,12 +294,13 @@ class Client:
             (self.sleep or self.stop.wait)(seconds)
             self._check_stop()
 
-    def _open(self, url: str, first: int = 0) -> Any:
+    def _open(self, url: str, first: int = 0) -> HTTPResponse:
         self._check_stop()
         headers = self._headers | ({"Range": f"bytes={first}-"} if first else {})
         request = urllib.request.Request(url, headers=headers)  # noqa: S310 - see _opener
         try:
-            return self._opener.open(request, timeout=TIMEOUT_S)
+            opened: HTTPResponse = self._opener.open(request, timeout=TIMEOUT_S)
+            return opened
         except HTTPError as error:
             with error:
                 raise _refused(url, error) from None
@@ -305,7 +314,7 @@ class Client:
         except ValueError as error:
             raise DownloadError(f"{url}: leads to no address ({error}).") from error
 
-    def _next(self, response: Any, most: int) -> bytes:
+    def _next(self, response: HTTPResponse, most: int) -> bytes:
         """Read some bytes; none at the end."""
         self._check_stop()
         try:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any
+
+from corpora.system.parsing import JsonObject
 
 _VALUED = r"[\w-]+\s*=.*"
 """What looks like an option with a value is one, though nobody knows it."""
@@ -44,7 +45,7 @@ def options_of(codes: tuple[str, ...]) -> ImageOptions:
     return ImageOptions(frozenset(names), re.compile("|".join(values), re.DOTALL), bool(used))
 
 
-def _with_fallbacks(table: dict[str, Any], code: str) -> Iterator[str]:
+def _with_fallbacks(table: JsonObject, code: str) -> Iterator[str]:
     """A language and those that it falls back to, as far as they have words."""
     if code not in ("fallbacks", *table["fallbacks"]) and code in table:
         yield code

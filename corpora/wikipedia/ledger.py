@@ -7,7 +7,6 @@ Counters are called ``links.REASON``, ``numbers.…``, ``words.…``, ``template
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -133,7 +132,9 @@ def _digits(text: str) -> tuple[int, list[int] | list[str]]:
     if not text:
         return 0, []
     if text.isascii():
-        codes: npt.NDArray[Any] = np.frombuffer(text.encode(), np.uint8)
+        codes: npt.NDArray[np.uint8] | npt.NDArray[np.uint16] = np.frombuffer(
+            text.encode(), np.uint8
+        )
     else:
         codes = np.frombuffer(text.encode("utf-16-le", "surrogatepass"), np.uint16)
         if _may_be_digits(codes[codes >= _FIRST_OTHER_DIGIT]).any():
@@ -145,7 +146,7 @@ def _digits(text: str) -> tuple[int, list[int] | list[str]]:
     return int(n_numbers), np.bincount(values[is_digit], minlength=10).tolist()
 
 
-def _may_be_digits(codes: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+def _may_be_digits(codes: npt.NDArray[np.uint8] | npt.NDArray[np.uint16]) -> npt.NDArray[np.bool_]:
     """Say of code units from ``_FIRST_OTHER_DIGIT`` on which may be, or begin, a digit."""
     return (codes < 0x1C60) | ((codes >= 0xA620) & (codes < 0xAC00)) | (codes >= 0xD800)
 

@@ -13,8 +13,9 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass
+from io import BufferedIOBase
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from corpora.datasets.shards import sha256_of, write_json
 from corpora.errors import CorpusError, DamagedDatasetError, InputChangedError
@@ -24,18 +25,21 @@ from corpora.system.parsing import parse_json
 from corpora.system.threads import map_in_order
 from corpora.wikipedia.chunks import CHUNK_BYTES, Chunk, Damage, Source, chunk_bytes
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 _VERSION = 2
 
 
-def _open_zstd(path: Path) -> Any:
+def _open_zstd(path: Path) -> "pa.NativeFile":
     import pyarrow as pa
 
     return pa.input_stream(str(path), compression="zstd")
 
 
-_OPENERS: Mapping[str, Callable[[Path], Any]] = {
-    "gzip": gzip.open,
-    "xz": lzma.open,
+_OPENERS: Mapping[str, Callable[[Path], BufferedIOBase]] = {
+    "gzip": gzip.GzipFile,
+    "xz": lzma.LZMAFile,
     "zstd": _open_zstd,
 }
 

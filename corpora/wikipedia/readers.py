@@ -1,14 +1,14 @@
 """Readers and resolvers of a wiki, made from the settings of a run."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from corpora.datasets.redirect_table import RedirectTable
 from corpora.segmentation.sentences import has_table, segmenter, segmenter_with
+from corpora.system.parsing import JsonObject
 from corpora.wikipedia.articles import ArticleReader
 from corpora.wikipedia.aside import KINDS
 from corpora.wikipedia.definitions import Definitions
@@ -24,7 +24,7 @@ REDIRECTS, UNMATCHED, DEFINITIONS = "redirects", "unmatched", "definitions"
 
 
 def reader_of(
-    settings: Mapping[str, Any], tables: Sequence[Path], definitions: Path | None = None
+    settings: JsonObject, tables: Sequence[Path], definitions: Path | None = None
 ) -> ArticleReader:
     """Make the reader of a wiki's pages; ``tables`` are those of templates that the user adds.
 
@@ -47,7 +47,7 @@ def reader_of(
     )
 
 
-def resolver_of(settings: Mapping[str, Any], tables: Path) -> Resolver:
+def resolver_of(settings: JsonObject, tables: Path) -> Resolver:
     """Make what finishes documents, once all titles are in the ``tables`` of a run."""
     wiki = _wiki(json.dumps(settings["site"], sort_keys=True))
     augmentation = Augmentation(

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +13,7 @@ from corpora.datasets.shards import read_batches
 from corpora.hashing.strings import long_hashes
 from corpora.runs.build import Build
 from corpora.segmentation.sentences import table_name
+from corpora.system.parsing import JsonObject
 from corpora.system.threads import map_in_order
 from corpora.wikipedia.aside import KINDS
 from corpora.wikipedia.ledger import LONG_SENTENCE, is_link_fate, links_add_up
@@ -235,7 +235,7 @@ def _numbers(counters: Mapping[str, int]) -> Iterator[str]:
     yield ""
 
 
-def _sentences(counters: Mapping[str, int], parameters: Mapping[str, Any]) -> Iterator[str]:
+def _sentences(counters: Mapping[str, int], parameters: JsonObject) -> Iterator[str]:
     """Name the table that cut the sentences, and say whether their lengths are as usual."""
     n = counters.get("sentences.all", 0)
     yield from ("## Sentences", "", f"{n:,} outside headings, cut by {_table(parameters)}.")
@@ -257,7 +257,7 @@ def _sentences(counters: Mapping[str, int], parameters: Mapping[str, Any]) -> It
     yield ""
 
 
-def _table(parameters: Mapping[str, Any]) -> str:
+def _table(parameters: JsonObject) -> str:
     if table := parameters["abbreviations"]:
         n = sum(len(words) for words in table.values() if isinstance(words, list))
         return (

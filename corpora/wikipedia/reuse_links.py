@@ -8,8 +8,6 @@ as those of pages that only list meanings, must be the same as then: ``unmatched
 of their links.
 """
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -20,7 +18,7 @@ from corpora.datasets.redirect_table import RedirectTable
 from corpora.wikipedia.unmatched import Unmatched, unmatched_of
 
 Flags = npt.NDArray[np.bool_]
-Rows = npt.NDArray[np.signedinteger[Any]]
+Rows = npt.NDArray[np.signedinteger]
 
 
 def find_finished(

@@ -13,10 +13,9 @@ from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any
 
 from corpora.errors import UsageError
-from corpora.system.parsing import parse_toml
+from corpora.system.parsing import JsonObject, parse_toml
 from corpora.wikipedia.authority import AuthorityTable, authority_table, check_section
 from corpora.wikipedia.definitions import Definition, Definitions
 from corpora.wikipedia.disambiguation import signs_of
@@ -210,13 +209,14 @@ def split_call(inside: str, today: str = "") -> Call:
     return Call(tuple(positional), named, today)
 
 
-Recipe = tuple[Any, ...]
+Recipe = tuple["Part", ...]
+Part = str | list[str] | Recipe
 """Strings as they are; ``(field, …alternatives)`` as lists; a nested tuple is what stood in [ ]."""
 
 
 @cache
 def _parsed(recipe: str) -> Recipe:
-    stack: list[list[Any]] = [[]]
+    stack: list[list[Part]] = [[]]
     position = 0
     for mark in _FIELD.finditer(recipe):
         stack[-1].append(recipe[position : mark.start()])
@@ -346,7 +346,7 @@ def load_templates(codes: str | Sequence[str], extra: Sequence[Path] = ()) -> Te
     render: dict[str, str] = {}
     silent: set[str] = set()
     disambiguation = set(signs_of(codes).templates)
-    dates: dict[str, Any] = {}
+    dates: JsonObject = {}
     for table in tables:
         names = {template_name(name): recipe for name, recipe in table.get("render", {}).items()}
         quiet = {template_name(name) for name in table.get("silent", {}).get("names", ())}
@@ -354,9 +354,9 @@ def load_templates(codes: str | Sequence[str], extra: Sequence[Path] = ()) -> Te
         silent = (silent - names.keys()) | quiet
         pages = table.get("disambiguation", {}).get("names", ())
         disambiguation |= {template_name(name) for name in pages}
-        dates |= table.get("dates", {})
+        dates = {**dates, **table.get("dates", {})}
     if "months" in dates:
-        dates["months"] = tuple(dates["months"])
+        dates = {**dates, "months": tuple(dates["months"])}
     return TemplateTable(
         render=render,
         silent=frozenset(silent),
@@ -367,7 +367,7 @@ def load_templates(codes: str | Sequence[str], extra: Sequence[Path] = ()) -> Te
     )
 
 
-def _tables(names: Iterable[str]) -> Iterator[dict[str, Any]]:
+def _tables(names: Iterable[str]) -> Iterator[JsonObject]:
     """Those of our own tables that there are."""
     for name in names:
         if has_templates(name):
@@ -389,14 +389,14 @@ def _prefixes(codes: Sequence[str]) -> frozenset[str]:
     return frozenset(name for name, number in names if number == TEMPLATE)
 
 
-def _read_file(path: Path) -> dict[str, Any]:
+def _read_file(path: Path) -> JsonObject:
     try:
         return _read(path.read_text("utf-8"), source=str(path))
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"--templates {path}: cannot be read ({error}).") from error
 
 
-def _read(toml: str, *, source: str) -> dict[str, Any]:
+def _read(toml: str, *, source: str) -> JsonObject:
     """Read a table; raises ``UsageError`` for what means nothing."""
     table = parse_toml(toml, where=source)
     if unknown := table.keys() - set(_KEYS):

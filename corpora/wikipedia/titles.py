@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from functools import cache
 from html.entities import html5
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from corpora.segmentation.language_tags import primary_language
+from corpora.system.parsing import JsonObject
 
 FILE, TEMPLATE, CATEGORY, MEDIA = 6, 10, 14, -2
 
@@ -184,7 +185,7 @@ def _spaced(text: str) -> str:
 
 
 @cache
-def wikis() -> dict[str, Any]:
+def wikis() -> JsonObject:
     """Read ``wikis.toml``; lists that are searched become sets."""
     table = tomllib.loads(_data("wikis.toml"))
     table["trails"]["none"] = frozenset(table["trails"]["none"])

@@ -23,6 +23,7 @@ from corpora.lexicon.slices import (
 )
 from corpora.lexicon.streams import Kind
 from corpora.lexicon.tables import (
+    Mode,
     Strings,
     Vocabulary,
     check_documents,
@@ -327,5 +328,5 @@ def _vocabulary(folder: str) -> Vocabulary:
     return Vocabulary(work.tables, tuple(work.shards("firsts")))
 
 
-def _strings(folder: str, *, mode: str = "r") -> Strings:
+def _strings(folder: str, *, mode: Mode = "r") -> Strings:
     return Strings(WorkDirectory(folder).tables, mode=mode)
