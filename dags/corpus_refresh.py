@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TypedDict
 
 from airflow.sdk import Param, task_group
 from airflow.sdk.exceptions import AirflowSkipException
@@ -180,7 +180,7 @@ def examples(job: Job, plan: Plan, documents: str, *made: str) -> str:
 
 
 @step(JOB, outlets=[CORPORA])
-def publish(job: Job, plan: Plan, made: dict[str, str]) -> dict[str, Any]:
+def publish(job: Job, plan: Plan, made: dict[str, str]) -> dict[str, dict[str, object]]:
     """Verify and publish, the examples last; add an event to the asset."""
     shelves = shelves_of_wiki(plan["wiki"])
     published = {

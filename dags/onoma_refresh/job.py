@@ -14,16 +14,23 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import Asset, task
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from onoma_refresh.environment import environment_of, interpreter
 from onoma_refresh.results import describe_rejects, describe_version
-from onoma_refresh.schedule import JOBS, SHORT, load_settings, version_of
+from onoma_refresh.schedule import JOBS, SHORT, Params, load_settings, version_of
 from onoma_refresh.settings import Edition, Settings
 
+if TYPE_CHECKING:
+    from airflow.sdk import XComArg
+
+Context = Mapping[str, Any]
+"""Any: Airflow's, which hands it on as keywords."""
+Task = Callable[..., "XComArg"]
+"""Called where a DAG is made, with what earlier tasks will have made."""
 log = logging.getLogger(__name__)
 LEASH = Path(__file__).with_name("leash.py")
 WRONG_COMMAND, TOO_FAR = 2, 3
@@ -36,11 +43,16 @@ class StoppedError(AirflowFailException):
     """A command passed a limit that must not be passed (exit status 3)."""
 
 
-def step(limit: timedelta = SHORT, *, pool: str = JOBS, **more: Any) -> Callable[..., Any]:
+def step(
+    limit: timedelta = SHORT,
+    *,
+    pool: str = JOBS,
+    **more: Any,  # Any: what a task of Airflow takes
+) -> Callable[[Callable[..., object]], Task]:
     """Make a task of a function of a ``Job`` and what earlier tasks made."""
 
-    def decorate(function: Callable[..., Any]) -> Any:
-        def do(*made: Any, **context: Any) -> Any:
+    def decorate(function: Callable[..., object]) -> Task:
+        def do(*made: object, **context: Any) -> object:  # Any: as ``Context``
             return function(Job(load_settings(context["params"]), context), *made)
 
         do.__name__, do.__doc__ = function.__name__, function.__doc__
@@ -59,13 +71,12 @@ class Job:
     """A task of a run."""
 
     settings: Settings
-    context: Mapping[str, Any]
-    """Airflow's."""
+    context: Context
 
     @property
-    def params(self) -> Mapping[str, Any]:
+    def params(self) -> Params:
         """The parameters of the run."""
-        params: Mapping[str, Any] = self.context["params"]
+        params: Params = self.context["params"]
         return params
 
     def version(self, form: str = "%Y%m%d") -> str:
@@ -125,13 +136,13 @@ class Job:
         version: str,
         *,
         by: Sequence[str] = ("corpora.store", "publish"),
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         """Verify and publish datasets, or a model; returns totals for the event of their asset."""
         folder = self.settings.shelf(shelf)
         self.run(*by, made, folder, "--version", version)
         return describe_version(folder / version)
 
-    def add_event(self, asset: Asset, **extra: Any) -> None:
+    def add_event(self, asset: Asset, **extra: Any) -> None:  # Any: JSON
         """Say what was published, in an event of an asset."""
         self.context["outlet_events"][asset].extra = extra
 

@@ -7,8 +7,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+_Object = dict[str, Any]
+"""Of JSON. Any: it may be damaged, and only reports are made of it."""
 
-def describe_version(version: Path) -> dict[str, Any]:
+
+def describe_version(version: Path) -> dict[str, object]:
     """Fingerprint and totals (of a tagger, its score) of what was published, for its asset."""
     datasets = {}
     for file in [version / "dataset.json", *sorted(version.glob("*/dataset.json"))]:
@@ -31,7 +34,7 @@ def describe_version(version: Path) -> dict[str, Any]:
     }
 
 
-def _totals(about: dict[str, Any]) -> dict[str, int]:
+def _totals(about: _Object) -> dict[str, int]:
     account = about["accounting"]
     return {
         "rows": sum(shard["rows"] for shard in about["shards"]),
@@ -66,7 +69,7 @@ def describe_rejects(output: Path | None) -> list[str]:
     ]
 
 
-def _accounts(output: Path) -> Iterator[tuple[dict[str, Any], list[dict[str, str]]]]:
+def _accounts(output: Path) -> Iterator[tuple[_Object, list[dict[str, str]]]]:
     """Accounts and rejected rows: of each dataset, or else of each unit of the newest build."""
     published = [output / "dataset.json", *sorted(output.glob("*/dataset.json"))]
     for file in (file for file in published if file.is_file()):
@@ -80,21 +83,21 @@ def _accounts(output: Path) -> Iterator[tuple[dict[str, Any], list[dict[str, str
         yield about.get("accounting", {}), about.get("rejected", [])
 
 
-def _read(file: Path) -> dict[str, Any]:
+def _read(file: Path) -> _Object:
     try:
         return _object(file.read_bytes())
     except OSError:
         return {}
 
 
-def _first_rows(file: Path, n: int = 100) -> Iterator[dict[str, Any]]:
+def _first_rows(file: Path, n: int = 100) -> Iterator[_Object]:
     """The first rows: there may be many more, of a large run that lost too much."""
     if file.is_file():
         with file.open("rb") as rows:
             yield from filter(None, map(_object, islice(rows, n)))
 
 
-def _object(text: bytes) -> dict[str, Any]:
+def _object(text: bytes) -> _Object:
     """A JSON object; empty where it cannot be read: a report of a failure must not fail."""
     try:
         return dict(json.loads(text))

@@ -4,10 +4,10 @@ import logging
 import os
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from airflow.sdk import Asset, Param, dag
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
@@ -15,7 +15,13 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 from onoma_refresh.environment import without_airflow
 from onoma_refresh.settings import Settings, SettingsError, beside, check_store, read
 
+if TYPE_CHECKING:
+    from airflow.sdk import DAG, Context
+    from airflow.sdk.types import DagRunProtocol
+
 log = logging.getLogger(__name__)
+Params = Mapping[str, Any]
+"""Of a run. Any: JSON, and of which type, the ``Param`` of that name says."""
 
 ENVIRONMENT: Final = "ONOMA_SETTINGS"
 """The variable of the environment that names the settings; others must be in the same folder."""
@@ -38,7 +44,7 @@ JOB: Final = timedelta(hours=24)
 TRAIN: Final = timedelta(days=7)
 
 
-def report_failure(context: Any) -> None:
+def report_failure(context: "Context") -> None:
     """Tell the log, and the command that the settings name, what failed and what was rejected."""
     task = context["task_instance"]
     where = f"{task.dag_id} {context['run_id']} {task.task_id}"
@@ -63,7 +69,7 @@ def report_failure(context: Any) -> None:
         log.info("%s: exit status %d", settings.on_failure[0], done.returncode)
 
 
-DEFAULTS: Final[dict[str, Any]] = {
+DEFAULTS: Final[dict[str, object]] = {
     "owner": "onoma",
     "pool": JOBS,
     "retries": 4,
@@ -84,7 +90,7 @@ SETTINGS: Final = Param(
 """Where null is allowed, too, the form lets a field be empty."""
 
 
-def load_settings(params: Mapping[str, Any]) -> Settings:
+def load_settings(params: Params) -> Settings:
     """Read the settings that the environment names, or those beside that a parameter names.
 
     Where they are wrong, or the store has gone, trying again would not fix it.
@@ -97,7 +103,7 @@ def load_settings(params: Mapping[str, Any]) -> Settings:
     return settings
 
 
-def _read(params: Mapping[str, Any]) -> Settings:
+def _read(params: Params) -> Settings:
     owners = os.environ.get(ENVIRONMENT)
     if not owners:
         raise AirflowFailException(
@@ -110,7 +116,13 @@ def _read(params: Mapping[str, Any]) -> Settings:
         raise AirflowFailException(str(error)) from error
 
 
-def refresh_dag(doc: str, *, schedule: Any, params: Mapping[str, Any], **more: Any) -> Any:
+def refresh_dag(
+    doc: str,
+    *,
+    schedule: str | Sequence[Asset],
+    params: Mapping[str, Param],
+    is_paused_upon_creation: bool | None = None,
+) -> Callable[[Callable[..., None]], Callable[..., "DAG"]]:
     """Make a DAG that runs once at a time, with what all of them have."""
     return dag(
         schedule=schedule,
@@ -121,7 +133,7 @@ def refresh_dag(doc: str, *, schedule: Any, params: Mapping[str, Any], **more: A
         doc_md=doc,
         tags=["onoma"],
         params={**params, "settings": SETTINGS},
-        **more,
+        is_paused_upon_creation=is_paused_upon_creation,
     )
 
 
@@ -130,9 +142,9 @@ def whole(pattern: str) -> str:
     return rf"^(?:{pattern})(?!\n)$"
 
 
-def checked(params: Mapping[str, Any], name: str, pattern: str) -> Any:
+def checked(params: Params, name: str, pattern: str) -> str | None:
     """The value of a parameter, checked again when it is used."""
-    value = params[name]
+    value: str | None = params[name]
     if value is not None and not re.fullmatch(pattern, value):
         raise AirflowFailException(f"{name} = {value!r}: does not match {pattern}.")
     return value
@@ -148,7 +160,7 @@ def names_of(what: str) -> Param:
     )
 
 
-def chosen(known: Mapping[str, Any], names: Sequence[str] | None, *, table: str) -> list[str]:
+def chosen(known: Mapping[str, object], names: Sequence[str] | None, *, table: str) -> list[str]:
     """The names that a run is for: those given, or all."""
     if unknown := [name for name in names or () if name not in known]:
         there = ", ".join(known) or "none"
@@ -174,7 +186,7 @@ def check_version(settings: Settings, shelves: Sequence[str], version: str) -> N
             )
 
 
-def version_of(dag_run: Any, form: str = "%Y%m%d") -> str:
+def version_of(dag_run: "DagRunProtocol", form: str = "%Y%m%d") -> str:
     """The name of what a run publishes: its date, so that a run of the same date has the same.
 
     Of a run that assets started, which has no logical date, the time when it was due.

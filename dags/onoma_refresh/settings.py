@@ -10,12 +10,13 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
+from typing import TypeVar, get_type_hints
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 """What becomes the name of a file or folder."""
 _NAME = re.compile(NAME)
 T = TypeVar("T")
+Named = TypeVar("Named", "Wiki", "News", "Edition", "Model")
 Options = tuple[str, ...]
 """More of the command line, as in a shell."""
 
@@ -134,9 +135,6 @@ class Settings:
         return there.is_dir() and current is not None and current != there
 
 
-_TABLES = {"wiki": Wiki, "news": News, "edition": Edition, "model": Model}
-
-
 def beside(owners: Path, name: str | None) -> Path:
     """The file of the server's owner, or another one in its folder; raises ``SettingsError``.
 
@@ -160,23 +158,17 @@ def read(path: Path) -> Settings:
         raise SettingsError(f"{path}: cannot be read ({error}).") from error
     values.pop("step", None)  # of `onoma project`, which may have the same file
     folder = path.absolute().parent
-    made: dict[str, dict[str, Any]] = {}
-    for key, kind in _TABLES.items():
-        tables = values.pop(key, [])
-        if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-            raise SettingsError(f"{path}: {key}: write [[{key}]], as often as there are some.")
-        every: list[Any] = [_make(kind, t, where=f"{path}: [[{key}]]", base=folder) for t in tables]
-        made[key] = _by_name(every, path)
+    tables = {key: values.pop(key, []) for key in ("wiki", "news", "edition", "model")}
     settings = _make(
         Settings,
         values,
         where=str(path),
         base=folder,
         folder=folder,
-        wikis=made["wiki"],
-        news=made["news"],
-        editions=made["edition"],
-        models=made["model"],
+        wikis=_read_tables(tables, "wiki", Wiki, path=path),
+        news=_read_tables(tables, "news", News, path=path),
+        editions=_read_tables(tables, "edition", Edition, path=path),
+        models=_read_tables(tables, "model", Model, path=path),
     )
     _check(settings, path)
     return settings
@@ -200,7 +192,9 @@ def check_store(settings: Settings) -> None:
         )
 
 
-def _make(kind: type[T], table: Mapping[str, Any], *, where: str, base: Path, **more: Any) -> T:
+def _make(
+    kind: type[T], table: Mapping[str, object], *, where: str, base: Path, **more: object
+) -> T:
     """Make what a table says, each value of its type."""
     hints = get_type_hints(kind)
     known = [f for f in fields(kind) if f.name not in more]  # type: ignore[arg-type]
@@ -218,7 +212,7 @@ def _make(kind: type[T], table: Mapping[str, Any], *, where: str, base: Path, **
     return kind(**values, **more)
 
 
-def _value(kind: Any, value: Any, *, where: str, base: Path) -> Any:
+def _value(kind: object, value: object, *, where: str, base: Path) -> object:
     if kind is int and type(value) is int and value > 0:
         return value
     if kind is str and isinstance(value, str):
@@ -229,11 +223,18 @@ def _value(kind: Any, value: Any, *, where: str, base: Path) -> Any:
         return tuple(value)
     if kind == Mapping[str, str] and isinstance(value, dict):
         return {name: str(one) for name, one in value.items()}
-    expected = {int: "a number above 0", Options: "a list of strings"}.get(kind, "a string")
-    raise SettingsError(f"{where} = {value!r}: must be {expected}.")
+    expected: dict[object, str] = {int: "a number above 0", Options: "a list of strings"}
+    raise SettingsError(f"{where} = {value!r}: must be {expected.get(kind, 'a string')}.")
 
 
-def _by_name(made: list[Any], path: Path) -> dict[str, Any]:
+def _read_tables(
+    values: Mapping[str, object], key: str, kind: type[Named], *, path: Path
+) -> dict[str, Named]:
+    """Make what the ``[[key]]`` of a file say, by their names."""
+    tables, base = values[key], path.absolute().parent
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise SettingsError(f"{path}: {key}: write [[{key}]], as often as there are some.")
+    made = [_make(kind, table, where=f"{path}: [[{key}]]", base=base) for table in tables]
     names = [one.name for one in made]
     for name in names:
         if not _NAME.fullmatch(name):
@@ -267,7 +268,7 @@ def _check(settings: Settings, path: Path) -> None:
         raise SettingsError(f"{path}: two would publish {duplicates[0]}. Choose other names.")
 
 
-def _check_named(name: str, known: Mapping[str, Any], where: str) -> None:
+def _check_named(name: str, known: Mapping[str, object], where: str) -> None:
     if name not in known:
         raise SettingsError(f"{where} = {name!r}: there is none. There are: {', '.join(known)}.")
 
