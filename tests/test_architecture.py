@@ -181,3 +181,49 @@ def test_every_pipeline_is_listed(capsys):
 
     listed = re.findall(r"^python -m pipelines\.(\w+) +\S", capsys.readouterr().out, re.MULTILINE)
     assert {*listed} == found
+
+
+MOST_ANY = {
+    "corpora": {"Any": 27, "JsonObject": 56},
+    "pipelines": {"Any": 3, "JsonObject": 18},
+    "dags": {"Any": 6, "JsonObject": 0},
+}
+"""How often a package has these for a type; who takes some away lowers it."""
+ENGINE = ("pipelines/run.py", "pipelines/processes.py", "pipelines/transforms", "corpora/runs")
+REASON = re.compile(r"\bAny: \S")
+
+
+def types_named(name: str, folder: str) -> list[tuple[Path, int]]:
+    """Where in the files of a folder a name stands; imports and prose do not count."""
+    path = ROOT / folder
+    return [
+        (file, node.lineno)
+        for file in sorted([path] if path.is_file() else path.rglob("*.py"))
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Name) and node.id == name
+    ]
+
+
+@pytest.mark.parametrize("package", MOST_ANY)
+def test_each_any_has_its_reason_beside_it(package):
+    without = []
+    for file, line in types_named("Any", package):
+        lines = file.read_text(encoding="utf-8").splitlines()
+        if not REASON.search("\n".join(lines[line - 1 : line + 4])):
+            without.append(f"{file.relative_to(ROOT)}:{line}")
+
+    assert not without
+
+
+@pytest.mark.parametrize("package", MOST_ANY)
+def test_types_that_say_nothing_do_not_become_more(package):
+    found = {name: len(types_named(name, package)) for name in MOST_ANY[package]}
+
+    assert {name: n for name, n in found.items() if n > MOST_ANY[package][name]} == {}
+
+
+def test_the_engine_is_typed_but_for_what_beam_takes():
+    found = [file for part in ENGINE for file, _ in types_named("Any", part)]
+
+    names = [file.relative_to(ROOT).as_posix() for file in found]
+    assert names == ["pipelines/transforms/elements.py", "pipelines/transforms/units.py"]

@@ -5,7 +5,7 @@ Nothing is guessed, and no clock is read: a date that a page does not give is No
 
 import re
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import unescape
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
 from corpora.news.blocks import key_of
-from corpora.system.parsing import JsonObject, ParseError, parse_json
+from corpora.system.parsing import ParseError, parse_json
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -228,7 +228,7 @@ class _Reader:
                 yield name, " ".join((element.get("content") or "").lower().split())
 
 
-def _json_ld(tree: "HtmlElement") -> Iterator[JsonObject]:
+def _json_ld(tree: "HtmlElement") -> Iterator[Mapping[str, object]]:
     """All objects with a type in the page's JSON-LD, outer ones first."""
     n_nodes = 0
     for script in islice(tree.iterfind('.//script[@type="application/ld+json"]'), _MAX_SCRIPTS):
@@ -247,7 +247,7 @@ def _json_ld(tree: "HtmlElement") -> Iterator[JsonObject]:
                 waiting += value
 
 
-def _types(node: JsonObject) -> list[str]:
+def _types(node: Mapping[str, object]) -> list[str]:
     types = node.get("@type")
     return [t for t in (types if isinstance(types, list) else [types]) if isinstance(t, str)]
 

@@ -21,7 +21,6 @@ from corpora.segmentation.scripts import begins_low, is_initial
 from corpora.segmentation.starts import CLOSING, LETTERS_BEFORE_NUMBER, with_other_starts
 from corpora.segmentation.stops import follows_stop, with_stops
 from corpora.segmentation.tables import Period, Table, make_table, read_table
-from corpora.system.parsing import JsonObject
 
 # Alphabets whose words are written with spaces between them (Latin, Greek, Cyrillic), with digits,
 # combining marks and soft hyphens. In all other scripts the words of ICU stay as they are.
@@ -349,7 +348,7 @@ def segmenter(lang: str | None) -> Segmenter:
     return Segmenter(f"{code}@ss=standard" if code in _ICU_ABBREVIATIONS else code, Table())
 
 
-def segmenter_with(lang: str | None, table: JsonObject) -> Segmenter:
+def segmenter_with(lang: str | None, table: Mapping[str, object]) -> Segmenter:
     """Make the segmenter for a language with a table of abbreviations of one's own."""
     return Segmenter(segmenter(lang).locale.partition("@")[0], make_table(table, source="table"))
 

@@ -4,10 +4,9 @@ import unicodedata
 from collections.abc import Mapping
 
 from corpora.reports import markdown_table
-from corpora.system.parsing import JsonObject
 
 
-def report(counters: Mapping[str, int], parameters: JsonObject) -> str:
+def report(counters: Mapping[str, int], parameters: Mapping[str, object]) -> str:
     """``report.md``, from the counters that the pipeline left."""
     kind = "characters" if parameters["characters"] else "WordPiece"
     case = "cased" if parameters["cased"] else "lower-cased"

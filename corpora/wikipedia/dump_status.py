@@ -14,7 +14,7 @@ from pathlib import Path
 
 from corpora.errors import CorpusError, DamagedDatasetError, UsageError
 from corpora.system.files import is_one_plain_name
-from corpora.system.parsing import JsonObject, parse_json
+from corpora.system.parsing import parse_json
 
 DONE = "done"
 _DATE = re.compile(r"""href=["']?(?:[^"'<>\s]*/)?(\d{8})/?["'\s>]""", re.IGNORECASE)
@@ -95,7 +95,7 @@ def _matching(names: Iterable[str], patterns: Sequence[str]) -> set[str]:
     return {name for name in names if any(fnmatchcase(name, each) for each in patterns)}
 
 
-def _jobs(data: bytes, where: str) -> dict[str, JsonObject]:
+def _jobs(data: bytes, where: str) -> dict[str, Mapping[str, object]]:
     try:
         jobs = parse_json(data)["jobs"]
         return {str(name): dict(job) for name, job in jobs.items()}
@@ -105,7 +105,7 @@ def _jobs(data: bytes, where: str) -> dict[str, JsonObject]:
         ) from error
 
 
-def _parts(job: JsonObject, name: str, *, where: str, folder: str) -> Iterator[Part]:
+def _parts(job: Mapping[str, object], name: str, *, where: str, folder: str) -> Iterator[Part]:
     files = job.get("files")
     if not isinstance(files, dict) or not files:
         raise NotCompleteError(f"{where}: {name} is done, but lists no files.")

@@ -25,16 +25,15 @@ before they are written (``corpora/datasets/canonical.py``): the bytes are those
 
 import json
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from corpora.datasets.shards import read_description, sha256_of
 from corpora.errors import UsageError
 from corpora.runs.journal import read_run
 from corpora.runs.plan import Plan, Unit
-from corpora.system.parsing import read_json
+from corpora.system.parsing import JsonObject, read_json
 from corpora.system.staging import url_of
 from corpora.wikipedia.reuse_shards import DOCUMENTS, NOTES
 
@@ -53,7 +52,7 @@ class EarlierRun:
     """A run whose rows may be taken over; made by ``find_earlier``."""
 
     folder: Path
-    plan: Mapping[str, Any]
+    plan: JsonObject
     """As its ``dataset.json`` has it."""
 
 
@@ -113,7 +112,7 @@ def address_of(folder: Path) -> str:
     return url_of(folder / "run.json").rpartition("/")[0]
 
 
-def _differences(earlier: Mapping[str, Any], plan: Mapping[str, Any]) -> Iterator[str]:
+def _differences(earlier: JsonObject, plan: JsonObject) -> Iterator[str]:
     """Name what of two plans must be the same, and is not."""
     plan = json.loads(json.dumps(plan))  # has lists for tuples, as the earlier one
     for key in sorted((earlier.keys() | plan.keys()) - _ANY):

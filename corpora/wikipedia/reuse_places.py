@@ -16,7 +16,7 @@ from functools import lru_cache
 from itertools import accumulate, groupby
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -95,7 +95,7 @@ class Earlier:
 
     def ids(self, places: Sequence[Place]) -> pa.RecordBatch:
         """The ids of rows that were found, and their titles where they only list meanings."""
-        ids: Any = self._places.ids if self._places else None
+        ids: pa.ipc.RecordBatchFileReader = self._places.ids if self._places else None
         return pa.concat_batches(
             [
                 ids.get_batch(shard).take(pa.array([place.row for place in some]))
@@ -167,7 +167,7 @@ class _Places:
         self.damaged: list[str] = read_json(folder / ABOUT)["damaged"]
         n = data.size // sum(type(0).nbytes for _, type in _PARTS)
         offset = 0
-        parts: dict[str, npt.NDArray[Any]] = {}
+        parts: dict[str, npt.NDArray[np.generic]] = {}
         for name, type in _PARTS:
             parts[name] = np.frombuffer(data, type, n, offset)
             offset += parts[name].nbytes
@@ -203,7 +203,7 @@ def _has_its_hashes(folder: Path, _: tuple[tuple[int, ...], ...]) -> bool:
         return False
 
 
-def _about(folder: Path, damaged: Sequence[str]) -> dict[str, Any]:
+def _about(folder: Path, damaged: Sequence[str]) -> Mapping[str, object]:
     """Describe a table, with a hash of the description."""
     about = {"damaged": damaged, "files": {n: sha256_of(folder / n) for n in (IDS, PLACES)}}
     return about | {"sha256": fingerprint_of(about)}
@@ -231,7 +231,7 @@ def _make_places(notes: Dataset, folder: Path) -> None:
 
 
 def _write_places(notes: Dataset, folder: Path) -> None:
-    columns: dict[str, list[npt.NDArray[Any]]] = {name: [] for name, _ in _PARTS}
+    columns: dict[str, list[npt.NDArray[np.generic]]] = {name: [] for name, _ in _PARTS}
     damaged = []
     n_rows = 0
     with pa.ipc.new_file(str(folder / IDS), _IDS) as ids:
@@ -266,7 +266,9 @@ def _read(notes: Dataset, shard: Shard) -> pa.Table:
     return table
 
 
-def _collect(table: pa.Table, n_before: int, columns: Mapping[str, list[npt.NDArray[Any]]]) -> None:
+def _collect(
+    table: pa.Table, n_before: int, columns: Mapping[str, list[npt.NDArray[np.generic]]]
+) -> None:
     """Add the hashes and lengths of a shard."""
     digits = "".join(table.column("xml").to_pylist())
     hashes = np.frombuffer(bytes.fromhex(digits), np.uint64).reshape(-1, 2)

@@ -11,7 +11,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -53,7 +52,7 @@ def place_of(dataset: Dataset, shard: Shard) -> Path:
         raise CorpusError(f"{dataset.schema.name}/{shard.name}") from error
 
 
-def open_shard(file: Path, name: str, *, sha256: str | None) -> Any:
+def open_shard(file: Path, name: str, *, sha256: str | None) -> pa.ipc.RecordBatchFileReader:
     """Map a shard of ``documents`` or ``reuse``; raises ``CorpusError`` with its name.
 
     With a hash the file is read, and must have it.
@@ -139,7 +138,9 @@ class KeptShards:
 class _Shard:
     """An open shard, and what is known of its pages; mapped."""
 
-    def __init__(self, documents: Any, notes: Any) -> None:
+    def __init__(
+        self, documents: pa.ipc.RecordBatchFileReader, notes: pa.ipc.RecordBatchFileReader
+    ) -> None:
         self._documents = documents
         self._notes = [notes.get_batch(n) for n in range(notes.num_record_batches)]
         self._starts = list(accumulate(map(len, self._notes), initial=0))
