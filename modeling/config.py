@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Literal, Self, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Self, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from corpora.system.parsing import parse_json, read_json
 
@@ -32,7 +32,7 @@ class ConfigError(ValueError):
 class Config:
     """Settings; a child is a frozen dataclass of numbers, words, tuples, maps and settings."""
 
-    def to_json(self) -> dict[str, object]:
+    def to_json(self) -> Any:  # an object, whose shape follows from the class
         """Plain values, for a JSON file."""
         return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from corpora.datasets.shards import sha256_of, write_json, write_text
 from corpora.document import Sentence
@@ -32,6 +32,7 @@ from modeling.taggers.folders import (
     read_settings,
 )
 from modeling.taggers.tagger import Tagger
+from modeling.training.records import Manifest
 from modeling.training.world import best_device
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class _Found:
     labels: tuple[str, ...]
     changes: Mapping[str, Counter[str]]
     """By the map of labels, on each side."""
-    manifest: Mapping[str, Any]
+    manifest: Manifest
     fold: Fold | None
     decoder: str
     too_long: TooLong
@@ -140,7 +141,8 @@ class _Scorer:
         tagger = Tagger.load(found.path, device=best_device())
         tagger.decoder, tagger.batch_size = decoder, self.options.batch_size
         manifest = read_manifest(found.path)
-        fold = Fold(**manifest["fold"]) if manifest.get("fold") else None
+        part = manifest.get("fold")
+        fold = Fold(**part) if part else None
         sentences = self._scored(manifest, fold)
         train = [] if fold else self._trained_on(manifest)
         dev = self.train.split("dev") if train else []
@@ -164,7 +166,7 @@ class _Scorer:
             sha256={found.name or "tagger": sha256_of(found.path / WEIGHTS)},
         )
 
-    def _scored(self, manifest: Mapping[str, Any], fold: Fold | None) -> list[Sentence]:
+    def _scored(self, manifest: Manifest, fold: Fold | None) -> list[Sentence]:
         if fold is None:
             sentences = self.data.split(self.options.split)
         elif manifest["examples"][:1] == [self.data.identity]:
@@ -177,7 +179,7 @@ class _Scorer:
             raise CorpusError(f"{self.data.path}: no sentence of the split {self.options.split!r}.")
         return sentences
 
-    def _trained_on(self, manifest: Mapping[str, Any]) -> list[Sentence]:
+    def _trained_on(self, manifest: Manifest) -> list[Sentence]:
         """The tagger's own training sentences, or others that were asked for; or none."""
         train = self.train.split("train")
         if manifest["examples"][:1] == [self.train.identity]:

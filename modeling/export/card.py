@@ -63,7 +63,7 @@ def read_manifest(folder: Path) -> Manifest:
     """``run.json`` beside a model, or nothing."""
     file = folder / MANIFEST
     manifest: Manifest = read_json(file) if file.is_file() else {}
-    return manifest
+    return {**manifest}
 
 
 def read_evaluations(run: Path, name: str, manifest: Manifest) -> list[Report]:

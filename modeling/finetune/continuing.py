@@ -55,7 +55,7 @@ class Begun:
         targets = {each: labels.target(each) if labels else each for each in config.labels}
         renamed = {old: new for old, new in targets.items() if old != new}
         if renamed:
-            base = replace(base, identity=base.identity | {"labels": renamed})
+            base = replace(base, identity={**base.identity, "labels": renamed})
         return cls(base, config, targets)
 
     def settings(self, config: FinetuneConfig) -> FinetuneConfig:

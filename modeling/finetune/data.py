@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -36,6 +35,7 @@ from modeling.data.sentences import EncodedSentences, SentenceSet
 from modeling.data.tagger_inputs import (
     ENTITIES,
     GAZETTEER,
+    TooLong,
     features_of,
     name_too_long,
     sentence_encoder,
@@ -48,6 +48,7 @@ from modeling.finetune.trials import Fold, Trial
 from modeling.taggers.entities import WordEntities
 from modeling.taggers.folders import Base
 from modeling.tagging_config import FinetuneConfig, GazetteerConfig, SentencesConfig, TaggerConfig
+from modeling.training.records import DataRecord
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class NerData:
 
     path: Path
     sentences: tuple[Sentence, ...]
-    identity: dict[str, Any]
+    identity: dict[str, object]
 
     @classmethod
     def open(cls, path: Path) -> "NerData":
@@ -297,7 +298,7 @@ class TrialData:
             counts["O"] = max(n_spans * len(encoded) // self._batches.samples - counts.total(), 1)
         return 1 / torch.tensor([max(counts[n], 1) for n in ("O", *self.tagset.labels)])
 
-    def too_long(self) -> dict[str, Any]:
+    def too_long(self) -> dict[str, TooLong]:
         """The gold spans that a span head cannot find: how many, and some of them by name."""
         if self.config.head.kind != "span":
             return {}
@@ -310,7 +311,7 @@ class TrialData:
                 found[split] = name_too_long(tagger, self.tokenizer, sentences)
         return found
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> DataRecord:
         """Sizes and what was counted, for the manifest."""
         return {
             "ner": self.origin,

@@ -6,7 +6,7 @@ that stands above: the head.
 
 import re
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final, Protocol, runtime_checkable
 
 from torch import nn
 
@@ -101,16 +101,26 @@ def add_lora(model: TaggingModel, config: FinetuneConfig) -> None:
     inject_adapter_in_model(settings, model)
 
 
+@runtime_checkable
+class _LoraLayer(Protocol):
+    """peft's, which need not be there."""
+
+    def merge(self) -> None:
+        """Add what it has learned to the weights."""
+
+    def get_base_layer(self) -> nn.Module:
+        """The layer that it stands around."""
+
+
 def merge_lora(model: nn.Module) -> None:
     """Add what LoRA has learned to the weights, and take it away: an ordinary model is left."""
-    for parent, name, child in list(_lora_layers(model)):
-        layer: Any = child  # peft's, which need not be there
+    for parent, name, layer in list(_lora_layers(model)):
         layer.merge()
         setattr(parent, name, layer.get_base_layer())
 
 
-def _lora_layers(model: nn.Module) -> Iterator[tuple[nn.Module, str, nn.Module]]:
+def _lora_layers(model: nn.Module) -> Iterator[tuple[nn.Module, str, _LoraLayer]]:
     for parent in model.modules():
         for name, child in parent.named_children():
-            if hasattr(child, "lora_A"):
+            if isinstance(child, _LoraLayer):
                 yield parent, name, child

@@ -6,11 +6,11 @@ OUTPUT/summary.json       the score of each trial on dev, and which setting is t
 
 import logging
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import torch
 
@@ -33,8 +33,9 @@ from modeling.tagging_config import FinetuneConfig, TaggerConfig
 from modeling.training.checkpoints import Checkpoint, load_weights, newest
 from modeling.training.core import Core, appearing
 from modeling.training.loop import Conditions, train
-from modeling.training.metrics import Window
+from modeling.training.metrics import Line, Window
 from modeling.training.optimizer import Optimizer
+from modeling.training.records import DevRecord, Manifest
 from modeling.training.run_folder import RunFolder, versions
 from modeling.training.run_log import Display, Recorder
 from modeling.training.schedules import Schedule, check_schedule, learning_rates
@@ -100,12 +101,12 @@ def _split(data: NerData, trials: Sequence[Trial]) -> str:
     return " --split test" if data.split("test") else " --split dev"
 
 
-def _settings(recipe: str, trial: Trial, *, data: NerData, base: Base) -> dict[str, Any]:
+def _settings(recipe: str, trial: Trial, *, data: NerData, base: Base) -> Manifest:
     """Name all that a trial is made of, with versions, for ``settings.json``."""
     return {
         "recipe": recipe,
         "setting": trial.setting,
-        "fold": asdict(trial.fold) if trial.fold else None,
+        "fold": {"number": trial.fold.number, "of": trial.fold.of} if trial.fold else None,
         "config": trial.config.to_json(),
         "examples": [data.identity, *looked_up(trial.config)],
         "init_from": base.identity,
@@ -240,7 +241,7 @@ class _Session(Core):
                 lr = step.lr
         window.read()
         progress.epoch += 1
-        self._record("train", {"epoch": progress.epoch, "lr": lr} | window.line(_WEIGHTS))
+        self._record("train", {"epoch": progress.epoch, "lr": lr, **window.line(_WEIGHTS)})
         self._evaluate()
         values = {"progress.json": asdict(progress)}
         self.save_checkpoint(progress.step, values, keep=1)
@@ -262,7 +263,7 @@ class _Session(Core):
         batches, sentences = self.data.dev_batches(), self.data.dev or ()
         return tag(self.model, batches, sentences, conditions=self.conditions)
 
-    def _record(self, kind: str, values: dict[str, Any]) -> None:
+    def _record(self, kind: str, values: Line) -> None:
         self.record(kind, values, step=self.progress.step)
 
     def _finish(self) -> None:
@@ -273,7 +274,7 @@ class _Session(Core):
         elif self.optimizer.average is not None:
             load_weights(self.model, self.copy_weights() | self.optimizer.average)
         merge_lora(self.model)
-        scores: dict[str, Any] = {
+        scores: Line = {
             "epoch": self.progress.best_epoch if is_best else self.progress.epoch,
             "too_long": self.data.too_long(),
         }
@@ -296,9 +297,10 @@ class _Session(Core):
         for path in (self.folder.checkpoints, self.folder.best):
             shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
 
-    def _publish(self, scores: Mapping[str, Any]) -> None:
+    def _publish(self, scores: DevRecord) -> None:
         """Write ``final``, which appears when it is whole."""
-        settings = self.folder.read_settings() | {"dev": scores, "data": self.data.describe()}
+        read, data = self.folder.read_settings(), self.data.describe()
+        settings: Manifest = {**read, "dev": scores, "data": data}
         with appearing(self.folder.final) as temporary:
             self._save_model(temporary)
             self.data.save(temporary)

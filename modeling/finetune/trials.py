@@ -5,12 +5,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from corpora.datasets.shards import write_json
 from corpora.system.parsing import parse_json
 from modeling.config import ConfigError
-from modeling.taggers.folders import SUMMARY, read_manifest
+from modeling.taggers.folders import SUMMARY, SettingRow, Summary, TrialRow, read_manifest
 from modeling.tagging_config import FinetuneConfig
 
 _SEED: Final = "training.seed"
@@ -214,28 +214,28 @@ def write_summary(output: Path, trials: Sequence[Trial]) -> tuple[Path, list[str
     rows = [_row(output, trial) for trial in trials]
     settings = [_sum_up(setting, rows) for setting in dict.fromkeys(row["setting"] for row in rows)]
     best = _best(settings)
-    chosen = max(
-        (row for row in rows if row["setting"] == best),
-        key=lambda row: row["strict_f1"] or 0.0,
-        default={"name": None},
-    )
+    of_best = [row for row in rows if row["setting"] == best]
+    chosen = max(of_best, key=lambda row: row["strict_f1"] or 0.0, default=None)
+    summary: Summary = {
+        "trials": rows,
+        "settings": settings,
+        "best": best,
+        "tagger": chosen["name"] if chosen else None,
+    }
     path = output / SUMMARY
-    write_json(
-        path,
-        {"trials": rows, "settings": settings, "best": best, "tagger": chosen["name"]},
-    )
+    write_json(path, summary)
     return path, list(_lines(settings, best))
 
 
-def _best(settings: Sequence[dict[str, Any]]) -> str | None:
+def _best(settings: Sequence[SettingRow]) -> str | None:
     """The setting with the best mean; None where there are several without scores."""
     if len(settings) > 1 and any(row["mean"] is None for row in settings):
         return None
     best = max(settings, key=lambda row: row["mean"] or 0.0)
-    return str(best["setting"])
+    return best["setting"]
 
 
-def _row(output: Path, trial: Trial) -> dict[str, Any]:
+def _row(output: Path, trial: Trial) -> TrialRow:
     made = read_manifest(output / trial.name / "final")
     return {
         "name": trial.name,
@@ -247,7 +247,7 @@ def _row(output: Path, trial: Trial) -> dict[str, Any]:
     }
 
 
-def _sum_up(setting: str, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _sum_up(setting: str, rows: Sequence[TrialRow]) -> SettingRow:
     own = [row["strict_f1"] for row in rows if row["setting"] == setting]
     scores = [score for score in own if score is not None]
     return {
@@ -258,7 +258,7 @@ def _sum_up(setting: str, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _lines(settings: Sequence[dict[str, Any]], best: str | None) -> Iterator[str]:
+def _lines(settings: Sequence[SettingRow], best: str | None) -> Iterator[str]:
     for row in settings:
         if row["mean"] is None:
             yield f"{row['setting'] or 'made'}: {row['n']} trained; there is no dev to score on"

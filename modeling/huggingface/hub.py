@@ -8,7 +8,7 @@ safetensors, or where there are none, files of which only tensors are read. Code
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, TypedDict
 
 from corpora.errors import CorpusError
 
@@ -63,7 +63,14 @@ def _fetch(name: str, revision: str | None, patterns: Sequence[str]) -> Path:
         ) from error
 
 
-def origin(folder: Path) -> dict[str, str]:
+class Origin(TypedDict, total=False):
+    """A model of a hub, and the commit."""
+
+    name: str
+    revision: str
+
+
+def origin(folder: Path) -> Origin:
     """``name`` and ``revision`` (the commit) of a folder that came from a hub; else nothing."""
     found = _CACHED.search(folder.absolute().as_posix())
     if found is None:

@@ -13,7 +13,7 @@ import tempfile
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from corpora.errors import CorpusError
 from corpora.system.files import is_plain
@@ -122,7 +122,7 @@ def _checksums(packed: zipfile.ZipFile, archive: Path) -> dict[str, str]:
     if len(lists) != 1 or lists[0].compress_type != zipfile.ZIP_STORED:
         raise ArchiveError(f"{archive}: has not one list of checksums ({CHECKSUMS}), stored.")
     try:
-        listed: dict[str, Any] = parse_json(packed.read(CHECKSUMS))
+        listed = parse_json(packed.read(CHECKSUMS))
         version, hashes = listed["version"], dict(listed["sha256"].items())
     except (KeyError, ValueError, TypeError, AttributeError) as error:
         raise ArchiveError(f"{archive}: has no list of checksums ({CHECKSUMS}).") from error

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, TypedDict
 
 from corpora.errors import CorpusError
 from corpora.system.parsing import parse_json
@@ -11,11 +11,41 @@ from modeling.config import ConfigError, EncoderConfig
 from modeling.huggingface.hub import local_folder, origin
 from modeling.taggers.archive import opened
 from modeling.tagging_config import TAGGER_FILE, TaggerConfig
+from modeling.training.records import Manifest, ModelIdentity
 from modeling.training.run_folder import identify
 
 CONFIG: Final = "config.json"
 SUMMARY: Final = "summary.json"
 MANIFEST: Final = "run.json"
+
+
+class TrialRow(TypedDict):
+    """One model that was trained."""
+
+    name: str
+    setting: str
+    seed: int
+    fold: int | None
+    epoch: int | None
+    strict_f1: float | None
+
+
+class SettingRow(TypedDict):
+    """The models of a setting, on dev."""
+
+    setting: str
+    n: int
+    mean: float | None
+    deviation: float | None
+
+
+class Summary(TypedDict):
+    """``summary.json``: the ``best`` setting and ``tagger``, where there is a best."""
+
+    trials: list[TrialRow]
+    settings: list[SettingRow]
+    best: str | None
+    tagger: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +55,7 @@ class Base:
     folder: Path
     config: EncoderConfig
     tokenizer: Tokenizer
-    identity: dict[str, Any]
+    identity: ModelIdentity
     """Name, the hashes of the files with weights, and of a hub the commit (``revision``)."""
 
     @classmethod
@@ -37,7 +67,7 @@ class Base:
         from modeling.huggingface.importing import read_encoder_config  # noqa: PLC0415 - torch
 
         folder = find_model(path)
-        identity = identify(folder, _name_of(folder)) | origin(folder)
+        identity: ModelIdentity = {**identify(folder, _name_of(folder)), **origin(folder)}
         tokenizer = Tokenizer.open(folder)
         config = read_encoder_config(folder)
         if tokenizer.size > config.n_subwords:
@@ -130,12 +160,12 @@ def read_settings(folder: Path) -> TaggerConfig:
         raise _damaged(folder / TAGGER_FILE, error) from error
 
 
-def read_manifest(folder: Path) -> dict[str, Any]:
+def read_manifest(folder: Path) -> Manifest:
     """From what and how a tagger was made; ``CorpusError`` where that is missing or damaged."""
     path = folder / MANIFEST
     try:
-        read = dict(parse_json(path.read_text(encoding="utf-8")))
-        if lacking := {"config", "examples"} - read.keys():
+        read: Manifest = parse_json(path.read_text(encoding="utf-8"))
+        if lacking := {"config", "examples"} - {*read}:
             raise ValueError(f"without {', '.join(sorted(lacking))}")
         return read
     except (OSError, ValueError, TypeError) as error:
@@ -173,9 +203,10 @@ def find_tagger(path: Path) -> TaggerFolder:
     return next(tagger for tagger in taggers if tagger.name == name)
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> Summary:
     try:
-        return dict(parse_json((path / SUMMARY).read_text(encoding="utf-8")))
+        summary: Summary = parse_json((path / SUMMARY).read_text(encoding="utf-8"))
+        return {**summary}
     except FileNotFoundError:
         raise CorpusError(
             f"{path}: no tagger ({TAGGER_FILE}), nor a finished run of modeling.finetune "

@@ -37,7 +37,7 @@ class Contents:
 
     tensors: Mapping[str, Mapping[str, Tensor]]
     """File to tensors by name."""
-    values: Mapping[str, Any]
+    values: Mapping[str, object]
     """File to what is written as JSON."""
     files: Mapping[str, Path] = field(default_factory=dict)
     """File to the one that is copied."""
@@ -55,7 +55,7 @@ class Checkpoint:
         path = self.path / name
         return load_file(path) if path.is_file() else {}
 
-    def values(self, name: str) -> Any:
+    def values(self, name: str) -> Any:  # whoever reads it knows its shape
         """Read a file of JSON."""
         return read_json(self.path / name)
 

@@ -4,7 +4,6 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from torch import Tensor, nn
 
@@ -42,7 +41,7 @@ class Core:
 
     def record(self, kind: str, values: Line, *, step: int) -> None:
         """Log what was measured after a step."""
-        self.recorder.record({"kind": kind, "step": step} | values)
+        self.recorder.record({"kind": kind, "step": step, **values})
 
     def resume(self, checkpoint: Checkpoint) -> None:
         """Take weights and the optimizer's state; ``CorpusError`` for numbers that are none."""
@@ -64,7 +63,7 @@ class Core:
     def save_checkpoint(
         self,
         step: int,
-        values: Mapping[str, Any],
+        values: Mapping[str, object],
         *,
         keep: int,
         keep_every: int = 0,

@@ -13,6 +13,7 @@ from modeling.data.entities import Scopes
 from modeling.data.examples import ExampleSet
 from modeling.data.texts import SubwordIds
 from modeling.models.costs import flops_per_subword
+from modeling.training.metrics import Line
 from modeling.training.sources import Sources
 from modeling.training.world import World
 
@@ -106,7 +107,7 @@ class Feed:
             )
         return proposal_of(counts)
 
-    def costs(self) -> dict[str, float]:
+    def costs(self) -> Line:
         """Training examples, mean length and mentions, and operations for a subword of such."""
         lengths = np.concatenate([examples.lengths for examples in self._sets])
         length = min(round(float(lengths.mean())) + 2, self.config.data.max_length)

@@ -3,7 +3,6 @@
 import logging
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pyarrow.compute as pc
 import torch
@@ -15,6 +14,7 @@ from modeling.config import ConfigError, OptimizerConfig, PretrainConfig
 from modeling.huggingface.hub import origin
 from modeling.huggingface.transfer import init_from
 from modeling.models.pretraining import PretrainingModel
+from modeling.training.records import Manifest
 from modeling.training.run_folder import identify, versions
 from modeling.training.sources import ENTITIES, Sources, read_entities
 from modeling.training.world import World
@@ -141,16 +141,16 @@ def check_examples(config: PretrainConfig, sources: Sources, *, has_validation: 
         )
 
 
-def settings_of(
-    job: Job, config: PretrainConfig, sources: Sources, *, world: World
-) -> dict[str, Any]:
+def settings_of(job: Job, config: PretrainConfig, sources: Sources, *, world: World) -> Manifest:
     """Name all that a run is made of, with versions, for ``settings.json``."""
     return {
         "recipe": job.recipe,
         "config": config.to_json(),
         "examples": list(sources.identities),
         "example_folders": [str(path) for path in sources.paths],
-        "init_from": identify(job.init_from) | origin(job.init_from) if job.init_from else None,
+        "init_from": {**identify(job.init_from), **origin(job.init_from)}
+        if job.init_from
+        else None,
         "world_size": world.size,
         "versions": versions() | {"threads": str(torch.get_num_threads())},
     }

@@ -11,7 +11,6 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import torch
@@ -38,7 +37,7 @@ class _Reading:
 
     def __init__(self, numbers: Tensor) -> None:
         self._numbers = numbers.to("cpu", non_blocking=True)
-        self._arrival: Any = torch.cuda.Event() if numbers.is_cuda else None  # type: ignore[no-untyped-call]
+        self._arrival: torch.cuda.Event | None = torch.cuda.Event() if numbers.is_cuda else None  # type: ignore[no-untyped-call]
         if self._arrival is not None:
             self._arrival.record()
 

@@ -3,18 +3,58 @@
 import logging
 import re
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypedDict
 
 import torch
 
+from modeling.data.tagger_inputs import TooLong
 from modeling.training.loop import Step
 
 log = logging.getLogger(__name__)
 
-Line = dict[str, Any]
+
+class Line(TypedDict, total=False):
+    """A line of ``metrics.jsonl``; each ``kind`` has some of these."""
+
+    kind: str
+    step: int
+    epoch: int
+    lr: float
+    loss: Mapping[str, float]
+    weighted: float
+    gradient_norm: float
+    left_out: Mapping[str, int]
+    subwords_per_second: float
+    seconds: float
+    mfu: float
+    distance: Mapping[str, float]
+    accuracy: Mapping[str, Mapping[str, float]]
+    targets: Mapping[str, int]
+    parameters: Mapping[str, int]
+    transferred: int
+    steps_per_epoch: int
+    examples: int
+    mean_length: int
+    mean_mentions: float
+    flops_per_subword: float
+    strict_f1: float
+    temperature: float
+    threshold: float | None
+    too_long: Mapping[str, TooLong]
+
+
+class WindowRecord(TypedDict):
+    """``Window``, in a checkpoint."""
+
+    sums: Mapping[str, float]
+    n_targets: Mapping[str, int]
+    n_steps: int
+    norms: float
+    left_out: Mapping[str, int]
+
 
 # Dense peaks in bfloat16, FLOP/s, of the makers' data sheets; the longest name that fits counts.
 _PEAKS = {
@@ -46,7 +86,7 @@ def peak_flops(device: torch.device, precision: str) -> float | None:
 class Window:
     """The steps since the last line of the log, together."""
 
-    sums: Counter[str] = field(default_factory=Counter)
+    sums: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     """Summed losses, by objective."""
     n_targets: Counter[str] = field(default_factory=Counter)
     n_steps: int = 0
@@ -63,7 +103,7 @@ class Window:
         for step in waiting:
             step.check()
             for name, value in step.sums.items():
-                self.sums[name] += value  # type: ignore[assignment]  # a Counter of numbers
+                self.sums[name] += value
             self.n_targets.update(step.n_targets)
             self.n_steps += 1
             self.norms += step.gradient_norm
@@ -79,18 +119,30 @@ class Window:
         }
         if self.left_out:
             line["left_out"] = dict(self.left_out)
-        self.sums, self.n_targets, self.n_steps, self.norms = Counter(), Counter(), 0, 0.0
+        self.sums, self.n_targets = defaultdict(float), Counter()
+        self.n_steps, self.norms = 0, 0.0
         return line
 
-    def to_json(self) -> Line:
+    def to_json(self) -> WindowRecord:
         """For a checkpoint, once all steps are read."""
-        return {name: value for name, value in vars(self).items() if name != "waiting"}
+        return {
+            "sums": self.sums,
+            "n_targets": self.n_targets,
+            "n_steps": self.n_steps,
+            "norms": self.norms,
+            "left_out": self.left_out,
+        }
 
     @classmethod
-    def from_json(cls, values: Line) -> "Window":
+    def from_json(cls, values: WindowRecord) -> "Window":
         """The reverse of ``to_json``."""
-        made: Line = {n: Counter(v) if isinstance(v, dict) else v for n, v in values.items()}
-        return cls(**made)
+        return cls(
+            defaultdict(float, values["sums"]),
+            Counter(values["n_targets"]),
+            values["n_steps"],
+            values["norms"],
+            Counter(values["left_out"]),
+        )
 
 
 @dataclass

@@ -7,7 +7,6 @@ biases, norms and other vectors do not.
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -77,9 +76,9 @@ class Optimizer:
         self.gradients = Gradients(p for p in self.names.values() if p.requires_grad)
         self.average = self._copies() if config.ema is not None else None
 
-    def _groups(self, decayed: Collection[str]) -> list[dict[str, Any]]:
+    def _groups(self, decayed: Collection[str]) -> list[dict[str, object]]:
         """Parameters that decay and others, first those that have all of the rate."""
-        groups: list[dict[str, Any]] = []
+        groups: list[dict[str, object]] = []
         for rate in sorted({1.0, *self._rates.values()}, reverse=True):
             own = {n: p for n, p in self.names.items() if self._rates.get(n, 1.0) == rate}
             decay = [p for n, p in own.items() if n in decayed]
@@ -129,7 +128,7 @@ class Optimizer:
                     "exp_avg_sq": torch.zeros_like(parameter),
                 }
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, object]:
         """Give the settings of AdamW, for people who read a checkpoint."""
         groups = [{k: v for k, v in g.items() if k != "params"} for g in self.adam.param_groups]
         decayed, others = groups[:2]  # what has all of the rate
@@ -163,8 +162,7 @@ class Optimizer:
                 average.copy_(tensors.get(name, self.names[name]))
 
     def _in_order(self) -> Iterator[nn.Parameter]:
-        groups: list[dict[str, Any]] = self.adam.param_groups
-        return (parameter for group in groups for parameter in group["params"])
+        return (p for group in self.adam.param_groups for p in group["params"])
 
 
 def decaying(model: nn.Module) -> set[str]:

@@ -3,16 +3,21 @@
 Settings are compared, and shown, as they are; what is named here is what anything else reads.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import TypedDict
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypedDict
+
+from modeling.huggingface.hub import Origin
+
+if TYPE_CHECKING:
+    from modeling.data.tagger_inputs import TooLong  # loads torch
 
 
-class ModelIdentity(TypedDict, total=False):
-    """A folder with a model: hashes of its weights, and of a hub the commit."""
+class ModelIdentity(Origin, total=False):
+    """A folder with a model: its name, the hashes of its weights, and of a hub the commit."""
 
-    name: str
     sha256: dict[str, str]
-    revision: str
+    labels: dict[str, str]
+    """Of a tagger that is gone on from: those that have another name now."""
 
 
 class TrainingRecord(TypedDict, total=False):
@@ -32,11 +37,18 @@ class HeadsRecord(TypedDict):
     weights: dict[str, float]
 
 
+class HeadRecord(TypedDict):
+    """``FinetuneConfig.head``."""
+
+    kind: str
+
+
 class ConfigRecord(TypedDict, total=False):
     """``PretrainConfig`` or ``FinetuneConfig``."""
 
     training: TrainingRecord
     heads: HeadsRecord
+    head: HeadRecord
 
 
 class FoldRecord(TypedDict):
@@ -52,6 +64,7 @@ class DataRecord(TypedDict, total=False):
     ner: str
     labels: list[str]
     entities: Mapping[str, int] | None
+    untagged: int
     train: dict[str, int]
     dev: dict[str, int] | None
 
@@ -60,7 +73,7 @@ class DevRecord(TypedDict, total=False):
     """How good a tagger is on dev."""
 
     epoch: int
-    too_long: Mapping[str, object]
+    too_long: "Mapping[str, TooLong]"
     strict_f1: float
     temperature: float
     threshold: float | None
@@ -76,8 +89,9 @@ class Manifest(TypedDict, total=False):
     setting: str
     fold: FoldRecord | None
     config: ConfigRecord
-    examples: Sequence[Mapping[str, object]]
+    examples: list[Mapping[str, object]]
     """The datasets, by their hashes."""
+    example_folders: list[str]
     init_from: ModelIdentity | None
     world_size: int
     versions: dict[str, str]

@@ -18,13 +18,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 from corpora import __version__
 from corpora.datasets.shards import sha256_of, write_json
 from corpora.errors import CorpusError
 from corpora.system.files import locked
 from corpora.system.parsing import parse_json
+from modeling.training.records import Manifest, ModelIdentity
 
 _COMPARED = ("config", "examples", "init_from", "world_size")
 _HARMLESS = (  # to the weights
@@ -65,7 +65,7 @@ class RunFolder:
             yield
 
     def claim(
-        self, settings: Mapping[str, Any], *, is_forced: bool, restarts: bool = False
+        self, settings: Mapping[str, object], *, is_forced: bool, restarts: bool = False
     ) -> None:
         """Write the settings; where a run is begun, compare with those that are there.
 
@@ -85,7 +85,7 @@ class RunFolder:
                 shutil.rmtree(path, ignore_errors=True)
         write_json(self.settings, settings)
 
-    def _differing(self, settings: Mapping[str, Any], *, is_forced: bool) -> list[str]:
+    def _differing(self, settings: Mapping[str, object], *, is_forced: bool) -> list[str]:
         if not self.final.is_dir() and next(self.checkpoints.glob("step-*"), None) is None:
             return []
         try:
@@ -95,10 +95,11 @@ class RunFolder:
                 raise
             return [str(error)]
 
-    def read_settings(self) -> dict[str, Any]:
+    def read_settings(self) -> Manifest:
         """Read what ``claim`` wrote; ``CorpusError`` where it cannot be read."""
         try:
-            return dict(parse_json(self.settings.read_text(encoding="utf-8")))
+            settings: Manifest = parse_json(self.settings.read_text(encoding="utf-8"))
+            return {**settings}  # a TypeError where it is no object
         except (OSError, ValueError, TypeError) as error:
             raise CorpusError(
                 f"{self.settings}: not readable ({error}), but there are checkpoints. Choose "
@@ -106,7 +107,7 @@ class RunFolder:
             ) from error
 
 
-def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> Iterator[str]:
+def differences(there: Mapping[str, object], here: Mapping[str, object]) -> Iterator[str]:
     """Say in a line each what differs and would make another model."""
     old, new = (_flat({name: s.get(name) for name in _COMPARED}) for s in (there, here))
     for name in sorted(old.keys() | new.keys()):
@@ -114,7 +115,7 @@ def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> Iterator[s
             yield f"{name}: {json.dumps(old.get(name))} there, {json.dumps(new.get(name))} here"
 
 
-def _flat(value: Any, prefix: str = "") -> dict[str, Any]:
+def _flat(value: object, prefix: str = "") -> dict[str, object]:
     """Values by their path: ``config.optimizer.lr``."""
     if isinstance(value, Mapping) and value:
         items = ((str(key), item) for key, item in value.items())
@@ -122,7 +123,7 @@ def _flat(value: Any, prefix: str = "") -> dict[str, Any]:
         items = ((str(number), item) for number, item in enumerate(value))
     else:
         return {prefix: list(value) if isinstance(value, tuple) else value}
-    flat: dict[str, Any] = {}
+    flat: dict[str, object] = {}
     for key, item in items:
         flat |= _flat(item, f"{prefix}.{key}" if prefix else key)
     return flat
@@ -134,7 +135,7 @@ def versions() -> dict[str, str]:
     return {"onoma": __version__} | others
 
 
-def identify(base: Path, name: str = "") -> dict[str, Any]:
+def identify(base: Path, name: str = "") -> ModelIdentity:
     """Name a folder with a model, and give the hashes of its files with weights."""
     kinds = ("*.safetensors", "*.bin", "*.onnx")
     files = [file for kind in kinds for file in sorted(base.glob(kind))]

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Protocol, TextIO
 
 from corpora.datasets.shards import write_text
 from corpora.system.command_names import as_typed
@@ -18,6 +18,16 @@ from modeling.training.metrics import Line
 from modeling.training.run_folder import RunFolder
 
 log = logging.getLogger(__name__)
+
+
+class _Board(Protocol):
+    """torch's writer for TensorBoard, which need not be there."""
+
+    def add_scalar(self, tag: str, value: float, step: int, /) -> None:
+        """Note a number."""
+
+    def close(self) -> None:
+        """Write what is still waiting."""
 
 
 class Recorder:
@@ -34,7 +44,7 @@ class Recorder:
         self._file.resume(after)
         if after < 0:
             shutil.rmtree(folder.tensorboard, ignore_errors=True)
-        self._board: Any = None
+        self._board: _Board | None = None
         with suppress(ImportError):
             from torch.utils.tensorboard import SummaryWriter  # noqa: PLC0415 - slow, and optional
 
@@ -82,7 +92,7 @@ def _dump(line: Line) -> str:
     return json.dumps(_finite(line), ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: object) -> object:
     """JSON has no infinity: a number that is none becomes null."""
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}
@@ -101,7 +111,7 @@ def read_metrics(path: Path) -> Iterator[Line]:
                 log.warning("%s: a line that was cut is left out: %.40s", path, line)
 
 
-def _flat(values: Mapping[str, Any], *, prefix: str) -> Iterator[tuple[str, float]]:
+def _flat(values: Mapping[str, object], *, prefix: str) -> Iterator[tuple[str, float]]:
     for name, value in values.items():
         if isinstance(value, Mapping):
             yield from _flat(value, prefix=f"{prefix}/{name}")

@@ -3,11 +3,11 @@
 import logging
 import math
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 import torch
 from torch import Tensor
@@ -26,8 +26,9 @@ from modeling.training.core import Core, appearing
 from modeling.training.feeding import Feed
 from modeling.training.jobs import Job, check_examples, check_job, settings_of, take_weights
 from modeling.training.loop import Conditions, DivergedError, Step, train
-from modeling.training.metrics import Clock, Line, Window, peak_flops
+from modeling.training.metrics import Clock, Line, Window, WindowRecord, peak_flops
 from modeling.training.optimizer import Optimizer
+from modeling.training.records import Manifest
 from modeling.training.run_folder import RunFolder
 from modeling.training.run_log import Display, Recorder
 from modeling.training.schedules import build_schedule
@@ -73,6 +74,16 @@ def pretrain(
         return session.run()
 
 
+class ProgressRecord(TypedDict):
+    """``Progress``, in a checkpoint."""
+
+    step: int
+    best: float | None
+    n_worse: int
+    transferred: list[str]
+    window: WindowRecord
+
+
 @dataclass
 class Progress:
     """The state of a run, besides its weights."""
@@ -87,16 +98,22 @@ class Progress:
     """Parameters that came from another model."""
     window: Window = field(default_factory=Window)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> ProgressRecord:
         """For a checkpoint."""
-        best = None if math.isinf(self.best) else self.best
-        return vars(self) | {"best": best, "window": self.window.to_json()}
+        return {
+            "step": self.step,
+            "best": None if math.isinf(self.best) else self.best,
+            "n_worse": self.n_worse,
+            "transferred": self.transferred,
+            "window": self.window.to_json(),
+        }
 
     @classmethod
-    def from_json(cls, values: dict[str, Any]) -> "Progress":
+    def from_json(cls, values: ProgressRecord) -> "Progress":
         """The reverse of ``to_json``."""
         best = math.inf if values["best"] is None else values["best"]
-        return cls(**values | {"best": best, "window": Window.from_json(values["window"])})
+        window = Window.from_json(values["window"])
+        return cls(values["step"], best, values["n_worse"], values["transferred"], window)
 
 
 class Session(Core):
@@ -108,7 +125,7 @@ class Session(Core):
         self,
         config: PretrainConfig,
         sources: Sources,
-        settings: dict[str, Any],
+        settings: Manifest,
         *,
         folder: RunFolder,
         base: Path | None,
@@ -266,7 +283,8 @@ class Session(Core):
         self.clock.stop()
         if self.world.is_first:
             line: Line = {"lr": step.lr}
-            line |= window.line(self.weights) | self.clock.line(self.peak)
+            line |= window.line(self.weights)
+            line |= self.clock.line(self.peak)
             line["distance"] = self.distances.measure(weights_of(self.model))
             self._record("train", line)
         self.clock.go()
@@ -377,9 +395,7 @@ class Session(Core):
             self.display.say(f"made {folder}")
 
 
-def publish(
-    model: PretrainingModel, folder: Path, *, sources: Sources, settings: Mapping[str, Any]
-) -> None:
+def publish(model: PretrainingModel, folder: Path, *, sources: Sources, settings: Manifest) -> None:
     """Write weights, settings, tokenizer and entities; the folder appears when it is whole.
 
     Besides it has ``run.json``: recipe, examples, versions.

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -38,7 +37,7 @@ class Sources:
     tokenizer: Tokenizer
     n_entities: int
     """Rows of the entity vocabulary; 0: the examples have no entities."""
-    identities: tuple[dict[str, Any], ...]
+    identities: tuple[dict[str, object], ...]
     """Of each dataset: what a resumed run must find again."""
 
     @cached_property
@@ -74,7 +73,7 @@ def _entities_of(examples: Path) -> Path:
 
 def open_sources(paths: Sequence[Path]) -> Sources:
     """Open folders of examples; ``CorpusError`` where they do not belong together."""
-    identities = []
+    identities: list[dict[str, object]] = []
     for path in paths:
         parameters = open_dataset(path, "examples").description["plan"]["parameters"]
         dataset = {"dataset_sha256": sha256_of(path / "dataset.json")}
@@ -93,7 +92,8 @@ def open_sources(paths: Sequence[Path]) -> Sources:
             "with. Run documents_to_examples again."
         )
     _check_validation(paths)
-    n_entities = identities[0]["n_entities"] or 0
+    found = identities[0]["n_entities"]
+    n_entities = found if isinstance(found, int) else 0
     return Sources(tuple(paths), tokenizer, n_entities, tuple(identities))
 
 
@@ -154,14 +154,13 @@ def complete(config: PretrainConfig, sources: Sources) -> PretrainConfig:
             f"The settings read entities, but {sources.paths[0]} has none. Make the examples with "
             "documents_to_examples --entity-vocab, or choose a recipe without entities."
         )
-    sizes: dict[str, Any] = {
-        "n_subwords": sources.tokenizer.size,
-        "n_entities": sources.n_entities if reads_entities else 0,
-    }
-    for name, size in sizes.items():
+    n_subwords = sources.tokenizer.size
+    n_entities = sources.n_entities if reads_entities else 0
+    for name, size in (("n_subwords", n_subwords), ("n_entities", n_entities)):
         if getattr(encoder, name) not in {0, size}:
             raise ConfigError(
                 f"encoder.{name} is {getattr(encoder, name)}, but the examples have {size}. Leave "
                 "it 0."
             )
-    return replace(config, encoder=replace(encoder, **sizes))
+    encoder = replace(encoder, n_subwords=n_subwords, n_entities=n_entities)
+    return replace(config, encoder=encoder)

@@ -6,14 +6,16 @@ Shapes: M targets of a batch, J objectives.
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from modeling.data.batch import Batch, Choices, Rows
+from modeling.heads.cross_entropy import Scores
 from modeling.training.loop import Conditions
+from modeling.training.metrics import Line
 
 TOP = (1, 3, 5, 10, 25, 50)
 """Of the top-k accuracies (D-T7)."""
@@ -22,7 +24,7 @@ TOP = (1, 3, 5, 10, 25, 50)
 class Scored(Protocol):
     """A model that scores batches."""
 
-    def scores(self, batch: Batch) -> Mapping[str, Any]:
+    def scores(self, batch: Batch) -> Mapping[str, Scores]:
         """Objective to ``loss_sum`` () and ``ranks`` (M,), how many ids score above the label."""
 
 
@@ -42,9 +44,9 @@ class Validation:
         """The loss that training follows."""
         return sum(weights[name] * loss for name, loss in self.loss.items())
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Line:
         """For a line of ``metrics.jsonl``."""
-        line: dict[str, Any] = {
+        line: Line = {
             "loss": self.loss,
             "accuracy": {
                 name: {str(k): ratio for k, ratio in ratios.items()}
@@ -52,7 +54,9 @@ class Validation:
             },
             "targets": self.n_targets,
         }
-        return line | ({"left_out": self.left_out} if self.left_out else {})
+        if self.left_out:
+            line["left_out"] = self.left_out
+        return line
 
 
 def validate(

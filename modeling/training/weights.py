@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Collection, Mapping
-from typing import Any
 
 import torch
 from torch import Tensor
+
+from modeling.training.records import Histogram, Histograms
 
 ORIGINS = ("transferred", "new")
 EDGE, N_BINS = 1.0, 400
@@ -45,9 +46,9 @@ class Distances:
         }
 
 
-def histograms(weights: Mapping[str, Tensor], transferred: Collection[str]) -> dict[str, Any]:
+def histograms(weights: Mapping[str, Tensor], transferred: Collection[str]) -> Histograms:
     """Histograms of weights, transferred and new ones apart, and of both by part of the model."""
-    made = {}
+    made: Histograms = {}
     for origin, names in _by_origin(weights.keys(), transferred).items():
         parts = sorted({_part(name) for name in names})
         made[origin] = {
@@ -64,7 +65,7 @@ def _part(name: str) -> str:
     return names[1] if is_inner else names[0]
 
 
-def _histogram(tensors: Collection[Tensor]) -> dict[str, Any]:
+def _histogram(tensors: Collection[Tensor]) -> Histogram:
     counts = torch.zeros(N_BINS, dtype=torch.int64)
     n, below, above, total, squares = 0, 0, 0, 0.0, 0.0
     for tensor in tensors:
