@@ -7,7 +7,7 @@ Both are fitted by Newton's method with a penalty: same data, same weights.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,15 @@ Numbers = NDArray[np.int64]
 _MIN_PROBABILITY: Final = 0.5  # of a link that is written, however seldom links are wrong
 _STEPS: Final = 30
 _ENOUGH: Final = 1e-8
+
+
+class LinearRecord(TypedDict):
+    """``Linear``, in JSON."""
+
+    mean: list[float]
+    deviation: list[float]
+    weights: list[float]
+    bias: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +41,20 @@ class Linear:
         """(C, F) to (C,)."""
         return np.asarray((features - self.mean) / self.deviation @ self.weights + self.bias)
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> LinearRecord:
         """Give what ``linear_from_json`` reads."""
-        arrays = {name: getattr(self, name).tolist() for name in ("mean", "deviation", "weights")}
-        return {**arrays, "bias": self.bias}
+        return {
+            "mean": self.mean.tolist(),
+            "deviation": self.deviation.tolist(),
+            "weights": self.weights.tolist(),
+            "bias": self.bias,
+        }
 
 
-def linear_from_json(value: dict[str, Any]) -> Linear:
+def linear_from_json(value: LinearRecord) -> Linear:
     """Read what ``Linear.as_json`` gave."""
-    mean, deviation, weights = (np.array(value[n]) for n in ("mean", "deviation", "weights"))
-    return Linear(mean, deviation, weights, float(value["bias"]))
+    mean, deviation = np.array(value["mean"]), np.array(value["deviation"])
+    return Linear(mean, deviation, np.array(value["weights"]), value["bias"])
 
 
 def softmax(scores: Reals) -> Reals:

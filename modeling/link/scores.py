@@ -8,7 +8,7 @@ links. (CLEF-HIPE 2022, "Evaluation"; its published scorer, scenarios I to VI.)
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,12 +89,22 @@ def count_right(gold: Iterable[Link], predicted: Iterable[Link], *, fuzzy: bool)
     return right
 
 
-def measure(
-    compared: Compared, *, replicates: int = 1000, seed: int = 1
-) -> dict[str, dict[str, Any]]:
+class Measured(TypedDict):
+    """F1 with its interval, ratios, and counts."""
+
+    f1: float
+    interval: list[float] | None
+    precision: float | None
+    recall: float | None
+    right: int
+    predicted: int
+    gold: int
+
+
+def measure(compared: Compared, *, replicates: int = 1000, seed: int = 1) -> dict[str, Measured]:
     """Of each way: precision, recall, F1, with its interval over documents, and counts."""
     units = Units.choose(compared.ids)
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, Measured] = {}
     for way, counts in compared.counts.items():
         correct, predicted, gold = (int(n) for n in counts.sum(axis=0))
         drawn = resample(counts, units, replicates=replicates, seed=seed)
@@ -113,14 +123,14 @@ def measure(
     return found
 
 
-def describe(scores: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+def describe(scores: Mapping[str, Measured]) -> Iterator[str]:
     """Yield a table of what was measured."""
     rows = []
     for way, one in scores.items():
         between = " to ".join(f"{bound:.3f}" for bound in one["interval"] or ())
-        ratios = [one[name] for name in ("precision", "recall")]
+        ratios = (one["precision"], one["recall"])
         shown = ["" if ratio is None else f"{ratio:.3f}" for ratio in ratios]
-        counts = [one[name] for name in ("right", "predicted", "gold")]
+        counts = (one["right"], one["predicted"], one["gold"])
         rows.append([way, f"{one['f1']:.3f}", between, *shown, *counts])
     head = ["links", "F1", "95 %", "precision", "recall", "right", "predicted", "gold"]
     yield from markdown_table(head, rows)
