@@ -74,7 +74,7 @@ class Termination:
             os.write(2, _PATIENCE)  # what was interrupted may be writing to sys.stderr
 
 
-# As of a field of dataclasses; None stands also where ``check_given`` refuses it later.
+# Any: what a field is given; None also where ``check_given`` refuses it later.
 def option(default: Any = dataclasses.MISSING, *, help: str, **settings: object) -> Any:
     """Declare a field of a command's options; ``settings`` go to ``argparse``.
 
@@ -160,7 +160,7 @@ def _make_parser(
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    groups: dict[str, Any] = {"": parser}  # argparse has no public type for its groups
+    groups: dict[str, Any] = {"": parser}  # Any: argparse names no type for groups
     for field in dataclasses.fields(kind):
         settings = dict(field.metadata)
         title, exclusive = settings.pop("group", ""), settings.pop("one_of", "")

@@ -32,7 +32,7 @@ class ConfigError(ValueError):
 class Config:
     """Settings; a child is a frozen dataclass of numbers, words, tuples, maps and settings."""
 
-    def to_json(self) -> Any:  # an object, whose shape follows from the class
+    def to_json(self) -> Any:  # Any: an object, of the shape of the class
         """Plain values, for a JSON file."""
         return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
 

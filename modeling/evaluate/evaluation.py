@@ -176,7 +176,7 @@ class Evaluation:
         return record
 
 
-def as_json(value: object) -> Any:  # its shape follows from the dataclass: ``records.py``
+def as_json(value: object) -> Any:  # Any: ``records.py`` names the shapes
     """Dataclasses as objects, scores with what follows from them, arrays as lists."""
     if is_dataclass(value):
         made = {one.name: as_json(getattr(value, one.name)) for one in fields(value)}

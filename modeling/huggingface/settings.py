@@ -116,7 +116,7 @@ def make_config(config: PretrainConfig, *, pad: int, has_heads: bool) -> "Pretra
             f"transformers has no model with {', '.join(problems)}. Export the encoder without "
             "its heads."
         )
-    shared: dict[str, Any] = {  # arguments of two classes, of many types
+    shared: dict[str, Any] = {  # Any: arguments of two classes
         "architectures": [_architecture(heads, model_type) if has_heads else _BASE[model_type]],
         "vocab_size": encoder.n_subwords,
         "hidden_size": encoder.width,

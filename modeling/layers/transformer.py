@@ -27,7 +27,7 @@ class Dropout(nn.Module):
         self.p = checked_share(p)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Any shape; the same shape."""
+        """Of whatever shape; the same shape."""
         return drop(x, self.p) if self.training else x
 
     def extra_repr(self) -> str:

@@ -18,7 +18,7 @@ _COLUMNS: Final = ("document", "form", "label", "gold", "chosen", "probability",
 
 def measure(
     outcomes: Sequence[Outcome], *, replicates: int = 1000, seed: int = 1, nil: bool = False
-) -> dict[str, Any]:  # a ``Share`` or an ``F1``, as the name has it
+) -> dict[str, Any]:  # Any: a ``Share`` or an ``F1``, by its name
     """All numbers of the report, each a ``Share`` or an ``F1``, by name.
 
     With ``nil``, names that have no entity count as links to NIL, as in HIPE-2022: as spans are
@@ -103,7 +103,7 @@ def write_report(
     return text
 
 
-# found: of ``measure``
+# Any: as of ``measure``
 def _describe(outcomes: Sequence[Outcome], found: dict[str, Any], *, title: str) -> Iterator[Block]:
     n_linked = sum(one.gold is not None for one in outcomes)
     documents = len({one.document for one in outcomes})

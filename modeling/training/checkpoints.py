@@ -55,7 +55,7 @@ class Checkpoint:
         path = self.path / name
         return load_file(path) if path.is_file() else {}
 
-    def values(self, name: str) -> Any:  # whoever reads it knows its shape
+    def values(self, name: str) -> Any:  # Any: as ``read_json``
         """Read a file of JSON."""
         return read_json(self.path / name)
 
