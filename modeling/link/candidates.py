@@ -24,6 +24,8 @@ READ: Final = (
     *("text like the description", "name like the description", "no description"),
 )
 """Columns of an encoder, filled in by ``contexts``; 0 without one, or with one candidate."""
+MASKED: Final = ("masked entity", "masked entity is not known")
+"""Columns of an encoder that predicts entities, filled in by ``masked``; 0 as those."""
 _PLAIN: Final = (
     *(f"found {kind}" for kind in KINDS),
     *("similarity", "of all names", "of the form", "of the form as written"),
@@ -34,6 +36,7 @@ _PLAIN: Final = (
     *("is the sender", "is the receiver", "is the place"),
     *("words around", "days away", "no date", "not born", "is dead"),
     *READ,
+    *MASKED,
 )
 _DOCUMENT: Final = ("elsewhere in the document", "with others of the document")
 FEATURES: Final = (*_PLAIN, *_DOCUMENT)
@@ -175,7 +178,7 @@ class _View:
         around = self._around(case) if len(entities) > 1 else []
         for row, entity in enumerate(entities):
             n = self.counts.count((), entity, without=self.without)
-            features[row, : N_PLAIN - len(READ)] = [
+            features[row, : N_PLAIN - len(READ + MASKED)] = [
                 *self._of_name(case, entity, hits[entity], prior=priors.get(entity)),
                 *self._of_letter(normal, entity),
                 _fit_of_words(around, entity, n),

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 def train(options: "TrainOptions") -> Iterator[str | Summary]:
     """Make a linker, and say what it learned from."""
-    records, hashes = _read(options.documents, with_windows=options.encoder is not None)
+    records, hashes = _read(options.documents, with_text=options.encoder is not None)
     register = read_register(options.register, records, space=options.space)
     settings: dict[str, Any] = {
         "documents": hashes,
@@ -72,14 +72,14 @@ def train(options: "TrainOptions") -> Iterator[str | Summary]:
 
 def evaluate(options: "EvaluateOptions") -> Iterator[str | Summary]:
     """Cross-validate, and write the report."""
-    with_windows = options.encoder is not None
-    records, _ = _read(options.documents, with_windows=with_windows)
+    with_text = options.encoder is not None
+    records, _ = _read(options.documents, with_text=with_text)
     register = read_register(options.register, records, space=options.space)
     vocabulary = _open_vocabulary(options.vocabulary)
     learning = _learning(options, register)
     if options.test:
         training = Training(records, register, vocabulary, **learning)
-        test, _ = _read(options.test, with_windows=with_windows)
+        test, _ = _read(options.test, with_text=with_text)
         _check_others(records, test)
         linker, prior = training.train(), training.train(uses=PRIOR)
         outcomes = judge(test, linker, prior=prior, nil=options.nil)
@@ -208,7 +208,7 @@ def read_documents(folder: Path) -> Iterator[Document]:
 
 
 def _read(
-    folders: Sequence[Path], *, with_windows: bool = False
+    folders: Sequence[Path], *, with_text: bool = False
 ) -> tuple[list[Record], dict[str, str]]:
     """Read what is learned from, and the hash of each dataset."""
     records, hashes = [], {}
@@ -219,7 +219,7 @@ def _read(
         for file in files:
             for batch in read_batches(Path(file.path), SCHEMAS["documents"]):
                 documents = map(document_from_row, batch.to_pylist())
-                records += [record_of(one, with_windows=with_windows) for one in documents]
+                records += [record_of(one, with_text=with_text) for one in documents]
     return records, hashes
 
 

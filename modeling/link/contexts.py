@@ -29,6 +29,7 @@ from modeling.link.candidates import FEATURES, READ, Candidates
 from modeling.link.records import Record, Window
 
 if TYPE_CHECKING:
+    from modeling.link.masked import EntityGuesser
     from modeling.taggers.encoder import Encoder
 
 Vectors = NDArray[np.float32]
@@ -61,6 +62,13 @@ class Reader:
         from modeling.taggers.encoder import Encoder  # noqa: PLC0415 - slow
 
         return Encoder.load(self.folder)
+
+    @cached_property
+    def guesser(self) -> "EntityGuesser | None":
+        """What predicts entities; None: this encoder does not."""
+        from modeling.link.masked import EntityGuesser  # noqa: PLC0415 - slow
+
+        return EntityGuesser.load(self.folder)
 
     @cached_property
     def _prompt(self) -> str:
@@ -143,7 +151,7 @@ class Contexts:
         linked = [
             window
             for record in records
-            for case, window in zip(record.cases, record.windows, strict=True)
+            for case, window in zip(record.cases, record.windows(), strict=True)
             if case.entity is not None
         ]
         texts = list(descriptions.values())

@@ -30,7 +30,7 @@ _DOCUMENTS: Final = SCHEMAS["documents"]
 
 def link_document(document: Document, linker: Linker, counters: Counter[str]) -> Document:
     """Link the names of a document that have no entity; earlier links by a linker are replaced."""
-    ranked = linker.rank(record_of(document, with_windows=linker.contexts is not None))
+    ranked = linker.rank(record_of(document, with_text=linker.contexts is not None))
     mentions = [
         _linked(mention, one, counters, threshold=linker.threshold)
         for mention, one in zip(document.mentions, ranked, strict=True)
@@ -115,7 +115,7 @@ def link_sentences(
     for id, group in groupby(sentences, key=lambda sentence: sentence.document_id):
         together = list(group)
         document, places = _join(together, id=id)
-        ranked = linker.rank(record_of(document, with_windows=linker.contexts is not None))
+        ranked = linker.rank(record_of(document, with_text=linker.contexts is not None))
         linked = [
             _linked(mention, one, counters, threshold=linker.threshold)
             for mention, one in zip(document.mentions, ranked, strict=True)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +67,9 @@ class Ranked:
     """The candidates as they were found, before the choice."""
 
 
+_T = TypeVar("_T")
+
+
 class _Found(NamedTuple):
     """The names of a document that may be linked, and their candidates."""
 
@@ -74,12 +77,11 @@ class _Found(NamedTuple):
     cases: list[Case]
     candidates: list[Candidates]
 
-    @property
-    def windows(self) -> list[Window]:
-        """What stands around the names."""
-        both = zip(self.record.cases, self.record.windows, strict=True)
+    def of_cases(self, values: Iterable[_T]) -> list[_T]:
+        """Take, of what belongs to the cases of the record, what belongs to these."""
         labels = {case.label for case in self.cases}
-        return [window for case, window in both if case.label in labels]
+        both = zip(self.record.cases, values, strict=True)
+        return [value for case, value in both if case.label in labels]
 
     def pairs(self) -> Iterator[tuple[Case, Candidates]]:
         """Yield the names that have candidates."""
@@ -342,13 +344,18 @@ def _with_contexts(
     asked = [
         (one, of, window)
         for one in found
-        for of, window in zip(one.candidates, one.windows, strict=True)
+        for of, window in zip(one.candidates, one.of_cases(one.record.windows()), strict=True)
         if len(of.entities) > 1
     ]
     vectors = contexts.read([window for *_, window in asked])
     for (one, of, _), vector in zip(asked, vectors, strict=True):
         without = one.record.id if one.record.id in knowledge.counts else None
         contexts.add_features(of, vector, without=without)
+    if (guesser := contexts.reader.guesser) is not None:
+        for one in found:
+            assert one.record.document is not None  # noqa: S101 - who has contexts keeps texts
+            names = one.of_cases(one.record.document.mentions)
+            guesser.add_features(one.record.document.text, names, one.candidates)
 
 
 def _with_document_features(found: Iterable[_Found], first: Linear, knowledge: Knowledge) -> None:

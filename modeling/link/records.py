@@ -52,8 +52,12 @@ class Record:
     facts: tuple[str, ...]
     """``sent_by=walden herwarth``: what is known of the document, normalised."""
     cases: tuple[Case, ...]
-    windows: tuple[Window, ...] = field(default=(), compare=False, repr=False)
-    """Of the cases, for an encoder; they are not saved."""
+    document: Document | None = field(default=None, compare=False, repr=False)
+    """What it was made of, for an encoder; it is not saved."""
+
+    def windows(self) -> list[Window]:
+        """What stands around each case."""
+        return [_window(self.document, m) for m in self.document.mentions] if self.document else []
 
     def as_json(self) -> dict[str, Any]:
         """Give what ``record_from_json`` reads."""
@@ -66,10 +70,10 @@ def record_from_json(value: dict[str, Any]) -> Record:
     return Record(value["id"], value["day"], tuple(value["facts"]), tuple(cases))
 
 
-def record_of(document: Document, *, with_windows: bool = False) -> Record:
+def record_of(document: Document, *, with_text: bool = False) -> Record:
     """Take from a document what the linker looks at; a case for each of its mentions.
 
-    ``with_windows`` for a linker that has an encoder.
+    ``with_text`` for a linker that has an encoder.
     """
     cases = tuple(_case(document, mention) for mention in document.mentions)
     facts = [
@@ -77,8 +81,8 @@ def record_of(document: Document, *, with_windows: bool = False) -> Record:
     ]
     days = (day_of(document.metadata.get(name, "")) for name in _DATES)
     day = next((d for d in days if d is not None), None)
-    windows = tuple(_window(document, m) for m in document.mentions) if with_windows else ()
-    return Record(document.id, day, tuple(facts), cases, windows)
+    kept = document if with_text else None
+    return Record(document.id, day, tuple(facts), cases, kept)
 
 
 def _window(document: Document, mention: Mention) -> Window:

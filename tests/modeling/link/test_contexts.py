@@ -26,7 +26,7 @@ def documents(n=24):
 
 
 def records(n=24):
-    return [record_of(document, with_windows=True) for document in documents(n)]
+    return [record_of(document, with_text=True) for document in documents(n)]
 
 
 def describe(**texts):
@@ -40,10 +40,10 @@ def reader(bases):
 
 def columns(contexts, linker, document):
     """The columns of the encoder by entity, of the only name of a document."""
-    record = record_of(document, with_windows=True)
+    record = record_of(document, with_text=True)
     [found] = linker.knowledge.candidates(record, record.cases)
     without = record.id if record.id in linker.knowledge.counts else None
-    contexts.add_features(found, contexts.read(record.windows)[0], without=without)
+    contexts.add_features(found, contexts.read(record.windows())[0], without=without)
     first = FEATURES.index(READ[0])
     return {
         entity: dict(zip(READ, row[first : first + len(READ)], strict=True))
@@ -97,7 +97,7 @@ def test_a_linker_with_an_encoder_is_saved_and_links_as_before(bases, reader, tm
     again = Linker.load(tmp_path)
 
     for text, entity in ((TEXTS[POET], POET), (TEXTS[PAINTER], PAINTER)):
-        record = record_of(letter("x", text, ("Otto", None)), with_windows=True)
+        record = record_of(letter("x", text, ("Otto", None)), with_text=True)
         [one], [other] = linker.rank(record), again.rank(record)
         assert one.entities == other.entities
         assert one.entities[0] == entity
