@@ -11,7 +11,9 @@ Every way learns from the same sentences in the same order, in a process of its 
 
 Processor seconds are those of the steps alone, without loading; memory is the highest that the
 process had, loading included. F1 is strict, on dev, of the best tag of each word after the last
-step: with few steps it says nothing. The ways take turns, and the first seed stands for times.
+step: with few steps it says nothing. The ways take turns; times are medians over the seeds, memory
+the highest, and behind each way's F1 stand their mean and, in brackets, its 95 % interval by
+Student's t, of two seeds or more.
 """
 
 import argparse
@@ -22,7 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -47,6 +49,8 @@ from modeling.training.optimizer import Optimizer
 WAYS = ("Trainer", "dense", "ours")
 MAX_LENGTH = 256  # longer sentences are left out, of all ways
 IGNORED = -100
+QUANTILES = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26)
+"""97.5 % of Student's t, of 1, 2, 3 ... degrees of freedom."""
 
 
 class Task:
@@ -189,9 +193,19 @@ def main() -> None:
     for way, some in runs.items():
         seconds = statistics.median(run["seconds"] for run in some)
         memory = max(run["memory"] for run in some)
-        f1 = ", ".join(f"{100 * run['f1']:.1f}" for run in some)
+        f1 = spread([100 * run["f1"] for run in some])
         per_step = seconds / args.steps
         print(f"| {way} | {per_step:.3f} | {slowest / seconds:.2f} × | {memory:.2f} | {f1} |")
+
+
+def spread(values: Sequence[float]) -> str:
+    """Each, and their mean with its interval."""
+    said, n = ", ".join(f"{value:.1f}" for value in values), len(values)
+    if n < 2:
+        return said
+    mean, half = statistics.fmean(values), statistics.stdev(values) / n**0.5
+    half *= QUANTILES[min(n, len(QUANTILES) + 1) - 2]
+    return f"{said}; **{mean:.1f}** ({mean - half:.1f} to {mean + half:.1f})"
 
 
 def parse() -> argparse.Namespace:
