@@ -74,12 +74,11 @@ class Termination:
             os.write(2, _PATIENCE)  # what was interrupted may be writing to sys.stderr
 
 
-# Any: what a field is given; None also where ``check_given`` refuses it later.
 def option(default: Any = dataclasses.MISSING, *, help: str, **settings: object) -> Any:
     """Declare a field of a command's options; ``settings`` go to ``argparse``.
 
     But for ``positional``, ``group`` (its title) and ``one_of`` (a title: exactly one is given).
-    """
+    """  # Any: a field takes it; None also where ``check_given`` refuses it later
     return dataclasses.field(default=default, metadata={"help": help, **settings})
 
 

@@ -135,7 +135,7 @@ class ScoreOptions:
     json: bool = option(default=False, help=SUMMARY)
 
 
-_COMMANDS: Final[dict[str, tuple[type[Any], str]]] = {
+_COMMANDS: Final[dict[str, tuple[type[Any], str]]] = {  # Any: each its own options
     "train": (TrainOptions, "make a linker from documents whose names are linked"),
     "evaluate": (EvaluateOptions, "say how good the links of documents not trained on are"),
     "apply": (ApplyOptions, "link the names of other documents"),
@@ -158,7 +158,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _do(name: str, options: Any) -> Iterator[str | Summary]:
-    check(options)
+    check(options)  # Any: those of one of the commands
     for field in fields(options):
         if field.name in {"max_wrong", "threshold"}:
             value = getattr(options, field.name)

@@ -41,7 +41,7 @@ def train(options: "TrainOptions") -> Iterator[str | Summary]:
     """Make a linker, and say what it learned from."""
     records, hashes = _read(options.documents, with_text=options.encoder is not None)
     register = read_register(options.register, records, space=options.space)
-    settings: dict[str, Any] = {
+    settings: dict[str, object] = {
         "documents": hashes,
         "register": len(register),
         "max_wrong": options.max_wrong,
@@ -109,9 +109,12 @@ def evaluate(options: "EvaluateOptions") -> Iterator[str | Summary]:
 
 def _learning(
     options: "TrainOptions | EvaluateOptions", register: Mapping[str, Known]
-) -> dict[str, Any]:
+) -> dict[str, Any]:  # Any: arguments of ``Training``, of many types
     """The settings of a ``Training``."""
-    learning: dict[str, Any] = {"seed": options.seed, "max_wrong": options.max_wrong}
+    learning: dict[str, Any] = {  # Any: as above
+        "seed": options.seed,
+        "max_wrong": options.max_wrong,
+    }
     if options.encoder is not None:
         described = {known.entity: describe_entry(known) for known in register.values()}
         if options.descriptions is not None:
@@ -238,9 +241,12 @@ def read_register(
         space = min(spaces, key=lambda name: (-spaces[name], name))
     found: dict[str, Known] = {}
     for entry in open_registers(patterns).entries.values():
-        known: dict[str, Any] = {"kind": entry.kind, "forms": tuple(entry.texts())}
-        known["description"] = entry.description
-        known["born"] = entry.birth.first_year if entry.birth else None
-        known["dead"] = entry.death.last_year if entry.death else None
-        found[f"{space}:{entry.id}"] = Known(entity=f"{space}:{entry.id}", **known)
+        found[f"{space}:{entry.id}"] = Known(
+            entity=f"{space}:{entry.id}",
+            forms=tuple(entry.texts()),
+            kind=entry.kind,
+            description=entry.description,
+            born=entry.birth.first_year if entry.birth else None,
+            dead=entry.death.last_year if entry.death else None,
+        )
     return found

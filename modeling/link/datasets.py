@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from corpora.datasets.rows import document_from_row, document_to_row
 from corpora.datasets.schemas import SCHEMAS
@@ -66,7 +66,7 @@ def link_dataset(source: Path, output: Path, linker: Linker, *, folder: Path) ->
     documents.
     """
     files = find_shards([str(source)], "documents")
-    settings: dict[str, Any] = {"threshold": linker.threshold}
+    settings: dict[str, object] = {"threshold": linker.threshold}
     plan = Plan(
         pipeline="link",
         datasets={"": "documents"},
@@ -106,7 +106,7 @@ def _do(unit: Unit, build: Build, linker: Linker) -> None:
 
 def link_sentences(
     sentences: Iterable[Sentence], linker: Linker, counters: Counter[str], *, n_candidates: int = 0
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[dict[str, object]]:
     """Link the names that the tags of sentences say; yields an object for each sentence.
 
     Sentences of one document that follow each other are linked together. Words are joined by
@@ -120,9 +120,9 @@ def link_sentences(
             _linked(mention, one, counters, threshold=linker.threshold)
             for mention, one in zip(document.mentions, ranked, strict=True)
         ]
-        names: list[list[dict[str, Any]]] = [[] for _ in together]
+        names: list[list[dict[str, object]]] = [[] for _ in together]
         for (number, start, end), mention, one in zip(places, linked, ranked, strict=True):
-            value: dict[str, Any] = {"start": start, "end": end, "label": mention.label}
+            value: dict[str, object] = {"start": start, "end": end, "label": mention.label}
             value["text"] = document.text[mention.start : mention.end]
             value["entity"] = mention.entity
             value["probability"] = round(one.probability, 4) if one else None

@@ -102,7 +102,7 @@ class Linker:
     """Whether the first candidate is right."""
     threshold: float
     """The least probability of a link that is written."""
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, object] = field(default_factory=dict)
     contexts: Contexts | None = None
     """What an encoder read of training; None: there is no encoder."""
 
@@ -193,11 +193,11 @@ def files_of(folder: Path) -> dict[str, Path]:
     return {name: folder / name for name in (*_FILES, *there)}
 
 
-def _known(row: dict[str, Any]) -> Known:
+def _known(row: dict[str, Any]) -> Known:  # Any: JSON that is ours
     return Known(**{**row, "forms": tuple(row["forms"])})
 
 
-def _read_lines(path: Path) -> list[Any]:
+def _read_lines(path: Path) -> list[Any]:  # Any: as ``parse_json``
     with path.open(encoding="utf-8") as file:
         return [parse_json(line) for line in file]
 
@@ -250,7 +250,7 @@ class Training:
         return found
 
     def train(
-        self, *, uses: Sequence[str] = FEATURES, settings: Mapping[str, Any] | None = None
+        self, *, uses: Sequence[str] = FEATURES, settings: Mapping[str, object] | None = None
     ) -> Linker:
         """Fit weights, probabilities and the threshold.
 

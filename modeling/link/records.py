@@ -59,12 +59,12 @@ class Record:
         """What stands around each case."""
         return [_window(self.document, m) for m in self.document.mentions] if self.document else []
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Give what ``record_from_json`` reads."""
         return {"id": self.id, "day": self.day, "facts": self.facts, "cases": self.cases}
 
 
-def record_from_json(value: dict[str, Any]) -> Record:
+def record_from_json(value: dict[str, Any]) -> Record:  # Any: JSON that is ours
     """Read what ``Record.as_json`` gave."""
     cases = (Case(form, label, entity, tuple(rest)) for form, label, entity, rest in value["cases"])
     return Record(value["id"], value["day"], tuple(value["facts"]), tuple(cases))

@@ -103,8 +103,12 @@ def write_report(
     return text
 
 
-# Any: as of ``measure``
-def _describe(outcomes: Sequence[Outcome], found: dict[str, Any], *, title: str) -> Iterator[Block]:
+def _describe(
+    outcomes: Sequence[Outcome],
+    found: dict[str, Any],  # Any: as of ``measure``
+    *,
+    title: str,
+) -> Iterator[Block]:
     n_linked = sum(one.gold is not None for one in outcomes)
     documents = len({one.document for one in outcomes})
     yield Heading(title, level=1)
