@@ -19,6 +19,7 @@ from torch import nn
 from corpora.document import Mention
 from modeling.huggingface.importing import read_pretrained
 from modeling.link.candidates import FEATURES, MASKED, Candidates
+from modeling.taggers.archive import opened
 from modeling.taggers.encoder import Encoder
 from modeling.taggers.folders import find_model, has_tagger
 from modeling.training.sources import read_names
@@ -39,6 +40,7 @@ class EntityGuesser:
     @classmethod
     def load(cls, path: Path) -> "EntityGuesser | None":
         """Open a pre-trained model; None where it predicts no entities by name."""
+        path = opened(path)
         if has_tagger(path):
             return None
         folder = find_model(path)
