@@ -107,16 +107,19 @@ class BucketOutput:
             pass
 
     def is_published(self, plan: Plan) -> bool:
-        """Whether every file of a plan is in force with its hash."""
+        """Whether every file of a plan is in force with its hash; then ``run.json`` comes here."""
         run = self._committed
         files: dict[str, str] = run.get("files", {})
         if run.get("fingerprint") != plan.fingerprint or self._run_there() != run:
             return False
         try:
-            hashes = map_in_order(self.bucket.sha256, files, n_threads=N_TRANSFERS)
-            return list(hashes) == list(files.values())
+            hashes = list(map_in_order(self.bucket.sha256, files, n_threads=N_TRANSFERS))
         except FileNotFoundError:
             return False
+        if hashes != list(files.values()):
+            return False
+        (self.mirror / "run.json").write_bytes(_bytes(run))  # what is said of a run is read there
+        return True
 
     def description(self, dataset: str) -> Description:
         """Read the ``dataset.json`` of a dataset."""

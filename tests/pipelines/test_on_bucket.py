@@ -17,7 +17,7 @@ from corpora.store.inspection import verify
 from corpora.system import buckets
 from corpora.system.buckets import Bucket
 from corpora.system.staging import stage
-from pipelines import tei_to_ner
+from pipelines import tei_to_ner, wikipedia_to_documents
 from tests.bucket_faults import FaultyProxy
 from tests.bucket_server import BucketServer
 
@@ -109,6 +109,16 @@ def test_what_is_complete_is_not_made_again(capsys):
 
     assert "already complete" in capsys.readouterr().out
     assert Bucket(OUTPUT).list() == before
+
+
+def test_a_complete_wikipedia_is_not_made_again(capsys):
+    dump = ROOT / "tests" / "data" / "wikipedia" / "kleinwiki-20261101-pages-articles.xml"
+    command = ["--input", str(dump), "--output", "s3://onoma/build/dawiki"]
+    assert wikipedia_to_documents.main(command) == 0
+
+    assert wikipedia_to_documents.main(command) == 0
+
+    assert "s3://onoma/build/dawiki: already complete" in capsys.readouterr().out
 
 
 def test_another_plan_replaces_what_is_there_and_readers_keep_their_shards():
