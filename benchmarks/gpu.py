@@ -84,7 +84,7 @@ N_BATCHES, WARM, ROUNDS, MENTION = 4, 4, 3, 3
 THEIRS = "transformers, sdpa"
 PRECISION = "training.precision=bfloat16"
 GRACE = 20  # seconds
-START_UP, FINETUNING = 60, 120
+START_UP, FINETUNING = 60, 150
 """Seconds that are kept free for the start of pre-training, and for each set after it."""
 
 
@@ -382,12 +382,12 @@ def command(module: str, *arguments: object) -> str:
 
 
 STEPS = (
-    *(Step(f"speed-{name}", 1, partial(speed, name=name)) for name in VOCABULARIES),
+    *(Step(f"speed-{name}", 1.5, partial(speed, name=name)) for name in VOCABULARIES),
     Step("compiled-neiss", 3, partial(speed, name="neiss", compiles=True)),
     Step("attention", 1, layers),
-    Step("luke", 1, luke),
+    Step("luke", 2, luke),
     *(
-        Step(f"finetune-{name}", 2, partial(finetune, name=name), ("model", "data"))
+        Step(f"finetune-{name}", 4, partial(finetune, name=name), ("model", "data"))
         for name in SETS
     ),
     *(

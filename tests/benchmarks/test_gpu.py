@@ -64,7 +64,7 @@ def test_steps_that_do_not_fit_or_lack_an_option_are_named(tmp_path):
 
     lines = list(gpu.run_steps(args, []))
 
-    assert lines[0] == "speed-neiss: skipped, its 1 minutes do not fit in 0.5"
+    assert lines[0] == "speed-neiss: skipped, its 1.5 minutes do not fit in 0.5"
     assert "finetune-sturm: skipped, it needs --model and --data" in lines
     assert lines[-1] == "pretrain: skipped, it needs --examples"
     assert len(lines) == len(gpu.STEPS)
