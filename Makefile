@@ -124,7 +124,7 @@ flink-smoke: install-dev
 # In the order of the files: else those with few tests, the slowest, come last, when one worker has
 # nothing left to do. Compiled modules are kept, or each process that a test starts compiles them.
 test: install-dev $(AIRFLOW)/installed
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=15
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --durations=15
 
 docs: install-dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
