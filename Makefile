@@ -122,7 +122,8 @@ flink-smoke: install-dev
 	$(BIN)/python -m benchmarks.engines flink build/engines --copies 20 --smoke
 
 # In the order of the files: else those with few tests, the slowest, come last, when one worker has
-# nothing left to do. Compiled modules are kept, or each process that a test starts compiles them.
+# nothing left to do. Three processes: tests wait for servers, and for what they kill. Compiled
+# modules are kept, or each process that a test starts compiles them.
 test: install-dev $(AIRFLOW)/installed
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --durations=15
 
