@@ -198,8 +198,8 @@ def _free_dataset(
     rows = Counter(earlier) + (forgetting.counts - counted)
     link_or_copy(folder / "rejected.jsonl", target / "rejected.jsonl")
     note = {"rows": dict(rows), "before": list(before)}
-    told = {"shards": [shard.to_json() for shard in shards], "forgotten": note}
-    write_json(target / "dataset.json", {**dataset.description, **told})
+    changes = {"shards": [shard.to_json() for shard in shards], "forgotten": note}
+    write_json(target / "dataset.json", {**dataset.description, **changes})
     yield "dataset.json", sha256_of(target / "dataset.json")
 
 

@@ -100,11 +100,12 @@ def with_earlier(plan: Plan, earlier: EarlierRun, *, is_elsewhere: bool = False)
         folder = address_of(earlier.folder) or folder
     setting = {"earlier": {"folder": folder, "fingerprint": fingerprint}}
 
-    def told(units: Iterable[Unit]) -> tuple[Unit, ...]:
+    def with_setting(units: Iterable[Unit]) -> tuple[Unit, ...]:
         return tuple(replace(unit, settings={**unit.settings, **setting}) for unit in units)
 
     [stage] = plan.stages
-    return replace(plan, units=told(plan.units), stages=(replace(stage, units=told(stage.units)),))
+    stage = replace(stage, units=with_setting(stage.units))
+    return replace(plan, units=with_setting(plan.units), stages=(stage,))
 
 
 def address_of(folder: Path) -> str:

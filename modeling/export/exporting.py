@@ -139,12 +139,11 @@ def _export_pretrained(options: "Options", folder: Path, output: Path) -> list[s
         given = read_pretrained(source)
         scorer = Scorer(given.build().eval().encoder, None, n_features=0)
         export_onnx(scorer, folder)
-        if options.int8:
-            to_int8(folder, scorer)
+        notes = [usage.INT8.format(worst=to_int8(folder, scorer))] if options.int8 else []
         save_tokenizer(Tokenizer.open(source), folder)
         code = usage.of_onnx(output.name, with_words="words" in scorer.inputs)
         write_card(_card_of_encoder(source, scorer, code, "onnx"), options, folder)
-        return [f"next onnxruntime.InferenceSession({str(output / 'model.onnx')!r})"]
+        return [*notes, f"next onnxruntime.InferenceSession({str(output / 'model.onnx')!r})"]
     given, tokenizer = read_pretrained(source), Tokenizer.open(source)
     notes = []
     if options.keep_layers:

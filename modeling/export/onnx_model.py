@@ -206,6 +206,7 @@ def to_int8(folder: Path, scorer: Scorer) -> float:
     with _silence():
         quantize_dynamic(exact, folder / MODEL, per_channel=True, weight_type=QuantType.QInt8)
     exact.unlink()
+    (folder / f"{MODEL}.data").unlink(missing_ok=True)  # the exact weights of a large model
     return _difference(scorer, folder / MODEL)
 
 

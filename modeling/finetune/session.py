@@ -69,9 +69,6 @@ def finetune(
     base = begun.base if begun else Base.open(options.model)
     check_sentences(data, trials)
     lessons = None
-    if teacher:
-        options.output.mkdir(parents=True, exist_ok=True)
-        lessons = teacher.teach(data.split("train"), options.output / TEACHER, stream)
     for number, trial in enumerate(trials, 1):
         folder = RunFolder(options.output / trial.name)
         with folder.hold():
@@ -82,6 +79,9 @@ def finetune(
             if teacher:
                 settings["examples"].append(teacher.identity)
             folder.claim(settings, is_forced=options.force, restarts=True)
+            if teacher and lessons is None:  # not before it is known that it may be
+                file = options.output / TEACHER
+                lessons = teacher.teach(data.split("train"), file, stream)
             session = _Session(
                 trial, data, base, folder=folder, display=display, begun=begun, lessons=lessons
             )

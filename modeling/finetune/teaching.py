@@ -21,8 +21,9 @@ from safetensors import SafetensorError, safe_open
 
 from corpora.datasets.rows import document_from_row
 from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import open_dataset, read_batches, sha256_of
+from corpora.datasets.shards import read_batches
 from corpora.document import Sentence
+from corpora.runs.dataset_inputs import find_shards
 from modeling.config import ConfigError
 from modeling.data.batch import ranges
 from modeling.data.sentence_batches import ExpectedSet, first_by_hash
@@ -53,11 +54,13 @@ class Teacher:
         ``CorpusError`` where there is no such tagger or dataset.
         """
         folder = find_tagger(opened(path)).path
-        found = [sentence for dataset in documents for sentence in _sentences(dataset)]
+        paths = [str(dataset) for dataset in documents]
+        files = find_shards(paths, "documents") if paths else []
+        found = [sentence for file in files for sentence in _sentences(file.check())]
         chosen = first_by_hash(found, n_sentences).tolist()
         identity = {
             "teacher": identify(folder, path.name),
-            "documents": [sha256_of(dataset / "dataset.json") for dataset in documents],
+            "documents": [file.sha256 for file in files],
             "sentences": len(chosen),
         }
         return cls(folder, tuple(found[number] for number in chosen), identity)
@@ -73,12 +76,11 @@ class Teacher:
                 f"--teacher {self.folder}: it scores spans, not the tags of words. Take a tagger "
                 "with another head: softmax, cse, crf or crf_ner."
             )
-        said = _read(file, self.identity) or _ask(tagger, (*tagged, *self.sentences), stream)
-        write_tensors(
-            file,
-            {"words": torch.from_numpy(said.words), "pairs": torch.from_numpy(said.pairs)},
-            metadata={"identity": json.dumps(self.identity)},
-        )
+        said = _read(file, self.identity)
+        if said is None:
+            said = _ask(tagger, (*tagged, *self.sentences), stream)
+            tensors = {name: torch.from_numpy(getattr(said, name)) for name in ("words", "pairs")}
+            write_tensors(file, tensors, metadata={"identity": json.dumps(self.identity)})
         return Lessons(TagSet(tagger.labels), tuple(tagged), self.sentences, said)
 
 
@@ -129,11 +131,10 @@ def _mix_gold(
         np.add.at(counts, (own[:-1], own[1:]), ratio)
 
 
-def _sentences(dataset: Path) -> Iterator[Sentence]:
-    for shard in open_dataset(dataset, "documents").shards:
-        for batch in read_batches(dataset / shard.name, SCHEMAS["documents"]):
-            for row in batch.to_pylist():
-                yield from sentences_of(document_from_row(row))
+def _sentences(shard: Path) -> Iterator[Sentence]:
+    for batch in read_batches(shard, SCHEMAS["documents"]):
+        for row in batch.to_pylist():
+            yield from sentences_of(document_from_row(row))
 
 
 def _read(file: Path, identity: dict[str, object]) -> ExpectedSet | None:

@@ -128,17 +128,20 @@ def test_a_teacher_is_asked_once(tmp_path, few, letters, bases, finetune, tagger
     taught = {"teacher": tagger_run, "documents": letters, "sentences": 20, "seeds": "1,2"}
     run = tmp_path / "run"
     assert finetune(run, few, bases / "plain", epochs=1, **taught) == 0
-    asked = []
+    asked, ask = [], Tagger.expect_by_batch
     monkeypatch.setattr(
-        Tagger, "expect_by_batch", lambda _, sentences: asked.append(len(sentences)) or iter(())
+        Tagger, "expect_by_batch", lambda tagger, of: asked.append(len(of)) or ask(tagger, of)
     )
 
     again = {**taught, "seeds": "1,2,3"}
     assert finetune(run, few, bases / "plain", epochs=1, **again) == 0
     assert not asked
 
-    other = {**taught, "sentences": 21}
+    before, other = (run / FILE).read_bytes(), {**taught, "sentences": 21}
     assert finetune(run, few, bases / "plain", epochs=1, **other) == 1  # another run's folder
+    assert not asked
+    assert (run / FILE).read_bytes() == before
+    assert finetune(tmp_path / "other", few, bases / "plain", epochs=1, **other) == 0
     assert asked == [23]
 
 
