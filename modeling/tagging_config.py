@@ -7,6 +7,9 @@ from modeling.config import Config, EncoderConfig, OptimizerConfig, ScheduleConf
 
 TAGGER_FILE: Final = "tagger.json"
 """Its settings, in the folder of a tagger."""
+WEIGHTS_FILE: Final = "model.safetensors"
+ONNX_FILE: Final = "model.onnx"
+"""Instead of weights, in the folder of an exported tagger."""
 HeadKind = Literal["softmax", "cse", "crf", "crf_ner", "span"]
 DecoderName = Literal["free", "fix", "viterbi", "cse", "greedy", "schedule"]
 DECODERS: Final[dict[str, tuple[DecoderName, ...]]] = {

@@ -23,13 +23,13 @@ from modeling.evaluate.relabelling import relabel, relabel_sentence
 from modeling.evaluate.report import write_report
 from modeling.finetune.data import NerData, chosen_for_training
 from modeling.finetune.trials import Fold
-from modeling.models.weights import FILE as WEIGHTS
 from modeling.taggers.folders import (
     TaggerFolder,
     best_taggers,
     find_taggers,
     read_manifest,
     read_settings,
+    weights_of,
 )
 from modeling.taggers.tagger import Tagger
 from modeling.training.records import Manifest
@@ -163,7 +163,7 @@ class _Scorer:
             fold=fold,
             decoder=tagger.decoder_used,
             too_long=name_too_long(tagger.model.config, tagger.tokenizer, sentences),
-            sha256={found.name or "tagger": sha256_of(found.path / WEIGHTS)},
+            sha256={found.name or "tagger": sha256_of(weights_of(found.path))},
         )
 
     def _scored(self, manifest: Manifest, fold: Fold | None) -> list[Sentence]:

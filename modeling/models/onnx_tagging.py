@@ -19,12 +19,12 @@ from corpora.system.parsing import read_json
 from modeling.data.batch import SentenceBatch
 from modeling.models.tagging import TaggingModel, build_head
 from modeling.models.weights import WeightsError, load_strictly, load_weights, write_tensors
-from modeling.tagging_config import TAGGER_FILE, TaggerConfig
+from modeling.tagging_config import ONNX_FILE, TAGGER_FILE, TaggerConfig
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
 
-MODEL: Final = "model.onnx"
+MODEL: Final = ONNX_FILE
 SETTINGS: Final = "onnx.json"
 _HEAD: Final = "head.safetensors"
 

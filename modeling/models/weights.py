@@ -11,8 +11,9 @@ from torch import Tensor, nn
 
 from corpora.errors import CorpusError
 from modeling.config import EncoderConfig
+from modeling.tagging_config import WEIGHTS_FILE
 
-FILE: Final = "model.safetensors"
+FILE: Final = WEIGHTS_FILE
 _SHOWN: Final = 8  # names in a message
 
 

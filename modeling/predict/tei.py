@@ -49,7 +49,7 @@ from corpora.tei.writer import Skipped, Standing, TeiFile, WriteOptions, Written
 from modeling.predict.dictionary import OpenRegister, documents_of, open_register
 from modeling.predict.linking import OpenLinker, open_linker
 from modeling.taggers.counts import PRECISION
-from modeling.taggers.folders import read_manifest
+from modeling.taggers.folders import read_manifest, weights_of
 from modeling.training.run_folder import versions
 
 if TYPE_CHECKING:  # lists are applied and names taken out without a tagger, and torch
@@ -369,7 +369,7 @@ def model_of(tagger: "Tagger") -> Model:
     """Say which tagger it is, for the header of an enriched file."""
     if tagger.folder is None:
         raise ValueError("Only a tagger that was loaded from a folder can be named.")
-    sha256 = sha256_of(tagger.folder / "model.safetensors")
+    sha256 = sha256_of(weights_of(tagger.folder))
     manifest = read_manifest(tagger.folder)
     settings = manifest["config"]
     name = f"{manifest.get('recipe') or settings['head']['kind']} on {manifest['data']['ner']}"

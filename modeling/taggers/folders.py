@@ -10,7 +10,7 @@ from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import ConfigError, EncoderConfig
 from modeling.huggingface.hub import local_folder, origin
 from modeling.taggers.archive import opened
-from modeling.tagging_config import TAGGER_FILE, TaggerConfig
+from modeling.tagging_config import ONNX_FILE, TAGGER_FILE, WEIGHTS_FILE, TaggerConfig
 from modeling.training.records import Manifest, ModelIdentity
 from modeling.training.run_folder import identify
 
@@ -148,6 +148,12 @@ def find_taggers(path: Path) -> list[TaggerFolder]:
             )
         read_settings(tagger.path)
     return taggers
+
+
+def weights_of(folder: Path) -> Path:
+    """The file with the weights of a tagger: ours, or that of ONNX where it was exported so."""
+    ours, exported = folder / WEIGHTS_FILE, folder / ONNX_FILE
+    return exported if exported.is_file() and not ours.is_file() else ours
 
 
 def read_settings(folder: Path) -> TaggerConfig:

@@ -23,12 +23,11 @@ from modeling.data.rng import Integers
 from modeling.data.sentence_batches import NumberedBatch, SentenceCollator, batches_by_length
 from modeling.data.sentences import SentenceSet
 from modeling.data.tagger_inputs import ENTITIES, GAZETTEER, features_of, sentence_encoder
-from modeling.models import onnx_tagging
+from modeling.models.onnx_tagging import MODEL, OnnxTaggingModel
 from modeling.models.tagging import TaggingModel
-from modeling.models.weights import FILE
 from modeling.taggers.archive import opened
 from modeling.taggers.counts import PRECISION
-from modeling.taggers.folders import find_tagger, read_manifest
+from modeling.taggers.folders import find_tagger, read_manifest, weights_of
 from modeling.training.loop import Conditions
 
 _AT_ONCE: Final = 2048  # sentences that are ordered by length together
@@ -197,8 +196,8 @@ class Tagger:
 
 def _load(folder: Path) -> TaggingModel:
     """The model of a folder; onnxruntime runs its encoder where that is there as ONNX alone."""
-    if (folder / onnx_tagging.MODEL).is_file() and not (folder / FILE).is_file():
-        return onnx_tagging.OnnxTaggingModel.open(folder)
+    if weights_of(folder).name == MODEL:
+        return OnnxTaggingModel.open(folder)
     return TaggingModel.load(folder)
 
 

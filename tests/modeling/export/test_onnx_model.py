@@ -5,11 +5,13 @@ import json
 import re
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
 
 from modeling.data.sentences import SentenceSet
+from modeling.evaluate.__main__ import main as score
 from modeling.export import onnx_model
 from modeling.export.__main__ import main
 from modeling.export.onnx_model import PaddedEncoder, check_onnx, scorer_of
@@ -17,10 +19,13 @@ from modeling.finetune.data import NerData
 from modeling.layers.dense import Padded
 from modeling.models.tagging import TaggingModel
 from modeling.models.weights import WeightsError
+from modeling.predict.__main__ import main as predict
 from modeling.taggers.counts import strict_f1
 from modeling.taggers.tagger import Tagger
 from modeling.training.run_folder import identify
 
+DATA = Path(__file__).resolve().parents[2] / "data"
+LETTER, EDITION = DATA / "enrich" / "09.xml", DATA / "letters" / "edition.toml"
 ATTENTIONS = {
     "plain": {},
     "pre-norm": {"norm": "pre", "scale_embeddings": True},
@@ -198,6 +203,11 @@ def test_int8_is_a_quarter_of_the_weights_and_a_gazetteer_goes_with_it(
     exact = [each.name for each in weights if len(each.dims) == 2 and each.data_type == 1]
     assert exact == ["encoder.encoder.embeddings.positions.table.weight"]
     assert not (out / "model.onnx.data").exists()
+    assert score([str(out), "--ner", str(ner), "--output", str(tmp_path / "scores")]) == 0
+    texts = ["--tei", str(LETTER), "--edition", str(EDITION), "--output", str(tmp_path / "tei")]
+    names = tmp_path / "map.toml"
+    names.write_text('[labels]\npers = "person"\nplace = "place"\n')
+    assert predict([str(out), *texts, "--labels", str(names)]) == 0
     assert identify(out)["sha256"].keys() == {"head.safetensors", "model.onnx"}
     assert "int8" in (out / "README.md").read_text(encoding="utf-8")
 
