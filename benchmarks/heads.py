@@ -6,7 +6,7 @@ Example, the runs of the tables there:
 Trains every head on every set with one seed, on the first set also with the names of the training
 set as features; then the two heads that are best on dev (mean over the sets) with two more seeds;
 scores all of them on test with every decoder; and writes the tables. Everything is done by the
-commands that users have, so that it can be stopped, and goes on.
+commands that users have, so that it can be stopped, and resumes.
 """
 
 import argparse

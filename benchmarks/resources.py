@@ -13,7 +13,7 @@ from pathlib import Path
 
 EVERY = 0.2  # seconds between two looks at the memory, at least
 SHARE = 0.02
-"""Of a core, what looking may take: the pages of a large process are counted anew each time."""
+"""Of a core, what looking may take: the pages of a large process are counted again each time."""
 EVERY_DISK = 5.0
 _PR_SET_CHILD_SUBREAPER = 36
 

@@ -119,7 +119,7 @@ def plan(
 def run(
     cell: Cell, of: NerSet, args: argparse.Namespace, *, others: Sequence[NerSet] = ()
 ) -> Record:
-    """Train, score, and say what came of it; goes on with what an earlier run left."""
+    """Train, score, and say what came of it; resumes with what an earlier run left."""
     made = args.output / "runs" / cell.name
     made.mkdir(parents=True, exist_ok=True)
     ner = make_ner(of, args)

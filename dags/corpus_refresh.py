@@ -35,7 +35,7 @@ DOC = """\
   than `limits` allow (`diff.html` in the folder of the run says what). Look, change `limits` in the
   settings, and clear `compare`; or trigger a run with `accept_drift`. Where nothing changed at all,
   the rest is skipped.
-* **vocabulary** keeps the ids of the current one, and so does the **tokenizer**: models go on.
+* **vocabulary** keeps the ids of the current one, and so does the **tokenizer**: models stay valid.
 * **publish** verifies, switches each `current` in one step, and adds an event to the asset
   `onoma_corpora`, with version, fingerprint and totals. `model_refresh` waits for it.
 

@@ -325,7 +325,7 @@ class OptimizerConfig(Config):
     ema: float | None = None
     """Decay of the exponential moving average of the weights; null: none is kept."""
     unlocked_lr: float | None = None
-    """Peak once transferred weights are unlocked: the schedule and the optimizer's state begin anew
+    """Peak once transferred weights are unlocked: schedule and optimizer's state start again
     (LUKE's second stage, L-T1); null: one schedule for the whole run."""
 
 

@@ -98,7 +98,7 @@ class FinetuningConfig(Config):
 
     epochs: int = 10
     samples: int = 0
-    """Sentences of an epoch, drawn anew each time; 0: all, each once (N-F4: 5,000)."""
+    """Sentences of an epoch, drawn again each time; 0: all, each once (N-F4: 5,000)."""
     max_steps: int = 0
     """Steps after which training ends, whatever the epochs; 0: no such limit."""
     batch_size: int = 16

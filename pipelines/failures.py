@@ -41,5 +41,5 @@ def explain(error: Exception, *, where: str) -> str:
     is_full = error.errno in {errno.ENOSPC, errno.EDQUOT}  # of a copy: there, and not here
     return (
         f"{(is_full and error.filename2) or error.filename or where}: {error.strerror or error}. "
-        "Nothing was published; mend it and run the same command again."
+        "Nothing was published; fix it and run the same command again."
     )

@@ -55,7 +55,7 @@ def _finish(p: beam.Pipeline) -> None:
         try:
             result.wait_until_finish()  # whatever --no_wait_until_finish says: publishing is next
         except KeyboardInterrupt:
-            result.cancel()  # or else a cluster would go on
+            result.cancel()  # or else a cluster would continue
             raise
     except Exception as error:  # Beam wraps what workers raise in one or the other
         if isinstance(error.__cause__ or error.__context__, KeyboardInterrupt):
@@ -85,6 +85,6 @@ def _check_answers(endpoint: str) -> None:
         socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
     except OSError as error:
         raise UsageError(
-            f"--job_endpoint {endpoint}: no job service answers ({error}). Start it, or mend the "
+            f"--job_endpoint {endpoint}: no job service answers ({error}). Start it, or fix the "
             "address."
         ) from error

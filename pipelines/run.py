@@ -99,7 +99,7 @@ def run(name: str, argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         return fail(explain(error, where=output), status=1)
     except KeyboardInterrupt:
-        return fail("interrupted. The same command goes on from here.", status=130)
+        return fail("interrupted. The same command resumes from here.", status=130)
     _say(lines)
     return 0
 
@@ -265,7 +265,7 @@ def _explain_failure(error: Exception, *, log: Path) -> Exception:
         return clear
     if isinstance(error, OSError):
         return error
-    hint = f"See {log}; the same command goes on from here."
+    hint = f"See {log}; the same command resumes from here."
     if isinstance(error, WorkerDiedError):
         return CorpusError(f"{error}. {hint}")
     text = "".join(traceback.format_exception(error))
@@ -280,7 +280,7 @@ def _check_rejects(build: "Build", options: CommonOptions) -> None:
         raise TooManyRejectsError(
             f"{account.n_rejected:,} of {account.read:,} records were rejected "
             f"({_reasons(account.rejected)}), and none was written; nothing was published. The "
-            f"first: {build.rejected[0]['message']} Mend the input, or choose other options."
+            f"first: {build.rejected[0]['message']} Fix the input, or choose other options."
         )
     too_many = max(10, options.max_reject_rate * account.read)
     if account.n_rejected > too_many:
@@ -288,7 +288,7 @@ def _check_rejects(build: "Build", options: CommonOptions) -> None:
         raise TooManyRejectsError(
             f"{account.n_rejected:,} of {account.read:,} records were rejected "
             f"({_reasons(account.rejected)}); nothing was published. The first: "
-            f"{example['message']} Mend the input, or allow more with --max-reject-rate."
+            f"{example['message']} Fix the input, or allow more with --max-reject-rate."
         )
 
 

@@ -93,7 +93,7 @@ class DocumentColumns:
         self._metadata.add(metadata)
 
     def batch(self) -> pa.RecordBatch:
-        """Hand over what was collected, and begin anew."""
+        """Hand over what was collected, and start again."""
         columns: dict[str, pa.Array] = {
             name: pa.array(values, pa.string()) for name, values in self._scalars.items()
         }

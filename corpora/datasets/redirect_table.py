@@ -207,7 +207,7 @@ def _link(files: Mapping[str, Path]) -> _Links:
     titles = _Titles(files)
     links = np.empty(len(titles.strings), np.int32)
     for start in range(0, len(links), ROWS_PER_CHUNK):
-        # Mapped anew for each chunk: pages that were read do not stay in this process.
+        # Mapped again for each chunk: pages that were read do not stay in this process.
         targets = _map_strings(files, "target").slice(start, ROWS_PER_CHUNK)
         links[start : start + len(targets)] = titles.find(targets)
     return links

@@ -414,7 +414,7 @@ def _no_dataset(path: Path) -> str:
         return f"{path}: no dataset (dataset.json is missing): there is no such folder."
     return (
         f"{path}: no dataset (dataset.json is missing). "
-        "Run the pipeline again: it goes on where it stopped."
+        "Run the pipeline again: it resumes where it stopped."
     )
 
 

@@ -318,7 +318,7 @@ class Build:
         except OSError as error:
             raise CorpusError(
                 f"{error.filename or self.output}: {error.strerror or error}. The data in "
-                f"{self.output} is not complete; mend it, and the same command goes on."
+                f"{self.output} is not complete; fix it, and the same command resumes."
             ) from error
         if self.remote:
             self.remote.publish(self.output)

@@ -1,7 +1,7 @@
 """The code that decides the bytes of a run: what its pipeline imports, and the tables beside that.
 
 Imports are read from the source, function by function, so that nothing needs to be loaded. What
-only starts, spreads or shows a run changes no byte, and does not count: a run goes on, and pages
+only starts, spreads or shows a run changes no byte, and does not count: a run resumes, and pages
 are taken over from an earlier one, when such code has changed.
 """
 

@@ -35,7 +35,7 @@ def find_shards(
         if file.sha256 != hashes[file.path]:
             raise DamagedDatasetError(
                 f"{file.path}: damaged (other bytes than were written). Run the pipeline that made "
-                "it again: it makes what is damaged anew."
+                "it again: it rebuilds what is damaged."
             )
     return files
 

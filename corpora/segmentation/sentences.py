@@ -417,7 +417,7 @@ _SAME_TABLE = {
 """A language to the one whose table serves it; the second line: older stages."""
 
 
-# ICU's own lists of abbreviations: it must read them anew for each text, which is slow.
+# ICU's own lists of abbreviations: it must read them again for each text, which is slow.
 _ICU_ABBREVIATIONS = frozenset({"es", "it", "pt"})
 
 

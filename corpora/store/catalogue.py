@@ -6,7 +6,7 @@ Examples:
   hf upload USER/letters build/letters-hub . --repo-type dataset
 
 What is written lies beside the datasets and is no part of them: no hash of a run changes. With
---parquet, all rows are written anew as Parquet, which mlcroissant and the viewers of hubs read.
+--parquet, all rows are rewritten as Parquet, which mlcroissant and the viewers of hubs read.
 """
 
 import json

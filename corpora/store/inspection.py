@@ -79,7 +79,7 @@ def _check_hash(path: Path, sha256: str) -> None:
     if sha256_of(path) != sha256:
         raise DamagedDatasetError(
             f"{path}: damaged (other bytes than were written). Run the pipeline again: "
-            "it makes what is damaged anew."
+            "it rebuilds what is damaged."
         )
 
 

@@ -98,13 +98,13 @@ def _parse(line: str) -> dict[str, object]:
     try:
         values = json.loads(line, strict=False, object_pairs_hook=_without_doubles)
     except json.JSONDecodeError as error:
-        what = f"no JSON at column {error.colno} ({error.msg}). Mend the line."
+        what = f"no JSON at column {error.colno} ({error.msg}). Fix the line."
         raise _BadRecordError("broken_json", what) from error
     except (ValueError, RecursionError) as error:
-        what = f"JSON that is not read ({error}). Mend the line."
+        what = f"JSON that is not read ({error}). Fix the line."
         raise _BadRecordError("broken_json", what) from error
     if not isinstance(values, dict):
-        raise _BadRecordError("no_object", "JSON, but no object {…}. Mend the line.")
+        raise _BadRecordError("no_object", "JSON, but no object {…}. Fix the line.")
     return values
 
 
@@ -113,7 +113,7 @@ def _without_doubles(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
     values = dict(pairs)
     if len(values) < len(pairs):
         double, _ = Counter(name for name, _ in pairs).most_common(1)[0]
-        what = f"field {double!r} stands twice in an object. Mend the line."
+        what = f"field {double!r} stands twice in an object. Fix the line."
         raise _BadRecordError("double_field", what)
     return values
 
@@ -181,11 +181,11 @@ def _string(value: object, field: str, column: str) -> str:
     """Return a string as it is, a number as it is written; raises for anything else."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not isinstance(value, str) and (column == "text" or not is_number):
-        raise _BadRecordError("bad_field", f"field {field!r} is no string. Mend the line.")
+        raise _BadRecordError("bad_field", f"field {field!r} is no string. Fix the line.")
     if column == "lang" and not is_language(str(value)):
         raise _BadRecordError("bad_field", f"field {field!r} is no tag of a language (de, zh-TW).")
     if column in ("id", "group") and not _VISIBLE.search(str(value)):
-        raise _BadRecordError("bad_field", f"field {field!r} is empty. Mend the line.")
+        raise _BadRecordError("bad_field", f"field {field!r} is empty. Fix the line.")
     return str(value)
 
 

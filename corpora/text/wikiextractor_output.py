@@ -60,7 +60,7 @@ def _broken(held: Lines, tag: str, place: Place, *, begin: int) -> Iterator[Reje
         what = "<doc …> without </doc>: the file was cut, or the article is damaged."
         yield place.reject(begin, "unclosed_doc", what=what, excerpt=tag)
     elif held.first:
-        what = "text outside of <doc …> and </doc>. Mend it, or take it out."
+        what = "text outside of <doc …> and </doc>. Fix it, or take it out."
         yield place.reject(held.first, "outside_doc", what=what, excerpt=held.text)
 
 
@@ -72,7 +72,7 @@ def _record(
     attributes = dict(_ATTRIBUTE.findall(tag.rstrip()[len("<doc") : -1]))
     id, title = attributes.pop("id", ""), attributes.pop("title", "")
     if not id.strip():
-        return place.reject(begin, "missing_field", what="an empty id. Mend it.", excerpt=tag)
+        return place.reject(begin, "missing_field", what="an empty id. Fix it.", excerpt=tag)
     columns = {_COLUMNS[name]: attributes.pop(name) for name in _COLUMNS if name in attributes}
     return Record(
         held.text,

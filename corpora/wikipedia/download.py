@@ -78,7 +78,7 @@ class Order:
         if self.date != LATEST and not _DATE.fullmatch(self.date):
             raise UsageError(
                 f"--date {self.date}: must be as 20261101, or {LATEST} for the newest run that is "
-                "done. (latest/ on the servers is a mixture while a run goes on.)"
+                "done. (latest/ on the servers is a mixture while a run is under way.)"
             )
         if not re.match(r"https?://[^/]", self.mirror):
             raise UsageError(f"--mirror {self.mirror}: must begin with https:// or http://.")
@@ -263,7 +263,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return execute(
         lambda: _fetch_ordered(order),
         path=order.output,
-        interrupted="interrupted. The same command goes on from here.",
+        interrupted="interrupted. The same command resumes from here.",
         as_json=order.json,
     )
 

@@ -2,7 +2,7 @@
 
 A mirror has a folder ``WIKI/DATE/`` for each run, and ``dumpstatus.json`` in it says of each job
 whether it is done, and size and hashes of its files. ``WIKI/latest/`` is never looked at: it is
-linked anew file by file while a run is still going on. ``WIKI-DATE.lock.json`` says which files of
+linked again file by file while a run still works. ``WIKI-DATE.lock.json`` says which files of
 a run were fetched, from where, with which hashes.
 """
 

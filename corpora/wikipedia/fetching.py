@@ -247,7 +247,7 @@ class Client:
             is_part = response.status == 206
             self._check_length(response, part, begin if is_part else 0, partial=partial)
             if begin and not is_part:  # and no page of a proxy, for which nothing is thrown away
-                self.say(f"{part.url}: the server sends no part of a file; it begins anew.")
+                self.say(f"{part.url}: the server sends no part of a file; it starts again.")
                 partial.restart()
             while data := self._next(response, part.size - partial.size + 1):
                 partial.write(data)

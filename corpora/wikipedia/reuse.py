@@ -90,7 +90,8 @@ def with_earlier(plan: Plan, earlier: EarlierRun, *, is_elsewhere: bool = False)
     differences = list(_differences(earlier.plan, plan.description))
     if differences:
         _log.warning(
-            "--reuse %s: nothing is taken over, every page is read anew. Others than then are: %s.",
+            "--reuse %s: nothing is taken over, every page is read again. "
+            "Others than then are: %s.",
             earlier.folder,
             "; ".join(differences),
         )
@@ -141,5 +142,5 @@ def say_reused(output: Path) -> Iterator[str]:
     if damaged:
         yield (
             f"WARNING of the earlier run, not used because they are damaged: {', '.join(damaged)}; "
-            "their pages were read anew"
+            "their pages were read again"
         )

@@ -51,7 +51,7 @@ class TagSet:
     def encode(self, tags: Sequence[str]) -> Codes:
         """The ids of the strict spans of IOB2 tags; what is of no known label is O.
 
-        An I- that goes on with nothing is no part of a span (``corpora.tagging``), hence O.
+        An I- that continues nothing is no part of a span (``corpora.tagging``), hence O.
         """
         return self.encode_spans(from_iob2(tags), len(tags))
 

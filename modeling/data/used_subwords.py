@@ -1,4 +1,4 @@
-"""The subwords that sentences have, numbered anew: of a large vocabulary only these are trained.
+"""The subwords that sentences have, renumbered: of a large vocabulary only these are trained.
 
 A multilingual encoder has 250,000 subwords, and a training set some thousand of them. Rows of the
 embedding that no sentence reads have no gradient; leaving them out of the model while it is trained

@@ -29,7 +29,7 @@ from modeling.layers.crf import (
 
 
 def entity_fix(tags: Codes) -> Codes:
-    """(S, N) -> (S, N): an I- that goes on with nothing takes the label before it, O if none.
+    """(S, N) -> (S, N): an I- that continues nothing takes the label before it, O if none.
 
     From left to right, each I- after a repaired tag of its own label stays; after O it becomes O,
     after another label the I- of that; as first word it becomes the B- of its own. So a run of I-
@@ -134,7 +134,7 @@ def decode(
     """(W, K) -> the spans of each sentence, disjoint and in order.
 
     ``free``: the best path of the chain as it is, of whose tags strict spans are read, so that an
-    I- which goes on with nothing is in none. ``fix``: the same, repaired by ``entity_fix``.
+    I- which continues nothing is in none. ``fix``: the same, repaired by ``entity_fix``.
     ``viterbi``: the best valid path. ``cse``: ``class_start_end``, of such a head only.
     ``ValueError`` for any other.
     """
@@ -223,11 +223,11 @@ def _read_spans(tags: Codes) -> _Spans:
     """(S, N), 0 beyond the lengths -> the strict spans."""
     is_begin = tags % 2 == 1
     is_inside = (tags != OUTSIDE) & ~is_begin
-    # A tag goes on with the one before if that has its label: 2 k + 1 or 2 k + 2, and it is I-.
+    # A tag continues the one before if that has its label: 2 k + 1 or 2 k + 2, and it is I-.
     goes_on = np.zeros_like(is_begin)
     goes_on[:, 1:] = is_inside[:, 1:] & ((tags[:, 1:] + 1) // 2 == (tags[:, :-1] + 1) // 2)
     sentences, starts = np.nonzero(is_begin)
-    stops = np.pad(~goes_on[:, 1:], ((0, 0), (0, 1)), constant_values=True)  # nothing goes on here
+    stops = np.pad(~goes_on[:, 1:], ((0, 0), (0, 1)), constant_values=True)  # ends
     n_words = tags.shape[1]
     places = np.flatnonzero(stops.ravel())
     first_stops = places[np.searchsorted(places, sentences * n_words + starts)]

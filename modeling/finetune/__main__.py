@@ -51,7 +51,7 @@ class Options:
     tagger: Path | None = option(
         None,
         metavar="RUN",
-        help="go on from this tagger instead: its encoder, its head and how it reads sentences",
+        help="continue from this tagger instead: its encoder, its head and how it reads sentences",
     )
     labels: str = option(
         "", metavar="NAME|FILE", help="a map of labels: what those of --tagger are called here"

@@ -69,7 +69,7 @@ class Begun:
             there, here = getattr(self.config.head, name), getattr(trial.config.head, name)
             if there != here:
                 raise ConfigError(
-                    f"head.{name}={here}: the tagger has {there}, and goes on as it is. Leave the "
+                    f"head.{name}={here}: the tagger has {there}, and keeps it. Leave the "
                     "setting out, or begin with an encoder: --model."
                 )
 

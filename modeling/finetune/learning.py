@@ -24,8 +24,8 @@ _LORA: Final = ".lora_"
 def frozen(model: TaggingModel, config: FinetuneConfig) -> set[str]:
     """Name the parameters that stay as they are.
 
-    With LoRA these are all of the encoder but its own. Entities that words know begin anew, and
-    learn in any case. Raises ``ConfigError`` where there are not as many layers.
+    With LoRA these are all of the encoder but its own. Entities that words know start from random
+    values, and learn in any case. Raises ``ConfigError`` where there are not as many layers.
     """
     training = config.training
     deepest = training.frozen_layers or -1

@@ -52,7 +52,7 @@ class TrainSettings:
         tagger: Path | None = None,
         labels: Path | None = None,
     ) -> Command:
-        """Train on the sentences of a folder, into a run in it: on from a tagger, or anew.
+        """Train on the sentences of a folder, into a run in it: from a tagger, or from an encoder.
 
         ``labels`` is a map of the tagger's. Where no name is in ``dev``, the last epoch is taken.
         """

@@ -29,7 +29,7 @@ class Scores(NamedTuple):
     """(M,) int64: how many ids score higher than the label; 0 is a hit, < k one of the top k."""
 
 
-@uncompiled  # each number of chunks would be compiled anew
+@uncompiled  # each number of chunks would be compiled again
 def summed_cross_entropy(
     features: Tensor, weight: Tensor, *, bias: Tensor, labels: Tensor
 ) -> Tensor:

@@ -85,7 +85,7 @@ def init_from(
     ``new``: beginnings of names that stay as they are though the folder has them, such as
     ``encoder.entity_embeddings`` and ``heads.entities``. ``entity_rows`` is for another entity
     vocabulary: (entities here,) the row of each in the folder, −1 where it has none; these rows are
-    copied, the others begin anew, and the parameters count as new. None: the same rows. Raises
+    copied, the others are random, and the parameters count as new. None: the same rows. Raises
     ``ConfigError`` if the settings of the encoders differ, and ``WeightsError`` if shapes do. That
     ids mean the same subwords and entities is not checked: the folder's tokenizer must have made
     the examples.
@@ -136,7 +136,7 @@ def _known_entities(
         n_known, n = int(known.sum()), len(rows)
         log.warning(
             "%s: its entities are not those of the examples: %d of %d keep their weights by name, "
-            "%d begin anew.",
+            "%d start from random values.",
             folder,
             n_known,
             n,

@@ -219,7 +219,7 @@ def daluke() -> PretrainConfig:
 
 @RECIPES.listed
 def luke_two_stage() -> PretrainConfig:
-    """LUKE: plain attention; first what is new alone at 5e-4, then all at 1e-5, Adam begun anew.
+    """LUKE: plain attention; first what is new alone at 5e-4, then all at 1e-5, Adam started again.
 
     Settings of RoBERTa's base size, for ``--init-from``.
     """

@@ -102,7 +102,7 @@ class PerUnit(beam.PTransform, Generic[A, B]):
 
 
 class PerRecord(PerUnit[R, B | Rejected], Generic[R, B]):
-    """Do something with each record by itself; one that raises is rejected, and the run goes on."""
+    """Do something with each record by itself; one that raises is rejected, and others continue."""
 
     def read(self, record: R, unit: Unit) -> Iterable[B]:
         """Give what becomes of a record of a unit."""

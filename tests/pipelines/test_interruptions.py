@@ -118,7 +118,7 @@ def test_interrupted_run_says_so_and_goes_on(copies, undisturbed, tmp_path):
     _, errors = process.communicate()
 
     assert process.returncode == 130
-    assert errors.splitlines()[-1] == ("error: interrupted. The same command goes on from here.")
+    assert errors.splitlines()[-1] == ("error: interrupted. The same command resumes from here.")
     assert finish(start(tmp_path / "out", copies)) == 0
     assert files_of(tmp_path / "out") == undisturbed[0]
 

@@ -57,7 +57,7 @@ def test_run_whose_worker_is_killed_says_so_and_goes_on(run_at_work, copies):  #
     assert process.returncode == 1
     last = errors.splitlines()[-1]
     assert last.startswith(f"error: Worker process {victim} was killed by SIGKILL")
-    assert re.search(r"See .*/workers.log; the same command goes on from here\.$", last)
+    assert re.search(r"See .*/workers.log; the same command resumes from here\.$", last)
     end_of(process)
     assert finish(start(output, copies, "--workers", "2")) == 0
 
@@ -69,7 +69,7 @@ def test_interrupted_run_with_workers_leaves_none(run_at_work, copies):  # noqa:
     _, errors = process.communicate(timeout=20)
 
     assert process.returncode == 130
-    assert errors.splitlines()[-1] == "error: interrupted. The same command goes on from here."
+    assert errors.splitlines()[-1] == "error: interrupted. The same command resumes from here."
     end_of(process)
     assert not (output / "run.json").exists()
     assert finish(start(output, copies, "--workers", "2")) == 0

@@ -397,7 +397,7 @@ def test_job_whose_pool_is_killed_goes_on_with_the_other(cluster, dump, tmp_path
     wait_for(lambda: len(receipts_of(output)) >= 3, job)
     cluster.pools[0].kill()
     assert job.wait(60) == 1
-    assert "the same command goes on from here" in cluster.said("out")
+    assert "the same command resumes from here" in cluster.said("out")
     done = receipts_of(output)
     assert len(done) < n_units
     again = cluster.submit(module, output, *options, pool=cluster.pool(0, 1))

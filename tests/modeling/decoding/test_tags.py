@@ -124,7 +124,7 @@ def test_free_reads_strict_spans_off_the_best_path_valid_or_not(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_fix_repairs_the_free_path(kind):
-    """I- after another label goes on with the name before, which free reads as ended."""
+    """I- after another label continues the name before, which free reads as ended."""
     head, lengths = build(kind), [12] * 20
     scores = draw_scores(head, lengths)
 

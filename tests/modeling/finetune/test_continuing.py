@@ -1,4 +1,4 @@
-"""Training that goes on from a tagger: what it knows stays, and labels may be added or renamed."""
+"""Training continued from a tagger: what it knows stays, and labels may be added or renamed."""
 
 import random
 from dataclasses import replace
@@ -123,7 +123,7 @@ def test_another_head_is_refused(tmp_path, ner, tagger_run, capsys):
     with pytest.raises(SystemExit):
         go_on(tmp_path / "new", ner, tagger_run, "--set", "head.kind=softmax")
 
-    assert "head.kind=softmax: the tagger has crf, and goes on as it is" in capsys.readouterr().err
+    assert "head.kind=softmax: the tagger has crf, and keeps it" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -155,7 +155,7 @@ def test_cse_chain_is_the_product_of_its_probabilities_on_every_path_it_allows()
         for path, value in zip(paths.tolist(), found, strict=True):
             before = [0, *path]
             if any(a == 0 and b in {2, 4} for a, b in itertools.pairwise(before)):
-                assert value < -1e8  # an I- that goes on with nothing
+                assert value < -1e8  # an I- that continues nothing
                 continue
             product = torch.ones((), dtype=torch.float64)
             for word, tag, next_tag in zip(words, path, [*path[1:], 0], strict=False):

@@ -179,7 +179,7 @@ def test_it_learns_sixty_four_examples_by_heart_their_hidden_entities_too(
 
 
 @pytest.mark.skipif(
-    torch.__version__ < "2.13", reason="older compilers begin anew for each number of scopes"
+    torch.__version__ < "2.13", reason="older compilers compile again for each number of scopes"
 )
 @pytest.mark.filterwarnings("ignore:The .grad attribute")  # of torch's compiler itself
 def test_compiled_it_is_compiled_once_whatever_the_scopes_are(examples):

@@ -111,7 +111,7 @@ def test_entities_of_another_vocabulary_keep_their_weights_by_name(
         expected = [there[int(e[1:])] if e[0] == "e" else None for e in names]
         for row, known in enumerate(expected):
             assert here[row].equal(start[name][row] if known is None else known)
-    assert "10 of 12 keep their weights by name, 2 begin anew" in caplog.text
+    assert "10 of 12 keep their weights by name, 2 start from random values" in caplog.text
     assert set(transferred) == base[1].keys() - set(TABLES)
 
 

@@ -78,7 +78,7 @@ class Person:
 
 
 def do_a_day(sample, serve, browser, person):
-    """Decide, correct, add, link, be killed, go on, save, take back."""
+    """Decide, correct, add, link, be killed, resume, save, take back."""
     server, editor = serve(), Editor(browser)
     editor.open(server.address)
 

@@ -1,4 +1,4 @@
-"""A refresh that is killed goes on, whatever becomes of the earlier run."""
+"""A refresh that is killed resumes, whatever becomes of the earlier run."""
 
 import shutil
 

@@ -33,7 +33,7 @@ def test_nothing_is_taken_over_with_other_options(
 
     check_nothing_is_taken(WIKI, earlier, tmp_path, *options)
 
-    assert f"every page is read anew. Others than then are: {what}." in caplog.text
+    assert f"every page is read again. Others than then are: {what}." in caplog.text
 
 
 def test_nothing_is_taken_over_from_a_wiki_with_another_head(earlier, tmp_path, caplog):

@@ -55,7 +55,7 @@ def test_an_interrupted_download_says_so_and_goes_on(server, tmp_path):
     _, errors = process.communicate()
 
     assert process.returncode == 130
-    assert errors.splitlines()[-1] == b"error: interrupted. The same command goes on from here."
+    assert errors.splitlines()[-1] == b"error: interrupted. The same command resumes from here."
     assert start(server, tmp_path, stderr=subprocess.DEVNULL).wait() == 0
     assert server.asked_for(NAME) == [None, "bytes=200000-"]
 
