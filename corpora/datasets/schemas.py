@@ -1,29 +1,45 @@
 """The columns and the version of every dataset; opening another version is an error."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pyarrow as pa
 
+_STRING, _BOOL, _BYTES = pa.string(), pa.bool_(), pa.large_binary()
+_INT32, _INT64, _UINT64 = pa.int32(), pa.int64(), pa.uint64()
+_FLOAT, _DOUBLE = pa.float32(), pa.float64()
+_Columns = list[pa.Field]
 
-def _struct(**fields: pa.DataType) -> pa.DataType:
-    return pa.struct(list(fields.items()))
+
+def _columns(required: str = "", /, **types: pa.DataType) -> _Columns:
+    """Make columns by their names; those that are ``required`` hold no nulls."""
+    names = required.split()
+    return [pa.field(name, type, nullable=name not in names) for name, type in types.items()]
+
+
+def _required(type: pa.DataType, *names: str) -> _Columns:
+    """Make columns of one type that hold no nulls."""
+    return [pa.field(name, type, nullable=False) for name in names]
+
+
+def _list(**fields: pa.DataType) -> pa.DataType:
+    """Make the type of lists of structs."""
+    return pa.list_(pa.struct(_columns(**fields)))
 
 
 EXAMPLE_COUNTS = ("examples_links", "words_links", "examples_augmented", "words_augmented")
 """Columns: what examples of a page hold, with links alone, and with matched titles."""
 
 # Hugging Face `datasets` cannot open Arrow's map type: a map is stored as a list of pairs.
-_PAIRS = pa.list_(_struct(key=pa.string(), value=pa.string()))
-_MENTIONS = pa.list_(
-    _struct(
-        start=pa.int32(),
-        end=pa.int32(),
-        entity=pa.string(),
-        label=pa.string(),
-        origin=pa.string(),
-        score=pa.float32(),
-        attributes=_PAIRS,
-    )
+_PAIRS = _list(key=_STRING, value=_STRING)
+_SPAN = {"start": _INT32, "end": _INT32}
+_MENTIONS = _list(
+    **_SPAN,
+    entity=_STRING,
+    label=_STRING,
+    origin=_STRING,
+    score=_FLOAT,
+    attributes=_PAIRS,
 )
 
 
@@ -47,354 +63,213 @@ class Schema:
         return version == self.version or is_earlier
 
 
-_DOCUMENTS = pa.schema(
-    [
-        pa.field("id", pa.string(), nullable=False),
-        pa.field("group", pa.string(), nullable=False),
-        pa.field("source", pa.string(), nullable=False),
-        ("lang", pa.string()),
-        ("title", pa.string()),
-        ("url", pa.string()),
-        ("revision", pa.string()),
-        ("timestamp", pa.string()),
-        ("license", pa.string()),
-        pa.field("text", pa.string(), nullable=False),
-        ("paragraphs", pa.list_(_struct(start=pa.int32(), end=pa.int32(), kind=pa.string()))),
-        ("sentences", pa.list_(_struct(start=pa.int32(), end=pa.int32()))),
-        ("mentions", _MENTIONS),
-        ("metadata", _PAIRS),
-    ]
+_DOCUMENTS = _columns(
+    "id group source text",
+    id=_STRING,
+    group=_STRING,
+    source=_STRING,
+    lang=_STRING,
+    title=_STRING,
+    url=_STRING,
+    revision=_STRING,
+    timestamp=_STRING,
+    license=_STRING,
+    text=_STRING,
+    paragraphs=_list(**_SPAN, kind=_STRING),
+    sentences=_list(**_SPAN),
+    mentions=_MENTIONS,
+    metadata=_PAIRS,
 )
-_REDIRECTS = pa.schema(
-    [
-        pa.field("id", pa.string(), nullable=False),
-        pa.field("title", pa.string(), nullable=False),
-        pa.field("target", pa.string(), nullable=False),
-        ("section", pa.string()),
-        ("resolved", pa.string()),
-    ]
-)
+_REDIRECTS = [
+    *_required(_STRING, "id", "title", "target"),
+    *_columns(section=_STRING, resolved=_STRING),
+]
 # What is known of a document's page beside its text, so that a later run can take it over; see
 # corpora/wikipedia/reuse.py. Rows are in the order of the documents.
-_OF_PAGE = [
-    pa.field("xml", pa.string(), nullable=False),
-    pa.field("characters", pa.int32(), nullable=False),
-    pa.field("counters", pa.list_(_struct(key=pa.string(), value=pa.int32())), nullable=False),
-    ("led_on", pa.list_(_struct(link=pa.int32(), title=pa.string()))),
-    ("unmatched", pa.list_(pa.int32())),
-    ("meaning", pa.string()),
-    *((name, pa.int32()) for name in EXAMPLE_COUNTS),
-]
-_REUSE = pa.schema([_DOCUMENTS.field("id"), *_OF_PAGE])
-# Tables, infoboxes, references and formulas of the documents; see corpora/wikipedia/aside.py.
-_OF_BLOCK = [
-    pa.field("kind", pa.string(), nullable=False),
-    ("name", pa.string()),
-    ("template", pa.string()),
-    pa.field("offset", pa.int32(), nullable=False),
-    ("reused_at", pa.list_(pa.int32())),
-    ("parent_offset", pa.int32()),
-    pa.field("text", pa.string(), nullable=False),
-    (
-        "cells",
-        pa.list_(
-            _struct(
-                start=pa.int32(),
-                end=pa.int32(),
-                row=pa.int32(),
-                column=pa.int32(),
-                rows=pa.int32(),
-                columns=pa.int32(),
-                kind=pa.string(),
-                name=pa.string(),
-            )
-        ),
-    ),
-    ("mentions", _MENTIONS),
-]
-_BLOCKS = pa.schema(
-    [
-        pa.field("id", pa.string(), nullable=False),
-        pa.field("document_id", pa.string(), nullable=False),
-        ("parent", pa.string()),
-        *_OF_BLOCK,
-    ]
+_OF_PAGE = _columns(
+    "xml characters counters",
+    xml=_STRING,
+    characters=_INT32,
+    counters=_list(key=_STRING, value=_INT32),
+    led_on=_list(link=_INT32, title=_STRING),
+    unmatched=pa.list_(_INT32),
+    meaning=_STRING,
+    **dict.fromkeys(EXAMPLE_COUNTS, _INT32),
 )
+# Tables, infoboxes, references and formulas of the documents; see corpora/wikipedia/aside.py.
+_OF_BLOCK = _columns(
+    "kind offset text",
+    kind=_STRING,
+    name=_STRING,
+    template=_STRING,
+    offset=_INT32,
+    reused_at=pa.list_(_INT32),
+    parent_offset=_INT32,
+    text=_STRING,
+    cells=_list(
+        **_SPAN,
+        row=_INT32,
+        column=_INT32,
+        rows=_INT32,
+        columns=_INT32,
+        kind=_STRING,
+        name=_STRING,
+    ),
+    mentions=_MENTIONS,
+)
+_BLOCKS = [*_required(_STRING, "id", "document_id"), *_columns(parent=_STRING), *_OF_BLOCK]
 # Between the stages: of a row that is taken over there is the id, the source, and where it lies.
 _WIKI_PAGES = [
     *(field.with_nullable(field.name not in {"id", "source"}) for field in _DOCUMENTS),
-    *(field.with_nullable(nullable=True) for field in pa.schema(_OF_PAGE)),
-    ("place", _struct(earlier=pa.string(), shard=pa.int32(), row=pa.int32())),
-    ("blocks", pa.list_(pa.struct([("parent", pa.int32()), *pa.schema(_OF_BLOCK)]))),
+    *(field.with_nullable(nullable=True) for field in _OF_PAGE),
+    *_columns(
+        place=pa.struct(_columns(earlier=_STRING, shard=_INT32, row=_INT32)),
+        blocks=pa.list_(pa.struct([*_columns(parent=_INT32), *_OF_BLOCK])),
+    ),
 ]
-_FORMS = pa.list_(
-    _struct(form=pa.string(), count=pa.int64(), prior=pa.float32(), link_probability=pa.float32())
-)
-_ENTITIES = pa.schema(
-    [
-        pa.field("id", pa.int32(), nullable=False),
-        pa.field("entity", pa.string(), nullable=False),
-        ("title", pa.string()),
-        ("page_id", pa.string()),
-        pa.field("count", pa.int64(), nullable=False),
-        ("counts", pa.list_(_struct(key=pa.string(), value=pa.int64()))),
-        ("aliases", _FORMS),
-        pa.field("retired", pa.bool_(), nullable=False),
-        ("ids", _PAIRS),
-        ("type", pa.string()),
-        ("description", pa.string()),
-    ]
-)
-_OF_PAGES = [_ENTITIES.field(name) for name in ("ids", "type", "description")]
+_OF_PAGES = _columns(ids=_PAIRS, type=_STRING, description=_STRING)
+_COUNTS = _columns(counts=_list(key=_STRING, value=_INT64))
+_ENTITIES = [
+    *_columns("id entity", id=_INT32, entity=_STRING, title=_STRING, page_id=_STRING),
+    *_required(_INT64, "count"),
+    *_COUNTS,
+    *_columns(aliases=_list(form=_STRING, count=_INT64, prior=_FLOAT, link_probability=_FLOAT)),
+    *_required(_BOOL, "retired"),
+    *_OF_PAGES,
+]
 # Of the stages of documents_to_entity_vocab; `part` says which unit of the next stage reads a row.
-_COUNT = pa.field("count", pa.int64(), nullable=False)
-_PART = pa.field("part", pa.int32(), nullable=False)
-_ENTITY, _FORM = (pa.field(name, pa.string(), nullable=False) for name in ("entity", "form"))
-_ORIGIN = pa.field("origin", pa.string(), nullable=False)
+[_COUNT], [_PART] = _required(_INT64, "count"), _required(_INT32, "part")
+_ENTITY, _FORM, _WORD, _SCOPE = _required(_STRING, "entity", "form", "word", "scope")
 _ENTITY_STAGES = {
-    "entity_equivalents": [("title", pa.string()), ("target", pa.string())],
-    "entity_counts": [_PART, _ENTITY, _FORM, _ORIGIN, _COUNT],
-    "entity_pages": [_PART, _ENTITY, ("page_id", pa.string()), ("rank", pa.int8()), *_OF_PAGES],
-    "entity_totals": [
-        _ENTITY,
-        *(_ENTITIES.field(name) for name in ("page_id", "count", "counts")),
-        *_OF_PAGES,
-    ],
-    "entity_forms": [_PART, _ENTITY, _FORM, _COUNT, ("is_alias", pa.bool_())],
+    "entity_equivalents": _columns(title=_STRING, target=_STRING),
+    "entity_counts": [_PART, _ENTITY, _FORM, *_required(_STRING, "origin"), _COUNT],
+    "entity_pages": [_PART, _ENTITY, *_columns(page_id=_STRING, rank=pa.int8()), *_OF_PAGES],
+    "entity_totals": [_ENTITY, *_columns(page_id=_STRING), _COUNT, *_COUNTS, *_OF_PAGES],
+    "entity_forms": [_PART, _ENTITY, _FORM, _COUNT, *_columns(is_alias=_BOOL)],
     "entity_aliases": [
-        _PART,
-        ("id", pa.int32()),
-        ("number", pa.int32()),
-        _FORM,
-        _COUNT,
-        ("linked", pa.int64()),
+        *(_PART, *_columns(id=_INT32, number=_INT32)),
+        *(_FORM, _COUNT, *_columns(linked=_INT64)),
     ],
     "forms": [_FORM],
-    "form_occurrences": [("number", pa.int64()), ("unlinked", pa.int64())],
+    "form_occurrences": _columns(number=_INT64, unlinked=_INT64),
 }
-_EXAMPLES = pa.schema(
-    [
-        *(
-            pa.field(name, pa.string(), nullable=False)
-            for name in ("id", "document_id", "group", "split")
-        ),
-        *(
-            pa.field(name, pa.list_(pa.int32()), nullable=False)
-            for name in (
-                "input_ids",
-                "word_starts",
-                "sentence_starts",
-                "entity_ids",
-                "entity_starts",
-                "entity_ends",
-            )
-        ),
-        pa.field("entity_origins", pa.list_(pa.string()), nullable=False),
-    ]
-)
+_EXAMPLES = [
+    *_required(_STRING, "id", "document_id", "group", "split"),
+    *_required(pa.list_(_INT32), "input_ids", "word_starts", "sentence_starts"),
+    *_required(pa.list_(_INT32), "entity_ids", "entity_starts", "entity_ends"),
+    *_required(pa.list_(_STRING), "entity_origins"),
+]
 # A file beside examples: the rows of their entity vocabulary, in the order of ids.
-_EXAMPLE_ENTITIES = pa.schema(
-    [
-        pa.field("id", pa.int32(), nullable=False),
-        _ENTITY,
-        _COUNT,
-        pa.field("mentions", pa.int64(), nullable=False),
-    ]
-)
-
-_SUBWORDS = pa.schema(
-    [
-        pa.field("id", pa.int32(), nullable=False),
-        pa.field("subword", pa.string(), nullable=False),
-        _COUNT,
-    ]
-)
+_EXAMPLE_ENTITIES = [*_required(_INT32, "id"), _ENTITY, _COUNT, *_required(_INT64, "mentions")]
+_SUBWORDS = [*_required(_INT32, "id"), *_required(_STRING, "subword"), _COUNT]
 # Of the stages of documents_to_tokenizer; `part` is as above.
-_WORD = pa.field("word", pa.string(), nullable=False)
 _WORD_STAGES = {"word_counts": [_PART, _WORD, _COUNT], "word_totals": [_WORD, _COUNT]}
-
-_LEXICON = pa.schema(
-    [
-        pa.field("id", pa.int64(), nullable=False),
-        _FORM,
-        ("group", pa.string()),
-        _COUNT,
-        *(
-            pa.field(name, pa.float64(), nullable=False)
-            for name in ("mi", "left_entropy", "right_entropy", "score")
-        ),
-        ("rank", pa.int64()),
-        ("flags", pa.list_(pa.string())),
-    ]
-)
+_ENTROPIES = ("left_entropy", "right_entropy")
+_LEXICON = [
+    *_required(_INT64, "id"),
+    _FORM,
+    *_columns(group=_STRING),
+    _COUNT,
+    *_required(_DOUBLE, "mi", *_ENTROPIES, "score"),
+    *_columns(rank=_INT64, flags=pa.list_(_STRING)),
+]
 # Of the stages of documents_to_lexicon; arrays of numbers stand in binary columns as they are.
-_SCOPE = pa.field("scope", pa.string(), nullable=False)
 _LEXICON_STAGES = {
-    "lexicon_symbols": [_SCOPE, ("symbol", pa.string()), _COUNT],
-    "lexicon_totals": [_SCOPE, ("length", pa.int32()), _COUNT],
-    "lexicon_streams": [
-        ("symbols", pa.list_(pa.string())),
-        ("scopes", pa.list_(pa.string())),
-        ("ends", pa.list_(pa.int64())),
-        ("ids", pa.large_binary()),
-    ],
-    "lexicon_firsts": [("key", pa.int64()), _COUNT],
-    "lexicon_windows": [
-        _PART,
-        ("size", pa.int64()),
-        ("firsts", pa.large_binary()),
-        ("around", pa.large_binary()),
-    ],
+    "lexicon_symbols": [_SCOPE, *_columns(symbol=_STRING), _COUNT],
+    "lexicon_totals": [_SCOPE, *_columns(length=_INT32), _COUNT],
+    "lexicon_streams": _columns(
+        symbols=pa.list_(_STRING), scopes=pa.list_(_STRING), ends=pa.list_(_INT64), ids=_BYTES
+    ),
+    "lexicon_firsts": [*_columns(key=_INT64), _COUNT],
+    "lexicon_windows": [_PART, *_columns(size=_INT64, firsts=_BYTES, around=_BYTES)],
     "lexicon_strings": [
         _PART,
-        *(pa.field(name, pa.int64(), nullable=False) for name in ("parent", "symbol", "count")),
-        *(pa.field(n, pa.float64(), nullable=False) for n in ("left_entropy", "right_entropy")),
-        ("is_inner", pa.bool_()),
+        *_required(_INT64, "parent", "symbol", "count"),
+        *_required(_DOUBLE, *_ENTROPIES),
+        *_columns(is_inner=_BOOL),
     ],
-    "lexicon_ranks": [("row", pa.int64()), ("rank", pa.int64())],
+    "lexicon_ranks": _columns(row=_INT64, rank=_INT64),
 }
-
 # Of the stages of news_to_documents; `unit` and `row` say which article of which shard.
 _NEWS_STAGES = {
-    "news_paragraphs": [("paragraph", pa.uint64()), ("title", pa.uint64())],
-    "news_revisits": [
-        ("id", pa.string()),
-        ("url", pa.string()),
-        ("digest", pa.string()),
-        ("refers_to", pa.string()),
-    ],
-    "news_boilerplate": [("paragraph", pa.uint64())],
-    "news_signatures": [
-        ("id", pa.string()),
-        ("url", pa.string()),
-        ("moment", pa.string()),
-        ("digest", pa.string()),
-        ("exact", pa.binary(16)),
-        ("signature", pa.binary(512)),
-        ("paragraphs", pa.binary()),
-    ],
-    "news_duplicates": [
-        ("unit", pa.int32()),
-        ("row", pa.int32()),
-        ("id", pa.string()),
-        ("url", pa.string()),
-        ("kind", pa.string()),
-        ("similarity", pa.float64()),
-        ("duplicate_of", pa.string()),
-        ("duplicate_of_url", pa.string()),
-    ],
+    "news_paragraphs": _columns(paragraph=_UINT64, title=_UINT64),
+    "news_revisits": _columns(id=_STRING, url=_STRING, digest=_STRING, refers_to=_STRING),
+    "news_boilerplate": _columns(paragraph=_UINT64),
+    "news_signatures": _columns(
+        id=_STRING,
+        url=_STRING,
+        moment=_STRING,
+        digest=_STRING,
+        exact=pa.binary(16),
+        signature=pa.binary(512),
+        paragraphs=pa.binary(),
+    ),
+    "news_duplicates": _columns(
+        unit=_INT32,
+        row=_INT32,
+        id=_STRING,
+        url=_STRING,
+        kind=_STRING,
+        similarity=_DOUBLE,
+        duplicate_of=_STRING,
+        duplicate_of_url=_STRING,
+    ),
 }
+_WIKI_STAGES = {
+    "meanings": _required(_STRING, "title"),
+    "wiki_definitions": _required(_STRING, "title", "target"),
+    "wiki_pages": _WIKI_PAGES,
+}
+_EXAMPLE_STAGES = {"document_shares": _columns(lowest=_DOUBLE, highest=_DOUBLE)}
+_FORM_STAGES = {
+    "common_forms": _required(_UINT64, "hash"),
+    "chosen_groups": _columns(group=_STRING, end=_INT64),
+}
+_CHOSEN = {"chosen_forms": [_FORM, *_columns(entity=_STRING, score=_FLOAT)]}
+_NER = [
+    *_required(_STRING, "id", "document_id", "split"),
+    *_columns(
+        tokens=pa.list_(_STRING),
+        tags=pa.list_(_STRING),
+        inner_tags=pa.list_(_STRING),
+        token_starts=pa.list_(_INT32),
+        origin=_STRING,
+    ),
+]
 
-SCHEMAS = {
-    schema.name: schema
-    for schema in (
-        Schema(
-            "documents",
-            1,
-            _DOCUMENTS,
-            made_by="tei_to_ner, wikipedia_to_documents, text_to_documents, news_to_documents, "
-            "augment_mentions",
-        ),
-        Schema("redirects", 1, _REDIRECTS, made_by="wikipedia_to_documents"),
-        Schema("blocks", 1, _BLOCKS, made_by="wikipedia_to_documents --blocks"),
-        Schema("reuse", 2, _REUSE, made_by="wikipedia_to_documents"),
-        Schema("entities", 2, _ENTITIES, made_by="documents_to_entity_vocab", since=1),
-        # Uncompressed: training maps them into memory, and reads them as they lie there.
-        Schema("examples", 1, _EXAMPLES, made_by="documents_to_examples", compression=None),
-        Schema(
-            "example_entities",
-            1,
-            _EXAMPLE_ENTITIES,
-            made_by="documents_to_examples",
-            compression=None,
-        ),
-        Schema("subwords", 1, _SUBWORDS, made_by="documents_to_tokenizer"),
-        Schema("lexicon", 1, _LEXICON, made_by="documents_to_lexicon"),
-        # Between the stages of a pipeline; never published.
-        Schema(
-            "document_shares",
-            1,
-            pa.schema([("lowest", pa.float64()), ("highest", pa.float64())]),
-            made_by="documents_to_examples",
-            compression="lz4",
-        ),
-        Schema("pages", 1, _DOCUMENTS, made_by="text_to_documents", compression="lz4"),
-        Schema(
-            "meanings",
-            1,
-            pa.schema([pa.field("title", pa.string(), nullable=False)]),
-            made_by="wikipedia_to_documents",
-            compression="lz4",
-        ),
-        Schema(
-            "wiki_definitions",
-            1,
-            pa.schema(
-                [pa.field(name, pa.string(), nullable=False) for name in ("title", "target")]
-            ),
-            made_by="wikipedia_to_documents",
-            compression="lz4",
-        ),
-        Schema(
-            "wiki_pages",
-            1,
-            pa.schema(_WIKI_PAGES),
-            made_by="wikipedia_to_documents",
-            compression="lz4",
-        ),
-        *(
-            Schema(
-                name, 1, pa.schema(fields), made_by="documents_to_entity_vocab", compression="lz4"
-            )
-            for name, fields in _ENTITY_STAGES.items()
-        ),
-        *(
-            Schema(name, 1, pa.schema(fields), made_by="documents_to_tokenizer", compression="lz4")
-            for name, fields in _WORD_STAGES.items()
-        ),
-        *(
-            Schema(name, 1, pa.schema(fields), made_by="documents_to_lexicon", compression=None)
-            for name, fields in _LEXICON_STAGES.items()
-        ),
-        *(
-            Schema(name, 1, pa.schema(fields), made_by="news_to_documents", compression="lz4")
-            for name, fields in _NEWS_STAGES.items()
-        ),
-        Schema(
-            "chosen_forms",
-            1,
-            pa.schema([_FORM, ("entity", pa.string()), ("score", pa.float32())]),
-            made_by="augment_mentions",
-            compression=None,  # all workers map it
-        ),
-        Schema(
-            "common_forms",
-            1,
-            pa.schema([pa.field("hash", pa.uint64(), nullable=False)]),
-            made_by="augment_mentions",
-        ),
-        Schema(
-            "chosen_groups",
-            1,
-            pa.schema([("group", pa.string()), ("end", pa.int64())]),
-            made_by="augment_mentions",
-        ),
-        Schema(
-            "ner",
-            2,
-            pa.schema(
-                [
-                    pa.field("id", pa.string(), nullable=False),
-                    pa.field("document_id", pa.string(), nullable=False),
-                    pa.field("split", pa.string(), nullable=False),
-                    ("tokens", pa.list_(pa.string())),
-                    ("tags", pa.list_(pa.string())),
-                    ("inner_tags", pa.list_(pa.string())),
-                    ("token_starts", pa.list_(pa.int32())),
-                    ("origin", pa.string()),
-                ]
-            ),
-            made_by="tei_to_ner, benchmark_to_ner",
-        ),
-    )
-}
+
+def _published() -> Iterable[Schema]:
+    """What pipelines publish."""
+    makers = "tei_to_ner, wikipedia_to_documents, text_to_documents, news_to_documents, "
+    yield Schema("documents", 1, pa.schema(_DOCUMENTS), f"{makers}augment_mentions")
+    wikipedia, examples = "wikipedia_to_documents", "documents_to_examples"
+    yield Schema("redirects", 1, pa.schema(_REDIRECTS), wikipedia)
+    yield Schema("blocks", 1, pa.schema(_BLOCKS), f"{wikipedia} --blocks")
+    yield Schema("reuse", 2, pa.schema([_DOCUMENTS[0], *_OF_PAGE]), wikipedia)
+    yield Schema("entities", 2, pa.schema(_ENTITIES), "documents_to_entity_vocab", since=1)
+    # Uncompressed: training maps them into memory, and reads them as they lie there.
+    yield Schema("examples", 1, pa.schema(_EXAMPLES), examples, compression=None)
+    yield Schema("example_entities", 1, pa.schema(_EXAMPLE_ENTITIES), examples, compression=None)
+    yield Schema("subwords", 1, pa.schema(_SUBWORDS), "documents_to_tokenizer")
+    yield Schema("lexicon", 1, pa.schema(_LEXICON), "documents_to_lexicon")
+    yield Schema("ner", 2, pa.schema(_NER), "tei_to_ner, benchmark_to_ner")
+
+
+def _between_stages() -> Iterable[Schema]:
+    """What lies between the stages of a pipeline, and is never published."""
+    for pipeline, compression, stages in (
+        ("documents_to_examples", "lz4", _EXAMPLE_STAGES),
+        ("text_to_documents", "lz4", {"pages": _DOCUMENTS}),
+        ("wikipedia_to_documents", "lz4", _WIKI_STAGES),
+        ("documents_to_entity_vocab", "lz4", _ENTITY_STAGES),
+        ("documents_to_tokenizer", "lz4", _WORD_STAGES),
+        ("documents_to_lexicon", None, _LEXICON_STAGES),
+        ("news_to_documents", "lz4", _NEWS_STAGES),
+        ("augment_mentions", None, _CHOSEN),  # all workers map it
+        ("augment_mentions", "zstd", _FORM_STAGES),
+    ):
+        for name, columns in stages.items():
+            yield Schema(name, 1, pa.schema(columns), pipeline, compression)
+
+
+SCHEMAS = {schema.name: schema for schema in (*_published(), *_between_stages())}
