@@ -159,7 +159,7 @@ def _units(
     from corpora.ner.files import parts
     from corpora.ner.layout import Layout
 
-    for unit in make_units(files, settings=lambda _: {}, auxiliary={}):
+    for unit in make_units(files):
         if len(unit.inputs) > 1:
             yield unit
             continue

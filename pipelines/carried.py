@@ -29,11 +29,9 @@ class Carrier:
 
     def __call__(self, unit: Unit) -> Unit:
         """The unit, with the paths of the copies."""
-        auxiliary = {name: self.carried(file) for name, file in unit.auxiliary.items()}
-        inputs = unit.inputs
-        if self._work.bucket is not None:
-            inputs = tuple(self.carried(file) for file in inputs)
-        return replace(unit, inputs=inputs, auxiliary=auxiliary)
+        if self._work.bucket is None:
+            return unit
+        return replace(unit, inputs=tuple(map(self.carried, unit.inputs)))
 
     def carried(self, file: InputFile) -> InputFile:
         """The file, with the path under which workers find it."""

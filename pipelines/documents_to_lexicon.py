@@ -133,7 +133,7 @@ def plan(options: Options) -> Plan:
             "limit": options.limit,
             "exclude": list(options.exclude),
         },
-        units=_units(n_parts),
+        units=units_without_input(n_parts),
         auxiliary=lists,
         stages=tuple(_stages(files, n_parts=n_parts)),
     )
@@ -197,18 +197,13 @@ def _names(path: Path | None) -> dict[str, InputFile]:
 
 def _stages(files: Sequence[InputFile], *, n_parts: int) -> Iterator[Stage]:
     slices = tuple(
-        Unit(number, (file,), {}, {}, part) for number, (file, part) in enumerate(_slices(files))
+        Unit(number, (file,), part=part) for number, (file, part) in enumerate(_slices(files))
     )
     yield Stage("count", slices, COUNTED)
-    yield Stage("number", _units(1), {"firsts": "lexicon_firsts"})
-    yield Stage("spread", _units(len(slices)), {"windows": "lexicon_windows"})
-    yield Stage("merge", _units(n_parts), {"strings": "lexicon_strings"})
-    yield Stage("score", _units(1), {"ranks": "lexicon_ranks"})
-
-
-def _units(n: int) -> tuple[Unit, ...]:
-    """Units that read what earlier stages made, and no input."""
-    return units_without_input(n)
+    yield Stage("number", (Unit(0),), {"firsts": "lexicon_firsts"})
+    yield Stage("spread", units_without_input(len(slices)), {"windows": "lexicon_windows"})
+    yield Stage("merge", units_without_input(n_parts), {"strings": "lexicon_strings"})
+    yield Stage("score", (Unit(0),), {"ranks": "lexicon_ranks"})
 
 
 def _slices(files: Sequence[InputFile]) -> Iterator[tuple[InputFile, dict[str, int]]]:

@@ -272,7 +272,6 @@ def _page_units(options: Options) -> tuple[list[Unit], dict[str, InputFile]]:
     units = make_units(
         files,
         settings=lambda inputs: {f.name: told[f.name] for f in inputs if f.name in told},
-        auxiliary={},
     )
     auxiliary = {"urls": describe_file("urls", options.urls)} if options.urls else {}
     return list(units), auxiliary

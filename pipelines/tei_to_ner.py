@@ -140,9 +140,7 @@ def plan(options: Options) -> Plan:
         datasets=DATASETS,
         parameters=settings | how | {"limit": options.limit, "exclude": list(options.exclude)},
         units=make_units(
-            files,
-            settings=lambda inputs: {f.name: splits[f.name] for f in inputs if splits},
-            auxiliary={},
+            files, settings=lambda inputs: {f.name: splits[f.name] for f in inputs if splits}
         ),
         auxiliary=auxiliary,
     )

@@ -109,7 +109,7 @@ def plan(options: Options) -> Plan:
     found = find_inputs(options.input, exclude=options.exclude)
     files = describe_files(found)
     settings = _settings(options, files)
-    units = list(_cut(make_units(files, settings=lambda _: {}, auxiliary={}), settings))
+    units = list(_cut(make_units(files), settings))
     if options.limit is not None:
         units = list(_limited(units, options.limit, settings))
     return Plan(

@@ -182,7 +182,7 @@ def plan(options: Options) -> Plan:
     if options.limit is not None:
         parts = list(_limited(parts, options.limit, read=read))
     extract_units = tuple(
-        Unit(number, (file,), {}, {"scratch": str(scratch.absolute())}, part)
+        Unit(number, (file,), {"scratch": str(scratch.absolute())}, part)
         for number, (file, part) in enumerate(parts)
     )
     made = Plan(

@@ -40,7 +40,6 @@ MARKER = "table.json"
 FILES = ("title.text", "title.offsets", "target.text", "target.offsets", "index", "final")
 ROWS_PER_CHUNK = 1 << 18
 
-_Entries = npt.NDArray[np.uint64]
 _Rows = npt.NDArray[np.int64]
 _Links = npt.NDArray[np.int32]  # rows too, or steps, where there is one for each redirect
 _ROW, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)

@@ -363,12 +363,6 @@ def _tuples(column: pa.ListArray) -> Iterator[tuple[str, ...]]:
     return (tuple(values[start:end]) for start, end in pairwise(ends))
 
 
-def read_ids(path: Path, schema: Schema) -> Iterator[str]:
-    """Read the column ``id`` of a shard, and nothing else."""
-    for batch in read_batches(path, schema, columns=("id",)):
-        yield from batch.column("id").to_pylist()
-
-
 def open_dataset(path: Path | str, schema: str | None = None) -> Dataset:
     """Open a dataset; raises ``CorpusError`` where there is none, or one of another version.
 

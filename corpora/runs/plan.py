@@ -87,7 +87,6 @@ class Unit:
 
     number: int
     inputs: tuple[InputFile, ...] = ()
-    auxiliary: Mapping[str, InputFile] = field(default_factory=dict)
     settings: JsonObject = field(default_factory=dict)
     """What the pipeline needs to know to do it: plain JSON values."""
     part: JsonObject = field(default_factory=dict)
@@ -106,13 +105,7 @@ class Unit:
     def from_json(cls, line: str) -> "Unit":
         """Read what ``to_json`` wrote."""
         values = json.loads(line)
-        return cls(
-            values["number"],
-            tuple(InputFile(**file) for file in values["inputs"]),
-            {name: InputFile(**file) for name, file in values["auxiliary"].items()},
-            values["settings"],
-            values["part"],
-        )
+        return cls(**values | {"inputs": tuple(InputFile(**file) for file in values["inputs"])})
 
 
 def unit_for_each(files: Iterable[InputFile]) -> tuple[Unit, ...]:
@@ -337,16 +330,14 @@ def describe_file(name: str, path: Path) -> InputFile:
 def make_units(
     files: Iterable[InputFile],
     *,
-    settings: Callable[[tuple[InputFile, ...]], JsonObject],
-    auxiliary: Mapping[str, InputFile],
+    settings: Callable[[tuple[InputFile, ...]], JsonObject] = lambda _: {},
 ) -> tuple[Unit, ...]:
     """Pack whole files, in order, into units of at most ``UNIT_BYTES`` and ``UNIT_FILES``.
 
     A larger file is a unit of its own; ``settings`` is asked for those of each unit.
     """
     return tuple(
-        Unit(number, inputs, auxiliary, settings(inputs))
-        for number, inputs in enumerate(_pack(files))
+        Unit(number, inputs, settings(inputs)) for number, inputs in enumerate(_pack(files))
     )
 
 

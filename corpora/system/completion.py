@@ -19,8 +19,6 @@ from typing import Literal
 
 from corpora.system.arguments import execute, option, parse
 
-SHELLS = ("bash", "zsh", "fish")
-
 
 @dataclass(frozen=True, slots=True)
 class Words:

@@ -130,10 +130,6 @@ def _fits(url: str, pattern: str) -> bool:
     return fits(0, 0)
 
 
-def _fits_part(part: str, pattern: str) -> bool:
-    return fnmatchcase(part, pattern) and (pattern.startswith(".") or not part.startswith("."))
-
-
 def _is_hidden(name: str) -> bool:
     return any(part.startswith(".") for part in PurePosixPath(name).parts)
 

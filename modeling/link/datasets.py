@@ -71,7 +71,7 @@ def link_dataset(source: Path, output: Path, linker: Linker, *, folder: Path) ->
         pipeline="link",
         datasets={"": "documents"},
         parameters=settings,
-        units=tuple(Unit(number, (file,), {}, settings) for number, file in enumerate(files)),
+        units=tuple(Unit(number, (file,), settings) for number, file in enumerate(files)),
         auxiliary={name: describe_file(name, path) for name, path in files_of(folder).items()},
     )
     with hold(output, plan) as build:

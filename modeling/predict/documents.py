@@ -65,7 +65,7 @@ def _plan(source: Path, tagger: Tagger, *, threshold: float) -> Plan:
         pipeline="predict",
         datasets={"": "documents"},
         parameters=settings | {"computing": computing},
-        units=tuple(Unit(number, (file,), {}, settings) for number, file in enumerate(files)),
+        units=tuple(Unit(number, (file,), settings) for number, file in enumerate(files)),
         auxiliary=auxiliary,
     )
 

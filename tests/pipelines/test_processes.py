@@ -29,7 +29,7 @@ if __name__ == "__main__":
 
 
 def units(n):
-    return [Unit(number, (), {}, {"n": n}) for number in range(n)]
+    return [Unit(number, (), {"n": n}) for number in range(n)]
 
 
 def run_in(folder):

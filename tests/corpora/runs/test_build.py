@@ -14,7 +14,7 @@ from corpora.runs.receipts import Accounting, Receipt, read_receipt, write_recei
 from corpora.runs.work_directory import WorkDirectory
 from tests.corpora.diff.two_versions import document
 
-UNITS = tuple(Unit(number, (), {}, {}) for number in range(12))
+UNITS = tuple(Unit(number) for number in range(12))
 STAGE = Stage("extract", UNITS, {"pages": "documents"})
 PLAN = Plan("test", {"documents": "documents"}, {}, UNITS, stages=(STAGE,))
 

@@ -89,7 +89,7 @@ def test_units_hold_whole_files_in_order_up_to_a_bound(folder, monkeypatch):
     monkeypatch.setattr("corpora.runs.plan.UNIT_BYTES", 14)
     files = [describe_file(name, folder / "a" / "1.xml") for name in "abcde"]  # of 7 bytes
 
-    units = make_units(files, settings=lambda inputs: {"n": len(inputs)}, auxiliary={})
+    units = make_units(files, settings=lambda inputs: {"n": len(inputs)})
 
     assert [[file.name for file in unit.inputs] for unit in units] == [
         ["a", "b"],

@@ -86,7 +86,7 @@ def test_damaged_data_is_not_published(name, published, tmp_path):
 
 def test_a_run_that_still_works_is_not_published(tmp_path, shelf):
     source = make(tmp_path / "run", "Ein Text.")
-    plan = Plan("test", {"documents": "documents"}, {"text": "x"}, (Unit(0, (), {}, {}),))
+    plan = Plan("test", {"documents": "documents"}, {"text": "x"}, (Unit(0),))
 
     with hold_output(source, plan), pytest.raises(FolderInUseError):
         publish(source, shelf)
