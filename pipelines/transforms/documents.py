@@ -1,7 +1,6 @@
 """Datasets of documents: read batch by batch."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 
 import pyarrow as pa
@@ -12,11 +11,9 @@ from corpora.datasets.shards import read_batches
 from corpora.errors import CorpusError
 from corpora.runs.plan import Unit
 from corpora.runs.receipts import read_receipt
-from corpora.runs.work_directory import WorkDirectory
-from pipelines.transforms.elements import PerUnit, ReadUnits
+from pipelines.transforms.elements import OfRun, PerUnit, ReadUnits
 
 
-@dataclass(kw_only=True, eq=False)
 class ReadDocuments(ReadUnits[pa.RecordBatch]):
     """Read the shards of datasets of documents, batch by batch.
 
@@ -36,23 +33,20 @@ class ReadDocuments(ReadUnits[pa.RecordBatch]):
             yield from islice(batches, unit.part.get("start"), unit.part.get("end"))
 
 
-@dataclass(kw_only=True, eq=False)
-class DropRejected(PerUnit[pa.RecordBatch, pa.RecordBatch]):
+class DropRejected(OfRun, PerUnit[pa.RecordBatch, pa.RecordBatch]):
     """Leave out documents that an earlier phase, which read the same units, has rejected.
 
     ``PCollection[InUnit[pa.RecordBatch]]`` -> ``PCollection[InUnit[pa.RecordBatch]]``; batches have
     the column ``id``.
     """
 
-    folder: str
-    """Of the run."""
     stage: str
     """Of the earlier phase, which read no column ``source``: it named documents by their ids."""
     takes = pa.RecordBatch
 
-    def start(self, unit: Unit) -> None:
+    def start(self) -> None:
         """Read which they are."""
-        path = WorkDirectory(self.folder).receipt(self.stage, unit.number)
+        path = self.work.receipt(self.stage, self.unit.number)
         receipt = read_receipt(path)
         if receipt is None:
             raise CorpusError(f"{path}: is missing or damaged. Run the same command again.")

@@ -10,8 +10,8 @@ rejected record, counters) it passes on as it is.
 import gc
 from collections.abc import Callable, Iterable, Iterator
 from copy import copy
-from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, dataclass_transform
 
 import apache_beam as beam
 
@@ -19,6 +19,7 @@ from corpora.document import Rejected
 from corpora.errors import CorpusError
 from corpora.runs.plan import Unit
 from corpora.runs.record_errors import read_record
+from corpora.runs.work_directory import WorkDirectory
 from pipelines.failures import explain
 
 A = TypeVar("A")
@@ -60,10 +61,33 @@ class Record(Protocol):
 R = TypeVar("R", bound=Record)
 
 
-class ReadUnits(beam.PTransform, Generic[B]):
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
+class Step(beam.PTransform):
+    """A transform that is a dataclass of its settings, which its class says as annotations."""
+
+    def __init_subclass__(cls) -> None:
+        """Make the subclass one."""
+        super().__init_subclass__()
+        dataclass(kw_only=True, eq=False)(cls)
+
+
+@dataclass(kw_only=True, eq=False)
+class OfRun:
+    """A step that reads what a run keeps, or adds to it."""
+
+    folder: str
+    """Of the run: ``OUTPUT/.build/FINGERPRINT``, here or in a bucket."""
+
+    @property
+    def work(self) -> WorkDirectory:
+        """What lies there."""
+        return WorkDirectory(self.folder)
+
+
+class ReadUnits(Step, Generic[B]):
     """Read the values of units; the first step of a graph.
 
-    ``PCollection[Unit]`` -> ``PCollection[InUnit[B]]``. A subclass is a dataclass of its settings.
+    ``PCollection[Unit]`` -> ``PCollection[InUnit[B]]``
     """
 
     def read(self, unit: Unit) -> Iterable[B]:
@@ -75,17 +99,18 @@ class ReadUnits(beam.PTransform, Generic[B]):
         return pcoll | beam.ParDo(_ReadUnits(self)).with_output_types(InUnit)
 
 
-class PerUnit(beam.PTransform, Generic[A, B]):
+class PerUnit(Step, Generic[A, B]):
     """Do something with the values of a kind; each unit has a copy of the step, for its state.
 
-    ``PCollection[InUnit[A]]`` -> ``PCollection[InUnit[B]]``. A subclass is a dataclass of its
-    settings.
+    ``PCollection[InUnit[A]]`` -> ``PCollection[InUnit[B]]``
     """
 
     takes: ClassVar[type[object] | tuple[type[object], ...]]
     """Values of other classes pass as they are."""
+    unit: Unit = field(init=False, repr=False)
+    """That of the copy."""
 
-    def start(self, unit: Unit) -> None:
+    def start(self) -> None:
         """Make the state of a unit, in the copy of the step that is for this unit alone."""
 
     def process(self, value: A) -> Iterable[B]:
@@ -104,18 +129,14 @@ class PerUnit(beam.PTransform, Generic[A, B]):
 class PerRecord(PerUnit[R, B | Rejected], Generic[R, B]):
     """Do something with each record by itself; one that raises is rejected, and others continue."""
 
-    def read(self, record: R, unit: Unit) -> Iterable[B]:
-        """Give what becomes of a record of a unit."""
+    def read(self, record: R) -> Iterable[B]:
+        """Give what becomes of a record."""
         raise NotImplementedError
-
-    def start(self, unit: Unit) -> None:
-        """Keep the unit."""
-        self._unit = unit
 
     def process(self, record: R) -> Iterable[B | Rejected]:
         """Read a record, or reject it."""
         made = read_record(
-            lambda: list(self.read(record, self._unit)),
+            lambda: list(self.read(record)),
             source=record.source,
             position=record.position,
         )
@@ -136,8 +157,7 @@ class ReadNothing(ReadUnits[object]):
 class Merge(PerUnit[object, B]):
     """Merge what all units of a stage wrote: once, when the step before is done.
 
-    ``PCollection[InUnit]`` -> ``PCollection[InUnit[B]]``. A subclass is a dataclass of its
-    settings.
+    ``PCollection[InUnit]`` -> ``PCollection[InUnit[B]]``
     """
 
     takes: ClassVar[tuple[type[object], ...]] = ()
@@ -192,7 +212,8 @@ class _PerUnit(beam.DoFn, Generic[A, B]):
             step = self._begun.get(unit.number)
             if step is None:
                 step = copy(self._step)
-                step.start(unit)
+                step.unit = unit
+                step.start()
                 self._begun[unit.number] = step
             for made in do(step):
                 yield InUnit(unit, made)

@@ -41,14 +41,13 @@ from corpora.runs.plan import InputFile, Unit
 from corpora.runs.record_errors import read_rows
 from corpora.runs.work_directory import WorkDirectory
 from pipelines.outcomes import Counts, Rows
-from pipelines.transforms.elements import Merge, PerUnit, ReadUnits
+from pipelines.transforms.elements import Merge, OfRun, PerUnit, ReadUnits
 from pipelines.transforms.stages import StageShards
 
 EQUIVALENTS, FORMS, OCCURRENCES = "equivalents", "forms", "occurrences.npy"
 ROWS_AT_ONCE = 1 << 14
 
 
-@dataclass(kw_only=True, eq=False)
 class ReadEquivalents(ReadUnits[Rows]):
     """Read a table of entities that are the same.
 
@@ -63,25 +62,21 @@ class ReadEquivalents(ReadUnits[Rows]):
         yield from Rows.each("equivalents", batches_of(table, "entity_equivalents"))
 
 
-@dataclass(kw_only=True, eq=False)
-class IndexEquivalents(Merge[Counts]):
+class IndexEquivalents(OfRun, Merge[Counts]):
     """Make the equivalents a table on disk, which all workers map into memory.
 
     ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``
     """
 
-    folder: str
-
     def merge(self) -> Iterator[Counts]:
         """Build it."""
-        work = WorkDirectory(self.folder)
+        work = self.work
         [path] = work.shards("equivalents")
         batches = read_batches(path, SCHEMAS["entity_equivalents"])
         summary = build_table(work.tables / EQUIVALENTS, batches)
         yield Counts({"equivalents": summary.n_redirects})
 
 
-@dataclass(kw_only=True, eq=False)
 class CountEntities(PerUnit[pa.RecordBatch, Rows | Counts | Rejected]):
     """Count what mentions refer to, by form and origin, and list the pages of documents.
 
@@ -100,7 +95,7 @@ class CountEntities(PerUnit[pa.RecordBatch, Rows | Counts | Rejected]):
     """Whether a later phase says what becomes of the documents."""
     takes = pa.RecordBatch
 
-    def start(self, unit: Unit) -> None:  # noqa: ARG002 - all are alike
+    def start(self) -> None:
         """Open the table of equivalents."""
         merged = None
         if self.equivalents is not None:
@@ -124,7 +119,6 @@ class CountEntities(PerUnit[pa.RecordBatch, Rows | Counts | Rejected]):
         yield Counts(self._counter.counters)
 
 
-@dataclass(kw_only=True, eq=False)
 class SumEntities(PerUnit[Rows, Rows | Counts]):
     """Add up the counts of a partition of the entities, and find the page of each.
 
@@ -140,7 +134,7 @@ class SumEntities(PerUnit[Rows, Rows | Counts]):
     """Partitions of the forms by hash."""
     takes = Rows
 
-    def start(self, unit: Unit) -> None:  # noqa: ARG002 - all are alike
+    def start(self) -> None:
         """Begin with nothing."""
         self._counts = Sums(("entity", "form", "origin"))
         self._pages: list[pa.Table] = []
@@ -168,7 +162,6 @@ class ChosenEntities:
     table: pa.Table
 
 
-@dataclass(kw_only=True, eq=False)
 class ChooseEntities(PerUnit[StageShards, ChosenEntities | Counts]):
     """Choose the entities that rules keep.
 
@@ -186,7 +179,6 @@ class ChooseEntities(PerUnit[StageShards, ChosenEntities | Counts]):
         yield Counts(counters | {"entities.kept": len(chosen)})
 
 
-@dataclass(kw_only=True, eq=False)
 class AssignIds(PerUnit[ChosenEntities, Rows | Counts]):
     """Give ids to chosen entities: those that they had in an earlier vocabulary, if there is one.
 
@@ -211,20 +203,18 @@ class AssignIds(PerUnit[ChosenEntities, Rows | Counts]):
             yield Counts(count_changes(changes(rows, previous)))
 
 
-@dataclass(kw_only=True, eq=False)
-class LinkForms(PerUnit[Rows, Rows | Counts]):
+class LinkForms(OfRun, PerUnit[Rows, Rows | Counts]):
     """Add up a partition of the forms: how often each is linked, and to which entities.
 
     ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows | Counts]]``: rows of
     ``entity_forms`` become rows of ``forms`` and ``aliases``.
     """
 
-    folder: str
     n_partitions: int = 1
     """Slices of the vocabulary, by id."""
     takes = Rows
 
-    def start(self, unit: Unit) -> None:  # noqa: ARG002 - all are alike
+    def start(self) -> None:
         """Begin with nothing."""
         self._counts = Sums(("entity", "form", "is_alias"))
 
@@ -235,7 +225,7 @@ class LinkForms(PerUnit[Rows, Rows | Counts]):
 
     def finish(self) -> Iterator[Rows | Counts]:
         """Give the sums."""
-        vocab = read_vocab(WorkDirectory(self.folder).shards("chosen"))
+        vocab = read_vocab(self.work.shards("chosen"))
         size = slice_size(len(vocab), self.n_partitions)
         forms, aliases = link_forms(self._counts.table(), vocab, size=size)
         yield from Rows.each("forms", batches_of(forms, "forms"))
@@ -243,24 +233,20 @@ class LinkForms(PerUnit[Rows, Rows | Counts]):
         yield Counts({"forms": len(forms), "aliases": sum(batch.num_rows for batch in aliases)})
 
 
-@dataclass(kw_only=True, eq=False)
-class IndexForms(Merge[Counts]):
+class IndexForms(OfRun, Merge[Counts]):
     """Make all forms a table on disk, which all workers map into memory.
 
     ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``
     """
 
-    folder: str
-
     def merge(self) -> Iterable[Counts]:
         """Build it."""
-        work = WorkDirectory(self.folder)
+        work = self.work
         build_form_table(work.tables / FORMS, read_forms(work.shards("forms")))
         return ()
 
 
-@dataclass(kw_only=True, eq=False)
-class FindForms(PerUnit[pa.RecordBatch, Rows | Counts]):
+class FindForms(OfRun, PerUnit[pa.RecordBatch, Rows | Counts]):
     """Find all forms in documents, and count where they are no mention that counts.
 
     ``PCollection[InUnit[pa.RecordBatch]]`` -> ``PCollection[InUnit[Rows | Counts]]``: batches with
@@ -268,14 +254,13 @@ class FindForms(PerUnit[pa.RecordBatch, Rows | Counts]):
     in an earlier phase.
     """
 
-    folder: str
     origins: Sequence[str]
     """Of the mentions that count."""
     takes = pa.RecordBatch
 
-    def start(self, unit: Unit) -> None:  # noqa: ARG002 - forms are those of all
+    def start(self) -> None:
         """Open the table of ``IndexForms``."""
-        work = WorkDirectory(self.folder)
+        work = self.work
         n_forms = first_ids(work.shards("forms"))[-1]
         self._counter = OccurrenceCounter(n_forms, origins=self.origins)
         self._table = FormTable(work.tables / FORMS)
@@ -295,63 +280,52 @@ class FindForms(PerUnit[pa.RecordBatch, Rows | Counts]):
         yield from Rows.each("occurrences", batches_of(self._counter.table(), "form_occurrences"))
 
 
-@dataclass(kw_only=True, eq=False)
-class SumOccurrences(Merge[Counts]):
+class SumOccurrences(OfRun, Merge[Counts]):
     """Add up where forms stand unlinked.
 
     ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``
     """
 
-    folder: str
-
     def merge(self) -> Iterator[Counts]:
         """Write a number for each form."""
-        work = WorkDirectory(self.folder)
+        work = self.work
         n_forms = first_ids(work.shards("forms"))[-1]
         unlinked = sum_occurrences(work.shards("occurrences"), n_forms)
         np.save(work.tables / OCCURRENCES, unlinked)
         yield Counts({"forms.unlinked_occurrences": int(unlinked.sum())})
 
 
-@dataclass(kw_only=True, eq=False)
-class ReadEntities(ReadUnits[pa.Table]):
+class ReadEntities(OfRun, ReadUnits[pa.Table]):
     """Read the entities with the ids of a unit, which are as many for each.
 
     ``PCollection[Unit]`` -> ``PCollection[InUnit[pa.Table]]``
     """
 
-    folder: str
     n_partitions: int = 1
     """Slices of the vocabulary: units."""
 
     def read(self, unit: Unit) -> Iterator[pa.Table]:
         """Read a slice."""
-        rows = read_vocab(WorkDirectory(self.folder).shards("chosen"))
+        rows = read_vocab(self.work.shards("chosen"))
         size = slice_size(len(rows), self.n_partitions)
         yield rows.slice(unit.number * size, size)
 
 
-@dataclass(kw_only=True, eq=False)
-class AddAliases(PerUnit[pa.Table, Rows]):
+class AddAliases(OfRun, PerUnit[pa.Table, Rows]):
     """Add aliases to entities, with priors and link probabilities.
 
     ``PCollection[InUnit[pa.Table]]`` -> ``PCollection[InUnit[Rows]]``; rows of the vocabulary.
     """
 
-    folder: str
     with_link_probability: bool = True
     """Else it is null."""
     takes = pa.Table
 
-    def start(self, unit: Unit) -> None:
-        """Keep which slice it is."""
-        self._part = unit.number
-
     def process(self, entities: pa.Table) -> Iterator[Rows]:
         """Add what ``LinkForms`` and ``SumOccurrences`` wrote."""
-        work = WorkDirectory(self.folder)
+        work = self.work
         unlinked = None
         if self.with_link_probability:
             unlinked = read_occurrences(work.tables / OCCURRENCES, work.shards("forms"))
-        aliases = work.shards("aliases")
-        yield from Rows.each("", vocab_rows(entities, aliases, part=self._part, unlinked=unlinked))
+        part, aliases = self.unit.number, work.shards("aliases")
+        yield from Rows.each("", vocab_rows(entities, aliases, part=part, unlinked=unlinked))

@@ -1,7 +1,7 @@
 """Documents to examples of pre-training: what is held out, the tokenizer, the examples."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,20 +14,18 @@ from corpora.entities.vocabulary import EntityVocab
 from corpora.examples.losses import Listing
 from corpora.examples.maker import UNSPLIT, WRITTEN, ExampleMaker, Rules, in_chunks
 from corpora.examples.validation import NOBODY, SCHEMA, merge, read_ranges, share_range, threshold
-from corpora.runs.plan import InputFile, Unit
+from corpora.runs.plan import InputFile
 from corpora.runs.record_errors import read_rows
-from corpora.runs.work_directory import WorkDirectory
 from corpora.system.parsing import read_json
 from corpora.tokenization.tokenizers import Tokenizer
 from pipelines.outcomes import Counts, Filtered, Outcome, Rows, Written, Yield
-from pipelines.transforms.elements import Merge, PerUnit
+from pipelines.transforms.elements import Merge, OfRun, PerUnit
 
 SHARES, TOKENIZER = "shares.json", "tokenizer"
 """Tables of a run."""
 _WRITTEN = Written(())
 
 
-@dataclass(kw_only=True, eq=False)
 class FindShares(PerUnit[pa.RecordBatch, Rows]):
     """Find the lowest and the highest share of documents, which decide what is held out.
 
@@ -38,7 +36,7 @@ class FindShares(PerUnit[pa.RecordBatch, Rows]):
     seed: int
     takes = pa.RecordBatch
 
-    def start(self, unit: Unit) -> None:  # noqa: ARG002 - all are alike
+    def start(self) -> None:
         """Begin with nothing."""
         self._found = NOBODY
 
@@ -53,32 +51,24 @@ class FindShares(PerUnit[pa.RecordBatch, Rows]):
         yield Rows("shares", pa.RecordBatch.from_arrays(columns, schema=SCHEMA.columns))
 
 
-@dataclass(kw_only=True, eq=False)
-class MergeShares(Merge[Counts]):
+class MergeShares(OfRun, Merge[Counts]):
     """Merge the shares that ``FindShares`` found for all units.
 
     ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``
     """
 
-    folder: str
-    """Of the run."""
-
     def merge(self) -> Iterator[Counts]:
         """Write the lowest and the highest of all."""
-        work = WorkDirectory(self.folder)
-        write_json(work.tables / SHARES, merge(read_ranges(work.shards("shares"))))
+        write_json(self.work.tables / SHARES, merge(read_ranges(self.work.shards("shares"))))
         yield Counts()
 
 
-@dataclass(kw_only=True, eq=False)
-class KeepTokenizer(Merge[Counts]):
+class KeepTokenizer(OfRun, Merge[Counts]):
     """Write the tokenizer into the run, as all units and the published folder have it.
 
     ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``
     """
 
-    folder: str
-    """Of the run."""
     files: Sequence[InputFile]
     """Those that it consists of."""
     opened: str = ""
@@ -88,7 +78,7 @@ class KeepTokenizer(Merge[Counts]):
 
     def merge(self) -> Iterator[Counts]:
         """Open it, and write it; raises ``InputChangedError`` where a file has changed."""
-        work = WorkDirectory(self.folder)
+        work = self.work
         into = work.tables / TOKENIZER
         into.mkdir(exist_ok=True)
         with TemporaryDirectory(dir=work.folder) as folder:  # they may lie in a bucket, apart
@@ -100,27 +90,26 @@ class KeepTokenizer(Merge[Counts]):
         yield Counts()
 
 
-@dataclass(kw_only=True, eq=False)
-class MakeExamples(PerUnit[pa.RecordBatch, Yield]):
+class MakeExamples(OfRun, PerUnit[pa.RecordBatch, Yield]):
     """Make examples of documents: packed sentences, their subwords, words and entities.
+
+    It needs what ``MergeShares`` and ``KeepTokenizer`` wrote.
 
     ``PCollection[InUnit[pa.RecordBatch]]`` -> ``PCollection[InUnit[Written | Filtered | Rejected |
     Rows | Counts]]``: batches with ``corpora.examples.maker.COLUMNS`` of documents become rows
     of the output.
     """
 
-    folder: str
-    """Of the run, with what ``MergeShares`` and ``KeepTokenizer`` wrote."""
     rules: Rules
     """``validation`` is what is asked for: of several documents, one at least is held out."""
     vocab: Sequence[InputFile] | None = None
     """The shards of an entity vocabulary; without one, examples have no entities."""
     takes = pa.RecordBatch
 
-    def start(self, unit: Unit) -> None:  # noqa: ARG002 - all are alike
+    def start(self) -> None:
         """Open what is needed; raises ``InputChangedError`` where the vocabulary has changed."""
         shards = None if self.vocab is None else tuple(file.check() for file in self.vocab)
-        tables = WorkDirectory(self.folder).tables
+        tables = self.work.tables
         extremes = read_json(tables / SHARES)
         rules = replace(self.rules, validation=threshold(self.rules.validation, extremes))
         opened = _opened(tables / TOKENIZER, shards, tuple(self.vocab or ()))

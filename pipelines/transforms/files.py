@@ -18,7 +18,6 @@ class SourceFile:
     position: str = ""
 
 
-@dataclass(kw_only=True, eq=False)
 class ReadFiles(ReadUnits[SourceFile | Rejected]):
     """Read the files of each unit; one of more than ``max_bytes`` is rejected.
 

@@ -1,7 +1,6 @@
 """Surface forms: read, chosen, and matched in documents."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache, partial
 
 import numpy as np
@@ -29,13 +28,12 @@ from corpora.runs.plan import InputFile, Unit
 from corpora.runs.record_errors import read_rows
 from corpora.runs.work_directory import WorkDirectory
 from pipelines.outcomes import Counts, Rows, Yield
-from pipelines.transforms.elements import Merge, PerUnit, ReadUnits
+from pipelines.transforms.elements import Merge, OfRun, PerUnit, ReadUnits
 
 BATCH_ROWS = 1 << 16
 FORMS = "forms"
 
 
-@dataclass(kw_only=True, eq=False)
 class ReadVocabForms(ReadUnits[pa.Table]):
     """Read the forms of an entity vocabulary, and what they mean.
 
@@ -50,7 +48,6 @@ class ReadVocabForms(ReadUnits[pa.Table]):
         yield read_meanings(file.check() for file in self.shards)
 
 
-@dataclass(kw_only=True, eq=False)
 class ReadFormLines(ReadUnits[pa.Table]):
     """Read lines of form, entity, prior and link probability, with tabs between.
 
@@ -65,7 +62,6 @@ class ReadFormLines(ReadUnits[pa.Table]):
         yield read_meanings_file(self.file.check())
 
 
-@dataclass(kw_only=True, eq=False)
 class ReadWords(ReadUnits[pa.Table]):
     """Read the words of a lexicon, group by group.
 
@@ -82,7 +78,6 @@ class ReadWords(ReadUnits[pa.Table]):
         yield read_words((file.check() for file in self.shards), self.words)
 
 
-@dataclass(kw_only=True, eq=False)
 class ChooseForms(PerUnit[pa.Table, Rows | Counts]):
     """Choose what each form means, and the forms that are worth matching.
 
@@ -117,7 +112,6 @@ class ChooseForms(PerUnit[pa.Table, Rows | Counts]):
         yield Counts(counters)
 
 
-@dataclass(kw_only=True, eq=False)
 class ChooseWords(PerUnit[pa.Table, Rows | Counts]):
     """Choose all words of a lexicon, as entities of their group or of the whole lexicon.
 
@@ -144,40 +138,35 @@ def _chosen_rows(chosen: pa.Table) -> Iterator[Rows]:
         yield Rows("chosen", batch)
 
 
-@dataclass(kw_only=True, eq=False)
-class IndexChosen(Merge[Counts]):
+class IndexChosen(OfRun, Merge[Counts]):
     """Make chosen forms a table on disk, which all workers map into memory.
 
     ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``. There is none where groups of
     documents have forms of their own, or where a table would find something else.
     """
 
-    folder: str
     matching: Matching
     group_column: str | None = None
     """As ``AddMentions`` has it."""
 
     def merge(self) -> Iterable[Counts]:
         """Build it."""
-        work = WorkDirectory(self.folder)
         if _has_table(self.matching, self.group_column):
-            build_table(work.tables / FORMS, work.shard("chosen", 0), matching=self.matching)
+            chosen = self.work.shard("chosen", 0)
+            build_table(self.work.tables / FORMS, chosen, matching=self.matching)
         return ()
 
 
-@dataclass(kw_only=True, eq=False)
-class AddMentions(PerUnit[pa.RecordBatch, Yield]):
+class AddMentions(OfRun, PerUnit[pa.RecordBatch, Yield]):
     """Match chosen forms in documents, and add a mention where none is yet.
 
-    Where forms were gated, matched titles that are common words are taken out first.
+    The forms are those that ``ChooseForms`` or ``ChooseWords`` chose, in the table of
+    ``IndexChosen``. Where they were gated, matched titles that are common words go first.
 
     ``PCollection[InUnit[pa.RecordBatch]]`` -> ``PCollection[InUnit[Rows | Counts | Rejected]]``:
     batches with all columns of ``documents`` become rows of the output.
     """
 
-    folder: str
-    """Of the run, with the forms that ``ChooseForms`` or ``ChooseWords`` chose, and the table of
-    ``IndexChosen``."""
     matching: Matching
     group_column: str | None = None
     """The column of a document's group, where each group has forms of its own."""
@@ -185,7 +174,7 @@ class AddMentions(PerUnit[pa.RecordBatch, Yield]):
     """Of the mentions that are added."""
     takes = pa.RecordBatch
 
-    def start(self, unit: Unit) -> None:  # noqa: ARG002 - forms are those of all
+    def start(self) -> None:
         """Begin a unit."""
         self._forms = _forms_of(self.folder, self.matching, self.group_column)
         self._common = _common_of(self.folder)

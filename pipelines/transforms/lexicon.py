@@ -5,7 +5,6 @@ where all workers map them into memory.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import pyarrow as pa
@@ -34,10 +33,9 @@ from corpora.runs.plan import InputFile, Unit
 from corpora.runs.record_errors import read_rows
 from corpora.runs.work_directory import WorkDirectory
 from pipelines.outcomes import Counts, Rows, Yield
-from pipelines.transforms.elements import Merge, PerUnit, ReadUnits
+from pipelines.transforms.elements import Merge, OfRun, PerUnit, ReadUnits
 
 
-@dataclass(kw_only=True, eq=False)
 class CountSymbols(PerUnit[pa.RecordBatch, Yield]):
     """Make streams of symbols of documents; count the symbols, and how many strings there are.
 
@@ -55,7 +53,7 @@ class CountSymbols(PerUnit[pa.RecordBatch, Yield]):
     """How often a candidate must occur."""
     takes = pa.RecordBatch
 
-    def start(self, unit: Unit) -> None:  # noqa: ARG002 - all are alike
+    def start(self) -> None:
         """Begin a slice."""
         self._counter = SliceCounter(self.symbols, per=self.per, longest=self.max_length)
 
@@ -76,16 +74,13 @@ class CountSymbols(PerUnit[pa.RecordBatch, Yield]):
         yield Counts(self._counter.counters)
 
 
-@dataclass(kw_only=True, eq=False)
-class NumberSymbols(Merge[Rows | Counts]):
+class NumberSymbols(OfRun, Merge[Rows | Counts]):
     """Number the symbols of all slices, and cut what can begin with each pair into ranges.
 
     ``PCollection[InUnit]`` -> ``PCollection[InUnit[Rows | Counts]]``; rows of ``firsts``. Fails
     where two documents are of one scope, though each has a lexicon of its own.
     """
 
-    folder: str
-    """Of the run."""
     per: str
     """What has a lexicon of its own."""
     min_count: int
@@ -93,7 +88,7 @@ class NumberSymbols(Merge[Rows | Counts]):
 
     def merge(self) -> Iterator[Rows | Counts]:
         """Read the symbols of all slices."""
-        work = WorkDirectory(self.folder)
+        work = self.work
         if self.per == "document":
             check_documents(work.shards("totals"))
         work.tables.mkdir(exist_ok=True)
@@ -108,20 +103,18 @@ class NumberSymbols(Merge[Rows | Counts]):
         yield Counts({"symbols.distinct": firsts.n_symbols - 2})
 
 
-@dataclass(kw_only=True, eq=False)
-class DealWindows(PerUnit[Rows, Rows]):
+class DealWindows(OfRun, PerUnit[Rows, Rows]):
     """Deal the windows of streams out to ranges: the places where a string may begin.
 
-    ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows]]``; rows of ``windows``.
+    ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows]]``; rows of ``windows``. It needs
+    the symbols of ``NumberSymbols``.
     """
 
-    folder: str
-    """Of the run, with the symbols of ``NumberSymbols``."""
     max_length: int
     """Symbols of the longest candidate."""
     takes = Rows
 
-    def start(self, unit: Unit) -> None:  # noqa: ARG002 - all are alike
+    def start(self) -> None:
         """Begin a slice."""
         self._dealer = WindowDealer(_vocabulary(self.folder), longest=self.max_length)
 
@@ -135,15 +128,12 @@ class DealWindows(PerUnit[Rows, Rows]):
         return (Rows("windows", batch) for batch in self._dealer.batches())
 
 
-@dataclass(kw_only=True, eq=False)
-class ReadWindows(ReadUnits[Windows]):
+class ReadWindows(OfRun, ReadUnits[Windows]):
     """Read the windows of ranges, range by range; each unit has a part of the ranges.
 
     ``PCollection[Unit]`` -> ``PCollection[InUnit[Windows]]``
     """
 
-    folder: str
-    """Of the run."""
     n_parts: int
     """How many units there are."""
     max_length: int
@@ -153,24 +143,22 @@ class ReadWindows(ReadUnits[Windows]):
         """Read what all slices have of the ranges of a unit."""
         n_ranges = len(_vocabulary(self.folder).edges) + 1
         begin, end = (n_ranges * part // self.n_parts for part in (unit.number, unit.number + 1))
-        paths = WorkDirectory(self.folder).shards("windows")
+        paths = self.work.shards("windows")
         yield from read_windows(paths, range(begin, end), longest=self.max_length)
 
 
-@dataclass(kw_only=True, eq=False)
-class CountStrings(PerUnit[Windows, Rows]):
+class CountStrings(OfRun, PerUnit[Windows, Rows]):
     """Count the strings of ranges, and what stands around them.
 
-    ``PCollection[InUnit[Windows]]`` -> ``PCollection[InUnit[Rows]]``; rows of ``strings``.
+    ``PCollection[InUnit[Windows]]`` -> ``PCollection[InUnit[Rows]]``; rows of ``strings``. It needs
+    the symbols of ``NumberSymbols``.
     """
 
-    folder: str
-    """Of the run, with the symbols of ``NumberSymbols``."""
     min_count: int
     """How often a candidate must occur."""
     takes = Windows
 
-    def start(self, unit: Unit) -> None:  # noqa: ARG002 - all are alike
+    def start(self) -> None:
         """Begin a part of the ranges."""
         n_symbols = _vocabulary(self.folder).firsts.n_symbols
         self._counter = StringCounter(n_symbols=n_symbols, min_count=self.min_count)
@@ -180,39 +168,28 @@ class CountStrings(PerUnit[Windows, Rows]):
         return (Rows("strings", batch) for batch in self._counter.add(windows))
 
 
-@dataclass(kw_only=True, eq=False)
-class JoinStrings(Merge[Counts]):
+class JoinStrings(OfRun, Merge[Counts]):
     """Put the strings of all parts into one table on disk.
 
     ``PCollection[InUnit]`` -> ``PCollection[InUnit]``. Fails where there is none.
     """
 
-    folder: str
-    """Of the run."""
     min_count: int
     """How often a candidate must occur; for the message."""
 
     def merge(self) -> Iterable[Counts]:
         """Write the table."""
-        work = WorkDirectory(self.folder)
-        write_strings(
-            work.tables,
-            work.shards("strings"),
-            _vocabulary(self.folder),
-            min_count=self.min_count,
-        )
+        strings, vocabulary = self.work.shards("strings"), _vocabulary(self.folder)
+        write_strings(self.work.tables, strings, vocabulary, min_count=self.min_count)
         return ()
 
 
-@dataclass(kw_only=True, eq=False)
-class ScoreStrings(Merge[Counts]):
-    """Fill in mutual information and scores in the table of strings.
+class ScoreStrings(OfRun, Merge[Counts]):
+    """Fill in mutual information and scores in the table of ``JoinStrings``.
 
     ``PCollection[InUnit]`` -> ``PCollection[InUnit]``
     """
 
-    folder: str
-    """Of the run, with the table of ``JoinStrings``."""
     mi: str = "adjacent"
     """A name of ``corpora.lexicon.scores.MI``."""
     score: str = "product"
@@ -225,15 +202,12 @@ class ScoreStrings(Merge[Counts]):
         return ()
 
 
-@dataclass(kw_only=True, eq=False)
-class MarkStrings(Merge[Counts]):
+class MarkStrings(OfRun, Merge[Counts]):
     """Mark strings that are known, names, pieces, compounds, or have a function word at an end.
 
-    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``
+    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``, after ``ScoreStrings``.
     """
 
-    folder: str
-    """Of the run, with the scores of ``ScoreStrings``."""
     known: Sequence[InputFile] = ()
     """A list of known words, or none."""
     names: Sequence[InputFile] = ()
@@ -254,15 +228,13 @@ class MarkStrings(Merge[Counts]):
         return pa.concat_tables([NOTHING_KNOWN, *tables])
 
 
-@dataclass(kw_only=True, eq=False)
-class RankStrings(Merge[Rows | Counts]):
+class RankStrings(OfRun, Merge[Rows | Counts]):
     """Rank the strings of each lexicon by score.
 
-    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Rows | Counts]]``; rows of ``ranks``.
+    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Rows | Counts]]``, after ``MarkStrings``; rows
+    of ``ranks``.
     """
 
-    folder: str
-    """Of the run, with the marks of ``MarkStrings``."""
     drop: Sequence[str] = ()
     """Strings with one of these marks have no rank."""
     demote: Sequence[str] = ()
@@ -279,41 +251,35 @@ class RankStrings(Merge[Rows | Counts]):
         yield Counts(ranked.counters)
 
 
-@dataclass(kw_only=True, eq=False)
-class ReadRanks(ReadUnits[RankedRows]):
+class ReadRanks(OfRun, ReadUnits[RankedRows]):
     """Read the ranks of ``RankStrings``; each unit has a part of them.
 
     ``PCollection[Unit]`` -> ``PCollection[InUnit[RankedRows]]``
     """
 
-    folder: str
-    """Of the run."""
     n_parts: int
     """How many units there are."""
 
     def read(self, unit: Unit) -> Iterator[RankedRows]:
         """Read the part of a unit."""
         yield from read_ranks(
-            WorkDirectory(self.folder).shard("ranks", 0),
+            self.work.shard("ranks", 0),
             part=(unit.number, self.n_parts),
             n_rows=_strings(self.folder).n_candidates,
         )
 
 
-@dataclass(kw_only=True, eq=False)
-class MakeLexicon(PerUnit[RankedRows, Rows]):
+class MakeLexicon(OfRun, PerUnit[RankedRows, Rows]):
     """Make the rows of the lexicon: forms, counts, scores, ranks and flags.
 
     ``PCollection[InUnit[RankedRows]]`` -> ``PCollection[InUnit[Rows]]``
     """
 
-    folder: str
-    """Of the run, with the table of strings."""
     has_groups: bool = True
     """Whether there is more than one lexicon."""
     takes = RankedRows
 
-    def start(self, unit: Unit) -> None:  # noqa: ARG002 - all are alike
+    def start(self) -> None:
         """Begin a part."""
         self._forms = Forms(_strings(self.folder), _vocabulary(self.folder))
 

@@ -31,7 +31,6 @@ class FoundSentences:
     position: str = ""
 
 
-@dataclass(kw_only=True, eq=False)
 class ReadNerFiles(ReadUnits[FoundSentences | Rejected | Counts]):
     """Read the sentences of NER files, with the tags that they have there.
 
@@ -59,7 +58,6 @@ class ReadNerFiles(ReadUnits[FoundSentences | Rejected | Counts]):
                     yield FoundSentences(file.name, found, origin, layout)
 
 
-@dataclass(kw_only=True, eq=False)
 class MakeNerRows(PerRecord[FoundSentences, Rows | Counts | Rejected]):
     """Make rows of sentences: tags become IOB2, labels are mapped, long sentences cut.
 
@@ -76,7 +74,7 @@ class MakeNerRows(PerRecord[FoundSentences, Rows | Counts | Rejected]):
     """Longer sentences are cut; 0: none is."""
     takes = FoundSentences
 
-    def read(self, record: FoundSentences, unit: Unit) -> Iterator[Rows | Counts | Rejected]:  # noqa: ARG002
+    def read(self, record: FoundSentences) -> Iterator[Rows | Counts | Rejected]:
         """Make the rows of what was found at once."""
         maker = RowMaker(
             split=self.splits.get(record.source, SPLITS[0]),
@@ -101,7 +99,6 @@ def _label_map(file: InputFile) -> LabelMap:
     return load_label_map(file.check())
 
 
-@dataclass(kw_only=True, eq=False)
 class DivideSentences(PerUnit[Rows, Rows]):
     """Choose the split of each sentence by the hash of its document, or of itself.
 
@@ -117,9 +114,9 @@ class DivideSentences(PerUnit[Rows, Rows]):
     """Of files that are not divided, by their names; none is in a unit with others."""
     takes = Rows
 
-    def start(self, unit: Unit) -> None:
+    def start(self) -> None:
         """Tell whether the files of a unit are divided."""
-        self._is_divided = unit.inputs[0].name not in self.splits
+        self._is_divided = self.unit.inputs[0].name not in self.splits
 
     def process(self, rows: Rows) -> Iterator[Rows]:
         """Divide rows."""

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 
@@ -24,16 +23,14 @@ from corpora.news.reading import PageReader, revisit_batch
 from corpora.news.rows import ArticleReader, PageArticle, RowCleaner, with_sentences
 from corpora.runs.plan import Unit
 from corpora.runs.record_errors import read_record, read_rows
-from corpora.runs.work_directory import WorkDirectory
 from corpora.system.sandbox import Bounds
 from pipelines.outcomes import Counts, Filtered, Passed, Rows, Yield
-from pipelines.transforms.elements import Merge, PerUnit, ReadUnits
+from pipelines.transforms.elements import Merge, OfRun, PerUnit, ReadUnits
 
 BATCH_CHARACTERS = 1 << 20
 BOILERPLATE, DUPLICATES = "boilerplate", "duplicates"
 
 
-@dataclass(kw_only=True, eq=False)
 class ReadWebArchives(ReadUnits[Page | Revisit | Filtered | Rejected | Counts]):
     """Read the pages in web archives, WARC or ARC; a record that is none is filtered.
 
@@ -61,7 +58,6 @@ class ReadWebArchives(ReadUnits[Page | Revisit | Filtered | Rejected | Counts]):
         yield Counts(counters)
 
 
-@dataclass(kw_only=True, eq=False)
 class ReadSavedPages(ReadUnits[Page | Rejected]):
     """Read files that are a page each; a unit may know more of each than the file says.
 
@@ -78,7 +74,6 @@ class ReadSavedPages(ReadUnits[Page | Rejected]):
             yield read_saved(file.check(), source=file.name, max_bytes=most, told=told)
 
 
-@dataclass(kw_only=True, eq=False)
 class NoteRevisits(PerUnit[Revisit, Filtered | Rows]):
     """Filter records that say that a page was fetched again; note which page it is.
 
@@ -88,7 +83,7 @@ class NoteRevisits(PerUnit[Revisit, Filtered | Rows]):
 
     takes = Revisit
 
-    def start(self, unit: Unit) -> None:  # noqa: ARG002 - all are alike
+    def start(self) -> None:
         """Begin with nothing."""
         self._revisits: list[Revisit] = []
 
@@ -102,7 +97,6 @@ class NoteRevisits(PerUnit[Revisit, Filtered | Rows]):
         yield Rows("revisits", revisit_batch(self._revisits))
 
 
-@dataclass(kw_only=True, eq=False)
 class ExtractArticles(PerUnit[Page, PageArticle | Rejected | Counts]):
     """Decode pages, and find their articles: text, links, and what the page says of them.
 
@@ -116,7 +110,7 @@ class ExtractArticles(PerUnit[Page, PageArticle | Rejected | Counts]):
     """Of the processor, for a page."""
     takes = Page
 
-    def start(self, unit: Unit) -> None:  # noqa: ARG002 - all are alike
+    def start(self) -> None:
         """Make the reader, whose process starts with the first page."""
         self._reader = PageReader(self.extractor, Bounds(seconds=self.max_seconds))
 
@@ -129,7 +123,6 @@ class ExtractArticles(PerUnit[Page, PageArticle | Rejected | Counts]):
         yield Counts(self._reader.counters)
 
 
-@dataclass(kw_only=True, eq=False)
 class FilterArticles(PerUnit[PageArticle, Yield]):
     """Leave out what is no article, in another language or reserved; make rows of the others.
 
@@ -142,7 +135,7 @@ class FilterArticles(PerUnit[PageArticle, Yield]):
     """Of articles that do not say."""
     takes = PageArticle
 
-    def start(self, unit: Unit) -> None:  # noqa: ARG002 - all are alike
+    def start(self) -> None:
         """Begin with nothing."""
         self._reader = ArticleReader(self.thresholds, license=self.license)
 
@@ -163,43 +156,37 @@ class FilterArticles(PerUnit[PageArticle, Yield]):
         yield Counts(self._reader.counters)
 
 
-@dataclass(kw_only=True, eq=False)
-class FindBoilerplate(Merge[Rows | Counts]):
+class FindBoilerplate(OfRun, Merge[Rows | Counts]):
     """Find the paragraphs that stand on many pages of a site; once, for it looks at all pages.
 
     ``PCollection[InUnit]`` -> ``PCollection[InUnit[Rows | Counts]]``; rows of ``boilerplate``.
     """
 
-    folder: str
-    """Of the run."""
     min_pages: int = 5
     """With different titles; 0: there is no boilerplate."""
 
     def merge(self) -> Iterator[Rows | Counts]:
         """Count the paragraphs of all units."""
-        paragraphs = WorkDirectory(self.folder).shards("paragraphs")
+        paragraphs = self.work.shards("paragraphs")
         found = count_shards(paragraphs, min_pages=self.min_pages)
         yield Rows(BOILERPLATE, found)
         yield Counts({"boilerplate.paragraphs": found.num_rows})
 
 
-@dataclass(kw_only=True, eq=False)
-class RemoveBoilerplate(PerUnit[Rows, Rows | Counts]):
+class RemoveBoilerplate(OfRun, PerUnit[Rows, Rows | Counts]):
     """Take out the paragraphs that ``FindBoilerplate`` found; filter articles that get too short.
 
     ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows | Counts]]``; rows of ``articles``,
     without sentences.
     """
 
-    folder: str
-    """Of the run."""
     min_characters: int = 200
     """An article that has lost text, and has less left, is left out."""
     takes = Rows
 
-    def start(self, unit: Unit) -> None:  # noqa: ARG002 - it is that of all
+    def start(self) -> None:
         """Read the boilerplate."""
-        path = WorkDirectory(self.folder).shard(BOILERPLATE, 0)
+        path = self.work.shard(BOILERPLATE, 0)
         self._cleaner = RowCleaner(read_boilerplate(path), self.min_characters)
 
     def process(self, rows: Rows) -> Iterator[Rows | Counts]:
@@ -219,7 +206,6 @@ class RemoveBoilerplate(PerUnit[Rows, Rows | Counts]):
         yield Counts(self._cleaner.counters)
 
 
-@dataclass(kw_only=True, eq=False)
 class FindSentences(PerUnit[Rows, Rows | Counts]):
     """Find the sentences of articles; neither a heading nor a link is ever cut.
 
@@ -239,7 +225,6 @@ class FindSentences(PerUnit[Rows, Rows | Counts]):
             yield Counts(counters)
 
 
-@dataclass(kw_only=True, eq=False)
 class SignArticles(PerUnit[Rows | pa.RecordBatch, Rows | Counts]):
     """Take the signatures of articles, by which they are compared; rows pass with them.
 
@@ -267,8 +252,7 @@ class SignArticles(PerUnit[Rows | pa.RecordBatch, Rows | Counts]):
                 yield Rows(self.into, unsigned(rows))
 
 
-@dataclass(kw_only=True, eq=False)
-class FindDuplicateArticles(ReadUnits[Rows | Counts]):
+class FindDuplicateArticles(OfRun, ReadUnits[Rows | Counts]):
     """Find articles that say what an earlier one says, in other words too, and what was revisited.
 
     ``PCollection[Unit]`` -> ``PCollection[InUnit[Rows | Counts]]``; rows of ``duplicates``. Once,
@@ -276,17 +260,13 @@ class FindDuplicateArticles(ReadUnits[Rows | Counts]):
     whose articles are not taken again.
     """
 
-    folder: str
-    """Of the run."""
     threshold: float = 0.8
     """Jaccard from which on two articles say the same; above 1: word for word only."""
 
     def read(self, unit: Unit) -> Iterator[Rows | Counts]:
         """Compare all articles."""
         previous = [file.check() for file in unit.inputs]
-        batch, duplicates, revisits = compare_all(
-            WorkDirectory(self.folder), previous, threshold=self.threshold
-        )
+        batch, duplicates, revisits = compare_all(self.work, previous, threshold=self.threshold)
         yield Rows(DUPLICATES, batch)
         yield Counts(filtered=Counter(f"{duplicate['kind']}_duplicate" for duplicate in duplicates))
         n_found = sum(1 for revisit in revisits if revisit["duplicate_of"])
@@ -294,22 +274,19 @@ class FindDuplicateArticles(ReadUnits[Rows | Counts]):
         yield Counts({"revisits.of_an_article": n_found, "revisits.others": n_others})
 
 
-@dataclass(kw_only=True, eq=False)
-class DropDuplicateArticles(PerUnit[Rows, Rows | Counts]):
+class DropDuplicateArticles(OfRun, PerUnit[Rows, Rows | Counts]):
     """Leave out the articles that ``FindDuplicateArticles`` found, and note them for a side file.
 
     ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows | Counts]]``; rows of a unit come in
     their order.
     """
 
-    folder: str
-    """Of the run."""
     takes = Rows
 
-    def start(self, unit: Unit) -> None:
+    def start(self) -> None:
         """Read which they are."""
-        path = WorkDirectory(self.folder).shard(DUPLICATES, 0)
-        self._duplicates = duplicates_of(path, unit.number)
+        path = self.work.shard(DUPLICATES, 0)
+        self._duplicates = duplicates_of(path, self.unit.number)
         self._gone = [duplicate["row"] for duplicate in self._duplicates]
         self._first = 0
 

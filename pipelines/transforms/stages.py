@@ -9,46 +9,39 @@ from corpora.datasets.shards import read_batches
 from corpora.entities.counts import read_partition
 from corpora.runs.duplicates import DuplicateRows, find_doubles
 from corpora.runs.plan import Unit
-from corpora.runs.work_directory import WorkDirectory
 from pipelines.outcomes import Counts, Rows
-from pipelines.transforms.elements import Merge, PerUnit, ReadUnits
+from pipelines.transforms.elements import Merge, OfRun, PerUnit, ReadUnits
 
 
-@dataclass(kw_only=True, eq=False)
-class ReadStage(ReadUnits[Rows]):
+class ReadStage(OfRun, ReadUnits[Rows]):
     """Read the rows that an earlier phase wrote for the units of the same number.
 
     ``PCollection[Unit]`` -> ``PCollection[InUnit[Rows]]``
     """
 
-    folder: str
-    """Of the run."""
     datasets: Mapping[str, str]
     """Name of an intermediate dataset to the name of its schema; read in this order."""
 
     def read(self, unit: Unit) -> Iterator[Rows]:
         """Read the shards of a unit."""
-        work = WorkDirectory(self.folder)
+        work = self.work
         for dataset, schema in self.datasets.items():
             path = work.shard(dataset, unit.number)
             yield from Rows.each(dataset, read_batches(path, SCHEMAS[schema]))
 
 
-@dataclass(kw_only=True, eq=False)
-class ReadPartition(ReadUnits[Rows]):
+class ReadPartition(OfRun, ReadUnits[Rows]):
     """Read a part of what all units of an earlier phase wrote: that with the number of the unit.
 
     ``PCollection[Unit]`` -> ``PCollection[InUnit[Rows]]``
     """
 
-    folder: str
-    """Of the run."""
     datasets: Sequence[str]
     """Names of intermediate datasets whose batches hold one part each; read in this order."""
 
     def read(self, unit: Unit) -> Iterator[Rows]:
         """Read the batches of a part."""
-        work = WorkDirectory(self.folder)
+        work = self.work
         for dataset in self.datasets:
             for table in read_partition(work.shards(dataset), unit.number):
                 yield from Rows.each(dataset, table.to_batches())
@@ -61,36 +54,31 @@ class StageShards:
     paths: Sequence[Path]
 
 
-@dataclass(kw_only=True, eq=False)
-class ListShards(ReadUnits[StageShards]):
+class ListShards(OfRun, ReadUnits[StageShards]):
     """Name the shards that all units of an earlier phase wrote, for a step that reads them itself.
 
     ``PCollection[Unit]`` -> ``PCollection[InUnit[StageShards]]``
     """
 
-    folder: str
-    """Of the run."""
     dataset: str
 
     def read(self, unit: Unit) -> Iterator[StageShards]:  # noqa: ARG002 - they are those of all
         """Name them."""
-        yield StageShards(WorkDirectory(self.folder).shards(self.dataset))
+        yield StageShards(self.work.shards(self.dataset))
 
 
-@dataclass(kw_only=True, eq=False)
-class FindDuplicates(Merge[Counts]):
+class FindDuplicates(OfRun, Merge[Counts]):
     """Find rows of the datasets of a stage whose id an earlier row has, and reject their records.
 
     ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``
     """
 
-    folder: str
     remedy: str = ""
     """What a message says instead of the usual, which speaks of pages of a dump."""
 
     def merge(self) -> Iterator[Counts]:
         """Look at all shards."""
-        rejected = list(find_doubles(WorkDirectory(self.folder)))
+        rejected = list(find_doubles(self.work))
         if self.remedy:
             rejected = [
                 replace(each, message=f"{each.source}: {each.position}: {self.remedy}")
@@ -99,26 +87,23 @@ class FindDuplicates(Merge[Counts]):
         yield Counts(rejected=rejected)
 
 
-@dataclass(kw_only=True, eq=False)
-class DropDuplicates(PerUnit[Rows, Rows]):
+class DropDuplicates(OfRun, PerUnit[Rows, Rows]):
     """Leave out the rows that ``FindDuplicates`` found; rows of a unit come in their order.
 
     ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows]]``
     """
 
-    folder: str
     takes = Rows
 
-    def start(self, unit: Unit) -> None:
+    def start(self) -> None:
         """Read which they are."""
-        self._duplicates = DuplicateRows(WorkDirectory(self.folder), unit.number)
+        self._duplicates = DuplicateRows(self.work, self.unit.number)
 
     def process(self, rows: Rows) -> Iterator[Rows]:
         """Leave them out."""
         yield Rows(rows.dataset, self._duplicates.drop(rows.dataset, rows.batch))
 
 
-@dataclass(kw_only=True, eq=False)
 class PublishRows(PerUnit[Rows, Rows | Counts]):
     """Let each row count as a record that is written, into a dataset of another name.
 

@@ -13,7 +13,7 @@ from corpora.ner.alignment import Nested, count_untagged, to_sentences
 from corpora.registers.identify import identify_text
 from corpora.registers.lines import read_with_lines
 from corpora.registers.register import Register, read_registers
-from corpora.runs.plan import InputFile, Unit
+from corpora.runs.plan import InputFile
 from corpora.tei.edition import Edition, load_edition
 from corpora.tei.languages import Abbreviations
 from corpora.tei.reader import TeiText, read_tei
@@ -33,7 +33,6 @@ class ParsedFile:
     position: str = ""
 
 
-@dataclass(kw_only=True, eq=False)
 class ParseTei(PerRecord[SourceFile, ParsedFile | Counts | Filtered | Rejected]):
     """Parse TEI files: their text, with names beside it.
 
@@ -54,11 +53,7 @@ class ParseTei(PerRecord[SourceFile, ParsedFile | Counts | Filtered | Rejected])
     """Of a file with all that it includes."""
     takes = SourceFile
 
-    def read(
-        self,
-        record: SourceFile,
-        unit: Unit,  # noqa: ARG002
-    ) -> Iterator[ParsedFile | Counts | Filtered | Rejected]:
+    def read(self, record: SourceFile) -> Iterator[ParsedFile | Counts | Filtered | Rejected]:
         """Parse a file."""
         try:
             texts = self._texts(record)
@@ -107,7 +102,6 @@ def _edition(file: InputFile, learned: str) -> Edition:
     return load_edition(file.check()).with_learned(json.loads(learned))
 
 
-@dataclass(kw_only=True, eq=False)
 class ToSentences(PerRecord[ParsedFile, Written]):
     """Cut documents into sentences of tagged tokens.
 
@@ -129,7 +123,7 @@ class ToSentences(PerRecord[ParsedFile, Written]):
     seed: int = 1
     takes = ParsedFile
 
-    def read(self, record: ParsedFile, unit: Unit) -> Iterator[Written]:
+    def read(self, record: ParsedFile) -> Iterator[Written]:
         """Cut the documents of a file."""
         counters = Counter(record.counters)
         sentences: list[Sentence] = []
@@ -138,7 +132,7 @@ class ToSentences(PerRecord[ParsedFile, Written]):
         for text in record.texts:
             if document := text.document:
                 documents.append(document)
-                split = partial(self._split, unit.settings.get(record.source), text.split_with)
+                split = partial(self._split, self.unit.settings.get(record.source), text.split_with)
                 counters += count_untagged(document, self.nested)
                 segmenter_at = text.segmenter_at(edition)
                 sentences.extend(

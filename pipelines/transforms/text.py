@@ -27,7 +27,6 @@ class TextRecord:
     record: Record
 
 
-@dataclass(kw_only=True, eq=False)
 class ReadText(ReadUnits[TextRecord | Rejected | Counts]):
     """Read the records of text files: plain, JSON Lines, what WikiExtractor writes.
 
@@ -44,7 +43,6 @@ class ReadText(ReadUnits[TextRecord | Rejected | Counts]):
         yield Counts(counters)
 
 
-@dataclass(kw_only=True, eq=False)
 class MakeDocuments(PerUnit[TextRecord, Yield]):
     """Make documents of records: cleaned, with paragraphs, sentences and ids.
 
@@ -62,7 +60,7 @@ class MakeDocuments(PerUnit[TextRecord, Yield]):
     """The name of the folder that all files share."""
     takes = TextRecord
 
-    def start(self, unit: Unit) -> None:  # noqa: ARG002 - all are alike
+    def start(self) -> None:
         """Begin a unit."""
         self._maker = DocumentMaker(
             lang=self.lang,

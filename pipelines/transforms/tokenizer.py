@@ -7,7 +7,6 @@ import pyarrow as pa
 
 from corpora.document import Rejected
 from corpora.entities.counts import Sums, by_partition, partitions_of
-from corpora.runs.plan import Unit
 from corpora.runs.record_errors import read_rows
 from corpora.tokenization.learning import Rules, learn, limited, measure, subword_rows
 from corpora.tokenization.word_counts import CharacterCounts, WordCounter, WordTable, total_batches
@@ -16,7 +15,6 @@ from pipelines.transforms.elements import PerUnit
 from pipelines.transforms.stages import StageShards
 
 
-@dataclass(kw_only=True, eq=False)
 class CountWords(PerUnit[pa.RecordBatch, Rows | Counts | Rejected]):
     """Count words as BERT cuts them; of words of one part, counts stand together.
 
@@ -29,7 +27,7 @@ class CountWords(PerUnit[pa.RecordBatch, Rows | Counts | Rejected]):
     """Parts that words are cut into by hash, so that each can be added up by itself."""
     takes = pa.RecordBatch
 
-    def start(self, unit: Unit) -> None:  # noqa: ARG002 - all are alike
+    def start(self) -> None:
         """Begin with nothing."""
         self._counter = WordCounter(cased=self.cased)
 
@@ -51,7 +49,6 @@ class CountWords(PerUnit[pa.RecordBatch, Rows | Counts | Rejected]):
         yield from Rows.each("counts", by_partition(table, parts, schema="word_counts"))
 
 
-@dataclass(kw_only=True, eq=False)
 class SumWords(PerUnit[Rows, Rows]):
     """Add up counts of words.
 
@@ -61,7 +58,7 @@ class SumWords(PerUnit[Rows, Rows]):
 
     takes = Rows
 
-    def start(self, unit: Unit) -> None:  # noqa: ARG002 - all are alike
+    def start(self) -> None:
         """Begin with nothing."""
         self._totals = Sums(("word",))
 
@@ -86,7 +83,6 @@ class LearnedSubwords:
     rules: Rules
 
 
-@dataclass(kw_only=True, eq=False)
 class LearnSubwords(PerUnit[StageShards, LearnedSubwords]):
     """Learn a vocabulary from the counts of all words.
 
@@ -105,7 +101,6 @@ class LearnSubwords(PerUnit[StageShards, LearnedSubwords]):
         yield LearnedSubwords(learn(words, characters, rules), words, characters, rules)
 
 
-@dataclass(kw_only=True, eq=False)
 class CountSubwords(PerUnit[LearnedSubwords, Rows | Counts]):
     """Cut all words that were counted into the subwords of a vocabulary, and count these.
 

@@ -31,7 +31,7 @@ from corpora.wikipedia.sql_dumps import items_of_pages
 from corpora.wikipedia.unmatched import build_unmatched
 from corpora.wikipedia.wikiextractor import ExtractorError
 from pipelines.outcomes import Counts, Filtered, Passed, Rows, Yield
-from pipelines.transforms.elements import Merge, PerUnit, ReadUnits
+from pipelines.transforms.elements import Merge, OfRun, PerUnit, ReadUnits
 from pipelines.transforms.units import ListUnits
 
 BATCH_CHARACTERS = 1 << 20
@@ -39,8 +39,7 @@ ITEMS = "items"
 """A table of a run."""
 
 
-@dataclass(kw_only=True, eq=False)
-class ReadDump(ReadUnits[Page | Place | Rejected | Counts]):
+class ReadDump(OfRun, ReadUnits[Page | Place | Rejected | Counts]):
     """Read the pages of ranges of a dump; of a page that is as it was, the place of its row.
 
     ``PCollection[Unit]`` -> ``PCollection[InUnit[Page | Place | Rejected]]``
@@ -48,8 +47,6 @@ class ReadDump(ReadUnits[Page | Place | Rejected | Counts]):
 
     max_page_bytes: int
     """A larger page is rejected."""
-    folder: str
-    """Of the run, which keeps what it takes over from an earlier one."""
 
     def read(self, unit: Unit) -> Iterator[Page | Place | Rejected | Counts]:
         """Read a range."""
@@ -71,7 +68,6 @@ def _earlier_of(unit: Unit, folder: str) -> Earlier | None:
     return setting and Earlier(**setting, kept=WorkDirectory(folder).carried)
 
 
-@dataclass(kw_only=True, eq=False)
 class ReadDefinitions(ReadUnits[Rows]):
     """Read the templates of ranges of a dump whose definition is plain text with parameters.
 
@@ -97,26 +93,21 @@ class ReadDefinitions(ReadUnits[Rows]):
         yield Rows("definitions", pa.RecordBatch.from_arrays(columns or [[], []], schema=schema))
 
 
-@dataclass(kw_only=True, eq=False)
-class BuildDefinitions(Merge[Counts]):
+class BuildDefinitions(OfRun, Merge[Counts]):
     """Build the table of templates' definitions, and of templates that redirect to others.
 
     ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``
     """
 
-    folder: str
-    """Of the run."""
-
     def merge(self) -> Iterator[Counts]:
         """Read the definitions of all units."""
-        work = WorkDirectory(self.folder)
+        work = self.work
         schema = SCHEMAS["wiki_definitions"]
         batches = (b for path in work.shards("definitions") for b in read_batches(path, schema))
         yield Counts(build_definitions(work.tables / DEFINITIONS, batches))
 
 
-@dataclass(kw_only=True, eq=False)
-class ParsePages(PerUnit[Page | Place, Yield]):
+class ParsePages(OfRun, PerUnit[Page | Place, Yield]):
     """Parse wikitext: documents whose links still name what is written, and redirects.
 
     ``PCollection[InUnit[Page | Place]]`` -> ``PCollection[InUnit[Passed | Filtered | Rejected |
@@ -129,19 +120,17 @@ class ParsePages(PerUnit[Page | Place, Yield]):
     """Tables of templates that the user adds."""
     expands: bool = False
     """Whether templates are shown that ``BuildDefinitions`` has in its table."""
-    folder: str
-    """Of the run."""
     takes = (Page, Place)
 
-    def start(self, unit: Unit) -> None:
+    def start(self) -> None:
         """Begin a unit."""
         for table in self.templates:
             table.read()  # raises where it changed since the plan was made
         tables = [table.check() for table in self.templates]
-        definitions = WorkDirectory(self.folder).tables / DEFINITIONS if self.expands else None
+        definitions = self.work.tables / DEFINITIONS if self.expands else None
         self._reader = reader_of(self.settings, tables, definitions)
-        self._source = unit.inputs[0].name
-        self._rows = PageRows(self._source, _earlier_of(unit, self.folder))
+        self._source = self.unit.inputs[0].name
+        self._rows = PageRows(self._source, _earlier_of(self.unit, self.folder))
         self._redirects: list[Redirect] = []
 
     def process(self, page: Page | Place) -> Iterator[Yield]:
@@ -195,20 +184,16 @@ class ParsePages(PerUnit[Page | Place, Yield]):
         yield Counts(reused=self._rows.reused)
 
 
-@dataclass(kw_only=True, eq=False)
-class BuildTitleTables(Merge[Counts]):
+class BuildTitleTables(OfRun, Merge[Counts]):
     """Build the table of redirects, and that of titles that are not matched.
 
     ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]`` The
     tables lie on disk, and all workers map them into memory.
     """
 
-    folder: str
-    """Of the run."""
-
     def merge(self) -> Iterator[Counts]:
         """Read the redirects and meanings of all units."""
-        work = WorkDirectory(self.folder)
+        work = self.work
         columns = ("title", "target", "resolved")
         summary = build_table(
             work.tables / REDIRECTS,
@@ -238,42 +223,35 @@ class BuildTitleTables(Merge[Counts]):
         )
 
 
-@dataclass(kw_only=True, eq=False)
-class BuildPageItems(Merge[Counts]):
+class BuildPageItems(OfRun, Merge[Counts]):
     """Read ``page_props``, and make a table of the Wikidata items of pages.
 
     ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``
     """
 
-    folder: str
-    """Of the run."""
     file: InputFile
     """``page_props.sql.gz``, or another packing of it."""
 
     def merge(self) -> Iterator[Counts]:
         """Build it."""
         items = items_of_pages(self.file.check())
-        n = build_page_items(WorkDirectory(self.folder).tables / ITEMS, items)
+        n = build_page_items(self.work.tables / ITEMS, items)
         yield Counts({"page_props.items": n})
 
 
-@dataclass(kw_only=True, eq=False)
-class AddItems(PerUnit[Rows, Rows | Counts]):
+class AddItems(OfRun, PerUnit[Rows, Rows | Counts]):
     """Put the Wikidata items of pages into their metadata.
 
     ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows | Counts]]``
     """
 
-    folder: str
-    """Of the run."""
     has_items: bool
     """Whether ``BuildPageItems`` has made a table; else there are only earlier ones to forget."""
     takes = Rows
 
-    def start(self, unit: Unit) -> None:  # noqa: ARG002 - the table is that of all
+    def start(self) -> None:
         """Open the table."""
-        tables = WorkDirectory(self.folder).tables
-        self._items = PageItems(tables / ITEMS) if self.has_items else None
+        self._items = PageItems(self.work.tables / ITEMS) if self.has_items else None
 
     def process(self, rows: Rows) -> Iterator[Rows | Counts]:
         """Look up the pages of a batch."""
@@ -286,45 +264,39 @@ class AddItems(PerUnit[Rows, Rows | Counts]):
             yield Counts({"page_props.found": n_found})
 
 
-@dataclass(kw_only=True, eq=False)
-class TakeOver(PerUnit[Rows, Rows]):
+class TakeOver(OfRun, PerUnit[Rows, Rows]):
     """Put the rows of an earlier run where ``ReadDump`` noted their places.
 
     ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows]]``
     """
 
-    folder: str
-    """Of the run."""
     takes = Rows
 
-    def start(self, unit: Unit) -> None:
+    def start(self) -> None:
         """Begin a unit."""
-        kept = WorkDirectory(self.folder).carried
-        self._taken = TakenRows(kept, **unit.settings.get("earlier", {}))
+        kept = self.work.carried
+        self._taken = TakenRows(kept, **self.unit.settings.get("earlier", {}))
 
     def process(self, rows: Rows) -> Iterator[Rows]:
         """Fill in the rows that are named only."""
         yield Rows("pages", self._taken.fill(rows.batch)) if rows.dataset == "pages" else rows
 
 
-@dataclass(kw_only=True, eq=False)
-class MatchTitles(PerUnit[Rows, Yield]):
+class MatchTitles(OfRun, PerUnit[Rows, Yield]):
     """Resolve links and redirects, and match titles where they stand without a link.
 
     ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows | Counts]]``: rows of ``pages``
     become rows of ``documents``, ``reuse`` and ``blocks``, rows of ``found_redirects`` those of
-    ``redirects``.
+    ``redirects``. It needs the tables of ``BuildTitleTables``.
     """
 
     settings: JsonObject
     """Of the wiki: the parameters of the plan."""
-    folder: str
-    """Of the run, with the tables of ``BuildTitleTables``."""
     takes = Rows
 
-    def start(self, unit: Unit) -> None:  # noqa: ARG002 - tables are those of all
+    def start(self) -> None:
         """Begin a unit."""
-        self._resolver = resolver_of(self.settings, WorkDirectory(self.folder).tables)
+        self._resolver = resolver_of(self.settings, self.work.tables)
 
     def process(self, rows: Rows) -> Iterator[Yield]:
         """Resolve a batch."""

@@ -5,7 +5,6 @@ import re
 import signal
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 
 import apache_beam as beam
 
@@ -13,7 +12,6 @@ from corpora.errors import CorpusError
 from pipelines.transforms.elements import ReadUnits
 
 
-@dataclass(kw_only=True, eq=False)
 class Raise(ReadUnits[int]):
     """Raise an error in the middle of a unit, in a function named ``broken_read``."""
 
