@@ -97,10 +97,11 @@ class DocumentColumns:
         columns: dict[str, pa.Array] = {
             name: pa.array(values, pa.string()) for name, values in self._scalars.items()
         }
-        ends, *fields = self._blocks
-        columns["paragraphs"] = list_array(ends, fields, _SCHEMA.field("paragraphs").type)
-        ends, *fields = self._sentences
-        columns["sentences"] = list_array(ends, fields, _SCHEMA.field("sentences").type)
+        for name, (ends, *fields) in (
+            ("paragraphs", self._blocks),
+            ("sentences", self._sentences),
+        ):
+            columns[name] = list_array(ends, fields, _SCHEMA.field(name).type)
         ends, starts, stops, entities = self._mentions
         mentions = mention_array(starts, stops, entities, origins=["link"] * len(starts))
         mentions = with_field(mentions, "attributes", self._attributes.array())
@@ -210,15 +211,12 @@ class Mentions:
 
 def with_mentions(batch: pa.RecordBatch, mentions: Mentions) -> pa.RecordBatch:
     """Put other mentions into a batch of documents."""
-    arrays = [
-        mentions.column().cast(field.type) if field.name == "mentions" else batch.column(field.name)
-        for field in batch.schema
-    ]
-    return pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
+    type = batch.schema.field("mentions").type
+    return with_columns(batch, {"mentions": mentions.column().cast(type)})
 
 
 def with_columns(
-    batch: pa.RecordBatch, columns: Mapping[str, Sequence[int] | pa.Array]
+    batch: pa.RecordBatch, columns: Mapping[str, Sequence[object] | pa.Array]
 ) -> pa.RecordBatch:
     """Put other values into the columns of a batch; those that it does not have are left out."""
     columns = {name: batch.column(name) for name in batch.schema.names} | dict(columns)

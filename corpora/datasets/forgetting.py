@@ -6,7 +6,7 @@ A list of SHA-256 of ids says it, and no id: it may lie beside data, in plans, w
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -14,6 +14,7 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from corpora.datasets.columns import with_columns
 from corpora.document import Document, Sentence
 from corpora.errors import UsageError
 from corpora.system.parsing import read_json
@@ -109,15 +110,14 @@ class Forgetting:
             return batch
         name = _DOCUMENT["documents" if "group" in batch.schema.names else "blocks"]
         rows = []
-        for id, of in zip(
-            batch.column(name).to_pylist(), batch.column("mentions").to_pylist(), strict=True
-        ):
+        ids, mentions = (batch.column(column).to_pylist() for column in (name, "mentions"))
+        for id, of in zip(ids, mentions, strict=True):
             kept = [m for m in of or () if not self.holds("entity", m["entity"])]
             if len(kept) < len(of or ()):
                 self.counts["mentions"] += len(of) - len(kept)
                 self.touched.add(id)
             rows.append(kept if of is not None else None)
-        return _with(batch, "mentions", rows)
+        return with_columns(batch, {"mentions": rows})
 
     def _unread(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Let pages whose mentions were taken out be read again: rows no longer fit them."""
@@ -127,7 +127,7 @@ class Forgetting:
         for name, none in (("xml", UNREAD), ("led_on", [])):
             old = batch.column(name).to_pylist()
             rows = [none if id in self.touched else v for id, v in zip(ids, old, strict=True)]
-            batch = _with(batch, name, rows)
+            batch = with_columns(batch, {name: rows})
         return batch
 
     def _without_redirects(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -152,9 +152,3 @@ class Forgetting:
                 lists = {"counts": [], "aliases": [], "retired": True}
                 row.update(nothing | told | lists)
         return pa.RecordBatch.from_pylist(rows, schema=batch.schema)
-
-
-def _with(batch: pa.RecordBatch, name: str, rows: Sequence[object]) -> pa.RecordBatch:
-    index = batch.schema.get_field_index(name)
-    field = batch.schema.field(index)
-    return batch.set_column(index, field, pa.array(rows, field.type))

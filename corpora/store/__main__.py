@@ -6,37 +6,31 @@ import sys
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from types import ModuleType
 
-from corpora.store import on_bucket
-from corpora.store import versions as store
-from corpora.system.arguments import ArgumentParser, execute
+from corpora.store import on_bucket, versions
+from corpora.system.arguments import ArgumentParser, execute, make_parser
 from corpora.system.buckets import is_url
 
 
+def _store_of(arguments: argparse.Namespace) -> ModuleType:
+    """What does it: on a disk, or in a bucket, whose address is a string."""
+    return on_bucket if isinstance(arguments.shelf, str) else versions
+
+
 def _publish(arguments: argparse.Namespace) -> Iterator[str]:
-    shelf = arguments.shelf
-    if isinstance(shelf, str):
-        target = str(on_bucket.publish(arguments.source, shelf, version=arguments.version))
-    else:
-        target = str(store.publish(arguments.source, shelf, version=arguments.version))
-    yield f"{target} is current"
-    yield f"next  python -m corpora.store current {arguments.shelf}"
+    shelf, store = arguments.shelf, _store_of(arguments)
+    yield f"{store.publish(arguments.source, shelf, version=arguments.version)} is current"
+    yield f"next  python -m corpora.store current {shelf}"
 
 
 def _current(arguments: argparse.Namespace) -> Iterator[str]:
-    shelf = arguments.shelf
-    yield on_bucket.current(shelf) if isinstance(shelf, str) else str(store.current(shelf))
+    yield str(_store_of(arguments).current(arguments.shelf))
 
 
 def _list(arguments: argparse.Namespace) -> Iterator[str]:
-    from corpora.store.retention import size_of
-
-    shelf = arguments.shelf
-    if isinstance(shelf, str):
-        in_use, sizes = on_bucket.current(shelf).rpartition("/")[2], on_bucket.sizes(shelf)
-    else:
-        in_use = store.current(shelf).name
-        sizes = {name: size_of(shelf / name) for name in store.version_names(shelf)}
+    shelf, store = arguments.shelf, _store_of(arguments)
+    in_use, sizes = str(store.current(shelf)).rpartition("/")[2], store.sizes(shelf)
     if arguments.json:
         rows = [{"version": n, "bytes": size, "current": n == in_use} for n, size in sizes.items()]
         yield json.dumps(rows)
@@ -46,11 +40,7 @@ def _list(arguments: argparse.Namespace) -> Iterator[str]:
 
 
 def _switch(arguments: argparse.Namespace) -> Iterator[str]:
-    shelf, version = arguments.shelf, arguments.version
-    if isinstance(shelf, str):
-        yield f"{on_bucket.switch(shelf, version)} is current"
-    else:
-        yield f"{store.switch(shelf, version)} is current"
+    yield f"{_store_of(arguments).switch(arguments.shelf, arguments.version)} is current"
 
 
 def _prune(arguments: argparse.Namespace) -> Iterator[str]:
@@ -73,13 +63,9 @@ def _prune(arguments: argparse.Namespace) -> Iterator[str]:
 def _forget(arguments: argparse.Namespace) -> Iterator[str]:
     from corpora.store import forgetting, removal_on_bucket
 
-    shelf = arguments.shelf
+    forget = removal_on_bucket.forget if isinstance(arguments.shelf, str) else forgetting.forget
     settings = {name: getattr(arguments, name) for name in ("documents", "entities", "why")}
-    settings["today"] = datetime.now(UTC).date().isoformat()
-    if isinstance(shelf, str):
-        yield from removal_on_bucket.forget(shelf, **settings)
-    else:
-        yield from forgetting.forget(shelf, **settings)
+    yield from forget(arguments.shelf, today=datetime.now(UTC).date().isoformat(), **settings)
 
 
 def _place(text: str) -> Path | str:
@@ -87,14 +73,7 @@ def _place(text: str) -> Path | str:
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    description, _, epilog = (store.__doc__ or "").partition("\n\n")
-    parser = ArgumentParser(
-        prog="python -m corpora.store",
-        description=description,
-        epilog=epilog,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    parser = make_parser("corpora.store", versions.__doc__ or "")
     commands = parser.add_subparsers(dest="command", required=True)
     shelf = ArgumentParser(add_help=False)
     shelf.add_argument("shelf", type=_place, help="STORE/NAME")
@@ -103,14 +82,13 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     publisher.add_argument("shelf", type=_place, help="STORE/NAME")
     publisher.add_argument("--version", help="as 20261101 (default: from the fingerprint)")
     publisher.set_defaults(do=_publish)
-    for name, do, help in (
-        ("current", _current, "print the folder of the current version"),
-        ("list", _list, "name the versions, the last one last"),
-    ):
-        command = commands.add_parser(name, parents=[shelf], help=help)
-        command.set_defaults(do=do)
-        if name == "list":
-            command.add_argument("--json", action="store_true", help="print JSON, for programs")
+    about = "print the folder of the current version"
+    commands.add_parser("current", parents=[shelf], help=about).set_defaults(do=_current)
+    lister = commands.add_parser(
+        "list", parents=[shelf], help="name the versions, the last one last"
+    )
+    lister.add_argument("--json", action="store_true", help="print JSON, for programs")
+    lister.set_defaults(do=_list)
     switcher = commands.add_parser("switch", parents=[shelf], help="make another one current")
     switcher.add_argument("version")
     switcher.set_defaults(do=_switch)

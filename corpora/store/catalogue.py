@@ -337,13 +337,13 @@ def _languages(parts: Sequence[Part]) -> list[str]:
 
 
 def _size(n: int) -> str:
-    bounds = ("1K", 1e3), ("10K", 1e4), ("100K", 1e5), ("1M", 1e6), ("10M", 1e7), ("100M", 1e8)
-    below = "n"
-    for name, bound in bounds:
-        if n < bound:
-            return f"{below}<{name}" if below == "n" else f"{below}<n<{name}"
-        below = name
-    return "n>100M"
+    if n < 1000:
+        return "n<1K"
+    if n >= 10**8:
+        return "n>100M"
+    names = ("1K", "10K", "100K", "1M", "10M", "100M")
+    at = len(str(n)) - 4
+    return f"{names[at]}<n<{names[at + 1]}"
 
 
 @cache

@@ -13,12 +13,14 @@ from corpora.errors import DamagedDatasetError
 from corpora.runs.journal import is_whole
 from corpora.runs.plan import fingerprint_of
 from corpora.runs.receipts import Accounting
-from corpora.system.arguments import ArgumentParser, execute
+from corpora.system.arguments import execute, make_parser
 from corpora.system.files import check_plain
 from corpora.system.parsing import parse_json
 
 _AGAIN = "Run the pipeline again."
-EXAMPLES = """\
+ABOUT = """\
+Check and show datasets.
+
 examples:
   python -m corpora.shards verify build/sturm
   python -m corpora.shards show build/sturm/documents --limit 2
@@ -202,13 +204,7 @@ def _show_sentence(sentence: Sentence) -> str:
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = ArgumentParser(
-        prog="python -m corpora.shards",
-        description="Check and show datasets.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    parser = make_parser("corpora.shards", ABOUT)
     commands = parser.add_subparsers(dest="command", required=True)
     checker = commands.add_parser("verify", help="hash everything again, check the accounting")
     checker.add_argument("path", type=Path, help="a dataset, or a folder with run.json")

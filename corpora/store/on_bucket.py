@@ -12,8 +12,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import uuid4
 
-from corpora.errors import CorpusError, DamagedDatasetError, UsageError
-from corpora.store.versions import CURRENT, HISTORY, check_name, files_of, fingerprint_of_run
+from corpora.errors import CorpusError, UsageError
+from corpora.store.versions import (
+    CURRENT,
+    HISTORY,
+    check_name,
+    files_of,
+    fingerprint_of_run,
+    read_names,
+)
 from corpora.system.buckets import Bucket
 from corpora.system.parsing import parse_json
 from corpora.system.staging import stage
@@ -228,19 +235,10 @@ def change_history(bucket: Bucket, to: Callable[[list[str]], list[str]]) -> None
     """Change the names of the versions that were published, the oldest first."""
 
     def write(data: bytes) -> bytes:
-        return (json.dumps(to(_history(bucket, data or b"[]")), indent=1) + "\n").encode()
+        names = to(read_names(data or b"[]", where=bucket.url_of(HISTORY)))
+        return (json.dumps(names, indent=1) + "\n").encode()
 
     update(bucket, HISTORY, write)
-
-
-def _history(bucket: Bucket, data: bytes) -> list[str]:
-    try:
-        return [str(name) for name in parse_json(data.decode())]
-    except (ValueError, TypeError) as error:
-        raise DamagedDatasetError(
-            f"{bucket.url_of(HISTORY)}: damaged ({error}). Write the names of the versions into it "
-            "as a JSON list, the oldest first."
-        ) from error
 
 
 def current(shelf: str) -> str:
@@ -271,5 +269,6 @@ def sizes(shelf: str) -> dict[str, int]:
             whole |= {version} if name in _MARKERS else set()
     whole -= {*look(bucket).removed}
     there = bucket.read(HISTORY)
-    known = [name for name in _history(bucket, there.data if there else b"[]") if name in whole]
+    names = read_names(there.data, where=bucket.url_of(HISTORY)) if there else []
+    known = [name for name in names if name in whole]
     return {name: found[name] for name in [*sorted(whole - set(known)), *known]}

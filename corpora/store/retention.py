@@ -16,7 +16,7 @@ from typing import Any
 from corpora.datasets.shards import read_description, sha256_of
 from corpora.errors import CorpusError, DamagedDatasetError, UsageError
 from corpora.runs.plan import fingerprint_of
-from corpora.store.versions import current, history, hold, remove, version_names
+from corpora.store.versions import current, history, hold, remove, sizes, version_names
 from corpora.system.parsing import parse_json
 
 MANIFESTS = ("settings.json", "run.json", "dataset.json")
@@ -45,12 +45,12 @@ def prune(
     if keep < 1:
         raise UsageError(f"--keep {keep}: must be at least 1.")
     with hold(shelf):
-        names, known = version_names(shelf), set(history(shelf))
+        there, known = sizes(shelf), set(history(shelf))
         in_use = current(shelf).name
         needed = needed_by(keep_for, shelf.absolute().parent)  # of `.`, too
         fates = []
-        last = [name for name in names if name in known][-keep:]
-        for name in names:
+        last = [name for name in there if name in known][-keep:]
+        for name, n_bytes in there.items():
             why = {
                 "current": name == in_use,
                 "one of the last": name in last,
@@ -58,7 +58,7 @@ def prune(
                 "not published by the store": name not in known,
             }
             reason = next((reason for reason, holds in why.items() if reason and holds), "")
-            fates.append(Fate(name, reason, size_of(shelf / name)))
+            fates.append(Fate(name, reason, n_bytes))
         if not is_dry_run:
             for fate in fates:
                 if not fate.reason:
@@ -201,8 +201,3 @@ def _read(file: Path) -> Any:  # Any: as ``parse_json``
         return parse_json(file.read_text(encoding="utf-8"))
     except ValueError as error:
         raise DamagedDatasetError(f"{file}: damaged ({error}). Nothing was removed.") from error
-
-
-def size_of(folder: Path) -> int:
-    """Bytes of all files in a folder."""
-    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())

@@ -47,7 +47,7 @@ def publish(source: Path, shelf: Path, *, version: str | None = None) -> Path:
     with _held_while_read(source):
         names = files_of(source)
         version = version or fingerprint_of_run(source)[:12]
-        target = _target(shelf, version)
+        target = shelf / check_name(version)
         with hold(shelf):
             check_forgotten(source, shelf.parent / FORGOTTEN)  # before it, one might forget
             if target.exists():
@@ -99,6 +99,14 @@ def version_names(shelf: Path) -> list[str]:
     there = {path.name for path in shelf.glob("*") if _is_version(path)}
     known = [name for name in history(shelf) if name in there]
     return sorted(there - set(known)) + known
+
+
+def sizes(shelf: Path) -> dict[str, int]:
+    """The versions that are there, as ``version_names`` lists them, with their bytes."""
+    return {
+        name: sum(file.stat().st_size for file in (shelf / name).rglob("*") if file.is_file())
+        for name in version_names(shelf)
+    }
 
 
 @contextmanager
@@ -220,15 +228,9 @@ def files_of(source: Path) -> list[str]:
     from corpora.runs.journal import published_files
 
     if (source / "run.json").exists():
-        names = published_files(source)
-    else:
-        shards = [shard.name for shard in open_dataset(source).shards]
-        names = [*shards, "rejected.jsonl", "dataset.json"]
-    return names
-
-
-def _target(shelf: Path, version: str) -> Path:
-    return shelf / check_name(version)
+        return published_files(source)
+    shards = [shard.name for shard in open_dataset(source).shards]
+    return [*shards, "rejected.jsonl", "dataset.json"]
 
 
 def check_name(version: str) -> str:
@@ -277,15 +279,19 @@ def _is_version(path: Path) -> bool:
 
 def history(shelf: Path) -> list[str]:
     """The names of all versions that were published and not removed, the last one last."""
+    file = shelf / HISTORY
+    return read_names(file.read_bytes(), where=file) if file.exists() else []
+
+
+def read_names(data: bytes, *, where: object) -> list[str]:
+    """Read a history; raises ``DamagedDatasetError`` where it is none."""
     try:
-        names = parse_json((shelf / HISTORY).read_text(encoding="utf-8"))
+        names = parse_json(data.decode())
         if not isinstance(names, list):
             raise TypeError("no list")
-        return [str(name) for name in names]
-    except FileNotFoundError:
-        return []
     except (ValueError, TypeError) as error:
         raise DamagedDatasetError(
-            f"{shelf / HISTORY}: damaged ({error}). Write the names of the versions into it as a "
-            "JSON list, the oldest first."
+            f"{where}: damaged ({error}). Write the names of the versions into it as a JSON list, "
+            "the oldest first."
         ) from error
+    return [str(name) for name in names]

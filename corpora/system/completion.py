@@ -11,9 +11,10 @@ Make it again after an update of Onoma.
 import argparse
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -32,18 +33,19 @@ class Words:
     """Words that may stand alone: ``publish``, ``switch`` …"""
 
 
-def words_of(parser: argparse.ArgumentParser) -> Words:
-    """Read what a parser takes; commands inside give their options, too."""
+def words_of(*parsers: argparse.ArgumentParser, about: str = "") -> Words:
+    """Read what parsers of a command take; commands inside give their options, too."""
     options: dict[str, tuple[str, ...]] = {}
     helps: dict[str, str] = {}
     positional: list[str] = []
-    for action in parser._actions:  # noqa: SLF001 - argparse has no public way to ask
+    # argparse has no public way to ask.
+    for action in chain.from_iterable(parser._actions for parser in parsers):  # noqa: SLF001
         choices = tuple(map(str, action.choices or ()))
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
             positional += choices
-            for inside in map(words_of, action.choices.values()):
-                options |= inside.options
-                helps |= inside.helps
+            inside = words_of(*action.choices.values())
+            options |= inside.options
+            helps |= inside.helps
         elif action.help is argparse.SUPPRESS:
             continue
         elif not action.option_strings:
@@ -52,18 +54,6 @@ def words_of(parser: argparse.ArgumentParser) -> Words:
             name = action.option_strings[-1]
             options[name] = choices
             helps[name] = " ".join((action.help or "").replace("%%", "%").split())
-    return Words("", options, helps, tuple(positional))
-
-
-def _merged(words: Iterable[Words], *, about: str) -> Words:
-    """What may follow a command that several parsers read."""
-    options: dict[str, tuple[str, ...]] = {}
-    helps: dict[str, str] = {}
-    positional: list[str] = []
-    for one in words:
-        options |= one.options
-        helps |= one.helps
-        positional += one.positional
     return Words(about, options, helps, tuple(positional))
 
 
@@ -125,10 +115,8 @@ class Options:
 
 def all_words() -> dict[str, Words]:
     """What may follow each command of ``onoma``."""
-    found = {}
-    for command in import_module("onoma").commands():
-        found[command.name] = _merged(map(words_of, command.parsers()), about=command.about)
-    return found
+    commands = import_module("onoma").commands()
+    return {each.name: words_of(*each.parsers(), about=each.about) for each in commands}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

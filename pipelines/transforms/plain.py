@@ -18,6 +18,7 @@ from corpora.document import Document
 from corpora.errors import CorpusError
 from corpora.matching.form_dictionary import FormDictionary, Gate, choose_forms, read_meanings
 from corpora.runs.plan import fingerprint_of, library_versions
+from corpora.runs.receipts import Accounting
 from pipelines.outcomes import Rows, Written
 from pipelines.transforms.elements import InUnit
 
@@ -144,7 +145,6 @@ def _publish(shards: Sequence[tuple[str, Shard]], output: str) -> int:
     described = [shard.to_json() for shard in listed]
     plan = {"pipeline": "WriteDocuments", "libraries": library_versions()}
     write_text(folder / "rejected.jsonl", [])
-    account = {"read": n_documents, "written": n_documents, "filtered": {}, "rejected": {}}
     write_json(
         folder / "dataset.json",
         {
@@ -152,7 +152,7 @@ def _publish(shards: Sequence[tuple[str, Shard]], output: str) -> int:
             "version": _SCHEMA.version,
             "plan": {"fingerprint": fingerprint_of(plan), **plan},
             "shards": described,
-            "accounting": account,
+            "accounting": Accounting(read=n_documents, written=n_documents).to_json(),
             "counters": {},
         },
     )
