@@ -12,21 +12,21 @@ Examples:
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from corpora.errors import UsageError
 from corpora.runs.plan import InputFile, Plan, Stage, Unit, describe_file, unit_for_each
+from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
-from pipelines.options import CommonOptions, option
-from pipelines.run import run
+from pipelines.options import CommonOptions, option, values_in
 
 if TYPE_CHECKING:
     from corpora.lexicon.words import WordFilter
     from corpora.matching.form_dictionary import Matching
 
-ABOUT = __doc__
 DATASETS = {"": "documents"}
 TABLE = "table of forms"
 VOCAB = "vocabulary "
@@ -42,19 +42,22 @@ class Options(CommonOptions):
         help="what to look for: an entity vocabulary, a lexicon, or lines of form, entity and, if "
         "they are known, prior and link probability, with tabs between",
     )
-    policy: str = option(
+    policy: Literal["all", "gated"] = option(
         "all",
-        choices=("all", "gated"),
         help="all forms (default), or those that pass --min-link-prob and --min-prior; matched "
         "titles that are common words are taken out then",
     )
     min_link_prob: float = option(
         0.05,
+        at_least=0,
+        at_most=1,
         metavar="SHARE",
         help="of the places where a form stands, those that must be mentions (default: 0.05)",
     )
     min_prior: float = option(
         0.5,
+        at_least=0,
+        at_most=1,
         metavar="SHARE",
         help="of a form's mentions, those that must mean the same entity (default: 0.5)",
     )
@@ -69,15 +72,13 @@ class Options(CommonOptions):
         help="of forms that overlap: the leftmost, and there the longest (default), or those whose "
         "squared lengths have the largest sum",
     )
-    entities: str = option(
+    entities: Literal["group", "global"] = option(
         "group",
-        choices=("group", "global"),
         help="words of a lexicon: each document has those of its own lexicon, GROUP:WORD "
         "(default), or all have all, lexicon:WORD",
     )
-    words: str = option(
+    words: Literal["all", "tagger"] = option(
         "all",
-        choices=("all", "tagger"),
         help="of a lexicon: all its words (default), or those that are likely names, for a tagger: "
         "--without-flags compound function --max-rank 2000",
     )
@@ -90,7 +91,7 @@ class Options(CommonOptions):
         "(default: as --words says)",
     )
     max_rank: int | None = option(
-        None, help="the best N of each lexicon (default: as --words says)"
+        None, at_least=1, help="the best N of each lexicon (default: as --words says)"
     )
     min_score: float | None = option(
         None, metavar="SCORE", help="words of a lexicon with at least that score"
@@ -108,10 +109,7 @@ def plan(options: Options) -> Plan:
     from corpora.runs.dataset_inputs import find_shards
 
     is_gated = options.policy == "gated"
-    gate = {"min_link_prob": options.min_link_prob, "min_prior": options.min_prior}
-    for name, value in gate.items():
-        if not 0 <= value <= 1:
-            raise UsageError(f"--{name.replace('_', '-')} {value}: must be between 0 and 1.")
+    gate = values_in(options, "min_link_prob", "min_prior")
     files = find_shards(options.input, "documents", exclude=options.exclude)[: options.limit]
     forms = _forms_files(options.forms)
     lexicon = _lexicon_of(options, is_gated=is_gated)
@@ -128,7 +126,7 @@ def plan(options: Options) -> Plan:
     return Plan(
         pipeline="augment_mentions",
         datasets=DATASETS,
-        parameters=settings | {"limit": options.limit, "exclude": list(options.exclude)},
+        parameters=settings | values_in(options, "limit", "exclude"),
         units=unit_for_each(files),
         auxiliary=forms,
         stages=(Stage("choose", (Unit(0),), chosen),),
@@ -148,20 +146,17 @@ def _language_of(files: Sequence[InputFile]) -> str | None:
 
 def _forms_files(path: Path) -> dict[str, InputFile]:
     from corpora.datasets.shards import open_dataset
+    from corpora.runs.dataset_inputs import describe_shards
 
     if path.is_file():
         return {TABLE: describe_file(TABLE, path)}
     if not path.exists():
         raise UsageError(f"--forms {path}: there is nothing.")
-    dataset = open_dataset(path)
+    schema = open_dataset(path).schema.name
     kinds = {"entities": VOCAB, "lexicon": LEXICON}
-    if dataset.schema.name not in kinds:
-        raise UsageError(
-            f"--forms {path}: holds {dataset.schema.name}. Name an entity vocabulary or a lexicon."
-        )
-    kind = kinds[dataset.schema.name]
-    names = [shard.name for shard in dataset.shards]
-    return {f"{kind}{name}": describe_file(f"{kind}{name}", path / name) for name in names}
+    if schema not in kinds:
+        raise UsageError(f"--forms {path}: holds {schema}. Name an entity vocabulary or a lexicon.")
+    return describe_shards(path, schema, prefix=kinds[schema])
 
 
 def _lexicon_of(options: Options, *, is_gated: bool) -> dict[str, object] | None:
@@ -205,8 +200,6 @@ def _word_filter(options: Options) -> "WordFilter":
     """Make the filter of words: as ``--words`` says, but for what is asked for by itself."""
     from corpora.lexicon.words import ALL, TAGGER
 
-    if options.max_rank is not None and options.max_rank < 1:
-        raise UsageError(f"--max-rank {options.max_rank}: must be at least 1.")
     if options.min_score is not None and not isfinite(options.min_score):
         raise UsageError(f"--min-score {options.min_score}: must be a number.")
     chosen = TAGGER if options.words == "tagger" else ALL
@@ -238,15 +231,11 @@ def choose(units: PCollection, options: Options, run: Run) -> PCollection:
             | ChooseWords(is_grouped=lexicon["of"] is not None)
             | run.write_shards("choose")
         )
-    is_file = TABLE in files
     gate = Gate(min_link_probability=options.min_link_prob, min_prior=options.min_prior)
+    table = files.get(TABLE)
     return (
         units
-        | (
-            ReadFormLines(file=files[TABLE])
-            if is_file
-            else ReadVocabForms(shards=[*files.values()])
-        )
+        | (ReadFormLines(file=table) if table else ReadVocabForms(shards=[*files.values()]))
         | ChooseForms(
             gate=gate if options.policy == "gated" else None,
             ignore_case=not options.match_case,
@@ -314,9 +303,7 @@ def next_steps(options: Options) -> list[str]:
     ]
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the pipeline."""
-    return run("pipelines.augment_mentions", argv)
+main = partial(run.main, "pipelines.augment_mentions")
 
 
 if __name__ == "__main__":

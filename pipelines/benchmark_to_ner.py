@@ -14,7 +14,6 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from corpora.errors import UsageError
 from corpora.hashing.splits import SPLITS, parse_ratios
 from corpora.ner.layout import FORMATS, SCHEMES
 from corpora.runs.plan import (
@@ -27,16 +26,15 @@ from corpora.runs.plan import (
     make_units,
 )
 from corpora.system.parsing import JsonObject
+from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
-from pipelines.options import CommonOptions, option
-from pipelines.run import run
+from pipelines.options import CommonOptions, option, values_in
 
 if TYPE_CHECKING:
     from corpora.ner.health import ColumnSource
     from corpora.ner.layout import Layout
     from corpora.runs.build import Build
 
-ABOUT = __doc__
 DATASETS = {"": "ner"}
 LABELS, DICTIONARY = "labels", "dictionary"
 CUT = "by hash"  # instead of a split: of files whose sentences are divided
@@ -81,24 +79,23 @@ class Options(CommonOptions):
     labels: str | None = option(
         None, metavar="NAME|FILE", help="a map of labels: ler-coarse, per-loc-org … or a TOML file"
     )
-    max_tokens: int = option(0, help="cut longer sentences, never inside an entity (default: no)")
+    max_tokens: int = option(
+        0, at_least=0, help="cut longer sentences, never inside an entity (default: no)"
+    )
     dictionary: tuple[str, ...] = option(
         (),
         metavar="FILE",
         help="entity dictionaries in blocks of 14 or 3 lines, written as forms.tsv",
     )
-    card: str = option("on", choices=("on", "off"), help="write card.md (default: on)")
+    card: Literal["on", "off"] = option("on", help="write card.md (default: on)")
 
 
 def plan(options: Options) -> Plan:
     """Find the files and how each is laid out, choose their splits, and cut the large ones."""
-    if options.max_tokens < 0:
-        raise UsageError(f"--max-tokens {options.max_tokens}: must be at least 0.")
     found = find_inputs(options.input, exclude=options.exclude)
     files = describe_files(dict(islice(found.items(), options.limit)))
     splits, cut = _splits([file.name for file in files], options)
     layouts = {file.name: asdict(_layout(file, options)) for file in files}
-    settings = {"illegal": options.illegal, "max_tokens": options.max_tokens}
     units = [
         unit
         for split in (*SPLITS, CUT)
@@ -107,9 +104,9 @@ def plan(options: Options) -> Plan:
     return Plan(
         pipeline="benchmark_to_ner",
         datasets=DATASETS,
-        parameters=settings
-        | {"cut": cut, "splits": splits, "layouts": layouts, "card": options.card}
-        | {"limit": options.limit, "exclude": list(options.exclude)},
+        parameters=values_in(options, "illegal", "max_tokens")
+        | {"cut": cut, "splits": splits, "layouts": layouts}
+        | values_in(options, "card", "limit", "exclude"),
         units=tuple(replace(unit, number=number) for number, unit in enumerate(units)),
         auxiliary=_auxiliary(options),
     )
@@ -151,10 +148,7 @@ def _auxiliary(options: Options) -> dict[str, InputFile]:
     return auxiliary
 
 
-def _units(
-    files: Sequence[InputFile],
-    layouts: Mapping[str, JsonObject],
-) -> Iterator[Unit]:
+def _units(files: Sequence[InputFile], layouts: Mapping[str, JsonObject]) -> Iterator[Unit]:
     """The units of a split: small files together, large ones in parts."""
     from corpora.ner.files import parts
     from corpora.ner.layout import Layout
@@ -270,9 +264,7 @@ def next_steps(options: Options) -> list[str]:
     ]
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the pipeline."""
-    return run("pipelines.benchmark_to_ner", argv)
+main = partial(run.main, "pipelines.benchmark_to_ner")
 
 
 if __name__ == "__main__":

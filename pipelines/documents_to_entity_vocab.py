@@ -11,8 +11,9 @@ Examples:
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from corpora.document import ORIGINS
 from corpora.errors import UsageError
@@ -26,15 +27,13 @@ from corpora.runs.plan import (
     unit_for_each,
     units_without_input,
 )
-from corpora.system.arguments import check
+from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
 from pipelines.options import CommonOptions, option, origins_of, values_in
-from pipelines.run import run
 
 if TYPE_CHECKING:
     from corpora.runs.build import Build
 
-ABOUT = __doc__
 DATASETS = {"": "entities"}
 PART_BYTES = 256 << 20
 """Of shards of documents whose entities, and forms, are merged at once."""
@@ -60,17 +59,16 @@ class Options(CommonOptions):
     )
     min_count: int = option(1, help="mentions that an entity needs (default: 1)", at_least=1)
     max_size: int = option(1_000_000, help="entities at most (default: 1000000)", at_least=1)
-    existing: str = option(
+    existing: Literal["auto", "pages", "any"] = option(
         "auto",
-        choices=("auto", "pages", "any"),
         help="keep entities that are pages of the input, or any; auto: pages, of those wikis whose "
         "pages are in the input (default)",
     )
     max_aliases: int | None = option(
         None, help="forms of an entity that are kept (default: all)", at_least=1
     )
-    link_probability: str = option(
-        "on", choices=("on", "off"), help="count where forms stand unlinked; reads all text again"
+    link_probability: Literal["on", "off"] = option(
+        "on", help="count where forms stand unlinked; reads all text again"
     )
     previous: Path | None = option(None, metavar="DIR", help="a vocabulary whose ids are kept")
     compact: bool = option(
@@ -87,7 +85,10 @@ def plan(options: Options) -> Plan:
     """Find the shards of documents, and plan a unit for each, and for each part of the counts."""
     from corpora.runs.dataset_inputs import find_shards
 
-    _check(options)
+    if options.compact and not options.previous:
+        raise UsageError("--compact gives new ids to a --previous vocabulary; there is none.")
+    if options.previous and options.previous.resolve() == options.output.resolve():
+        raise UsageError("--previous and --output are the same. Choose another --output.")
     files = find_shards(options.input, "documents", exclude=options.exclude)[: options.limit]
     n_partitions = max(1, -(-sum(file.size for file in files) // PART_BYTES))
     parts = units_without_input(n_partitions)
@@ -99,14 +100,6 @@ def plan(options: Options) -> Plan:
         auxiliary=_auxiliary(options),
         stages=tuple(_stages(files, options, parts=parts)),
     )
-
-
-def _check(options: Options) -> None:
-    check(options)
-    if options.compact and not options.previous:
-        raise UsageError("--compact gives new ids to a --previous vocabulary; there is none.")
-    if options.previous and options.previous.resolve() == options.output.resolve():
-        raise UsageError("--previous and --output are the same. Choose another --output.")
 
 
 def _auxiliary(options: Options) -> dict[str, InputFile]:
@@ -293,15 +286,18 @@ def write_side_files(build: "Build") -> None:
         write_text(build.side / "changes.tsv", exports.change_lines(listed))
 
 
-def next_steps(options: Options) -> list[str]:
-    """What to look at, and what to type next."""
-    from corpora.datasets.shards import read_description
+def warnings(_: Plan, counters: Mapping[str, int]) -> Iterator[str]:
+    """Say what is probably not meant."""
     from corpora.entities.exports import warn_of_missing_pages
 
+    if warning := warn_of_missing_pages(counters):
+        yield warning
+
+
+def next_steps(options: Options) -> list[str]:
+    """What to look at, and what to type next."""
     output = options.output
-    warning = warn_of_missing_pages(read_description(output)["counters"])
     return [
-        *([f"WARNING {warning}"] if warning else []),
         f"made  {output} (dataset); {output}/entity_vocab.jsonl, .json, .tsv",
         f"read  {output}/report.md: what other sizes and minimum counts would keep",
         f"next  python -m corpora.shards verify {output}",
@@ -309,9 +305,7 @@ def next_steps(options: Options) -> list[str]:
     ]
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the pipeline."""
-    return run("pipelines.documents_to_entity_vocab", argv)
+main = partial(run.main, "pipelines.documents_to_entity_vocab")
 
 
 if __name__ == "__main__":

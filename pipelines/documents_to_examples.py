@@ -9,11 +9,12 @@ Examples:
 
 import logging
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from corpora.document import ORIGINS
 from corpora.errors import CorpusError, UsageError
@@ -26,17 +27,15 @@ from corpora.runs.plan import (
     named,
     unit_for_each,
 )
-from corpora.system.arguments import check
+from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
 from pipelines.options import CommonOptions, option, origins_of, values_in
-from pipelines.run import run
 
 if TYPE_CHECKING:
     from corpora.examples.maker import Rules
     from corpora.runs.build import Build
 
 log = logging.getLogger(__name__)
-ABOUT = __doc__
 DATASETS = {"": "examples"}
 TOKENIZER, VOCAB = "tokenizer ", "entity vocabulary "
 PARAMETERS = (
@@ -98,9 +97,8 @@ class Options(CommonOptions):
         help=f"of the mentions that become entities: {', '.join(sorted(ORIGINS))} (default: all "
         "but prediction)",
     )
-    unknown_entities: str = option(
+    unknown_entities: Literal["keep", "drop"] = option(
         "drop",
-        choices=("keep", "drop"),
         help="mentions without an entity of the vocabulary: [UNK], as LUKE, or none, as DaLUKE "
         "(default: drop)",
     )
@@ -109,15 +107,16 @@ class Options(CommonOptions):
         help="by the vocabulary's counts; rarer ones are unknown, ids stay (default: 1)",
         at_least=1,
     )
-    words: str = option(
+    words: Literal["tokenizer", "jieba"] = option(
         "tokenizer",
-        choices=("tokenizer", "jieba"),
         help="where Chinese words begin, for whole-word masking and attention: with each "
         "character, as the tokenizer has it, or where jieba cuts (default: tokenizer)",
     )
     only_with_mentions: bool = option(default=False, help="leave out examples without an entity")
     validation: float = option(
         0.01,
+        at_least=0,
+        below=1,
         was="--held-out",
         metavar="RATIO",
         help="of the documents, those kept for validation, at least one of several (default: 0.01)",
@@ -156,7 +155,6 @@ def plan(options: Options) -> Plan:
 def _check(options: Options) -> None:
     from corpora.segmentation.chinese_words import check_jieba
 
-    check(options)
     if options.max_length <= _SPECIAL_SUBWORDS:
         raise UsageError(
             f"--max-length {options.max_length}: must be more than {_SPECIAL_SUBWORDS}, for [CLS] "
@@ -164,8 +162,6 @@ def _check(options: Options) -> None:
         )
     if options.words == "jieba":
         check_jieba("--words jieba")
-    if not 0 <= options.validation < 1:  # nan, too
-        raise UsageError(f"--validation {options.validation}: must be at least 0 and below 1.")
     if not options.entity_vocab and (options.min_entity_count > 1 or options.only_with_mentions):
         raise UsageError(
             "--min-entity-count and --only-with-mentions need an --entity-vocab: without one, no "
@@ -333,9 +329,7 @@ def next_steps(options: Options) -> list[str]:
     ]
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the pipeline."""
-    return run("pipelines.documents_to_examples", argv)
+main = partial(run.main, "pipelines.documents_to_examples")
 
 
 if __name__ == "__main__":

@@ -10,20 +10,20 @@ Examples:
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from corpora.errors import CorpusError, UsageError
 from corpora.runs.plan import InputFile, Plan, Stage, Unit, describe_file, units_without_input
+from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
-from pipelines.options import CommonOptions, option
-from pipelines.run import run
+from pipelines.options import CommonOptions, option, values_in
 
 if TYPE_CHECKING:
     from corpora.runs.build import Build
 
-ABOUT = __doc__
 DATASETS = {"": "lexicon"}
 STREAMS = {"streams": "lexicon_streams"}
 COUNTED = {"symbols": "lexicon_symbols", "totals": "lexicon_totals"} | STREAMS
@@ -41,29 +41,25 @@ MARKS = ("known", "inner", "compound", "function", "name")
 class Options(CommonOptions):
     """What ``documents_to_lexicon`` asks for."""
 
-    per: str = option(
+    per: Literal["document", "group", "all"] = option(
         "group",
-        choices=("document", "group", "all"),
         help="each document, each group (a novel, a bank), or all together has a lexicon of its "
         "own (default: group)",
     )
-    symbols: str = option(
+    symbols: Literal["auto", "characters", "words"] = option(
         "auto",
-        choices=("auto", "characters", "words"),
         help="what words are made of: characters, or in languages with spaces, words (default: as "
         "the first document shows)",
     )
-    max_length: int = option(4, help="symbols of the longest candidate (default: 4)")
-    min_count: int = option(5, help="how often a candidate must occur (default: 5)")
-    mi: str = option(
+    max_length: int = option(4, help="symbols of the longest candidate (default: 4)", at_least=2)
+    min_count: int = option(5, help="how often a candidate must occur (default: 5)", at_least=2)
+    mi: Literal["adjacent", "weakest"] = option(
         "adjacent",
-        choices=("adjacent", "weakest"),
         help="mutual information of a candidate of three symbols and more: the mean of its "
         "neighbouring symbols (default), or that of the two parts where it is weakest",
     )
-    score: str = option(
+    score: Literal["product", "paper", "frequency"] = option(
         "product",
-        choices=("product", "paper", "frequency"),
         help="how candidates are ranked: root of MI * smaller entropy (default), the paper's MI + "
         "left + right entropy, or the bare count",
     )
@@ -97,7 +93,11 @@ class Options(CommonOptions):
         "compound function)",
     )
     top: float = option(
-        0.5, metavar="SHARE", help="of the ranked, those that are words (default: 0.5)"
+        0.5,
+        above=0,
+        at_most=1,
+        metavar="SHARE",
+        help="of the ranked, those that are words (default: 0.5)",
     )
 
 
@@ -105,7 +105,6 @@ def plan(options: Options) -> Plan:
     """Find the shards, cut them into slices, and plan the stages."""
     from corpora.runs.dataset_inputs import find_shards
 
-    _check(options)
     files = find_shards(options.input, "documents", exclude=options.exclude)[: options.limit]
     n_parts = max(1, -(-sum(file.size for file in files) // PART_BYTES))
     kind, is_chinese = _look(files)
@@ -114,10 +113,7 @@ def plan(options: Options) -> Plan:
     settings = {
         "per": options.per,
         "symbols": kind if options.symbols == "auto" else options.symbols,
-        "max_length": options.max_length,
-        "min_count": options.min_count,
-        "mi": options.mi,
-        "score": options.score,
+        **values_in(options, "max_length", "min_count", "mi", "score"),
         "drop": sorted(set(options.drop)),
         "demote": sorted(set(options.demote)),
         "top": options.top,
@@ -130,22 +126,12 @@ def plan(options: Options) -> Plan:
         | {
             "known": options.known if options.known in KNOWN_NAMES else "FILE",
             "in_both_scripts": in_both_scripts,
-            "limit": options.limit,
-            "exclude": list(options.exclude),
-        },
+        }
+        | values_in(options, "limit", "exclude"),
         units=units_without_input(n_parts),
         auxiliary=lists,
         stages=tuple(_stages(files, n_parts=n_parts)),
     )
-
-
-def _check(options: Options) -> None:
-    if options.max_length < 2:
-        raise UsageError(f"--max-length {options.max_length}: must be at least 2.")
-    if options.min_count < 2:
-        raise UsageError(f"--min-count {options.min_count}: must be at least 2.")
-    if not 0 < options.top <= 1:  # nan, too
-        raise UsageError(f"--top {options.top}: must be above 0, and at most 1.")
 
 
 def _look(files: Sequence[InputFile]) -> tuple[str, bool]:
@@ -345,9 +331,7 @@ def next_steps(options: Options) -> list[str]:
     ]
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the pipeline."""
-    return run("pipelines.documents_to_lexicon", argv)
+main = partial(run.main, "pipelines.documents_to_lexicon")
 
 
 if __name__ == "__main__":

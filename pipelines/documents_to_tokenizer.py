@@ -10,21 +10,19 @@ Examples:
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
+from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from corpora.errors import UsageError
 from corpora.runs.plan import InputFile, Plan, Stage, Unit, unit_for_each, units_without_input
-from corpora.system.arguments import check
+from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
 from pipelines.options import CommonOptions, option, values_in
-from pipelines.run import run
 
 if TYPE_CHECKING:
     from corpora.runs.build import Build
     from corpora.tokenization.learning import Rules
 
-ABOUT = __doc__
 DATASETS = {"": "subwords"}
 MIN_SIZE = 256
 """So that special tokens, letters and digits have room, as first and as other characters."""
@@ -46,6 +44,8 @@ class Options(CommonOptions):
     characters: bool = option(default=False, help="every character is a subword: nothing is merged")
     coverage: float = option(
         0.99999,
+        above=0,
+        at_most=1,
         metavar="SHARE",
         help="of all characters, the fraction that subwords must cover; words with others are "
         "unknown (default: 0.99999; --characters takes as many as --size allows)",
@@ -63,7 +63,6 @@ def plan(options: Options) -> Plan:
     """Find the shards of documents, and plan a unit for each, and one that learns from all."""
     from corpora.runs.dataset_inputs import find_shards
 
-    _check(options)
     files = find_shards(options.input, "documents", exclude=options.exclude)[: options.limit]
     return Plan(
         pipeline="documents_to_tokenizer",
@@ -80,12 +79,6 @@ def _rules(options: Options) -> "Rules":
     from corpora.tokenization.learning import Rules
 
     return Rules(**{field.name: getattr(options, field.name) for field in fields(Rules)})
-
-
-def _check(options: Options) -> None:
-    check(options)
-    if not 0 < options.coverage <= 1:  # nan, too
-        raise UsageError(f"--coverage {options.coverage}: must be above 0, and at most 1.")
 
 
 def _stages(files: Sequence[InputFile]) -> Iterator[Stage]:
@@ -168,9 +161,7 @@ def next_steps(options: Options) -> list[str]:
     ]
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the pipeline."""
-    return run("pipelines.documents_to_tokenizer", argv)
+main = partial(run.main, "pipelines.documents_to_tokenizer")
 
 
 if __name__ == "__main__":

@@ -93,13 +93,10 @@ class Run:
         """Merge what the units of a stage wrote, by steps that are each a ``Merge``."""
         from pipelines.transforms.elements import ReadNothing
 
-        for step in (ReadNothing(), *steps, self.write_nothing(stage)):
+        nothing = self._write(stage, {})  # but a receipt
+        for step in (ReadNothing(), *steps, nothing):
             units = units | step
         return units
-
-    def write_nothing(self, stage: str) -> "WriteShards":
-        """Make the last step of what merges a stage: it writes a receipt, and no shard."""
-        return self._write(stage, {})
 
     def _write(self, stage: str, datasets: Mapping[str, str]) -> "WriteShards":
         from pipelines.transforms.shards import WriteShards

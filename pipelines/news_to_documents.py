@@ -7,14 +7,15 @@ Examples:
       --output build/news --previous build/news-october --workers 2
 """
 
-import argparse
 import glob
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from importlib.metadata import version
+from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from corpora.errors import CorpusError, UsageError
 from corpora.runs.plan import (
@@ -29,15 +30,14 @@ from corpora.runs.plan import (
     unit_for_each,
 )
 from corpora.segmentation.language_tags import primary_language
+from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
 from pipelines.options import CommonOptions, option
-from pipelines.run import run
 
 if TYPE_CHECKING:
     from corpora.news.filters import Thresholds
     from corpora.runs.build import Build
 
-ABOUT = __doc__
 T = TypeVar("T")
 READ = {"pages": "pages", "paragraphs": "news_paragraphs", "revisits": "news_revisits"}
 CLEANED = {"articles": "pages", "signatures": "news_signatures"}
@@ -71,48 +71,70 @@ class Options(CommonOptions):
         metavar="FILE",
         help="table (TSV) of saved pages: file, url, date (when it was fetched), more to keep",
     )
-    extractor: str = option(
+    extractor: Literal["trafilatura", "news-please"] = option(
         "trafilatura",
-        choices=("trafilatura", "news-please"),
         help="what finds the body of an article (default: trafilatura)",
     )
     lang: tuple[str, ...] = option(
         (), nargs="+", metavar="TAG", help="languages that are kept: de da zh … (default: all)"
     )
-    min_characters: int = option(200, help="a shorter article is left out (default: 200)")
+    min_characters: int = option(
+        200, at_least=0, help="a shorter article is left out (default: 200)"
+    )
     max_non_letters: float = option(
-        0.25, metavar="RATIO", help="of digits and symbols (default: 0.25)"
+        0.25,
+        at_least=0,
+        at_most=1,
+        metavar="RATIO",
+        help="of digits and symbols (default: 0.25)",
     )
     max_links: float = option(
-        0.5, metavar="RATIO", help="of text in links; beyond, it is a list (0.5)"
+        0.5,
+        at_least=0,
+        at_most=1,
+        metavar="RATIO",
+        help="of text in links; beyond, it is a list (0.5)",
     )
     stub_characters: int = option(
         1_500,
+        at_least=0,
         help="a page that says that it is not free is left out if it is shorter (1500; 0: never)",
     )
     boilerplate_pages: int = option(
-        5, help="a paragraph on so many pages of a site is no text (default: 5; 0: never)"
+        5,
+        at_least=0,
+        help="a paragraph on so many pages of a site is no text (default: 5; 0: never)",
     )
     near_duplicates: float = option(
         0.8,
+        above=0,
+        below=inf,
+        was="--near-doubles",
         metavar="JACCARD",
         help="from which on two articles say the same (default: 0.8; above 1: exact ones only)",
     )
-    near_doubles: float | None = option(None, type=float, help=argparse.SUPPRESS)
-    """Its old name."""
     previous: tuple[str, ...] = option(
         (), metavar="DIR", help="datasets of documents whose articles are not taken again"
     )
-    reserved: str = option(
+    reserved: Literal["drop", "keep"] = option(
         "drop",
-        choices=("drop", "keep"),
         help="pages that reserve text and data mining (tdm-reservation, noai)",
     )
     license: str | None = option(None, metavar="SPDX", help="of pages that do not say")
     max_page_size: float = option(
-        10.0, metavar="MB", help="a larger page is rejected (default: 10)"
+        10.0,
+        above=0,
+        at_most=MAX_PAGE_MB,
+        metavar="MB",
+        help="a larger page is rejected (default: 10)",
     )
-    max_seconds: float = option(10.0, metavar="S", help="of the processor for a page (default: 10)")
+    max_seconds: float = option(
+        10.0,
+        above=0,
+        below=inf,
+        metavar="S",
+        help="of the processor for a page (default: 10)",
+    )
 
     @property
     def crawled(self) -> Path:
@@ -171,8 +193,6 @@ def _check(options: Options) -> None:
     """Raise ``UsageError`` for options that are wrong, or do not fit each other."""
     if [bool(options.sites), bool(options.warc), bool(options.html)].count(True) != 1:
         raise UsageError("say where the pages are: --sites, --warc or --html, one of them.")
-    if options.near_doubles is not None:
-        raise UsageError("--near-doubles: renamed to --near-duplicates.")
     if options.urls and not options.html:
         raise UsageError("--urls is for --html: archives hold the addresses of their pages.")
     if not options.sites and (options.archive or options.allow_private):
@@ -182,26 +202,10 @@ def _check(options: Options) -> None:
         raise UsageError(
             f"--archive {options.crawled}: must lie beside --output, neither in the other."
         )
-    inf = float("inf")
-    for low, high, bound, names in (
-        (
-            sys.float_info.min,
-            sys.float_info.max,
-            "above 0",
-            ("max_page_size", "max_seconds", "near_duplicates"),
-        ),
-        (0, 1, "between 0 and 1", ("max_non_letters", "max_links")),
-        (0, inf, "at least 0", ("min_characters", "stub_characters", "boilerplate_pages")),
-    ):
-        for name in names:
-            if not low <= getattr(options, name) <= high:
-                raise UsageError(f"--{name.replace('_', '-')}: must be {bound}.")
     if options.lang:
         from corpora.news.filters import check_langs
 
         check_langs(options.lang)
-    if options.max_page_size > MAX_PAGE_MB:
-        raise UsageError(f"--max-page-size: at most {MAX_PAGE_MB}.")
 
 
 def archives_of(options: Options) -> tuple[str, ...]:
@@ -415,9 +419,7 @@ def next_steps(options: Options) -> list[str]:
     ]
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the pipeline."""
-    return run("pipelines.news_to_documents", argv)
+main = partial(run.main, "pipelines.news_to_documents")
 
 
 if __name__ == "__main__":

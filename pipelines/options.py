@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from corpora.document import ORIGINS
 from corpora.errors import UsageError
-from corpora.system.arguments import add_options, fail, make_parser, option, values_of
+from corpora.system.arguments import add_options, check, make_parser, option, values_of
 from corpora.system.buckets import is_url
 
 __all__ = ["CommonOptions", "option", "origins_of", "parse_options", "values_in"]
@@ -42,10 +42,12 @@ class CommonOptions:
         metavar="FILE",
         help="leave out what is listed there: STORE/forgotten.json, which store forget writes",
     )
-    limit: int | None = option(None, help="only the first N inputs")
-    workers: int = option(1, help="processes (default: 1)")
+    limit: int | None = option(None, help="only the first N inputs", at_least=1)
+    workers: int = option(1, help="processes (default: 1)", at_least=1)
     max_reject_rate: float = option(
         0.01,
+        at_least=0,
+        at_most=1,
         metavar="SHARE",
         help="stop when more than this share of the records, and more than ten, are rejected "
         "(default: 0.01)",
@@ -68,30 +70,28 @@ class CommonOptions:
         """Raise ``UsageError`` for a value that makes no sense."""
         for pattern in self.input:
             is_url(pattern)  # raises for an address that we do not know
-        if self.workers < 1 or (self.limit is not None and self.limit < 1):
-            raise UsageError("--workers and --limit must be at least 1.")
-        if not 0 <= self.max_reject_rate <= 1:  # nan, too
-            raise UsageError(f"--max-reject-rate {self.max_reject_rate}: must be between 0 and 1.")
+        check(self)
 
 
 def parse_options(kind: type[T], argv: Sequence[str] | None, *, name: str, about: str) -> T:
-    """Read the command line into ``kind``; ends the process with status 2 where it is wrong."""
+    """Read the command line into ``kind``.
+
+    Ends the process with status 2 where an option is none, or has no such value; raises
+    ``UsageError`` where options make no sense.
+    """
     parser = make_parser(name, about, is_passed_on=_is_of_beam)
     add_options(parser, kind)
     values, unknown = parser.parse_known_args(sys.argv[1:] if argv is None else argv)
-    try:
-        settings = values_of(values)
-        output = str(settings["output"])
-        settings["output"] = Path(output)
-        if is_url(output):
-            settings["bucket"] = output.rstrip("/")
-        if not find_spec("apache_beam"):
-            raise UsageError("Apache Beam is not installed: pip install 'onoma[pipelines]'.")
-        options = kind(**settings, beam=_beam_options(unknown))
-        _check_runner(options)
-        return options
-    except UsageError as error:
-        sys.exit(fail(str(error), status=error.exit_status))
+    settings = values_of(values)
+    output = str(settings["output"])
+    settings["output"] = Path(output)
+    if is_url(output):
+        settings["bucket"] = output.rstrip("/")
+    if not find_spec("apache_beam"):
+        raise UsageError("Apache Beam is not installed: pip install 'onoma[pipelines]'.")
+    options = kind(**settings, beam=_beam_options(unknown))
+    _check_runner(options)
+    return options
 
 
 def values_in(options: CommonOptions, *names: str) -> dict[str, object]:

@@ -2,12 +2,13 @@
 
 A pipeline is a module with
 
-- ``ABOUT``, what ``--help`` says: a line, an empty line, examples;
+- a docstring, which ``--help`` says: a line, an empty line, examples;
 - ``Options``, a ``CommonOptions``;
 - ``plan(options) -> Plan``, which reads no more than names, sizes and hashes;
 - ``PHASES``, its graphs of transforms (``graph.py``): one for each stage of the plan, and one for
   the units that make what is published;
 - ``next_steps(options) -> list[str]``, what to look at, and what to type next;
+- ``main(argv)``, which is ``main`` here with its name;
 - if it writes files beside its datasets, ``write_side_files(build)``;
 - and, if it warns of what was counted, ``warnings(plan, counters)``, lines for the terminal.
 
@@ -65,7 +66,7 @@ class Pipeline:
     def of(cls, module: ModuleType) -> "Pipeline":
         """Take it out of the module."""
         return cls(
-            about=module.ABOUT,
+            about=module.__doc__ or "",
             options=module.Options,
             plan=module.plan,
             phases=module.PHASES,
@@ -75,7 +76,7 @@ class Pipeline:
         )
 
 
-def run(name: str, argv: Sequence[str] | None = None) -> int:
+def main(name: str, argv: Sequence[str] | None = None) -> int:
     """Run the pipeline of that module name; returns the exit status."""
     _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
@@ -277,19 +278,16 @@ def _explain_failure(error: Exception, *, log: Path) -> Exception:
 def _check_rejects(build: "Build", options: CommonOptions) -> None:
     account = build.accounting
     if account.n_rejected and not account.written:
-        raise TooManyRejectsError(
-            f"{account.n_rejected:,} of {account.read:,} records were rejected "
-            f"({_reasons(account.rejected)}), and none was written; nothing was published. The "
-            f"first: {build.rejected[0]['message']} Fix the input, or choose other options."
-        )
-    too_many = max(10, options.max_reject_rate * account.read)
-    if account.n_rejected > too_many:
-        example = build.rejected[0]
-        raise TooManyRejectsError(
-            f"{account.n_rejected:,} of {account.read:,} records were rejected "
-            f"({_reasons(account.rejected)}); nothing was published. The first: "
-            f"{example['message']} Fix the input, or allow more with --max-reject-rate."
-        )
+        found, remedy = ", and none was written", "choose other options"
+    elif account.n_rejected > max(10, options.max_reject_rate * account.read):
+        found, remedy = "", "allow more with --max-reject-rate"
+    else:
+        return
+    raise TooManyRejectsError(
+        f"{account.n_rejected:,} of {account.read:,} records were rejected "
+        f"({_reasons(account.rejected)}){found}; nothing was published. The first: "
+        f"{build.rejected[0]['message']} Fix the input, or {remedy}."
+    )
 
 
 def _reasons(counts: Mapping[str, int]) -> str:
@@ -305,10 +303,7 @@ def _as_data(
         "inputs": len(plan.inputs),
         "bytes": sum(file.size for file in plan.inputs),
         "seconds": round(seconds, 3),
-        "read": account.read,
-        "written": account.written,
-        "filtered": dict(account.filtered),
-        "rejected": dict(account.rejected),
+        **account.to_json(),
         "counters": dict(counters),
     }
 

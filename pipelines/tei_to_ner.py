@@ -16,13 +16,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from corpora.document import Span
 from corpora.errors import CorpusError, UsageError
 from corpora.hashing.sampling import choose_all
 from corpora.hashing.splits import SPLITS, parse_ratios, read_split_file
-from corpora.ner.alignment import NESTED, Nested
+from corpora.ner.alignment import Nested
 from corpora.runs.plan import (
     InputFile,
     Plan,
@@ -40,15 +40,14 @@ from corpora.tei.include import MARK, included_names
 from corpora.tei.languages import Abbreviations
 from corpora.tei.reader import read_tei
 from corpora.tei.xml import XmlError, parse_xml
+from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
-from pipelines.options import CommonOptions, option
-from pipelines.run import run
+from pipelines.options import CommonOptions, option, values_in
 
 if TYPE_CHECKING:
     from corpora.ner.card import Health
     from corpora.runs.build import Build
 
-ABOUT = __doc__
 _REGISTER = "register "  # before the names of its files
 _INCLUDED = "included "
 DATASETS = {"documents": "documents", "ner": "ner"}
@@ -71,9 +70,7 @@ class Options(CommonOptions):
         help="documents say in which lines of their file their text stands, for the concordance "
         "(always so with --register)",
     )
-    split: str = option(
-        "document", choices=("document", "sentence"), help="what goes whole to one side"
-    )
+    split: Literal["document", "sentence"] = option("document", help="what goes whole to one side")
     ratios: str = option(
         "80/10/10", metavar="A/B/C", help="train/dev/test by hash (default: 80/10/10)"
     )
@@ -81,15 +78,16 @@ class Options(CommonOptions):
         None, metavar="FILE", help="lines 'document TAB split' instead of --ratios"
     )
     seed: int = option(1, help="of the split (default: 1)")
-    nested: Nested = option("outer", choices=NESTED, help="which of nested names are tagged")
-    abbreviations: str = option(
+    nested: Nested = option("outer", help="which of nested names are tagged")
+    abbreviations: Literal["listed", "learned"] = option(
         "listed",
-        choices=("listed", "learned"),
         help="after which words no sentence ends: those of the tables and of the edition, or also "
         "those that the card of an earlier run offers (default: listed)",
     )
     max_file_size: float = option(
         50.0,
+        above=0,
+        at_most=MAX_FILE_MB,
         metavar="MB",
         help="a file that is larger, with all that it includes, is rejected (default: 50)",
     )
@@ -108,10 +106,6 @@ class Options(CommonOptions):
 def plan(options: Options) -> Plan:
     """Find the files, choose the split of each, and pack them into units."""
     warn_of_old_expat()
-    if not 0 < options.max_file_size < float("inf"):
-        raise UsageError(f"--max-file-size {options.max_file_size:g}: must be above 0.")
-    if options.max_file_size > MAX_FILE_MB:
-        raise UsageError(f"--max-file-size: at most {MAX_FILE_MB}.")
     if options.split_file and options.split == "sentence":
         raise UsageError("--split-file names documents; leave --split sentence out.")
     edition_file = describe_file("edition", edition_path(options.edition))
@@ -138,7 +132,7 @@ def plan(options: Options) -> Plan:
     return Plan(
         pipeline="tei_to_ner",
         datasets=DATASETS,
-        parameters=settings | how | {"limit": options.limit, "exclude": list(options.exclude)},
+        parameters=settings | how | values_in(options, "limit", "exclude"),
         units=make_units(
             files, settings=lambda inputs: {f.name: splits[f.name] for f in inputs if splits}
         ),
@@ -206,7 +200,7 @@ def _splits(
     if options.split_file:
         return read_split_file(options.split_file, names), {"split": "file"}
     ratios = parse_ratios(options.ratios)
-    how = {"split": options.split, "ratios": ratios, "seed": options.seed}
+    how: dict[str, object] = {"split": options.split, "ratios": ratios, "seed": options.seed}
     if options.split == "sentence" or edition.makes_several:
         return {}, how
     return choose_all(names, ratios, seed=options.seed), how
@@ -388,7 +382,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         from corpora.tei.census import main as inspect
 
         return inspect(argv)
-    return run("pipelines.tei_to_ner", argv)
+    return run.main("pipelines.tei_to_ner", argv)
 
 
 if __name__ == "__main__":

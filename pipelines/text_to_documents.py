@@ -16,7 +16,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
+from math import inf
 from pathlib import Path
+from typing import Literal
 
 from corpora.document import Rejected
 from corpora.errors import UsageError
@@ -32,11 +34,10 @@ from corpora.runs.plan import (
 )
 from corpora.system.parsing import JsonObject
 from corpora.text.characters import Normalization
+from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
-from pipelines.options import CommonOptions, option
-from pipelines.run import run
+from pipelines.options import CommonOptions, option, values_in
 
-ABOUT = __doc__
 REMEDY = "a second document with this id. Give it its own, or leave a file out with --exclude."
 DATASETS = {"": "documents"}
 FOUND = {"pages": "pages"}
@@ -53,9 +54,8 @@ class Options(CommonOptions):
     lang: str | None = option(
         None, metavar="TAG", help="of the texts that do not say: de, zh-TW …; decides on sentences"
     )
-    format: str = option(
+    format: Literal["auto", "plain", "doc", "jsonl"] = option(
         "auto",
-        choices=("auto", "plain", "doc", "jsonl"),
         help="plain text, WikiExtractor's <doc …>, or JSON Lines (default: as options of one of "
         "them say, or as the content shows)",
     )
@@ -67,16 +67,16 @@ class Options(CommonOptions):
         metavar="REGEX",
         help="all files are plain text, and a document begins with each line where this is found",
     )
-    split_blank: int | None = option(None, help="… after N or more blank lines; 0: with each line")
-    paragraphs: str = option(
+    split_blank: int | None = option(
+        None, at_least=0, help="… after N or more blank lines; 0: with each line"
+    )
+    paragraphs: Literal["auto", "line", "blank"] = option(
         "auto",
-        choices=("auto", "line", "blank"),
         help="a paragraph is a line, or the lines between blank ones (default: lines, but for "
         "plain text that is hard-wrapped)",
     )
     normalize: Normalization = option(
         "none",
-        choices=("none", "width", "nfkc"),
         help="write full-width digits and letters as usual ones, or all characters that have one "
         "other in NFKC; always one for one, so that offsets stay (default: none)",
     )
@@ -96,18 +96,24 @@ class Options(CommonOptions):
     )
     license: str | None = option(None, metavar="SPDX", help="of the texts that do not say")
     max_file_size: float = option(
-        10_000.0, metavar="MB", help="a file that is larger, unpacked, is rejected (default: 10000)"
+        10_000.0,
+        above=0,
+        below=inf,
+        metavar="MB",
+        help="a file that is larger, unpacked, is rejected (default: 10000)",
     )
     max_characters: int = option(
-        50_000_000, help="a document that is longer is rejected (default: 50000000)"
+        50_000_000,
+        above=0,
+        at_most=MAX_CHARACTERS,
+        help="a document that is longer is rejected (default: 50000000)",
     )
 
 
 def plan(options: Options) -> Plan:
     """Find the files, pack small ones into units, and cut large ones into ranges."""
     _check(options)
-    found = find_inputs(options.input, exclude=options.exclude)
-    files = describe_files(found)
+    files = describe_files(find_inputs(options.input, exclude=options.exclude))
     settings = _settings(options, files)
     units = list(_cut(make_units(files), settings))
     if options.limit is not None:
@@ -115,7 +121,7 @@ def plan(options: Options) -> Plan:
     return Plan(
         pipeline="text_to_documents",
         datasets=DATASETS,
-        parameters=settings | {"limit": options.limit, "exclude": list(options.exclude)},
+        parameters=settings | values_in(options, "limit", "exclude"),
         units=units_without_input(len(units)),
         stages=(Stage("read", tuple(units), FOUND),),
     )
@@ -125,18 +131,9 @@ def _check(options: Options) -> None:
     """Raise ``UsageError`` for options that are wrong, or do not fit each other."""
     from corpora.text.json_lines import is_language
 
-    if not 0 < options.max_file_size < float("inf"):
-        raise UsageError(f"--max-file-size {options.max_file_size:g}: must be above 0.")
-    if not 0 < options.max_characters <= MAX_CHARACTERS:
-        raise UsageError(
-            f"--max-characters {options.max_characters}: must be above 0, and at most "
-            f"{MAX_CHARACTERS}."
-        )
     if options.split_pattern is not None and options.split_blank is not None:
         raise UsageError("--split-pattern and --split-blank: choose one.")
     _format(options)
-    if options.split_blank is not None and options.split_blank < 0:
-        raise UsageError(f"--split-blank {options.split_blank}: must be at least 0.")
     try:
         re.compile(options.split_pattern or "")
     except re.error as error:
@@ -215,10 +212,13 @@ def _parts(unit: Unit, of_run: JsonObject) -> Iterator[JsonObject]:
         )
     except TextError:
         found = None
-    if found is None or isinstance(found, Rejected):  # it is rejected where it is read
-        yield {}
-        return
-    if found.encoding not in CUTTABLE or found.format not in BORDERS or found.n_invalid:
+    if (
+        found is None
+        or isinstance(found, Rejected)  # it is rejected where it is read
+        or found.encoding not in CUTTABLE
+        or found.format not in BORDERS
+        or found.n_invalid
+    ):
         yield {}
         return
     for start, end, line in cut(file.check(), found.format, range_bytes=RANGE_BYTES):
@@ -263,15 +263,9 @@ def read(units: PCollection, options: Options, run: Run) -> PCollection:
 
 def merge(units: PCollection, _: Options, run: Run) -> PCollection:
     """Find documents whose id another one has."""
-    from pipelines.transforms.elements import ReadNothing
     from pipelines.transforms.stages import FindDuplicates
 
-    return (
-        units
-        | ReadNothing()
-        | FindDuplicates(folder=run.folder, remedy=REMEDY)
-        | run.write_nothing("read")
-    )
+    return run.merge(units, FindDuplicates(folder=run.folder, remedy=REMEDY), stage="read")
 
 
 def finish(units: PCollection, _: Options, run: Run) -> PCollection:
@@ -302,9 +296,7 @@ def next_steps(options: Options) -> list[str]:
     ]
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the pipeline."""
-    return run("pipelines.text_to_documents", argv)
+main = partial(run.main, "pipelines.text_to_documents")
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from functools import partial
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from corpora.errors import CorpusError, UsageError
 from corpora.runs.plan import (
@@ -33,16 +33,15 @@ from corpora.runs.plan import (
 )
 from corpora.system.expat_version import warn_of_old_expat
 from corpora.system.parsing import JsonObject
+from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
-from pipelines.options import CommonOptions, option
-from pipelines.run import run
+from pipelines.options import CommonOptions, option, values_in
 
 if TYPE_CHECKING:
     from corpora.runs.build import Build
     from corpora.wikipedia.reuse import EarlierRun
     from corpora.wikipedia.siteinfo import SiteInfo
 
-ABOUT = __doc__
 DATASETS = {"documents": "documents", "redirects": "redirects", "reuse": "reuse"}
 FOUND = {"pages": "wiki_pages", "found_redirects": "redirects", "meanings": "meanings"}
 DEFINED = {"definitions": "wiki_definitions"}
@@ -63,25 +62,20 @@ _log = logging.getLogger(__name__)
 class Options(CommonOptions):
     """Options of ``wikipedia_to_documents``."""
 
-    augment: str = option(
-        "article", choices=("article", "off"), help="match titles of an article's links in its text"
+    augment: Literal["article", "off"] = option(
+        "article", help="match titles of an article's links in its text"
     )
-    right: str = option(
+    right: Literal["word", "prefix"] = option(
         "word",
-        choices=("word", "prefix"),
         help="whether a title must end where a word ends, or may be its beginning (windmill|s)",
     )
-    anchors: str = option(
-        "off", choices=("on", "off"), help="match the texts of an article's links, too"
-    )
-    extractor: str = option(
-        "onoma", choices=("onoma", "wikiextractor"), help="what reads the wikitext"
-    )
+    anchors: Literal["on", "off"] = option("off", help="match the texts of an article's links, too")
+    extractor: Literal["onoma", "wikiextractor"] = option("onoma", help="what reads the wikitext")
     namespaces: tuple[int, ...] = option(
         (0,), nargs="+", type=int, metavar="N", help="numbers of those that are read (default: 0)"
     )
-    disambiguation: str = option(
-        "keep", choices=("keep", "drop"), help="pages that only list meanings; flagged if kept"
+    disambiguation: Literal["keep", "drop"] = option(
+        "keep", help="pages that only list meanings; flagged if kept"
     )
     templates: tuple[Path, ...] = option(
         (),
@@ -119,11 +113,14 @@ class Options(CommonOptions):
     lang: str | None = option(None, metavar="TAG", help="da …, if not as the dump says")
     license: str | None = option(None, metavar="SPDX", help="if not that of Wikipedia")
     max_page_size: float = option(
-        50.0, metavar="MB", help="a larger page is rejected (default: 50)"
+        50.0,
+        above=0,
+        at_most=MAX_PAGE_MB,
+        metavar="MB",
+        help="a larger page is rejected (default: 50)",
     )
     allow_truncated: bool = option(
-        default=False,
-        help="read a dump that ends too early as far as it goes",
+        default=False, help="read a dump that ends too early as far as it goes"
     )
 
     @property
@@ -141,10 +138,6 @@ def plan(options: Options) -> Plan:
 
     if options.extractor == "wikiextractor":
         check_installed()
-    if not 0 < options.max_page_size < float("inf"):
-        raise UsageError(f"--max-page-size {options.max_page_size:g}: must be above 0.")
-    if options.max_page_size > MAX_PAGE_MB:
-        raise UsageError(f"--max-page-size: at most {MAX_PAGE_MB}.")
     earlier = find_earlier(options.reuse, output=options.output) if options.reuse else None
     files = describe_files(find_inputs(options.input, exclude=options.exclude))
     from corpora.runs.build import BUILD, PIECES
@@ -166,15 +159,10 @@ def plan(options: Options) -> Plan:
     if options.page_props:
         tables[PAGE_PROPS] = describe_file(PAGE_PROPS, options.page_props)
     settings = _settings(options, [dump.site for dump in dumps], file=files[0].name)
-    _warn(
-        options,
-        settings,
-        {file.name: dump.site.doubt for file, dump in zip(files, dumps, strict=True)},
-    )
+    pairs = list(zip(files, dumps, strict=True))
+    _warn(options, settings, {file.name: dump.site.doubt for file, dump in pairs})
     parts: list[tuple[InputFile, JsonObject]] = [
-        (file, range_.to_json())
-        for file, dump in zip(files, dumps, strict=True)
-        for range_ in dump.ranges
+        (file, range_.to_json()) for file, dump in pairs for range_ in dump.ranges
     ]
     read = partial(read_pages_of, max_page_bytes=options.max_page_bytes, scratch=scratch)
     pages = (page for file, part in parts for page in read(file, part))
@@ -191,8 +179,7 @@ def plan(options: Options) -> Plan:
         parameters={
             **settings,
             "abbreviations": learned,
-            "limit": options.limit,
-            "exclude": list(options.exclude),
+            **values_in(options, "limit", "exclude"),
         },
         units=units_without_input(len(parts)),
         auxiliary=tables,
@@ -238,9 +225,7 @@ def _settings(options: Options, sites: Sequence["SiteInfo"], *, file: str) -> Js
         "disambiguation": options.disambiguation,
         # The engine, with its version where it is not our own: another one makes other bytes.
         "extractor": extractor if extractor == "onoma" else f"{extractor} {version(extractor)}",
-        "augment": options.augment,
-        "right": options.right,
-        "anchors": options.anchors,
+        **values_in(options, "augment", "right", "anchors"),
         "license": options.license or license_of(site.base, file=file, generator=site.generator),
         "max_page_bytes": options.max_page_bytes,
         "n_tables": len(options.templates),
@@ -371,14 +356,13 @@ def parse(units: PCollection, options: Options, run: Run) -> PCollection:
 
 def merge(units: PCollection, _: Options, run: Run) -> PCollection:
     """Build the tables of titles and items, and find pages that stand twice in the dump."""
-    from pipelines.transforms.elements import ReadNothing
     from pipelines.transforms.stages import FindDuplicates
     from pipelines.transforms.wikipedia import BuildPageItems, BuildTitleTables
 
-    tables = units | ReadNothing() | BuildTitleTables(folder=run.folder)
+    steps: list[object] = [BuildTitleTables(folder=run.folder)]
     if file := run.auxiliary.get(PAGE_PROPS):
-        tables = tables | BuildPageItems(folder=run.folder, file=file)
-    return tables | FindDuplicates(folder=run.folder) | run.write_nothing("extract")
+        steps.append(BuildPageItems(folder=run.folder, file=file))
+    return run.merge(units, *steps, FindDuplicates(folder=run.folder), stage="extract")
 
 
 def finish(units: PCollection, _: Options, run: Run) -> PCollection:
@@ -431,9 +415,7 @@ def next_steps(options: Options) -> list[str]:
     ]
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the pipeline."""
-    return run("pipelines.wikipedia_to_documents", argv)
+main = partial(run.main, "pipelines.wikipedia_to_documents")
 
 
 if __name__ == "__main__":

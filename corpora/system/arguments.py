@@ -12,6 +12,7 @@ import argparse
 import dataclasses
 import io
 import json
+import operator
 import os
 import re
 import sys
@@ -57,6 +58,13 @@ _ADDRESSES = frozenset(
 _OPTION = re.compile(r"--?[A-Za-z][\w-]*")
 _WRITTEN = frozenset({"archive", "html", "json", "output", "shelf"})
 """Options that name what is written."""
+_BOUNDS = {
+    "at_least": operator.ge,
+    "above": operator.gt,
+    "below": operator.lt,
+    "at_most": operator.le,
+}
+"""Of numbers: how a value must compare with each."""
 
 
 _is_looked_at: ContextVar[bool] = ContextVar("_is_looked_at", default=False)
@@ -165,7 +173,10 @@ def option(
     positional: bool = False,
     group: str = "",
     one_of: str = "",
-    at_least: int | None = None,
+    at_least: float | None = None,
+    above: float | None = None,
+    below: float | None = None,
+    at_most: float | None = None,
     was: str = "",
     **settings: object,
 ) -> Any:  # Any: as ``dataclasses.field``, so that the field may have its own type
@@ -174,10 +185,12 @@ def option(
     Its type says how it is read: ``int``, ``float``, ``Path``, ``bool`` (a flag), ``Literal``
     (choices), ``tuple`` (one or more); ``settings`` go to ``argparse``, and come before that.
     ``group`` is a heading of the help. Of the options with the same ``one_of``, exactly one must be
-    given. ``at_least`` is a bound that ``check`` looks at; ``was`` an earlier name, as ``--old``.
+    given. ``at_least``, ``above``, ``below`` and ``at_most`` are bounds that ``check`` looks at;
+    ``was`` is an earlier name, as ``--old``.
     """
-    of = {"positional": positional, "group": group, "one_of": one_of, "at_least": at_least}
-    own = {"was": was, "settings": {"help": help, **settings}}
+    of = {"positional": positional, "group": group, "one_of": one_of, "was": was}
+    bounds = {"at_least": at_least, "above": above, "below": below, "at_most": at_most}
+    own = {"bounds": bounds, "settings": {"help": help, **settings}}
     return dataclasses.field(default=default, metadata={**of, **own})
 
 
@@ -263,12 +276,14 @@ def parse(kind: type[T], argv: Sequence[str] | None, *, name: str, about: str) -
 
 
 def check(options: "DataclassInstance") -> None:
-    """Raise ``UsageError`` for a number below the bound of its option."""
+    """Raise ``UsageError`` for a number out of the bounds of its option."""
     for field in _options(options):
-        value, least = getattr(options, field.name), field.metadata["at_least"]
-        if value is not None and least is not None and value < least:
-            name = field.name.replace("_", "-")
-            raise UsageError(f"--{name} {value}: must be at least {least}.")
+        value = getattr(options, field.name)
+        bounds = {name: at for name, at in field.metadata["bounds"].items() if at is not None}
+        if value is None or all(_BOUNDS[name](value, at) for name, at in bounds.items()):
+            continue
+        said = " and ".join(f"{name.replace('_', ' ')} {at}" for name, at in bounds.items())
+        raise UsageError(f"--{field.name.replace('_', '-')} {value}: must be {said}.")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -306,8 +306,14 @@ def test_a_second_run_does_nothing_and_a_damaged_shard_is_made_again(tmp_path, c
         (["--warc", "a", "--html", "b"], "--warc or --html"),
         (["--warc", "none/*.gz"], "--warc none/*.gz: matches no file"),
         (["--warc", str(SAMPLES), "--urls", "x.tsv"], "--urls is for --html"),
-        (["--html", str(SAMPLES), "--max-links", "2"], "--max-links: must be between"),
-        (["--html", str(SAMPLES), "--max-page-size", "nan"], "--max-page-size: must be above 0"),
+        (
+            ["--html", str(SAMPLES), "--max-links", "2"],
+            "--max-links 2.0: must be at least 0 and at most 1",
+        ),
+        (
+            ["--html", str(SAMPLES), "--max-page-size", "nan"],
+            "--max-page-size nan: must be above 0 and at most 500",
+        ),
         (["--html", str(SAMPLES), "--lang", "xx"], "--lang xx: not identified"),
         (["--html", str(SAMPLES), "--previous", "none"], "--previous none: matches nothing"),
         (["--input", str(SAMPLES)], "--input: no such option"),

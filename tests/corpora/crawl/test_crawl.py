@@ -317,7 +317,6 @@ def test_a_finished_output_is_not_crawled_again(crawled):
         ("--sites s --urls u", "--urls is for --html"),
         ("--sites s --archive {out}/crawl", "neither in the other"),
         ("--sites s", "s: cannot be read"),
-        ("--warc x --near-doubles 0.7", "renamed to --near-duplicates"),
     ],
 )
 def test_options_that_do_not_fit_are_said(tmp_path, capsys, arguments, said):
@@ -327,6 +326,13 @@ def test_options_that_do_not_fit_are_said(tmp_path, capsys, arguments, said):
 
     assert status == 2
     assert said in capsys.readouterr().err
+
+
+def test_earlier_name_of_an_option_is_answered_with_the_new_one(tmp_path, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(["--warc", "x", "--near-doubles", "0.7", "--output", str(tmp_path / "out")])
+
+    assert "renamed to --near-duplicates" in capsys.readouterr().err
 
 
 def test_a_crawl_that_gives_nothing_says_why(tmp_path, capsys):

@@ -16,6 +16,7 @@ class Options:
     names: tuple[str, ...] = option((), help="some")
     form: Literal["a", "b"] = option("a", help="one of two")
     n: int | None = option(None, help="how many", at_least=1, was="--number")
+    share: float = option(0.5, help="of all", above=0, at_most=1)
     is_dry: bool = option(default=False, help="only say so")
     this: str | None = option(None, help="either", one_of="what", group="Either")
     that: str | None = option(None, help="or", one_of="what", group="Either")
@@ -68,9 +69,24 @@ def test_what_is_wrong_is_one_line_and_an_unknown_option_comes_before_a_missing_
     assert line.startswith(f"error: {said}")
 
 
-def test_number_below_its_bound_is_refused():
-    with pytest.raises(UsageError, match="--n 0: must be at least 1"):
-        check(read("--n", "0", "--this", "t"))
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("--n", "0", "--n 0: must be at least 1."),
+        ("--share", "0", "--share 0.0: must be above 0 and at most 1."),
+        ("--share", "1.1", "--share 1.1: must be above 0 and at most 1."),
+        ("--share", "nan", "--share nan: must be above 0 and at most 1."),
+    ],
+)
+def test_number_out_of_its_bounds_is_refused(option, value, said):
+    with pytest.raises(UsageError) as error:
+        check(read(option, value, "--this", "t"))
+
+    assert str(error.value) == said
+
+
+def test_number_at_its_bound_is_taken():
+    check(read("--n", "1", "--share", "1", "--this", "t"))
 
 
 @pytest.mark.parametrize(
