@@ -18,7 +18,6 @@ from corpora.ner.conll import format_conll
 from corpora.ner.detection import Overrides
 from corpora.ner.exchange import FORMS
 from corpora.ner.files import MAX_BYTES, Part, describe, read_file
-from corpora.ner.labels import label_map_path, load_label_map
 from corpora.ner.sentence_rows import RowMaker
 from corpora.system.arguments import Summary
 from corpora.system.command_names import as_typed
@@ -43,21 +42,13 @@ _WORDS_ALONE: Final = "Give words alone: one a line, and an empty line between s
 
 
 def _load(options: "Options") -> "Tagger":
-    import torch  # noqa: PLC0415
+    from modeling.predict.loading import load_tagger  # noqa: PLC0415
 
-    from modeling.decoding import check_decoder  # noqa: PLC0415
-    from modeling.taggers.tagger import Tagger  # noqa: PLC0415
-    from modeling.training.world import best_device  # noqa: PLC0415
-
-    if options.threads:
-        torch.set_num_threads(options.threads)
     assert options.model is not None  # noqa: S101 - the command line asks for it
-    tagger = Tagger.load(options.model, device=best_device())
-    if options.decoder:
-        check_decoder(tagger.model.config.head.kind, options.decoder)
-    tagger.decoder, tagger.batch_size = options.decoder, options.batch_size
-    if options.labels:
-        tagger.label_map = load_label_map(label_map_path(options.labels))
+    tagger = load_tagger(
+        options.model, labels=options.labels, decoder=options.decoder, threads=options.threads
+    )
+    tagger.batch_size = options.batch_size
     return tagger
 
 

@@ -1,8 +1,7 @@
 """The application: all protocols, health and counters, and errors as answers."""
 
-import logging
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -14,13 +13,12 @@ from corpora import __version__
 from corpora.errors import CorpusError
 from modeling.http.guard import Guard, Refused, Rules
 from modeling.serve import corenlp, inception, own, publisher, training
-from modeling.serve.service import Service
+from modeling.serve.service import Service, said
 from modeling.serve.training import Trainer
 
 if TYPE_CHECKING:
     from modeling.serve.entries import Entries
 
-log = logging.getLogger(__name__)
 _ABOUT = """Finds names with a tagger. `POST /v1/tag` is for programs; the other paths are those
 that TEI Publisher, reconciliation clients (OpenRefine), INCEpTION and Recogito Studio ask for."""
 _PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Onoma</title>
@@ -28,17 +26,19 @@ _PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Onoma</ti
 <a href="health">health</a>, <a href="metrics">metrics</a>.</p></html>"""
 
 
-def make_app(
+def guarded(
     service: Service,
+    rules: Rules,
     entries: "Entries | None" = None,
     *,
     space: str = "",
     trainer: Trainer | None = None,
-) -> FastAPI:
-    """Make the application, without a guard.
+) -> Guard:
+    """Make the application with its guard.
 
     Args:
         service: finds names.
+        rules: of the guard.
         entries: from which ids are taken, if any.
         space: the URI that the ids are of.
         trainer: trains for clients, if they may; it ends with the application.
@@ -73,7 +73,9 @@ def make_app(
         return _PAGE
 
     _answer_errors(app)
-    return app
+    guard = Guard(app, rules)
+    _add_counters(app, service, guard)
+    return guard
 
 
 def _answer_errors(app: FastAPI) -> None:
@@ -90,9 +92,7 @@ def _answer_errors(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
-        found = error.errors()[:3]
-        said = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in found)
-        return JSONResponse({"detail": _plain(said)}, 422)
+        return JSONResponse({"detail": _plain(said(error.errors()))}, 422)
 
     @app.exception_handler(Exception)
     async def failed(_: Request, error: Exception) -> JSONResponse:
@@ -100,27 +100,19 @@ def _answer_errors(app: FastAPI) -> None:
         return JSONResponse({"detail": detail}, 500)
 
 
-def _plain(said: str) -> str:
+def _plain(detail: str) -> str:
     """Replace halves of characters, which JSON can bring and no answer can have."""
-    return said.encode("utf-8", "replace").decode("utf-8")
+    return detail.encode("utf-8", "replace").decode("utf-8")
 
 
-def guarded(
-    service: Service,
-    rules: Rules,
-    entries: "Entries | None" = None,
-    *,
-    space: str = "",
-    trainer: Trainer | None = None,
-) -> Guard:
-    """Make the application with its guard, and with health and counters, which know of both."""
-    app = make_app(service, entries, space=space, trainer=trainer)
-    guard, began = Guard(app, rules), time.monotonic()
+def _add_counters(app: FastAPI, service: Service, guard: Guard) -> None:
+    """Add health and counters, which know of the guard, too."""
+    began = time.monotonic()
 
     @app.get("/health", tags=["Onoma"])
     async def health() -> dict[str, object]:
         """Say that the service answers, and what it serves."""
-        waiting = sum(one.n_waiting for one in service.models.batchers().values())
+        waiting = sum(one.n_waiting for one in service.models.loaded.values())
         return {
             "status": "ok",
             "version": __version__,
@@ -134,20 +126,16 @@ def guarded(
         """Give the counters, in the text form that Prometheus reads."""
         return "".join(_metrics(service, guard, time.monotonic() - began))
 
-    return guard
 
-
-def _metrics(service: Service, guard: Guard, seconds: float) -> "list[str]":
-    lines = [f"onoma_uptime_seconds {seconds:.3f}\n"]
-    lines += [
-        f'onoma_requests_total{{status="{status}"}} {n}\n' for status, n in guard.counts.items()
-    ]
-    lines.append(f"onoma_requests_seconds_total {guard.seconds:.3f}\n")
-    lines.append(f"onoma_requests_now {guard.n_requests}\n")
-    lines.append(f"onoma_body_bytes_now {guard.n_bytes}\n")
-    for name, batcher in service.models.batchers().items():
+def _metrics(service: Service, guard: Guard, seconds: float) -> Iterator[str]:
+    yield f"onoma_uptime_seconds {seconds:.3f}\n"
+    for status, n in guard.counts.items():
+        yield f'onoma_requests_total{{status="{status}"}} {n}\n'
+    yield f"onoma_requests_seconds_total {guard.seconds:.3f}\n"
+    yield f"onoma_requests_now {guard.n_requests}\n"
+    yield f"onoma_body_bytes_now {guard.n_bytes}\n"
+    for name, batcher in service.models.loaded.items():
         label = f'{{model="{name}"}}'
-        lines.append(f"onoma_sentences_waiting{label} {batcher.n_waiting}\n")
+        yield f"onoma_sentences_waiting{label} {batcher.n_waiting}\n"
         for counter in ("batches", "sentences", "failures"):
-            lines.append(f"onoma_{counter}_total{label} {batcher.counts[counter]}\n")
-    return lines
+            yield f"onoma_{counter}_total{label} {batcher.counts[counter]}\n"

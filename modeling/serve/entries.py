@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -43,93 +43,6 @@ class Found:
     kinds: tuple[str, ...] = ()
     description: str = ""
     properties: Mapping[str, tuple[Value, ...]]
-
-
-class _Source(Protocol):
-    """Where entries come from, by number."""
-
-    @property
-    def kinds(self) -> Sequence[str]: ...
-    @property
-    def properties(self) -> Sequence[str]: ...
-    def __len__(self) -> int: ...
-    def forms(self) -> Iterator[tuple[str, int]]: ...
-    def number(self, id: str) -> int | None: ...
-    def entry(self, number: int) -> Found: ...
-    def weight(self, number: int) -> float: ...
-
-
-class Entries:
-    """An index over all forms; about 0.5 kB a form."""
-
-    def __init__(self, source: _Source, *, name: str) -> None:
-        self.source, self.name = source, name
-        pairs = sorted(
-            {(key, number) for form, number in source.forms() if (key := sorted_words(form))}
-        )
-        self._keys = [key for key, _ in pairs]
-        self._numbers = [number for _, number in pairs]
-        starts = sorted({(fold(form), number) for form, number in source.forms()})
-        self._starts = [start for start, _ in starts]
-        self._of_starts = [number for _, number in starts]
-
-    @classmethod
-    def open(cls, patterns: Sequence[str]) -> "Entries":
-        """Open a vocabulary (a folder), or read registers; raises ``CorpusError``."""
-        if len(patterns) == 1 and (Path(patterns[0]) / "dataset.json").is_file():
-            return cls(_Vocabulary(Path(patterns[0])), name=Path(patterns[0]).name)
-        register = open_registers(patterns)
-        return cls(_Registered(register), name=Path(patterns[0]).stem)
-
-    def __len__(self) -> int:
-        return len(self.source)
-
-    def entry(self, id: str) -> Found | None:
-        """The entry of an id, or of an id elsewhere (``gnd:118540238``)."""
-        number = self.source.number(id)
-        return None if number is None else self.source.entry(number)
-
-    def search(
-        self, name: str, *, limit: int, kinds: Iterable[str] = ()
-    ) -> list[tuple[Found, float]]:
-        """The entries that a name may mean, with the percentage by which a form of them is alike.
-
-        The likest first, of equals the one that is meant more often.
-        """
-        key, best = sorted_words(name), dict[int, float]()
-        if (number := self.source.number(name.strip())) is not None:
-            best[number] = 100.0
-        wanted = set(kinds) & set(self.source.kinds)
-        n_compared = (limit if not wanted else len(self.source.kinds) * limit) * _READ
-        if key:
-            for _, alike, at in process.extract(
-                key, self._keys, scorer=fuzz.ratio, score_cutoff=_LEAST, limit=n_compared
-            ):
-                number = self._numbers[at]
-                best[number] = max(alike, best.get(number, 0.0))
-        order = sorted(best, key=lambda n: (-best[n], -self.source.weight(n), n))
-        found = ((self.source.entry(n), best[n]) for n in order)
-        chosen = (one for one in found if not wanted or wanted.intersection(one[0].kinds))
-        return list(islice(chosen, limit))
-
-    def beginning(self, start: str) -> Iterator[Found]:
-        """The entries with a form, or an id, that begins so: in the order of forms, each once."""
-        seen = set()
-        if (number := self.source.number(start.strip())) is not None:
-            seen.add(number)
-            yield self.source.entry(number)
-        folded = fold(start)
-        for at in range(bisect_left(self._starts, folded), len(self._starts)):
-            if not self._starts[at].startswith(folded):
-                return
-            number = self._of_starts[at]
-            if number not in seen:
-                seen.add(number)
-                yield self.source.entry(number)
-
-    def all(self) -> Iterator[Found]:
-        """Every entry."""
-        return map(self.source.entry, range(len(self.source)))
 
 
 def fold(text: str) -> str:
@@ -269,3 +182,76 @@ class _Vocabulary:
                 "count": _text(str(count)),
             },
         )
+
+
+class Entries:
+    """An index over all forms; about 0.5 kB a form."""
+
+    def __init__(self, source: _Registered | _Vocabulary, *, name: str) -> None:
+        self.source, self.name = source, name
+        pairs = sorted(
+            {(key, number) for form, number in source.forms() if (key := sorted_words(form))}
+        )
+        self._keys = [key for key, _ in pairs]
+        self._numbers = [number for _, number in pairs]
+        starts = sorted({(fold(form), number) for form, number in source.forms()})
+        self._starts = [start for start, _ in starts]
+        self._of_starts = [number for _, number in starts]
+
+    @classmethod
+    def open(cls, patterns: Sequence[str]) -> "Entries":
+        """Open a vocabulary (a folder), or read registers; raises ``CorpusError``."""
+        if len(patterns) == 1 and (Path(patterns[0]) / "dataset.json").is_file():
+            return cls(_Vocabulary(Path(patterns[0])), name=Path(patterns[0]).name)
+        register = open_registers(patterns)
+        return cls(_Registered(register), name=Path(patterns[0]).stem)
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def entry(self, id: str) -> Found | None:
+        """The entry of an id, or of an id elsewhere (``gnd:118540238``)."""
+        number = self.source.number(id)
+        return None if number is None else self.source.entry(number)
+
+    def search(
+        self, name: str, *, limit: int, kinds: Iterable[str] = ()
+    ) -> list[tuple[Found, float]]:
+        """The entries that a name may mean, with the percentage by which a form of them is alike.
+
+        The likest first, of equals the one that is meant more often.
+        """
+        key, best = sorted_words(name), dict[int, float]()
+        if (number := self.source.number(name.strip())) is not None:
+            best[number] = 100.0
+        wanted = set(kinds) & set(self.source.kinds)
+        n_compared = (limit if not wanted else len(self.source.kinds) * limit) * _READ
+        if key:
+            for _, alike, at in process.extract(
+                key, self._keys, scorer=fuzz.ratio, score_cutoff=_LEAST, limit=n_compared
+            ):
+                number = self._numbers[at]
+                best[number] = max(alike, best.get(number, 0.0))
+        order = sorted(best, key=lambda n: (-best[n], -self.source.weight(n), n))
+        found = ((self.source.entry(n), best[n]) for n in order)
+        chosen = (one for one in found if not wanted or wanted.intersection(one[0].kinds))
+        return list(islice(chosen, limit))
+
+    def beginning(self, start: str) -> Iterator[Found]:
+        """The entries with a form, or an id, that begins so: in the order of forms, each once."""
+        seen = set()
+        if (number := self.source.number(start.strip())) is not None:
+            seen.add(number)
+            yield self.source.entry(number)
+        folded = fold(start)
+        for at in range(bisect_left(self._starts, folded), len(self._starts)):
+            if not self._starts[at].startswith(folded):
+                return
+            number = self._of_starts[at]
+            if number not in seen:
+                seen.add(number)
+                yield self.source.entry(number)
+
+    def all(self) -> Iterator[Found]:
+        """Every entry."""
+        return map(self.source.entry, range(len(self.source)))

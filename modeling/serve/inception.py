@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from fastapi import APIRouter, Request
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from corpora.document import Sentence
 from corpora.ner.exchange import refuse_wild_places
@@ -19,7 +19,7 @@ from corpora.system.extras import missing_extra
 from modeling.data.predictions import Tagged
 from modeling.http.guard import Refused
 from modeling.serve.kinds import label_among
-from modeling.serve.own import body_of, said
+from modeling.serve.own import body_of
 from modeling.serve.service import Service, checked, place_of, running_text
 from modeling.taggers.tagger import sentences_of
 
@@ -104,8 +104,7 @@ def routes(service: Service) -> APIRouter:
     @router.post("/predict", openapi_extra=body_of(PredictRequest))
     async def predict(request: Request) -> PredictAnswer:
         """Add predictions of a layer's feature to a document."""
-        body = await request.body()
-        asked = await service.prepare(lambda: _read(body))
+        asked = await service.read(request, PredictRequest)
         cas = await service.prepare(lambda: read_cas(asked.document.xmi, asked.typeSystem))
         sentences = await service.prepare(lambda: _sound(_sentences, service, cas, asked))
         model = service.models.of_project(asked.metadata.projectId)
@@ -122,13 +121,6 @@ def _sound(work: Callable[..., T], *given: object) -> T:
     except (AttributeError, TypeError, ValueError, LookupError) as error:
         detail = f"The CAS cannot be read ({type(error).__name__}: {error})."
         raise Refused(422, detail) from error
-
-
-def _read(body: bytes) -> PredictRequest:
-    try:
-        return PredictRequest.model_validate_json(body)
-    except ValidationError as error:
-        raise Refused(422, said(error)) from error
 
 
 def read_cas(xmi: str, type_system: str) -> "Cas":

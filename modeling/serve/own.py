@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from corpora.document import Document, Mention, Sentence
+from corpora.document import Document, Mention, Sentence, TokenSpan
 from corpora.tagging import to_iob2
 from corpora.tei.writer import TeiFile, WriteOptions
 from modeling.data.predictions import Tagged
 from modeling.http.guard import Busy, Refused
 from modeling.predict.tei import mentions_of, model_of
 from modeling.serve.kinds import kind_of
-from modeling.serve.service import Service, checked
+from modeling.serve.service import Service, checked, read_json
 from modeling.taggers.tagger import document_of
 
 if TYPE_CHECKING:
@@ -209,25 +209,12 @@ def decoded(body: bytes) -> str:
         raise Refused(400, f"The body is no UTF-8 (byte {error.start:,}).") from error
 
 
-def said(error: ValidationError) -> str:
-    """What is wrong with a body, and where."""
-    found = error.errors(include_url=False, include_context=False, include_input=False)[:3]
-    places = (".".join(map(str, one["loc"])) for one in found)
-    return "; ".join(
-        f"{place}: {one['msg']}" if place else one["msg"]
-        for place, one in zip(places, found, strict=True)
-    )
-
-
 def _read(body: bytes, kind: str) -> TagRequest:
     if kind in {"text/plain", "text/text"}:
         return TagRequest(text=decoded(body))
     if kind != _JSON:
         raise Refused(415, f"Content-Type {kind[:80]!r}: {_JSON}, text/plain or {TEI} is read.")
-    try:
-        return TagRequest.model_validate_json(body)
-    except ValidationError as error:
-        raise Refused(422, said(error)) from error
+    return read_json(TagRequest, body)
 
 
 def _json(answer: BaseModel) -> Response:
@@ -296,33 +283,31 @@ def _sentence(number: int, words: Sequence[str]) -> Sentence:
 
 
 def _tagged_text(id: str, document: Document) -> TaggedText:
-    return TaggedText(id=id, mentions=[name_of(document.text, m) for m in document.mentions])
-
-
-def name_of(text: str, mention: Mention) -> Name:
-    """A mention as an answer has it."""
-    return Name(
-        start=mention.start,
-        end=mention.end,
-        text=text[mention.start : mention.end],
-        label=mention.label or "",
-        probability=round(mention.score or 0.0, 6),
+    return TaggedText(
+        id=id,
+        mentions=[
+            _name(m, document.text[m.start : m.end], m.score or 0.0) for m in document.mentions
+        ],
     )
 
 
 def _tagged_words(one: Tagged) -> TaggedWords:
     words = one.sentence.tokens
     names = [
-        Name(
-            start=span.start,
-            end=span.end,
-            text=" ".join(words[span.start : span.end]),
-            label=span.label,
-            probability=round(min(span.probability, 1.0), 6),
-        )
+        _name(span, " ".join(words[span.start : span.end]), min(span.probability, 1.0))
         for span in one.spans
     ]
     return TaggedWords(tags=list(to_iob2(one.spans, len(words))), mentions=names)
+
+
+def _name(span: Mention | TokenSpan, text: str, probability: float) -> Name:
+    return Name(
+        start=span.start,
+        end=span.end,
+        text=text,
+        label=span.label or "",
+        probability=round(probability, 6),
+    )
 
 
 async def _lines(
@@ -332,13 +317,16 @@ async def _lines(
     waiting: deque[asyncio.Task[bytes]] = deque()
 
     async def line(text: Text, number: int) -> bytes:
-        id = text.id or str(number)
-        try:
-            tagged = [await _tagged(service, text, asked, id=id)]
-            await _link(tagged, asked, entries)
-            return tagged[0].model_dump_json(exclude_none=True).encode() + b"\n"
-        except Refused as refused:
-            return json.dumps({"id": id, "detail": refused.detail}).encode() + b"\n"
+        text.id = text.id or str(number)
+        own = asked.model_copy(update={"text": None, "texts": [text]})
+        while True:
+            try:
+                [found] = (await _answer(service, own, entries)).texts or []
+                return found.model_dump_json(exclude_none=True).encode() + b"\n"
+            except Busy:
+                await asyncio.sleep(_PAUSE)  # until there is room
+            except Refused as refused:
+                return json.dumps({"id": text.id, "detail": refused.detail}).encode() + b"\n"
 
     try:
         for number, text in enumerate(_texts(asked)):
@@ -350,19 +338,6 @@ async def _lines(
     finally:
         for task in waiting:
             task.cancel()
-
-
-async def _tagged(service: Service, text: Text, asked: TagRequest, *, id: str) -> TaggedText:
-    """Tag a text of a streamed answer, when there is room."""
-    document = await service.prepare(lambda: _document(service, text, asked, id=id))
-    while True:
-        try:
-            [found] = await service.annotate(
-                [document], model=asked.model, threshold=asked.threshold
-            )
-            return _tagged_text(id, found)
-        except Busy:
-            await asyncio.sleep(_PAUSE)
 
 
 async def _read_tei(service: Service, body: bytes) -> TeiFile:

@@ -13,7 +13,7 @@ from typing import Final
 
 import regex
 
-from corpora.document import Sentence
+from corpora.document import Sentence, TokenSpan
 from modeling.http.guard import Refused
 
 _MOST: Final = 20_000
@@ -26,7 +26,7 @@ _LENGTH: Final = 500
 """Characters of a regular expression."""
 _COSTLY: Final = regex.compile(r"(?<!\\[pP])\{|\(\?(?!:)")
 """Counted repeats, which take memory when they are read, recursion and the like."""
-_OPERATORS: Final = ("?", "*", "+")
+_OPERATORS: Final = ("", "?", "*", "+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +34,8 @@ class _Word:
     """What a word must be."""
 
     is_lower: bool
-    kind: str
-    """``is``, ``in`` or ``regex``."""
-    values: tuple[str, ...]
-    """One, or of ``in`` several."""
-    operator: str = ""
+    wanted: str | frozenset[str]
+    """A regular expression, or one of these words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,39 +54,37 @@ class _Vocabulary:
 
     words: Sequence[str]
     until: float
-    _fitting: dict[tuple[bool, str, tuple[str, ...]], frozenset[str]] = field(default_factory=dict)
+    _fitting: dict[_Word, frozenset[str]] = field(default_factory=dict)
 
     def check_time(self) -> None:
         """Raise ``Refused`` when the time is over."""
         if time.monotonic() > self.until:
             raise _late()
 
-    def pattern(self, label: str, wanted: Sequence[_Word]) -> _Pattern:
-        """A pattern by the words of the text."""
+    def pattern(self, label: str, wanted: Sequence[tuple[_Word, str]]) -> _Pattern:
+        """A pattern by the words of the text; each has an operator, or an empty one."""
         return _Pattern(
             label,
-            [self._fit(word) for word in wanted],
-            [word.operator in {"?", "*"} for word in wanted],
-            [word.operator in {"*", "+"} for word in wanted],
+            [self._fit(word) for word, _ in wanted],
+            [operator in {"?", "*"} for _, operator in wanted],
+            [operator in {"*", "+"} for _, operator in wanted],
         )
 
     def _fit(self, word: _Word) -> frozenset[str]:
         """The words of the text that fit; raises ``Refused`` when the time is over."""
         self.check_time()
-        key = (word.is_lower, word.kind, word.values)
-        if key not in self._fitting:
-            self._fitting[key] = frozenset(self._find(word))
-        return self._fitting[key]
+        if word not in self._fitting:
+            self._fitting[word] = frozenset(self._find(word))
+        return self._fitting[word]
 
     def _find(self, word: _Word) -> Iterator[str]:
+        wanted = word.wanted
         written = ((w.lower() if word.is_lower else w, w) for w in self.words)
-        if word.kind != "regex":
-            wanted = set(word.values)
+        if isinstance(wanted, frozenset):
             yield from (given for form, given in written if form in wanted)
             return
-        [pattern] = word.values
         try:
-            expression = regex.compile(pattern)
+            expression = regex.compile(wanted)
             for form, given in written:
                 self.check_time()
                 if expression.search(form, timeout=self.until - time.monotonic()):
@@ -97,13 +92,13 @@ class _Vocabulary:
         except (TimeoutError, ValueError) as error:  # the latter where no time is left
             raise _late() from error
         except regex.error as error:
-            raise Refused(422, f"regex {pattern[:80]!r}: {error}.") from error
+            raise Refused(422, f"regex {wanted[:80]!r}: {error}.") from error
 
 
 def find(
     sentences: Iterable[Sentence], patterns: Sequence[Mapping[str, object]]
-) -> Iterator[tuple[Sentence, int, int, str]]:
-    """Yield the sentence, first word, end and label of each match, the longest of those that cross.
+) -> Iterator[tuple[Sentence, TokenSpan]]:
+    """Yield each match with its sentence, the longest of those that cross.
 
     Raises ``Refused`` for patterns that cannot be read, or take too long.
     """
@@ -128,14 +123,14 @@ def find(
         for _, start, end, label in sorted(found):
             if taken.isdisjoint(range(start, end)):
                 taken.update(range(start, end))
-                yield sentence, start, end, label
+                yield sentence, TokenSpan(start=start, end=end, label=label)
 
 
 def _late() -> Refused:
     return Refused(422, f"The patterns take longer than {_SECONDS:g} seconds.")
 
 
-def _read(number: int, pattern: Mapping[str, object]) -> tuple[str, list[_Word]]:
+def _read(number: int, pattern: Mapping[str, object]) -> tuple[str, list[tuple[_Word, str]]]:
     where, label = f"patterns.{number}", pattern.get("label")
     given = pattern.get("pattern")
     if isinstance(given, str):
@@ -152,25 +147,25 @@ def _read(number: int, pattern: Mapping[str, object]) -> tuple[str, list[_Word]]
     return label, [_read_word(where, one) for one in given]
 
 
-def _read_word(where: str, given: object) -> _Word:
+def _read_word(where: str, given: object) -> tuple[_Word, str]:
     values = {str(k).lower(): v for k, v in given.items()} if isinstance(given, dict) else {}
     operator = values.pop("op", "")
-    if operator not in ("", *_OPERATORS) or len(values) != 1:
+    if operator not in _OPERATORS or len(values) != 1:
         raise Refused(422, f"{where}: of a word, lower or text is read, with op ?, * or +.")
     [(name, value)] = values.items()
     if name not in {"lower", "text", "orth"}:
         raise Refused(422, f"{where}: {name[:40]!r} is not read, only lower and text.")
     is_lower = name == "lower"
     if isinstance(value, str):
-        return _Word(is_lower, "is", (value.lower() if is_lower else value,), operator)
+        return _Word(is_lower, frozenset({value.lower() if is_lower else value})), operator
     [(kind, inner)] = value.items() if isinstance(value, dict) and len(value) == 1 else [("", "")]
     kind = str(kind).lower()
     if kind == "regex" and isinstance(inner, str) and len(inner) <= _LENGTH:
         if _COSTLY.search(inner):
             raise Refused(422, f"{where}: a regex with {{…}} or (?…) other than (?:…) is not read.")
-        return _Word(is_lower, "regex", (inner,), operator)
+        return _Word(is_lower, inner), operator
     if kind == "in" and isinstance(inner, list) and all(isinstance(one, str) for one in inner):
-        return _Word(is_lower, "in", tuple(inner), operator)
+        return _Word(is_lower, frozenset(inner)), operator
     raise Refused(422, f"{where}: a string, regex (of {_LENGTH} characters at most) or in.")
 
 

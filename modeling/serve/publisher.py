@@ -9,15 +9,14 @@ import platform
 from typing import Final
 
 from fastapi import APIRouter, Request
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from corpora import __version__
-from corpora.document import TokenSpan
-from modeling.http.guard import Refused
+from corpora.document import Document
 from modeling.serve.kinds import kind_of
-from modeling.serve.own import body_of, decoded, said
+from modeling.serve.own import body_of, decoded
 from modeling.serve.patterns import find
-from modeling.serve.service import Service, checked, place_of, running_text
+from modeling.serve.service import Service, checked, place_of
 from modeling.taggers.tagger import sentences_of
 
 _TYPES: Final = frozenset({"author", "organization", "person", "place"})
@@ -79,31 +78,28 @@ def routes(service: Service) -> APIRouter:
         """Find the names in a text, whatever its Content-Type is said to be."""
         text = decoded(await request.body())
         document = await service.running_text(text)
-        mentions = await service.mentions(document, model=model)
-        return [
-            Entity(text=text[m.start : m.end], type=kind, start=m.start)
-            for m in mentions
-            if (kind := kind_of(m.label)) in _TYPES and kind is not None
-        ]
+        [found] = await service.annotate([document], model=model)
+        names = (_entity(text, (m.start, m.end), m.label) for m in found.mentions)
+        return [name for name in names if name]
 
     @router.post("/patterns/", openapi_extra=body_of(PatternRequest))
     async def patterns(request: Request) -> list[Entity]:
         """Find the names in a text that patterns describe (those of spaCy's EntityRuler)."""
-        body = await request.body()
-        return await service.prepare(lambda: _by_patterns(service, body))
+        asked = await service.read(request, PatternRequest)
+        document = await service.running_text(asked.text, lang=asked.lang)
+        return await service.prepare(lambda: _by_patterns(document, asked))
 
     return router
 
 
-def _by_patterns(service: Service, body: bytes) -> list[Entity]:
-    try:
-        asked = PatternRequest.model_validate_json(body)
-    except ValidationError as error:
-        raise Refused(422, said(error)) from error
-    document = running_text(asked.text, lang=asked.lang or service.settings.lang)
+def _by_patterns(document: Document, asked: PatternRequest) -> list[Entity]:
     found = []
-    for sentence, first, end, label in find(checked(sentences_of(document)), asked.patterns):
-        start, stop = place_of(sentence, TokenSpan(start=first, end=end, label=label))
-        if (kind := kind_of(label)) in _TYPES and kind is not None:
-            found.append(Entity(text=asked.text[start:stop], type=kind, start=start))
+    for sentence, span in find(checked(sentences_of(document)), asked.patterns):
+        if name := _entity(asked.text, place_of(sentence, span), span.label):
+            found.append(name)
     return sorted(found, key=lambda one: one.start)
+
+
+def _entity(text: str, place: tuple[int, int], label: str | None) -> Entity | None:
+    (start, end), kind = place, kind_of(label)
+    return Entity(text=text[start:end], type=kind, start=start) if kind in _TYPES else None

@@ -5,29 +5,27 @@ OpenRefine, TEI Publisher's annotation editor and others take ids from it.
 
 import asyncio
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from itertools import islice
-from typing import Final, TypeVar
+from typing import Final
 from urllib.parse import parse_qs
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 from rapidfuzz import fuzz
 
 from corpora import __version__
 from modeling.http.guard import Refused
 from modeling.serve.entries import Entries, Found, Value, fold
-from modeling.serve.own import decoded, media_type, said
+from modeling.serve.own import decoded, media_type
 from modeling.serve.reconciliation_messages import (
     Candidate,
     ExtendAnswer,
     ExtendedProperty,
-    ExtendMeta,
     ExtendQuery,
     Feature,
-    Kind,
     Manifest,
     PropertyFilter,
     PropertyValue,
@@ -40,9 +38,8 @@ from modeling.serve.reconciliation_messages import (
     SuggestedProperties,
     SuggestedTypes,
 )
+from modeling.serve.service import read_json
 
-M = TypeVar("M", bound=BaseModel)
-T = TypeVar("T")
 _PATH: Final = "/reconcile"
 _BATCH: Final = 100
 """Queries at once; more get 413, as the specification says."""
@@ -73,11 +70,11 @@ def routes(entries: Entries, *, space: str) -> APIRouter:
 
     async def answer(request: Request, fields: Mapping[str, str]) -> Response:
         if queries := fields.get("queries"):
-            batch = _read(QueryBatch, queries, what="queries")
-            return _json(await _aside(lambda: reconcile(entries, batch)))
+            batch = read_json(QueryBatch, queries, what="queries: ", status=400)
+            return _json(await asyncio.to_thread(reconcile, entries, batch))
         if asked := fields.get("extend"):
-            query = _read(ExtendQuery, asked, what="extend")
-            return _json(await _aside(lambda: extend(entries, query)))
+            query = read_json(ExtendQuery, asked, what="extend: ", status=400)
+            return _json(await asyncio.to_thread(extend, entries, query))
         return _json(manifest(entries, base=f"{request.base_url}".rstrip("/"), space=space))
 
     @router.get("", response_model=Manifest | ResultBatch | ExtendAnswer)
@@ -102,19 +99,19 @@ def routes(entries: Entries, *, space: str) -> APIRouter:
     @router.get("/suggest/entity", response_model=SuggestedEntities)
     async def entity(prefix: str = "", cursor: int = 0) -> Response:
         """Give entities with a name that begins so."""
-        return _json(await _aside(lambda: suggest(entries, prefix, skip=cursor)))
+        return _json(await asyncio.to_thread(suggest, entries, prefix, skip=cursor))
 
     @router.get("/suggest/property", response_model=SuggestedProperties)
     async def property_(prefix: str = "", cursor: int = 0) -> Response:
         """Give properties whose name begins so."""
-        found = [_named(p) for p in entries.source.properties if _begins(p, prefix)]
-        return _json(SuggestedProperties.model_validate({"result": found[max(cursor, 0) :]}))
+        found = _beginning(entries.source.properties, prefix, skip=cursor)
+        return _json(SuggestedProperties.model_validate({"result": found}))
 
     @router.get("/suggest/type", response_model=SuggestedTypes)
     async def kind(prefix: str = "", cursor: int = 0) -> Response:
         """Give types whose name begins so."""
-        found = [_named(k) for k in entries.source.kinds if _begins(k, prefix)]
-        return _json(SuggestedTypes.model_validate({"result": found[max(cursor, 0) :]}))
+        found = _beginning(entries.source.kinds, prefix, skip=cursor)
+        return _json(SuggestedTypes.model_validate({"result": found}))
 
     @router.get("/properties", response_model=ProposedProperties)
     async def properties(type: str = "", limit: int | None = None) -> Response:
@@ -136,11 +133,6 @@ def routes(entries: Entries, *, space: str) -> APIRouter:
     return router
 
 
-async def _aside(work: Callable[[], T]) -> T:
-    """Do what takes the processor, away from the event loop."""
-    return await asyncio.to_thread(work)
-
-
 def _json(answer: BaseModel) -> Response:
     text = answer.model_dump_json(exclude_none=True, by_alias=True)
     return Response(text, media_type="application/json")
@@ -156,13 +148,6 @@ def _form(body: str) -> dict[str, str]:
     except ValueError as error:
         raise Refused(400, f"The form cannot be read ({error}).") from error
     return {name: values[0] for name, values in fields.items()}
-
-
-def _read(kind: type[M], text: str, *, what: str) -> M:
-    try:
-        return kind.model_validate_json(text)
-    except ValidationError as error:
-        raise Refused(400, f"{what}: {said(error)}") from error
 
 
 def manifest(entries: Entries, *, base: str, space: str) -> Manifest:
@@ -285,37 +270,22 @@ def _alike(value: Value, given: str) -> float:
 def _candidate(
     found: Found, score: float, features: Sequence[Feature], *, is_sure: bool
 ) -> Candidate:
-    said_of = {"description": found.description} if found.description else {}
-    return Candidate.model_validate(
-        {
-            "id": found.id,
-            "name": found.name,
-            "score": round(score, 3),
-            "match": is_sure,
-            "type": [_named(kind) for kind in found.kinds],
-            "features": [feature.model_dump() for feature in features],
-            **said_of,
-        }
-    )
+    judged = {"score": round(score, 3), "match": is_sure, "features": list(features)}
+    kinds = [_named(kind) for kind in found.kinds]
+    return Candidate.model_validate({**_about(found), **judged, "type": kinds})
 
 
 def suggest(entries: Entries, prefix: str, *, skip: int) -> SuggestedEntities:
     """The entities whose names begin so."""
     start = min(max(skip, 0), len(entries))
     found = islice(entries.beginning(prefix), start, start + _SUGGESTED)
-    return SuggestedEntities.model_validate(
-        {
-            "result": [
-                {
-                    "id": one.id,
-                    "name": one.name,
-                    "notable": [_named(kind) for kind in one.kinds],
-                    **({"description": one.description} if one.description else {}),
-                }
-                for one in found
-            ]
-        }
-    )
+    suggested = [{**_about(one), "notable": [_named(kind) for kind in one.kinds]} for one in found]
+    return SuggestedEntities.model_validate({"result": suggested})
+
+
+def _about(found: Found) -> dict[str, str]:
+    about = {"description": found.description} if found.description else {}
+    return {"id": found.id, "name": found.name, **about}
 
 
 def extend(entries: Entries, query: ExtendQuery) -> ExtendAnswer:
@@ -330,13 +300,8 @@ def extend(entries: Entries, query: ExtendQuery) -> ExtendAnswer:
         found = entries.entry(id)
         of_entity = found.properties if found else {}
         rows[id] = {one.id: _cells(of_entity.get(one.id, ()), one) for one in query.properties}
-    meta = [ExtendMeta(id=one.id, name=one.id) for one in query.properties]
-    return ExtendAnswer.model_validate(
-        {
-            "meta": [one.model_dump(exclude_none=True) for one in meta],
-            "rows": rows,
-        }
-    )
+    meta = [_named(one.id) for one in query.properties]
+    return ExtendAnswer.model_validate({"meta": meta, "rows": rows})
 
 
 def _cells(values: Sequence[Value], asked: ExtendedProperty) -> list[dict[str, str]]:
@@ -347,11 +312,12 @@ def _cells(values: Sequence[Value], asked: ExtendedProperty) -> list[dict[str, s
 
 
 def _named(id: str) -> dict[str, str]:
-    return Kind(id=id, name=id).model_dump(exclude_none=True)
+    return {"id": id, "name": id}
 
 
-def _begins(text: str, start: str) -> bool:
-    return fold(text).startswith(fold(start))
+def _beginning(names: Iterable[str], start: str, *, skip: int) -> list[dict[str, str]]:
+    found = [_named(name) for name in names if fold(name).startswith(fold(start))]
+    return found[max(skip, 0) :]
 
 
 def page(found: Found) -> str:

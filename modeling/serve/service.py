@@ -2,24 +2,29 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Final, TypeVar
 
-from corpora.document import Document, Mention, Paragraph, Sentence, TokenSpan
+from fastapi import Request
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from corpora.document import Document, Paragraph, Sentence, TokenSpan
 from corpora.ner.labels import LabelMap
 from corpora.segmentation.sentences import segmenter
 from corpora.tei.edition import Edition
 from modeling.data.predictions import Tagged
 from modeling.http.guard import Refused
 from modeling.serve.batching import Batcher
-from modeling.taggers.tagger import Tagger, document_of, sentences_of, to_mentions
+from modeling.taggers.tagger import Tagger, sentences_of, to_mentions
 
 T = TypeVar("T")
+M = TypeVar("M", bound=BaseModel)
 _MAX_LOADED: Final = 4
 """Models in memory: the one that was named, and those trained since that were used last."""
 _MAX_WORD: Final = 10_000
@@ -48,7 +53,7 @@ class Models:
 
     def __init__(self, name: str, tagger: Tagger, settings: Settings) -> None:
         self.name, self.settings = name, settings
-        self._loaded: dict[str, Batcher] = {name: self._batcher(tagger)}
+        self.loaded: dict[str, Batcher] = {name: self._batcher(tagger)}
         self._folders: dict[str, Path] = {}
         self._lock = asyncio.Lock()
 
@@ -64,7 +69,7 @@ class Models:
     def add(self, name: str, folder: Path) -> None:
         """Offer a tagger that was trained; one with its name is forgotten."""
         self._folders[name] = folder
-        if name in self._loaded and name != self.name:
+        if name in self.loaded and name != self.name:
             self._drop(name)
 
     async def get(self, name: str | None = None) -> Batcher:
@@ -73,20 +78,16 @@ class Models:
         if name not in self.names():
             raise Refused(404, f"No model {name[:80]!r}: there are {', '.join(self.names())}.")
         async with self._lock:
-            if name not in self._loaded:
+            if name not in self.loaded:
                 tagger = await asyncio.to_thread(Tagger.load, self._folders[name])
-                for other in list(self._loaded)[1 : len(self._loaded) + 2 - _MAX_LOADED]:
+                for other in list(self.loaded)[1 : len(self.loaded) + 2 - _MAX_LOADED]:
                     self._drop(other)
-                self._loaded[name] = self._batcher(tagger)
-            return self._loaded[name]
-
-    def batchers(self) -> Mapping[str, Batcher]:
-        """Those that are loaded."""
-        return self._loaded
+                self.loaded[name] = self._batcher(tagger)
+            return self.loaded[name]
 
     def close(self) -> None:
         """End their threads."""
-        for batcher in self._loaded.values():
+        for batcher in self.loaded.values():
             batcher.close()
 
     def _batcher(self, tagger: Tagger) -> Batcher:
@@ -94,7 +95,7 @@ class Models:
         return Batcher(tagger, max_waiting=self.settings.max_waiting)
 
     def _drop(self, name: str) -> None:
-        asyncio.get_running_loop().run_in_executor(None, self._loaded.pop(name).close)
+        asyncio.get_running_loop().run_in_executor(None, self.loaded.pop(name).close)
 
 
 @dataclass(eq=False)
@@ -122,6 +123,11 @@ class Service:
         """Do what takes the processor, away from the event loop, one after the other."""
         return await asyncio.get_running_loop().run_in_executor(self._preparing, work)
 
+    async def read(self, request: Request, kind: type[M]) -> M:
+        """Read the body of a request; ``Refused`` where it is none of its kind."""
+        body = await request.body()
+        return await self.prepare(lambda: read_json(kind, body))
+
     async def tag(
         self, sentences: Sequence[Sentence], *, model: str | None = None, threshold: float | None
     ) -> list[Tagged]:
@@ -129,7 +135,11 @@ class Service:
         batcher = await self.models.get(model)
         found = await batcher.tag(sentences)
         least = (self.settings.threshold or 0.0) if threshold is None else threshold
-        return [_certain(one, least) for one in found] if least > 0 else found
+        if least <= 0:
+            return found
+        return [
+            replace(t, spans=tuple(s for s in t.spans if s.probability >= least)) for t in found
+        ]
 
     async def threshold_of_tei(self, asked: float | None) -> float:
         """The least probability of names that are written into TEI."""
@@ -137,13 +147,6 @@ class Service:
         if given is not None:
             return given
         return (await self.models.get()).tagger.threshold_of_editions
-
-    async def mentions(
-        self, document: Document, *, model: str | None = None, threshold: float | None = None
-    ) -> tuple[Mention, ...]:
-        """Find the names in a document, in their order."""
-        [found] = await self.annotate([document], model=model, threshold=threshold)
-        return found.mentions
 
     async def annotate(
         self,
@@ -158,15 +161,11 @@ class Service:
         """
         sentences = await self.prepare(lambda: [checked(sentences_of(one)) for one in documents])
         every = [sentence for own in sentences for sentence in own]
-        found = iter(await self.tag(every, model=model, threshold=threshold))
+        found = map(to_mentions, await self.tag(every, model=model, threshold=threshold))
         return [
-            replace(document, mentions=_mentions(islice(found, len(own))))
+            replace(document, mentions=tuple(chain.from_iterable(islice(found, len(own)))))
             for document, own in zip(documents, sentences, strict=True)
         ]
-
-    async def document(self, text: str, *, lang: str | None = None) -> Document:
-        """A text whose lines are paragraphs, cut into sentences."""
-        return await self.prepare(lambda: document_of(text, lang=lang or self.settings.lang))
 
     async def running_text(self, text: str, *, lang: str | None = None) -> Document:
         """As the function of that name, away from the event loop."""
@@ -181,12 +180,18 @@ def checked(sentences: list[Sentence]) -> list[Sentence]:
     return sentences
 
 
-def _certain(one: Tagged, least: float) -> Tagged:
-    return replace(one, spans=tuple(span for span in one.spans if span.probability >= least))
+def read_json(kind: type[M], text: str | bytes, *, what: str = "", status: int = 422) -> M:
+    """Read JSON; ``Refused`` with what is wrong in it, and where."""
+    try:
+        return kind.model_validate_json(text)
+    except ValidationError as error:
+        raise Refused(status, what + said(error.errors())) from error
 
 
-def _mentions(found: Iterator[Tagged]) -> tuple[Mention, ...]:
-    return tuple([mention for one in found for mention in to_mentions(one)])
+def said(errors: Sequence[ErrorDetails]) -> str:
+    """What is wrong with a request, and where: the first three errors."""
+    found = ((".".join(map(str, one["loc"])), one["msg"]) for one in errors[:3])
+    return "; ".join(": ".join(filter(None, pair)) for pair in found)
 
 
 def running_text(text: str, *, lang: str | None) -> Document:

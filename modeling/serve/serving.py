@@ -4,16 +4,13 @@ import ctypes
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
 
-import torch
-
 from corpora.errors import UsageError
-from corpora.ner.labels import label_map_path, load_label_map
 from corpora.system.expat_version import warn_of_old_expat
 from corpora.tei.edition import edition_path, load_edition
-from modeling.decoding import check_decoder
 from modeling.finetune.process import TrainSettings
 from modeling.http.guard import Rules
 from modeling.http.server import Server, listen
+from modeling.predict.loading import load_tagger
 from modeling.predict.tei import check_tagger_labels
 from modeling.recipes.tagging import RECIPES
 from modeling.serve.app import guarded
@@ -21,7 +18,6 @@ from modeling.serve.service import Service, Settings
 from modeling.serve.training import Trainer
 from modeling.taggers.folders import Base
 from modeling.taggers.tagger import Tagger
-from modeling.training.world import best_device
 
 if TYPE_CHECKING:
     from modeling.serve.__main__ import Options
@@ -37,7 +33,14 @@ def serve(options: "Options", log: TextIO) -> None:
     _return_memory()
     listener = listen(options.host, options.port)
     try:
-        settings, tagger = _settings(options), _load(options)
+        tagger = _load(options)
+        settings = Settings(
+            edition=load_edition(edition_path(options.edition or "tei")),
+            lang=options.lang,
+            labels=tagger.label_map,
+            threshold=options.threshold,
+            max_waiting=options.max_waiting,
+        )
         name, entries = options.name or _name_of(options), _entries(options)
         least = tagger.threshold_of_editions if options.threshold is None else options.threshold
         with Service.opened(name, tagger, settings) as service:
@@ -68,14 +71,9 @@ def _return_memory() -> None:
 
 
 def _load(options: "Options") -> Tagger:
-    if options.threads:
-        torch.set_num_threads(options.threads)
-    tagger = Tagger.load(options.model, device=best_device())
-    if options.decoder:
-        check_decoder(tagger.model.config.head.kind, options.decoder)
-        tagger.decoder = options.decoder
-    if options.labels:
-        tagger.label_map = load_label_map(label_map_path(options.labels))
+    tagger = load_tagger(
+        options.model, labels=options.labels, decoder=options.decoder, threads=options.threads
+    )
     if options.edition:
         check_tagger_labels(tagger, load_edition(edition_path(options.edition)))
     return tagger
@@ -99,17 +97,6 @@ def _entries(options: "Options") -> "Entries | None":
     from modeling.serve.entries import Entries  # noqa: PLC0415 - needs the extra linking
 
     return Entries.open(options.register)
-
-
-def _settings(options: "Options") -> Settings:
-    labels = load_label_map(label_map_path(options.labels)) if options.labels else None
-    return Settings(
-        edition=load_edition(edition_path(options.edition or "tei")),
-        lang=options.lang,
-        labels=labels,
-        threshold=options.threshold,
-        max_waiting=options.max_waiting,
-    )
 
 
 def _rules(options: "Options") -> Rules:

@@ -12,14 +12,13 @@ import asyncio
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Final, TypeVar
+from typing import Final
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import PlainTextResponse
-from pydantic import BaseModel, Field, ValidationError, field_validator
+from pydantic import BaseModel, Field, field_validator
 
-from corpora.document import Document, Mention, Sentence, without_crossing
-from corpora.errors import CorpusError
+from corpora.document import Document, Mention, without_crossing
 from modeling.finetune.process import (
     Job,
     TrainSettings,
@@ -30,12 +29,11 @@ from modeling.finetune.process import (
 )
 from modeling.http.guard import Refused
 from modeling.serve.inception import CasDocument, Metadata, is_prediction, read_cas
-from modeling.serve.own import body_of, said
+from modeling.serve.own import body_of
 from modeling.serve.service import Models, Service, running_text
 from modeling.taggers.folders import has_tagger
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
-_M = TypeVar("_M", bound=BaseModel)
 OFF: Final = "Training is off here: start the service with --allow-training DIR --encoder MODEL."
 
 
@@ -85,14 +83,14 @@ class Trainer:
                     models.add(name.name, run)
 
     async def start(self, name: str, documents: Sequence[Document], *, service: Service) -> int:
-        """Start a training; returns its id. Raises ``Refused``."""
+        """Start a training; returns its id. Raises ``Refused``, ``CorpusError`` without names."""
         if not _NAME.fullmatch(name) or name == self.models.name:
             raise Refused(422, f"name {name[:80]!r}: letters, digits, . _ and -, and not taken.")
         if self._is_starting or any(job.status is None for _, job in self.jobs):
             raise Refused(429, "Something is trained already. Come again when it is done.")
         self._is_starting = True
         try:
-            sentences = await service.prepare(lambda: _sentences(documents))
+            sentences = await service.prepare(lambda: sentences_to_learn(documents))
             folder = new_folder(self.settings.folder / name)
             await service.prepare(lambda: write_sentences(folder / "ner", sentences))
             job = Job(folder, [self.settings.command(folder, sentences)])
@@ -128,7 +126,7 @@ def routes(service: Service, trainer: Trainer | None) -> APIRouter:
     @router.post("/train/", tags=["TEI Publisher"], openapi_extra=body_of(TrainRequest))
     async def train(request: Request) -> int:
         """Train a model from samples; returns the id to ask for."""
-        asked, trainer_ = await _read(service, request, TrainRequest), _given(trainer)
+        asked, trainer_ = await service.read(request, TrainRequest), _given(trainer)
         if asked.base is not None and asked.base not in service.models.names():
             raise Refused(404, f"No model {asked.base[:80]!r}.")
         documents = await service.prepare(lambda: list(_of_samples(asked)))
@@ -148,7 +146,7 @@ def routes(service: Service, trainer: Trainer | None) -> APIRouter:
     )
     async def train_recommender(request: Request) -> Response:
         """Train the model of a project from its documents."""
-        asked, trainer_ = await _read(service, request, CasTrainRequest), _given(trainer)
+        asked, trainer_ = await service.read(request, CasTrainRequest), _given(trainer)
         documents = await service.prepare(lambda: [_of_cas(asked, d) for d in asked.documents])
         name = f"inception-{asked.metadata.projectId}"
         await trainer_.start(name, documents, service=service)
@@ -163,18 +161,9 @@ def _given(trainer: Trainer | None) -> Trainer:
     return trainer
 
 
-async def _read(service: Service, request: Request, kind: type[_M]) -> _M:
-    body = await request.body()
-    try:
-        return await service.prepare(lambda: kind.model_validate_json(body))
-    except ValidationError as error:
-        raise Refused(422, said(error)) from error
-
-
 def _of_samples(asked: TrainRequest) -> Iterator[Document]:
     for number, sample in enumerate(asked.samples):
-        names = [(start, end, label) for start, end, label in sample.entities]
-        yield _document(sample.text, names, id=str(number), lang=asked.lang)
+        yield _document(sample.text, sample.entities, id=str(number), lang=asked.lang)
 
 
 def _of_cas(asked: CasTrainRequest, document: CasDocument) -> Document:
@@ -200,10 +189,3 @@ def _document(
         mentions.append(Mention(start, end, label=label, origin="annotation"))
     kept, _ = without_crossing(mentions)
     return replace(running_text(text, lang=lang), id=id, mentions=tuple(kept))
-
-
-def _sentences(documents: Sequence[Document]) -> list[Sentence]:
-    try:
-        return sentences_to_learn(documents)
-    except CorpusError as error:
-        raise Refused(422, str(error)) from error

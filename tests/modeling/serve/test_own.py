@@ -118,7 +118,7 @@ def test_many_at_once_get_what_each_would_get_alone(ask, tagger):
 
     found = [[(m["start"], m["end"]) for m in a.json()["texts"][0]["mentions"]] for a in answers]
     assert found == expected
-    assert ask.service.models.batchers()["small"].counts["batches"] < len(texts)
+    assert ask.service.models.loaded["small"].counts["batches"] < len(texts)
 
 
 def test_a_request_that_fails_takes_no_other_with_it(ask, monkeypatch):

@@ -1,0 +1,25 @@
+"""A tagger as a command line names it."""
+
+from pathlib import Path
+
+import torch
+
+from corpora.ner.labels import label_map_path, load_label_map
+from modeling.decoding import check_decoder
+from modeling.taggers.tagger import Tagger
+from modeling.training.world import best_device
+
+
+def load_tagger(
+    path: Path, *, labels: str | None = None, decoder: str | None = None, threads: int = 0
+) -> Tagger:
+    """Open a tagger; ``labels`` is a map of its labels, ``decoder`` another than its own."""
+    if threads:
+        torch.set_num_threads(threads)
+    tagger = Tagger.load(path, device=best_device())
+    if decoder:
+        check_decoder(tagger.model.config.head.kind, decoder)
+        tagger.decoder = decoder
+    if labels:
+        tagger.label_map = load_label_map(label_map_path(labels))
+    return tagger
