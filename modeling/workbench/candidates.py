@@ -15,7 +15,7 @@ from corpora.tei.edition import Edition
 from corpora.tei.reader import with_space
 from modeling.serve.entries import Entries as Index
 from modeling.serve.entries import Found
-from modeling.workbench.messages import Candidate, Candidates
+from modeling.workbench.messages import Candidate
 
 _SHOWN: Final = 12
 _SECONDS: Final = 8.0
@@ -148,16 +148,6 @@ class Reconciled:
             return own
         known = read_id(reference)
         return with_space((address_of(known) if known else None) or reference, self.edition)
-
-
-def find_all(sources: Sequence[Source], words: str, *, label: str, of: str) -> Candidates:
-    """Ask one source, by its number; what it cannot say is an error beside no candidates."""
-    if not of.isdecimal() or int(of) >= len(sources):
-        return {"entries": []}
-    try:
-        return {"entries": sources[int(of)].find(words, label=label)}
-    except CorpusError as error:
-        return {"entries": [], "error": str(error)}
 
 
 def about(sources: Sequence[Source], entity: str) -> Candidate | None:

@@ -2,7 +2,6 @@
 
 import re
 import shlex
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, islice
@@ -76,34 +75,25 @@ class Filter:
             text = f"{document.title or ''} {document.id} {document.text}".casefold()
             if not all(word in text for word in self.words):
                 return False
-        return not self.mentions or any(map(self._test(document), document.mentions))
+        return not self.mentions or any(self._is_wanted(document, m) for m in document.mentions)
 
-    def _test(self, document: Document) -> Callable[[Mention], bool]:
-        def is_wanted(mention: Mention) -> bool:
-            return all(
-                _is_like(_OF_MENTIONS[name](document, mention), value)
-                for name, value in self.mentions.items()
-            )
-
-        return is_wanted
+    def _is_wanted(self, document: Document, mention: Mention) -> bool:
+        return all(
+            _is_like(_OF_MENTIONS[name](document, mention), value)
+            for name, value in self.mentions.items()
+        )
 
 
 def _is_like(found: str, wanted: str) -> bool:
     return found.startswith(wanted[:-1]) if wanted.endswith("*") else found == wanted
 
 
-class Reader(ABC):
-    """Rows that are read, and never changed."""
+class Reader:
+    """Rows that are read as documents, and never changed."""
 
-    name: str
-    n_rows: int
-
-    def __init__(self) -> None:
-        self._labels: dict[str, None] = {}
-
-    @abstractmethod
-    def documents(self) -> Iterable[Document]:
-        """All rows, as documents."""
+    def __init__(self, name: str, n_rows: int, documents: Callable[[], Iterable[Document]]) -> None:
+        self.name, self.n_rows, self.documents = name, n_rows, documents
+        self._labels: set[str] = set()
 
     def listing(self, said: str) -> Listing:
         """The first rows that fit a filter, and whether there may be more."""
@@ -112,7 +102,7 @@ class Reader(ABC):
         numbered = ((n, document) for n, document in rows if wanted.fits(document))
         found = list(islice(numbered, _SHOWN + 1))
         for _, document in found:
-            self._labels |= dict.fromkeys(m.label or "–" for m in document.mentions)
+            self._labels |= {m.label or "–" for m in document.mentions}
         return {
             "edition": self.name,
             "isReadOnly": True,
@@ -147,50 +137,39 @@ class Reader(ABC):
         }
 
 
-class DatasetReader(Reader):
-    """A dataset of documents, or of NER sentences."""
+def open_documents(path: Path) -> Reader:
+    """Open a dataset of documents, or of NER sentences, which are documents of one paragraph."""
+    dataset = open_dataset(path)
+    if dataset.schema.name not in {"documents", "ner"}:
+        raise UsageError(
+            f"--documents {path}: is a dataset of {dataset.schema.name}; documents and ner can be "
+            "read."
+        )
 
-    def __init__(self, path: Path) -> None:
-        super().__init__()
-        self.dataset = open_dataset(path)
-        if self.dataset.schema.name not in {"documents", "ner"}:
-            raise UsageError(
-                f"--documents {path}: is a dataset of {self.dataset.schema.name}; documents and "
-                "ner can be read."
-            )
-        self.name, self.n_rows = self.dataset.path.name, self.dataset.n_rows
-
-    def documents(self) -> Iterator[Document]:
-        """Sentences as documents of one paragraph."""
-        for record in self.dataset.records():
+    def documents() -> Iterator[Document]:
+        for record in dataset.records():
             yield record if isinstance(record, Document) else _joined(record)
 
+    return Reader(dataset.path.name, dataset.n_rows, documents)
 
-class EvaluationReader(Reader):
-    """The sentences of a folder of ``modeling.evaluate`` with an error, between their neighbours.
 
-    Raises ``UsageError`` for another folder.
+def open_evaluation(path: Path) -> Reader:
+    """Open the sentences with an error of an evaluation, each between its neighbours.
+
+    Raises ``UsageError`` for a folder that ``modeling.evaluate`` did not write.
     """
-
-    def __init__(self, path: Path) -> None:
-        super().__init__()
-        try:
-            lines = (path / "predictions.jsonl").read_text(encoding="utf-8").splitlines()
-            runs: dict[str, list[Tagged]] = {}
-            for line in lines:
-                row: PredictionRecord = parse_json(line)
-                runs.setdefault(row["run"], []).append(_tagged(row))
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise UsageError(
-                f"--evaluation {path}: cannot be read ({error}). Name a folder that "
-                "modeling.evaluate wrote."
-            ) from error
-        self._rows = [row for run, tagged in runs.items() for row in _errors_of(run, tagged)]
-        self.name, self.n_rows = path.resolve().name, len(self._rows)
-
-    def documents(self) -> Sequence[Document]:
-        """The sentences, each with the one before and the one after it."""
-        return self._rows
+    runs: dict[str, list[Tagged]] = {}
+    try:
+        for line in (path / "predictions.jsonl").read_text(encoding="utf-8").splitlines():
+            row: PredictionRecord = parse_json(line)
+            runs.setdefault(row["run"], []).append(_tagged(row))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UsageError(
+            f"--evaluation {path}: cannot be read ({error}). Name a folder that "
+            "modeling.evaluate wrote."
+        ) from error
+    rows = [row for run, tagged in runs.items() for row in _errors_of(run, tagged)]
+    return Reader(path.resolve().name, len(rows), lambda: rows)
 
 
 def _tagged(row: PredictionRecord) -> Tagged:

@@ -6,10 +6,13 @@ documents and blocks are numbers, never names of files.
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import NamedTuple
 
+from corpora.datasets.shards import write_json
 from corpora.errors import CorpusError
+from corpora.system.parsing import parse_json
 from corpora.tei.decisions import now
 from corpora.tei.edition import Edition
 from corpora.tei.provenance import Model
@@ -27,7 +30,6 @@ from modeling.workbench.messages import (
     ShownLetter,
     State,
 )
-from modeling.workbench.models import Models
 from modeling.workbench.names import (
     Change,
     DocumentNames,
@@ -40,22 +42,17 @@ from modeling.workbench.names import (
 )
 from modeling.workbench.view import tei_view
 
-_CONTEXT = 48
-_MAX_FOUND = 500
-
 
 class ConflictError(CorpusError):
     """Another page or program has decided meanwhile; the page is to look again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What a page wants to become of an item, and what it knew of it."""
+class Wanted(NamedTuple):
+    """What is to become of an item, or what became of it."""
 
     letter: Letter
     names: DocumentNames
-    old: Item | None
-    new: Item | None
+    change: Change
 
 
 class Desk:
@@ -81,7 +78,7 @@ class Desk:
 
     def model_of(self, item: Item) -> Model:
         """Which model suggested an item; of one that is not known, the one that suggests now."""
-        return self.models.get(item.model, self.letters.suggester.model)
+        return self.models.known.get(item.model, self.letters.suggester.model)
 
     @property
     def edition(self) -> Edition:
@@ -122,9 +119,10 @@ class Desk:
                     self.letters.suggest(letter, file.documents, suggester.known(file))
                     self._replay(letter)
 
-    def _replay(self, letter: Letter) -> None:
+    def _replay(self, letter: Letter, *, first: int = 0) -> None:
+        """Do what the journal says of a letter, from an index on."""
         for index, decision in self.journal.of_file(letter.name):
-            for names in letter.names:
+            for names in letter.names if index >= first else ():
                 if decision.is_on(letter.name, names.document.id):
                     names.replay(index, decision)
 
@@ -133,10 +131,12 @@ class Desk:
         first = len(self.journal.entries)
         if self.journal.refresh():
             for letter in self.letters.all:
-                for index, decision in self.journal.of_file(letter.name):
-                    for names in letter.names if index >= first else ():
-                        if decision.is_on(letter.name, names.document.id):
-                            names.replay(index, decision)
+                self._replay(letter, first=first)
+
+    @property
+    def n_unread(self) -> int:
+        """How many letters were not read yet."""
+        return sum(not (each.sha256 or each.error) for each in self.letters.all)
 
     def listing(self) -> Listing:
         """All letters, with what is done and open in those that were read."""
@@ -231,36 +231,34 @@ class Desk:
 
     def _do(self, wanted: Sequence[Wanted], action: str) -> Decided:
         model, time = self.letters.suggester.model.id, now()
-        made: list[tuple[Wanted, Change]] = []
-        for each in wanted:
-            new = each.new
+        made: list[Wanted] = []
+        for letter, names, (old, new) in wanted:
             if new is not None and new.status != "open":
                 by = (new.model or model) if new.suggestion else ""
-                new = replace(new, reviewer=self.reviewer, time=time, model=by)
-            made.append((each, Change(each.old, new)))
+                new = replace(new, reviewer=self.reviewer, time=time, model=by)  # noqa: PLW2901
+            made.append(Wanted(letter, names, Change(old, new)))
         decisions = [
             decision_on(
                 change,
-                document=each.names.document,
-                file=each.letter.name,
+                document=names.document,
+                file=letter.name,
                 model=model,
                 reviewer=self.reviewer,
                 action=action,
             )
-            for each, change in made
+            for letter, names, change in made
         ]
         indexes = self.journal.append(decisions)
-        for index, (each, change) in zip(indexes, made, strict=True):
-            each.names.change(index, change)
-        states = {each.letter.number: self._state(each.letter) for each in wanted}
-        last, change = made[-1]
+        for index, (_, names, change) in zip(indexes, made, strict=True):
+            names.change(index, change)
+        letter, names, change = made[-1]
         item = change.new or change.old
         return {
-            "letters": states,
+            "letters": {each.letter.number: self._state(each.letter) for each in made},
             "item": item.id if item else "",
             "journal": self._history(),
-            "letter": last.letter.number,
-            "document": last.letter.names.index(last.names),
+            "letter": letter.number,
+            "document": letter.names.index(names),
         }
 
     def _wanted(self, asked: Mapping[str, object]) -> Wanted:
@@ -282,16 +280,14 @@ class Desk:
         new = self._new(names, old, asked)
         if new is not None:
             names.check(new, instead_of=old)
-        return Wanted(letter, names, old, new)
+        return Wanted(letter, names, Change(old, new))
 
     def _new(
         self, names: DocumentNames, old: Item | None, asked: Mapping[str, object]
     ) -> Item | None:
         """What an item is to become; None: it is taken away."""
         status = asked.get("status", "accepted")
-        if isinstance(status, list | dict):
-            raise RefusedError(f"There is no status {status!r}.")
-        if old is not None and status in {"open", "rejected"}:
+        if old is not None and status in ("open", "rejected"):  # no set: it may be a list
             again = open_item(old)
             return replace(again, status=status) if again else None
         if old is None:
@@ -326,20 +322,45 @@ class Desk:
                         f"{self.journal.entries[index].file}: was changed since, so this decision "
                         f"has no {kind}. The one before it has."
                     )
-                letter, names, change = found
-                old, new = (change.old, change.new) if kind == "redo" else (change.new, change.old)
-                wanted.append(Wanted(letter, names, old, new))
+                old, new = found.change
+                wanted.append(found if kind == "redo" else found._replace(change=Change(new, old)))
             return self._do(wanted, f"{kind} {action.id}")
 
-    def _changed_by(self, index: int) -> tuple[Letter, DocumentNames, Change] | None:
+    def _changed_by(self, index: int) -> Wanted | None:
         decision = self.journal.entries[index]
         for letter in self.letters.all:
             if decision.file == letter.name or decision.file.endswith(f"/{letter.name}"):
                 self.look(letter)
                 for names in letter.names:
                     if index in names.changes:
-                        return letter, names, names.changes[index]
+                        return Wanted(letter, names, names.changes[index])
         return None
+
+
+class Models:
+    """The models that have suggested names, by id, in a file beside what is saved."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        try:
+            rows = parse_json(path.read_text(encoding="utf-8"))
+            self.known = {row["id"]: Model(**row) for row in rows}
+        except FileNotFoundError:
+            self.known = {}
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise CorpusError(
+                f"{path}: cannot be read ({error}). Take it away: names of earlier models are then "
+                "saved as those of the present one."
+            ) from error
+
+    def add(self, model: Model) -> None:
+        """Know a model from now on; it is written once another is known, too."""
+        self.known[model.id] = model
+
+    def keep(self) -> None:
+        """Write all that are known."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        write_json(self._path, [asdict(model) for model in self.known.values()])
 
 
 def _writable(edition: Edition) -> Iterator[str]:

@@ -1,15 +1,15 @@
 """Where forms, words and entities stand in the letters that were read."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Literal
 
 from corpora.document import SpanIndex, index_of
-from modeling.workbench.candidates import find_all
+from corpora.errors import CorpusError
 from modeling.workbench.desk import Desk
 from modeling.workbench.entries import examples
 from modeling.workbench.letters import Letter
-from modeling.workbench.messages import Candidate, Candidates, Place, Places, Status
+from modeling.workbench.messages import Candidates, Place, Places, Status
 from modeling.workbench.names import Item, spans_of
 
 _CONTEXT = 48
@@ -18,75 +18,62 @@ _MAX_FOUND = 500
 
 def occurrences(desk: Desk, form: str) -> Places:
     """Places where a form stands in all letters that were read, and what is there."""
-    with desk.lock:
-        places = _places(desk, form)
-        return {
-            "found": list(islice(places, _MAX_FOUND)),
-            "more": sum(1 for _ in places),
-            "unread": sum(not (each.sha256 or each.error) for each in desk.letters.all),
-        }
-
-
-def _places(desk: Desk, form: str) -> Iterator[Place]:
-    if not form.strip():
-        return
-    for letter in desk.letters.all:
-        for number, names in enumerate(letter.names):
-            text = names.document.text
-            if form not in text:
-                continue
-            items, there = SpanIndex[Item](), index_of(names.document.mentions)
-            for item in names.items():
-                items.add(item.start, item.end, item)
-            for span in spans_of(text, form):
-                touched = items.touching(span.start, span.end)
-                status: Status | Literal["there", "none"]
-                same = [i for i in touched if (i.start, i.end) == (span.start, span.end)]
-                own = bool(there.touching(span.start, span.end))
-                if not same and (own or any(i.status == "accepted" for i in touched)):
-                    status = "there"
-                else:
-                    status = same[0].status if same else "none"
-                yield {
-                    "letter": letter.number,
-                    "title": letter.title,
-                    "document": number,
-                    "start": span.start,
-                    "end": span.end,
-                    "before": text[max(0, span.start - _CONTEXT) : span.start],
-                    "form": form,
-                    "after": text[span.end : span.end + _CONTEXT],
-                    "status": status,
-                    "item": same[0].to_json() if same else None,
-                }
+    return _found(desk, form.strip() and form, _occurrences)
 
 
 def search(desk: Desk, words: str) -> Places:
     """Find words in the texts of all letters that were read, whatever their case."""
-    wanted = words.casefold().strip()
+    return _found(desk, words.casefold().strip(), _search)
+
+
+def _found(desk: Desk, wanted: str, find: Callable[[Letter, int, str], Iterator[Place]]) -> Places:
+    """The first places of what is found in each document; of nothing there are none."""
     with desk.lock:
         places = (
             place
             for letter in (desk.letters.all if wanted else ())
             for number in range(len(letter.names))
-            for place in _search(letter, number, wanted)
+            for place in find(letter, number, wanted)
         )
         return {
             "found": list(islice(places, _MAX_FOUND)),
             "more": sum(1 for _ in places),
-            "unread": sum(not (each.sha256 or each.error) for each in desk.letters.all),
+            "unread": desk.n_unread,
         }
 
 
+def _occurrences(letter: Letter, number: int, form: str) -> Iterator[Place]:
+    names = letter.names[number]
+    if form not in names.document.text:
+        return
+    items, there = SpanIndex[Item](), index_of(names.document.mentions)
+    for item in names.items():
+        items.add(item.start, item.end, item)
+    for span in spans_of(names.document.text, form):
+        touched = items.touching(span.start, span.end)
+        same = next((i for i in touched if (i.start, i.end) == (span.start, span.end)), None)
+        own = bool(there.touching(span.start, span.end))
+        status: Status | Literal["there", "none"] = same.status if same else "none"
+        if not same and (own or any(i.status == "accepted" for i in touched)):
+            status = "there"
+        place = _place(letter, number, span.start, end=span.end)
+        yield {**place, "status": status, "item": same.to_json() if same else None}
+
+
 def entries(desk: Desk, words: str, *, form: str, label: str, source: str = "0") -> Candidates:
-    """Find candidates of a source for words, or for the form of a name, with an example."""
-    found = find_all(desk.sources, words or form, label=label, of=source)
+    """Find candidates of a source, by its number, for words or a form, with an example.
+
+    What the source cannot say is an error beside no candidates.
+    """
+    if not source.isdecimal() or int(source) >= len(desk.sources):
+        return {"entries": []}
+    try:
+        found = desk.sources[int(source)].find(words or form, label=label)
+    except CorpusError as error:
+        return {"entries": [], "error": str(error)}
     with desk.lock:
-        given = examples(_contexts(desk), {each["entity"] for each in found["entries"]})
-    shown: list[Candidate] = [
-        {**one, "example": given.get(one["entity"], "")} for one in found["entries"]
-    ]
-    return {**found, "entries": shown}
+        given = examples(_contexts(desk), {each["entity"] for each in found})
+    return {"entries": [{**one, "example": given.get(one["entity"], "")} for one in found]}
 
 
 def _contexts(desk: Desk) -> Iterator[tuple[str, str]]:
@@ -101,7 +88,7 @@ def _contexts(desk: Desk) -> Iterator[tuple[str, str]]:
                     yield name.entity, " ".join(text[start:end].split())
 
 
-def _search(letter: Letter, number: int, wanted: str) -> Iterable[Place]:
+def _search(letter: Letter, number: int, wanted: str) -> Iterator[Place]:
     text = letter.names[number].document.text
     folded = text.casefold()
     if len(folded) != len(text):  # some letters become two: places would shift
@@ -109,14 +96,19 @@ def _search(letter: Letter, number: int, wanted: str) -> Iterable[Place]:
     start = folded.find(wanted)
     while start >= 0:
         end = start + len(wanted)
-        yield {
-            "letter": letter.number,
-            "title": letter.title,
-            "document": number,
-            "start": start,
-            "end": end,
-            "before": text[max(0, start - _CONTEXT) : start],
-            "form": text[start:end],
-            "after": text[end : end + _CONTEXT],
-        }
+        yield _place(letter, number, start, end=end)
         start = folded.find(wanted, end)
+
+
+def _place(letter: Letter, number: int, start: int, *, end: int) -> Place:
+    text = letter.names[number].document.text
+    return {
+        "letter": letter.number,
+        "title": letter.title,
+        "document": number,
+        "start": start,
+        "end": end,
+        "before": text[max(0, start - _CONTEXT) : start],
+        "form": text[start:end],
+        "after": text[end : end + _CONTEXT],
+    }

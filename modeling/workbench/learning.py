@@ -6,7 +6,7 @@ OUTPUT/.workbench/training/taken        the number of the one that suggests
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -16,8 +16,8 @@ from corpora.datasets.shards import write_json, write_text
 from corpora.document import Document, Sentence, without_crossing
 from corpora.hashing.sampling import ratio
 from corpora.ner.alignment import to_sentences
-from corpora.ner.labels import label_map_path, load_label_map
-from corpora.system.parsing import parse_json
+from corpora.ner.labels import LabelMap, label_map_path, load_label_map
+from corpora.system.parsing import read_json
 from modeling.evaluate.records import ComparisonRecord, EvaluationRecord, IntervalRecord
 from modeling.evaluate.relabelling import relabel_sentence
 from modeling.finetune.data import NerData
@@ -56,15 +56,6 @@ class Teaching:
     ner: Path | None = None
     """Tagged sentences that are learned from, too: those that ``tagger`` has learned."""
 
-    @property
-    def is_known(self) -> bool:
-        """Whether ``ner`` is what the tagger has learned: its letters are not held out then."""
-        if self.tagger is None:
-            return True
-        examples = read_manifest(find_tagger(opened(self.tagger)).path)["examples"]
-        learned = [each["dataset"] for each in examples if "dataset" in each]
-        return self.ner is not None and NerData.open(self.ner).identity["dataset"] in learned
-
 
 class Learner:
     """Trainings of one edition, one at a time."""
@@ -76,26 +67,34 @@ class Learner:
 
     @cached_property
     def _is_known(self) -> bool:
-        return self.teaching.is_known
+        """Whether ``ner`` is what the tagger has learned: its letters are not held out then."""
+        tagger, ner = self.teaching.tagger, self.teaching.ner
+        if tagger is None:
+            return True
+        examples = read_manifest(find_tagger(opened(tagger)).path)["examples"]
+        learned = [each["dataset"] for each in examples if "dataset" in each]
+        return ner is not None and NerData.open(ner).identity["dataset"] in learned
 
     @cached_property
     def _learned_names(self) -> set[str]:
         """Names of the documents of ``ner``, which the first tagger has learned."""
         return {_name_of(sentence.document_id) for sentence in self._sentences()}
 
-    def _was_learned(self, letter: Letter) -> bool:
-        return any(_name_of(one.id) in self._learned_names for one in letter.documents)
-
-    def _deal(self, done: Iterable[Letter]) -> dict[str, list[str]]:
-        """Say which letters are learned from and which held out, these and earlier ones."""
-        learned = {letter.name: self._was_learned(letter) for letter in done}
-        return _deal(learned, self._split())
+    def _done(self) -> tuple[list[Letter], dict[str, list[str]]]:
+        """The letters that are done, and which are learned from and held out, earlier ones, too."""
+        done = [letter for letter in self.desk.letters.all if _is_done(letter)]
+        learned = {
+            letter.name: any(_name_of(one.id) in self._learned_names for one in letter.documents)
+            for letter in done
+        }
+        path = self.folder / "split.json"
+        known = read_json(path) if path.exists() else {"learned": [], "held_out": []}
+        return done, _deal(learned, known)
 
     def state(self) -> Training:
         """What is there to learn from, what is being done, and what the last training scored."""
         with self.desk.lock:
-            done = [letter for letter in self.desk.letters.all if _is_done(letter)]
-            held_out = {*self._deal(done)["held_out"]}
+            done, split = self._done()
         job = self._job
         lines = job.log().split("\n") if job else []
         said = [line for line in lines if line.strip() and not line.startswith("next ")]
@@ -104,7 +103,7 @@ class Learner:
             "done": len(done),
             "least": _LEAST,
             "isKnown": self._is_known,
-            "heldOut": sum(letter.name in held_out for letter in done),
+            "heldOut": len({letter.name for letter in done}.intersection(split["held_out"])),
             "isRunning": job is not None and job.status is None,
             "hasFailed": job is not None and bool(job.status),
             "said": said[-1][-_LINE:] if said else "",
@@ -117,13 +116,12 @@ class Learner:
         with self.desk.lock:
             if self._job is not None and self._job.status is None:
                 raise RefusedError("It is learning already.")
-            done = [letter for letter in self.desk.letters.all if _is_done(letter)]
+            done, split = self._done()
             if len(done) < _LEAST:
                 raise RefusedError(
                     f"{len(done)} letters are decided to the end; {_LEAST} are needed, one of "
                     "which is held out."
                 )
-            split = self._deal(done)
             held_out = set(split["held_out"])
             learned = [d for each in done if each.name not in held_out for d in _decided(each)]
             tested = [d for each in done if each.name in held_out for d in _decided(each)]
@@ -132,7 +130,9 @@ class Learner:
                 f"All {len(done)} letters that are decided are among those that the tagger has "
                 "learned (--ner), so none can be held out for the scores. Decide others, too."
             )
-        sentences = [*sentences_to_learn(learned), *_tested(tested)]
+        sentences = sentences_to_learn(learned)
+        for document in tested:
+            sentences += [one for one in to_sentences(document, lambda _: "test") if one.tokens]
         sentences += self._more({document.id for document in (*learned, *tested)})
         folder = new_folder(self.folder)
         write_json(self.folder / "split.json", split)
@@ -159,21 +159,17 @@ class Learner:
         self._on_use()
         return self.state()
 
-    def _split(self) -> dict[str, list[str]]:
-        try:
-            text = (self.folder / "split.json").read_text(encoding="utf-8")
-        except FileNotFoundError:
-            return {"learned": [], "held_out": []}
-        return dict(parse_json(text))
-
     def _more(self, decided: set[str]) -> Iterator[Sentence]:
         """The sentences of ``ner`` that are learned from, but for those of decided letters."""
-        given = self.teaching.labels
-        labels = load_label_map(label_map_path(given)) if given else None
         names = {_name_of(id) for id in decided}
         for sentence in self._sentences():
             if _name_of(sentence.document_id) not in names:
-                yield relabel_sentence(sentence, labels) if labels else sentence
+                yield relabel_sentence(sentence, self._labels) if self._labels else sentence
+
+    @cached_property
+    def _labels(self) -> LabelMap | None:
+        given = self.teaching.labels
+        return load_label_map(label_map_path(given)) if given else None
 
     def _sentences(self) -> Iterator[Sentence]:
         """The sentences of ``ner`` that are learned from."""
@@ -185,9 +181,7 @@ class Learner:
     def _commands(self, folder: Path, sentences: Sequence[Sentence]) -> Iterator[Command]:
         taken = taken_run(self.folder)
         before = taken or self.teaching.tagger
-        labels = None
-        if self.teaching.labels:
-            labels = self._write_labels(folder / "labels.toml")
+        labels = self._write_labels(folder / "labels.toml", self._labels) if self._labels else None
         yield self.teaching.settings.command(
             folder, sentences, tagger=before, labels=None if taken else labels
         )
@@ -199,9 +193,8 @@ class Learner:
             options += ["--labels", labels]
         yield (*score, *options)
 
-    def _write_labels(self, path: Path) -> Path:
+    def _write_labels(self, path: Path, given: LabelMap) -> Path:
         """Write the map with the edition's own labels, which letters that were decided have."""
-        given = load_label_map(label_map_path(self.teaching.labels))
         rows = {label: label for label in self.desk.labels} | dict(given.labels)
         lines = [f"{json.dumps(old)} = {json.dumps(new)}\n" for old, new in rows.items()]
         write_text(path, [f'other = "{given.other}"\n\n[labels]\n', *lines])
@@ -246,16 +239,11 @@ def _decided(letter: Letter) -> Iterator[Document]:
         yield replace(names.document, mentions=tuple(kept))
 
 
-def _tested(documents: Sequence[Document]) -> Iterator[Sentence]:
-    for document in documents:
-        yield from (one for one in to_sentences(document, lambda _: "test") if one.tokens)
-
-
 def _scores(folder: Path) -> Gains:
     """Strict F1 of both taggers on the letters held out, in percent, with their intervals."""
     found = sorted(folder.glob("against-*/comparison.json"))
     if found:
-        comparison: ComparisonRecord = json.loads(found[0].read_text(encoding="utf-8"))
+        comparison: ComparisonRecord = read_json(found[0])
         before, after = comparison["second"], comparison["first"]
         difference = comparison["difference"]
         return {
@@ -265,9 +253,7 @@ def _scores(folder: Path) -> Gains:
             "unit": difference["unit"],
             "names": after["gold"],
         }
-    evaluation: EvaluationRecord = json.loads(
-        (folder / "evaluation.json").read_text(encoding="utf-8")
-    )
+    evaluation: EvaluationRecord = read_json(folder / "evaluation.json")
     [run] = evaluation["runs"].values()
     micro = run["strict"]["micro"]
     return {

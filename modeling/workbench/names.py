@@ -6,7 +6,7 @@ Every change of an item is a ``Decision``, from which the same items are made ag
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TypeVar, get_args
+from typing import NamedTuple, TypeVar, get_args
 
 from corpora.document import Document, Mention, Span, SpanIndex, index_of
 from corpora.errors import UsageError
@@ -45,15 +45,14 @@ class Item:
         said = self.suggestion
         if said is None:
             return False
-        found = (said.start, said.end, said.label, said.entity or "")
-        return found == (self.start, self.end, self.label, self.entity)
+        found = (*_place(said), said.label, said.entity or "")
+        return found == (*_place(self), self.label, self.entity)
 
     def mention(self) -> Mention:
         """The name as it is written into the file; a probability is of what a model said."""
         score = self.suggestion.score if self.suggestion and self.is_as_suggested else None
         return Mention(
-            self.start,
-            self.end,
+            *_place(self),
             label=self.label,
             entity=self.entity or None,
             score=score,
@@ -73,23 +72,22 @@ class Item:
             "probability": said.score if said else None,
             "isNew": said is None,
             "isChanged": said is not None and not self.is_as_suggested,
-            "said": [said.start, said.end, said.label, said.entity or ""] if said else None,
+            "said": [*_place(said), said.label, said.entity or ""] if said else None,
             "reviewer": self.reviewer,
             "time": self.time,
         }
 
 
-def _place(span: Span | Item | Mention) -> tuple[int, int]:
+def _place(span: Span | Item) -> tuple[int, int]:
     return span.start, span.end
 
 
-def id_of(span: Span | Item | Mention) -> str:
+def id_of(span: Span | Item) -> str:
     """Make the id of an item that was suggested or added there."""
     return f"{span.start}-{span.end}"
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """An item before and after a decision; None: it was not there."""
 
     old: Item | None
@@ -191,7 +189,7 @@ class DocumentNames:
 
     def change(self, index: int, change: Change) -> None:
         """Put an item in the place of another, and remember it; one decision stands for a place."""
-        old, new = change.old, change.new
+        old, new = change
         self.changes[index] = change
         if old is not None:
             self._take(old.id)
@@ -235,8 +233,7 @@ def _decided(settled: Settled) -> Item:
     if decision.verdict != "added":
         said, place = decision.was or decision.name, settled.was or span
         suggested = Mention(
-            place.start,
-            place.end,
+            *_place(place),
             label=said.label,
             entity=said.entity,
             score=decision.probability,
@@ -260,7 +257,7 @@ def decision_on(
     change: Change, *, document: Document, file: str, model: str, reviewer: str, action: str
 ) -> Decision:
     """Say for the journal what becomes of an item."""
-    verdict, name, was = _verdict(change.old, change.new)
+    verdict, name, was = _verdict(*change)
     said = name.suggestion
     return Decision(
         reviewer=reviewer,
@@ -295,23 +292,23 @@ def _differs(old: Item, new: Item) -> bool:
 
 
 def _decided_name(document: Document, item: Item) -> DecidedName:
-    mention = Mention(item.start, item.end, label=item.label or None, entity=item.entity or None)
+    mention = Mention(*_place(item), label=item.label or None, entity=item.entity or None)
     return DecidedName.of(document.text, mention)
 
 
-def _crosses(first: Span | Item | Mention, second: Span | Item | Mention) -> bool:
-    if first.end <= second.start or second.end <= first.start:
-        return False
-    is_inside = first.start <= second.start and second.end <= first.end
-    return not is_inside and not (second.start <= first.start and first.end <= second.end)
+def _crosses(first: Span | Item, second: Span | Item) -> bool:
+    return (
+        first.start < second.start < first.end < second.end
+        or second.start < first.start < second.end < first.end
+    )
 
 
 def _is_in_the_way(names: SpanIndex[Mention], span: Mention | Item) -> Mention | None:
     """Find a name of the edition with the same characters, or that would be crossed."""
-    for name in names.touching(span.start, span.end):
-        if _crosses(name, span) or (name.label and _place(name) == _place(span)):
-            return name
-    return None
+    there = names.touching(*_place(span))
+    return next(
+        (n for n in there if _crosses(n, span) or (n.label and _place(n) == _place(span))), None
+    )
 
 
 def changed(item: Item, wanted: Mapping[str, object], *, labels: Iterable[str]) -> Item:
@@ -342,10 +339,10 @@ def _asked(wanted: Mapping[str, object], name: str, there: _V) -> _V:
 
 def _asked_status(wanted: Mapping[str, object], there: Status) -> Status:
     asked = wanted.get("status", there)
-    for status in _STATUSES:
-        if status == asked:
-            return status
-    raise RefusedError(f"There is no status {asked!r}.")
+    found = next((status for status in _STATUSES if status == asked), None)
+    if found is None:
+        raise RefusedError(f"There is no status {asked!r}.")
+    return found
 
 
 def spans_of(text: str, form: str) -> Iterator[Span]:

@@ -13,16 +13,11 @@ _SHOWN = 2_000
 
 @dataclass
 class _Form:
-    """A form, and what its places are said to be."""
+    """What the places of a form are said to be."""
 
     labels: Counter[str] = field(default_factory=Counter)
     entities: Counter[str] = field(default_factory=Counter)
     n_open: int = 0
-
-    @property
-    def is_contradictory(self) -> bool:
-        """Whether it is said to be two things."""
-        return len(self.labels) > 1 or len(self.entities) > 1
 
 
 def overview(desk: Desk) -> Overview:
@@ -38,15 +33,17 @@ def overview(desk: Desk) -> Overview:
                 if entity:
                     forms[form].entities[entity] += 1
                     entities[entity][form] += 1
-        ranked = sorted(forms.items(), key=lambda pair: (-_times(pair[1]), pair[0]))
+        times = {form: one.n_open + one.labels.total() for form, one in forms.items()}
+        rows = [_row(form, forms[form]) for form in sorted(forms, key=lambda f: (-times[f], f))]
+        ranked = sorted(entities, key=lambda entity: (-entities[entity].total(), entity))
         return {
-            "forms": [_row(form, one) for form, one in ranked[:_SHOWN]],
-            "contradictions": [_row(form, one) for form, one in ranked if one.is_contradictory],
-            "entities": [_entity(desk, *pair) for pair in _ranked(entities)[:_SHOWN]],
+            "forms": rows[:_SHOWN],
+            "contradictions": [r for r in rows if len(r["labels"]) > 1 or len(r["entities"]) > 1],
+            "entities": [_entity(desk, entity, entities[entity]) for entity in ranked[:_SHOWN]],
             "more": max(0, len(forms) - _SHOWN),
             "days": list(_days(desk)),
             "errors": [letter.error for letter in desk.letters.all if letter.error],
-            "unread": sum(not (each.sha256 or each.error) for each in desk.letters.all),
+            "unread": desk.n_unread,
         }
 
 
@@ -64,17 +61,9 @@ def _names(desk: Desk) -> Iterator[tuple[str, str, str, bool]]:
                     yield form, item.label, item.entity, item.status == "open"
 
 
-def _times(one: _Form) -> int:
-    return one.n_open + one.labels.total()
-
-
 def _row(form: str, one: _Form) -> FormRow:
     labels, entities = dict(one.labels.most_common()), dict(one.entities.most_common())
     return {"form": form, "labels": labels, "entities": entities, "open": one.n_open}
-
-
-def _ranked(entities: dict[str, Counter[str]]) -> list[tuple[str, Counter[str]]]:
-    return sorted(entities.items(), key=lambda pair: (-pair[1].total(), pair[0]))
 
 
 def _entity(desk: Desk, entity: str, forms: Counter[str]) -> EntityRow:

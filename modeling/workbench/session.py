@@ -16,17 +16,12 @@ from corpora.tei.decisions import decisions_path
 from corpora.tei.edition import SUFFIXES, Edition, edition_path, load_edition, shipped_editions
 from corpora.tei.review import model_of_list, read_candidates
 from modeling.workbench.candidates import Reconciled, Vocabulary
-from modeling.workbench.datasets import DatasetReader, EvaluationReader
+from modeling.workbench.datasets import open_documents, open_evaluation
 from modeling.workbench.desk import Desk
 from modeling.workbench.entries import Entries
 from modeling.workbench.journal import Journal
 from modeling.workbench.letters import Letters, Suggester
-from modeling.workbench.suggestions import (
-    ListedSuggestions,
-    NoSuggestions,
-    tagged_suggestions,
-    taken_run,
-)
+from modeling.workbench.suggestions import ListedSuggestions, tagged_suggestions, taken_run
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -49,20 +44,19 @@ def make_desk(options: "Options") -> Desk:
         edition_path(options.edition), list(files.values()), is_shipped=is_shipped
     )
     letters = Letters(files, edition, _suggester(options, edition))
-    reviewer = options.reviewer or _NO_ID.sub("-", getpass.getuser())
     entries = None
     if options.register:
         entries = Entries(open_registers(options.register), space=edition.name)
-    journal = Journal(path)
-    sources = [Vocabulary(path) for path in options.entities]
-    services = [Reconciled(address, edition) for address in options.reconcile]
     return Desk(
         letters,
-        journal,
-        reviewer=reviewer,
+        Journal(path),
+        reviewer=options.reviewer or _NO_ID.sub("-", getpass.getuser()),
         output=output,
         register=entries,
-        sources=(*sources, *services),
+        sources=(
+            *map(Vocabulary, options.entities),
+            *(Reconciled(address, edition) for address in options.reconcile),
+        ),
     )
 
 
@@ -75,7 +69,7 @@ def _suggester(options: "Options", edition: Edition) -> Suggester:
     if run is None:
         run, labels = options.tagger, options.labels
     if run is None:
-        return NoSuggestions()
+        return ListedSuggestions()
     return tagged_suggestions(
         run, edition, cache=folder, threshold=options.threshold, labels=labels
     )
@@ -123,7 +117,7 @@ def serve(options: "Options") -> None:
     from modeling.workbench.server import application, reading_application  # noqa: PLC0415
 
     if path := options.documents or options.evaluation:
-        reader = DatasetReader(path) if options.documents else EvaluationReader(path)
+        reader = open_documents(path) if options.documents else open_evaluation(path)
         sys.stderr.write(f"{reader.n_rows:,} rows of {path}\n")
         _answer(reading_application(reader), options)
         return

@@ -1,13 +1,12 @@
 """Suggestions: of a tagger, kept beside the output; of a list that was made before; or none."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from corpora.document import Mention
 from corpora.errors import CorpusError
-from corpora.ner.labels import label_map_path, load_label_map
 from corpora.system.parsing import parse_json
 from corpora.tei.edition import Edition
 from corpora.tei.provenance import Model
@@ -18,26 +17,15 @@ if TYPE_CHECKING:
     from modeling.taggers.tagger import Tagger
 
 
-class NoSuggestions:
-    """A person marks all names."""
-
-    model = REVIEW
-
-    def known(self, file: FileTexts) -> list[Sequence[Mention]] | None:
-        """None at all."""
-        return [()] * len(file.documents)
-
-    def find(self, file: FileTexts) -> list[Sequence[Mention]]:
-        """None at all."""
-        return [()] * len(file.documents)
-
-
 class ListedSuggestions:
-    """Those of a list of ``modeling.predict --candidates``, where the text is still the same."""
+    """Those of a list of ``modeling.predict --candidates``, where the text is still the same.
 
-    def __init__(self, candidates: Iterable[Candidate], model: Model) -> None:
+    Without a list there are none: a person marks all names.
+    """
+
+    def __init__(self, candidates: Iterable[Candidate] = (), model: Model = REVIEW) -> None:
         self.model = model
-        self._by_file: Mapping[str, Sequence[Candidate]] = by_file(candidates)
+        self._by_file = by_file(candidates)
 
     def known(self, file: FileTexts) -> list[Sequence[Mention]] | None:
         """The suggestions of a file that are found in its text."""
@@ -58,7 +46,8 @@ class TaggedSuggestions:
         self.tagger, self.model, self.threshold = tagger, model, threshold
         self._cache = cache
         self._found: dict[str, dict[str, list[Mention]]] = {}
-        for line in self._lines():
+        lines = cache.read_text(encoding="utf-8").splitlines() if cache.exists() else ()
+        for line in lines:
             try:
                 row = parse_json(line)
                 found = {
@@ -67,12 +56,6 @@ class TaggedSuggestions:
                 self._found[row["sha256"]] = found
             except (ValueError, TypeError, KeyError, AttributeError, CorpusError):
                 continue  # a line that was torn: what it said is found again
-
-    def _lines(self) -> list[str]:
-        try:
-            return self._cache.read_text(encoding="utf-8").splitlines()
-        except FileNotFoundError:
-            return []
 
     def known(self, file: FileTexts) -> list[Sequence[Mention]] | None:
         """Those of a file that was tagged before; None for another."""
@@ -87,8 +70,12 @@ class TaggedSuggestions:
     def find(self, file: FileTexts) -> list[Sequence[Mention]]:
         """Tag the documents of a file."""
         tagged = self.tagger.annotate_all(file.documents)
-        self._found[file.sha256] = {one.id: list(one.mentions) for one in tagged}
-        rows = {id: [_cells(m) for m in found] for id, found in self._found[file.sha256].items()}
+        found = {one.id: list(one.mentions) for one in tagged}
+        self._found[file.sha256] = found
+        rows = {
+            id: [(m.start, m.end, m.label, m.entity, m.score) for m in mentions]
+            for id, mentions in found.items()
+        }
         self._cache.parent.mkdir(parents=True, exist_ok=True)
         line = json.dumps({"sha256": file.sha256, "found": rows}, ensure_ascii=False)
         with self._cache.open("a", encoding="utf-8") as cache:
@@ -101,12 +88,9 @@ def tagged_suggestions(
 ) -> TaggedSuggestions:
     """Open a tagger for the names that an edition can write; ``labels`` is a map of its labels."""
     from modeling.predict import tei  # noqa: PLC0415 - loads torch
-    from modeling.taggers.tagger import Tagger  # noqa: PLC0415
-    from modeling.training.world import best_device  # noqa: PLC0415
+    from modeling.predict.loading import load_tagger  # noqa: PLC0415
 
-    tagger = Tagger.load(run, device=best_device())
-    if labels:
-        tagger.label_map = load_label_map(label_map_path(labels))
+    tagger = load_tagger(run, labels=labels)
     tei.check_tagger_labels(tagger, edition)
     model = tei.model_of(tagger)
     return TaggedSuggestions(tagger, model, cache / f"{model.id}.jsonl", threshold=threshold)
@@ -121,13 +105,6 @@ def taken_run(folder: Path) -> Path | None:
     return folder / number / "run"
 
 
-_Cells = tuple[int, int, str | None, str | None, float | None]
-
-
-def _cells(mention: Mention) -> _Cells:
-    return mention.start, mention.end, mention.label, mention.entity, mention.score
-
-
-def _mention(cells: _Cells) -> Mention:
+def _mention(cells: tuple[int, int, str | None, str | None, float | None]) -> Mention:
     start, end, label, entity, score = cells
     return Mention(start, end, label=label, entity=entity, score=score, origin="prediction")

@@ -9,7 +9,7 @@ import pytest
 from corpora.document import Document, Mention
 from corpora.errors import UsageError
 from modeling.workbench.__main__ import Options
-from modeling.workbench.datasets import DatasetReader, EvaluationReader
+from modeling.workbench.datasets import open_documents, open_evaluation
 from modeling.workbench.names import RefusedError
 from modeling.workbench.server import reading_application
 from tests.modeling.test_predict_documents import write_documents
@@ -29,7 +29,7 @@ def reader(tmp_path):
         for n, (text, mentions) in enumerate(zip(TEXTS, found, strict=True))
     ]
     write_documents(tmp_path / "documents", documents)
-    return DatasetReader(tmp_path / "documents")
+    return open_documents(tmp_path / "documents")
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_a_row_is_shown_with_where_its_mentions_come_from(reader):
 
 
 def test_sentences_of_a_ner_set_are_read_as_text_with_names(ner):
-    reader = DatasetReader(ner)
+    reader = open_documents(ner)
     rows = reader.listing("label:pers")
 
     assert rows["labels"] == ["pers", "place"]
@@ -99,7 +99,7 @@ def test_errors_of_an_evaluation_are_read_in_their_context(tmp_path):
     ]
     (tmp_path / "predictions.jsonl").write_text("\n".join(map(json.dumps, rows)))
 
-    reader = EvaluationReader(tmp_path)
+    reader = open_evaluation(tmp_path)
 
     [row] = reader.listing("")["letters"]
     assert (row["title"], row["open"]) == ("boundary, spurious: Ich war in Bad Ulm .", 2)
@@ -111,7 +111,7 @@ def test_errors_of_an_evaluation_are_read_in_their_context(tmp_path):
     assert reader.listing("error:boundary label:place run:seed-1")["letters"] == [row]
     assert reader.listing("error:missing")["letters"] == []
     with pytest.raises(UsageError, match=r"modeling\.evaluate wrote"):
-        EvaluationReader(tmp_path / "nowhere")
+        open_evaluation(tmp_path / "nowhere")
 
 
 @pytest.mark.parametrize("line", ["[" * 100_000, "9" * 5000, "{}"])
@@ -119,7 +119,7 @@ def test_an_evaluation_that_is_none_is_told(tmp_path, line):
     (tmp_path / "predictions.jsonl").write_text(line)
 
     with pytest.raises(UsageError, match=r"modeling\.evaluate wrote"):
-        EvaluationReader(tmp_path)
+        open_evaluation(tmp_path)
 
 
 def test_lengths_that_are_no_numbers_are_refused(reader):
