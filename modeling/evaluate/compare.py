@@ -12,9 +12,15 @@ from modeling.data.predictions import Tagged
 from modeling.evaluate.errors import plain
 from modeling.evaluate.evaluation import as_json
 from modeling.evaluate.records import ComparisonRecord
-from modeling.evaluate.scores import Difference, Drawn, Rated, draw, rate, subtract
+from modeling.evaluate.scores import Difference, Rated, draw, rate, subtract
 from modeling.pages import Block, Heading, Table, Text, to_markdown
-from modeling.taggers.counts import Counts, count_strict, gold_keys, predicted_keys, predicted_tags
+from modeling.taggers.counts import (
+    all_labels,
+    count_strict,
+    gold_keys,
+    predicted_keys,
+    predicted_tags,
+)
 
 Flags = NDArray[np.bool_]
 _THINGS = ("sentences", "mentions", "words")
@@ -127,10 +133,9 @@ def compare(
     The bootstrap is paired: a replicate draws the same sentences (documents) for both.
     """
     _check_same(first, second)
-    counts = count_strict(first, labels), count_strict(second, labels)
-    names = tuple(dict.fromkeys((*counts[0].labels, *counts[1].labels)))
+    names = all_labels(second, all_labels(first, labels))
     units = Units.choose([one.sentence.document_id for one in first])
-    columns = {str(n): _spread(one, names) for n, one in enumerate(counts)}
+    columns = {"a": count_strict(first, names).rows, "b": count_strict(second, names).rows}
     a, b = draw(columns, units, replicates=replicates, seed=seed).values()
     right = [_right_sentences(run) for run in (first, second)]
     words = [_word_labels(run) for run in (first, second)]
@@ -140,8 +145,8 @@ def compare(
         second=rate(b.sum())[0],
         difference=subtract(a.sum(), b.sum(), units),
         by_label={
-            label: (rate(one)[0], rate(other)[0], subtract(one, other, units))
-            for label, one, other in zip(names, _each(a), _each(b), strict=True)
+            label: (one, other, subtract(a, b, units, place=place))
+            for place, (label, one, other) in enumerate(zip(names, rate(a), rate(b), strict=True))
         },
         sentences=Agreement.of(*right),
         mentions=Agreement.of(*(_found_mentions(run) for run in (first, second))),
@@ -178,17 +183,6 @@ def _check_same(first: Sequence[Tagged], second: Sequence[Tagged]) -> None:
                 f"where the first run has the sentence {a.id}, the second has {b.id}, or other "
                 "words or gold tags in it. Compare runs on the same data set, in the same order."
             )
-
-
-def _spread(counts: Counts, labels: Sequence[str]) -> NDArray[np.int64]:
-    """(N, L, 3) with columns for all labels."""
-    rows = np.zeros((len(counts.rows), len(labels), 3), np.int64)
-    rows[:, [labels.index(label) for label in counts.labels]] = counts.rows
-    return rows
-
-
-def _each(drawn: Drawn) -> list[Drawn]:
-    return [drawn.sum(chosen) for chosen in np.eye(len(drawn.totals), dtype=np.bool_)]
 
 
 def _right_sentences(run: Sequence[Tagged]) -> Flags:

@@ -51,10 +51,7 @@ def align(gold: Sequence[Key], predicted: Sequence[Key]) -> list[tuple[int | Non
         for p, (other_start, other_end, other_label) in enumerate(predicted):
             if (shared := min(end, other_end) - max(start, other_start)) > 0:
                 pairs.append((-shared, label != other_label, g, p))
-    left_gold, left_predicted = (
-        dict.fromkeys(range(len(gold))),
-        dict.fromkeys(range(len(predicted))),
-    )
+    left_gold, left_predicted = (dict.fromkeys(range(len(side))) for side in (gold, predicted))
     found: list[tuple[int | None, int | None]] = []
     for _, _, g, p in sorted(pairs):
         if g in left_gold and p in left_predicted:
@@ -137,6 +134,7 @@ COLUMNS = (
     "text",
 )  # fmt: skip
 """Of the list of errors; starts and ends count words and are half-open."""
+_ESCAPES = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
 
 
 def list_errors(runs: Mapping[str, tuple[Sequence[Tagged], Sequence[Finding]]]) -> Iterator[str]:
@@ -148,7 +146,8 @@ def list_errors(runs: Mapping[str, tuple[Sequence[Tagged], Sequence[Finding]]]) 
     for run, (tagged, findings) in runs.items():
         for found in findings:
             if found.kind != "correct":
-                yield "\t".join(map(_escape, _line(run, tagged[found.index], found))) + "\n"
+                cells = _line(run, tagged[found.index], found)
+                yield "\t".join(cell.translate(_ESCAPES) for cell in cells) + "\n"
 
 
 def _line(run: str, one: Tagged, found: Finding) -> Iterator[str]:
@@ -162,8 +161,3 @@ def _line(run: str, one: Tagged, found: Finding) -> Iterator[str]:
 def _cells(span: TokenSpan, tokens: Sequence[str]) -> Iterator[str]:
     yield from (str(span.start), str(span.end), span.label)
     yield " ".join(tokens[span.start : span.end])
-
-
-def _escape(cell: str) -> str:
-    cell = cell.replace("\\", "\\\\")
-    return cell.replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any, Final, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,6 @@ from modeling.taggers.counts import (
     CORRECT,
     GOLD,
     PREDICTED,
-    Counts,
     Key,
     Numbers,
     count_lenient,
@@ -41,9 +40,6 @@ from modeling.taggers.counts import (
     gold_keys,
     predicted_keys,
 )
-
-Group = Literal["mentions", "sentences", "lengths"]
-GROUPS: Final[tuple[Group, ...]] = get_args(Group)
 
 N_BUCKETS = 7
 """Parts of the sentences by length (N-E4)."""
@@ -73,11 +69,10 @@ class Known:
         return cls(frozenset(sentences), dict(labels))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Part:
     """Some of the sentences, or some of the mentions of all sentences."""
 
-    group: Group
     name: str
     rows: Numbers
     """(N, 3): strict counts of what belongs to the part."""
@@ -210,18 +205,24 @@ def evaluate(
     strict = count_strict(tagged, labels)
     _check(tagged, strict.labels, without)
     units = Units.choose([one.sentence.document_id for one in tagged])
-    sentences = None if train is None else list(train)
-    parts, baseline = _look_at_train(tagged, strict, train=sentences, dev=list(dev or ()))
+    rows = strict.micro()
+    parts = {"lengths": by_length(tagged, rows)}
+    baseline: Baseline | None = None
     columns = {
         "strict": strict.rows,
         "lenient": count_lenient(tagged, labels).rows,
         "words": count_words(tagged, labels).rows,
-        "parts": np.stack([part.rows for part in parts], axis=1),
     }
-    if baseline:
+    if train is not None:
+        train = list(train)
+        known, own = Known.of(train), [one.sentence for one in tagged]
+        parts["mentions"] = by_mention(tagged, known)
+        parts["sentences"] = by_sentence(tagged, rows, known)
+        baseline = find_baseline(own, train=train, dev=list(dev or ()))
         columns["baseline"] = count_strict(baseline.tagged, labels).rows
+    columns |= {name: np.stack([part.rows for part in of], axis=1) for name, of in parts.items()}
     drawn = draw(columns, units, replicates=replicates, seed=seed)
-    slices = _rate_parts(parts, drawn["parts"])
+    slices = {name: _rate_parts(of, drawn[name]) for name, of in parts.items()}
     findings = find_errors(tagged)
     calibration, by_label = calibrate_spans(tagged)
     return Evaluation(
@@ -237,8 +238,8 @@ def evaluate(
         strict=rate_labels(drawn["strict"], strict.labels, without=without),
         lenient=rate_labels(drawn["lenient"], strict.labels, without=without),
         words=rate_labels(drawn["words"], strict.labels, without=without),
-        mentions=slices["mentions"],
-        sentences=slices["sentences"],
+        mentions=slices.get("mentions", ()),
+        sentences=slices.get("sentences", ()),
         lengths=slices["lengths"],
         baseline=_rate_baseline(baseline, drawn, units) if baseline else None,
         kinds=count_kinds(findings),
@@ -261,29 +262,11 @@ def _check(tagged: Sequence[Tagged], labels: Sequence[str], without: Sequence[st
         )
 
 
-def _look_at_train(
-    tagged: Sequence[Tagged],
-    strict: Counts,
-    *,
-    train: Sequence[Sentence] | None,
-    dev: Sequence[Sentence],
-) -> tuple[list[Part], Baseline | None]:
-    """All parts, those that training has seen among them if it is known; and the baseline."""
-    rows = strict.micro()
-    parts = by_length(tagged, rows)
-    if train is None:
-        return parts, None
-    known = Known.of(train)
-    parts += [*by_mention(tagged, known), *by_sentence(tagged, rows, known)]
-    return parts, find_baseline([one.sentence for one in tagged], train=train, dev=dev)
-
-
-def _rate_parts(parts: Sequence[Part], drawn: Drawn) -> dict[Group, tuple[Slice, ...]]:
-    rated = [
-        (part.group, Slice(name=part.name, sentences=part.sentences, score=score))
+def _rate_parts(parts: Sequence[Part], drawn: Drawn) -> tuple[Slice, ...]:
+    return tuple(
+        Slice(name=part.name, sentences=part.sentences, score=score)
         for part, score in zip(parts, rate(drawn), strict=True)
-    ]
-    return {group: tuple(one for of, one in rated if of == group) for group in GROUPS}
+    )
 
 
 def _rate_baseline(baseline: Baseline, drawn: Mapping[str, Drawn], units: Units) -> BaselineScore:
@@ -315,11 +298,11 @@ def by_mention(tagged: Sequence[Tagged], known: Known) -> list[Part]:
             part[CORRECT] += key in right
     both, form_only, new = rows.swapaxes(0, 1)
     return [
-        Part(group="mentions", name="form and label in train", rows=both),
-        Part(group="mentions", name="form in train, with other labels only", rows=form_only),
-        Part(group="mentions", name="form not in train", rows=new),
-        Part(group="mentions", name="form in train, whatever its label", rows=both + form_only),
-        Part(group="mentions", name="form not in train with this label", rows=form_only + new),
+        Part("form and label in train", both),
+        Part("form in train, with other labels only", form_only),
+        Part("form not in train", new),
+        Part("form in train, whatever its label", both + form_only),
+        Part("form not in train with this label", form_only + new),
     ]
 
 
@@ -336,14 +319,9 @@ def by_sentence(tagged: Sequence[Tagged], rows: Numbers, known: Known) -> list[P
     leaked = np.array([one.sentence.tokens in known.sentences for one in tagged], np.bool_)
     long = np.array([len(one.sentence.tokens) >= MANY_WORDS for one in tagged], np.bool_)
     return [
-        _choose("sentences", "sentence not in train", rows=rows, chosen=~leaked),
-        _choose("sentences", "sentence in train", rows=rows, chosen=leaked),
-        _choose(
-            "sentences",
-            f"sentence in train, of {MANY_WORDS} words or more",
-            rows=rows,
-            chosen=leaked & long,
-        ),
+        _choose("sentence not in train", rows, ~leaked),
+        _choose("sentence in train", rows, leaked),
+        _choose(f"sentence in train, of {MANY_WORDS} words or more", rows, leaked & long),
     ]
 
 
@@ -362,10 +340,9 @@ def by_length(tagged: Sequence[Tagged], rows: Numbers, *, n_buckets: int = N_BUC
         [low, *_], [*_, high] = values[buckets == bucket], values[buckets == bucket]
         span = f"{low}" if low == high else f"{low} to {high}"
         name = "1 word" if high == 1 else f"{span} words"
-        parts.append(_choose("lengths", name, rows=rows, chosen=chosen))
+        parts.append(_choose(name, rows, chosen))
     return parts
 
 
-def _choose(group: Group, name: str, *, rows: Numbers, chosen: NDArray[np.bool_]) -> Part:
-    n_sentences = int(np.count_nonzero(chosen))
-    return Part(group=group, name=name, rows=rows * chosen[:, None], sentences=n_sentences)
+def _choose(name: str, rows: Numbers, chosen: NDArray[np.bool_]) -> Part:
+    return Part(name, rows * chosen[:, None], int(np.count_nonzero(chosen)))

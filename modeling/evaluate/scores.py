@@ -165,11 +165,11 @@ def rate_labels(drawn: Drawn, labels: Sequence[str], *, without: Sequence[str] =
     )
 
 
-def subtract(drawn: Drawn, other: Drawn, units: Units) -> Difference:
-    """F1 of one set of counts minus that of another, of the same sentences and replicates."""
-    values = f1_of(drawn.totals[0]) - f1_of(other.totals[0])
-    replicates = f1_of(drawn.replicates[:, 0]) - f1_of(other.replicates[:, 0])
-    return paired_difference(float(values), replicates, units)
+def subtract(drawn: Drawn, other: Drawn, units: Units, *, place: int = 0) -> Difference:
+    """F1 of a set of counts minus that of another, of the same sentences and replicates."""
+    value = f1_of(drawn.totals[place]) - f1_of(other.totals[place])
+    replicates = f1_of(drawn.replicates[:, place]) - f1_of(other.replicates[:, place])
+    return paired_difference(float(value), replicates, units)
 
 
 def _defined_f1(counts: Reals) -> Reals:

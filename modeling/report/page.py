@@ -6,8 +6,10 @@ and the distributions of weights before and after (6.1); and distances of weight
 
 import json
 import math
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
@@ -59,7 +61,6 @@ def read_run(folder: Path) -> Run:
 
 def make_page(runs: Sequence[Run]) -> str:
     """Make one page about runs; the first is the one whose baselines are drawn."""
-    blocks: list[Block] = [Heading(f"Pre-training: {', '.join(run.name for run in runs)}", 1)]
     parts: list[tuple[str, Block]] = [
         ("What came out", Table(_results(runs))),
         ("What was trained", Table(_models(runs))),
@@ -72,9 +73,8 @@ def make_page(runs: Sequence[Run]) -> str:
     for run in runs:
         text = json.dumps(run.settings, indent=1, ensure_ascii=False)
         parts.append((f"Settings of {run.name}", Listing(text)))
-    for title, block in parts:
-        blocks += [Heading(title), block]
-    return to_html(blocks)
+    head = Heading(f"Pre-training: {', '.join(run.name for run in runs)}", 1)
+    return to_html([head, *(block for title, made in parts for block in (Heading(title), made))])
 
 
 def _results(runs: Sequence[Run]) -> list[list[str]]:
@@ -118,12 +118,8 @@ def _result(name: str, line: Line, *, tops: Sequence[str]) -> Iterator[list[str]
 
 
 def _tops(runs: Sequence[Run]) -> list[str]:
-    tops = {k for run in runs for line in run.lines for s in _ratios(line) for k in s}
-    return sorted(tops, key=int)
-
-
-def _ratios(line: Line) -> Iterator[Mapping[str, float]]:
-    yield from line.get("accuracy", {}).values()
+    found = (line.get("accuracy", {}).values() for run in runs for line in run.lines)
+    return sorted({k for of_line in found for ratios in of_line for k in ratios}, key=int)
 
 
 def _models(runs: Sequence[Run]) -> list[list[str]]:
@@ -136,7 +132,7 @@ def _models(runs: Sequence[Run]) -> list[list[str]]:
 
 def _facts(run: Run) -> Iterator[tuple[str, str]]:
     settings, steps = run.settings, run.of_kind("train")
-    training = settings["config"]["training"]
+    training, n_steps = settings["config"]["training"], steps[-1]["step"] if steps else 0
     yield "recipe", settings["recipe"]
     yield "begun with", (settings["init_from"] or {}).get("name", "nothing")
     for line in run.of_kind("model"):
@@ -147,9 +143,8 @@ def _facts(run: Run) -> Iterator[tuple[str, str]]:
         yield "mean length of an example", f"{line['mean_length']:,} subwords"
         yield "mentions of an example", f"{line['mean_mentions']:.1f}"
         yield "operations for a subword", f"{line['flops_per_subword'] / 1e6:,.1f} MFLOP"
-        n_steps = steps[-1]["step"] if steps else 0
         yield "epochs", f"{n_steps / line['steps_per_epoch']:.2f}"
-    yield "steps", f"{steps[-1]['step'] if steps else 0:,} of {training['max_steps']:,}"
+    yield "steps", f"{n_steps:,} of {training['max_steps']:,}"
     yield "examples of a step", f"{training['batch_size']:,}"
     yield "processes", f"{settings['world_size']}"
     yield from _speed(steps)
@@ -158,14 +153,11 @@ def _facts(run: Run) -> Iterator[tuple[str, str]]:
 def _speed(steps: Sequence[Line]) -> Iterator[tuple[str, str]]:
     if not steps:
         return
-    seconds = sum(line["seconds"] for line in steps)
-    n_subwords = sum(line["seconds"] * line["subwords_per_second"] for line in steps)
-    yield "subwords", f"{n_subwords:,.0f}"
-    yield "time in steps", f"{seconds / 60:,.1f} min"
-    yield (
-        "subwords a second, median",
-        f"{median(line['subwords_per_second'] for line in steps):,.0f}",
-    )
+    seconds = [line["seconds"] for line in steps]
+    speeds = [line["subwords_per_second"] for line in steps]
+    yield "subwords", f"{sum(map(operator.mul, seconds, speeds)):,.0f}"
+    yield "time in steps", f"{sum(seconds) / 60:,.1f} min"
+    yield "subwords a second, median", f"{median(speeds):,.0f}"
     if used := [line["mfu"] for line in steps if "mfu" in line]:
         yield "model FLOP utilisation, median", f"{median(used):.1%}"
     for name, n in steps[-1].get("left_out", {}).items():
@@ -187,7 +179,7 @@ def draw_losses(runs: Sequence[Run]) -> Picture:
     objectives = _objectives(runs)
     figure, panels = _panels(len(objectives))
     for panel, objective in zip(panels, objectives, strict=True):
-        for run, colour in _coloured(_with(runs, objective)):
+        for run, colour in _coloured(runs, objective):
             curve = _curve(run.of_kind("train"), "loss", objective)
             panel.plot(*curve, color=colour, alpha=0.35, linewidth=1, label=f"{run.name}, training")
             curve = _curve(run.of_kind("evaluation"), "loss", objective)
@@ -206,7 +198,7 @@ def draw_accuracies(runs: Sequence[Run]) -> Picture:
         if len(runs) == 1:
             _draw_top(panel, runs[0], objective)
         else:
-            for run, colour in _coloured(_with(runs, objective)):
+            for run, colour in _coloured(runs, objective):
                 curve = _curve(run.of_kind("evaluation"), "accuracy", objective, "1")
                 panel.plot(*curve, color=colour, marker=".", label=run.name)
         _baseline(panel, runs[0], "accuracy", objective, "1")
@@ -271,15 +263,11 @@ def _objectives(runs: Sequence[Run]) -> list[str]:
     return list(dict.fromkeys(name for run in runs for name in run.objectives))
 
 
-def _with(runs: Sequence[Run], objective: str) -> list[Run | None]:
-    """The runs, None in place of those that do not have the objective: colours stay."""
-    return [run if objective in run.objectives else None for run in runs]
-
-
-def _coloured(runs: Sequence[Run | None]) -> Iterator[tuple[Run, str]]:
-    for number, run in enumerate(runs):
-        if run is not None:
-            yield run, _COLOURS[number % len(_COLOURS)]
+def _coloured(runs: Sequence[Run], objective: str = "") -> Iterator[tuple[Run, str]]:
+    """Each run has its colour, also where those without an objective are left out."""
+    for run, colour in zip(runs, cycle(_COLOURS), strict=False):
+        if not objective or objective in run.objectives:
+            yield run, colour
 
 
 def _mark_unlocking(panel: "Axes", run: Run, colour: str) -> None:

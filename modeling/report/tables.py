@@ -91,18 +91,6 @@ def _flatten(settings: Mapping[str, object], before: str = "") -> Iterator[tuple
             yield before + name, text
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """The runs of a row and column."""
-
-    spread: Spread
-    """Over all runs; with ``mean_over`` over the means of its values."""
-    n: int
-    """Runs, or values of ``mean_over``."""
-    expected: int
-    """As many as other cells have."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultTable:
     """Rows and columns in order, and the cells that there are."""
@@ -110,7 +98,8 @@ class ResultTable:
     title: str
     rows: Sequence[str]
     columns: Sequence[str]
-    cells: Mapping[tuple[str, str], Cell]
+    cells: Mapping[tuple[str, str], Spread]
+    """Of all runs of a row and column; with ``mean_over`` of the means of its values."""
     notes: Sequence[str]
 
     def to_markdown(self) -> str:
@@ -121,11 +110,16 @@ class ResultTable:
         return to_markdown(blocks)
 
     def _show(self, row: str, column: str) -> str:
-        cell = self.cells.get((row, column))
-        if cell is None:
+        spread = self.cells.get((row, column))
+        if spread is None:
             return ""
-        n = f"{cell.n} of {cell.expected}" if cell.n < cell.expected else f"{cell.n}"
-        return f"{cell.spread} ({n})"
+        n, expected = len(spread.values), max(len(one.values) for one in self.cells.values())
+        return f"{spread} ({n})" if n == expected else f"{spread} ({n} of {expected})"
+
+    def _each(self) -> Iterator[tuple[str, str, Spread]]:
+        for place in product(self.rows, self.columns):
+            if spread := self.cells.get(place):
+                yield *place, spread
 
     def to_json(self) -> dict[str, object]:
         """Its title and notes, and each cell with all values."""
@@ -133,26 +127,23 @@ class ResultTable:
             {
                 "row": row,
                 "column": column,
-                "mean": cell.spread.mean,
-                "deviation": cell.spread.deviation,
-                "n": cell.n,
-                "values": list(cell.spread.values),
+                "mean": spread.mean,
+                "deviation": spread.deviation,
+                "n": len(spread.values),
+                "values": list(spread.values),
             }
-            for row, column in product(self.rows, self.columns)
-            if (cell := self.cells.get((row, column)))
+            for row, column, spread in self._each()
         ]
         return {"title": self.title, "cells": cells, "notes": list(self.notes)}
 
     def to_tsv(self) -> str:
         """A line for each cell: row, column, mean, deviation, n, all values."""
-        lines = ["row\tcolumn\tmean\tdeviation\tn\tvalues"]
-        for row, column in product(self.rows, self.columns):
-            if cell := self.cells.get((row, column)):
-                spread = cell.spread
-                deviation = "" if spread.deviation is None else repr(spread.deviation)
-                values = " ".join(map(repr, spread.values))
-                lines.append(f"{row}\t{column}\t{spread.mean!r}\t{deviation}\t{cell.n}\t{values}")
-        return "\n".join(lines) + "\n"
+        lines = ["row\tcolumn\tmean\tdeviation\tn\tvalues\n"]
+        for row, column, spread in self._each():
+            deviation = "" if spread.deviation is None else repr(spread.deviation)
+            n, values = len(spread.values), " ".join(map(repr, spread.values))
+            lines.append(f"{row}\t{column}\t{spread.mean!r}\t{deviation}\t{n}\t{values}\n")
+        return "".join(lines)
 
 
 def table(
@@ -177,13 +168,11 @@ def table(
     groups: defaultdict[tuple[str, str], list[Finished]] = defaultdict(list)
     for one in evaluations:
         groups[_key(one, of_rows), _key(one, of_columns)].append(one)
-    spreads = {key: _spread(group, value, mean_over) for key, group in groups.items()}
-    expected = max((len(spread.values) for spread in spreads.values()), default=0)
     return ResultTable(
         title=f"{value}: mean ± sample deviation (n), in percent",
         rows=_sorted({row for row, _ in groups}),
         columns=_sorted({column for _, column in groups}),
-        cells={key: Cell(s, len(s.values), expected) for key, s in spreads.items()},
+        cells={key: _spread(group, value, mean_over) for key, group in groups.items()},
         notes=_notes(groups.values(), value=value, wanted=wanted, mean_over=mean_over),
     )
 
