@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 HEAD_SECONDS: Final = 10.0
 """In which the head of a request must be here."""
+_GRACE_SECONDS: Final = 30
+"""That requests may still take after SIGTERM."""
 _MAX_HEAD: Final = 32_768  # bytes
 _MAX_CONNECTIONS: Final = 1024
 
@@ -46,7 +48,6 @@ class Server(uvicorn.Server):
         app: usually a ``Guard``.
         listener: of ``listen``.
         on_ready: is called with the address once requests are answered.
-        grace_seconds: that requests may still take after SIGTERM.
     """
 
     def __init__(
@@ -55,7 +56,6 @@ class Server(uvicorn.Server):
         listener: socket.socket,
         *,
         on_ready: Callable[[str], None] | None = None,
-        grace_seconds: int = 30,
     ) -> None:
         config = uvicorn.Config(
             app,
@@ -68,7 +68,7 @@ class Server(uvicorn.Server):
             lifespan="auto",
             limit_concurrency=_MAX_CONNECTIONS,
             h11_max_incomplete_event_size=_MAX_HEAD,
-            timeout_graceful_shutdown=grace_seconds,
+            timeout_graceful_shutdown=_GRACE_SECONDS,
         )
         super().__init__(config)
         self.listener, self._on_ready = listener, on_ready

@@ -39,15 +39,8 @@ class OpenRegister:
         }
         own = replace(options, existing="keep", reviewer="")
         made = now.write(found, model=self.model, options=own, decided=decided)
-        counters = written.counters + made.counters
-        counters["written by the register"] = made.written
-        return replace(
-            made,
-            written=written.written + made.written,
-            counters=+counters,
-            skipped=[*written.skipped, *made.skipped],
-            kept=written.kept,
-        )
+        made.counters["written by the register"] = made.written
+        return added(written, made)
 
     def merged(self, found: Document, file: TeiFile) -> Document:
         """Give predictions their entries, and add what the dictionary finds beside them."""
@@ -57,6 +50,17 @@ class OpenRegister:
         around = replace(own, mentions=tuple(beside))
         more = self.dictionary.annotate(around).mentions
         return replace(found, mentions=tuple(sorted([*found.mentions, *more], key=reading_order)))
+
+
+def added(first: Written, second: Written) -> Written:
+    """What was written of a file in two steps."""
+    return replace(
+        second,
+        written=first.written + second.written,
+        counters=first.counters + second.counters,
+        skipped=[*first.skipped, *second.skipped],
+        kept=first.kept,
+    )
 
 
 def open_register(
@@ -72,7 +76,8 @@ def open_register(
     ``offers``: names have ids, for a list, also where no file shows how these are written.
     Raises ``CorpusError`` where the register cannot be read; files that cannot are left out here.
     """
-    data = {name: path.read_bytes() for name, path in _register_files(patterns).items()}
+    found = find_inputs(patterns, suffix=SUFFIXES, option="register")
+    data = {name: path.read_bytes() for name, path in found.items()}
     documents = list(documents_of(files, edition))
     style = parse_style(reference, edition) if reference else None
     register = read_registers(data.items()).read_by(edition)
@@ -97,7 +102,3 @@ def documents_of(files: Mapping[str, Path], edition: Edition) -> Iterator[Docume
         except XmlError:
             continue  # is rejected when it is written
         yield from (text.document for text in texts if text.document is not None)
-
-
-def _register_files(patterns: Sequence[str]) -> Mapping[str, Path]:
-    return find_inputs(patterns, suffix=SUFFIXES, option="register")

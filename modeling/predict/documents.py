@@ -73,12 +73,10 @@ def _plan(source: Path, tagger: Tagger, *, threshold: float) -> Plan:
 def _do(unit: Unit, build: Build, *, tagger: Tagger, threshold: float) -> None:
     """Write the shard of a unit, and its completion marker."""
     counters: Counter[str] = Counter()
-    n = 0
     with ShardWriter(build.staging("") / unit.shard_name, _DOCUMENTS) as writer:
         documents = list(_read(unit.inputs[0].check()))
         found = tagger.annotate_all(documents, threshold=threshold)
         for document, annotated in zip(documents, found, strict=True):
-            n += 1
             is_uncut = bool(document.text.strip()) and not document.sentences
             counters["documents.without_sentences"] += is_uncut
             writer.write(document_to_row(_together(document, annotated, counters)))
@@ -87,7 +85,7 @@ def _do(unit: Unit, build: Build, *, tagger: Tagger, threshold: float) -> None:
         fingerprint=build.plan.fingerprint,
         unit=unit.number,
         shards={"": writer.shard},
-        accounting=Accounting(read=n, written=n),
+        accounting=Accounting(read=len(documents), written=len(documents)),
         counters=sorted_counts(counters),
         rejected=[],
     )

@@ -14,6 +14,7 @@ from corpora.tei.provenance import Model
 from corpora.tei.writer import Standing, TeiFile, WriteOptions, Written
 from modeling.link.datasets import PROBABILITY, link_document
 from modeling.link.linker import Linker, files_of
+from modeling.predict.dictionary import added
 from modeling.training.run_folder import versions
 
 
@@ -54,14 +55,7 @@ class OpenLinker:
         counters: Counter[str] = Counter()
         found = {document.id: self.missing(document, counters) for document in now.documents}
         own = replace(options, existing="keep", references=True, threshold=0.0, reviewer="")
-        made = now.write(found, model=self.model, options=own, decided=decided)
-        return replace(
-            made,
-            written=written.written + made.written,
-            counters=written.counters + made.counters,
-            skipped=[*written.skipped, *made.skipped],
-            kept=written.kept,
-        )
+        return added(written, now.write(found, model=self.model, options=own, decided=decided))
 
 
 def open_linker(
