@@ -123,8 +123,7 @@ class Letters:
                 if sha256(data).hexdigest() != letter.sha256:
                     raise CorpusError(f"{letter.name}: was changed by somebody. Open it again.")
                 file = TeiFile.read(data, self.edition, name=letter.name)
-                self._keep(letter.number, file)
-            self._parsed.move_to_end(letter.number)
+            self._keep(letter.number, file)
             return file
 
     def _keep(self, number: int, file: TeiFile) -> None:

@@ -154,10 +154,12 @@ class DocumentNames:
 
     def items(self) -> list[Item]:
         """List what is decided, and what is open and not answered by that, in reading order."""
-        decided = [item for item in self._items.values() if item.status != "open"]
-        opened = [item for item in self._items.values() if item.status == "open"]
-        shown = [item for item in opened if not self._accepted.touching(*_place(item))]
-        return sorted([*decided, *shown], key=lambda item: (item.start, -item.end, item.status))
+        shown = (
+            item
+            for item in self._items.values()
+            if item.status != "open" or not self._accepted.touching(*_place(item))
+        )
+        return sorted(shown, key=lambda item: (item.start, -item.end, item.status))
 
     def get(self, id: str) -> Item | None:
         """Find an item."""

@@ -48,13 +48,11 @@ _HEADERS: Final = {
 _Answer = Callable[[Request], Awaitable[Response]]
 
 
+@cache
 def page_files() -> dict[str, bytes]:
     """All files of the page by name."""
     folder = files("modeling.workbench") / "page"
     return {each.name: each.read_bytes() for each in folder.iterdir() if _kind(each.name)}
-
-
-_page = cache(page_files)
 
 
 def _kind(name: str) -> str:
@@ -67,7 +65,7 @@ def reading_application(reader: Reader) -> Starlette:
         routes=[
             *_page_routes(),
             _read("/api/letters", lambda r: reader.listing(**_asked(r, "said"))),
-            _read("/api/letters/{n:int}", lambda r: reader.letter(int(r.path_params["n"]))),
+            _read("/api/letters/{number:int}", lambda r: reader.letter(**r.path_params)),
         ]
     )
 
@@ -75,7 +73,7 @@ def reading_application(reader: Reader) -> Starlette:
 def _page_routes() -> list[Route]:
     return [
         Route("/", _file("index.html")),
-        *(Route(f"/{name}", _file(name)) for name in _page() if name != "index.html"),
+        *(Route(f"/{name}", _file(name)) for name in page_files() if name != "index.html"),
     ]
 
 
@@ -83,25 +81,20 @@ def _read(path: str, answer: Callable[[Request], object]) -> Route:
     return Route(path, _answering(answer), methods=["GET"])
 
 
+def _write(path: str, answer: Callable[[object], object]) -> Route:
+    return Route(path, _writing(answer), methods=["POST"])
+
+
 def application(desk: Desk, learner: "Learner | None" = None) -> Starlette:
     """Make the application; a ``Guard`` is to stand before it."""
-
-    def write(path: str, answer: Callable[[object], object]) -> Route:
-        return Route(path, _writing(answer), methods=["POST"])
-
-    def number(request: Request, name: str) -> int:
-        return int(request.path_params[name])
-
     return Starlette(
         routes=[
             *_page_routes(),
             _read("/api/letters", lambda _: desk.listing() | {"canTrain": learner is not None}),
-            _read("/api/letters/{n:int}", lambda request: desk.letter(number(request, "n"))),
+            _read("/api/letters/{number:int}", lambda r: desk.letter(**r.path_params)),
             _read(
-                "/api/letters/{n:int}/{d:int}/{b:int}/markup",
-                lambda r: saving.markup(
-                    desk, number(r, "n"), document=number(r, "d"), block=number(r, "b")
-                ),
+                "/api/letters/{number:int}/{document:int}/{block:int}/markup",
+                lambda r: saving.markup(desk, **r.path_params),
             ),
             _read("/api/occurrences", lambda r: finding.occurrences(desk, **_asked(r, "form"))),
             _read("/api/search", lambda r: finding.search(desk, **_asked(r, "words"))),
@@ -110,21 +103,21 @@ def application(desk: Desk, learner: "Learner | None" = None) -> Starlette:
                 lambda r: finding.entries(desk, **_asked(r, "words", "form", "label", "source")),
             ),
             _read("/api/overview", lambda _: overview(desk)),
-            write("/api/decide", lambda body: desk.decide(_list(body))),
-            write("/api/undo", lambda _: desk.undo()),
-            write("/api/redo", lambda _: desk.redo()),
-            write("/api/save", lambda _: saving.save(desk)),
-            *([] if learner is None else _training_routes(learner, write)),
+            _write("/api/decide", lambda body: desk.decide(_list(body))),
+            _write("/api/undo", lambda _: desk.undo()),
+            _write("/api/redo", lambda _: desk.redo()),
+            _write("/api/save", lambda _: saving.save(desk)),
+            *([] if learner is None else _training_routes(learner)),
         ]
     )
 
 
-def _training_routes(learner: "Learner", write: Callable[..., Route]) -> list[Route]:
+def _training_routes(learner: "Learner") -> list[Route]:
     return [
         _read("/api/training", lambda _: learner.state()),
-        write("/api/training/start", lambda _: learner.start()),
-        write("/api/training/stop", lambda _: learner.stop()),
-        write("/api/training/use", lambda _: learner.use()),
+        _write("/api/training/start", lambda _: learner.start()),
+        _write("/api/training/stop", lambda _: learner.stop()),
+        _write("/api/training/use", lambda _: learner.use()),
     ]
 
 
@@ -140,7 +133,7 @@ def _list(body: object) -> list[Mapping[str, object]]:
 
 def _file(name: str) -> _Answer:
     async def answer(_: Request) -> Response:
-        return Response(_page()[name], headers={**_HEADERS, "Content-Type": _kind(name)})
+        return Response(page_files()[name], headers={**_HEADERS, "Content-Type": _kind(name)})
 
     return answer
 
