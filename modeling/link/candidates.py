@@ -5,14 +5,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import date
-from functools import cache
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from corpora.entities.lookup import EntityLookup
-from modeling.link.counts import Counts
+from modeling.link.counts import Counts, Key
 from modeling.link.forms import KINDS, Forms, Hit
 from modeling.link.records import Case, Record, normalise
 
@@ -152,6 +151,7 @@ class _View:
     def __init__(self, knowledge: Knowledge, record: Record, without: str | None) -> None:
         self.knowledge, self.counts, self.without = knowledge, knowledge.counts, without
         self.day = record.day
+        self._hits: dict[str, dict[str, Hit]] = {}
         self.hidden = knowledge.only_in(record) if without is not None else frozenset[int]()
         facts = dict(fact.split("=", 1) for fact in record.facts)
         self.facts = [f"{role}={facts[role]}" if role in facts else None for role in _ROLES]
@@ -163,14 +163,16 @@ class _View:
         self.n_entities = len(self.counts.documents) + len(knowledge.register) + 1
 
     def candidates(self, case: Case) -> Candidates:
-        hits = self.knowledge.hits(case.form, hidden=self.hidden)
+        hits = self._hits.get(case.form)
+        if hits is None:
+            hits = self._hits[case.form] = self.knowledge.hits(case.form, hidden=self.hidden)
         normal = normalise(case.form)
-        counted = self.counts.distribution(("normal", normal), without=self.without)
+        counted = {e: self.counts.count(("normal", normal), e, without=self.without) for e in hits}
         priors = self.knowledge.priors(case.form)
         order = sorted(
             hits,
             key=lambda e: (
-                -counted.get(e, 0), hits[e].kind, -priors.get(e, 0.0), -hits[e].similarity, e,
+                -counted[e], hits[e].kind, -priors.get(e, 0.0), -hits[e].similarity, e,
             ),
         )  # fmt: skip
         entities = tuple(order[:MAX_CANDIDATES])
@@ -181,7 +183,7 @@ class _View:
             features[row, : N_PLAIN - len(READ + MASKED)] = [
                 *self._of_name(case, entity, hits[entity], prior=priors.get(entity)),
                 *self._of_letter(normal, entity),
-                _fit_of_words(around, entity, n),
+                self._fit_of_words(around, entity, n),
                 *self._days(entity),
             ]
         return Candidates(entities, features)
@@ -229,15 +231,22 @@ class _View:
         labels = self.knowledge.kind_labels(known.kind) if known and known.kind else None
         return (labels[label] / labels.total(), 0.0) if labels else (0.0, 1.0)
 
-    def _around(self, case: Case) -> list[tuple[Mapping[str, int], float]]:
-        """The entities that each word around is seen with, and how often it is seen at all."""
-        words = []
+    def _around(self, case: Case) -> list[tuple[Key, float]]:
+        """The words around that are known, and how often each is seen at all."""
+        words = list[tuple[Key, float]]()
         for word in case.around:
             key = ("around", word)
             if of := self.counts.sum(key, without=self.without):
-                seen = self.counts.distribution(key, without=self.without)
-                words.append((seen, of / max(self.n_all, 1)))
+                words.append((key, of / max(self.n_all, 1)))
         return words
+
+    def _fit_of_words(self, around: Sequence[tuple[Key, float]], entity: str, n: int) -> float:
+        """Log of how much likelier the words around are with the entity than without."""
+        total = 0.0
+        for key, ratio in around:
+            seen = self.counts.count(key, entity, without=self.without)
+            total += math.log((seen + 2 * ratio) / (n + 2) / ratio)
+        return total / 5
 
     def _days(self, entity: str) -> tuple[float, ...]:
         if self.day is None:
@@ -251,52 +260,6 @@ class _View:
         return (*away, float(unborn), float(dead))
 
 
-def _fit_of_words(around: Sequence[tuple[Mapping[str, int], float]], entity: str, n: int) -> float:
-    """Log of how much likelier the words around are with the entity than without."""
-    total = 0.0
-    for seen, ratio in around:
-        total += math.log((seen.get(entity, 0) + 2 * ratio) / (n + 2) / ratio)
-    return total / 5
-
-
 def _is_name(title: str) -> bool:
     """Say whether the id of an entity reads as a name (``Sulzer Eduard``, not ``P.0000057``)."""
     return any(word.isalpha() and len(word) > 2 for word in normalise(title).split())
-
-
-def add_document_features(
-    found: Sequence[Candidates],
-    chosen: Sequence[Reals],
-    forms: Sequence[str],
-    *,
-    counts: Counts,
-    without: str | None,
-) -> None:
-    """Fill the columns of the document in: the same entity elsewhere, and those meant with others.
-
-    ``chosen`` are the probabilities of the candidates of each name, without these columns.
-    """
-    by_form: dict[str, dict[str, float]] = {}
-    for one, probabilities, form in zip(found, chosen, forms, strict=True):
-        own = by_form.setdefault(form, {})
-        for entity, p in zip(one.entities, probabilities.tolist(), strict=True):
-            own[entity] = max(p, own.get(entity, 0.0))
-    best = [(form, *max(own.items(), key=_second)) for form, own in by_form.items() if own]
-
-    @cache
-    def together(one: str, other: str) -> float:
-        return counts.together(one, other, without=without)
-
-    for one, form in zip(found, forms, strict=True):
-        others = [(e, p) for name, e, p in best if name != form]
-        elsewhere = [own for name, own in by_form.items() if name != form]
-        for row, entity in enumerate(one.entities):
-            near = [p * together(entity, other) for other, p in others if other != entity]
-            one.features[row, N_PLAIN:] = (
-                max((own.get(entity, 0.0) for own in elsewhere), default=0.0),
-                sum(near) / len(near) if near else 0.0,
-            )
-
-
-def _second(pair: tuple[str, float]) -> float:
-    return pair[1]

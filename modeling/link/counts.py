@@ -86,25 +86,18 @@ class Counts:
         found = self.documents.get(entity)
         return len(found) - (without in found) if found else 0
 
-    def together(self, one: str, other: str, *, without: str | None) -> float:
-        """How often two entities are in one document: the cosine of their documents, 0 to 1."""
-        a, b = self.documents.get(one), self.documents.get(other)
-        if not a or not b:
-            return 0.0
-        n = len(a & b) - (without in a and without in b)
-        if n <= 0:
-            return 0.0
-        return n / math.sqrt((len(a) - (without in a)) * (len(b) - (without in b)))
-
     def days_away(self, entity: str, day: int, *, without: str | None) -> int | None:
         """Days to the nearest document in which an entity is meant; None: there is none."""
         days = self._days.get(entity)
         if not days:
             return None
         place = bisect_left(days, (day, ""))
-        after = next((d for d, id in days[place:] if id != without), None)
-        before = next((d for d, id in reversed(days[:place]) if id != without), None)
-        return min((abs(day - d) for d in (before, after) if d is not None), default=None)
+        later, earlier = range(place, len(days)), range(place - 1, -1, -1)
+        nearest = (
+            next((days[n][0] for n in order if days[n][1] != without), None)
+            for order in (later, earlier)
+        )
+        return min((abs(day - d) for d in nearest if d is not None), default=None)
 
 
 def conditions(form: str, label: str | None, facts: Iterable[str]) -> list[Key]:

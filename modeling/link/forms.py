@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations, takewhile
 from typing import Final, NamedTuple
 
-from corpora.errors import CorpusError
 from modeling.link.records import normalise, words_of
+from modeling.link.spelling import Spellings
 
 KINDS: Final = ("exact", "normal", "words", "similar")
 """How a form was found, the surest first."""
@@ -21,8 +21,6 @@ _MAX_ENDING: Final = 4
 _MIN_STEM: Final = 3
 _MIN_SHOWN: Final = 2  # entities whose forms show an ending
 _MIN_FUZZY: Final = 4  # characters of a word that may be spelled otherwise
-_CUTOFF: Final = 75.0  # percent of similarity
-_MAX_SIMILAR: Final = 8  # words that one is compared with
 _MAX_BEGUN: Final = 500  # words that an initial, or a word that is cut short, may be
 _SAME: Final = 100.0
 _MIN_OVERLAP: Final = 0.2
@@ -62,8 +60,8 @@ class Forms:
         self._rarity = self._measure_rarity()
         for text in self.texts:
             self._length.append(sum(map(self._weight, normalise(text).split())) or 1.0)
-        self._sorted, self._squashed = sorted(self._words), list(self._normal)
-        self._long = [word for word in self._sorted if len(word) >= _MIN_FUZZY]
+        self._sorted, self._squashed = sorted(self._words), Spellings(list(self._normal))
+        self._long = Spellings([word for word in self._sorted if len(word) >= _MIN_FUZZY])
         self.endings = learn_endings(self._words_by_entity())
         self._found: dict[str, list[Hit]] = {}
 
@@ -100,6 +98,9 @@ class Forms:
 
         Hidden forms are looked over, as if they were not known.
         """
+        own = self._exact.get(name, ())[:_MAX_HITS]
+        if hidden and not hidden.isdisjoint(own):
+            return self._look_up(name, hidden)
         found = self._found.get(name)
         if found is None:
             found = self._found[name] = self._look_up(name, frozenset())
@@ -120,7 +121,7 @@ class Forms:
         for hit in self._by_words(name, hidden):
             best.setdefault(hit.form, hit)
         if all(hit.similarity < _SURE for hit in best.values()) and len(squashed) >= _MIN_FUZZY:
-            for normal, share in self._similar(squashed, self._squashed):
+            for normal, share in _similar(squashed, self._squashed):
                 for number in self._normal[normal]:
                     if number not in hidden:
                         best.setdefault(number, Hit(number, 3, share))
@@ -168,59 +169,24 @@ class Forms:
         if len(word) > 1 and word[0] in self._words:  # *Franz Marc*, where *F. Marc* is known
             yield word[0], _CUT
         if not (is_known or ended or begun) and len(word) >= _MIN_FUZZY:
-            yield from self._similar(word, self._long)
+            yield from _similar(word, self._long)
 
     def _is_known(self, word: str, hidden: frozenset[int]) -> bool:
         postings = self._words.get(word)
         return postings is not None and (not hidden or not hidden.issuperset(postings))
 
     def _other_endings(self, word: str) -> Iterator[str]:
-        for ending, others in self.endings.items():
-            if word.endswith(ending) and len(word) - len(ending) >= _MIN_STEM:
-                stem = word[: len(word) - len(ending)]
-                yield from (stem + other for other in others)
+        for cut in range(max(len(word) - _MAX_ENDING, _MIN_STEM), len(word) + 1):
+            yield from (word[:cut] + other for other in self.endings.get(word[cut:], ()))
 
     def _beginning_with(self, start: str) -> list[str]:
         first = bisect_left(self._sorted, start)
         some = self._sorted[first : first + _MAX_BEGUN]
         return list(takewhile(lambda word: word.startswith(start), some))
 
-    def _similar(self, word: str, known: list[str]) -> Iterator[tuple[str, float]]:
-        found = _fuzzy().extract(word, known, score_cutoff=_CUTOFF, limit=_MAX_SIMILAR)
-        yield from ((other, _CUT * score / 100) for other, score, _ in found if score < _SAME)
 
-
-class _Fuzzy:
-    """rapidfuzz, which is loaded when it is first needed."""
-
-    def __init__(self) -> None:
-        try:
-            from rapidfuzz import fuzz, process  # noqa: PLC0415 - an extra
-        except ImportError as error:
-            raise CorpusError(
-                "Names that are spelled otherwise are found by rapidfuzz, which is not installed. "
-                "Install the extra: pip install 'onoma[linking]'."
-            ) from error
-        self._process, self._ratio = process, fuzz.ratio
-
-    def extract(
-        self, word: str, words: list[str], *, score_cutoff: float, limit: int
-    ) -> list[tuple[str, float, int]]:
-        """Give the words that are most alike, the percentage, and the index."""
-        return list(
-            self._process.extract(
-                word, words, scorer=self._ratio, score_cutoff=score_cutoff, limit=limit
-            )
-        )
-
-
-_LOADED: list[_Fuzzy] = []
-
-
-def _fuzzy() -> _Fuzzy:
-    if not _LOADED:
-        _LOADED.append(_Fuzzy())
-    return _LOADED[0]
+def _similar(word: str, known: Spellings) -> Iterator[tuple[str, float]]:
+    yield from ((other, _CUT * score / 100) for other, score in known.alike(word) if score < _SAME)
 
 
 def learn_endings(words_by_entity: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:

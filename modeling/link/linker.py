@@ -27,7 +27,6 @@ from modeling.link.candidates import (
     Candidates,
     Knowledge,
     Known,
-    add_document_features,
 )
 from modeling.link.choice import (
     Linear,
@@ -38,6 +37,7 @@ from modeling.link.choice import (
     sigmoid,
     softmax,
 )
+from modeling.link.coherence import add_document_features
 from modeling.link.contexts import DESCRIPTIONS, VECTORS, Contexts, Reader
 from modeling.link.records import Case, Record, Window, record_from_json
 

@@ -1,0 +1,105 @@
+"""Words that are spelled almost alike, among very many.
+
+Two words are alike by the letters that have to be taken out and put in to make one the other
+(``rapidfuzz.fuzz.ratio``). Each letter that only one of them has is such a step, so most words are
+known to differ too much by 64 bits each, without being compared.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from functools import cached_property, lru_cache
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corpora.errors import CorpusError
+
+_CUTOFF: Final = 75  # percent of similarity
+_MAX_SIMILAR: Final = 8  # words that one is compared with
+_N_BITS: Final = 64
+_SECOND: Final = 29  # bits that the second of two letters lies behind the first
+_N_KEPT: Final = 1 << 16
+
+_Bits = NDArray[np.uint64]
+_Numbers = NDArray[np.int64]
+
+
+class Spellings:
+    """Known words, in their order."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self._words = words
+        self.alike = lru_cache(_N_KEPT)(self._alike)
+        """The words that are most alike, and the percentage of each, at least ``_CUTOFF``."""
+
+    def _alike(self, word: str) -> tuple[tuple[str, float], ...]:
+        near = [self._words[number] for number in self.near(word)]
+        if not near:
+            return ()
+        return tuple(_fuzzy().extract(word, near, score_cutoff=_CUTOFF, limit=_MAX_SIMILAR))
+
+    def near(self, word: str) -> list[int]:
+        """Numbers of the words that may be alike; all that are, and some others."""
+        bits, found = _bits_of(word), list[_Numbers]()
+        for length, (numbers, known) in self._by_length.items():
+            steps = (100 - _CUTOFF) * (length + len(word)) // 100
+            if abs(length - len(word)) <= steps:
+                found.append(numbers[np.bitwise_count(known ^ bits) <= steps])
+        return sorted(np.concatenate(found).tolist()) if found else []
+
+    @cached_property
+    def _by_length(self) -> dict[int, tuple[_Numbers, _Bits]]:
+        """Numbers of the words of each length, and the bits of each."""
+        of_length: dict[int, list[int]] = defaultdict(list)
+        for number, word in enumerate(self._words):
+            of_length[len(word)].append(number)
+        return {
+            length: (
+                np.array(numbers, np.int64),
+                np.array([_bits_of(self._words[number]) for number in numbers], np.uint64),
+            )
+            for length, numbers in of_length.items()
+        }
+
+
+def _bits_of(word: str) -> np.uint64:
+    """A bit for each letter, another one where it stands in the word before."""
+    seen: Counter[str] = Counter()
+    bits = 0
+    for letter in word:
+        bits |= 1 << (ord(letter) + _SECOND * seen[letter]) % _N_BITS
+        seen[letter] += 1
+    return np.uint64(bits)
+
+
+class _Fuzzy:
+    """rapidfuzz, which is loaded when it is first needed."""
+
+    def __init__(self) -> None:
+        try:
+            from rapidfuzz import fuzz, process  # noqa: PLC0415 - an extra
+        except ImportError as error:
+            raise CorpusError(
+                "Names that are spelled otherwise are found by rapidfuzz, which is not installed. "
+                "Install the extra: pip install 'onoma[linking]'."
+            ) from error
+        self._process, self._ratio = process, fuzz.ratio
+
+    def extract(
+        self, word: str, words: list[str], *, score_cutoff: float, limit: int
+    ) -> Iterator[tuple[str, float]]:
+        """Yield the words that are most alike, and the percentage."""
+        found = self._process.extract(
+            word, words, scorer=self._ratio, score_cutoff=score_cutoff, limit=limit
+        )
+        return ((other, score) for other, score, _ in found)
+
+
+_LOADED: list[_Fuzzy] = []
+
+
+def _fuzzy() -> _Fuzzy:
+    if not _LOADED:
+        _LOADED.append(_Fuzzy())
+    return _LOADED[0]
