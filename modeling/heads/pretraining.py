@@ -57,6 +57,11 @@ class Classifier(nn.Module):
         """(M, D) -> (M, V), of all classes."""
         return functional.linear(self._features(states), self.weight, self.bias)
 
+    def logits_of(self, states: Tensor, ids: Tensor) -> Tensor:
+        """(M, D) and classes (M, C) of each target -> (M, C), of these alone."""
+        features = self._features(states)
+        return torch.einsum("mf,mcf->mc", features, self.weight[ids]) + self.bias[ids]
+
     def loss(self, states: Tensor, targets: Targets) -> Tensor:
         """Summed cross-entropy in float32 of states (M, D) of targets."""
         return summed_cross_entropy(

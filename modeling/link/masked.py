@@ -3,7 +3,7 @@
 Global disambiguation of LUKE (Yamada et al., NAACL 2022): all names of a document are read together
 as [MASK]; the surest are resolved, and given as entities to the next pass.
 
-Shapes: P names, C candidates of a name, V entities of the encoder.
+Shapes: P names, C candidates of a name, K candidates of the name that has most.
 """
 
 from collections.abc import Sequence
@@ -14,9 +14,9 @@ from typing import Final
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
 
 from corpora.document import Mention
+from modeling.heads.pretraining import Classifier
 from modeling.huggingface.importing import read_pretrained
 from modeling.link.candidates import FEATURES, MASKED, Candidates
 from modeling.taggers.archive import opened
@@ -25,6 +25,7 @@ from modeling.taggers.folders import find_model, has_tagger
 from modeling.training.sources import read_names
 
 Reals = NDArray[np.float64]
+Numbers = NDArray[np.int64]
 _FIRST: Final = FEATURES.index(MASKED[0])
 N_PASSES: Final = 10
 """In each the surest of the names that are left are resolved, as many as come to a tenth of all."""
@@ -33,7 +34,7 @@ N_PASSES: Final = 10
 class EntityGuesser:
     """A pre-trained encoder with entities, and its head for them."""
 
-    def __init__(self, encoder: Encoder, head: nn.Module, names: Sequence[str]) -> None:
+    def __init__(self, encoder: Encoder, head: Classifier, names: Sequence[str]) -> None:
         self.encoder, self.head = encoder, head.eval()
         self.ids = {name: id for id, name in enumerate(names)}
 
@@ -48,9 +49,8 @@ class EntityGuesser:
         if not names:
             return None
         model = read_pretrained(folder).build()
-        if "entities" not in model.heads:
-            return None
-        return cls(Encoder.load(path), model.heads["entities"], names)
+        head = dict(model.heads.items()).get("entities")
+        return cls(Encoder.load(path), head, names) if isinstance(head, Classifier) else None
 
     def add_features(
         self, text: str, names: Sequence[Mention], found: Sequence[Candidates]
@@ -74,10 +74,11 @@ class EntityGuesser:
         given = [replace(name, entity=None) for name in names]
         found = [np.full(len(some), np.nan) for some in candidates]
         ids = [[self.ids.get(entity) for entity in some] for some in candidates]
+        asked = _padded(ids)
         left = [n for n, some in enumerate(ids) if any(id is not None for id in some)]
         at_once = -(-len(left) // N_PASSES)
         while left:
-            logits = self._logits(text, given)
+            logits = self._logits(text, given, asked)
             for n in left:
                 found[n] = _among(logits[n], ids[n])
             left.sort(key=lambda n: -float(np.nanmax(found[n])))
@@ -88,15 +89,24 @@ class EntityGuesser:
         return found
 
     @torch.inference_mode()
-    def _logits(self, text: str, given: Sequence[Mention]) -> Reals:
-        """(P, V)."""
+    def _logits(self, text: str, given: Sequence[Mention], asked: Numbers) -> Reals:
+        """(P, K), of the entities that are asked for: there may be millions of others."""
         [states] = self.encoder.entities([text], [given])
-        logits = self.head.logits(torch.from_numpy(states))  # type: ignore[operator]
+        logits = self.head.logits_of(torch.from_numpy(states), torch.from_numpy(asked))
         return np.asarray(logits.float().numpy(), np.float64)
 
 
+def _padded(ids: Sequence[Sequence[int | None]]) -> Numbers:
+    """(P, K): the entities of each name; 0 for those that are not known, and as filling."""
+    asked = np.zeros((len(ids), max(map(len, ids), default=0)), np.int64)
+    for row, some in zip(asked, ids, strict=True):
+        row[: len(some)] = [id or 0 for id in some]
+    return asked
+
+
 def _among(logits: Reals, ids: Sequence[int | None]) -> Reals:
-    """(V,) to (C,): the softmax over the candidates that are known, as logs."""
-    chosen = np.array([np.nan if id is None else logits[id] for id in ids])
+    """(K,) to (C,): the softmax over the candidates that are known, as logs."""
+    is_missing = np.array([id is None for id in ids])
+    chosen = np.where(is_missing, np.nan, logits[: len(ids)])
     highest = np.nanmax(chosen)
     return np.asarray(chosen - highest - np.log(np.nansum(np.exp(chosen - highest))))

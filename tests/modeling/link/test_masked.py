@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
+import torch
+from torch.profiler import ProfilerActivity
 
 from corpora.document import Mention
+from modeling.heads.pretraining import EntityHead, Transform
 from modeling.link.candidates import FEATURES, MASKED
 from modeling.link.contexts import Reader
 from modeling.link.linker import Linker, Training
@@ -33,8 +36,13 @@ def guesser(run):
 
 
 def among(guesser, given, number):
-    """Log-probabilities among the known candidates of a name, others as ``given`` says."""
-    logits = guesser._logits(TEXT, given)[number]
+    """Log-probabilities among the known candidates of a name, others as ``given`` says.
+
+    Of the logits of all entities, as the head gives them.
+    """
+    [states] = guesser.encoder.entities([TEXT], [given])
+    with torch.inference_mode():
+        logits = guesser.head.logits(torch.from_numpy(states))[number].double().numpy()
     chosen = np.array([logits[guesser.ids[e]] for e in CANDIDATES[number] if e in guesser.ids])
     return chosen - np.log(np.exp(chosen).sum())
 
@@ -51,6 +59,20 @@ def test_the_surest_name_is_resolved_first_and_given_to_the_next_pass(guesser):
     later = among(guesser, given, 1 - first)
     np.testing.assert_allclose(found[1 - first][:2], later, atol=1e-5)
     assert not np.allclose(later, alone[1 - first], atol=1e-5)  # the resolved name is read
+
+
+def test_no_tensor_has_as_many_numbers_as_there_are_entities(guesser):
+    names = [*guesser.ids, *(f"x{n}" for n in range(250_000))]
+    width = guesser.encoder.model.entity_embeddings.entities.embedding_dim
+    transform = Transform(width=guesser.encoder.width, out_width=width)
+    head = EntityHead(table=torch.nn.Embedding(len(names), width), transform=transform)
+    large = EntityGuesser(guesser.encoder, head, names)
+
+    with torch.profiler.profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profile:
+        found = large.guess(TEXT, NAMES, [*CANDIDATES[:2], ("x249999", "e3")])
+
+    assert np.isfinite(found[2]).all()
+    assert max(event.cpu_memory_usage for event in profile.events()) < len(names)
 
 
 def test_entities_that_the_encoder_does_not_know_have_no_probability(guesser):
