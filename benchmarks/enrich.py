@@ -70,7 +70,7 @@ def without_names(data: bytes, edition: Edition, *, name: str) -> tuple[bytes, l
     source = Source(data, name=name)
     edits = []
     for node in source.nodes:
-        if node.element and node.element.byte in bytes_ and not node.is_expanded:
+        if node.byte in bytes_ and not node.is_expanded:
             edits.append(Edit(node.start, node.content_start, ""))
             edits.append(Edit(node.content_end, node.end, ""))
     return source.splice(sorted(edits)), documents

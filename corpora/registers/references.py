@@ -12,7 +12,6 @@ from corpora.registers.register import Register
 from corpora.tei.edition import Edition
 from corpora.tei.reader import entity_of
 from corpora.tei.style import reference
-from corpora.tei.xml import Element
 
 MIN_RATIO = 0.5
 """Of the references with a label, so many are written in a style that is taken."""
@@ -104,7 +103,7 @@ class Referrer:
         value = style.write(entry) if style else None
         if style is None or value is None:
             return replace(mention, entity=None)
-        entity = entity_of(Element("name", {style.attribute: value}, 0), self._edition)
+        entity = entity_of({style.attribute: value}, self._edition)
         attributes = {**mention.attributes, f"@{style.attribute}": value}
         return replace(mention, entity=entity, attributes=attributes)
 
@@ -159,7 +158,7 @@ class Habits:
         if len(values) < len(entities) or len(attributes) != 1:
             return None
         [attribute], value = attributes, " ".join(values)
-        entity = entity_of(Element("name", {attribute: value}, 0), self._edition)
+        entity = entity_of({attribute: value}, self._edition)
         return replace(
             mention, entity=entity, attributes={**mention.attributes, f"@{attribute}": value}
         )

@@ -10,10 +10,9 @@ out, languages, words before sentence ends, and schemes of ids. ``--output`` get
 import codecs
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from itertools import islice
 from pathlib import Path
 
 from corpora.document import Document
@@ -66,7 +65,6 @@ _LABELS = {
 
 _NO_WORD = re.compile(r"\W")
 _APART = {Role.LEAVE_OUT, Role.DOCUMENT, Role.NOTE_DOCUMENT, Role.PART}
-_Chosen = Callable[[Element, Sequence[Element]], Sequence[Element] | None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,18 +108,19 @@ class _Touching:
     _edges: list[tuple[int, str]] = field(default_factory=list)
     """Depth and name of the elements that began or ended since."""
 
-    def walk(self, element: Element, above: list[Element], chosen: _Chosen) -> None:
+    def walk(self, element: Element, depth: int = 0) -> None:
         """Read what the edition reads of an element."""
-        role = self.edition.meaning(element, above).role
+        role = self.edition.meaning(element).role
         if role in _APART:
             return
-        self._edge(element, role, len(above))
+        self._edge(element, role, depth)
+        only = self.edition.chosen(element)
         for child in element.children:
             if isinstance(child, str):
                 self._read(child)
-            elif (only := chosen(element, above)) is None or child in only:
-                self.walk(child, [*above, element], chosen)
-        self._edge(element, role, len(above))
+            elif only is None or child in only:
+                self.walk(child, depth + 1)
+        self._edge(element, role, depth)
 
     def _edge(self, element: Element, role: Role | None, depth: int) -> None:
         if role is None:
@@ -187,8 +186,8 @@ class Census:
             if text.document:
                 self._add_document(text.document)
         self.languages = languages_of(self.counters)
-        self._walk(root, [], data, lost_in="", in_text=False)
-        self.touching.walk(root, [], self._chosen)
+        self._walk(root, data, lost_in="", in_text=False)
+        self.touching.walk(root)
 
     def _add_document(self, document: Document) -> None:
         if self.n_characters < MAX_CHARACTERS:
@@ -204,13 +203,10 @@ class Census:
         learned = learn_abbreviations(self.texts, self.edition)
         return sorted((each for some in learned.values() for each in some), key=lambda a: -a.n)
 
-    def _walk(
-        self, element: Element, above: list[Element], data: bytes, *, lost_in: str, in_text: bool
-    ) -> None:
-        edition = self.edition
-        in_text = in_text or (
-            bool(above) and above[-1].name in ROOTS and _is_content(element, edition)
-        )
+    def _walk(self, element: Element, data: bytes, *, lost_in: str, in_text: bool) -> None:
+        around = element.parent
+        is_top = around is not None and around.name in ROOTS
+        in_text = in_text or (is_top and element.name in self.edition.content)
         if element.name in _REGISTERS:
             entries = [child for child in element.elements() if child.attributes.get("xml:id")]
             self.registers[element.written_name] += len(entries)
@@ -219,21 +215,18 @@ class Census:
             for one in filter(None, [value] if attribute == "key" else value.split()):
                 self.schemes[attribute, _scheme(one)] += 1
         if in_text:
-            lost_in = self._count(element, above, data, lost_in=lost_in)
+            lost_in = self._count(element, data, lost_in=lost_in)
             if said := said_language(element):
                 self.passages[primary_language(self.edition.tag_of(said))] += 1
-        chosen = self._chosen(element, above) if in_text else None
+        only = self.edition.chosen(element) if in_text else None
         for child in element.elements():
             inside = lost_in
-            if chosen is not None and child not in chosen:
+            if only is not None and child not in only:
                 inside = inside or f"{element.written_name}/{child.written_name}"
-            self._walk(child, [*above, element], data, lost_in=inside, in_text=in_text)
+            self._walk(child, data, lost_in=inside, in_text=in_text)
 
-    def _count(
-        self, element: Element, above: Sequence[Element], data: bytes, *, lost_in: str
-    ) -> str:
+    def _count(self, element: Element, data: bytes, *, lost_in: str) -> str:
         """Count an element of the text; returns what it is left out with, if it is."""
-        edition = self.edition
         kind = self.kinds.setdefault(element.name, Kind(element.written_name))
         kind.n += 1
         own = sum(
@@ -244,9 +237,9 @@ class Census:
         for name, value in element.attributes.items():
             values = kind.attributes.setdefault(name, Counter())
             values[value if value in values or len(values) < MAX_VALUES else "other"] += 1
-        meaning = edition.meaning(element, above)
+        meaning = self.edition.meaning(element)
         role, label, is_name = meaning.role, meaning.label, meaning.is_name
-        self._match(element, above)
+        self._match(element)
         if not lost_in and role is Role.LEAVE_OUT:
             lost_in = element.written_name
         if lost_in:
@@ -257,28 +250,20 @@ class Census:
         else:
             said = f"name: {label or 'no label'}" if is_name else ""
             said = said or (role.value.replace("_", " ") if role else "text")
-            if said == "text" and _is_unsaid_sign(element, above, edition):
+            if said == "text" and _is_unsaid_sign(element, self.edition):
                 said = "empty"
                 kind.signs[_pattern(element)] += 1
             kind.meanings[said] += 1
             if is_name or element.name not in {"date", "title"}:
-                kind.suggested.update(_suggestions(element, above))
+                kind.suggested.update(_suggestions(element))
         return lost_in
 
-    def _match(self, element: Element, above: Sequence[Element]) -> None:
+    def _match(self, element: Element) -> None:
         """Remember which patterns of labels fit."""
         for patterns in self.edition.labels.values():
             for pattern in patterns:
-                if pattern not in self.matched and pattern.matches(element, above):
+                if pattern not in self.matched and pattern.matches(element):
                     self.matched.add(pattern)
-
-    def _chosen(self, element: Element, above: Sequence[Element]) -> list[Element] | None:
-        patterns = self.edition.choose.get(element.name)
-        if patterns is None:
-            return None
-        inside = [*above, element]
-        fits = (c for p in patterns for c in element.elements() if p.matches(c, inside))
-        return list(islice(fits, 1))
 
     def unmatched(self) -> list[str]:
         """Name the patterns that match nothing: of labels, and others of the edition's own file."""
@@ -295,14 +280,10 @@ class Census:
         ]
 
 
-def _is_content(element: Element, edition: Edition) -> bool:
-    return element.name in edition.content
-
-
-def _is_unsaid_sign(element: Element, above: Sequence[Element], edition: Edition) -> bool:
+def _is_unsaid_sign(element: Element, edition: Edition) -> bool:
     """Tell whether an element is empty where a character is read of which the edition has none."""
     is_empty = element.name in SIGNS and not element.children
-    return is_empty and not edition.character(element, above)
+    return is_empty and not edition.character(element)
 
 
 def _scheme(value: str) -> str:
@@ -513,11 +494,12 @@ def _pattern(element: Element) -> str:
     return element.written_name + "".join(said)
 
 
-def _suggestions(element: Element, above: Sequence[Element]) -> Iterator[tuple[str, str]]:
+def _suggestions(element: Element) -> Iterator[tuple[str, str]]:
     """Give the label that an element suggests and its pattern, unless it is a part of a name."""
     written, name = element.written_name, element.name
     if label := _NAMES.get(name):
-        if not any(_NAMES.get(outer.name) == label and outer.name != name for outer in above):
+        around = (outer.name for outer in element.chain() if outer.name != name)
+        if label not in map(_NAMES.get, around):
             yield label, written
     elif name in _TYPED and (value := element.attributes.get("type")) and "'" not in value:
         label = re.sub(r"\W+", "_", _LABELS.get(value.lower(), value)).strip("_")

@@ -50,7 +50,6 @@ def _gone(
     file: TeiFile, documents: Mapping[str, Document], corrected: Mapping[str, Sequence[Mention]]
 ) -> tuple[set[int], int]:
     """Find the elements of models' names that the tool lacks; and how many others it lacks."""
-    by_byte = {n.element.byte: n for n in file.source.nodes if n.element}
     gone: set[int] = set()
     n_left = 0
     for id, document in documents.items():
@@ -58,8 +57,7 @@ def _gone(
         for mention in document.mentions:
             if not mention.label or _key(mention) in wanted:
                 continue
-            bytes_ = mention.attributes.get("bytes", mention.attributes["byte"]).split()
-            nodes = [by_byte[int(byte)] for byte in bytes_]
+            nodes = file.nodes_of(mention)
             if all(parties(node.attributes.get("resp"))[0] for node in nodes):
                 gone |= {node.number for node in nodes}
             else:

@@ -22,7 +22,7 @@ from corpora.tei.languages import (
     keeps_hyphens,
     make_segmenter,
 )
-from corpora.tei.patterns import Node, Pattern, Template, parse_pattern, template_of
+from corpora.tei.patterns import Pattern, Template, parse_pattern, template_of
 from corpora.tei.xml import Element
 
 T = TypeVar("T")
@@ -95,25 +95,25 @@ class _Rules:
         self.may_name = bool(self._own) or any(patterns for _, patterns in self._labels)
         """Whether such an element may be a name, or fit a pattern of the edition's own file."""
 
-    def meaning(self, element: Node, ancestors: Sequence[Node]) -> Meaning:
+    def meaning(self, element: Element) -> Meaning:
         """Find what an element means; looked up where its name and attributes decide."""
         if self._look_above:
-            return self._find(element, ancestors)
+            return self._find(element)
         values = tuple(map(element.attributes.get, self._attributes))
         meaning = self._known.get(values)
         if meaning is None:
-            meaning = self._find(element, ancestors)
+            meaning = self._find(element)
             if len(self._known) < _MAX_KNOWN:
                 self._known[values] = meaning
         return meaning
 
-    def _find(self, element: Node, ancestors: Sequence[Node]) -> Meaning:
+    def _find(self, element: Element) -> Meaning:
         def fits(patterns: Patterns) -> bool:
-            return any(pattern.matches(element, ancestors) for pattern in patterns)
+            return any(pattern.matches(element) for pattern in patterns)
 
         role = next((role for role, patterns in self._roles if fits(patterns)), None)
         labels = [label for label, patterns in self._labels if fits(patterns)]
-        own = tuple(key for key, pattern in self._own if pattern.matches(element, ancestors))
+        own = tuple(key for key, pattern in self._own if pattern.matches(element))
         return Meaning(role, next(iter(labels), None), bool(labels), self._is_asked_for, own)
 
 
@@ -199,22 +199,31 @@ class Edition:
             self._segmenters[code] = made
         return self._segmenters[code]
 
-    def character(self, element: Node, ancestors: Sequence[Node]) -> str:
+    def character(self, element: Element) -> str:
         """Give the characters that an empty element stands for, if any."""
-        fits = (text for p, text in self.characters if p.matches(element, ancestors))
-        return next(fits, "")
+        return next((text for p, text in self.characters if p.matches(element)), "")
+
+    def chosen(self, element: Element) -> list[Element] | None:
+        """Choose the one child that is read of a ``choice`` and its like, or none; None: all."""
+        if (patterns := self.choose.get(element.name)) is None:
+            return None
+        children = element.elements()
+        return next(([c] for p in patterns for c in children if p.matches(c)), [])
 
     def may_name(self, name: str) -> bool:
         """Tell whether elements of a name may be names, or fit a pattern of the edition's file."""
-        if (rules := self._rules.get(name)) is None:
-            rules = self._rules[name] = _Rules(self, name)
-        return rules.may_name
+        return self._rules_for(name).may_name
 
-    def meaning(self, element: Node, ancestors: Sequence[Node]) -> Meaning:
-        """Find what an element means; the rules for its name are remembered, there are few."""
-        if (rules := self._rules.get(element.name)) is None:
-            rules = self._rules[element.name] = _Rules(self, element.name)
-        return rules.meaning(element, ancestors)
+    def meaning(self, element: Element) -> Meaning:
+        """Find what an element means."""
+        rules = self._rules.get(element.name) or self._rules_for(element.name)
+        return rules.meaning(element)
+
+    def _rules_for(self, name: str) -> _Rules:
+        """Find the rules for elements of a name; they are remembered, there are few."""
+        if name not in self._rules:
+            self._rules[name] = _Rules(self, name)
+        return self._rules[name]
 
 
 # What a file may hold: a string, a list of strings, or a table of these ("*": any key).
@@ -421,7 +430,7 @@ def _build(tables: JsonObject, source: _Source, *, own: JsonObject, default_name
         abbreviations=_abbreviations(tables.get("sentences", {}), source),
     )
     for label, template in edition.write.items():
-        read = edition.meaning(Element.of(template), ()).label
+        read = edition.meaning(template.element()).label
         if read != label:
             raise source.error(
                 label, f"[write] {label}: the element is read as {read or 'no name'}"

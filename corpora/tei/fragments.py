@@ -24,11 +24,12 @@ _ELSEWHERE = {Role.PART, Role.DOCUMENT, Role.NOTE_DOCUMENT}
 
 
 class Content(NamedTuple):
-    """What TEI allows around and in a name: see ``content.toml``."""
+    """What TEI allows around and in a name, and beside the text: see ``content.toml``."""
 
     no_name_in: frozenset[str]
     blocks: frozenset[str]
     one_of: frozenset[str]
+    in_span: frozenset[str]
 
 
 @cache
@@ -101,7 +102,7 @@ class Fragmenter:
                 continue
             parts = self._split(around, group)
             if len(parts) == 1:
-                name = around.element.written_name if around.element else "a CDATA section"
+                name = around.written_name or "a CDATA section"
                 raise Unplaceable(f"no name may stand inside {name}")
             waiting += reversed(parts)
 
@@ -226,18 +227,16 @@ class Fragmenter:
         return self._meaning(node).role
 
     def _meaning(self, node: Node) -> Meaning:
-        if node.element is None:
+        if not node.name:
             return Meaning()
         if node.number not in self._meanings:
-            above = [n.element for n in node.chain() if n.element and n is not node]
-            self._meanings[node.number] = self.edition.meaning(node.element, above[::-1])
+            self._meanings[node.number] = self.edition.meaning(node)
         return self._meanings[node.number]
 
 
 def _allows_names(node: Node) -> bool:
-    return not (
-        node.element is None or node.name.startswith("{") or node.name in content_rules().no_name_in
-    )
+    name = node.name
+    return bool(name) and name[0] != "{" and name not in content_rules().no_name_in
 
 
 def _below(node: Node | None, around: Node) -> Iterator[Node]:

@@ -1,7 +1,7 @@
 """What a TEI header says of a text: title, language, licence, who wrote to whom, and when."""
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypedDict
 
 from corpora.tei.languages import said_language
@@ -10,7 +10,7 @@ from corpora.tei.xml import Element
 
 
 class Columns(TypedDict):
-    """Of a document, but for the text and what stands in it."""
+    """Of a document, but for the text and what stands in it: keyword arguments for it."""
 
     lang: str | None
     title: str | None
@@ -19,43 +19,18 @@ class Columns(TypedDict):
     metadata: dict[str, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Header:
-    """The part of a ``teiHeader`` that becomes columns of a document."""
-
-    lang: str | None = None
-    title: str | None = None
-    url: str | None = None
-    license: str | None = None
-    metadata: dict[str, str] = field(default_factory=dict)
-
-    def columns(self) -> Columns:
-        """Keyword arguments for a ``Document``."""
-        return {
-            "lang": self.lang,
-            "title": self.title,
-            "url": self.url,
-            "license": self.license,
-            "metadata": self.metadata,
-        }
-
-
-def read_header(tei: Element, *, default_lang: str | None) -> Header:
+def read_header(tei: Element, *, default_lang: str | None) -> Columns:
     """Read the header of a ``TEI`` element; what it does not say is None."""
-    header = tei.find("teiheader") or Element("teiHeader", {}, 0)
-    return Header(
-        lang=_lang(tei, header) or default_lang,
-        title=_text(header, "titlestmt", "title"),
-        url=_url(header),
-        license=_license(header),
-        metadata=_letter(header),
-    )
-
-
-def _text(element: Element | None, *path: str) -> str | None:
-    for name in path:
-        element = element.find(name) if element is not None else None
-    return (element.text() or None) if element is not None else None
+    header = tei.find("teiheader") or Element("teiHeader", {})
+    statement = header.find("titlestmt")
+    title = statement.find("title") if statement else None
+    return {
+        "lang": _lang(tei, header) or default_lang,
+        "title": title.text() or None if title else None,
+        "url": _url(header),
+        "license": _license(header),
+        "metadata": _letter(header),
+    }
 
 
 def _lang(tei: Element, header: Element) -> str | None:
@@ -172,13 +147,8 @@ def parse_rule(text: str) -> Rule:
     return Rule(parse_pattern(path), attribute) if slash else Rule(parse_pattern(text))
 
 
-def read_rules(
-    rules: Mapping[str, Sequence[Rule]], scope: tuple[Element, Sequence[Element]]
-) -> dict[str, str]:
-    """Read metadata in an element, which comes with those around it.
-
-    Of each key the first rule that finds something decides.
-    """
+def read_rules(rules: Mapping[str, Sequence[Rule]], scope: Element) -> dict[str, str]:
+    """Read metadata in an element; of each key the first rule that finds something decides."""
     found: dict[str, str] = {}
     for key, own in rules.items():
         tries = (read for rule in own if (read := _read_rule(key, rule, scope)))
@@ -186,24 +156,15 @@ def read_rules(
     return found
 
 
-def _read_rule(key: str, rule: Rule, scope: tuple[Element, Sequence[Element]]) -> dict[str, str]:
+def _read_rule(key: str, rule: Rule, scope: Element) -> dict[str, str]:
     """Read all elements that the rule finds; of dates and titles the first."""
-    elements = list(_matching(rule.pattern, scope[0], [*scope[1]]))
+    elements = list(filter(rule.pattern.matches, scope.walk()))
     if key == "title" or (elements and elements[0].name in _DATE_ELEMENTS):
         elements = elements[:1]
     if not rule.attribute:
         return describe(key, elements)
     values = [e.attributes[rule.attribute] for e in elements if rule.attribute in e.attributes]
     return {key: "; ".join(values)} if values else {}
-
-
-def _matching(pattern: Pattern, element: Element, above: list[Element]) -> Iterator[Element]:
-    if pattern.matches(element, above):
-        yield element
-    above.append(element)
-    for child in element.elements():
-        yield from _matching(pattern, child, above)
-    above.pop()
 
 
 def _date(element: Element) -> str | None:

@@ -19,12 +19,9 @@ _POINTER = re.compile(r"(?:element\()?([\w.-]+)\)?")
 
 def included_names(root: Element, name: str) -> Iterator[str]:
     """Yield the names of the files that a file includes, as far as they may be read."""
-    waiting = [root]
-    while waiting:
-        element = waiting.pop()
+    for element in root.walk():
         if element.name == INCLUDE and (target := target_of(element, name)):
             yield target
-        waiting += element.elements()
 
 
 def target_of(element: Element, name: str) -> str | None:
@@ -74,6 +71,8 @@ class _Inclusion:
                     self.walk(child, names, depth=depth + 1)
                 children.append(child)
         element.children = children
+        for one in element.elements():
+            one.parent = element
 
     def _included(self, element: Element, names: list[str], *, depth: int) -> list[Element | str]:
         target = target_of(element, names[-1])
@@ -90,7 +89,8 @@ class _Inclusion:
             return [data.decode("utf-8", "replace")]
         whole = parse_xml(data, name=target)
         pointer = _POINTER.fullmatch(element.attributes.get("xpointer", ""))
-        root = _by_id(whole, pointer[1]) if pointer else whole
+        ids = (e for e in whole.walk() if e.attributes.get("xml:id") == (pointer and pointer[1]))
+        root = next(ids, None) if pointer else whole
         if root is None:
             return self._fallback(element, names, depth=depth)
         self.counters["included files"] += 1
@@ -106,13 +106,3 @@ class _Inclusion:
                 self.walk(child, names, depth=depth)
                 found += child.children
         return found
-
-
-def _by_id(root: Element, id: str) -> Element | None:
-    waiting = [root]
-    while waiting:
-        element = waiting.pop()
-        if element.attributes.get("xml:id") == id:
-            return element
-        waiting += element.elements()
-    return None

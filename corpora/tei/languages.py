@@ -19,7 +19,7 @@ from corpora.segmentation.sentences import (
 )
 from corpora.segmentation.starts import CLOSING
 from corpora.segmentation.tables import Table
-from corpora.tei.patterns import Node
+from corpora.tei.xml import Element
 
 Abbreviations = Mapping[str, Sequence[str]]
 """``never_final`` and ``may_be_final``, as the tables of languages have them."""
@@ -71,7 +71,7 @@ def keeps_hyphens(tag: str | None) -> bool:
     return table.keeps_hyphens or bool(tag and table == Table())
 
 
-def said_language(element: Node) -> str | None:
+def said_language(element: Element) -> str | None:
     """Return the language that an element says: ``@xml:lang``, or ``@lang`` of TEI P4."""
     for attribute in ("xml:lang", "lang"):
         tag = element.attributes.get(attribute, "").strip()

@@ -10,9 +10,10 @@ case.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from itertools import islice
 
 from corpora.errors import UsageError
+from corpora.tei.xml import Element
 
 _STEP = re.compile(r"(?P<name>\*|[^\W\d][\w.-]*)(?P<predicates>(?:\[[^\]]*\])*)")
 _PREDICATE = re.compile(r"\[([^\]]*)\]")
@@ -21,18 +22,6 @@ _COMPARISON = re.compile(
     r"@([\w.:-]+)\s*(!=|~=|\^=|=)\s*((?:'[^']*'|\"[^\"]*\")(?:\s*\|\s*(?:'[^']*'|\"[^\"]*\"))*)"
 )
 _VALUE = re.compile(r"'([^']*)'|\"([^\"]*)\"")
-
-
-class Node(Protocol):
-    """What a pattern looks at."""
-
-    @property
-    def name(self) -> str:
-        """Local name in lower case."""
-
-    @property
-    def attributes(self) -> dict[str, str]:
-        """Attributes by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +33,9 @@ class Predicate:
     """``exists``, ``missing``, ``=``, ``!=``, ``~=`` or ``^=``."""
     values: frozenset[str] = frozenset()
 
-    def holds(self, node: Node) -> bool:
-        """Tell whether the node fulfils it; ``!=`` holds where the attribute is missing."""
-        value = node.attributes.get(self.attribute)
+    def holds(self, element: Element) -> bool:
+        """Tell whether an element fulfils it; ``!=`` holds where the attribute is missing."""
+        value = element.attributes.get(self.attribute)
         match self.operator:
             case "exists":
                 return value is not None
@@ -71,11 +60,11 @@ class Step:
     is_parent: bool = True
     """Whether it must be the parent of the next step, or any ancestor."""
 
-    def fits(self, node: Node) -> bool:
-        """Tell whether the node has the name and fulfils the predicates."""
-        if self.name not in (node.name, "*"):
+    def fits(self, element: Element) -> bool:
+        """Tell whether an element has the name and fulfils the predicates."""
+        if self.name not in (element.name, "*"):
             return False
-        return not self.predicates or all(p.holds(node) for p in self.predicates)
+        return not self.predicates or all(p.holds(element) for p in self.predicates)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,22 +76,18 @@ class Pattern:
     before: tuple[Step, ...] = ()
     """The steps to the left, nearest first."""
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether the name of the element alone decides."""
-        return not self.last.predicates and not self.before
-
-    def matches(self, node: Node, ancestors: Sequence[Node]) -> bool:
-        """Tell whether the pattern fits a node; ``ancestors`` begin with the root."""
-        return self.last.fits(node) and (not self.before or _fits_above(self.before, ancestors))
+    def matches(self, element: Element) -> bool:
+        """Tell whether the pattern fits an element."""
+        return self.last.fits(element) and (not self.before or _fits_above(self.before, element))
 
 
-def _fits_above(steps: Sequence[Step], ancestors: Sequence[Node]) -> bool:
-    """Tell whether the steps, nearest first, lead up through the ancestors, in whatever way."""
-    below = {len(ancestors)}  # where the step before may stand
+def _fits_above(steps: Sequence[Step], element: Element) -> bool:
+    """Tell whether the steps, nearest first, lead up from an element, in whatever way."""
+    below = [element]  # where the step before may stand, the deepest first
     for step in steps:
-        above = {at - 1 for at in below if at} if step.is_parent else range(max(below))
-        below = {at for at in above if step.fits(ancestors[at])}
+        nearest = (one.parent for one in below)
+        above = filter(None, nearest) if step.is_parent else islice(below[0].chain(), 1, None)
+        below = [one for one in above if step.fits(one)]
         if not below:
             return False
     return True
@@ -149,6 +134,10 @@ class Template:
 
     name: str
     attributes: tuple[tuple[str, str], ...] = ()
+
+    def element(self) -> Element:
+        """Make the element, which is in no file."""
+        return Element(self.name, dict(self.attributes))
 
 
 def template_of(text: str) -> Template | None:

@@ -61,8 +61,8 @@ class PlacedLayout(Layout):
     def append_sign(self, sign: str, element: Element) -> None:
         """Add characters that an empty element stands for."""
         super().append_sign(sign, element)
-        origin = _ELEMENTS - self.source.number_of[id(element)]
-        self._align(array("q", [origin] * len(sign)))
+        assert isinstance(element, Node)  # noqa: S101 - of a file whose places are known
+        self._align(array("q", [_ELEMENTS - element.number] * len(sign)))
 
     def _align(self, added: "array[int]") -> None:
         """Put origins at the end; what came before them without any was made."""

@@ -117,13 +117,11 @@ def fingerprint_of(source: Source, node: Node, more: Iterable[tuple[str, str]] =
 
     ``more`` are attributes that it is to get.
     """
-    name = node.element.written_name if node.element else ""
-    attributes = [*node.attributes.items(), *more]
+    name, attributes = node.written_name, [*node.attributes.items(), *more]
     if node.name == "span":
         for inner in source.inside(node):
-            if inner.element:
-                name += f" {inner.element.written_name}"
-                attributes += inner.attributes.items()
+            name += f" {inner.written_name}"
+            attributes += inner.attributes.items()
     return fingerprint(name, attributes, source.stream[node.first : node.last])
 
 
@@ -181,8 +179,8 @@ class _Header:
 
     def child(self, node: Node, name: str) -> Node | None:
         """Find the first child of that name that is written in the file."""
-        inside = (n for n in self.source.nodes if n.parent is node and n.name == name)
-        return next((n for n in inside if not n.is_expanded), None)
+        inside = (n for n in node.elements() if n.name == name and not n.is_expanded)
+        return next(inside, None)
 
     def put(self, around: Node, path: Sequence[str], inside: str) -> Iterator[Edit]:
         """Put markup at the end of the element at the path; what is missing there is made."""
@@ -223,14 +221,13 @@ class _Header:
             inside = self.blank("title") + inside
         end = _EMPTY_END.search(self.source.text, node.start, node.end)
         assert end is not None  # noqa: S101 - it is an empty tag
-        name = self.prefix + (node.element.written_name if node.element else "")
         opening = tag("", self.mark)[1:]
-        filled = f"{opening}<?onoma-empty {end[1]}?>{inside}</{name}>"
+        filled = f"{opening}<?onoma-empty {end[1]}?>{inside}</{self.prefix}{node.written_name}>"
         return Edit(end.start(), node.end, filled)
 
     def _insert(self, around: Node, name: str, markup: str) -> Edit:
         """Insert an element in another, indented as the child that it follows."""
-        children = [n for n in self.source.nodes if n.parent is around and not n.is_expanded]
+        children = [n for n in around.elements() if not n.is_expanded]
         before = children[-1] if children else None
         if name in {"filedesc", "titlestmt", "teiheader"}:
             before = None

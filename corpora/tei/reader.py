@@ -9,6 +9,7 @@ from bisect import bisect_left
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import NamedTuple
 
 from corpora.document import Document, Mention, Paragraph, Span, part_of_text, without_crossing
@@ -79,10 +80,10 @@ def read_tree(
         )
     roots = list(_single_texts(root, edition))
     ids = _ids(roots, name)
-    file = _File(name, set(ids))
+    taken, numbers = set(ids), Counter[str]()
     texts: list[TeiText] = []
     for tei, document_id in zip(roots, ids, strict=True):
-        file.places.clear()
+        file = _File(name, tei, taken, numbers)
         starts = deque([_start(tei, document_id, edition, lang=said_language(root))])
         while starts:
             reader = _Reader(edition, file, layout(), starts.popleft())
@@ -138,19 +139,8 @@ class _Place(NamedTuple):
         return {name: value for name, value in named.items() if value}
 
 
-@dataclass(slots=True)
-class _Name:
-    """An element that names something, and where its text came to stand."""
-
-    element: Element
-    label: str | None
-    place: OpenName
-    origin: str
-    at: _Place
-
-
 class _Mark(NamedTuple):
-    """Where an element stands that something points to."""
+    """Where an element stands."""
 
     length: int
     """Characters before it."""
@@ -169,25 +159,29 @@ class _Mark(NamedTuple):
         return self.place.end if self.place.start >= 0 else self.length
 
 
-class _Part(NamedTuple):
-    """A note or the like, which is read at the end of the document."""
+class _Name(NamedTuple):
+    """An element that names something."""
 
     element: Element
-    ancestors: list[Element]
-    at: _Place
+    label: str | None
+    mark: _Mark
 
 
-@dataclass(slots=True)
+@dataclass
 class _File:
-    """What the documents of a file share."""
+    """What the documents of a ``TEI`` element share."""
 
     name: str
+    tei: Element
     taken: set[str]
-    """Ids of documents."""
-    numbers: Counter[str] = field(default_factory=Counter)
+    """Ids of documents, of the whole file."""
+    numbers: Counter[str]
     """How many documents were made of the elements of a name, and have no id of their own."""
-    places: dict[str, tuple[str, int]] = field(default_factory=dict)
-    """Id to the file and the byte of its element, for the ``TEI`` element that is read."""
+
+    @cached_property
+    def places(self) -> dict[str, tuple[str, int]]:
+        """Id to the file and the byte of its element."""
+        return places_of_ids(self.tei)
 
     def new_id(self, element: Element) -> str:
         """Make the id of the document that an element becomes."""
@@ -210,7 +204,6 @@ class _Start:
     """Of the document, but for the text and what stands in it."""
     at: _Place
     split_with: str
-    ancestors: Sequence[Element] = ()
     part: str | None = None
     """Of a note: its element."""
     stand_off: tuple[StandOff, ...] = ()
@@ -220,9 +213,9 @@ class _Start:
 def _start(tei: Element, document_id: str, edition: Edition, *, lang: str | None) -> _Start:
     """Begin the document of a file, with what its header says."""
     header = read_header(tei, default_lang=lang)
-    columns: Columns = {**header.columns(), "lang": edition.tag_of(header.lang)}
+    columns: Columns = {**header, "lang": edition.tag_of(header["lang"])}
     head = tei.find("teiheader")
-    scope = (head, [tei]) if head and edition.makes_several else (tei, [])
+    scope = head if head and edition.makes_several else tei
     return _Start(
         tei,
         document_id,
@@ -233,10 +226,8 @@ def _start(tei: Element, document_id: str, edition: Edition, *, lang: str | None
     )
 
 
-def _with_rules(
-    columns: Columns, edition: Edition, scope: tuple[Element, list[Element]]
-) -> Columns:
-    """Add the metadata that the edition's rules find in an element; those around it are given."""
+def _with_rules(columns: Columns, edition: Edition, scope: Element) -> Columns:
+    """Add the metadata that the edition's rules find in an element."""
     found = read_rules(edition.metadata, scope)
     title = found.pop("title", columns["title"])
     old = {key: value for key, value in columns["metadata"].items() if base_of(key) not in found}
@@ -253,9 +244,9 @@ class _Reader:
     start: _Start
     apart: list[_Start] = field(default_factory=list)
     """Parts that become documents of their own."""
-    ancestors: list[Element] = field(default_factory=list)
     names: list[_Name] = field(default_factory=list)
-    parts: deque["_Part"] = field(default_factory=deque)
+    parts: deque[tuple[Element, _Place]] = field(default_factory=deque)
+    """Notes and the like, which are read at the end of the document."""
     part: str | None = None
     kind: str = "p"
     preserve: bool = False
@@ -274,7 +265,6 @@ class _Reader:
         """Read text and names, then sentences."""
         start = self.start
         self._go_to(start.at)
-        self.ancestors += start.ancestors
         self.part = start.part
         self.marks = {id: None for each in start.stand_off for id in each.ids}
         if start.element.name in ROOTS:
@@ -286,7 +276,6 @@ class _Reader:
         return self._finish()
 
     def _read_content(self, tei: Element) -> None:
-        self.ancestors.append(tei)
         for child in tei.elements():
             if child.name in self.edition.content:
                 self._element(child)
@@ -339,7 +328,7 @@ class _Reader:
     def _read_parts(self) -> None:
         """Read notes and the like, each in blocks of its own; parts of parts come after them."""
         while self.parts:
-            element, self.ancestors, at = self.parts.popleft()
+            element, at = self.parts.popleft()
             self._go_to(at)
             self.part = self.kind = element.name
             self.layout.block(self.kind)
@@ -350,7 +339,6 @@ class _Reader:
 
     def _children(self, element: Element) -> None:
         layout, preserve = self.layout, self.preserve
-        self.ancestors.append(element)
         chosen = self._chosen(element) if element.name in self.edition.choose else None
         only_elements = element.name in _ELEMENT_ONLY
         for child in element.children:
@@ -363,20 +351,14 @@ class _Reader:
                 self._element(child)
             elif child.children:
                 self._pass_over(child, f"not chosen: {child.written_name}")
-        self.ancestors.pop()
 
-    def _chosen(self, element: Element) -> list[Element]:
-        """Choose the one child that is read of a ``choice`` and its like, or none."""
+    def _chosen(self, element: Element) -> list[Element] | None:
+        """Choose what is read of a ``choice`` and its like; count the patterns that fit."""
         children = element.elements()
         for key, pattern in self.edition.own_choices.get(element.name, ()):
-            n = sum(pattern.matches(child, self.ancestors) for child in children)
-            if n:
+            if n := sum(map(pattern.matches, children)):
                 self.counters[f"pattern/{key}"] += n
-        for pattern in self.edition.choose[element.name]:
-            for child in children:
-                if pattern.matches(child, self.ancestors):
-                    return [child]
-        return []
+        return self.edition.chosen(element)
 
     def _role_of(self, element: Element) -> Role | None:
         """Find what an element does to the text; a new page begins, and what is skipped may end."""
@@ -386,7 +368,7 @@ class _Reader:
             )
         if self.skipped_to and element.file == self.skipped_in and element.byte >= self.skipped_to:
             self.skipped_to = 0
-        role = self.edition.meaning(element, self.ancestors).role
+        role = self.edition.meaning(element).role
         if self.skipped_to and role in {Role.DOCUMENT, Role.NOTE_DOCUMENT, Role.PART}:
             return Role.LEAVE_OUT
         return role
@@ -402,7 +384,7 @@ class _Reader:
             case Role.DOCUMENT | Role.NOTE_DOCUMENT:
                 self.apart.append(self._document_of(element, is_note=role is Role.NOTE_DOCUMENT))
             case Role.PART:
-                self.parts.append(_Part(element, list(self.ancestors), self.at))
+                self.parts.append((element, self.at))
             case Role.PARAGRAPH:
                 self._block(element)
             case Role.LINE:
@@ -427,9 +409,7 @@ class _Reader:
     def _skip(self, element: Element) -> None:
         """Read no text up to where ``@spanTo`` points, if that comes later."""
         target = element.attributes["spanTo"].removeprefix("#")
-        places = self.file.places
-        places |= {} if places else places_of_ids(self.ancestors[0])
-        file, end = places.get(target, ("", -1))
+        file, end = self.file.places.get(target, ("", -1))
         if file == element.file and end > element.byte:
             if not self.skipped_to:
                 self.skipped_to, self.skipped_in = end, file
@@ -443,7 +423,7 @@ class _Reader:
         columns = around.columns.copy()
         heads = [] if is_note else [e.text() for e in element.elements() if e.name == "head"]
         columns["title"] = next(filter(None, heads), columns["title"])
-        columns = _with_rules(columns, self.edition, (element, list(self.ancestors)))
+        columns = _with_rules(columns, self.edition, element)
         if tag := said_language(element):
             columns["lang"] = self.edition.tag_of(tag)
         elif self.at.language:
@@ -457,7 +437,6 @@ class _Reader:
             columns,
             self.at,
             split_with=around.split_with if is_note else id,
-            ancestors=tuple(self.ancestors),
             part=element.name if is_note else None,
             stand_off=around.stand_off,
         )
@@ -466,21 +445,13 @@ class _Reader:
         """Count an element whose text is not read, the characters and the names in it."""
         self.counters[how] += 1
         self.counters[f"{how} (characters)"] += len(element.text())
-        self._count_lost_names(element, f"{how} (names)")
-
-    def _count_lost_names(self, element: Element, counter: str) -> None:
-        if self.edition.may_name(element.name) and self._count_fits(element).is_name:
-            self.counters[counter] += bool(element.children)
-        ancestors = self.ancestors
-        ancestors.append(element)
-        for child in element.children:
-            if isinstance(child, Element):
-                self._count_lost_names(child, counter)
-        ancestors.pop()
+        for inner in element.walk():
+            if self.edition.may_name(inner.name) and self._count_fits(inner).is_name:
+                self.counters[f"{how} (names)"] += bool(inner.children)
 
     def _count_fits(self, element: Element) -> Meaning:
         """Count the patterns of the edition that fit an element; returns what it means."""
-        meaning = self.edition.meaning(element, self.ancestors)
+        meaning = self.edition.meaning(element)
         for pattern in meaning.fits:
             self.counters[f"pattern/{pattern}"] += 1
         return meaning
@@ -500,32 +471,20 @@ class _Reader:
         meaning = self._count_fits(element)
         if meaning.is_asked_for and not meaning.is_name:
             self.counters[f"without a label: {_tag(element)}"] += 1
-        place = self.layout.open_name() if meaning.is_name else None
-        at, origin = self.at, self._origin if meaning.is_name else ""
-        abbreviation = self.layout.open_name() if element.name == "abbr" else None
-        mark = None
-        if element.attributes and (self.marks or "spanTo" in element.attributes):
-            mark = self._open_mark(element, meaning)
+        mark = self._open_mark(element, meaning)
         if element.children:
             self._children(element)
         elif not self.skipped_to:
             self._empty(element, meaning)
         if mark is not None:
             self.layout.close_name(mark.place)
-        if abbreviation is not None:
-            self.layout.close_name(abbreviation)
-            self.abbreviations.append(abbreviation)
-        if place is not None:
-            self.layout.close_name(place)
-            if "spanTo" not in element.attributes:
-                self.names.append(_Name(element, meaning.label, place, origin, at))
+            if element.name == "abbr":
+                self.abbreviations.append(mark.place)
+            if meaning.is_name and "spanTo" not in element.attributes:
+                self.names.append(_Name(element, meaning.label, mark))
         self.preserve = preserve
         if self.at is not around:
             self._go_to(self.at._replace(language=around.language, who=around.who))
-
-    @property
-    def _origin(self) -> str:
-        return self.part or part_of_text(self.kind)
 
     def _enter(self, element: Element) -> None:
         """Take over what an element says of its white space, language and speaker."""
@@ -538,14 +497,14 @@ class _Reader:
             self.at = self.at._replace(who=attributes.get("who", ""))
 
     def _open_mark(self, element: Element, meaning: Meaning) -> _Mark | None:
-        """Remember where an element stands that something points to, or that reaches further."""
+        """Remember where a name, an abbreviation, and what something points to, begins."""
         attributes = element.attributes
-        end = attributes.get("spanTo", "").removeprefix("#") if meaning.is_name else ""
         id = attributes.get("xml:id", "")
-        if not end and id not in self.marks:
+        if not (meaning.is_name or id in self.marks or element.name == "abbr"):
             return None
-        mark = _Mark(self.layout.length, self.layout.open_name(), self._origin, self.at)
-        if end:
+        origin = self.part or part_of_text(self.kind)
+        mark = _Mark(self.layout.length, self.layout.open_name(), origin, self.at)
+        if meaning.is_name and (end := attributes.get("spanTo", "").removeprefix("#")):
             self.marks.setdefault(end)
             self.reaching.append((StandOff(element, meaning.label, (end,)), mark))
         if id in self.marks:
@@ -554,7 +513,7 @@ class _Reader:
 
     def _empty(self, element: Element, meaning: Meaning) -> None:
         """Write the characters for which an empty element stands, or count that none are said."""
-        if character := self.edition.character(element, self.ancestors):
+        if character := self.edition.character(element):
             self.layout.append_sign(character, element)
             self.counters["characters written for empty elements"] += len(character)
         elif element.name in SIGNS and not meaning.role and not meaning.is_name:
@@ -565,8 +524,8 @@ class _Reader:
         made: list[Mention] = []
         names = [*self.names, *self._names_beside()]
         several = any(name.element.file for name in names)  # bytes of several files say nothing
-        for name in sorted(names, key=lambda n: (several and n.place.start, n.element.byte)):
-            span = _trim(name.place, text)
+        for name in sorted(names, key=lambda n: (several and n.mark.place.start, n.element.byte)):
+            span = _trim(name.mark.place, text)
             if span is None:
                 self.counters[f"names without text: {name.element.written_name}"] += 1
                 continue
@@ -586,7 +545,7 @@ class _Reader:
             if (found := [mark for mark in ends if mark]) and len(found) == len(ends):
                 first = min([*marks, *found], key=lambda mark: mark.start)
                 place = OpenName(first.start, max(mark.end for mark in found))
-                yield _Name(one.element, one.label, place, first.origin, first.at)
+                yield _Name(one.element, one.label, first._replace(place=place))
             elif not self.edition.makes_several:
                 self.counters[f"names that point nowhere: {one.element.written_name}"] += 1
 
@@ -594,12 +553,12 @@ class _Reader:
         attributes = {"element": name.element.written_name, "byte": str(name.element.byte)}
         if name.element.file:
             attributes["file"] = name.element.file
-        attributes |= {"in": name.origin, **name.at.attributes()}
+        attributes |= {"in": name.mark.origin, **name.mark.at.attributes()}
         attributes |= {f"@{key}": value for key, value in name.element.attributes.items()}
         return Mention(
             span.start,
             span.end,
-            entity=entity_of(name.element, self.edition),
+            entity=entity_of(name.element.attributes, self.edition),
             label=name.label,
             attributes=attributes,
         )
@@ -643,10 +602,10 @@ def _join_paragraphs(
             start, inside = None, []
 
 
-def entity_of(element: Element, edition: Edition) -> str | None:
-    """Tell what the element refers to, with its space; several ids are one entity, their group."""
+def entity_of(attributes: Mapping[str, str], edition: Edition) -> str | None:
+    """Tell what an element refers to, with its space; several ids are one entity, their group."""
     for attribute in edition.entity:
-        if value := element.attributes.get(attribute, "").strip():
+        if value := attributes.get(attribute, "").strip():
             ids = value.split() if attribute == "ref" else [value]
             return " ".join(with_space(one, edition) for one in ids)
     return None

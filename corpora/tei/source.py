@@ -10,7 +10,6 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -36,50 +35,30 @@ class PlacedText(str):
     offset: int
 
 
-@dataclass(slots=True, eq=False)
-class Node:
-    """An element, or a CDATA section, and where its tags stand."""
+class Node(Element):
+    """An element, or a CDATA section, which has no name, and where its tags stand."""
 
-    element: Element | None
-    """None for a CDATA section."""
-    parent: "Node | None"
-    start: int
-    content_start: int
-    number: int = -1
-    """The index among the elements of the file."""
-    content_end: int = 0
-    end: int = 0
-    first: int = 0
+    __slots__ = (
+        "content_end", "content_start", "end", "first", "is_expanded", "last", "number", "start",
+    )  # fmt: skip
+
+    number: int
+    """The index among the elements of the file; -1 for CDATA."""
+    first: int
     """Its text in the stream, half-open."""
-    last: int = 0
-    is_expanded: bool = False
+    last: int
+    is_expanded: bool
     """Whether it stands in the expansion of an entity: its place is the reference then."""
 
-    def __post_init__(self) -> None:
-        """End the node where its start tag does, as an empty tag."""
-        self.content_end = self.end = self.content_start
-
-    @property
-    def name(self) -> str:
-        """Local name in lower case; that of other namespaces in braces, empty for CDATA."""
-        return self.element.name if self.element else ""
-
-    @property
-    def attributes(self) -> dict[str, str]:
-        """Attributes by name; none for CDATA."""
-        return self.element.attributes if self.element else {}
+    def begin(self, start: int, content_start: int) -> None:
+        """Say where its start tag stands; it ends there, too, as an empty tag."""
+        self.start = start
+        self.content_start = self.content_end = self.end = content_start
 
     @property
     def is_empty_tag(self) -> bool:
         """Whether it is written ``<a/>``: nothing can be put into it."""
         return self.content_start == self.end
-
-    def chain(self) -> "Iterator[Node]":
-        """Yield the node and its ancestors, the root last."""
-        node: Node | None = self
-        while node is not None:
-            yield node
-            node = node.parent
 
 
 class Source:
@@ -102,8 +81,6 @@ class Source:
         self.root = parser.parse()
         self.nodes = parser.nodes
         """Elements in the order of their start tags."""
-        self.number_of = {id(node.element): node.number for node in self.nodes}
-        """By the identity of the element."""
         self.stream = "".join(parser.pieces)
         """All character data."""
         self.starts, self.ends = parser.starts, parser.ends
@@ -119,21 +96,17 @@ class Source:
             yield found
 
     @cached_property
-    def children(self) -> Mapping[int, Sequence[Node]]:
-        """The elements in each element, by its number; the root for -1."""
-        found: defaultdict[int, list[Node]] = defaultdict(list)
-        for node in self.nodes:
-            found[node.parent.number if node.parent else -1].append(node)
-        return found
-
-    @cached_property
     def named(self) -> Mapping[tuple[int, str], Sequence[Node]]:
         """The elements of one name in each element."""
         found: defaultdict[tuple[int, str], list[Node]] = defaultdict(list)
         for node in self.nodes:
-            written = node.element.written_name if node.element else ""
-            found[node.parent.number if node.parent else -1, written].append(node)
+            found[node.parent.number if node.parent else -1, node.written_name].append(node)
         return found
+
+    @cached_property
+    def by_byte(self) -> dict[int, Node]:
+        """The first element that begins at each byte."""
+        return {node.byte: node for node in reversed(self.nodes)}
 
     @cached_property
     def by_id(self) -> dict[str, Node]:
@@ -186,11 +159,11 @@ class Source:
         return markup.encode(self.encoding, "xmlcharrefreplace")
 
 
-class _PlacingParser(TreeParser):
+class _PlacingParser(TreeParser[Node]):
     """Builds the tree of a file, and notes where it is written."""
 
     def __init__(self, source: Source) -> None:
-        super().__init__(source.data, source.name)
+        super().__init__(source.data, source.name, Node)
         self.text, self.encoding = source.text, source.encoding
         self.nodes: list[Node] = []
         self.pieces: list[str] = []
@@ -198,11 +171,9 @@ class _PlacingParser(TreeParser):
         self.runs: list[int] = []  # where runs of text in one node begin in the stream
         self.run_nodes: list[Node] = []
         self._length = self._n_in_tree = 0  # characters of the stream; pieces that are in the tree
-        self._open: list[Node] = []
-        self._written: list[Node] = []  # those of them that have tags in the file
+        self._written: list[Node] = []  # that are open, and have tags in the file
         self._byte, self._position = source.n_mark, 0
         self._is_fixed_width = len(source.text) == len(source.data) - source.n_mark
-        self._in_cdata = False
         self.expat.buffer_text = False
         self.expat.StartCdataSectionHandler = self._start_cdata
         self.expat.EndCdataSectionHandler = self._end_cdata
@@ -218,53 +189,42 @@ class _PlacingParser(TreeParser):
     def _start(self, qualified: str, attributes: dict[str, str]) -> None:
         self._put_text()
         super()._start(qualified, attributes)
-        here = self._here()
-        is_expanded = self.text[here] == "&"
-        if is_expanded:
-            content_start = self._reference_end(here)
+        node, here = self.stack[-1], self._here()
+        node.number, node.first = len(self.nodes), self._length
+        self.nodes.append(node)
+        node.is_expanded = self.text[here] == "&"
+        if node.is_expanded:
+            node.begin(here, self._reference_end(here))
         else:
             tag = _TAG.match(self.text, here)
             assert tag is not None  # noqa: S101 - expat found a tag here
-            content_start = tag.end()
-        parent = self._open[-1] if self._open else None
-        node = Node(self.stack[-1], parent, here, content_start)
-        node.number, node.is_expanded = len(self.nodes), is_expanded
-        self.nodes.append(node)
-        self._push(node)
-
-    def _push(self, node: Node) -> None:
-        node.first = self._length
-        self._open.append(node)
-        if not node.is_expanded:
+            node.begin(here, tag.end())
             self._written.append(node)
-
-    def _pop(self) -> Node:
-        node = self._open.pop()
-        node.last = self._length
-        if not node.is_expanded:
-            self._written.pop()
-        return node
 
     def _end(self, qualified: str) -> None:
         self._put_text()
+        node, here = self.stack[-1], self._here()
         super()._end(qualified)
-        here, node = self._here(), self._pop()
-        is_empty = self.text[node.content_start - 2] == "/"  # its end is that of its start
-        if not node.is_expanded and not is_empty:
-            node.content_end, node.end = here, self.text.index(">", here) + 1
+        node.last = self._length
+        if not node.is_expanded:
+            self._written.pop()
+            if self.text[node.content_start - 2] != "/":  # its end is not that of its start
+                node.content_end, node.end = here, self.text.index(">", here) + 1
 
     def _start_cdata(self) -> None:
         here = self._here()
         if self.text[here] == "<":
-            self._push(Node(None, self._written[-1], here, here + len(_CDATA)))
-            self._in_cdata = True
+            node = Node("", {})
+            node.parent, node.number, node.is_expanded = self._written[-1], -1, False
+            node.first = self._length
+            node.begin(here, here + len(_CDATA))
+            self._written.append(node)
 
     def _end_cdata(self) -> None:
-        if self._in_cdata:
-            node = self._pop()
-            node.content_end = self._here()
+        if not self._written[-1].name:
+            node = self._written.pop()
+            node.last, node.content_end = self._length, self._here()
             node.end = node.content_end + len(_CDATA_END)
-            self._in_cdata = False
 
     def _characters(self, text: str) -> None:
         self._count(len(text))
@@ -272,7 +232,7 @@ class _PlacingParser(TreeParser):
         if not self.runs or self.run_nodes[-1] is not self._written[-1]:
             self.runs.append(self._length)
             self.run_nodes.append(self._written[-1])
-        if self.text[here] == "&" and not self._in_cdata:
+        if self.text[here] == "&" and self._written[-1].name:
             self.starts.extend([here] * size)
             self.ends.extend([self._reference_end(here)] * size)
         elif self.text[here] == "\r":  # a line end

@@ -4,7 +4,6 @@
 elements with ``@spanTo``, which reach from where they stand to where that points.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from corpora.tei.edition import Edition, Role
@@ -22,21 +21,20 @@ class StandOff:
 
 def stand_off_names(tei: Element, edition: Edition) -> tuple[StandOff, ...]:
     """Find the names outside the text that point into it."""
-    return tuple(_names(tei, [], edition, is_outside=False)) if edition.reads_stand_off else ()
+    if not edition.reads_stand_off:
+        return ()
 
+    def is_apart(one: Element) -> bool:
+        is_beside = one.parent is tei and one.name not in edition.content
+        return is_beside or edition.meaning(one).role is Role.LEAVE_OUT
 
-def _names(
-    element: Element, above: list[Element], edition: Edition, *, is_outside: bool
-) -> Iterator[StandOff]:
-    meaning = edition.meaning(element, above)
-    is_outside = is_outside or meaning.role is Role.LEAVE_OUT
-    if is_outside and meaning.is_name and (ids := _pointers(element)):
-        yield StandOff(element, meaning.label, ids)
-    above.append(element)
-    for child in element.elements():
-        is_apart = len(above) == 1 and child.name not in edition.content
-        yield from _names(child, above, edition, is_outside=is_outside or is_apart)
-    above.pop()
+    return tuple(
+        StandOff(element, meaning.label, ids)
+        for element in tei.walk()
+        if (meaning := edition.meaning(element)).is_name
+        and (ids := _pointers(element))
+        and any(map(is_apart, element.chain()))
+    )
 
 
 def _pointers(element: Element) -> tuple[str, ...]:
@@ -50,11 +48,4 @@ def _pointers(element: Element) -> tuple[str, ...]:
 
 def places_of_ids(tei: Element) -> dict[str, tuple[str, int]]:
     """Find the file and the byte at which each element with an ``xml:id`` begins."""
-    found: dict[str, tuple[str, int]] = {}
-    waiting = [tei]
-    while waiting:
-        element = waiting.pop()
-        if id := element.attributes.get("xml:id"):
-            found.setdefault(id, (element.file, element.byte))
-        waiting.extend(element.elements())
-    return found
+    return {id: (e.file, e.byte) for e in tei.walk() if (id := e.attributes.get("xml:id"))}

@@ -6,16 +6,14 @@ added to the text itself, and tags that are put there later do not change the co
 """
 
 import re
-import tomllib
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from functools import cache
-from importlib.resources import files
 from operator import attrgetter
 from typing import NamedTuple
 
 from corpora.document import Span
+from corpora.tei.fragments import content_rules
 from corpora.tei.layout import XML_SPACE
 from corpora.tei.places import Places
 from corpora.tei.provenance import P4_ROOTS, Responsibility
@@ -28,12 +26,6 @@ _STEP = re.compile(r"/\*\[local-name\(\)='([^']+)'\]\[(\d+)\]")
 _PLAIN_ID = re.compile(r"[\w.-]+")
 
 
-@cache
-def _in_span() -> frozenset[str]:
-    table = tomllib.loads((files("corpora.tei") / "content.toml").read_text(encoding="utf-8"))
-    return frozenset(table["in_span"])
-
-
 class Target(NamedTuple):
     """A pointer to characters, and the ``TEI`` element that they stand in."""
 
@@ -43,7 +35,7 @@ class Target(NamedTuple):
 
 def may_hold(target: Target, name: str) -> bool:
     """Tell whether TEI lets an element stand in a ``span`` of a ``standOff`` there: P4 has none."""
-    return target.tei.name not in P4_ROOTS and name.lower() in _in_span()
+    return target.tei.name not in P4_ROOTS and name.lower() in content_rules().in_span
 
 
 def pointer_to(span: Span, text: str, places: Places) -> Target | None:
@@ -75,10 +67,9 @@ def _name(source: Source, node: Node) -> str:
         return id
     path = ""
     for one in node.chain():
-        written = one.element.written_name if one.element else ""
-        siblings = source.named[one.parent.number if one.parent else -1, written]
+        siblings = source.named[one.parent.number if one.parent else -1, one.written_name]
         index = bisect_left(siblings, one.number, key=attrgetter("number"))
-        path = f"/*[local-name()='{written}'][{index + 1}]{path}"
+        path = f"/*[local-name()='{one.written_name}'][{index + 1}]{path}"
     return path
 
 
@@ -128,6 +119,6 @@ def stand_off_edits(
         tei = source.nodes[number]
         prefix = source.prefix(tei)
         resp = [("resp", f"#{by.model.id}")]
-        end = next(n for n in reversed(source.children[number]) if n.name not in ROOTS).end
+        end = [n for n in tei.elements() if n.name not in ROOTS][-1].end
         opening = f"{tag(prefix + 'standOff', resp)}{tag(prefix + 'spanGrp', resp)}"
         yield Edit(end, end, f"{opening}{''.join(written)}</{prefix}spanGrp></{prefix}standOff>")

@@ -8,7 +8,6 @@ from corpora.errors import UsageError
 from corpora.tei.edition import Edition
 from corpora.tei.patterns import Template, template_of
 from corpora.tei.reader import entity_of
-from corpora.tei.xml import Element
 
 _ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"}
 _ESCAPES |= {character: f"&#{ord(character)};" for character in "\t\n\r"}
@@ -43,7 +42,7 @@ def template(edition: Edition, label: str) -> Template:
         )
     for pattern in edition.labels[label]:
         found = template_of(pattern.text)
-        if found and edition.meaning(Element.of(found), ()).label == label:
+        if found and edition.meaning(found.element()).label == label:
             return found
     raise UsageError(
         f"edition {edition.name}: no pattern of the label {label!r} says which element to write. "
@@ -69,15 +68,13 @@ def reference(mention: Mention, edition: Edition) -> tuple[str, str] | None:
         return None
     for attribute in edition.entity:
         value = mention.attributes.get(f"@{attribute}", "")
-        element = Element("name", {attribute: value}, 0)
-        if not NO_XML.search(value) and entity_of(element, edition) == entity:
+        if not NO_XML.search(value) and entity_of({attribute: value}, edition) == entity:
             return attribute, value
     for attribute in edition.entity:
         ids = entity.split(" ") if attribute == "ref" else [entity]
         values = [_value(one, attribute, edition) for one in ids]
         value = " ".join(values)
-        element = Element("name", {attribute: value}, 0)
-        if all(values) and entity_of(element, edition) == entity:
+        if all(values) and entity_of({attribute: value}, edition) == entity:
             return attribute, value
     return None
 
@@ -101,7 +98,7 @@ def typed_entity(text: str, edition: Edition) -> str:
         return text
     is_pointer = "ref" in edition.entity and (text.startswith("#") or "://" in text)
     attribute = "ref" if is_pointer else edition.entity[0]
-    return entity_of(Element("name", {attribute: text}, 0), edition) or text
+    return entity_of({attribute: text}, edition) or text
 
 
 def check_labels(mentions: Iterable[Mention], edition: Edition) -> None:

@@ -236,7 +236,7 @@ class _Undo:
                 yield Edit(node.content_end, node.end, "")
         elif node.name in _HOLDERS and self._is_apparatus_of_ours(node):
             yield self._unmark(node, node)
-        for child in self.source.children.get(node.number, ()):
+        for child in node.elements():
             yield from self.edits(child)
 
     def _mark(self, node: Node) -> tuple[int, int]:
@@ -291,7 +291,7 @@ class _Undo:
         rest, position = "", node.content_start
         if (end := emptied(self.source, node)) is not None:
             position += len(f"<?onoma-empty {end[:-1]}?>")
-        for child in self.source.children.get(node.number, ()):
+        for child in node.elements():
             if not self._goes_whole(child):
                 return False
             rest += self.source.text[position : child.start]

@@ -166,14 +166,18 @@ class TeiFile:
             for one in settled
             if one.is_name
         }
-        bytes_ = {
-            int(byte)
+        return {
+            node.number
             for document in self.documents
             for mention in document.mentions
             if (document.id, mention.start, mention.end) in names
-            for byte in mention.attributes.get("bytes", mention.attributes["byte"]).split()
+            for node in self.nodes_of(mention)
         }
-        return {n.number for n in self.source.nodes if n.element and n.element.byte in bytes_}
+
+    def nodes_of(self, mention: Mention) -> list[Node]:
+        """Find the elements of a name that is there."""
+        bytes_ = mention.attributes.get("bytes", mention.attributes["byte"]).split()
+        return [self.source.by_byte[int(byte)] for byte in bytes_]
 
 
 def write_predictions(
@@ -231,10 +235,6 @@ class _Writer:
         return Written(self.proven, len(written), counters, self.skipped, self.kept)
 
     @cached_property
-    def _by_byte(self) -> dict[int, Node]:
-        return {n.element.byte: n for n in reversed(self.file.source.nodes) if n.element}
-
-    @cached_property
     def _known_targets(self) -> set[str | None]:
         nodes = self.file.source.nodes
         return {node.attributes.get("target") for node in nodes if node.name == "span"}
@@ -273,15 +273,14 @@ class _Writer:
     def _referring(self, document: Document, mention: Mention, name: Mention) -> Iterator[Added]:
         """Yield a reference for a name that is there, or say why it gets none."""
         found = reference(mention, self.file.edition)
-        byte = int(name.attributes["byte"])
-        node = self._by_byte[byte]
+        node, *others = self.file.nodes_of(name)
         has = [a for a in ("resp", "cert", found[0] if found else "") if a in node.attributes]
         reason = ""
         if mention.score is not None and mention.score < self.options.threshold:
             reason = "below the threshold"
         elif found is None:
             reason = "the edition has no attribute for the entity"
-        elif "bytes" in name.attributes or node.is_expanded:
+        elif others or node.is_expanded:
             reason = "the name stands in several elements, or in an entity"
         elif has:
             reason = f"the name has @{has[0]}"

@@ -11,10 +11,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
+from typing import Generic, Self, TypeVar
 from xml.parsers import expat
 
 from corpora.errors import CorpusError
-from corpora.tei.patterns import Template
 
 MAX_DEPTH = 200
 MAX_EXPANSION = 1 << 20
@@ -31,9 +31,9 @@ _ARCHIVES = {b"PK\x03\x04": "zip", b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7
 class Element:
     """An element; ``children`` are elements and strings, in order."""
 
-    __slots__ = ("attributes", "byte", "children", "file", "name", "written_name")
+    __slots__ = ("attributes", "byte", "children", "file", "name", "parent", "written_name")
 
-    def __init__(self, written_name: str, attributes: dict[str, str], byte: int) -> None:
+    def __init__(self, written_name: str, attributes: dict[str, str], byte: int = 0) -> None:
         self.written_name = written_name
         """Local name as in the file."""
         self.name = written_name.lower()
@@ -42,31 +42,41 @@ class Element:
         """Where its start tag begins in the file."""
         self.file = ""
         """The name of the file, if it was included by another."""
-        self.children: list[Element | str] = []
+        self.parent: Self | None = None
+        self.children: list[Self | str] = []
 
-    @classmethod
-    def of(cls, template: Template) -> "Element":
-        """Make an element that is in no file."""
-        return cls(template.name, dict(template.attributes), 0)
-
-    def find(self, name: str) -> "Element | None":
+    def find(self, name: str) -> Self | None:
         """Return the first element of that name (in lower case) among its descendants."""
         for child in self.children:
-            if isinstance(child, Element):
+            if not isinstance(child, str):
                 found = child if child.name == name else child.find(name)
                 if found is not None:
                     return found
         return None
 
-    def elements(self) -> "list[Element]":
+    def elements(self) -> list[Self]:
         """Return the children that are elements."""
-        return [child for child in self.children if isinstance(child, Element)]
+        return [child for child in self.children if not isinstance(child, str)]
+
+    def walk(self) -> Iterator[Self]:
+        """Yield the element and all in it, in the order of the file."""
+        waiting = [self]
+        while waiting:
+            yield (element := waiting.pop())
+            waiting += (c for c in reversed(element.children) if not isinstance(c, str))
+
+    def chain(self) -> Iterator[Self]:
+        """Yield the element and those around it, the root last."""
+        element: Self | None = self
+        while element is not None:
+            yield element
+            element = element.parent
 
     def text(self) -> str:
         """Return all text in it, white space normalised."""
         return " ".join("".join(self.strings()).split())
 
-    def strings(self) -> "Iterator[str]":
+    def strings(self) -> Iterator[str]:
         """Yield all text in it, as it stands."""
         for child in self.children:
             if isinstance(child, str):
@@ -83,13 +93,16 @@ class XmlError(CorpusError):
         self.reason, self.position, self.excerpt = reason, position, excerpt
 
 
-class TreeParser:
-    """One parse: handlers that build the tree, and the bounds."""
+E = TypeVar("E", bound=Element)
 
-    def __init__(self, data: bytes, name: str) -> None:
-        self.data, self.file = data, name
-        self.root: Element | None = None
-        self.stack: list[Element] = []
+
+class TreeParser(Generic[E]):
+    """One parse: handlers that build the tree of elements of a ``kind``, and the bounds."""
+
+    def __init__(self, data: bytes, name: str, kind: type[E]) -> None:
+        self.data, self.file, self.kind = data, name, kind
+        self.root: E | None = None
+        self.stack: list[E] = []
         self.n_characters = self.n_elements = 0
         self.max_characters = len(data) + MAX_EXPANSION
         self.declared = {"amp", "lt", "gt", "quot", "apos"}
@@ -109,7 +122,7 @@ class TreeParser:
         parser.StartNamespaceDeclHandler = self._namespace
         parser.EntityDeclHandler = self._declaration
 
-    def parse(self) -> Element:
+    def parse(self) -> E:
         """Parse the file, once; raises ``XmlError``."""
         try:
             self.expat.Parse(self.data, True)  # noqa: FBT003 - expat knows no keywords
@@ -130,9 +143,11 @@ class TreeParser:
             self._count(len(attributes) * _ATTRIBUTE + sum(map(len, attributes.values())))
             if " " in "".join(attributes):  # some are in a namespace
                 attributes = {_attribute_name(name): value for name, value in attributes.items()}
-        element = Element(_element_name(qualified), attributes, self.expat.CurrentByteIndex)
-        if self.stack:
-            self.stack[-1].children.append(element)
+        parent = self.stack[-1] if self.stack else None
+        element = self.kind(_element_name(qualified), attributes, self.expat.CurrentByteIndex)
+        if parent is not None:
+            element.parent = parent
+            parent.children.append(element)
             if len(self.stack) >= MAX_DEPTH:
                 raise self._error("too_deep", f"elements nest more than {MAX_DEPTH} deep", _REPAIR)
         else:
@@ -330,7 +345,7 @@ def _entity_at(data: bytes, index: int) -> str:
 def parse_xml(data: bytes, *, name: str) -> Element:
     """Parse a file; raises ``XmlError`` with file, line, column and what to do."""
     check_is_xml(data, name=name)
-    return TreeParser(data, name).parse()
+    return TreeParser(data, name, Element).parse()
 
 
 def check_is_xml(data: bytes, *, name: str) -> None:

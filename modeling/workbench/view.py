@@ -15,7 +15,6 @@ from corpora.document import Document, Paragraph
 from corpora.tei.edition import Edition, Role
 from corpora.tei.places import Places
 from corpora.tei.source import Node, Source
-from corpora.tei.xml import Element
 from modeling.workbench.messages import (
     Block,
     BlockTei,
@@ -114,14 +113,9 @@ class _Tei:
         found: list[int] = []
         for node in self.source.nodes:
             around = found[node.parent.number] if node.parent else _NO_PART
-            ancestors = [n.element for n in node.chain() if n is not node and n.element][::-1]
-            found.append(node.number if self._is_part(node, ancestors) else around)
+            is_part = self.edition.meaning(node).role is Role.PART
+            found.append(node.number if is_part else around)
         return found
-
-    def _is_part(self, node: Node, ancestors: Sequence[Element]) -> bool:
-        if node.element is None:
-            return False
-        return self.edition.meaning(node.element, ancestors).role is Role.PART
 
     def _part_at(self, index: int) -> int:
         place = self.places[index]
@@ -233,7 +227,7 @@ def element_of_block(document: Document, places: Places, block: int) -> Node | N
         return None
     offsets = [places.origins[index] for index in written]
     first, last = min(offsets), max(offsets)
-    around = (n for n in place.node.chain() if n.element is not None and not n.is_expanded)
+    around = (n for n in place.node.chain() if n.name and not n.is_expanded)
     holding = [n for n in around if n.first <= first and last < n.last]
     own = (node for node in holding if node.name == paragraph.kind.lower())
     return next(own, holding[0] if holding else None)

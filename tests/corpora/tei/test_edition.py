@@ -12,20 +12,20 @@ def load(tmp_path, text):
 
 
 def labels_of(edition, element):
-    meaning = edition.meaning(element, ())
+    meaning = edition.meaning(element)
     return [meaning.label] if meaning.is_name else []
 
 
 def is_left_out(edition, name):
-    return edition.meaning(Element(name, {}, 0), ()).role is Role.LEAVE_OUT
+    return edition.meaning(Element(name, {})).role is Role.LEAVE_OUT
 
 
 def test_edition_lies_over_the_defaults(tmp_path):
     edition = load(tmp_path, '[labels]\nPER = ["persName"]\n')
 
     assert edition.name == "mine"
-    assert labels_of(edition, Element("persName", {}, 0)) == ["PER"]
-    assert labels_of(edition, Element("placeName", {}, 0)) == []
+    assert labels_of(edition, Element("persName", {})) == ["PER"]
+    assert labels_of(edition, Element("placeName", {})) == []
     assert is_left_out(edition, "teiHeader")
 
 
@@ -97,7 +97,7 @@ def test_shipped_edition_is_valid(name):
 def test_arendt_labels_follow_the_published_set():
     edition = load_edition(edition_path("arendt"))
     labels = {
-        kind: labels_of(edition, Element("name", {"type": kind}, 0))
+        kind: labels_of(edition, Element("name", {"type": kind}))
         for kind in ("deity", "country", "ethnicity", "ship", "language")
     }
 

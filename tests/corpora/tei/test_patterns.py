@@ -1,19 +1,19 @@
-from dataclasses import dataclass, field
+from itertools import pairwise
 
 import pytest
 
 from corpora.errors import UsageError
 from corpora.tei.patterns import parse_pattern
+from corpora.tei.xml import Element
 
-
-@dataclass
-class Node:
-    name: str
-    attributes: dict = field(default_factory=dict)
-
-
-PATH = (Node("tei"), Node("back"), Node("listperson", {"type": "main"}))
-PERSON = Node("persname", {"type": "main pref", "key": "P.1"})
+PATH = (
+    Element("TEI", {}),
+    Element("back", {}),
+    Element("listPerson", {"type": "main"}),
+    Element("persName", {"type": "main pref", "key": "P.1"}),
+)
+for above, below in pairwise(PATH):
+    below.parent = above
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ PERSON = Node("persname", {"type": "main pref", "key": "P.1"})
     ],
 )
 def test_pattern_fits(pattern, fits):
-    assert parse_pattern(pattern).matches(PERSON, PATH) is fits
+    assert parse_pattern(pattern).matches(PATH[-1]) is fits
 
 
 @pytest.mark.parametrize(
