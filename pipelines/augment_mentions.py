@@ -135,11 +135,10 @@ def plan(options: Options) -> Plan:
 
 def _language_of(files: Sequence[InputFile]) -> str | None:
     """The language of the first document."""
-    from corpora.datasets.schemas import SCHEMAS
     from corpora.datasets.shards import read_batches
 
     for file in files:
-        for batch in read_batches(file.check(), SCHEMAS["documents"], columns=("lang",)):
+        for batch in read_batches(file.check(), "documents", columns=("lang",)):
             return batch.column("lang")[0].as_py()  # type: ignore[no-any-return]
     return None
 

@@ -35,29 +35,28 @@ class Carrier:
 
     def carried(self, file: InputFile) -> InputFile:
         """The file, with the path under which workers find it."""
-        if self._work.bucket is None:
-            return self._copied(file, self._work.carried) if _is_installed(file.path) else file
-        if not self._is_elsewhere:
+        bucket = self._work.bucket
+        if not (self._is_elsewhere if bucket else _is_installed(file.path)):
             return file
         if file.path not in self._copies:
-            self._copies[file.path] = url_of(file.path) or self._put(self._work.bucket, file)
+            self._copies[file.path] = (
+                url_of(file.path) or _put(bucket, file)
+                if bucket
+                else str(_copy(file, self._work.carried))
+            )
         return replace(file, path=self._copies[file.path])
 
-    def _copied(self, file: InputFile, folder: Path) -> InputFile:
-        if file.path not in self._copies:
-            self._copies[file.path] = str(_copy(file, folder / file.sha256[:16]))
-        return replace(file, path=self._copies[file.path])
 
-    def _put(self, bucket: Bucket, file: InputFile) -> str:
-        """Put a file of this machine beside the work of the run; its address."""
-        name = f"carried/{file.sha256}/{Path(file.path).name}"
-        bucket.put(name, Path(file.path))
-        return bucket.url_of(name)
+def _put(bucket: Bucket, file: InputFile) -> str:
+    """Put a file of this machine beside the work of the run; its address."""
+    name = f"carried/{file.sha256}/{Path(file.path).name}"
+    bucket.put(name, Path(file.path))
+    return bucket.url_of(name)
 
 
-def _copy(file: InputFile, folder: Path) -> Path:
+def _copy(file: InputFile, carried: Path) -> Path:
     """Copy in one atomic step, with the time of the last change, which units compare."""
-    source = Path(file.path)
+    source, folder = Path(file.path), carried / file.sha256[:16]
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / source.name
     temporary = folder / f".tmp-{source.name}"

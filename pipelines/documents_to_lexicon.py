@@ -136,12 +136,11 @@ def plan(options: Options) -> Plan:
 
 def _look(files: Sequence[InputFile]) -> tuple[str, bool]:
     """What the symbols of the first document are that is not empty, and whether it is Chinese."""
-    from corpora.datasets.schemas import SCHEMAS
     from corpora.datasets.shards import read_batches
     from corpora.lexicon.streams import is_chinese, kind_of
 
     for file in files:
-        for batch in read_batches(file.check(), SCHEMAS["documents"], columns=("lang", "text")):
+        for batch in read_batches(file.check(), "documents", columns=("lang", "text")):
             for lang, text in zip(*(column.to_pylist() for column in batch.columns), strict=True):
                 if text.strip():
                     return kind_of(text), is_chinese(text, lang)
@@ -150,12 +149,11 @@ def _look(files: Sequence[InputFile]) -> tuple[str, bool]:
 
 def _are_traditional(files: Sequence[InputFile]) -> bool:
     """Whether the first documents of any shard are in traditional script; needs OpenCC then."""
-    from corpora.datasets.schemas import SCHEMAS
     from corpora.datasets.shards import read_batches
     from corpora.lexicon.known import check_opencc, is_traditional
 
     for file in files:
-        for batch in islice(read_batches(file.check(), SCHEMAS["documents"], columns=("text",)), 1):
+        for batch in islice(read_batches(file.check(), "documents", columns=("text",)), 1):
             if any(map(is_traditional, batch.column(0).to_pylist())):
                 check_opencc()
                 return True

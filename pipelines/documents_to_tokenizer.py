@@ -134,7 +134,6 @@ PHASES = (Phase(count, "count"), Phase(merge, "merge"), Phase(learn))
 
 def write_side_files(build: "Build") -> None:
     """Write the tokenizer and the report, from the finished shard and the counters alone."""
-    from corpora.datasets.schemas import SCHEMAS
     from corpora.datasets.shards import read_batches, write_text
     from corpora.tokenization.report import report
     from corpora.tokenization.tokenizers import Tokenizer, wordpiece
@@ -142,7 +141,7 @@ def write_side_files(build: "Build") -> None:
     [shard] = build.shard_paths("")
     subwords = [
         subword
-        for batch in read_batches(shard, SCHEMAS["subwords"], columns=("subword",))
+        for batch in read_batches(shard, "subwords", columns=("subword",))
         for subword in batch.column("subword").to_pylist()
     ]
     backend = wordpiece(subwords, cased=build.plan.parameters["cased"])

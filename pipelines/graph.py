@@ -81,7 +81,7 @@ class Run:
             datasets={stage.name: stage.datasets for stage in plan.stages} | {"": plan.datasets},
             n_units={stage.name: len(stage.units) for stage in plan.stages} | {"": len(plan.units)},
             parameters=plan.parameters,
-            auxiliary=plan.auxiliary if auxiliary is None else auxiliary,
+            auxiliary=auxiliary or plan.auxiliary,
             code=code,
         )
 

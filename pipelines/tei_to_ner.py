@@ -304,13 +304,12 @@ def _write_register(build: "Build") -> Iterator[str]:
     if not files:
         return
     from corpora.datasets.rows import document_from_row
-    from corpora.datasets.schemas import SCHEMAS
     from corpora.datasets.shards import read_batches, write_text
     from corpora.registers.coverage import measure, side_files, to_markdown
     from corpora.registers.register import read_registers, write_register
 
     register = read_registers((file.name, file.read()) for file in files)
-    shards = (read_batches(path, SCHEMAS["documents"]) for path in build.shard_paths("documents"))
+    shards = (read_batches(path, "documents") for path in build.shard_paths("documents"))
     rows = (row for batches in shards for batch in batches for row in batch.to_pylist())
     coverage = measure(map(document_from_row, rows), register)
     write_text(build.side / "register.jsonl", write_register(register))
@@ -329,12 +328,11 @@ class _Documents:
 
     def texts(self) -> Iterator[tuple[str | None, str]]:
         """Yield the language and the text of each; counts the words at ends of sentences."""
-        from corpora.datasets.schemas import SCHEMAS
         from corpora.datasets.shards import read_batches
 
         columns = ("lang", "text", "sentences")
         for path in self.shards:
-            for batch in read_batches(path, SCHEMAS["documents"], columns=columns):
+            for batch in read_batches(path, "documents", columns=columns):
                 for row in batch.to_pylist():
                     sentences = [Span(**span) for span in row["sentences"]]
                     self.last_words.update(last_words(row["text"], sentences))

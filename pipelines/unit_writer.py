@@ -1,10 +1,10 @@
 """Where the rows of a unit go: a shard of each dataset, and at last a receipt."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, replace
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -16,6 +16,9 @@ from corpora.document import Document, Rejected
 from corpora.runs.receipts import Accounting, Receipt, sorted_counts, write_receipt
 from corpora.runs.work_directory import WorkDirectory
 from pipelines.outcomes import Counts, Filtered, Outcome, Passed, Rows, Written, Yield
+
+if TYPE_CHECKING:
+    from pipelines.transforms.shards import WriteShards
 
 FORGOTTEN = "forgotten"
 """The reason of records that are left out because somebody asked for it."""
@@ -30,35 +33,21 @@ class UnitWriter:
     hashes of the tables, and so has that of a unit that is the only one of its stage.
     """
 
-    def __init__(
-        self,
-        folder: Path | str,
-        number: int,
-        *,
-        fingerprint: str,
-        datasets: Mapping[str, str],
-        stage: str = "",
-        is_alone: bool = False,
-        forgotten: Sequence[str] = (),
-    ) -> None:
-        """Open a shard of each of the datasets: name to name of the schema.
-
-        What is ``forgotten``, hashes of ids, does not get into them.
-        """
-        self._work, self._number, self._stage = WorkDirectory(folder), number, stage
-        self._fingerprint = fingerprint
-        self._has_tables = bool(stage) and (is_alone or number == MERGED)
-        self._tally = _Tally(Forgetting.of(forgotten) if forgotten else None)
+    def __init__(self, step: "WriteShards", number: int) -> None:
+        """Open a shard of each of the datasets of a step."""
+        self._work, self._step, self._number = WorkDirectory(step.folder), step, number
+        self._tally = _Tally(Forgetting.of(step.forgotten) if step.forgotten else None)
         self._stack = ExitStack()
+        is_lasting = not step.stage
         try:
-            self._work.make_room(datasets, stage)
+            self._work.make_room(step.datasets, step.stage)
             self._writers = {
                 dataset: self._stack.enter_context(
                     ShardWriter(
-                        self._work.place(dataset, number), SCHEMAS[schema], is_lasting=not stage
+                        self._work.place(dataset, number), SCHEMAS[schema], is_lasting=is_lasting
                     )
                 )
-                for dataset, schema in datasets.items()
+                for dataset, schema in step.datasets.items()
             }
         except BaseException:
             self.abandon()
@@ -71,9 +60,10 @@ class UnitWriter:
     def close(self) -> Accounting:
         """Finish the shards, and write the receipt: the unit is done."""
         self._stack.close()
-        tally = self._tally
+        tally, stage = self._tally, self._step.stage
+        has_tables = stage and (self._step.is_alone or self._number == MERGED)
         receipt = Receipt(
-            fingerprint=self._fingerprint,
+            fingerprint=self._step.fingerprint,
             unit=self._number,
             shards={name: writer.shard for name, writer in self._writers.items() if writer.shard},
             accounting=tally.accounting(),
@@ -81,11 +71,11 @@ class UnitWriter:
             rejected=tally.rows,
             notes=tally.notes,
             reused=sorted_counts(tally.reused),
-            tables=self._work.hashes_of_tables() if self._has_tables else {},
+            tables=self._work.hashes_of_tables() if has_tables else {},
         )
-        self._work.send(self._stage, receipt.shards, receipt.tables)
+        self._work.send(stage, receipt.shards, receipt.tables)
         name = "merged" if self._number == MERGED else f"{self._number:05d}"
-        path = self._work.folder / "receipts" / self._stage / f"{name}.json"
+        path = self._work.folder / "receipts" / stage / f"{name}.json"
         write_receipt(path, receipt)
         self._work.send_receipt(path)
         return receipt.accounting

@@ -13,10 +13,10 @@ import shutil
 import stat
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import accumulate, islice, pairwise
 from pathlib import Path
-from typing import IO, Any, NotRequired, Self, TypedDict
+from typing import IO, Any, NotRequired, Self, TypedDict, cast
 
 import pyarrow as pa
 
@@ -87,12 +87,7 @@ class Shard:
 
     def to_json(self) -> ShardRecord:
         """Give what ``dataset.json`` says of it."""
-        return {
-            "name": self.name,
-            "rows": self.rows,
-            "bytes": self.bytes,
-            "sha256": self.sha256,
-        }
+        return cast("ShardRecord", asdict(self))
 
 
 class _HashingFile:
@@ -297,12 +292,14 @@ class Dataset:
 
 
 def read_batches(
-    path: Path, schema: Schema, *, columns: Sequence[str] = ()
+    path: Path, schema: Schema | str, *, columns: Sequence[str] = ()
 ) -> Iterator[pa.RecordBatch]:
     """Read one shard, memory-mapped, or some of its columns; what is read is sound.
 
-    Raises ``CorpusError`` where the file is no shard of this schema, or is wrong inside.
+    ``schema`` may be a name. Raises ``CorpusError`` where the file is no shard of this schema, or
+    is wrong inside.
     """
+    schema = SCHEMAS[schema] if isinstance(schema, str) else schema
     fields = [schema.columns.names.index(name) for name in columns] or None
     options = pa.ipc.IpcReadOptions(included_fields=fields, use_threads=False)
     wanted = (
@@ -343,7 +340,7 @@ def read_tagged(path: Path, *, split: str | None = None) -> Iterator[Sentence]:
     import pyarrow.compute as pc
 
     names = ("id", "document_id", "split", "tokens", "tags")
-    for batch in read_batches(path, SCHEMAS["ner"], columns=names):
+    for batch in read_batches(path, "ner", columns=names):
         if split is not None:
             batch = batch.filter(pc.equal(batch.column("split"), split))  # noqa: PLW2901
         texts = (batch.column(name).to_pylist() for name in names[:3])

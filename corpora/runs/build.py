@@ -377,7 +377,7 @@ class Build:
         sync_folder(folder)
         prefix = f"{dataset}/" if dataset else ""
         files = {f"{prefix}{shard.name}": shard.sha256 for shard in self._shards(dataset)}
-        for name in ("rejected.jsonl", "dataset.json"):
+        for name in _OF_DATASET:
             files[f"{prefix}{name}"] = sha256_of(folder / name)
         return files
 

@@ -45,7 +45,7 @@ def find_doubles(scratch: WorkDirectory) -> Iterator[Rejected]:
 
 def _names(path: Path, schema: str) -> Iterator[tuple[str, str]]:
     source = "source" if schema == "pages" else "title"
-    for batch in read_batches(path, SCHEMAS[schema], columns=("id", source)):
+    for batch in read_batches(path, schema, columns=("id", source)):
         yield from zip(
             batch.column("id").to_pylist(), batch.column(source).to_pylist(), strict=True
         )

@@ -3,8 +3,9 @@
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
+from typing import cast
 
 from corpora.datasets.shards import AccountingRecord, Shard, write_text
 from corpora.runs.plan import fingerprint_of
@@ -39,12 +40,7 @@ class Accounting:
 
     def to_json(self) -> AccountingRecord:
         """Give what ``dataset.json`` says of it."""
-        return {
-            "read": self.read,
-            "written": self.written,
-            "filtered": dict(self.filtered),
-            "rejected": dict(self.rejected),
-        }
+        return cast("AccountingRecord", asdict(self))
 
     def __add__(self, other: "Accounting") -> "Accounting":
         """Add two accounts."""
@@ -81,8 +77,8 @@ class Totals:
 
     def __init__(self) -> None:
         self.accounting = Accounting()
-        self.counters: dict[str, int] = {}
-        self.reused: dict[str, int] = {}
+        self.counters: Counter[str] = Counter()
+        self.reused: Counter[str] = Counter()
         self.rejected: list[Mapping[str, str]] = []
         self.shards: list[Mapping[str, Shard]] = []
         """Dataset to shard, of each of the last units."""
@@ -92,9 +88,8 @@ class Totals:
     def add(self, receipt: Receipt, *, is_last: bool = False) -> None:
         """Add what a unit says, of the last ones or of a stage before."""
         self.accounting += receipt.accounting
-        for total, of_unit in ((self.counters, receipt.counters), (self.reused, receipt.reused)):
-            for name, count in of_unit.items():
-                total[name] = total.get(name, 0) + count
+        self.counters.update(receipt.counters)
+        self.reused.update(receipt.reused)
         self.rejected += receipt.rejected
         if is_last:
             self.shards.append(receipt.shards)

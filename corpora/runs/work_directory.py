@@ -119,17 +119,17 @@ class WorkDirectory:
 
     def fetch_shard(self, dataset: str, shard: Shard, path: Path, *, is_published: bool) -> bool:
         """Bring a shard that a receipt names; returns whether it was there, with its bytes."""
+        if self.bucket is None:
+            return False
         bucket, name = self.bucket, staged_name(dataset, shard)
         if is_published:
             bucket, name = self._output, published_name(dataset, shard)
         try:
-            if bucket is None:
-                return False
             if bucket.download(name, path) == shard.sha256:
                 return True
+            path.unlink()
         except FileNotFoundError:
-            return False
-        path.unlink()
+            pass
         return False
 
     def send(self, stage: str, shards: Mapping[str, Shard], tables: Mapping[str, str]) -> None:

@@ -71,6 +71,11 @@ class Part:
         return self.dataset.schema.columns
 
     @property
+    def row(self) -> str:
+        """What a row is."""
+        return self.about.get("row", "a row")
+
+    @property
     def about(self) -> Mapping[str, str]:
         """What its rows and columns are."""
         return _texts().get(self.dataset.schema.name, {})
@@ -201,8 +206,7 @@ def to_croissant(
 
 
 def _sentence(parts: Sequence[Part]) -> str:
-    texts = (f"{part.name}: each row is {part.about.get('row', 'a row')}." for part in parts)
-    return " ".join(texts)
+    return " ".join(f"{part.name}: each row is {part.row}." for part in parts)
 
 
 def _distribution(part: Part) -> Iterator[dict[str, object]]:
@@ -230,7 +234,7 @@ def _record_set(part: Part) -> dict[str, object]:
         "@type": "cr:RecordSet",
         "@id": part.name,
         "name": part.name,
-        "description": f"Each row is {part.about.get('row', 'a row')}.",
+        "description": f"Each row is {part.row}.",
         "field": [_field(part, column) for column in part.columns],
     }
 
@@ -279,7 +283,7 @@ def to_card(
     for part in parts:
         about = part.dataset.description
         yield from (f"## {part.name}", "")
-        yield f"{len(part.dataset):,} rows; each is {part.about.get('row', 'a row')}."
+        yield f"{len(part.dataset):,} rows; each is {part.row}."
         account = about["accounting"]
         filtered, rejected = sum(account["filtered"].values()), sum(account["rejected"].values())
         yield (

@@ -252,7 +252,10 @@ def made_of(changed: Sequence[Path], shelves: Sequence[Path]) -> list[Path]:
     """Versions that were made of those that changed, directly or not, and hold traces of it."""
     hashes = {hash for version in changed for hash in earlier_hashes_of(version)}
     versions = [shelf / name for shelf in shelves for name in version_names(shelf)]
-    pending = {version: _inputs_of(version) for version in versions}
+    pending = {
+        version: inputs_of(version) if datasets_in(version) else named_by(version)  # of a model
+        for version in versions
+    }
     found: list[Path] = []
     while some := [version for version, named in pending.items() if named & hashes]:
         for version in some:
@@ -261,11 +264,6 @@ def made_of(changed: Sequence[Path], shelves: Sequence[Path]) -> list[Path]:
             schemas = {open_dataset(folder).schema.name for folder in datasets_in(version)}
             found += [version] if schemas & _TRACES or not schemas else []
     return sorted(found)
-
-
-def _inputs_of(version: Path) -> set[str]:
-    """The hashes of what a version was made from; of a model, all that it names."""
-    return inputs_of(version) if datasets_in(version) else named_by(version)
 
 
 def _listed(counts: Mapping[str, int]) -> str:

@@ -135,7 +135,9 @@ def forget(
 def _shelves(store: Bucket) -> list[str]:
     """Name the shelves of a store; raises ``UsageError`` where there is none."""
     parts = [found.name.split("/") for found in store.list()]
-    found = {name[0] for name in parts if len(name) == 2 and _is_of_shelf(name[1])}
+    found = {
+        name[0] for name in parts if len(name) == 2 and (name[1] == CURRENT or version_of(name[1]))
+    }
     if not found:
         is_shelf = any(name == [CURRENT] for name in parts)
         hint = f" Name the store: {store_of(store).url}." if is_shelf else ""
@@ -143,15 +145,12 @@ def _shelves(store: Bucket) -> list[str]:
     return sorted(found)
 
 
-def _is_of_shelf(name: str) -> bool:
-    return name == CURRENT or bool(version_of(name))
-
-
 def _free(bucket: Bucket, version: str, *, hashes: Sequence[str], folder: Path) -> list[str]:
     """Put a version without what is to be forgotten in its place; gives what is to be said."""
     source, target = folder / version, folder / ".incoming"
     try:
-        _bring_version(bucket, version, source)
+        inside = bucket / version
+        _bring(inside, [found.name for found in inside.list()], source)
         lines = make_without(source, target, hashes)
         if lines:
             new = _put_under_new_name(bucket, version, target)
@@ -268,11 +267,6 @@ def _bring_manifests(bucket: Bucket, folder: Path, *, without: Sequence[str] = (
     names = [PurePosixPath(found.name) for found in bucket.list()]
     manifests = (n for n in names if n.name in MANIFESTS and n.parts[0] not in without)
     _bring(bucket, [name.as_posix() for name in manifests], folder)
-
-
-def _bring_version(bucket: Bucket, version: str, folder: Path) -> None:
-    inside = bucket / version
-    _bring(inside, [found.name for found in inside.list()], folder)
 
 
 def _bring(bucket: Bucket, names: Sequence[str], folder: Path) -> None:

@@ -6,7 +6,6 @@ from itertools import islice
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import read_batches
 from corpora.errors import CorpusError
 from corpora.runs.plan import Unit
@@ -29,7 +28,7 @@ class ReadDocuments(ReadUnits[pa.RecordBatch]):
         Raises ``InputChangedError`` where a shard has changed.
         """
         for file in unit.inputs:
-            batches = read_batches(file.check(), SCHEMAS["documents"], columns=self.columns)
+            batches = read_batches(file.check(), "documents", columns=self.columns)
             yield from islice(batches, unit.part.get("start"), unit.part.get("end"))
 
 
@@ -42,7 +41,6 @@ class DropRejected(OfRun, PerUnit[pa.RecordBatch, pa.RecordBatch]):
 
     stage: str
     """Of the earlier phase, which read no column ``source``: it named documents by their ids."""
-    takes = pa.RecordBatch
 
     def start(self) -> None:
         """Read which they are."""

@@ -11,7 +11,15 @@ import gc
 from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, Protocol, TypeVar, dataclass_transform
+from typing import (
+    Any,
+    ClassVar,
+    Generic,
+    Protocol,
+    TypeVar,
+    dataclass_transform,
+    get_args,
+)
 
 import apache_beam as beam
 
@@ -106,9 +114,16 @@ class PerUnit(Step, Generic[A, B]):
     """
 
     takes: ClassVar[type[object] | tuple[type[object], ...]]
-    """Values of other classes pass as they are."""
+    """What it is a step for, ``A``: values of other classes pass as they are."""
     unit: Unit = field(init=False, repr=False)
     """That of the copy."""
+
+    def __init_subclass__(cls) -> None:
+        """Read from the annotation what it takes: ``PerUnit[Rows, Counts]`` takes ``Rows``."""
+        super().__init_subclass__()
+        for base in cls.__orig_bases__:
+            if len(values := get_args(base)) == 2:
+                cls.takes = get_args(values[0]) or values[0]
 
     def start(self) -> None:
         """Make the state of a unit, in the copy of the step that is for this unit alone."""
@@ -154,13 +169,15 @@ class ReadNothing(ReadUnits[object]):
         return ()
 
 
-class Merge(PerUnit[object, B]):
+class _Nothing:
+    """No value is this."""
+
+
+class Merge(PerUnit[_Nothing, B]):
     """Merge what all units of a stage wrote: once, when the step before is done.
 
     ``PCollection[InUnit]`` -> ``PCollection[InUnit[B]]``
     """
-
-    takes: ClassVar[tuple[type[object], ...]] = ()
 
     def merge(self) -> Iterable[B]:
         """Merge; what is given are counts, for tables lie on disk."""

@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 
 from corpora.datasets.redirect_table import RedirectTable, build_table
-from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import read_batches
 from corpora.document import Rejected
 from corpora.entities.aliases import (
@@ -72,7 +71,7 @@ class IndexEquivalents(OfRun, Merge[Counts]):
         """Build it."""
         work = self.work
         [path] = work.shards("equivalents")
-        batches = read_batches(path, SCHEMAS["entity_equivalents"])
+        batches = read_batches(path, "entity_equivalents")
         summary = build_table(work.tables / EQUIVALENTS, batches)
         yield Counts({"equivalents": summary.n_redirects})
 
@@ -93,7 +92,6 @@ class CountEntities(PerUnit[pa.RecordBatch, Rows | Counts | Rejected]):
     """Partitions of the entities by hash, so that each can be added up by itself."""
     are_read_again: bool = False
     """Whether a later phase says what becomes of the documents."""
-    takes = pa.RecordBatch
 
     def start(self) -> None:
         """Open the table of equivalents."""
@@ -132,7 +130,6 @@ class SumEntities(PerUnit[Rows, Rows | Counts]):
     """Forms of an entity that are aliases: the most frequent; None: all."""
     n_partitions: int = 1
     """Partitions of the forms by hash."""
-    takes = Rows
 
     def start(self) -> None:
         """Begin with nothing."""
@@ -170,7 +167,6 @@ class ChooseEntities(PerUnit[StageShards, ChosenEntities | Counts]):
     """
 
     rules: Rules
-    takes = StageShards
 
     def process(self, totals: StageShards) -> Iterator[ChosenEntities | Counts]:
         """Choose them."""
@@ -190,7 +186,6 @@ class AssignIds(PerUnit[ChosenEntities, Rows | Counts]):
     """Shards of the earlier vocabulary."""
     compact: bool = False
     """Give new ids nevertheless, and count what has changed."""
-    takes = ChosenEntities
 
     def process(self, chosen: ChosenEntities) -> Iterator[Rows | Counts]:
         """Give the ids."""
@@ -212,7 +207,6 @@ class LinkForms(OfRun, PerUnit[Rows, Rows | Counts]):
 
     n_partitions: int = 1
     """Slices of the vocabulary, by id."""
-    takes = Rows
 
     def start(self) -> None:
         """Begin with nothing."""
@@ -256,7 +250,6 @@ class FindForms(OfRun, PerUnit[pa.RecordBatch, Rows | Counts]):
 
     origins: Sequence[str]
     """Of the mentions that count."""
-    takes = pa.RecordBatch
 
     def start(self) -> None:
         """Open the table of ``IndexForms``."""
@@ -319,7 +312,6 @@ class AddAliases(OfRun, PerUnit[pa.Table, Rows]):
 
     with_link_probability: bool = True
     """Else it is null."""
-    takes = pa.Table
 
     def process(self, entities: pa.Table) -> Iterator[Rows]:
         """Add what ``LinkForms`` and ``SumOccurrences`` wrote."""

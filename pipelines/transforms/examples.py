@@ -34,7 +34,6 @@ class FindShares(PerUnit[pa.RecordBatch, Rows]):
     """
 
     seed: int
-    takes = pa.RecordBatch
 
     def start(self) -> None:
         """Begin with nothing."""
@@ -104,7 +103,6 @@ class MakeExamples(OfRun, PerUnit[pa.RecordBatch, Yield]):
     """``validation`` is what is asked for: of several documents, one at least is held out."""
     vocab: Sequence[InputFile] | None = None
     """The shards of an entity vocabulary; without one, examples have no entities."""
-    takes = pa.RecordBatch
 
     def start(self) -> None:
         """Open what is needed; raises ``InputChangedError`` where the vocabulary has changed."""

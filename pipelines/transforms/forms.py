@@ -90,7 +90,6 @@ class ChooseForms(PerUnit[pa.Table, Rows | Counts]):
     ignore_case: bool = False
     lang: str | None = None
     """Whose rules for case apply."""
-    takes = pa.Table
 
     def process(self, meanings: pa.Table) -> Iterator[Rows | Counts]:
         """Choose among the forms."""
@@ -120,7 +119,6 @@ class ChooseWords(PerUnit[pa.Table, Rows | Counts]):
     """
 
     is_grouped: bool
-    takes = pa.Table
 
     def process(self, words: pa.Table) -> Iterator[Rows | Counts]:
         """Choose the words."""
@@ -134,8 +132,7 @@ class ChooseWords(PerUnit[pa.Table, Rows | Counts]):
 
 
 def _chosen_rows(chosen: pa.Table) -> Iterator[Rows]:
-    for batch in chosen.to_batches(max_chunksize=BATCH_ROWS):
-        yield Rows("chosen", batch)
+    return Rows.each("chosen", chosen.to_batches(max_chunksize=BATCH_ROWS))
 
 
 class IndexChosen(OfRun, Merge[Counts]):
@@ -172,7 +169,6 @@ class AddMentions(OfRun, PerUnit[pa.RecordBatch, Yield]):
     """The column of a document's group, where each group has forms of its own."""
     origin: Origin = "lexicon"
     """Of the mentions that are added."""
-    takes = pa.RecordBatch
 
     def start(self) -> None:
         """Begin a unit."""
@@ -212,7 +208,7 @@ class AddMentions(OfRun, PerUnit[pa.RecordBatch, Yield]):
 @lru_cache(maxsize=1)
 def _common_of(folder: str) -> npt.NDArray[np.uint64]:
     path = WorkDirectory(folder).shard("common", 0)
-    batches = list(read_batches(path, SCHEMAS["common_forms"]))
+    batches = list(read_batches(path, "common_forms"))
     hashes = [batch.column("hash").to_numpy() for batch in batches]
     return np.concatenate([np.empty(0, np.uint64), *hashes])
 

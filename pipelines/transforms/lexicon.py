@@ -51,7 +51,6 @@ class CountSymbols(PerUnit[pa.RecordBatch, Yield]):
     """Symbols of the longest candidate."""
     min_count: int
     """How often a candidate must occur."""
-    takes = pa.RecordBatch
 
     def start(self) -> None:
         """Begin a slice."""
@@ -99,7 +98,7 @@ class NumberSymbols(OfRun, Merge[Rows | Counts]):
             totals=work.shards("totals"),
             min_count=self.min_count,
         )
-        yield from (Rows("firsts", batch) for batch in firsts.batches())
+        yield from Rows.each("firsts", firsts.batches())
         yield Counts({"symbols.distinct": firsts.n_symbols - 2})
 
 
@@ -112,7 +111,6 @@ class DealWindows(OfRun, PerUnit[Rows, Rows]):
 
     max_length: int
     """Symbols of the longest candidate."""
-    takes = Rows
 
     def start(self) -> None:
         """Begin a slice."""
@@ -125,7 +123,7 @@ class DealWindows(OfRun, PerUnit[Rows, Rows]):
 
     def finish(self) -> Iterator[Rows]:
         """Give the windows, range by range."""
-        return (Rows("windows", batch) for batch in self._dealer.batches())
+        return Rows.each("windows", self._dealer.batches())
 
 
 class ReadWindows(OfRun, ReadUnits[Windows]):
@@ -156,7 +154,6 @@ class CountStrings(OfRun, PerUnit[Windows, Rows]):
 
     min_count: int
     """How often a candidate must occur."""
-    takes = Windows
 
     def start(self) -> None:
         """Begin a part of the ranges."""
@@ -165,7 +162,7 @@ class CountStrings(OfRun, PerUnit[Windows, Rows]):
 
     def process(self, windows: Windows) -> Iterator[Rows]:
         """Count the strings of a range."""
-        return (Rows("strings", batch) for batch in self._counter.add(windows))
+        return Rows.each("strings", self._counter.add(windows))
 
 
 class JoinStrings(OfRun, Merge[Counts]):
@@ -247,7 +244,7 @@ class RankStrings(OfRun, Merge[Rows | Counts]):
         strings = _strings(self.folder, mode="r+")
         drop, demote = sorted(set(self.drop)), sorted(set(self.demote))
         ranked = rank(strings, drop=drop, demote=demote, top=self.top)
-        yield from (Rows("ranks", batch) for batch in ranked.batches())
+        yield from Rows.each("ranks", ranked.batches())
         yield Counts(ranked.counters)
 
 
@@ -277,7 +274,6 @@ class MakeLexicon(OfRun, PerUnit[RankedRows, Rows]):
 
     has_groups: bool = True
     """Whether there is more than one lexicon."""
-    takes = RankedRows
 
     def start(self) -> None:
         """Begin a part."""

@@ -72,7 +72,6 @@ class MakeNerRows(PerRecord[FoundSentences, Rows | Counts | Rejected]):
     """A map of labels."""
     max_tokens: int = 0
     """Longer sentences are cut; 0: none is."""
-    takes = FoundSentences
 
     def read(self, record: FoundSentences) -> Iterator[Rows | Counts | Rejected]:
         """Make the rows of what was found at once."""
@@ -84,8 +83,7 @@ class MakeNerRows(PerRecord[FoundSentences, Rows | Counts | Rejected]):
         )
         made = maker.make(record.found, record.layout, record.origin)
         yield from made.rejected
-        for batch in made.batches:
-            yield Rows("", batch)
+        yield from Rows.each("", made.batches)
         yield Counts(
             with_counts_of_source(made.counters, record.source, n_rejected=len(made.rejected)),
             read=made.n_records,
@@ -112,7 +110,6 @@ class DivideSentences(PerUnit[Rows, Rows]):
     seed: int = 1
     splits: Mapping[str, str] = field(default_factory=dict)
     """Of files that are not divided, by their names; none is in a unit with others."""
-    takes = Rows
 
     def start(self) -> None:
         """Tell whether the files of a unit are divided."""

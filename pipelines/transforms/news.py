@@ -81,8 +81,6 @@ class NoteRevisits(PerUnit[Revisit, Filtered | Rows]):
     ``revisits``.
     """
 
-    takes = Revisit
-
     def start(self) -> None:
         """Begin with nothing."""
         self._revisits: list[Revisit] = []
@@ -108,7 +106,6 @@ class ExtractArticles(PerUnit[Page, PageArticle | Rejected | Counts]):
     """What finds the body: ``trafilatura`` or ``news-please``."""
     max_seconds: float = 10.0
     """Of the processor, for a page."""
-    takes = Page
 
     def start(self) -> None:
         """Make the reader, whose process starts with the first page."""
@@ -133,7 +130,6 @@ class FilterArticles(PerUnit[PageArticle, Yield]):
     thresholds: Thresholds
     license: str | None = None
     """Of articles that do not say."""
-    takes = PageArticle
 
     def start(self) -> None:
         """Begin with nothing."""
@@ -182,7 +178,6 @@ class RemoveBoilerplate(OfRun, PerUnit[Rows, Rows | Counts]):
 
     min_characters: int = 200
     """An article that has lost text, and has less left, is left out."""
-    takes = Rows
 
     def start(self) -> None:
         """Read the boilerplate."""
@@ -212,8 +207,6 @@ class FindSentences(PerUnit[Rows, Rows | Counts]):
     ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows | Counts]]``
     """
 
-    takes = Rows
-
     def process(self, rows: Rows) -> Iterator[Rows | Counts]:
         """Cut articles."""
         for _, made in read_rows(rows.batch, with_sentences):
@@ -235,7 +228,6 @@ class SignArticles(PerUnit[Rows | pa.RecordBatch, Rows | Counts]):
 
     into: str
     """The dataset of the signatures."""
-    takes = (Rows, pa.RecordBatch)
 
     def process(self, documents: Rows | pa.RecordBatch) -> Iterator[Rows | Counts]:
         """Sign articles."""
@@ -280,8 +272,6 @@ class DropDuplicateArticles(OfRun, PerUnit[Rows, Rows | Counts]):
     ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows | Counts]]``; rows of a unit come in
     their order.
     """
-
-    takes = Rows
 
     def start(self) -> None:
         """Read which they are."""

@@ -51,15 +51,7 @@ class WriteShards(beam.PTransform):
     def begin(self, unit: Unit) -> UnitWriter:
         """Open the shards of a unit."""
         _check_place(self.folder, self.code)
-        return UnitWriter(
-            self.folder,
-            unit.number,
-            fingerprint=self.fingerprint,
-            datasets=self.datasets,
-            stage=self.stage,
-            is_alone=self.is_alone,
-            forgotten=self.forgotten,
-        )
+        return UnitWriter(self, unit.number)
 
 
 class _WriteShards(beam.DoFn):

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import read_batches
 from corpora.entities.counts import read_partition
 from corpora.runs.duplicates import DuplicateRows, find_doubles
@@ -27,7 +26,7 @@ class ReadStage(OfRun, ReadUnits[Rows]):
         work = self.work
         for dataset, schema in self.datasets.items():
             path = work.shard(dataset, unit.number)
-            yield from Rows.each(dataset, read_batches(path, SCHEMAS[schema]))
+            yield from Rows.each(dataset, read_batches(path, schema))
 
 
 class ReadPartition(OfRun, ReadUnits[Rows]):
@@ -93,8 +92,6 @@ class DropDuplicates(OfRun, PerUnit[Rows, Rows]):
     ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows]]``
     """
 
-    takes = Rows
-
     def start(self) -> None:
         """Read which they are."""
         self._duplicates = DuplicateRows(self.work, self.unit.number)
@@ -111,7 +108,6 @@ class PublishRows(PerUnit[Rows, Rows | Counts]):
     """
 
     into: str
-    takes = Rows
 
     def process(self, rows: Rows) -> Iterator[Rows | Counts]:
         """Count them, and hand them on."""

@@ -51,7 +51,6 @@ class ParseTei(PerRecord[SourceFile, ParsedFile | Counts | Filtered | Rejected])
     """Files that others include, by name."""
     max_bytes: int = sys.maxsize
     """Of a file with all that it includes."""
-    takes = SourceFile
 
     def read(self, record: SourceFile) -> Iterator[ParsedFile | Counts | Filtered | Rejected]:
         """Parse a file."""
@@ -121,7 +120,6 @@ class ToSentences(PerRecord[ParsedFile, Written]):
     ratios: Mapping[str, float]
     """Weight of each split."""
     seed: int = 1
-    takes = ParsedFile
 
     def read(self, record: ParsedFile) -> Iterator[Written]:
         """Cut the documents of a file."""

@@ -58,7 +58,6 @@ class MakeDocuments(PerUnit[TextRecord, Yield]):
     """Of all documents; else it is the name of the file's folder."""
     folder: str | None = None
     """The name of the folder that all files share."""
-    takes = TextRecord
 
     def start(self) -> None:
         """Begin a unit."""

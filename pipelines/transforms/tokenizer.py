@@ -25,7 +25,6 @@ class CountWords(PerUnit[pa.RecordBatch, Rows | Counts | Rejected]):
     cased: bool = False
     n_partitions: int = 1
     """Parts that words are cut into by hash, so that each can be added up by itself."""
-    takes = pa.RecordBatch
 
     def start(self) -> None:
         """Begin with nothing."""
@@ -55,8 +54,6 @@ class SumWords(PerUnit[Rows, Rows]):
     ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows]]``: rows of ``counts`` become rows
     of ``totals``, in the order of the words.
     """
-
-    takes = Rows
 
     def start(self) -> None:
         """Begin with nothing."""
@@ -91,7 +88,6 @@ class LearnSubwords(PerUnit[StageShards, LearnedSubwords]):
     """
 
     rules: Rules
-    takes = StageShards
 
     def process(self, totals: StageShards) -> Iterator[LearnedSubwords]:
         """Learn it."""
@@ -106,8 +102,6 @@ class CountSubwords(PerUnit[LearnedSubwords, Rows | Counts]):
 
     ``PCollection[InUnit[LearnedSubwords]]`` -> ``PCollection[InUnit[Rows | Counts]]``
     """
-
-    takes = LearnedSubwords
 
     def process(self, of: LearnedSubwords) -> Iterator[Rows | Counts]:
         """Cut the words."""

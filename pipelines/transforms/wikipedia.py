@@ -101,10 +101,9 @@ class BuildDefinitions(OfRun, Merge[Counts]):
 
     def merge(self) -> Iterator[Counts]:
         """Read the definitions of all units."""
-        work = self.work
-        schema = SCHEMAS["wiki_definitions"]
-        batches = (b for path in work.shards("definitions") for b in read_batches(path, schema))
-        yield Counts(build_definitions(work.tables / DEFINITIONS, batches))
+        shards = self.work.shards("definitions")
+        batches = (b for path in shards for b in read_batches(path, "wiki_definitions"))
+        yield Counts(build_definitions(self.work.tables / DEFINITIONS, batches))
 
 
 class ParsePages(OfRun, PerUnit[Page | Place, Yield]):
@@ -120,7 +119,6 @@ class ParsePages(OfRun, PerUnit[Page | Place, Yield]):
     """Tables of templates that the user adds."""
     expands: bool = False
     """Whether templates are shown that ``BuildDefinitions`` has in its table."""
-    takes = (Page, Place)
 
     def start(self) -> None:
         """Begin a unit."""
@@ -200,7 +198,7 @@ class BuildTitleTables(OfRun, Merge[Counts]):
             (
                 batch.filter(batch.column("resolved").is_null())  # not those to other wikis
                 for path in work.shards("found_redirects")
-                for batch in read_batches(path, SCHEMAS["redirects"], columns=columns)
+                for batch in read_batches(path, "redirects", columns=columns)
             ),
         )
         yield Counts(
@@ -215,11 +213,7 @@ class BuildTitleTables(OfRun, Merge[Counts]):
         )
         build_unmatched(
             work.tables / UNMATCHED,
-            (
-                batch
-                for path in work.shards("meanings")
-                for batch in read_batches(path, SCHEMAS["meanings"])
-            ),
+            (batch for path in work.shards("meanings") for batch in read_batches(path, "meanings")),
         )
 
 
@@ -247,7 +241,6 @@ class AddItems(OfRun, PerUnit[Rows, Rows | Counts]):
 
     has_items: bool
     """Whether ``BuildPageItems`` has made a table; else there are only earlier ones to forget."""
-    takes = Rows
 
     def start(self) -> None:
         """Open the table."""
@@ -270,8 +263,6 @@ class TakeOver(OfRun, PerUnit[Rows, Rows]):
     ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows]]``
     """
 
-    takes = Rows
-
     def start(self) -> None:
         """Begin a unit."""
         kept = self.work.carried
@@ -292,7 +283,6 @@ class MatchTitles(OfRun, PerUnit[Rows, Yield]):
 
     settings: JsonObject
     """Of the wiki: the parameters of the plan."""
-    takes = Rows
 
     def start(self) -> None:
         """Begin a unit."""
