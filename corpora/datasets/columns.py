@@ -5,8 +5,7 @@
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -17,34 +16,28 @@ from corpora.datasets.schemas import SCHEMAS
 _SCHEMA = SCHEMAS["documents"].columns
 _PAIRS = _SCHEMA.field("metadata").type
 _MENTION = _SCHEMA.field("mentions").type.value_type
+_LINKS = pa.list_(pa.struct([_MENTION.field(name) for name in ("start", "end", "entity")]))
 
 Offsets = npt.NDArray[np.int32]
 
 
-@dataclass(slots=True)
-class _Pairs:
-    """A column of maps, stored as lists of pairs."""
+class _Lists:
+    """A column of lists of structs that is being collected."""
 
-    ends: list[int] = field(default_factory=lambda: [0])
-    keys: list[str] = field(default_factory=list)
-    values: list[str] = field(default_factory=list)
+    def __init__(self, type: pa.ListType) -> None:
+        self._type = type
+        self.ends = [0]
+        self.fields: list[list[object]] = [[] for _ in type.value_type]
 
-    def add(self, pairs: Mapping[str, str] | None) -> None:
-        if pairs:
-            self.keys += pairs
-            self.values += pairs.values()
-        self.ends.append(len(self.keys))
-
-    def extend(self, key: str, values: Sequence[str]) -> None:
-        """Add a row for each value: one pair, or none where it is empty."""
-        if not any(values):
-            self.ends += [len(self.keys)] * len(values)
-            return
-        for value in values:
-            self.add({key: value} if value else None)
+    def add(self, structs: Sequence[tuple[object, ...]]) -> None:
+        """Add a row."""
+        if structs:
+            for column, values in zip(self.fields, zip(*structs, strict=True), strict=True):
+                column.extend(values)
+        self.ends.append(len(self.fields[0]))
 
     def array(self) -> pa.ListArray:
-        return list_array(self.ends, [pa.array(self.keys, pa.string()), self.values], _PAIRS)
+        return list_array(self.ends, self.fields, self._type)
 
 
 class DocumentColumns:
@@ -58,14 +51,14 @@ class DocumentColumns:
         self._scalars: dict[str, list[str | None]] = {
             name: [] for name in _SCHEMA.names if pa.types.is_string(_SCHEMA.field(name).type)
         }
-        self._blocks: tuple[list[int], list[int], list[int], list[str]] = ([0], [], [], [])
-        self._sentences: tuple[list[int], list[int], list[int]] = ([0], [], [])
-        self._mentions: tuple[list[int], list[int], list[int], list[str]] = ([0], [], [], [])
-        self._attributes = _Pairs()
-        self._metadata = _Pairs()
+        self._lists = {
+            name: _Lists(_SCHEMA.field(name).type)
+            for name in ("paragraphs", "sentences", "metadata")
+        }
+        self._links, self._attributes = _Lists(_LINKS), _Lists(_PAIRS)
 
     def __len__(self) -> int:
-        return len(self._metadata.ends) - 1
+        return len(self._links.ends) - 1
 
     def add(
         self,
@@ -86,41 +79,29 @@ class DocumentColumns:
         for name, column in self._scalars.items():
             column.append(scalars.get(name))
         self.n_characters += len(scalars["text"] or "")
-        _extend(self._blocks, blocks)
-        _extend(self._sentences, sentences)
-        _extend(self._mentions, [link[:3] for link in links])
-        self._attributes.extend("section", [link[3] for link in links])
-        self._metadata.add(metadata)
+        self._lists["paragraphs"].add(blocks)
+        self._lists["sentences"].add(sentences)
+        self._lists["metadata"].add([*metadata.items()])
+        self._links.add([link[:3] for link in links])
+        for link in links:
+            self._attributes.add([("section", link[3])] if link[3] else ())
 
     def batch(self) -> pa.RecordBatch:
         """Hand over what was collected, and start again."""
         columns: dict[str, pa.Array] = {
             name: pa.array(values, pa.string()) for name, values in self._scalars.items()
         }
-        for name, (ends, *fields) in (
-            ("paragraphs", self._blocks),
-            ("sentences", self._sentences),
-        ):
-            columns[name] = list_array(ends, fields, _SCHEMA.field(name).type)
-        ends, starts, stops, entities = self._mentions
+        columns |= {name: lists.array() for name, lists in self._lists.items()}
+        links = self._links.array()
+        starts, stops, entities = links.values.flatten()
         mentions = mention_array(starts, stops, entities, origins=["link"] * len(starts))
         mentions = with_field(mentions, "attributes", self._attributes.array())
-        columns["mentions"] = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), mentions)
-        columns["metadata"] = self._metadata.array()
+        columns["mentions"] = pa.ListArray.from_arrays(links.offsets, mentions)
         self._clear()
         return pa.RecordBatch.from_arrays(
             [columns[name].cast(_SCHEMA.field(name).type) for name in _SCHEMA.names],
             schema=_SCHEMA,
         )
-
-
-def _extend(columns: tuple[list[Any], ...], rows: Sequence[tuple[object, ...]]) -> None:
-    """Add a document's rows to the columns of a list; the first column is where each one ends."""
-    ends, *fields = columns  # Any: each is of its own type
-    if rows:
-        for column, values in zip(fields, zip(*rows, strict=True), strict=True):
-            column.extend(values)
-    ends.append(len(fields[0]))
 
 
 def list_array(
