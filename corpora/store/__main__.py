@@ -1,4 +1,16 @@
-"""The commands of ``python -m corpora.store``."""
+"""Published versions of a dataset, and which of them is current: ``STORE/NAME/VERSION/``.
+
+    python -m corpora.store publish build/dawiki-20261101 store/dawiki --version 20261101
+    python -m corpora.store current store/dawiki     prints store/dawiki/20261101
+    python -m corpora.store switch store/dawiki 20261001
+    python -m corpora.store prune store/dawiki --keep 3 --keep-for runs/daluke runs/tagger
+    python -m corpora.store forget store --documents dawiki:4711 --entities "dawiki:Ada Lem"
+
+A version never changes once it is there, unless somebody's data must go (forget).
+``STORE/NAME/current``, a file with one name in it, is replaced in one step after everything was
+verified: whoever reads it at any moment, and after a kill at any moment, finds the old version or
+the new one. Readers ask once, and keep the path.
+"""
 
 import argparse
 import json
@@ -8,13 +20,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
 
-from corpora.store import on_bucket, versions
 from corpora.system.arguments import ArgumentParser, execute, make_parser
 from corpora.system.buckets import is_url
 
 
 def _store_of(arguments: argparse.Namespace) -> ModuleType:
     """What does it: on a disk, or in a bucket, whose address is a string."""
+    from corpora.store import on_bucket, versions
+
     return on_bucket if isinstance(arguments.shelf, str) else versions
 
 
@@ -73,7 +86,7 @@ def _place(text: str) -> Path | str:
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = make_parser("corpora.store", versions.__doc__ or "")
+    parser = make_parser("corpora.store", __doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     shelf = ArgumentParser(add_help=False)
     shelf.add_argument("shelf", type=_place, help="STORE/NAME")

@@ -24,6 +24,7 @@ from corpora.datasets.shards import (
 )
 from corpora.errors import CorpusError, UsageError
 from corpora.runs.journal import read_run, sealed
+from corpora.store.inspection import verify
 from corpora.store.retention import datasets_in, hashes_of, inputs_of, named_by
 from corpora.store.versions import (
     CURRENT,
@@ -166,8 +167,6 @@ def make_without(source: Path, target: Path, hashes: Sequence[str]) -> list[str]
 
     Gives what is to be said; nothing is made, nor said, where the version holds none of it.
     """
-    from corpora.store.inspection import verify
-
     if not _held(source, hashes):
         return []
     forgetting, earlier = Forgetting.of(hashes), sorted(hashes_of(source))

@@ -12,10 +12,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import uuid4
 
+from corpora.datasets.shards import sha256_of
 from corpora.errors import CorpusError, UsageError
+from corpora.store.inspection import verify
 from corpora.store.versions import (
     CURRENT,
     HISTORY,
+    MARKERS,
     check_name,
     files_of,
     fingerprint_of_run,
@@ -29,7 +32,6 @@ from corpora.system.threads import map_in_order
 N_TRANSFERS = 8
 _BEGUN, _INSTEAD = ".begun-", "instead of"
 _REMOVED = "removed "
-_MARKERS = {"run.json", "dataset.json"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +77,6 @@ def update(bucket: Bucket, name: str, to: Callable[[bytes], bytes]) -> bytes:
 
 def publish(source: Path, shelf: str, *, version: str | None = None) -> str:
     """Make what a run made the current version of a shelf; see ``versions.publish``."""
-    from corpora.store.inspection import verify
-
     verify(source)
     bucket = Bucket(shelf)
     version = check_name(version or fingerprint_of_run(source)[:12])
@@ -99,8 +99,6 @@ def publish(source: Path, shelf: str, *, version: str | None = None) -> str:
 
 def put_version(bucket: Bucket, version: str, source: Path, *, instead_of: str = "") -> bool:
     """Put the files of a folder under the name of a version; false where it holds other data."""
-    from corpora.datasets.shards import sha256_of
-
     names = files_of(source)
     marker = "run.json" if "run.json" in names else "dataset.json"
     hashes = {name: sha256_of(source / name) for name in names if name != marker}
@@ -143,8 +141,6 @@ def store_of(shelf: Bucket) -> Bucket:
 
 def switch(shelf: str, version: str) -> str:
     """Verify another version that is there, and make it current."""
-    from corpora.store.inspection import verify
-
     bucket = Bucket(shelf)
     before = look(bucket)
     if version not in version_names(shelf):
@@ -222,7 +218,7 @@ def remove_unfinished(bucket: Bucket) -> None:
 
 def _order_of_deletion(name: str) -> tuple[int, str]:
     last = name.rpartition("/")[2]
-    return (0 if name.count("/") == 1 and last in _MARKERS else 1 if last in _MARKERS else 2), name
+    return (0 if name.count("/") == 1 and last in MARKERS else 1 if last in MARKERS else 2), name
 
 
 def version_of(name: str) -> str:
@@ -266,7 +262,7 @@ def sizes(shelf: str) -> dict[str, int]:
         version, _, name = each.name.partition("/")
         if name:
             found[version] = found.get(version, 0) + each.size
-            whole |= {version} if name in _MARKERS else set()
+            whole |= {version} if name in MARKERS else set()
     whole -= {*look(bucket).removed}
     there = bucket.read(HISTORY)
     names = read_names(there.data, where=bucket.url_of(HISTORY)) if there else []

@@ -1,12 +1,5 @@
-"""Published versions of a dataset, and which of them is current: ``STORE/NAME/VERSION/``.
+"""Published versions of a dataset on a disk, and which of them is current: ``STORE/NAME/VERSION/``.
 
-    python -m corpora.store publish build/dawiki-20261101 store/dawiki --version 20261101
-    python -m corpora.store current store/dawiki     prints store/dawiki/20261101
-    python -m corpora.store switch store/dawiki 20261001
-    python -m corpora.store prune store/dawiki --keep 3 --keep-for runs/daluke runs/tagger
-    python -m corpora.store forget store --documents dawiki:4711 --entities "dawiki:Ada Lem"
-
-A version never changes once it is there, unless somebody's data must go (forget).
 ``STORE/NAME/current``, a file with one name in it, is replaced in one step after everything was
 verified: whoever reads it at any moment, and after a kill at any moment, finds the old version or
 the new one. Readers ask once, and keep the path.
@@ -19,7 +12,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from corpora.datasets.shards import (
+    link_or_copy,
+    open_dataset,
+    read_description,
+    write_json,
+    write_text,
+)
 from corpora.errors import CorpusError, DamagedDatasetError, FolderInUseError, UsageError
+from corpora.runs.build import sync_folder
+from corpora.runs.journal import published_files, read_run
+from corpora.store.inspection import verify
 from corpora.system.files import is_temporary, locked, take_away
 from corpora.system.parsing import parse_json
 
@@ -29,7 +32,7 @@ HISTORY = "history.json"
 LOCK = ".lock"
 _INCOMING, _READY, _REMOVED = ".incoming-", ".ready-", ".removed-"
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_MARKERS = ("run.json", "dataset.json")
+MARKERS = ("run.json", "dataset.json")
 
 
 def publish(source: Path, shelf: Path, *, version: str | None = None) -> Path:
@@ -42,7 +45,6 @@ def publish(source: Path, shelf: Path, *, version: str | None = None) -> Path:
     name holds other data, or another process works on either.
     """
     from corpora.store.forgetting import FORGOTTEN, check_forgotten
-    from corpora.store.inspection import verify
 
     with _held_while_read(source):
         names = files_of(source)
@@ -61,8 +63,6 @@ def publish(source: Path, shelf: Path, *, version: str | None = None) -> Path:
 
 def switch(shelf: Path, version: str) -> Path:
     """Verify another version that is there, and make it current."""
-    from corpora.store.inspection import verify
-
     with hold(shelf):
         if version not in version_names(shelf):
             known = ", ".join(version_names(shelf)) or "none"
@@ -131,9 +131,6 @@ def _busy(folder: Path) -> str:
 
 def remove(shelf: Path, version: str) -> None:
     """Take a version away: in one step for those who look for it. For who holds the shelf."""
-    from corpora.datasets.shards import write_json
-    from corpora.runs.build import sync_folder
-
     removed = shelf / f"{_REMOVED}{version}"
     (shelf / version).rename(removed)
     sync_folder(shelf)
@@ -146,8 +143,6 @@ def exchange(shelf: Path, version: str, incoming: Path) -> None:
 
     Whoever asks in between finds none; after a kill there, the next command on the shelf ends it.
     """
-    from corpora.runs.build import sync_folder
-
     ready, removed = shelf / f"{_READY}{version}", shelf / f"{_REMOVED}{version}"
     for folder in {file.parent for file in incoming.rglob("*")} | {incoming}:
         sync_folder(folder)
@@ -180,10 +175,6 @@ def _held_while_read(source: Path) -> Iterator[None]:
 
 def _bring_in(source: Path, target: Path, names: Sequence[str]) -> None:
     """Make a version of files of a run, under a hidden name until it is verified there."""
-    from corpora.datasets.shards import link_or_copy
-    from corpora.runs.build import sync_folder
-    from corpora.store.inspection import verify
-
     incoming = incoming_of(target.parent, target.name)
     try:
         for name in names:
@@ -206,16 +197,11 @@ def _bring_in(source: Path, target: Path, names: Sequence[str]) -> None:
 
 def _note(shelf: Path, version: str) -> None:
     """Make a version the last of the history: before it is there, so that no version is unknown."""
-    from corpora.datasets.shards import write_json
-    from corpora.runs.build import sync_folder
-
     write_json(shelf / HISTORY, [*(n for n in history(shelf) if n != version), version])
     sync_folder(shelf)
 
 
 def _make_current(shelf: Path, version: str) -> None:
-    from corpora.datasets.shards import write_text
-    from corpora.runs.build import sync_folder
 
     _note(shelf, version)
     write_text(shelf / CURRENT, [f"{version}\n"])
@@ -224,9 +210,6 @@ def _make_current(shelf: Path, version: str) -> None:
 
 def files_of(source: Path) -> list[str]:
     """What belongs to a version: all that ``run.json`` lists, or a dataset's own files."""
-    from corpora.datasets.shards import open_dataset
-    from corpora.runs.journal import published_files
-
     if (source / "run.json").exists():
         return published_files(source)
     shards = [shard.name for shard in open_dataset(source).shards]
@@ -244,16 +227,13 @@ def check_name(version: str) -> str:
 
 def fingerprint_of_run(source: Path) -> str:
     """Give the fingerprint of the plan of a run or a dataset."""
-    from corpora.datasets.shards import read_description
-    from corpora.runs.journal import read_run
-
     said = read_run(source) or read_description(source)["plan"]
     return str(said.get("fingerprint"))
 
 
 def _check_same(source: Path, target: Path) -> None:
     """Raise ``CorpusError`` unless two folders list the same files with the same hashes."""
-    marker = _MARKERS[0] if (source / _MARKERS[0]).exists() else _MARKERS[1]
+    marker = MARKERS[0] if (source / MARKERS[0]).exists() else MARKERS[1]
     there = target / marker
     if not there.exists() or _said_of_data(there) != _said_of_data(source / marker):
         raise CorpusError(
@@ -274,7 +254,7 @@ def _said_of_data(marker: Path) -> object:
 
 
 def _is_version(path: Path) -> bool:
-    return not path.name.startswith(".") and any((path / name).is_file() for name in _MARKERS)
+    return not path.name.startswith(".") and any((path / name).is_file() for name in MARKERS)
 
 
 def history(shelf: Path) -> list[str]:

@@ -143,7 +143,7 @@ def test_a_version_is_verified_before_it_becomes_current(tmp_path, monkeypatch):
         seen.append((path, (shelf / "current").read_text()))
         verify(path)
 
-    monkeypatch.setattr("corpora.store.inspection.verify", look)
+    monkeypatch.setattr("corpora.store.versions.verify", look)
 
     store.switch(shelf, "v1")
     publish(tmp_path / "other", shelf, version="v2")

@@ -193,7 +193,7 @@ def test_what_is_replaced_while_it_is_published_is_not_published(
             (other / name).replace(source / name)
         return link_or_copy(path, target)
 
-    monkeypatch.setattr("corpora.datasets.shards.link_or_copy", replace_then_link)
+    monkeypatch.setattr("corpora.store.versions.link_or_copy", replace_then_link)
 
     with pytest.raises(DamagedDatasetError, match=f"{source / name}: damaged"):
         publish(source, shelf, version="v")
@@ -211,7 +211,7 @@ def test_what_is_replaced_after_it_was_verified_is_not_what_is_published(
         verify(path)
         (other / shard).replace(source / shard)
 
-    monkeypatch.setattr("corpora.store.inspection.verify", verify_then_replace)
+    monkeypatch.setattr("corpora.store.versions.verify", verify_then_replace)
 
     target = publish(source, shelf, version="v")
 
