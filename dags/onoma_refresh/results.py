@@ -14,11 +14,10 @@ _Object = dict[str, Any]
 def describe_version(version: Path) -> dict[str, object]:
     """Fingerprint and totals (of a tagger, its score) of what was published, for its asset."""
     datasets = {}
-    for file in [version / "dataset.json", *sorted(version.glob("*/dataset.json"))]:
-        if file.is_file():
-            about = json.loads(file.read_text(encoding="utf-8"))
-            name = "" if file.parent == version else file.parent.name
-            datasets[name or about["schema"]] = about
+    for file in _datasets_in(version):
+        about = json.loads(file.read_text(encoding="utf-8"))
+        name = "" if file.parent == version else file.parent.name
+        datasets[name or about["schema"]] = about
     run = json.loads((version / "run.json").read_text(encoding="utf-8"))
     totals = {name: _totals(about) for name, about in datasets.items()}
     scores = version / "evaluation" / "evaluation.json"
@@ -71,8 +70,7 @@ def describe_rejects(output: Path | None) -> list[str]:
 
 def _accounts(output: Path) -> Iterator[tuple[_Object, list[dict[str, str]]]]:
     """Accounts and rejected rows: of each dataset, or else of each unit of the newest build."""
-    published = [output / "dataset.json", *sorted(output.glob("*/dataset.json"))]
-    for file in (file for file in published if file.is_file()):
+    for file in _datasets_in(output):
         rejected = list(_first_rows(file.with_name("rejected.jsonl")))
         yield _read(file).get("accounting", {}), rejected
         return  # all datasets of a run have the account of the run
@@ -107,6 +105,11 @@ def _object(text: bytes) -> _Object:
 
 def rows_in(output: Path) -> int:
     """Rows of all datasets in a folder."""
-    files = [output / "dataset.json", *output.glob("*/dataset.json")]
-    about = [json.loads(file.read_text(encoding="utf-8")) for file in files if file.is_file()]
+    about = [json.loads(file.read_text(encoding="utf-8")) for file in _datasets_in(output)]
     return sum(shard["rows"] for one in about for shard in one["shards"])
+
+
+def _datasets_in(folder: Path) -> Iterator[Path]:
+    """The ``dataset.json`` of a folder, and of those inside it."""
+    files = (folder / "dataset.json", *sorted(folder.glob("*/dataset.json")))
+    return (file for file in files if file.is_file())
