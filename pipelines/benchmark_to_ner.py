@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from corpora.hashing.splits import SPLITS, parse_ratios
-from corpora.ner.layout import FORMATS, SCHEMES
+from corpora.ner.layout import FORMATS, SCHEMES, Layout
 from corpora.runs.plan import (
     InputFile,
     Plan,
@@ -32,7 +32,6 @@ from pipelines.options import CommonOptions, option, values_in
 
 if TYPE_CHECKING:
     from corpora.ner.health import ColumnSource
-    from corpora.ner.layout import Layout
     from corpora.runs.build import Build
 
 DATASETS = {"": "ner"}
@@ -122,7 +121,7 @@ def _splits(names: Sequence[str], options: Options) -> tuple[dict[str, str], Jso
     return dict.fromkeys(names, CUT) | named_splits(names, options.split_of), cut
 
 
-def _layout(file: InputFile, options: Options) -> "Layout":
+def _layout(file: InputFile, options: Options) -> Layout:
     from corpora.ner.detection import Overrides
     from corpora.ner.files import describe
     from corpora.text.encodings import check_encoding
@@ -151,7 +150,6 @@ def _auxiliary(options: Options) -> dict[str, InputFile]:
 def _units(files: Sequence[InputFile], layouts: Mapping[str, JsonObject]) -> Iterator[Unit]:
     """The units of a split: small files together, large ones in parts."""
     from corpora.ner.files import parts
-    from corpora.ner.layout import Layout
 
     for unit in make_units(files):
         if len(unit.inputs) > 1:
@@ -164,7 +162,6 @@ def _units(files: Sequence[InputFile], layouts: Mapping[str, JsonObject]) -> Ite
 
 def graph(units: PCollection, options: Options, run: Run) -> PCollection:
     """Read files, make rows of their sentences, divide them, and write them."""
-    from corpora.ner.layout import Layout
     from pipelines.transforms.ner import DivideSentences, MakeNerRows, ReadNerFiles
 
     layouts = {name: Layout(**layout) for name, layout in run.parameters["layouts"].items()}
@@ -198,7 +195,6 @@ def write_side_files(build: "Build") -> None:
     from corpora.ner.card import to_json, to_markdown
     from corpora.ner.entity_dictionary import forms, read_dictionary
     from corpora.ner.health import examine_columns
-    from corpora.ner.layout import Layout
     from corpora.ner.sources import list_sources, to_tsv, with_sources
 
     parameters = build.plan.parameters

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from corpora.runs.build import Build
 from corpora.runs.plan import Unit
+from corpora.runs.work_directory import MERGED
 from pipelines.carried import Carrier
 from pipelines.graph import Graph, Phase, Run, needed
 from pipelines.options import CommonOptions
-from pipelines.unit_writer import MERGED
 
 Job = tuple[Graph, Sequence[Unit]]
 

@@ -32,7 +32,7 @@ from corpora.runs.plan import (
 from corpora.segmentation.language_tags import primary_language
 from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
-from pipelines.options import CommonOptions, option
+from pipelines.options import CommonOptions, option, values_in
 
 if TYPE_CHECKING:
     from corpora.news.filters import Thresholds
@@ -170,11 +170,8 @@ def plan(options: Options) -> Plan:
             "thresholds": thresholds | {"langs": list(thresholds["langs"])},
             "license": options.license,
             "max_bytes": options.max_page_bytes,
-            "max_seconds": options.max_seconds,
-            "limit": options.limit,
-            "exclude": list(options.exclude),
-            "boilerplate_pages": options.boilerplate_pages,
-            "near_duplicates": options.near_duplicates,
+            **values_in(options, "max_seconds", "limit", "exclude"),
+            **values_in(options, "boilerplate_pages", "near_duplicates"),
             "libraries": {name: version(name) for name in ("lxml", "py3langid", "rensa")},
         },
         units=plain,

@@ -54,8 +54,6 @@ if TYPE_CHECKING:
 class Pipeline:
     """What the module of a pipeline has."""
 
-    about: str
-    options: type[CommonOptions]
     plan: Callable[[CommonOptions], Plan]
     phases: Sequence[Phase]
     next_steps: Callable[[CommonOptions], Iterable[str]]
@@ -66,8 +64,6 @@ class Pipeline:
     def of(cls, module: ModuleType) -> "Pipeline":
         """Take it out of the module."""
         return cls(
-            about=module.__doc__ or "",
-            options=module.Options,
             plan=module.plan,
             phases=module.PHASES,
             next_steps=module.next_steps,
@@ -85,8 +81,11 @@ def main(name: str, argv: Sequence[str] | None = None) -> int:
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
     output = "the run"
     try:
-        pipeline = Pipeline.of(import_module(name))
-        options = parse_options(pipeline.options, argv, name=name, about=pipeline.about)
+        module = import_module(name)
+        pipeline = Pipeline.of(module)
+        options: CommonOptions = parse_options(
+            module.Options, argv, name=name, about=module.__doc__ or ""
+        )
         output = options.bucket or str(options.output)
         lines = _draw(pipeline, options) if options.show_graph else _run_anywhere(pipeline, options)
     except UsageError as error:

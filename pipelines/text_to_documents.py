@@ -176,10 +176,7 @@ def _settings(options: Options, files: Sequence[InputFile]) -> dict[str, object]
             "max_bytes": int(options.max_file_size * 1e6),
             "max_characters": options.max_characters,
         },
-        "lang": options.lang,
-        "license": options.license,
-        "paragraphs": options.paragraphs,
-        "normalize": options.normalize,
+        **values_in(options, "lang", "license", "paragraphs", "normalize"),
         "group": options.group and " ".join(options.group.split()),
         "folder": None if options.group else folder,
     }

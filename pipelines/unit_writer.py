@@ -14,7 +14,7 @@ from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter
 from corpora.document import Document, Rejected
 from corpora.runs.receipts import Accounting, Receipt, sorted_counts, write_receipt
-from corpora.runs.work_directory import WorkDirectory
+from corpora.runs.work_directory import MERGED, WorkDirectory
 from pipelines.outcomes import Counts, Filtered, Outcome, Passed, Rows, Written, Yield
 
 if TYPE_CHECKING:
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 FORGOTTEN = "forgotten"
 """The reason of records that are left out because somebody asked for it."""
-MERGED = -1
-"""The number of what merges the units of a stage."""
 
 
 class UnitWriter:
@@ -74,8 +72,7 @@ class UnitWriter:
             tables=self._work.hashes_of_tables() if has_tables else {},
         )
         self._work.send(stage, receipt.shards, receipt.tables)
-        name = "merged" if self._number == MERGED else f"{self._number:05d}"
-        path = self._work.folder / "receipts" / stage / f"{name}.json"
+        path = self._work.place_of_receipt(stage, self._number)
         write_receipt(path, receipt)
         self._work.send_receipt(path)
         return receipt.accounting

@@ -41,7 +41,7 @@ from corpora.runs.journal import (
 from corpora.runs.plan import Plan, Stage, Unit
 from corpora.runs.receipts import Accounting, Receipt, Totals, read_receipt, sorted_counts
 from corpora.runs.record_errors import INTERNAL_ERROR
-from corpora.runs.work_directory import COUNTS, WorkDirectory
+from corpora.runs.work_directory import COUNTS, MERGED, WorkDirectory
 from corpora.system.files import inside, is_plain, is_temporary, locked, refuse_links, take_away
 from corpora.system.parsing import read_json
 from corpora.system.threads import map_in_order
@@ -231,7 +231,7 @@ class Build:
 
     def merge_receipt(self, stage: Stage) -> Path:
         """Where the receipt lies of what merged the units of a stage."""
-        return self.receipts / stage.name / "merged.json"
+        return self.work.place_of_receipt(stage.name, MERGED)
 
     def is_merged(self, stage: Stage) -> bool:
         """Whether the units of a stage are merged, and the tables have the hashes of then."""

@@ -19,6 +19,8 @@ from corpora.system.threads import map_in_order
 
 COUNTS = "shards.json"  # how many shards each intermediate dataset will have
 N_TRANSFERS = 8
+MERGED = -1
+"""The number of what merges the units of a stage."""
 _tables: dict[tuple[str, str], str] = {}  # etags of the lists whose tables this process has
 
 
@@ -84,7 +86,8 @@ class WorkDirectory:
 
     def place_of_receipt(self, stage: str, number: int) -> Path:
         """Where a unit writes its receipt."""
-        return self.folder / "receipts" / stage / f"{number:05d}.json"
+        name = "merged" if number == MERGED else f"{number:05d}"
+        return self.folder / "receipts" / stage / f"{name}.json"
 
     def receipt(self, stage: str, number: int) -> Path:
         """The receipt of a unit of an earlier stage."""

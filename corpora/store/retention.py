@@ -6,6 +6,7 @@ model to its examples, from these to the vocabulary, and to the documents of bot
 several versions of a shelf have alike, such as a tokenizer's, one version is enough.
 """
 
+import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +21,7 @@ from corpora.store.versions import current, history, hold, remove, sizes, versio
 from corpora.system.parsing import parse_json
 
 MANIFESTS = ("settings.json", "run.json", "dataset.json")
-_SHA256 = re.compile(r"[0-9a-f]{64}")
+_SHA256 = re.compile(r'"([0-9a-f]{64})"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,7 @@ def named_by(run: Path) -> set[str]:
             f"{run}: has no {' nor '.join(MANIFESTS)}, so nobody knows what it needs. Check the "
             "path; nothing was removed."
         )
-    return {hash_ for file in files for hash_ in _hashes_in(_read(file))}
+    return set[str]().union(*(_hashes_in(_read(file)) for file in files))
 
 
 def _manifests(run: Path) -> Iterator[Path]:
@@ -173,7 +174,7 @@ def inputs_of(version: Path) -> set[str]:
     for folder in datasets_in(version):
         plan = read_description(folder)["plan"]
         own = {"fingerprint", "code", "libraries"}
-        hashes |= set(_hashes_in({name: plan[name] for name in plan if name not in own}))
+        hashes |= _hashes_in({name: plan[name] for name in plan if name not in own})
     return hashes
 
 
@@ -183,17 +184,9 @@ def datasets_in(version: Path) -> list[Path]:
     return [file.parent for file in files if file.exists()]
 
 
-def _hashes_in(value: object) -> Iterator[str]:
+def _hashes_in(value: object) -> set[str]:
     """All strings in a JSON value that look like a SHA-256."""
-    if isinstance(value, str):
-        if _SHA256.fullmatch(value):
-            yield value
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _hashes_in(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _hashes_in(item)
+    return {*_SHA256.findall(json.dumps(value))}
 
 
 def _read(file: Path) -> Any:  # Any: as ``parse_json``
