@@ -20,6 +20,9 @@ hypothesis.settings.register_profile("thorough", deadline=None, max_examples=100
 hypothesis.settings.load_profile("onoma")
 # Virtual machines may announce AMX and refuse it: an illegal instruction ends the tests.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
+# Threads that wait for each other on a busy machine compute nothing, but take the processor, in
+# what tests start, too.
+os.environ["OMP_NUM_THREADS"] = "1"
 # No power is cut here, and tests would wait for the disk more than compute; the descriptor is
 # looked at nevertheless. Commands that tests start wait for it.
 os.fsync = os.fstat

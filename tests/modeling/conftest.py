@@ -91,12 +91,6 @@ def write_examples(folder, *, n=64, seed=1, tokenizer=None, entities=None, **set
     return folder
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _one_thread():
-    """Threads that wait for each other on a busy machine take longer than one alone."""
-    torch.set_num_threads(1)
-
-
 @pytest.fixture(scope="session")
 def examples(tmp_path_factory):
     """64 examples of a small language with entities."""

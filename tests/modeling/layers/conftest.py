@@ -121,12 +121,3 @@ def grouping(request, monkeypatch):
     """What a CPU does, and what a GPU does, both on the CPU."""
     if request.param == "all sequences at once":
         monkeypatch.setattr(scores, "groups", scores.all_sequences)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """Tensors here are so small that threads only wait for each other."""
-    n_threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(n_threads)

@@ -142,15 +142,6 @@ class Samples:
         ]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    """Threads do not pay for models this small."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture(scope="session")
 def samples():
     """Makes small texts and batches of them."""

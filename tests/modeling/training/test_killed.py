@@ -44,7 +44,6 @@ def start():
     """Start a command in a process that has loaded everything already."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(LOADED)
-    os.environ["OMP_NUM_THREADS"] = "1"
 
     def process(argv, *, workers="fork", **environment):
         texts = {name: str(value) for name, value in environment.items()}
@@ -53,8 +52,7 @@ def start():
         made.start()
         return made
 
-    yield process
-    del os.environ["OMP_NUM_THREADS"]
+    return process
 
 
 def lines(folder):
