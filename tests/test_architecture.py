@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -23,9 +24,17 @@ READ_ARROW = {"corpora.ner.linked", "corpora.shards", "corpora.store.catalogue"}
 MODULES = sorted(file for package in PACKAGES for file in (ROOT / package).rglob("*.py"))
 
 
+@cache
+def nodes_of(file: Path) -> tuple[ast.Import | ast.ImportFrom | ast.Name, ...]:
+    """The imports of a module, and where it names anything."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    kinds = ast.Import | ast.ImportFrom | ast.Name
+    return tuple(node for node in ast.walk(tree) if isinstance(node, kinds))
+
+
 def imported(file: Path) -> set[str]:
     names = set()
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    for node in nodes_of(file):
         if isinstance(node, ast.Import):
             names.update(alias.name.partition(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -83,7 +92,7 @@ MODELING_COMMANDS = (
 def rooms_imported(file: Path, package: str = "corpora") -> set[str]:
     """Rooms of a package that a module of it imports, at its top or in its functions."""
     names = set()
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    for node in nodes_of(file):
         if isinstance(node, ast.ImportFrom) and node.module == package:
             names.update(f"{package}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -200,7 +209,7 @@ def types_named(name: str, folder: str) -> list[tuple[Path, int]]:
     return [
         (file, node.lineno)
         for file in sorted([path] if path.is_file() else path.rglob("*.py"))
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        for node in nodes_of(file)
         if isinstance(node, ast.Name) and node.id == name
     ]
 
