@@ -54,7 +54,7 @@ from benchmarks.lexicon_texts import HAN, plain, repeated
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import open_dataset, read_batches
 from corpora.lexicon.known import jieba_dictionary, read_known
-from corpora.matching.form_dictionary import CHOSEN, FormDictionary
+from corpora.matching.form_dictionary import CHOSEN, FormDictionary, Matching
 
 N_FORMS = 500_000
 
@@ -113,9 +113,8 @@ def matching(args: argparse.Namespace) -> None:
     for overlap in ("leftmost_longest", "longest_cover"):
         begin = time.process_time()
         dictionary = FormDictionary(
-            pa.table(columns, schema=CHOSEN), lang="zh", ignore_case=True, right="word",
-            overlap=overlap,
-        )  # fmt: skip
+            pa.table(columns, schema=CHOSEN), Matching(lang="zh", overlap=overlap)
+        )
         made = time.process_time()
         n = sum(dictionary.add_to(batch, origin="lexicon")[1] for batch in batches)
         rate = megabytes / 1e6 / (time.process_time() - made)

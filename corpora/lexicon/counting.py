@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from corpora.datasets.schemas import SCHEMAS
 from corpora.lexicon.streams import BOUNDARY, OTHER, Ids, Ints
+from corpora.matching.arrays import run_begins
 
 RANGE_WINDOWS = 1 << 21
 """About the most windows that are counted at once: 100 bytes each."""
@@ -45,7 +46,7 @@ class Firsts:
         if not len(self.keys):
             return np.full(len(ids), -1, np.int64)
         found = np.full(len(ids), -1, np.int64)
-        begins = _run_begins(scopes)
+        begins = run_begins(scopes)
         if len(begins) * self.n_symbols < len(ids):
             for begin, end in pairwise([*begins, len(ids)]):
                 found[begin:end] = self._of_scope(int(scopes[begin]))[ids[begin:end]]
@@ -129,7 +130,7 @@ def by_range(windows: Windows, edges: Ints, *, n_symbols: int) -> Iterator[tuple
         np.uint16 if len(edges) < 1 << 16 else np.uint32
     )
     order = np.argsort(ranges, kind="stable")
-    begins = _run_begins(ranges[order]).tolist()
+    begins = run_begins(ranges[order]).tolist()
     for begin, end in pairwise([*begins, len(order)]):
         chosen = order[begin:end]
         yield int(ranges[chosen[0]]), Windows(windows.firsts[chosen], windows.around[:, chosen])
@@ -194,7 +195,7 @@ class _Runs:
 
     @classmethod
     def of(cls, keys: Ints, n_symbols: int) -> "_Runs":
-        begins = _run_begins(keys)
+        begins = run_begins(keys)
         parents, symbols = np.divmod(keys[begins], n_symbols)
         return cls(parents, symbols, np.diff(begins, append=len(keys)))
 
@@ -208,13 +209,6 @@ class _Runs:
         is_only = np.zeros(len(totals), np.bool_)
         is_only[parents[counts == totals[parents]]] = True
         return np.maximum(np.log2(totals) - sums / totals, 0.0), is_only
-
-
-def _run_begins(keys: npt.NDArray[np.generic]) -> Ints:
-    """Find where each run of equal keys begins."""
-    if not len(keys):
-        return np.empty(0, np.int64)
-    return np.append(0, np.flatnonzero(keys[1:] != keys[:-1]) + 1)
 
 
 def joined(windows: Iterable[Windows]) -> Windows:

@@ -18,6 +18,7 @@ from corpora.lexicon.known import function_words
 from corpora.lexicon.scores import Ratios, information_at_cuts
 from corpora.lexicon.streams import DOTS, Ints, is_unspaced
 from corpora.lexicon.tables import CHUNK, Strings, Vocabulary
+from corpora.matching.arrays import run_begins
 
 FLAGS = ("known", "inner", "compound", "function", "low", "name")
 """What a candidate may be marked with; the bit of each is its place here.
@@ -211,7 +212,7 @@ def rank(strings: Strings, *, drop: Collection[str], demote: Collection[str], to
     groups = 2 * scopes + is_dropped
     order = order[np.argsort(groups[order], kind="stable")]
     groups = groups[order]
-    begins = np.append(0, np.flatnonzero(np.diff(groups)) + 1)
+    begins = run_begins(groups)
     sizes = np.diff(begins, append=len(groups))
     ranks = np.arange(1, len(groups) + 1) - np.repeat(begins, sizes)
     n_words = np.ceil(np.round(top * sizes, 6))  # 0.55 * 100 is a little more than 55

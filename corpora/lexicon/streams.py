@@ -9,7 +9,7 @@ without, is one symbol (阿Q, 5G手机), and so is a dot between letters (约翰
 part of a candidate, but a neighbour like any other: what always follows a number is no word.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -20,6 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from corpora.document import Span
+from corpora.matching.arrays import code_points
 from corpora.matching.surface_forms import UNSPACED
 from corpora.segmentation.language_tags import primary_language
 from corpora.segmentation.sentences import segmenter
@@ -73,7 +74,7 @@ class Stream:
 def kind_of(text: str) -> Kind:
     """Tell what the symbols are: characters if most letters need no spaces."""
     text = text[:_LOOKED_AT]
-    codes = np.frombuffer(text.encode("utf-32-le"), np.uint32)
+    codes = code_points(text)
     n_unspaced = np.count_nonzero(is_unspaced(codes))
     return "characters" if 2 * n_unspaced > sum(map(str.isalpha, text)) else "words"
 
@@ -120,19 +121,45 @@ def character_stream(texts: Sequence[Text]) -> Stream:
     """Make a stream whose symbols are characters."""
     scopes, ends_in_text = _parts(texts, [len(text.text) + 1 for text in texts])
     joined = "\n".join([text.text for text in texts]) + "\n"
-    codes = np.frombuffer(joined.encode("utf-32-le"), np.uint32)
-    if (_joins_of(codes) != _ALONE).any():  # never so in usual Chinese
-        return _cluster_stream(joined, codes, scopes, ends_in_text=ends_in_text)
-    classes = _with_dots(codes, _classes_of(codes))
+    codes = code_points(joined)
+    if (_joins_of(codes) == _ALONE).all():  # always so in usual Chinese
+        classes = _with_dots(codes, _classes_of(codes))
+        return _stream(joined, codes, classes, scopes=scopes, ends=ends_in_text, name_of=chr)
+    cut = clusters(joined)
+    lengths = np.fromiter(map(len, cut), np.int64, len(cut))
+    starts = np.cumsum(lengths) - lengths
+    classes = _classes_of(codes[starts])
+    classes[_joins_of(codes[starts]) == _AFTER] = _MARK  # no symbol begins with a mark
+    classes = _with_dots(codes[starts], classes)
+    encoded = pa.array(cut, pa.string()).dictionary_encode()
+    ends = np.searchsorted(starts, ends_in_text)
+    name_of = encoded.dictionary.to_pylist().__getitem__
+    numbers = np.asarray(encoded.indices)
+    return _stream(cut, numbers, classes, scopes=scopes, ends=ends, name_of=name_of)
+
+
+def _stream(
+    pieces: Sequence[str],
+    numbers: npt.NDArray[np.integer],
+    classes: npt.NDArray[np.uint8],
+    *,
+    scopes: list[str],
+    ends: Ints,
+    name_of: Callable[[int], str],
+) -> Stream:
+    """Make a stream of characters or clusters: ``numbers`` tell them apart.
+
+    ``ends`` count those of each scope.
+    """
     kept = (classes == _SYMBOL) | (classes != np.append(_MARK, classes[:-1]))  # one of other runs
-    runs = _runs(joined, kept, classes)
-    ends = np.searchsorted(np.flatnonzero(kept), ends_in_text)
-    codes, classes = codes[kept], classes[kept]
-    found = np.flatnonzero(np.bincount(codes[classes == _SYMBOL]))
-    numbers = np.zeros(0x110000, np.uint32)
-    numbers[found] = np.arange(OTHER + 1, OTHER + 1 + len(found))
-    ids = np.where(classes == _SYMBOL, numbers[codes], np.uint32(BOUNDARY))
-    symbols = ["", *map(chr, found.tolist())]
+    runs = _runs(pieces, kept, classes)
+    ends = np.searchsorted(np.flatnonzero(kept), ends)
+    numbers, classes = numbers[kept], classes[kept]
+    found = np.flatnonzero(np.bincount(numbers[classes == _SYMBOL]))
+    ids_of = np.zeros(int(numbers.max(initial=0)) + 1, np.uint32)
+    ids_of[found] = np.arange(OTHER + 1, OTHER + 1 + len(found))
+    ids = np.where(classes == _SYMBOL, ids_of[numbers], np.uint32(BOUNDARY))
+    symbols = ["", *map(name_of, found.tolist())]
     ids[classes == _LETTER] = _numbers_of(runs, symbols)
     return Stream(ids, symbols, scopes, ends)
 
@@ -189,30 +216,6 @@ def clusters(text: str) -> list[str]:
     return list(CharacterBreaker(text, "root"))
 
 
-def _cluster_stream(joined: str, codes: Ids, scopes: list[str], *, ends_in_text: Ints) -> Stream:
-    """Make a stream whose symbols may be several characters, none that begin with a mark."""
-    cut = clusters(joined)
-    lengths = np.fromiter(map(len, cut), np.int64, len(cut))
-    starts = np.cumsum(lengths) - lengths
-    classes = _classes_of(codes[starts])
-    encoded = pa.array(cut, pa.string()).dictionary_encode()
-    distinct = encoded.dictionary.to_pylist()
-    numbers = np.asarray(encoded.indices)
-    classes[_joins_of(codes[starts]) == _AFTER] = _MARK
-    classes = _with_dots(codes[starts], classes)
-    kept = (classes == _SYMBOL) | (classes != np.append(_MARK, classes[:-1]))
-    runs = _runs(cut, kept, classes)
-    ends = np.searchsorted(starts[kept], ends_in_text)
-    classes, numbers = classes[kept], numbers[kept]
-    used = np.unique(numbers[classes == _SYMBOL])
-    of_distinct = np.zeros(len(distinct), np.uint32)
-    of_distinct[used] = np.arange(OTHER + 1, OTHER + 1 + len(used))
-    ids = np.where(classes == _SYMBOL, of_distinct[numbers], np.uint32(BOUNDARY))
-    symbols = ["", *(distinct[number] for number in used.tolist())]
-    ids[classes == _LETTER] = _numbers_of(runs, symbols)
-    return Stream(ids.astype(np.uint32), symbols, scopes, ends)
-
-
 def word_stream(texts: Sequence[Text]) -> Stream:
     """Make a stream whose symbols are words, as the segmenter of their language cuts them."""
     lengths: list[int] = []
@@ -233,7 +236,7 @@ def _words(text: Text) -> Iterator[str | None]:
     edges = cutter.edges(text.text)
     for start, end in text.sentences or [(0, len(text.text))][: len(text.text)]:
         before = None
-        for first, last in cutter.word_pairs(text.text, Span(start, end), cuts=(), edges=edges):
+        for first, last in cutter.words(text.text, Span(start, end), cuts=(), edges=edges):
             word = text.text[first:last]
             is_word = word[0].isalnum() and ":" not in word and "\n" not in word
             if before is not None and not (is_word and _are_neighbours(text.text, before, first)):

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Codes = npt.NDArray[np.uint32]
-Numbers = npt.NDArray[np.int64]
+from corpora.matching.arrays import Numbers, code_points, first_disjoint
 
 _LOW = 128
 """First bytes are from here on, second bytes below."""
@@ -60,24 +59,20 @@ class Automaton:
 
     @staticmethod
     def _written(text: str, table: npt.NDArray[np.uint16]) -> bytes:
-        return table[_codes(text)].tobytes()
+        return table[code_points(text)].tobytes()
 
 
 def _table_for(joined: str) -> npt.NDArray[np.uint16] | None:
     """The two bytes of each character; None where UTF-8 is as short, or there are too many."""
     if len(joined.encode()) < _WORTH * len(joined):
         return None
-    used = np.unique(_codes(joined))
+    used = np.unique(code_points(joined))
     if len(used) > _MAX_CHARACTERS:
         return None
     firsts, seconds = np.divmod(np.arange(1, len(used) + 1), _LOW)
     table = np.full((0x110000, 2), (_LOW, 0), np.uint8)
     table[used] = np.stack([_LOW + firsts, seconds], axis=1)
     return table.view(np.uint16)[:, 0]
-
-
-def _codes(text: str) -> Codes:
-    return np.frombuffer(text.encode("utf-32-le"), np.uint32)
 
 
 class Cover:
@@ -114,13 +109,7 @@ class Cover:
     def chosen(self) -> tuple[Numbers, Numbers, Numbers]:
         """Starts, ends and forms of those that are kept, ordered."""
         starts = np.flatnonzero(self._ends)
-        nexts: list[int] = np.searchsorted(starts, self._ends[starts]).tolist()
-        kept = []
-        at = 0
-        while at < len(nexts):
-            kept.append(at)
-            at = nexts[at]
-        starts = starts[np.array(kept, np.int64)]
+        starts = starts[first_disjoint(starts, self._ends[starts])]
         return starts, self._ends[starts], self._forms[starts]
 
 

@@ -6,12 +6,11 @@ score prior × link probability: how likely a text as those that were counted wo
 to this entity; where no link probability is known, the prior; else none.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -24,13 +23,13 @@ from corpora.datasets.shards import read_batches
 from corpora.document import Origin
 from corpora.errors import CorpusError
 from corpora.hashing.strings import long_hashes
+from corpora.matching.arrays import Numbers, run_begins
 from corpora.matching.form_table import FormTable, build_form_table
 from corpora.matching.surface_forms import Overlap, Right, SurfaceMatcher, fold
 
 Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int64]
 Find = Callable[
-    [str, npt.NDArray[np.integer], npt.NDArray[np.integer]], tuple[Indices, Indices, Indices]
+    [str, npt.NDArray[np.integer], npt.NDArray[np.integer]], tuple[Numbers, Numbers, Numbers]
 ]
 """Text, and starts and ends of what is occupied, to starts, ends and numbers of forms."""
 
@@ -208,7 +207,7 @@ def link_probabilities(meanings: pa.Table, *, lang: str | None) -> tuple[pa.Stri
 
 def _keys(
     meanings: pa.Table, *, ignore_case: bool, lang: str | None
-) -> tuple[pa.StringArray, Indices, Floats, Floats]:
+) -> tuple[pa.StringArray, Numbers, Floats, Floats]:
     """All forms, folded where case is ignored, which of them each row has, and their totals."""
     forms = meanings.column("form").dictionary_encode().combine_chunks()
     of_row = np.asarray(forms.indices)
@@ -230,13 +229,13 @@ def fold_strings(strings: pa.StringArray, *, lang: str | None) -> pa.StringArray
     return pa.concat_arrays(parts)
 
 
-def _take(names: pa.StringArray, rows: Indices) -> pa.ChunkedArray:
+def _take(names: pa.StringArray, rows: Numbers) -> pa.ChunkedArray:
     """Take some names; beyond 2 GiB, a single array would be wrong without an error."""
     parts = [rows[start : start + _ROWS] for start in range(0, len(rows), _ROWS)]
     return pa.chunked_array([names.take(pa.array(part)) for part in parts], pa.string())
 
 
-def _totals(meanings: pa.Table, form_of_row: Indices, *, n_forms: int) -> tuple[Floats, Floats]:
+def _totals(meanings: pa.Table, form_of_row: Numbers, *, n_forms: int) -> tuple[Floats, Floats]:
     """How often each form is linked, and how often it stands at all; NaN where that is unknown.
 
     Both follow from any of its rows: its count is ``prior`` of the former.
@@ -257,7 +256,7 @@ def _totals(meanings: pa.Table, form_of_row: Indices, *, n_forms: int) -> tuple[
     return linked, places
 
 
-def _best(meanings: pa.Table, key_of_row: Indices) -> tuple[pa.StringArray, Indices, Floats]:
+def _best(meanings: pa.Table, key_of_row: Numbers) -> tuple[pa.StringArray, Numbers, Floats]:
     """All names; for each key that of the entity that is meant most, and how often it is."""
     # All rows together may hold more than the 2 GiB that an array can; distinct names do not.
     entities = meanings.column("entity").dictionary_encode().combine_chunks()
@@ -275,7 +274,7 @@ def _best(meanings: pa.Table, key_of_row: Indices) -> tuple[pa.StringArray, Indi
     del order
     counts = _sums(counts, np.cumsum(is_new) - 1, int(is_new.sum()))
     keys, of_pair = np.divmod(pairs[is_new], len(names))
-    begins = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: len(keys)])
+    begins = run_begins(keys)
     if not len(begins):
         return names, begins, counts
     most = np.maximum.reduceat(counts, begins)
@@ -284,7 +283,7 @@ def _best(meanings: pa.Table, key_of_row: Indices) -> tuple[pa.StringArray, Indi
     return names, by_name[best], most
 
 
-def _sums(values: Floats, group_of: Indices, n_groups: int) -> Floats:
+def _sums(values: Floats, group_of: Numbers, n_groups: int) -> Floats:
     return np.bincount(group_of, weights=values, minlength=n_groups).astype(np.float64)
 
 
@@ -296,24 +295,21 @@ class FormDictionary:
     """
 
     def __init__(
-        self,
-        chosen: pa.Table,
-        *,
-        lang: str | None,
-        ignore_case: bool,
-        right: Right,
-        overlap: Overlap = "leftmost_longest",
-        table: FormTable | None = None,
+        self, chosen: pa.Table, matching: Matching, *, table: FormTable | None = None
     ) -> None:
         self._batches = chosen.select(["entity", "score"]).to_batches()
         self._begins = np.cumsum([0, *map(len, self._batches)])
         self._find: Find
+        lang, ignore_case = matching.lang, matching.ignore_case
         if table is not None:
             self._find = partial(table.find, lang=lang, ignore_case=ignore_case)
         else:
-            forms = chosen.column("form").to_pylist()
             self._find = SurfaceMatcher(
-                forms, lang=lang, ignore_case=ignore_case, right=right, overlap=overlap
+                chosen.column("form").to_pylist(),
+                lang=lang,
+                ignore_case=ignore_case,
+                right=matching.right,
+                overlap=matching.overlap,
             ).find_arrays
 
     def add_to(self, batch: pa.RecordBatch, *, origin: Origin) -> tuple[pa.RecordBatch, int]:
@@ -344,7 +340,7 @@ class FormDictionary:
         merged = mentions.merged(documents.astype(np.int32), added)
         return with_mentions(batch, merged), len(forms)
 
-    def _take(self, forms: Indices) -> pa.RecordBatch:
+    def _take(self, forms: Numbers) -> pa.RecordBatch:
         """Entities and scores of some forms; batches, which may be mapped, are never made one."""
         order = np.argsort(forms, kind="stable")
         forms = forms[order]
@@ -366,43 +362,29 @@ class FormsByGroup:
 
     def __init__(
         self,
-        chosen: pa.Table,
-        bounds: Mapping[str, tuple[int, int]],
-        *,
-        matching: Matching,
-        column: str | None,
-        table: FormTable | None = None,
-    ) -> None:
-        """``bounds``: the rows of each group; ``column`` of a document names it; None: all rows.
-
-        A ``table`` is that of all rows.
-        """
-        self._chosen, self._bounds, self._matching, self._column = chosen, bounds, matching, column
-        self._table = table
-        self._dictionary = lru_cache(maxsize=_KEPT)(self._make)
-
-    @classmethod
-    def open(
-        cls,
         chosen: Path,
         groups: Path,
         *,
         matching: Matching,
         column: str | None,
         table: Path | None = None,
-    ) -> Self:
-        """Open shards of ``chosen_forms`` and ``chosen_groups``, and a table of the forms."""
-        batches = read_batches(chosen, SCHEMAS["chosen_forms"])
+    ) -> None:
+        """Open shards of ``chosen_forms`` and ``chosen_groups``, and a table of all forms.
+
+        ``column`` of a document names its group; None: all forms are for all.
+        """
         ends = [
             row
             for batch in read_batches(groups, SCHEMAS["chosen_groups"])
             for row in batch.to_pylist()
         ]
         spans = pairwise([0, *(row["end"] for row in ends)])
-        bounds = {row["group"]: span for row, span in zip(ends, spans, strict=True)}
-        rows = pa.Table.from_batches(batches, schema=CHOSEN)
-        mapped = None if table is None else FormTable(table)
-        return cls(rows, bounds, matching=matching, column=column, table=mapped)
+        self._bounds = {row["group"]: span for row, span in zip(ends, spans, strict=True)}
+        batches = read_batches(chosen, SCHEMAS["chosen_forms"])
+        self._chosen = pa.Table.from_batches(batches, schema=CHOSEN)
+        self._table = None if table is None else FormTable(table)
+        self._matching, self._column = matching, column
+        self._dictionary = lru_cache(maxsize=_KEPT)(self._make)
 
     def dictionaries_for(
         self, batch: pa.RecordBatch
@@ -422,15 +404,7 @@ class FormsByGroup:
         if group is not None:
             begin, end = self._bounds.get(group, (0, 0))
             chosen = chosen.slice(begin, end - begin)
-        of = self._matching
-        return FormDictionary(
-            chosen,
-            lang=of.lang,
-            ignore_case=of.ignore_case,
-            right=of.right,
-            overlap=of.overlap,
-            table=self._table,
-        )
+        return FormDictionary(chosen, self._matching, table=self._table)
 
 
 def build_table(folder: Path, chosen: Path, *, matching: Matching) -> None:

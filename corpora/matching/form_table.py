@@ -21,13 +21,21 @@ word may end after each character, each beginning takes 16.
 """
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from corpora.hashing.tokens import Runs, mix
-from corpora.matching.surface_forms import boundaries, can_be_found, fold, marks_replaced, windows
+from corpora.matching.arrays import Numbers, first_disjoint, run_begins
+from corpora.matching.surface_forms import (
+    boundaries,
+    can_be_found,
+    find_in_windows,
+    fold,
+    marks_replaced,
+)
 from corpora.segmentation.language_tags import primary_language
 
 KEYS, VALUES, FIRSTS = "keys.npy", "values.npy", "firsts.npy"
@@ -37,7 +45,6 @@ _FORMS_AT_ONCE = 1 << 16
 _NEWLINE = ord("\n")
 _LAST = np.uint64(0xFFFFFFFFFFFFFFFF)  # a key that ends every search
 
-Numbers = npt.NDArray[np.int64]
 _NONE: Numbers = np.zeros(0, np.int64)
 _Keys = npt.NDArray[np.uint64]
 
@@ -58,7 +65,7 @@ def build_form_table(folder: Path, forms: Iterable[Sequence[str]]) -> None:
     order = np.argsort(every, kind="stable")
     every, of_every = every[order], of_every[order]
     del order
-    begins = np.flatnonzero(np.append(True, every[1:] != every[:-1])[: len(every)])
+    begins = run_begins(every)
     folder.mkdir(parents=True, exist_ok=True)
     np.save(folder / VALUES, np.append(_merged(of_every, begins), np.uint32(0)))
     every = np.append(every[begins], _LAST)
@@ -135,17 +142,8 @@ class FormTable:
         what is occupied; where case is ignored, forms must be folded already.
         """
         text = fold(text, lang=lang) if ignore_case else text
-        is_korean = primary_language(lang) == "ko"
-        found = [(_NONE, _NONE, _NONE)]
-        for begin, end in windows(text, WINDOW):
-            inside = (starts < end) & (ends > begin)
-            spans = zip(
-                *((column[inside] - begin).tolist() for column in (starts, ends)), strict=True
-            )
-            matches = self._find(text[begin:end], spans, is_korean=is_korean)
-            found.append((matches[0] + begin, matches[1] + begin, matches[2]))
-        columns = [np.concatenate(column) for column in zip(*found, strict=True)]
-        return columns[0], columns[1], columns[2]
+        find = partial(self._find, is_korean=primary_language(lang) == "ko")
+        return find_in_windows(find, text, (starts, ends), size=WINDOW)
 
     def _find(
         self, text: str, occupied: Iterable[tuple[int, int]], *, is_korean: bool
@@ -169,7 +167,8 @@ class FormTable:
             places = active[found]
             ends[places], numbers[places] = at[found], (values[found] >> 1) - 1
             active, next_stop = active[goes_on], next_stop[goes_on] + 1
-        kept = _leftmost(starts, ends)
+        found = np.flatnonzero(ends)
+        kept = found[first_disjoint(starts[found], ends[found])]
         return starts[kept], ends[kept], numbers[kept]
 
     def _look_up(self, hashes: _Keys) -> Numbers:
@@ -185,18 +184,6 @@ class FormTable:
         known = np.flatnonzero(keys == hashes)
         values[known] = self._values[at[known]]
         return values
-
-
-def _leftmost(starts: Numbers, ends: Numbers) -> Numbers:
-    """Of places that overlap, the first; what has no end is none."""
-    found = np.flatnonzero(ends)
-    nexts: list[int] = np.searchsorted(starts[found], ends[found]).tolist()
-    kept = []
-    at, n_found = 0, len(nexts)
-    while at < n_found:
-        kept.append(at)
-        at = nexts[at]
-    return found[np.array(kept, np.int64)]
 
 
 def _codes(text: str) -> npt.NDArray[np.uint32]:

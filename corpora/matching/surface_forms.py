@@ -13,19 +13,22 @@ after a Hangul syllable is a right one. Combining marks stay with the character 
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from corpora.matching.arrays import Numbers, code_points
 from corpora.matching.automaton import Automaton, Cover
 from corpora.segmentation.language_tags import primary_language
 
 _Codes = npt.NDArray[np.uint32]
 _Flags = npt.NDArray[np.bool_]
-Numbers = npt.NDArray[np.int64]
+_Spans = tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]
+_Matches = tuple[Numbers, Numbers, Numbers]
+"""Starts, ends, and numbers of forms."""
 
 Right = Literal["word", "prefix"]
 """A match ends at a word boundary; or anywhere in a word, of which it covers only the form."""
@@ -108,37 +111,23 @@ class SurfaceMatcher:
 
     def find_arrays(
         self, text: str, starts: npt.NDArray[np.integer], ends: npt.NDArray[np.integer]
-    ) -> tuple[Numbers, Numbers, Numbers]:
+    ) -> _Matches:
         """Do what ``find`` does: starts, ends, and forms of the matches; takes what is occupied.
 
         A match never spans a newline: many texts, joined by newlines, can be searched at once.
         """
-        none = np.zeros(0, dtype=np.int64)
-        found = [(none, none, none)]
-        for begin, end in windows(text, WINDOW):
-            inside = (starts < end) & (ends > begin)
-            shifted = ((column[inside] - begin).tolist() for column in (starts, ends))
-            spans = zip(*shifted, strict=True)
-            matches = self._find(text[begin:end], spans)
-            if matches is not None:
-                found.append((matches[0] + begin, matches[1] + begin, matches[2]))
-        columns = [np.concatenate(column) for column in zip(*found, strict=True)]
-        return columns[0], columns[1], columns[2]
+        return find_in_windows(self._find, text, (starts, ends), size=WINDOW)
 
-    def _find(
-        self, text: str, occupied: Iterator[tuple[int, int]]
-    ) -> tuple[Numbers, Numbers, Numbers] | None:
+    def _find(self, text: str, occupied: Iterator[tuple[int, int]]) -> _Matches:
         marked, at = (self._plain if self._is_plain else self._mark)(text, occupied)
         if self._finds_all:
             return self._cover(marked, at)
         found, starts, ends = self._automaton.find(marked)
-        if not len(found):
-            return None
         if not self._is_plain:
             starts, ends = np.searchsorted(at, starts), np.searchsorted(at, ends)
         return starts, ends, self._forms[found]
 
-    def _cover(self, marked: str, at: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+    def _cover(self, marked: str, at: Numbers) -> _Matches:
         """Choose among all matches, a piece of the text after the other, from the right."""
         longest = self._automaton.longest
         piece = max(PIECE, longest)
@@ -184,7 +173,7 @@ class SurfaceMatcher:
 
         That is a character with a combining mark after it, which no such form has.
         """
-        codes = np.frombuffer(self._folded(text).encode("utf-32-le"), dtype=np.uint32)
+        codes = code_points(self._folded(text))
         extended = np.flatnonzero(_classes_of(codes[1:]) == _EXTENDS)
         spans = list(occupied)
         if spans or len(extended):
@@ -196,9 +185,7 @@ class SurfaceMatcher:
 
     def _mark(self, text: str, occupied: Iterator[tuple[int, int]]) -> tuple[str, Numbers]:
         """Put marks between characters: the marked text, and where each character is in it."""
-        text = self._folded(text)
-        text = marks_replaced(text)
-        codes = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
+        codes = code_points(marks_replaced(self._folded(text)))
         starts, ends, joined = boundaries(codes, is_korean=self._is_korean)
         n_marks = starts.astype(np.int64) + ends + joined
         at = np.cumsum(n_marks + 1)[:-1] - 1
@@ -255,6 +242,26 @@ def windows(text: str, size: int) -> Iterator[tuple[int, int]]:
         begin = end
 
 
+def find_in_windows(
+    find: Callable[[str, Iterator[tuple[int, int]]], _Matches],
+    text: str,
+    occupied: _Spans,
+    *,
+    size: int,
+) -> _Matches:
+    """Find forms in a text; ``find`` takes a window, and what is occupied in it."""
+    starts, ends = occupied
+    none = np.zeros(0, dtype=np.int64)
+    found = [(none, none, none)]
+    for begin, end in windows(text, size):
+        inside = (starts < end) & (ends > begin)
+        spans = ((column[inside] - begin).tolist() for column in occupied)
+        firsts, lasts, forms = find(text[begin:end], zip(*spans, strict=True))
+        found.append((firsts + begin, lasts + begin, forms))
+    columns = [np.concatenate(column) for column in zip(*found, strict=True)]
+    return columns[0], columns[1], columns[2]
+
+
 def can_be_found(form: str) -> bool:
     """Say whether a form is ever found: not empty, in one line, no mark at its beginning."""
     return bool(form) and "\n" not in form and _class_of(form[0]) != _EXTENDS
@@ -264,7 +271,7 @@ def _are_plain(forms: Sequence[str]) -> bool:
     """Say whether all forms begin and end with an unspaced character, without combining marks."""
     if not all(forms):
         return False
-    codes = np.frombuffer("\n".join(forms).encode("utf-32-le"), dtype=np.uint32)
+    codes = code_points("\n".join(forms))
     classes = _classes_of(codes)
     ends = np.flatnonzero(codes == _NEWLINE)
     if len(ends) != max(len(forms) - 1, 0) or (classes == _EXTENDS).any():

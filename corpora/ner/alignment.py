@@ -39,7 +39,7 @@ def to_sentences(
         sentence_id = f"{document.id}#{number}"
         inside = cuts[bisect_right(cuts, sentence.start) : bisect_left(cuts, sentence.end)]
         cutter = segmenter_at(sentence.start) if segmenter_at else breaker
-        words = cutter.word_pairs(text, sentence, cuts=inside, edges=edges)
+        words = cutter.words(text, sentence, cuts=inside, edges=edges)
         yield Sentence(
             id=sentence_id,
             document_id=document.id,

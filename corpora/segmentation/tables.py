@@ -68,6 +68,13 @@ _KEYS: Mapping[str, type] = {
     "stops": str,
     **dict.fromkeys(("unbroken_stops", "ends"), list),
 }
+_AS_THEY_ARE: Mapping[str, type] = {
+    **dict.fromkeys(("words", "starters"), frozenset),
+    **dict.fromkeys(("endings", "unbroken_stops", "ends"), tuple),
+    **dict.fromkeys(("ordinals", "keeps_hyphens", "full_stop", "dashes_end", "characters"), bool),
+    "stops": str,
+}
+"""Keys that become the columns of the same name."""
 _KINDS = {bool: "true or false", list: "a list of strings", str: "a string"}
 
 
@@ -103,19 +110,9 @@ def make_table(table: JsonObject, *, source: str) -> Table:
     return Table(
         periods=_periods(table),
         before_numbers=frozenset(_forms(table.get("before_numbers", []))),
-        endings=tuple(table.get("endings", [])),
-        words=frozenset(table.get("words", [])),
-        starters=frozenset(table.get("starters", [])),
         conjunctions=frozenset(c.removesuffix(".") for c in table.get("conjunctions", [])),
-        ordinals=table.get("ordinals", False),
         roman_ordinals=table.get("roman_ordinals", table.get("ordinals", False)),
-        keeps_hyphens=table.get("keeps_hyphens", False),
-        stops=table.get("stops", ""),
-        unbroken_stops=tuple(table.get("unbroken_stops", [])),
-        ends=tuple(table.get("ends", [])),
-        full_stop=table.get("full_stop", True),
-        dashes_end=table.get("dashes_end", False),
-        characters=table.get("characters", False),
+        **{name: make(table[name]) for name, make in _AS_THEY_ARE.items() if name in table},
     )
 
 

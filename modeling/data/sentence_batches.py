@@ -393,7 +393,7 @@ def whole_text(document: Document, spans: Iterable[Span] = ()) -> Sentence:
     pairs = [
         pair
         for sentence in document.sentences
-        for pair in breaker.word_pairs(text, sentence, cuts=cuts, edges=edges)
+        for pair in breaker.words(text, sentence, cuts=cuts, edges=edges)
     ]
     return Sentence(
         id=document.id,

@@ -218,7 +218,7 @@ def _forms_of(folder: str, matching: Matching, group_column: str | None) -> Form
     scratch = WorkDirectory(folder)
     chosen, groups = (scratch.shard(name, 0) for name in ("chosen", "groups"))
     table = scratch.tables / FORMS if _has_table(matching, group_column) else None
-    return FormsByGroup.open(chosen, groups, matching=matching, column=group_column, table=table)
+    return FormsByGroup(chosen, groups, matching=matching, column=group_column, table=table)
 
 
 def _has_table(matching: Matching, group_column: str | None) -> bool:

@@ -16,7 +16,13 @@ from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import Shard, ShardWriter, open_dataset, write_json, write_text
 from corpora.document import Document
 from corpora.errors import CorpusError
-from corpora.matching.form_dictionary import FormDictionary, Gate, choose_forms, read_meanings
+from corpora.matching.form_dictionary import (
+    FormDictionary,
+    Gate,
+    Matching,
+    choose_forms,
+    read_meanings,
+)
 from corpora.runs.plan import fingerprint_of, library_versions
 from corpora.runs.receipts import Accounting
 from pipelines.outcomes import Rows, Written
@@ -76,7 +82,7 @@ class _MatchForms(beam.DoFn):
         meanings = read_meanings(dataset.path / shard.name for shard in dataset.shards)
         gate = Gate(min_link_probability=step.min_link_probability, min_prior=step.min_prior)
         chosen, _ = choose_forms(meanings, gate=gate, ignore_case=False, lang=step.lang)
-        self._forms = FormDictionary(chosen, lang=step.lang, ignore_case=False, right="word")
+        self._forms = FormDictionary(chosen, Matching(lang=step.lang, ignore_case=False))
 
     def process(self, document: Document) -> Iterator[Document]:
         row = pa.RecordBatch.from_pylist([document_to_row(document)], schema=_SCHEMA.columns)

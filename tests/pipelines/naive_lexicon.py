@@ -47,8 +47,8 @@ def word_segments(text, lang):
     symbols = [None]
     for line in text.split("\n"):
         if line.strip():
-            for word in cutter.words(line, Span(0, len(line))):
-                form = line[word.start : word.end]
+            for start, end in cutter.words(line, Span(0, len(line))):
+                form = line[start:end]
                 symbols.append(form if form[0].isalnum() else None)
         symbols.append(None)
     return symbols

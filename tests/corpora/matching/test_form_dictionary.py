@@ -15,6 +15,7 @@ from corpora.matching.form_dictionary import (
     MEANINGS,
     FormDictionary,
     Gate,
+    Matching,
     choose_forms,
     read_meanings,
     read_meanings_file,
@@ -216,7 +217,7 @@ def test_mentions_are_added_as_the_slow_way_adds_them(given_documents, right):
         schema=CHOSEN,
     )
 
-    dictionary = FormDictionary(chosen, lang=None, ignore_case=True, right=right)
+    dictionary = FormDictionary(chosen, Matching(lang=None, right=right))
     augmented, n_added = dictionary.add_to(batch, origin="lexicon")
 
     matcher = SurfaceMatcher(FORMS, lang=None, right=right)

@@ -83,7 +83,7 @@ def test_both_ways_make_the_same_documents(tmp_path_factory, data, forms, lang, 
         patch.setattr(form_table, "WINDOW", data.draw(st.sampled_from([4, 1 << 16])))
         made = augmented(opened(folder, matching), batch)
 
-    automaton = FormDictionary(chosen, lang=lang, ignore_case=ignore_case, right="word")
+    automaton = FormDictionary(chosen, matching)
     assert made == automaton.add_to(batch, origin="lexicon")
 
 
@@ -91,7 +91,7 @@ def opened(folder, matching):
     with ShardWriter(folder / "groups.arrow", SCHEMAS["chosen_groups"], is_lasting=False):
         pass
     files = (folder / name for name in ("chosen.arrow", "groups.arrow"))
-    return FormsByGroup.open(*files, matching=matching, column=None, table=folder / "table")
+    return FormsByGroup(*files, matching=matching, column=None, table=folder / "table")
 
 
 MEANT = st.tuples(

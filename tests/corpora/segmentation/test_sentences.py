@@ -24,7 +24,7 @@ def sentences(lang, text, **options):
 
 def words(lang, text, **options):
     found = segmenter(lang).words(text, Span(0, len(text)), **options)
-    return [text[w.start : w.end] for w in found]
+    return [text[start:end] for start, end in found]
 
 
 @pytest.mark.parametrize(
@@ -267,10 +267,10 @@ def test_words_cover_the_sentence_and_respect_cuts(case):
 
     found = segmenter(lang).words(text, within, cuts=cuts)
 
-    check_cover(text, within, found)
-    for word in found:
-        assert not any(c.isspace() for c in text[word.start : word.end])
-        assert not cuts & set(range(word.start + 1, word.end))
+    check_cover(text, within, [Span(*word) for word in found])
+    for start, end in found:
+        assert not any(c.isspace() for c in text[start:end])
+        assert not cuts & set(range(start + 1, end))
     assert found == segmenter(lang).words(text, within, cuts=list(cuts))
 
 
@@ -281,7 +281,7 @@ def test_what_stands_around_a_paragraph_does_not_matter_to_its_words(text, lang)
 
     moved = segmenter(lang).words(f"Da. {text}", Span(4, len(text) + 4))
 
-    assert [(w.start + 4, w.end + 4) for w in alone] == [(w.start, w.end) for w in moved]
+    assert [(start + 4, end + 4) for start, end in alone] == moved
 
 
 SPLIT_TEXT = "Am 3. Mai kam Dr. Meyer. Er ging!\nÜberschrift\n— Nein. — Doch. Ja?\nz. B. so. Dann."

@@ -82,7 +82,7 @@ def test_characters_are_words_and_runs_stay_whole():
     words = segmenter("zh").words(text, Span(0, len(text)))
 
     expected = "我 爱 北 京 ， iPhone 15 卖 １９９８ 元 ， 3.14 。 〇"
-    assert [text[word.start : word.end] for word in words] == expected.split()
+    assert [text[start:end] for start, end in words] == expected.split()
 
 
 def test_a_line_of_many_quotes_takes_time_as_it_is_long():
