@@ -6,12 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from html import unescape
-from importlib.resources import files
 from itertools import islice
 
 from corpora.errors import UsageError
-from corpora.system.parsing import JsonObject, parse_toml
-from corpora.wikipedia.titles import CATEGORY, TEMPLATE, namespaces_of
+from corpora.system.parsing import JsonObject
+from corpora.wikipedia.titles import CATEGORY, TEMPLATE, namespace_pattern, read_table
 
 MAX_CHARACTERS = 20_000
 """Of a template; what stands behind them is not read."""
@@ -19,6 +18,8 @@ MAX_TEMPLATES = 20
 """Of a page; those after them are not read."""
 TYPES = ("person", "place", "organization", "work", "event")
 _TYPE_PARAMETERS = {"typ", "type", "tipo"}
+_COMMENT = re.compile(r"<!(?=--).*?(?:-->|\Z)", re.DOTALL)
+"""One that is not closed goes on to the end."""
 _MARK = re.compile(r"\{\{|\}\}|\[\[|\]\]|\|")
 _LCCN = re.compile(r"([a-z]{1,3})/(\d{2,4})/(\d{1,6})")
 _SECTIONS = {"templates": list, "parameters": dict, "types": dict, "categories": dict}
@@ -71,7 +72,7 @@ class AuthorityTable:
         types: list[str] = []
         n_malformed = 0
         if self.template.search(wikitext):
-            wikitext = without_comments(wikitext)
+            wikitext = _COMMENT.sub("", wikitext)
         for found in islice(self.template.finditer(wikitext), MAX_TEMPLATES):
             for name, value in _parameters(wikitext, found.end()):
                 if name in _TYPE_PARAMETERS and (kind := self.types.get(value.lower())):
@@ -93,19 +94,6 @@ class AuthorityTable:
         for kind, pattern in self.categories:
             if any(pattern.fullmatch(name) for name in names):
                 yield kind
-
-
-def without_comments(text: str) -> str:
-    """Take out ``<!-- comments -->``; one that is not closed goes on to the end."""
-    pieces = []
-    position = 0
-    while (start := text.find("<!--", position)) >= 0:
-        pieces.append(text[position:start])
-        end = text.find("-->", start)
-        if end < 0:
-            return "".join(pieces)
-        position = end + 3
-    return "".join([*pieces, text[position:]])
 
 
 def _parameters(text: str, start: int) -> Iterator[tuple[str, str]]:
@@ -135,7 +123,7 @@ def normalise(scheme: str, value: str) -> str | None:
 
 def authority_table(codes: Sequence[str], more: Iterable[JsonObject] = ()) -> AuthorityTable:
     """Make the table of a wiki; ``codes`` are what its own may be called, ``more`` a user's."""
-    table = _table()
+    table = read_table("authority")
     templates = [name for code in (*codes, "all") for name in table["templates"].get(code, ())]
     schemes = {name: scheme for scheme, names in table["parameters"].items() for name in names}
     types: dict[str, str] = dict(table["types"])
@@ -156,7 +144,7 @@ def authority_table(codes: Sequence[str], more: Iterable[JsonObject] = ()) -> Au
         _template_pattern(codes, templates),
         schemes,
         types,
-        re.compile(rf"\[\[\s*+(?i:{_spaces(codes, CATEGORY)})\s*+:([^\[\]|\n]++)"),
+        re.compile(rf"\[\[\s*+(?i:{namespace_pattern(codes, CATEGORY)})\s*+:([^\[\]|\n]++)"),
         tuple(
             (kind, re.compile("|".join(names)))
             for kind in TYPES
@@ -192,9 +180,8 @@ def check_section(section: JsonObject, *, source: str) -> None:
 def _template_pattern(codes: Sequence[str], names: Iterable[str]) -> re.Pattern[str]:
     """Find a template by its name: spaces or underscores, the first letter small or not."""
     either = "|".join(sorted({_name_pattern(name) for name in names}))
-    return re.compile(
-        rf"\{{\{{\s*+(?:(?i:{_spaces(codes, TEMPLATE)})\s*+:\s*+)?(?:{either})\s*+(?=[|}}])"
-    )
+    space = namespace_pattern(codes, TEMPLATE)
+    return re.compile(rf"\{{\{{\s*+(?:(?i:{space})\s*+:\s*+)?(?:{either})\s*+(?=[|}}])")
 
 
 def _name_pattern(name: str) -> str:
@@ -202,22 +189,8 @@ def _name_pattern(name: str) -> str:
     return f"[{re.escape(first.upper() + first.lower())}]{rest}"
 
 
-def _spaces(codes: Sequence[str], number: int) -> str:
-    known = {
-        name
-        for code in (*codes, "canonical")
-        for name, its in namespaces_of(code).items()
-        if its == number
-    }
-    return "|".join(map(re.escape, sorted(known)))
-
-
 @cache
 def _values() -> dict[str, re.Pattern[str]]:
-    return {scheme: re.compile(pattern) for scheme, pattern in _table()["values"].items()}
-
-
-@cache
-def _table() -> JsonObject:
-    file = files("corpora") / "wikipedia" / "authority.toml"
-    return parse_toml(file.read_text("utf-8"), where=file)
+    return {
+        scheme: re.compile(pattern) for scheme, pattern in read_table("authority")["values"].items()
+    }

@@ -132,27 +132,14 @@ def _name(parts: list[str | Parameter]) -> str:
     return "".join(map(str, parts)).strip()
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
-    """A template's definition, parsed."""
-
-    parts: Parts
-
-    @property
-    def n_parameters(self) -> int:
-        """How often it has a parameter, at most."""
-        return _count(self.parts)
-
-    def show(self, call: "Call") -> str:
-        """Show it with the parameters of a call."""
-        return _show(self.parts, call)
+def count_parameters(parts: Parts) -> int:
+    """How often a definition has a parameter, at most."""
+    parameters = (part for part in parts if isinstance(part, Parameter))
+    return sum(1 + count_parameters(parameter.default or ()) for parameter in parameters)
 
 
-def _count(parts: Parts) -> int:
-    return sum(1 + _count(part.default or ()) for part in parts if isinstance(part, Parameter))
-
-
-def _show(parts: Parts, call: "Call") -> str:
+def show(parts: Parts, call: "Call") -> str:
+    """Show a definition with the parameters of a call."""
     shown = []
     for part in parts:
         if isinstance(part, str):
@@ -160,7 +147,7 @@ def _show(parts: Parts, call: "Call") -> str:
         elif (value := call.given(part.name)) is not None:
             shown.append(value)
         elif part.default is not None:
-            shown.append(_show(part.default, call))
+            shown.append(show(part.default, call))
     return "".join(shown)
 
 
@@ -171,12 +158,12 @@ class Definitions:
         """Open the table; raises ``CorpusError`` where there is none."""
         self._table = RedirectTable(folder)
 
-    def find(self, name: str) -> "Definition | str | None":
+    def find(self, name: str) -> Parts | str | None:
         """Find the definition of a template, or the name of the one that it redirects to."""
         [found] = self._table.finals(pa.array([name], pa.string())).to_pylist()
         if not found:
             return None
-        return Definition(parse(found[1:])) if found[0] == DEFINED else str(found)
+        return parse(found[1:]) if found[0] == DEFINED else str(found)
 
 
 def build_definitions(folder: Path, found: Iterable[pa.RecordBatch]) -> dict[str, int]:

@@ -4,13 +4,10 @@
 """
 
 import re
-import tomllib
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
-from corpora.system.parsing import JsonObject
-from corpora.wikipedia.titles import CATEGORY, namespaces_of, upper_first
+from corpora.wikipedia.titles import CATEGORY, namespace_pattern, read_table, upper_first
 
 _BRACKETS = re.compile(r"[(（]([^()（）]+)[)）]$")
 _MIN_QUALIFIER = 6
@@ -54,13 +51,13 @@ def has_word(text: str) -> bool:
 @cache
 def words() -> re.Pattern[str]:
     """``__DISAMBIG__`` and its translations."""
-    return re.compile("|".join(map(re.escape, _table()["words"])))
+    return re.compile("|".join(map(re.escape, read_table("disambiguation")["words"])))
 
 
 @cache
 def signs_of(codes: tuple[str, ...]) -> Signs:
     """Find the signs of a wiki; ``codes`` are what its tables may be called."""
-    table = _table()
+    table = read_table("disambiguation")
     templates = {name for code in codes for name in table["templates"].get(code, ())}
     qualifiers = {
         name.lower() for name in templates if not name.isascii() or len(name) >= _MIN_QUALIFIER
@@ -76,14 +73,5 @@ def signs_of(codes: tuple[str, ...]) -> Signs:
 
 
 def _category_pattern(codes: tuple[str, ...], categories: tuple[str, ...]) -> re.Pattern[str]:
-    spaces = (known for code in (*codes, "canonical") for known in namespaces_of(code).items())
-    either = "|".join(sorted({re.escape(name) for name, number in spaces if number == CATEGORY}))
-    names = "|".join(map(re.escape, categories))
+    either, names = namespace_pattern(codes, CATEGORY), "|".join(map(re.escape, categories))
     return re.compile(rf"\[\[\s*(?i:{either})\s*:\s*(?:{names})\s*[|\]]")
-
-
-@cache
-def _table() -> JsonObject:
-    return tomllib.loads(
-        (files("corpora") / "wikipedia" / "disambiguation.toml").read_text("utf-8")
-    )

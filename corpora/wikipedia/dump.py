@@ -7,7 +7,7 @@ be read as ``Rejected``.
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from itertools import islice
 from pathlib import Path
 from typing import Self, TypeVar
@@ -57,8 +57,8 @@ class Range:
 
     @classmethod
     def from_json(cls, values: JsonObject) -> Self:
-        """From what ``to_json`` gave."""
-        return cls(**values)
+        """From what ``to_json`` gave; what else is there is left out."""
+        return cls(*(values[field.name] for field in fields(cls)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +202,7 @@ def read_template_pages(
 
     Pages that are damaged are left out: they are rejected where all are read.
     """
-    place = Range.from_json({name: value for name, value in part.items() if name != "limit"})
+    place = Range.from_json(part)
     opened = _open(file.check(), place.container, scratch=scratch, sha256=file.sha256)
     items = opened.chunks(place.start, place.end)
     for segment in cut(items, from_start=place.start == 0, max_bytes=max_page_bytes):
@@ -224,11 +224,10 @@ def read_pages_of(
 
     See ``read_pages``. Raises ``InputChangedError`` where the file is not what the plan saw.
     """
-    place = {name: value for name, value in part.items() if name != "limit"}
     return islice(
         read_pages(
             file.check(),
-            Range.from_json(place),
+            Range.from_json(part),
             source=file.name,
             max_page_bytes=max_page_bytes,
             scratch=scratch,

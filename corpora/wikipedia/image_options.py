@@ -1,13 +1,12 @@
 """Options among the parts of a file link: ``thumb``, ``200px``, ``alt=…``, by language."""
 
 import re
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
 from corpora.system.parsing import JsonObject
+from corpora.wikipedia.titles import read_table
 
 _VALUED = r"[\w-]+\s*=.*"
 """What looks like an option with a value is one, though nobody knows it."""
@@ -31,9 +30,7 @@ class ImageOptions:
 @cache
 def options_of(codes: tuple[str, ...]) -> ImageOptions:
     """Find the options of a wiki; ``codes`` are what its tables may be called."""
-    table = tomllib.loads(
-        (files("corpora") / "wikipedia" / "image_options.toml").read_text("utf-8")
-    )
+    table = read_table("image_options")
     used = list(dict.fromkeys(code for own in codes for code in _with_fallbacks(table, own)))
     names: set[str] = set()
     values = [_VALUED, r"\d+"]

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from corpora.matching.arrays import Units, code_units
 from corpora.wikipedia.blocks import PageText
 
 _CROWDED = 20
@@ -131,22 +132,17 @@ def _digits(text: str) -> tuple[int, list[int] | list[str]]:
     """
     if not text:
         return 0, []
-    if text.isascii():
-        codes: npt.NDArray[np.uint8] | npt.NDArray[np.uint16] = np.frombuffer(
-            text.encode(), np.uint8
-        )
-    else:
-        codes = np.frombuffer(text.encode("utf-16-le", "surrogatepass"), np.uint16)
-        if _may_be_digits(codes[codes >= _FIRST_OTHER_DIGIT]).any():
-            numbers = _NUMBER.findall(text)
-            return len(numbers), sorted(numbers)
+    codes = code_units(text)
+    if not text.isascii() and _may_be_digits(codes[codes >= _FIRST_OTHER_DIGIT]).any():
+        numbers = _NUMBER.findall(text)
+        return len(numbers), sorted(numbers)
     values = codes - codes.dtype.type(48)
     is_digit = values < 10
     n_numbers = np.count_nonzero(is_digit[1:] > is_digit[:-1]) + int(is_digit[:1].sum())
     return int(n_numbers), np.bincount(values[is_digit], minlength=10).tolist()
 
 
-def _may_be_digits(codes: npt.NDArray[np.uint8] | npt.NDArray[np.uint16]) -> npt.NDArray[np.bool_]:
+def _may_be_digits(codes: Units) -> npt.NDArray[np.bool_]:
     """Say of code units from ``_FIRST_OTHER_DIGIT`` on which may be, or begin, a digit."""
     return (codes < 0x1C60) | ((codes >= 0xA620) & (codes < 0xAC00)) | (codes >= 0xD800)
 

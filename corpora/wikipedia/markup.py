@@ -1,9 +1,9 @@
 """The markup that may stand inside a line, and the tags of wikitext (``tags.toml``)."""
 
 import re
-import tomllib
 from functools import cache
-from importlib.resources import files
+
+from corpora.wikipedia.titles import read_table
 
 SPECIAL = re.compile("[\\[\\]<&_{}\x00-\x02\x06]")
 """What shows that a line is not plain text."""
@@ -64,8 +64,7 @@ def inline_pattern(trail: str) -> re.Pattern[str]:
 @cache
 def tags() -> dict[str, frozenset[str]]:
     """Read ``tags.toml``; ``all`` are the names of all lists."""
-    table = tomllib.loads((files("corpora") / "wikipedia" / "tags.toml").read_text("utf-8"))
-    lists = {name: frozenset(names) for name, names in table.items()}
+    lists = {name: frozenset(names) for name, names in read_table("tags").items()}
     return lists | {"all": frozenset().union(*lists.values())}
 
 

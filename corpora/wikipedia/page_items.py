@@ -23,8 +23,7 @@ def build_page_items(folder: Path, items: Iterable[tuple[int, int]]) -> int:
     for page, number in items:
         pages.append(page)
         numbers.append(number)
-    keys = np.frombuffer(pages, np.int64) if pages else np.empty(0, np.int64)
-    values = np.frombuffer(numbers, np.int64) if numbers else np.empty(0, np.int64)
+    keys, values = np.asarray(pages), np.asarray(numbers)
     order = np.argsort(keys, kind="stable")
     folder.mkdir(parents=True, exist_ok=True)
     np.save(folder / "pages.npy", keys[order])

@@ -40,18 +40,18 @@ class Page:
     """A page as its last revision has it."""
 
     title: str
-    namespace: int | None
+    namespace: int | None = None
     """None where the dump does not say (before export version 0.5)."""
-    id: str
-    redirect: str | None
+    id: str = ""
+    redirect: str | None = None
     """The title that it redirects to, empty where the dump only says that it does."""
-    revision: str
-    timestamp: str
-    model: str
+    revision: str = ""
+    timestamp: str = ""
+    model: str = ""
     """``wikitext``, ``css`` …; empty where the dump does not say."""
-    text: str
+    text: str = ""
     """Empty also where the text was deleted or suppressed."""
-    position: str
+    position: str = ""
     """Where its ``<page>`` stands: ``byte 1234``."""
     hash: str = field(default="", compare=False)
     """Of its XML, as ``hash_of`` gives it."""

@@ -11,6 +11,7 @@ from corpora.datasets.repeated_ids import Hashes
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import read_batches
 from corpora.hashing.strings import long_hashes
+from corpora.matching.arrays import run_begins
 from corpora.runs.build import Build
 from corpora.segmentation.sentences import table_name
 from corpora.system.parsing import JsonObject
@@ -348,9 +349,7 @@ class Distinct:
         every = np.concatenate([self._known, *self._new])
         self._known, self._new, self._n_new = every[:0], [], 0
         every.sort()
-        is_first = np.ones(len(every), np.bool_)
-        np.not_equal(every[1:], every[:-1], out=is_first[1:])
-        self._known = every[is_first]
+        self._known = every[run_begins(every)]
         return self._known
 
 

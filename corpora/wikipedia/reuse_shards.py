@@ -7,8 +7,8 @@ checked; the hash stands beside it, and is taken again by each process before it
 
 import errno
 from bisect import bisect_right
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
 from itertools import accumulate
 from pathlib import Path
 
@@ -77,7 +77,7 @@ class KeptShards:
         ``earlier`` opens the earlier dataset, for what another machine has kept and this one lacks.
         """
         self.folder, self._earlier = folder, earlier
-        self._shards: OrderedDict[int, _Shard] = OrderedDict()
+        self._shard = lru_cache(maxsize=_OPEN_SHARDS)(self._opened)
 
     def keep(self, number: int, datasets: Datasets) -> None:
         """Keep a shard, and what is known of its pages, unless that was done.
@@ -101,15 +101,6 @@ class KeptShards:
         shard = self._shard(number)
         for n, first, end in shard.parts(start, stop):
             yield shard.batch(n).slice(first, end - first)
-
-    def _shard(self, number: int) -> "_Shard":
-        """Open a shard, and keep it open while it is in use."""
-        if number not in self._shards:
-            self._shards[number] = self._opened(number)
-            if len(self._shards) > _OPEN_SHARDS:
-                self._shards.popitem(last=False)
-        self._shards.move_to_end(number)
-        return self._shards[number]
 
     def _opened(self, number: int) -> "_Shard":
         try:
@@ -141,10 +132,9 @@ class _Shard:
     def __init__(
         self, documents: pa.ipc.RecordBatchFileReader, notes: pa.ipc.RecordBatchFileReader
     ) -> None:
-        self._documents = documents
-        self._notes = [notes.get_batch(n) for n in range(notes.num_record_batches)]
-        self._starts = list(accumulate(map(len, self._notes), initial=0))
-        self._batches: OrderedDict[int, pa.RecordBatch] = OrderedDict()
+        read = [notes.get_batch(n) for n in range(notes.num_record_batches)]
+        self._starts = list(accumulate(map(len, read), initial=0))
+        self.batch = lru_cache(maxsize=_OPEN_BATCHES)(partial(_batch, documents, read))
 
     def parts(self, start: int, stop: int) -> Iterator[tuple[int, int, int]]:
         """The batches that rows lie in, and the first and the end of them there."""
@@ -154,15 +144,13 @@ class _Shard:
             yield n, start - first, end - first
             start = end
 
-    def batch(self, number: int) -> pa.RecordBatch:
-        """Read a batch: documents, and what is known of their pages."""
-        if number not in self._batches:
-            columns = self._documents.get_batch(number).columns + self._notes[number].columns[1:]
-            self._batches[number] = pa.RecordBatch.from_arrays(columns, schema=ROWS)
-            if len(self._batches) > _OPEN_BATCHES:
-                self._batches.popitem(last=False)
-        self._batches.move_to_end(number)
-        return self._batches[number]
+
+def _batch(
+    documents: pa.ipc.RecordBatchFileReader, notes: Sequence[pa.RecordBatch], number: int
+) -> pa.RecordBatch:
+    """Read a batch: documents, and what is known of their pages."""
+    columns = documents.get_batch(number).columns + notes[number].columns[1:]
+    return pa.RecordBatch.from_arrays(columns, schema=ROWS)
 
 
 def _keep(dataset: Dataset, shard: Shard, target: Path) -> str:

@@ -22,18 +22,7 @@ def read_page(source: str, *, wiki: str, title: str = "") -> Document:
         license=None,
         segmenter=segmenter(known.lang),
     )
-    page = Page(
-        title=title,
-        namespace=None,
-        id="",
-        redirect=None,
-        revision="",
-        timestamp="",
-        model="",
-        text=source,
-        position="",
-    )
-    found = reader.read(page)
+    found = reader.read(Page(title, text=source))
     text = found.text if isinstance(found, Article) else PageText()
     mentions, _ = without_crossing(_mention_of(wiki, link) for link in text.links)
     return Document(

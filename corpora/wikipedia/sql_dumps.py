@@ -106,15 +106,11 @@ class _Reader:
                 self.in_statement = False
             elif data[position : position + 1] != b"(":
                 raise self._damaged(position, "no row")
-        self._check(data, position)
+        if self.in_statement and len(data) - position > MAX_ROW:  # which no more bytes can end
+            raise self._damaged(position, f"a row of more than {MAX_ROW >> 20} MB")
         self.rest = bytearray(data[position:])
         self.enough = 2 * len(self.rest) if self.in_statement else 0
         self.n_bytes += position
-
-    def _check(self, data: bytes, position: int) -> None:
-        """Raise for what no more bytes can make a row."""
-        if self.in_statement and len(data) - position > MAX_ROW:
-            raise self._damaged(position, f"a row of more than {MAX_ROW >> 20} MB")
 
     def finish(self) -> Iterator[Row]:
         """Yield the last rows; raises where the file ends too early, or has no such table."""

@@ -18,12 +18,12 @@ from collections.abc import Iterator
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 
+from corpora.matching.arrays import code_units
 from corpora.segmentation.language_tags import primary_language
 from corpora.wikipedia.aside import PLACE, PLACES, Aside, places_in, unplaced
 from corpora.wikipedia.blocks import PageText
-from corpora.wikipedia.definitions import Definition
+from corpora.wikipedia.definitions import Parts, count_parameters, show
 from corpora.wikipedia.disambiguation import signs_of, words
 from corpora.wikipedia.image_options import ImageOptions, options_of
 from corpora.wikipedia.markup import tags
@@ -56,19 +56,6 @@ _JOINING = "[]{}|!-\n"
 _NAME = re.compile(r"\{\{+([^{}|]*)")
 _FLAGS = re.compile(r"[A-Z+;-]*")
 _VARIANT = re.compile(r"-\{([^{}]*?)\}-")
-
-
-def simplify(
-    source: str,
-    wiki: Wiki,
-    templates: TemplateTable,
-    *,
-    title: str,
-    today: str,
-    aside: Aside | None = None,
-) -> PageText:
-    """Begin a page: take out what is no text; see ``Simplifier``."""
-    return Simplifier(wiki, templates, title=title, today=today, aside=aside).simplify(source)
 
 
 class Simplifier:
@@ -342,7 +329,7 @@ class Simplifier:
             self.found.dropped["in_template" if n > 0 else "created"] += abs(n)
         return f"\n{shown}\n" if "\x03" in shown else shown
 
-    def expand(self, definition: Definition, inside: str, *, depth: int) -> str | None:
+    def expand(self, definition: Parts, inside: str, *, depth: int) -> str | None:
         """Show a template by its definition in the dump; none where the page would grow too long.
 
         What stands in its parameters is read before.
@@ -351,10 +338,10 @@ class Simplifier:
             return None
         dropped = self.found.dropped.copy()
         rendered = self.without_templates(inside, depth=depth + 1)
-        if definition.n_parameters * len(rendered) > self.room:
+        if count_parameters(definition) * len(rendered) > self.room:
             self.found.dropped = dropped
             return None
-        shown = definition.show(split_call(rendered, self.today))
+        shown = show(definition, split_call(rendered, self.today))
         self.room -= len(shown)
         if n := rendered.count("[[") - shown.count("[["):
             self.found.dropped["in_template" if n > 0 else "created"] += abs(n)
@@ -432,14 +419,10 @@ def _cleaned(source: str) -> str:
 
 def has_control(text: str) -> bool:
     """Say whether ``CONTROL`` finds something; on arrays, which is five times faster."""
-    if text.isascii():
-        codes: npt.NDArray[np.uint8] | npt.NDArray[np.uint16] = np.frombuffer(
-            text.encode(), np.uint8
-        )
-        high = codes == 0x7F
-    else:
-        codes = np.frombuffer(text.encode("utf-16-le", "surrogatepass"), np.uint16)
-        high = (codes - np.uint16(0x7F) < 0x21) | (codes & np.uint16(0xFFFE) == 0x2028)
+    codes = code_units(text)
+    high = codes - codes.dtype.type(0x7F) < 0x21
+    if not text.isascii():
+        high |= codes & np.uint16(0xFFFE) == 0x2028
     n_low = np.count_nonzero(codes < 32)
     n_white = sum(map(text.count, "\t\n\r"))
     return bool(n_low > n_white or high.any())

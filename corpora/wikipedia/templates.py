@@ -17,9 +17,9 @@ from pathlib import Path
 from corpora.errors import UsageError
 from corpora.system.parsing import JsonObject, parse_toml
 from corpora.wikipedia.authority import AuthorityTable, authority_table, check_section
-from corpora.wikipedia.definitions import Definition, Definitions
+from corpora.wikipedia.definitions import Definitions, Parts
 from corpora.wikipedia.disambiguation import signs_of
-from corpora.wikipedia.titles import TEMPLATE, namespaces_of, upper_first
+from corpora.wikipedia.titles import TEMPLATE, namespace_names, upper_first
 
 _FIELD = re.compile(r"\\(.)|\{([^{}]*)\}|([\[\]])", re.DOTALL)
 _PARAMETER = re.compile(r"([^=<>\[\]{}|]*+)=")
@@ -70,11 +70,7 @@ class Call:
 
     def get(self, name: str) -> str:
         """A parameter by number or name, without white space around; empty where there is none."""
-        if name.isdecimal():
-            number = int(name)
-            if name not in self.named and 1 <= number <= len(self.positional):
-                return self.positional[number - 1].strip()
-        return self.named.get(name, "").strip()
+        return (self.given(name) or "").strip()
 
     def given(self, name: str) -> str | None:
         """A parameter as MediaWiki passes it on: white space stays around one without a name."""
@@ -95,7 +91,7 @@ class Action:
     function: str = ""
     """Of a parser function, its name; what stands after the colon is in ``argument``."""
     argument: str = ""
-    definition: Definition | None = None
+    definition: Parts | None = None
     """What is expanded."""
 
 
@@ -155,7 +151,7 @@ class TemplateTable:
         if name in self.silent:
             return Action("silent", name)
         found = self.definitions.find(name) if self.definitions else None
-        if isinstance(found, Definition):
+        if isinstance(found, tuple):
             return Action("expand", name[:80], definition=found)
         if found and (action := self._known(found)):
             return action
@@ -362,7 +358,7 @@ def load_templates(codes: str | Sequence[str], extra: Sequence[Path] = ()) -> Te
         silent=frozenset(silent),
         disambiguation=frozenset(disambiguation),
         dates=Dates(**dates),
-        prefixes=_prefixes(codes),
+        prefixes=frozenset(namespace_names(codes, TEMPLATE)),
         authority=authority_table(codes, [t["authority"] for t in tables if "authority" in t]),
     )
 
@@ -381,12 +377,6 @@ def has_templates(code: str) -> bool:
 
 def _resource(code: str) -> Traversable:
     return files("corpora") / "wikipedia" / "templates" / f"{code}.toml"
-
-
-def _prefixes(codes: Sequence[str]) -> frozenset[str]:
-    """Name the namespace of templates in some wikis, and in all."""
-    names = (known for code in (*codes, "canonical") for known in namespaces_of(code).items())
-    return frozenset(name for name, number in names if number == TEMPLATE)
 
 
 def _read_file(path: Path) -> JsonObject:

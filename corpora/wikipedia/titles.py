@@ -6,7 +6,7 @@ projects that no dump lists in ``wikis.toml``.
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from html.entities import html5
@@ -187,9 +187,10 @@ def _spaced(text: str) -> str:
 @cache
 def wikis() -> JsonObject:
     """Read ``wikis.toml``; lists that are searched become sets."""
-    table = tomllib.loads(_data("wikis.toml"))
-    table["trails"]["none"] = frozenset(table["trails"]["none"])
-    return table | {name: frozenset(table[name]) for name in ("languages", "projects")}
+    table = read_table("wikis")
+    trails = {**table["trails"], "none": frozenset(table["trails"]["none"])}
+    sets = {name: frozenset(table[name]) for name in ("languages", "projects")}
+    return {**table, "trails": trails, **sets}
 
 
 @cache
@@ -200,6 +201,17 @@ def namespaces_of(code: str) -> Mapping[str, int]:
     return {name.lower(): int(number) for number, names in numbers.items() for name in names}
 
 
+def namespace_names(codes: Iterable[str], number: int) -> list[str]:
+    """Names of a namespace in some wikis, and in all: in lower case, ordered."""
+    known = (pair for code in (*codes, "canonical") for pair in namespaces_of(code).items())
+    return sorted({name for name, its in known if its == number})
+
+
+def namespace_pattern(codes: Iterable[str], number: int) -> str:
+    """A pattern of these names."""
+    return "|".join(map(re.escape, namespace_names(codes, number)))
+
+
 @cache
 def _namespaces() -> str:
     """The tables of all wikis, of which a run needs one or two: to read them all takes long."""
@@ -208,6 +220,12 @@ def _namespaces() -> str:
 
 def _data(name: str) -> str:
     return (files("corpora") / "wikipedia" / name).read_text("utf-8")
+
+
+@cache
+def read_table(name: str) -> JsonObject:
+    """Read a table of data that lies beside this module."""
+    return tomllib.loads(_data(f"{name}.toml"))
 
 
 def language_code(name: str) -> str:

@@ -18,7 +18,7 @@ from urllib.parse import unquote
 from corpora.errors import CorpusError, UsageError
 from corpora.system.sandbox import Bounds, Task, TaskError, call
 from corpora.wikipedia.blocks import Blocks, Link, PageText
-from corpora.wikipedia.structure import simplify
+from corpora.wikipedia.structure import Simplifier
 from corpora.wikipedia.templates import TemplateTable
 from corpora.wikipedia.titles import Target, Wiki, pipe_trick
 
@@ -58,7 +58,7 @@ def extract(
     no_recipes = TemplateTable(
         {}, templates.silent, templates.disambiguation, templates.dates, templates.prefixes
     )
-    page = simplify(source, wiki, no_recipes, title=title, today=today)
+    page = Simplifier(wiki, no_recipes, title=title, today=today).simplify(source)
     reader.fill(page)
     if missing := source.count("[[") - len(page.links) - page.dropped.total():
         page.dropped["not_kept" if missing > 0 else "created"] = abs(missing)

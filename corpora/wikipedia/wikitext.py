@@ -24,7 +24,7 @@ from corpora.wikipedia.markup import (
     tags,
     without_quotes,
 )
-from corpora.wikipedia.structure import Simplifier, simplify
+from corpora.wikipedia.structure import Simplifier
 from corpora.wikipedia.templates import TemplateTable
 from corpora.wikipedia.titles import Target, Wiki, decode, pipe_trick
 
@@ -64,16 +64,15 @@ def extract(
     ``today``, ISO 8601, is the day that ages are counted to: that of the revision. ``blocks`` are
     the kinds of blocks that are kept aside (values of ``aside.KINDS``).
     """
-    if not blocks:
-        return Reader(wiki, simplify(source, wiki, templates, title=title, today=today)).read()
-    from corpora.wikipedia.cells import read_blocks
-
-    aside = Aside(blocks)
+    aside = Aside(blocks) if blocks else None
     simplifier = Simplifier(wiki, templates, title=title, today=today, aside=aside)
     reader = Reader(wiki, simplifier.simplify(source))
     page = reader.read()
-    page.aside = read_blocks(simplifier, aside, dict(reader.places))
-    page.n_undefined = aside.n_undefined
+    if aside:
+        from corpora.wikipedia.cells import read_blocks
+
+        page.aside = read_blocks(simplifier, aside, dict(reader.places))
+        page.n_undefined = aside.n_undefined
     return page
 
 

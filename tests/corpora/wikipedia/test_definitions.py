@@ -2,7 +2,7 @@
 
 import pytest
 
-from corpora.wikipedia.definitions import Definition, definition_of, parse
+from corpora.wikipedia.definitions import definition_of, parse, show
 from corpora.wikipedia.templates import split_call
 from corpora.wikipedia.titles import wiki_of
 
@@ -49,12 +49,12 @@ def test_all_else_is_none(source):
     ],
 )
 def test_parameters_are_filled_in_as_mediawiki_does(call, shown):
-    definition = Definition(parse("{{{1}}}, {{{2|-}}} ({{{x|{{{y|c}}}}}})"))
+    definition = parse("{{{1}}}, {{{2|-}}} ({{{x|{{{y|c}}}}}})")
 
-    assert definition.show(split_call(call)) == shown
+    assert show(definition, split_call(call)) == shown
 
 
 def test_a_pipe_of_a_link_is_no_default():
-    definition = Definition(parse("[[{{{1}}}|x]] {{{2|[[A|b]]}}}"))
+    definition = parse("[[{{{1}}}|x]] {{{2|[[A|b]]}}}")
 
-    assert definition.show(split_call("A")) == "[[A|x]] [[A|b]]"
+    assert show(definition, split_call("A")) == "[[A|x]] [[A|b]]"
