@@ -15,11 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpora.datasets.shards import Dataset, open_dataset, read_batches
-from corpora.diff.kinds import Kind, kind_of
+from corpora.diff.kinds import Kind, Measures, count_account, count_batch, kind_of, with_rates
 from corpora.diff.limits import Limit, limits_of
-from corpora.diff.measures import Measures, count_account, count_batch, with_rates
 from corpora.errors import DamagedDatasetError
-from corpora.hashing.rows import Hashes, hash_columns
+from corpora.hashing.rows import NOTHING, Hashes, hash_columns
 
 Rows = npt.NDArray[np.int64]
 
@@ -100,7 +99,6 @@ class _Version:
     kind: Kind
     columns: Mapping[str, Hashes]
     """Of ``key NAME``, ``group NAME`` and ``name``, for each row that is not retired."""
-    has_key: Mapping[str, npt.NDArray[np.bool_]]
     measures: Measures
 
     @property
@@ -121,25 +119,17 @@ class _Version:
         """Read a dataset once."""
         kind = kind_of(dataset.schema)
         counts: Counter[str] = Counter({dataset.schema.name: 0})
-        parts: dict[str, list[Hashes]] = {}
-        has_key: dict[str, list[npt.NDArray[np.bool_]]] = {}
+        parts = {name: [np.empty(0, np.uint64)] for name in _parts(kind)}
         for batch in _batches(dataset):
             live = _live(batch, kind)
             if kind.retired:
                 counts[kind.retired] += batch.num_rows - live.num_rows
             count_batch(live, kind, dataset.schema.name, into=counts)
             for name, columns in _parts(kind).items():
-                parts.setdefault(name, []).append(hash_columns(live, columns))
-            for name in kind.keys:
-                has_key.setdefault(name, []).append(np.asarray(live.column(name).is_valid()))
+                parts[name].append(hash_columns(live, columns))
         measures = count_account(dataset.description, where=dataset.path) | counts
-        return cls(
-            dataset,
-            kind,
-            {n: np.concatenate([np.empty(0, np.uint64), *parts.get(n, ())]) for n in _parts(kind)},
-            {n: np.concatenate([np.empty(0, bool), *has_key.get(n, ())]) for n in kind.keys},
-            with_rates(measures, dataset.schema.name),
-        )
+        held = {name: np.concatenate(hashes) for name, hashes in parts.items()}
+        return cls(dataset, kind, held, with_rates(measures, dataset.schema.name))
 
     def labels(self, rows: Sequence[int]) -> dict[int, tuple[str, str]]:
         """Key and name of some rows, read again."""
@@ -218,10 +208,8 @@ class _Matched:
 
     @property
     def is_changed(self) -> npt.NDArray[np.bool_]:
-        is_changed = np.zeros(len(self.old), bool)
-        for is_other in self.groups.values():
-            is_changed |= is_other
-        return is_changed
+        nothing = np.zeros(len(self.old), bool)
+        return np.asarray(np.any([nothing, *self.groups.values()], axis=0))
 
     @property
     def counts(self) -> dict[str, int]:
@@ -265,18 +253,12 @@ def _label(row: tuple[str, str]) -> str:
 
 def _pair(before: _Version, after: _Version) -> tuple[Rows, Rows]:
     """The rows that have a key in common: by the first key, what is left by the next."""
-    is_free = [np.ones(before.n_rows, bool), np.ones(after.n_rows, bool)]
-    pairs: list[tuple[Rows, Rows]] = [(np.empty(0, np.int64), np.empty(0, np.int64))]
+    partner = np.full(after.n_rows, -1)
     for key in after.kind.keys:
-        rows = [
-            np.flatnonzero(free & version.has_key[key])
-            for free, version in zip(is_free, (before, after), strict=True)
-        ]
-        hashes = [v.columns[f"key {key}"][r] for v, r in zip((before, after), rows, strict=True)]
-        _, left, right = np.intersect1d(hashes[0], hashes[1], return_indices=True)
-        pairs.append((rows[0][left], rows[1][right]))
-        for free, taken in zip(is_free, pairs[-1], strict=True):
-            free[taken] = False
-    old, new = (np.concatenate(side) for side in zip(*pairs, strict=True))
-    order = np.argsort(new, kind="stable")
-    return old[order], new[order]
+        keys, others = (version.columns[f"key {key}"] for version in (before, after))
+        old = np.setdiff1d(np.flatnonzero(keys != NOTHING), partner)
+        new = np.flatnonzero((others != NOTHING) & (partner < 0))
+        _, left, right = np.intersect1d(keys[old], others[new], return_indices=True)
+        partner[new[right]] = old[left]
+    new = np.flatnonzero(partner >= 0)
+    return partner[new], new

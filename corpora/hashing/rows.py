@@ -4,6 +4,7 @@ Equal values have equal hashes, in whatever array, slice or process they stand; 
 have the same with a chance of 2⁻⁶⁴.
 """
 
+from collections.abc import Iterable
 from hashlib import blake2b
 from itertools import pairwise
 
@@ -29,9 +30,9 @@ def hash_array(array: pa.Array) -> Hashes:
     return hashes
 
 
-def hash_columns(batch: pa.RecordBatch, names: tuple[str, ...]) -> Hashes:
-    """Hash some columns of each row together."""
-    return _fold([hash_array(batch.column(name)) for name in names], len(batch))
+def hash_columns(batch: pa.RecordBatch, names: Iterable[str]) -> Hashes:
+    """Hash some columns of each row together; ``NOTHING`` for a single one that is null."""
+    return _fold((hash_array(batch.column(name)) for name in names), len(batch))
 
 
 def _hash_values(array: pa.Array) -> Hashes:
@@ -39,8 +40,7 @@ def _hash_values(array: pa.Array) -> Hashes:
     if pa.types.is_null(type):
         return np.full(len(array), _NULL)
     if pa.types.is_struct(type):
-        fields = [hash_array(array.field(i)) for i in range(type.num_fields)]
-        return _fold(fields, len(array))
+        return _fold(map(hash_array, array.flatten()), len(array))
     if pa.types.is_list(type) or pa.types.is_large_list(type):
         return _hash_lists(array)
     if pa.types.is_floating(type):
@@ -82,7 +82,7 @@ def _digests(array: pa.LargeBinaryArray) -> Hashes:
     return np.frombuffer(b"".join(digests), "<u8").astype(np.uint64)
 
 
-def _fold(columns: list[Hashes], n_rows: int) -> Hashes:
+def _fold(columns: Iterable[Hashes], n_rows: int) -> Hashes:
     hashes = np.zeros(n_rows, np.uint64)
     for column in columns:
         hashes = _mix(hashes * _FACTOR + column)
@@ -92,3 +92,6 @@ def _fold(columns: list[Hashes], n_rows: int) -> Hashes:
 def _mix(values: Hashes) -> Hashes:
     """Spread every bit over all of them, of 0 too."""
     return mix(values + _FACTOR)
+
+
+NOTHING = _mix(np.array([_NULL]))
