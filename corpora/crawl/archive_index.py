@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import astuple, dataclass, fields
 from datetime import datetime
+from itertools import starmap
 from pathlib import Path
 from threading import RLock
 from typing import Any, get_type_hints
@@ -18,11 +19,13 @@ NAME = "index.sqlite"
 TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
 """Statuses that may pass."""
 _VERSION = 1
+_TOLD = ("kind", "session", "site", "refused")
+"""Fields that stand in a record as they are."""
 _Row = tuple[Any, ...]
 """Any: SQLite does not say which types its columns have."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Entry:
     """A record of a request; each field is a column."""
 
@@ -133,7 +136,7 @@ class ArchiveIndex:
 
     def _last(self, clause: str, *values: object) -> Entry | None:
         rows = self._rows(f"{_SELECT} WHERE {clause} ORDER BY id DESC LIMIT 1", *values)
-        return _entry(rows[0]) if rows else None
+        return Entry(*rows[0]) if rows else None
 
     def sizes(self) -> dict[str, int]:
         """Give how many bytes of each file are in the table."""
@@ -174,7 +177,7 @@ class ArchiveIndex:
         """All records of a session, in order."""
         query = f"{_SELECT} WHERE session = ? ORDER BY id"
         with self._lock, closing(self._db.execute(query, (session,))) as rows:
-            yield from map(_entry, rows)
+            yield from starmap(Entry, rows)
 
     def used(self, session: str, site: str) -> Used:
         """Sum up the use of a site in a session."""
@@ -185,10 +188,6 @@ class ArchiveIndex:
             "FROM entries WHERE session = ? AND site = ?"
         )
         return Used(*self._rows(sums, session, site)[0])
-
-
-def _entry(row: _Row) -> Entry:
-    return Entry(**{field.name: value for field, value in zip(fields(Entry), row, strict=True)})
 
 
 def entry_of(headers: Mapping[str, str], block: bytes, *, file: str, offset: int) -> Entry | None:
@@ -202,6 +201,7 @@ def entry_of(headers: Mapping[str, str], block: bytes, *, file: str, offset: int
     answer = parse_answer(block) if type != "metadata" else None
     if type != "metadata" and answer is None:
         return None
+    told = {name: headers.get(f"onoma-{name}", "") for name in _TOLD}
     detail = block.partition(b"detail: ")[2].decode("utf-8", "replace").strip()
     attempt, _, tries = headers.get("onoma-attempt", "1").partition("/")
     began = datetime.fromisoformat(headers["warc-date"]).timestamp()
@@ -210,12 +210,9 @@ def entry_of(headers: Mapping[str, str], block: bytes, *, file: str, offset: int
         offset=offset,
         type=type,
         url=url,
-        kind=headers.get("onoma-kind", ""),
-        session=headers["onoma-session"],
-        site=headers.get("onoma-site", ""),
+        **told,
         host=parse_url(url).authority,
         status=answer.status if answer else 0,
-        refused=headers.get("onoma-refused", ""),
         detail="" if answer else detail,
         attempt=int(attempt),
         tries=int(tries or 1),

@@ -117,7 +117,7 @@ class Downloader:
         """Read what a finder will look at; None, and counted, where that cannot be done."""
         is_page, url, body = kind in PAGES, response.url, response.body
         is_old_page = kind == "page" and ARCHIVED in response.flags
-        is_looked_into = finder.reads_old_pages if is_old_page else True
+        is_looked_into = finder.reads_old_pages or not is_old_page
         is_html = isinstance(response, HtmlResponse) or not is_page
         if not 200 <= response.status < 300 or not is_looked_into or not is_html:
             return None
@@ -126,25 +126,21 @@ class Downloader:
             finder.tally.pass_over(url, "not_read")
             return None
         type = (response.headers.get("Content-Type") or b"").decode("latin-1") or None
-
-        def read() -> PageLinks | Listing | TaskError:
-            try:
-                if is_page:
-                    return read_links_bounded(body, url=url, content_type=type)
-                return read_listing_bounded(body, url=url)
-            except TaskError as error:
-                return error
-
-        found = await self._in_thread(read)
-        if not isinstance(found, TaskError):
-            return found
-        log.warning("%s: %s", url, found)
-        finder.tally.pass_over(url, _TOO_HARD.get(found.reason, found.reason))
-        return None
+        try:
+            if is_page:
+                links = partial(read_links_bounded, body, url=url, content_type=type)
+                return await self._in_thread(links)
+            return await self._in_thread(partial(read_listing_bounded, body, url=url))
+        except TaskError as error:
+            log.warning("%s: %s", url, error)
+            finder.tally.pass_over(url, _TOO_HARD.get(error.reason, error.reason))
+            return None
 
     async def _in_thread(self, do: Callable[[], T]) -> T:
         try:
             return await asyncio.get_running_loop().run_in_executor(self.threads, do)
+        except TaskError:  # of what was read
+            raise
         except Exception as error:
             self.broken = self.broken or error
             raise

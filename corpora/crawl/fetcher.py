@@ -18,11 +18,10 @@ from corpora.crawl.addresses import Resolver, literal, may_ask, parse_networks, 
 from corpora.crawl.archive import Archive
 from corpora.crawl.archive_index import TRANSIENT, Entry
 from corpora.crawl.connection import Connections, ExchangeError
-from corpora.crawl.hosts import ROBOTS, HostRules, Hosts
 from corpora.crawl.pace import Clock, HostPace, SiteBounds, retry_after
 from corpora.crawl.reservations import Decision, decide_by_headers, strictest
 from corpora.crawl.robots import MAX_BYTES as MAX_ROBOTS_BYTES
-from corpora.crawl.robots import STALE_S, Robots
+from corpora.crawl.robots import ROBOTS, STALE_S, HostRules, Hosts, Robots
 from corpora.crawl.types import RULES, Fetched, Kind, Reason, Refused, Request, SitePolicy
 from corpora.crawl.urls import BadUrlError, Target, parse_url
 from corpora.warc.contact import AGENT, crawler_agent
@@ -73,7 +72,7 @@ class Fetcher:
     def __init__(self, archive: Archive, connections: Connections, clock: Clock) -> None:
         self._archive, self._connections, self._clock = archive, connections, clock
         self._memory = Memory(archive, clock.now)
-        self._hosts = Hosts(self._ask_for_rules, self._stale_robots, clock.now)
+        self._hosts = Hosts(self._ask_for_rules, self._memory.stale, clock.now)
         self._held: dict[str, Lock] = {}
         self._bounds: dict[str, SiteBounds] = {}
         self.repaired = archive.repaired
@@ -120,9 +119,6 @@ class Fetcher:
         refused = _private(request.target, request.site) or _of_another_port(request)
         known = refused or self._memory.recall(request)
         return known or self._run(request, robots, Decision())
-
-    def _stale_robots(self, url: str) -> bytes | None:
-        return self._memory.stale(url, since=self._clock.now() - STALE_S)
 
     def bounds(self, site: SitePolicy) -> SiteBounds:
         """Find the counts of a site in this session."""
@@ -403,8 +399,9 @@ class Memory:
         entry = self._answer_of(request, (200,))
         return entry if entry and entry.can_be_asked_whether_changed else None
 
-    def stale(self, url: str, *, since: float) -> bytes | None:
-        """The body of the last answer with status 200, if it was true after a time."""
+    def stale(self, url: str) -> bytes | None:
+        """The body of the last answer with status 200, if it was true ``STALE_S`` ago."""
+        since = self._now() - STALE_S
         entry = self._archive.index.newest_answer(url, (200,))
         if entry is None or max(entry.ended, self._archive.index.confirmed(url)) < since:
             return None

@@ -17,7 +17,7 @@ from corpora.crawl.reservations import (
     parse_tdmrep,
     strictest,
 )
-from corpora.crawl.robots import MAX_BYTES, closed, parse_robots
+from corpora.crawl.robots import MAX_BYTES, Robots, parse_robots
 
 HOST = "https://a.example"
 
@@ -49,7 +49,7 @@ def test_a_rate_of_requests_is_a_delay():
 
 
 def test_a_robots_txt_that_cannot_be_had_forbids_all():
-    assert not closed("503").allows(f"{HOST}/")
+    assert not Robots("", "503", is_closed=True).allows(f"{HOST}/")
 
 
 def test_what_stands_behind_the_first_500_kib_is_not_read():
