@@ -5,7 +5,7 @@ boilerplate of its text. Headings are left alone: "Reactions" may stand in many 
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +18,6 @@ from corpora.news.blocks import key_of
 
 MIN_LETTERS = 20
 Hashes = npt.NDArray[np.uint64]
-NO_HASHES: Hashes = np.empty(0, np.uint64)
 
 
 def hash_of(*parts: str) -> int:
@@ -41,19 +40,10 @@ def find_boilerplate(tables: Iterable[tuple[Hashes, Hashes]], *, min_pages: int)
     """
     pairs = [np.unique(np.stack(table, axis=1), axis=0) for table in tables]
     if not pairs:
-        return NO_HASHES
+        return np.empty(0, np.uint64)
     distinct = np.unique(np.concatenate(pairs), axis=0)
     paragraphs, counts = np.unique(distinct[:, 0], return_counts=True)
     return np.asarray(paragraphs[counts >= min_pages], np.uint64)
-
-
-def is_boilerplate(found: Hashes, hashes: Sequence[int | None]) -> list[bool]:
-    """Say which of the hashes are among those found."""
-    asked = np.array([hash or 0 for hash in hashes], np.uint64)
-    known = np.isin(asked, found)
-    return [
-        bool(is_known) and hash is not None for is_known, hash in zip(known, hashes, strict=True)
-    ]
 
 
 def count_shards(paths: Iterable[Path], *, min_pages: int) -> pa.RecordBatch:
@@ -63,11 +53,11 @@ def count_shards(paths: Iterable[Path], *, min_pages: int) -> pa.RecordBatch:
         for path in paths
         for batch in read_batches(path, SCHEMAS["news_paragraphs"])
     )
-    found = find_boilerplate(tables, min_pages=min_pages) if min_pages else NO_HASHES
+    found = find_boilerplate(tables if min_pages else (), min_pages=min_pages)
     return pa.record_batch([pa.array(found, pa.uint64())], SCHEMAS["news_boilerplate"].columns)
 
 
-def read_boilerplate(path: Path) -> Hashes:
+def read_boilerplate(path: Path) -> frozenset[int]:
     """Read the hashes that ``find_boilerplate`` found, from their shard."""
     batches = read_batches(path, SCHEMAS["news_boilerplate"])
-    return np.concatenate([NO_HASHES, *(batch.column("paragraph").to_numpy() for batch in batches)])
+    return frozenset(hash for batch in batches for hash in batch.column("paragraph").to_pylist())

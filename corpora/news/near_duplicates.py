@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -119,16 +118,15 @@ def find_duplicates(
         return shingles_of(words_of(text_of(index)))
 
     near = _near(items, left, shingles, threshold=threshold)
-    gone = {found.index for found in near}
-    contained = _contained(items, [index for index in left if index not in gone], shingles)
-    kept = {found.index: found.duplicate_of for found in contained}
-    for found in near:
-        kept[found.index] = kept.get(found.duplicate_of, found.duplicate_of)
-    earlier = [
-        replace(found, duplicate_of=kept.get(found.duplicate_of, found.duplicate_of))
-        for found in [*exact, *near]
-    ]
-    return earlier + contained
+    same_as = {found.index: found.duplicate_of for found in near}
+    contained = _contained(items, [index for index in left if index not in same_as], shingles)
+    same_as |= {found.index: found.duplicate_of for found in contained}
+
+    def kept(index: int) -> int:
+        return kept(same_as[index]) if index in same_as else index
+
+    every = [*exact, *near, *contained]
+    return [replace(found, duplicate_of=kept(found.duplicate_of)) for found in every]
 
 
 def _near(
@@ -185,8 +183,9 @@ def _contained(
     for index, of_one in zip(order, hashes, strict=True):
         if not items[index].is_new or not len(of_one):
             continue
-        start, end = (int(np.searchsorted(ordered, of_one[0], side)) for side in _SIDES)
-        for other in owners[start : min(end, start + _MAX_HOLDERS)].tolist():
+        start = int(np.searchsorted(ordered, of_one[0]))
+        first = slice(start, start + _MAX_HOLDERS)
+        for other in owners[first][ordered[first] == of_one[0]].tolist():
             inside, outside = shingles(index), shingles(other)
             ratio = len(inside & outside) / len(inside) if len(inside) < len(outside) else 0.0
             if ratio >= _CONTAINED:
@@ -196,9 +195,6 @@ def _contained(
         kept = found[other].duplicate_of if other in found else other
         found.setdefault(index, Duplicate(index, kept, ratio, CONTAINED))
     return list(found.values())
-
-
-_SIDES: Sequence[Literal["left", "right"]] = ("left", "right")
 
 
 def _shared_bands(signatures: npt.NDArray[np.uint32]) -> list[list[int]]:
@@ -284,11 +280,10 @@ def compare_all(
     shards = [(path, "pages") for path in work.shards("articles")]
     rows: list[Row] = []
     items: list[Item] = []
-    for index in range(len(shards)):
-        _read_signatures(work.shard("signatures", index), rows, items, unit=index, shard=index)
-    for index in range(len(previous)):
-        path, shard = work.shard("previous", index), len(shards)
-        _read_signatures(path, rows, items, unit=-1, shard=shard + index)
+    earlier = (work.shard("previous", index) for index in range(len(previous)))
+    for index, path in enumerate([*work.shards("signatures"), *earlier]):
+        unit = index if index < len(shards) else -1
+        _read_signatures(path, rows, items, unit=unit, shard=index)
     text_of = _texts([*shards, *((path, "documents") for path in previous)], rows)
     duplicates = [
         _duplicate(rows[found.index], rows[found.duplicate_of])
@@ -316,12 +311,9 @@ def _read_signatures(
 
 def _duplicate(row: Row, kept: Row | None) -> Row:
     """The columns of ``news_duplicates`` that name both."""
-    of = (
-        {"duplicate_of": kept["id"], "duplicate_of_url": kept["url"]}
-        if kept
-        else {"duplicate_of": None, "duplicate_of_url": None}
-    )
-    return {name: row[name] for name in ("unit", "row", "id", "url")} | of
+    of = kept or {"id": None, "url": None}
+    own = {name: row[name] for name in ("unit", "row", "id", "url")}
+    return own | {"duplicate_of": of["id"], "duplicate_of_url": of["url"]}
 
 
 def _find_revisits(

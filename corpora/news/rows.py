@@ -1,7 +1,7 @@
 """Articles to rows of ``documents``: as they are read, without boilerplate, with sentences."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -9,7 +9,7 @@ import pyarrow as pa
 from corpora.datasets.columns import DocumentColumns, with_columns
 from corpora.datasets.rows import Row
 from corpora.datasets.schemas import SCHEMAS
-from corpora.news.boilerplate import Hashes, hash_of, is_boilerplate, paragraph_hash
+from corpora.news.boilerplate import hash_of, paragraph_hash
 from corpora.news.extraction import BLOCK_END, Article
 from corpora.news.filters import Thresholds, identify, why_not
 from corpora.news.page_metadata import PageMetadata, host_of
@@ -111,7 +111,8 @@ def _metadata(page: Page, told: PageMetadata, rights: Rights, *, encoding: str) 
 class RowCleaner:
     """Takes boilerplate out of rows of ``documents``; collects what is left."""
 
-    boilerplate: Hashes
+    boilerplate: Collection[int]
+    """Hashes of paragraphs."""
     min_characters: int
     rows: list[Row] = field(default_factory=list)
     counters: Counter[str] = field(default_factory=Counter)
@@ -133,9 +134,9 @@ class RowCleaner:
 
     def _kept(self, site: str, text: str, blocks: Sequence[Row]) -> list[Row]:
         """The blocks that stay; headings at the end that have lost theirs go."""
-        hashes = [paragraph_hash(site, text[b["start"] : b["end"]], b["kind"]) for b in blocks]
-        found = is_boilerplate(self.boilerplate, hashes)
-        kept = [block for block, is_found in zip(blocks, found, strict=True) if not is_found]
+        hashes = (paragraph_hash(site, text[b["start"] : b["end"]], b["kind"]) for b in blocks)
+        own = zip(blocks, hashes, strict=True)
+        kept = [block for block, hash in own if hash not in self.boilerplate]
         self.counters["blocks.boilerplate"] += len(blocks) - len(kept)
         while 0 < len(kept) < len(blocks) and kept[-1]["kind"] == "head":
             kept.pop()
