@@ -5,9 +5,13 @@ of all runs follow from the sums from the start, since ``R`` is odd and has an i
 run has the same hash in every process.
 """
 
+from functools import cache
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+
+from corpora.hashing.strings import long_hashes
 
 Hashes = npt.NDArray[np.uint64]
 Indices = npt.NDArray[np.int64]
@@ -30,45 +34,22 @@ def mix(values: Hashes) -> Hashes:
     return mixed
 
 
-_BYTES = mix(np.arange(1, 257, dtype=np.uint64))
-
-
-class _Powers:
-    """Powers of the base, and of its inverse, as many as were ever asked for."""
-
-    def __init__(self) -> None:
-        self._up = self._down = np.ones(1, np.uint64)
-
-    def up(self, n: int) -> Hashes:
-        self._grow(n)
-        return self._up[:n]
-
-    def down(self, n: int) -> Hashes:
-        self._grow(n)
-        return self._down[:n]
-
-    def _grow(self, n: int) -> None:
-        if n > len(self._up):
-            size = 1 << (n - 1).bit_length()
-            self._up, self._down = _powers(_BASE, size), _powers(_BASE_INVERSE, size)
-
-
-def _powers(base: int, n: int) -> Hashes:
-    factors = np.full(n, base, np.uint64)
+@cache
+def _powers(base: int, bits: int) -> Hashes:
+    """The first ``2**bits`` powers of a number."""
+    factors = np.full(1 << bits, base, np.uint64)
     factors[0] = 1
     return np.cumprod(factors)
-
-
-_POWERS = _Powers()
 
 
 class Runs:
     """A sequence, any run of which can be hashed."""
 
     def __init__(self, values: Hashes) -> None:
-        self._sums = np.zeros(len(values) + 1, np.uint64)
-        np.cumsum(values * _POWERS.up(len(values)), out=self._sums[1:])
-        self._down = _POWERS.down(len(values) + 1)
+        n, bits = len(values), len(values).bit_length()
+        self._sums = np.zeros(n + 1, np.uint64)
+        np.cumsum(values * _powers(_BASE, bits)[:n], out=self._sums[1:])
+        self._down = _powers(_BASE_INVERSE, bits)
 
     def hash(self, starts: Indices, ends: Indices) -> Hashes:
         """Hash the runs from ``starts`` to ``ends``, half-open."""
@@ -90,15 +71,5 @@ def hash_windows(values: Hashes, n: int) -> Hashes:
 
 
 def hash_strings(strings: pa.StringArray) -> Hashes:
-    """Hash each string of an array, by its UTF-8 bytes."""
-    if not len(strings):
-        return np.zeros(0, np.uint64)
-    _, offsets, data = strings.buffers()
-    ends = np.frombuffer(offsets, np.int32)[strings.offset : strings.offset + len(strings) + 1]
-    first, last = int(ends[0]), int(ends[-1])
-    if data is None or first == last:
-        values = np.zeros(0, np.uint64)
-    else:
-        values = _BYTES[np.frombuffer(data, np.uint8)[first:last]]
-    borders = (ends - first).astype(np.int64)
-    return Runs(values).hash(borders[:-1], borders[1:])
+    """Hash each string of an array, so that runs of them can be hashed, too."""
+    return mix(long_hashes(strings))

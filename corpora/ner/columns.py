@@ -1,6 +1,6 @@
 """Sentences as columns: their tokens in a row, a code for each tag, and where sentences begin.
 
-Shapes: N sentences, T tokens of all of them, S spans.
+Shapes: N sentences, T tokens of all of them.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,8 +19,6 @@ import pyarrow.compute as pc
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import read_batches
 from corpora.document import Sentence
-from corpora.errors import InvalidDocumentError
-from corpora.tagging import IOB2_TAG
 
 Indices = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
@@ -131,59 +129,6 @@ def ahead(source: Iterator[Item]) -> Iterator[Item]:
         while (item := coming.result()) is not None:
             coming = pool.submit(next, source, None)
             yield item
-
-
-@dataclass(frozen=True, slots=True)
-class Spans:
-    """Spans of a batch of sentences, and tags that are in none."""
-
-    starts: Indices  # (S,), tokens of the batch
-    ends: Indices  # (S,), half-open
-    labels: Codes
-    """(S,): an index into ``label_names``."""
-    label_names: tuple[str, ...]
-    is_adjacent: Flags
-    """(S,): whether a span begins where one of the same label ends."""
-    n_orphans: int
-    """``I-x`` after neither ``B-x`` nor ``I-x``."""
-
-
-def find_spans(sentences: SentenceColumns) -> Spans:
-    """Find the spans, in order, strictly, as ``corpora.tagging.from_iob2`` does.
-
-    Raises ``InvalidDocumentError`` for what is no IOB2 tag.
-    """
-    opens, labels, names = _read_names(sentences.tags)
-    codes = sentences.tags.codes
-    label, is_open = labels[codes], opens[codes]  # (T,); label -1 is outside
-    before = shifted(label, sentences.begins)
-    continues = ~is_open & (label >= 0) & (label == before)
-    runs = np.flatnonzero(~continues)  # every token begins one, or continues it
-    ends = np.append(runs, len(codes))[1:]
-    is_span = is_open[runs]
-    starts, ends = runs[is_span], ends[is_span]
-    last = np.full(len(codes) + 1, -1, np.int32)
-    last[ends] = label[starts]  # of the span that ends here
-    last[sentences.begins] = -1
-    return Spans(
-        starts=starts,
-        ends=ends,
-        labels=label[starts],
-        label_names=names,
-        is_adjacent=last[starts] == label[starts],
-        n_orphans=int(np.count_nonzero(~is_open & (label >= 0) & ~continues)),
-    )
-
-
-def _read_names(tags: Tags) -> tuple[Flags, Codes, tuple[str, ...]]:
-    """Tell whether each tag opens a span, and its label (-1: outside); the names of labels."""
-    for name in tags.names:
-        if not IOB2_TAG.fullmatch(name):
-            raise InvalidDocumentError(f"{name!r} is none of O, B-x, I-x")
-    labels = {name: n for n, name in enumerate(dict.fromkeys(t[2:] for t in tags.names if t[1:]))}
-    opens = np.array([name[0] == "B" for name in tags.names], bool)
-    indices = np.array([labels.get(name[2:], -1) for name in tags.names], np.int32)
-    return opens, indices, tuple(labels)
 
 
 def shifted(values: Codes, begins: Indices) -> Codes:

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from corpora.hashing.tokens import Hashes, Runs, hash_strings, hash_windows
-from corpora.ner.columns import Codes, Flags, Indices, SentenceColumns, find_spans
+from corpora.ner.columns import Codes, Flags, Indices, SentenceColumns
+from corpora.ner.schemes import find_spans
 from corpora.ner.tally import FormTable, Labels, changes, places_in
 from corpora.tagging import Score
 

@@ -160,11 +160,11 @@ def _group_spellings(labels: set[str]) -> tuple[tuple[str, ...], ...]:
 
 def _find_ambiguous(tallies: Iterable[Tally], labels: Labels) -> tuple[AmbiguousForm, ...]:
     """List the forms with more than one label; first those with the most mentions off the rule."""
-    table = FormTable.of_splits(tally.forms.table() for tally in tallies)
+    table = FormTable.merge([tally.forms.table() for tally in tallies])
     ambiguous = []
     for rows in table.ambiguous():
-        order = sorted(range(rows.start, rows.stop), key=lambda row: int(table.first[row]))
-        counts = Counter({labels.names[table.labels[row]]: int(table.counts[row]) for row in order})
-        form = table.texts[rows.start].as_py()
-        ambiguous.append(AmbiguousForm(form=form, labels=dict(counts.most_common())))
+        names = (labels.names[label] for label in table.labels[rows])
+        counts = zip(names, table.counts[rows].tolist(), strict=True)
+        by_count = dict(sorted(counts, key=lambda item: (-item[1], item[0])))
+        ambiguous.append(AmbiguousForm(form=table.texts[rows.start].as_py(), labels=by_count))
     return tuple(sorted(ambiguous, key=lambda form: (-form.minority, form.form)))

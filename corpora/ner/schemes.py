@@ -1,9 +1,9 @@
-"""Tags of any scheme to IOB2, by arrays; what is illegal is marked, and repaired.
+"""Tags of any scheme to IOB2, by arrays; what is illegal is marked, and repaired. Spans of IOB2.
 
 A tag is ``O``, or a letter, ``-`` or ``_``, and a label. ``B`` begins an entity, ``I`` and ``M``
 continue it, ``E`` and ``L`` end it, ``S``, ``U`` and ``W`` are one of a single token. In IOB1 ``I``
 begins an entity, too, and ``B`` stands only between two of one label (Ramshaw and Marcus 1995;
-Tjong Kim Sang and Veenstra 1999). Shapes: N sentences, T tokens.
+Tjong Kim Sang and Veenstra 1999). Shapes: N sentences, T tokens, S spans.
 """
 
 import re
@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from corpora.ner.columns import Codes, Flags, Indices, Tags, shifted
+from corpora.errors import InvalidDocumentError
+from corpora.ner.columns import Codes, Flags, Indices, SentenceColumns, Tags, shifted
+from corpora.tagging import IOB2_TAG
 
 READABLE = re.compile(r"O|[BIMESLUW][-_]\S+")
 _ODD = re.compile(r"[BIMESLUW][.:=]\S+")  # B.PER
@@ -22,7 +23,6 @@ _LETTERS = {
     "O": OUTSIDE, "B": BEGIN, "I": INSIDE, "M": INSIDE, "E": END, "L": END,
     "S": SINGLE, "U": SINGLE, "W": SINGLE,
 }  # fmt: skip
-Kinds = npt.NDArray[np.int8]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +43,11 @@ class Normal:
 class _Read(NamedTuple):
     """Tags that were read."""
 
-    kind: Kinds  # (T,)
+    kind: Codes  # (T,)
     label: Codes  # (T,), -1: outside
     labels: tuple[str, ...]
-    is_odd: Flags  # (T,), B.PER
-    is_unreadable: Flags  # (T,)
-    has_underscore: Flags  # (T,)
+    flags: Flags
+    """(3, number of names): which are like ``B.PER``, unreadable, with an underscore."""
 
 
 def _read(tags: Tags) -> _Read:
@@ -65,16 +64,8 @@ def _read(tags: Tags) -> _Read:
             not is_tag and name != "_",
             has_label and name[1] == "_",
         ))  # fmt: skip
-    kinds, of_names, odd, unreadable, underscore = np.array(rows, np.int32).reshape(-1, 5).T
-    codes = tags.codes
-    return _Read(
-        kinds.astype(np.int8)[codes],
-        of_names[codes],
-        tuple(labels),
-        odd.astype(bool)[codes],
-        unreadable.astype(bool)[codes],
-        underscore.astype(bool)[codes],
-    )
+    kinds, of_names, *flags = np.array(rows, np.int32).reshape(-1, 5).T
+    return _Read(kinds[tags.codes], of_names[tags.codes], tuple(labels), np.array(flags, bool))
 
 
 def normalise(tags: Tags, begins: Indices, scheme: str) -> Normal:
@@ -84,7 +75,8 @@ def normalise(tags: Tags, begins: Indices, scheme: str) -> Normal:
     leaves open ends where its tokens do, ``B.PER`` is ``B-PER``, and a tag that cannot be read is
     ``O``; each is illegal, and counted.
     """
-    kind, label, labels, odd, unreadable, has_underscore = _read(tags)
+    kind, label, labels, flags = _read(tags)
+    odd, unreadable, has_underscore = flags[:, tags.codes]
     is_inner = (kind == INSIDE) | (kind == END)
     continues = is_inner & _is_open_before(kind, label, begins)
     opens = (label >= 0) & ~continues
@@ -112,10 +104,10 @@ def normalise(tags: Tags, begins: Indices, scheme: str) -> Normal:
     )
 
 
-def _is_open_before(kind: Kinds, label: Codes, begins: Indices) -> Flags:
+def _is_open_before(kind: Codes, label: Codes, begins: Indices) -> Flags:
     """(T,): whether the token before has the same label, and its entity has not ended."""
     is_open = (kind == BEGIN) | (kind == INSIDE)
-    return np.asarray(shifted(np.where(is_open, label, -1).astype(np.int32), begins) == label)
+    return np.asarray(shifted(np.where(is_open, label, -1), begins) == label)
 
 
 def continues(tags: Tags) -> Flags:
@@ -138,8 +130,52 @@ def detect_scheme(tags: Tags, begins: Indices) -> str:
 
 def to_scheme(tags: Tags, *, letters: str) -> Tags:
     """Rewrite legal IOB2 tags; ``letters`` are those of the first, inner, last and only token."""
-    kind, label, labels, *_ = _read(tags)
+    kind, label, labels, _ = _read(tags)
     is_last = np.append(kind[1:] != INSIDE, True)[: len(kind)]
     form = np.where(kind == BEGIN, np.where(is_last, 3, 0), np.where(is_last, 2, 1))
     codes = np.where(label < 0, 0, 1 + 4 * label + form).astype(np.int32)
     return Tags(codes, ("O", *(f"{letter}-{name}" for name in labels for letter in letters)))
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """Spans of a batch of sentences, and tags that are in none."""
+
+    starts: Indices  # (S,), tokens of the batch
+    ends: Indices  # (S,), half-open
+    labels: Codes
+    """(S,): an index into ``label_names``."""
+    label_names: tuple[str, ...]
+    is_adjacent: Flags
+    """(S,): whether a span begins where one of the same label ends."""
+    n_orphans: int
+    """``I-x`` after neither ``B-x`` nor ``I-x``."""
+
+
+def find_spans(sentences: SentenceColumns) -> Spans:
+    """Find the spans, in order, strictly, as ``corpora.tagging.from_iob2`` does.
+
+    Raises ``InvalidDocumentError`` for what is no IOB2 tag.
+    """
+    for name in sentences.tags.names:
+        if not IOB2_TAG.fullmatch(name):
+            raise InvalidDocumentError(f"{name!r} is none of O, B-x, I-x")
+    kind, label, names, _ = _read(sentences.tags)
+    is_open = kind == BEGIN
+    before = shifted(label, sentences.begins)
+    continues = ~is_open & (label >= 0) & (label == before)
+    runs = np.flatnonzero(~continues)  # every token begins one, or continues it
+    ends = np.append(runs, len(label))[1:]
+    is_span = is_open[runs]
+    starts, ends = runs[is_span], ends[is_span]
+    last = np.full(len(label) + 1, -1, np.int32)
+    last[ends] = label[starts]  # of the span that ends here
+    last[sentences.begins] = -1
+    return Spans(
+        starts=starts,
+        ends=ends,
+        labels=label[starts],
+        label_names=names,
+        is_adjacent=last[starts] == label[starts],
+        n_orphans=int(np.count_nonzero(~is_open & (label >= 0) & ~continues)),
+    )

@@ -14,14 +14,15 @@ import pyarrow.compute as pc
 
 from corpora.hashing.tokens import Hashes, Runs, hash_strings, mix
 from corpora.ner.card import SplitCounts
-from corpora.ner.columns import Codes, Flags, Indices, SentenceColumns, Spans, find_spans
+from corpora.ner.columns import Codes, Flags, Indices, SentenceColumns
+from corpora.ner.schemes import Spans, find_spans
 
 BUCKETS = 16
 """Comparisons go through sentence hashes in so many buckets, by their highest bits: hardly more
 memory is needed while they are compared."""
 _SHIFT = np.uint64(60)
 _PENDING = 1 << 18
-_ARRAYS = ("hashes", "labels", "counts", "first", "heads", "lengths")
+_ARRAYS = ("hashes", "labels", "counts", "heads", "lengths")
 Lengths = npt.NDArray[np.uint8]
 
 
@@ -48,8 +49,6 @@ class FormTable:
     hashes: Hashes  # (F,), sorted
     labels: Codes  # (F,), ids of ``Labels``
     counts: Indices  # (F,)
-    first: Indices
-    """(F,): the lower, the earlier the pair was met."""
     heads: Hashes
     """(F,): hashes of the first two tokens, or of the only one."""
     lengths: Codes  # (F,), in tokens
@@ -58,27 +57,17 @@ class FormTable:
 
     @classmethod
     def merge(cls, tables: Sequence["FormTable"]) -> "FormTable":
-        """Make one table of several; what was met first (``first``) is the same in all."""
-        hashes, labels, counts, first, *rest = (
+        """Make one table of several."""
+        hashes, labels, counts, heads, lengths = (
             np.concatenate([getattr(table, name) for table in tables]) for name in _ARRAYS
         )
-        order = np.lexsort((first, labels, hashes))
+        order = np.lexsort((labels, hashes))
         is_first = changes(hashes[order]) | changes(labels[order])
         places = np.flatnonzero(is_first)
         chosen = order[places]
         texts = pa.concat_arrays([table.texts for table in tables]).take(pa.array(chosen))
         summed = np.add.reduceat(counts[order], places) if len(places) else counts
-        heads, lengths = (values[chosen] for values in rest)
-        return cls(hashes[chosen], labels[chosen], summed, first[chosen], heads, lengths, texts)
-
-    @classmethod
-    def of_splits(cls, tables: Iterable["FormTable"]) -> "FormTable":
-        """Make one table of those of several splits; what an earlier one has was met first."""
-        shifted, n_before = [], 0
-        for table in tables:
-            shifted.append(replace(table, first=table.first + n_before))
-            n_before += int(table.counts.sum())
-        return cls.merge(shifted)
+        return cls(hashes[chosen], labels[chosen], summed, heads[chosen], lengths[chosen], texts)
 
     def ambiguous(self) -> Iterator[slice]:
         """Yield the rows of each form that has more than one label."""
@@ -100,12 +89,11 @@ class Forms:
     def __init__(self) -> None:
         nothing = SentenceColumns.of_sentences([])
         self._pending = [_forms(nothing, find_spans(nothing), Runs(np.zeros(0, np.uint64)))]
-        self._n_pending = self._n_added = 0
+        self._n_pending = 0
 
     def add(self, table: FormTable) -> None:
         """Count the spans of a batch, a row each."""
-        self._pending.append(FormTable.merge([replace(table, first=table.first + self._n_added)]))
-        self._n_added += len(table.hashes)
+        self._pending.append(FormTable.merge([table]))
         self._n_pending += len(self._pending[-1].hashes)
         if self._n_pending > _PENDING + len(self._pending[0].hashes) // 2:
             self.table()
@@ -127,7 +115,6 @@ def _forms(sentences: SentenceColumns, spans: Spans, tokens: Runs) -> FormTable:
         hashes=tokens.hash(starts, spans.ends),
         labels=spans.labels,
         counts=np.ones(len(starts), np.int64),
-        first=np.arange(len(starts)),
         heads=tokens.hash(starts, np.minimum(starts + 2, spans.ends)),
         lengths=lengths.astype(np.int32),
         texts=pc.binary_join(lists, " "),

@@ -34,8 +34,9 @@ from corpora.entities.vocabulary import split_entities
 from corpora.errors import CorpusError
 from corpora.hashing.sampling import ratio
 from corpora.hashing.tokens import Runs, hash_strings
-from corpora.ner.columns import Indices, SentenceColumns, begins_of, find_spans
+from corpora.ner.columns import Indices, SentenceColumns, begins_of
 from corpora.ner.gazetteer import LEVELS, Lookup, Matches, Names, learn, leftmost_longest
+from corpora.ner.schemes import find_spans
 from corpora.ner.tally import Labels, tally
 from corpora.system.parsing import parse_json
 from modeling.data.batch import ranges

@@ -182,7 +182,7 @@ def test_batches_do_not_change_the_card():
     many = tally(map(SentenceColumns.of_sentences, ([row] for row in rows)), again)
 
     assert one.count() == many.count()
-    for name in ("hashes", "labels", "counts", "first", "heads", "lengths"):
+    for name in ("hashes", "labels", "counts", "heads", "lengths"):
         assert (
             getattr(one.forms.table(), name).tolist() == getattr(many.forms.table(), name).tolist()
         )

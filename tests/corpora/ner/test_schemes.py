@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from seqeval.metrics.sequence_labeling import get_entities
 
 from corpora.document import TokenSpan
-from corpora.ner.columns import SentenceColumns, Tags, find_spans
-from corpora.ner.schemes import detect_scheme, normalise, to_scheme
+from corpora.ner.columns import SentenceColumns, Tags
+from corpora.ner.schemes import detect_scheme, find_spans, normalise, to_scheme
 from corpora.tagging import from_iob2, to_iob2
 from tests.corpora.spans_of_tags import count_orphans, join_adjacent
 
