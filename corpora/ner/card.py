@@ -219,7 +219,7 @@ def to_markdown(
     health: Health,
     *,
     title: str,
-    notes: Mapping[str, str] | Sequence[str] = (),
+    notes: Mapping[str, str] | None = None,
     warnings: Sequence[str] = (),
     sections: Sequence[Sequence[str]] = (),
 ) -> str:
@@ -227,11 +227,10 @@ def to_markdown(
 
     ``warnings`` are the first to be said in short; ``sections`` stand at the end.
     """
-    if isinstance(notes, Mapping):
-        notes = [_bullets(f"**{name}:** {note}" for name, note in notes.items())] if notes else []
+    about = [f"**{name}:** {note}" for name, note in (notes or {}).items()]
     findings = [f"**{text}**" for text in warnings] + list_findings(health)
     blocks = [
-        [f"# {title}", *notes],
+        [f"# {title}", *([_bullets(about)] if about else [])],
         ["## In short", _bullets(findings or ["Nothing stands out."])],
         ["## Counts", *_show_counts(health)],
         ["## Leaks", *_show_leaks(health.leaks)],
@@ -388,9 +387,9 @@ def _bullets(items: Iterable[str]) -> str:
     return "\n".join(f"- {item}" for item in items)
 
 
-def _code(text: str, *, limit: int = 120) -> str:
+def _code(text: str) -> str:
     """Set text of the corpus so that Markdown leaves it alone."""
-    shown = text if len(text) <= limit else text[: limit - 1] + "…"
+    shown = text if len(text) <= 120 else f"{text[:119]}…"
     return "`" + shown.replace("`", "'") + "`"
 
 

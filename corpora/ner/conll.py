@@ -6,6 +6,7 @@ read and written again has the same bytes.
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import groupby
 from pathlib import Path
 
 from corpora.document import Sentence
@@ -26,30 +27,19 @@ def read_conll(path: Path, *, split: str) -> Iterator[Sentence]:
     Raises ``MalformedConllError`` with file and line. Empty lines in excess are skipped, a
     missing one at the end is forgiven.
     """
-    rows: list[tuple[str, str]] = []
-    count = 0
-    for row in _read_rows(path):
-        if row is not None:
-            rows.append(row)
-        elif rows:
-            count += 1
-            tokens, tags = zip(*rows, strict=True)
-            yield Sentence(
-                id=f"{path.name}#{count}",
-                document_id=path.name,
-                split=split,
-                tokens=tokens,
-                tags=tags,
-            )
-            rows = []
+    sentences = (rows for is_sentence, rows in groupby(_read_rows(path), key=bool) if is_sentence)
+    for number, rows in enumerate(sentences, start=1):
+        tokens, tags = zip(*rows, strict=True)
+        id = f"{path.name}#{number}"
+        yield Sentence(id=id, document_id=path.name, split=split, tokens=tokens, tags=tags)
 
 
-def _read_rows(path: Path) -> Iterator[tuple[str, str] | None]:
-    """Yield a pair for each line that holds one, None for an empty line and at the end."""
+def _read_rows(path: Path) -> Iterator[tuple[str, ...]]:
+    """Yield a pair for each line that holds one, nothing in it for an empty line."""
     with path.open("rb") as file:
         for number, raw in enumerate(file, start=1):
             if raw == b"\n":
-                yield None
+                yield ()
                 continue
             try:
                 line = raw.decode().removesuffix("\n")
@@ -60,21 +50,14 @@ def _read_rows(path: Path) -> Iterator[tuple[str, str] | None]:
             match = _LINE.fullmatch(line)
             if match is None or (number == 1 and line[0] == "\ufeff"):
                 raise MalformedConllError(f"{path}:{number}: {_explain(line)}")
-            yield match[1], match[2]
-    yield None
+            yield match.groups()
 
 
-def write_conll(sentences: Iterable[Sentence], path: Path) -> int:
-    """Write sentences; returns how many.
-
-    Raises ``MalformedConllError`` for what could not be read back.
-    """
-    count = 0
+def write_conll(sentences: Iterable[Sentence], path: Path) -> None:
+    """Write sentences; raises ``MalformedConllError`` for what could not be read back."""
     with path.open("wb") as file:
-        for sentence in sentences:
-            file.write(format_conll(sentence, is_first=count == 0).encode())
-            count += 1
-    return count
+        for number, sentence in enumerate(sentences):
+            file.write(format_conll(sentence, is_first=number == 0).encode())
 
 
 def format_conll(sentence: Sentence, *, is_first: bool = False) -> str:

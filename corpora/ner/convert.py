@@ -11,9 +11,9 @@ Forms of annotation tools (``corpora.ner.exchange``) are made of a dataset of do
 a file each.
 """
 
-import argparse
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,10 +21,12 @@ from typing import TYPE_CHECKING
 from corpora.errors import CorpusError
 from corpora.hashing.splits import SPLITS
 from corpora.ner import exchange
-from corpora.system.arguments import SUMMARY, ArgumentParser, Summary, execute
+from corpora.system.arguments import SUMMARY, Summary, execute, option, parse
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from corpora.datasets.shards import Dataset
 
 FORMS = {
     "conll": "token and IOB2 tag, an empty line after a sentence",
@@ -36,6 +38,20 @@ FORMS = {
 }
 
 
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """A dataset, and the form that it is written in."""
+
+    input: Path = option(
+        positional=True,
+        metavar="DIR",
+        help="a dataset of ner (of documents, for tools), or what holds one",
+    )
+    to: str = option(choices=tuple(FORMS), help="see below")
+    output: Path | None = option(None, metavar="DIR", help="default: the input's name and the form")
+    json: bool = option(default=False, help=SUMMARY)
+
+
 def convert(source: Path, form: str, output: Path) -> list[str]:
     """Write each split that has rows; returns what was done, a line each.
 
@@ -45,11 +61,9 @@ def convert(source: Path, form: str, output: Path) -> list[str]:
         return convert_documents(source, form, output)
     import pyarrow.compute as pc
 
-    from corpora.datasets.shards import open_dataset
     from corpora.ner import exports
 
-    inside = source / "ner"
-    dataset = open_dataset(inside if (inside / "dataset.json").exists() else source, "ner")
+    dataset = _open(source, "ner")
     found = {
         value for batch in dataset.batches() for value in pc.unique(batch["split"]).to_pylist()
     }
@@ -79,40 +93,28 @@ def convert(source: Path, form: str, output: Path) -> list[str]:
 def convert_documents(source: Path, form: str, output: Path) -> list[str]:
     """Write a file for each document; returns what was done."""
     from corpora.datasets.rows import document_from_row
-    from corpora.datasets.shards import open_dataset
 
-    inside = source / "documents"
-    where = inside if (inside / "dataset.json").exists() else source
-    dataset = open_dataset(where, "documents")
+    dataset = _open(source, "documents")
     output.mkdir(parents=True, exist_ok=True)
     documents = (document_from_row(row) for batch in dataset.batches() for row in batch.to_pylist())
     n = sum(1 for _ in exchange.write_documents(documents, form, output))
     return [f"{output}: {n:,} documents"]
 
 
+def _open(source: Path, schema: str) -> "Dataset":
+    """Open a dataset, or that of the schema's name in a folder."""
+    from corpora.datasets.shards import open_dataset
+
+    inside = source / schema
+    return open_dataset(inside if (inside / "dataset.json").exists() else source, schema)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Convert; returns the exit status."""
-    parser = ArgumentParser(
-        prog="python -m corpora.ner.convert",
-        description="Write a NER dataset as files that others read.",
-        epilog="\n".join(f"  {form:10}{about}" for form, about in FORMS.items())
-        + "\n\nexample: python -m corpora.ner.convert build/ler --to conll",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    parser.add_argument(
-        "input",
-        type=Path,
-        metavar="DIR",
-        help="a dataset of ner (of documents, for tools), or what holds one",
-    )
-    parser.add_argument("--to", choices=tuple(FORMS), required=True, help="see below")
-    parser.add_argument(
-        "--output", type=Path, metavar="DIR", help="default: the input's name and the form"
-    )
-    parser.add_argument("--json", action="store_true", help=SUMMARY)
-    options = parser.parse_args(arguments)
-    source = Path(options.input)
+    forms = "\n".join(f"  {form:10}{about}" for form, about in FORMS.items())
+    about = f"{__doc__}\n{forms}"
+    options = parse(Options, arguments, name="corpora.ner.convert", about=about)
+    source = options.input
     output = options.output or source.with_name(f"{source.resolve().name}-{options.to}")
 
     def lines() -> Iterator[str | Summary]:

@@ -129,7 +129,15 @@ def _detect_columns(text: str, *, name: str, said: Overrides) -> Layout:
     if header and said.format in {None, "conllup"}:
         return _conllup(header[1].split(), name=name, said=said)
     if said.format in {None, "conllu"} and (key := _key_of_names(rows, said)):
-        return _conllu(key)
+        return Layout(
+            format="conllu",
+            n_columns=N_CONLLU,
+            token=1,
+            tag=N_CONLLU - 1,
+            key=key,
+            is_numbered=True,
+            has_comments=True,
+        )
     table = _Table.of([line for line in rows if not _MARK.match(line)]) or _Table.of(rows)
     layout = _of_table(table, lines, said=said) if table else None
     if layout is None:
@@ -175,7 +183,7 @@ def _of_table(table: _Table, lines: Sequence[str], *, said: Overrides) -> Layout
         layout = _two_columns(layout, table, lines)
     if any(line.startswith("<title>") for line in lines):
         layout = replace(layout, format="titles", tag=n - 1, inner=None)
-    layout = _named(layout, said, n_columns=n)
+    layout = _named(layout, said)
     is_header_missing = layout.format in {"hipe", "conllu", "conllup"}
     is_outside = max(layout.tag, layout.inner or 0) >= n
     return None if is_header_missing or is_outside or not table.has_tags(layout.tag) else layout
@@ -210,7 +218,7 @@ def _hipe(header: str, *, name: str, said: Overrides) -> Layout:
         misc=known.get("MISC"),
         has_comments=True,
     )
-    return _named(layout, said, n_columns=len(columns), columns=columns)
+    return _named(layout, said, columns)
 
 
 def _conllup(columns: Sequence[str], *, name: str, said: Overrides) -> Layout:
@@ -229,7 +237,7 @@ def _conllup(columns: Sequence[str], *, name: str, said: Overrides) -> Layout:
         is_numbered=columns[0] == "ID",
         has_comments=True,
     )
-    return _named(layout, said, n_columns=len(columns), columns=columns)
+    return _named(layout, said, columns)
 
 
 def _key_of_names(rows: Sequence[str], said: Overrides) -> str:
@@ -249,22 +257,9 @@ def _key_of_names(rows: Sequence[str], said: Overrides) -> str:
     )
 
 
-def _conllu(key: str) -> Layout:
-    return Layout(
-        format="conllu",
-        n_columns=N_CONLLU,
-        token=1,
-        tag=N_CONLLU - 1,
-        key=key,
-        is_numbered=True,
-        has_comments=True,
-    )
-
-
-def _named(
-    layout: Layout, said: Overrides, *, n_columns: int, columns: Sequence[str] = ()
-) -> Layout:
+def _named(layout: Layout, said: Overrides, columns: Sequence[str] = ()) -> Layout:
     """Apply what the user says."""
+    n_columns = layout.n_columns
     if said.format and said.format != layout.format:
         token, tag, inner = _FORCED.get(said.format, (0, n_columns - 1, None))
         layout = replace(

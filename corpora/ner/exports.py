@@ -38,21 +38,28 @@ def write_columns(batches: Opener, path: Path, *, form: str) -> tuple[int, int]:
     separator = "\t" if has_inner or is_ragged else " "
     n = n_empty = 0
     with path.open("wb") as file:
-        for batch in batches():
-            levels = (_tags(batch, name, form) for name in ("tags", "inner_tags"))
-            ids, tokens = (batch.column(name).to_pylist() for name in ("id", "tokens"))
-            for id, row, outer, inner in zip(ids, tokens, *levels, strict=True):
-                if not row:
-                    n_empty += 1
-                    continue
-                columns = [row, outer or [], *([inner or ["_"] * len(row)] if has_inner else [])]
-                block = "\n".join(map(separator.join, zip(*columns, strict=True)))
-                _check_block(block, columns, id)
-                if n == 0 and block[0] == "\ufeff":  # it would be taken for a byte order mark
-                    file.write(b"\n")
-                file.write(f"{block}\n\n".encode())
-                n += 1
+        for id, columns in _rows(batches, form):
+            if not columns[0]:
+                n_empty += 1
+                continue
+            if has_inner and len(columns) == 2:
+                columns.append(["_"] * len(columns[0]))
+            block = "\n".join(map(separator.join, zip(*columns, strict=True)))
+            _check_block(block, columns, id)
+            if n == 0 and block[0] == "\ufeff":  # it would be taken for a byte order mark
+                file.write(b"\n")
+            file.write(f"{block}\n\n".encode())
+            n += 1
     return n, n_empty
+
+
+def _rows(batches: Opener, form: str) -> Iterator[tuple[str, list[list[str]]]]:
+    """Yield the id of each row, and its tokens, tags and, where it has them, inner tags."""
+    for batch in batches():
+        ids, tokens = (batch.column(name).to_pylist() for name in ("id", "tokens"))
+        levels = (_tags(batch, name, form) for name in ("tags", "inner_tags"))
+        for id, *columns in zip(ids, tokens, *levels, strict=True):
+            yield id, [column for column in columns if column is not None]
 
 
 def _has_inner(batches: Opener) -> bool:
@@ -100,17 +107,12 @@ def write_json(batches: Opener, path: Path) -> tuple[int, int]:
     n = n_empty = 0
     with path.open("w", encoding="ascii", newline="") as file:
         file.write("[")
-        for batch in batches():
-            levels = (_tags(batch, name, "json") for name in ("tags", "inner_tags"))
-            for tokens, tags, inner in zip(
-                batch.column("tokens").to_pylist(), *levels, strict=True
-            ):
-                if not tokens:
-                    n_empty += 1
-                    continue
-                columns = [tokens, tags] if inner is None else [tokens, tags, inner]
+        for _, columns in _rows(batches, "json"):
+            if columns[0]:
                 file.write(", " * bool(n) + json.dumps(list(zip(*columns, strict=True))))
                 n += 1
+            else:
+                n_empty += 1
         file.write("]")
     return n, n_empty
 

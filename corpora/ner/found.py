@@ -5,8 +5,9 @@ Shapes: N sentences, T tokens of all of them.
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+import numpy as np
 import pyarrow as pa
 
 from corpora.document import Rejected
@@ -36,6 +37,29 @@ class Found:
     def __len__(self) -> int:
         return len(self.begins) - 1
 
+    def keep(self, sentences: Flags) -> "Found":
+        """Leave out the sentences without a flag, of (N,)."""
+        if sentences.all():
+            return self
+        lengths, rows = np.diff(self.begins), np.flatnonzero(sentences).tolist()
+        return replace(
+            self.keep_tokens(np.repeat(sentences, lengths)),
+            begins=np.append(0, np.cumsum(lengths[rows])),
+            documents=[self.documents[row] for row in rows] if self.documents else (),
+            ids=[self.ids[row] for row in rows] if self.ids else (),
+            token_starts=self.token_starts and self.token_starts.take(pa.array(rows)),
+        )
+
+    def keep_tokens(self, kept: Flags) -> "Found":
+        """Keep the tokens with a flag, of (T,); where sentences begin is left to the caller."""
+        return replace(
+            self,
+            tokens=self.tokens.filter(pa.array(kept)),
+            tags=self.tags.where(kept),
+            inner=self.inner and self.inner.where(kept),
+            places=self.places[kept],
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Origin:
@@ -59,7 +83,5 @@ class Origin:
 
 def any_of(flags: Flags, begins: Indices) -> Flags:
     """(T,) to (N,): whether a sentence has a token with the flag."""
-    import numpy as np
-
     sums = np.concatenate([[0], np.cumsum(flags)])
     return np.asarray(sums[begins[1:]] > sums[begins[:-1]])

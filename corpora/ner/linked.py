@@ -125,9 +125,7 @@ def _named(
     return Mention(start, end, entity=None if link in _UNKNOWN else link, label=label)
 
 
-def read_hipe(
-    lines: Iterable[str], source: str, counters: Counter[str], *, sense: str = "literal"
-) -> Iterator[Document]:
+def read_hipe(lines: Iterable[str], source: str, *, sense: str) -> Iterator[Table]:
     """Read a table of HIPE-2022; ``#`` lines are of the document that follows them."""
     columns: list[str] = []
     table = Table()
@@ -140,7 +138,7 @@ def read_hipe(
                 raise CorpusError(f"{source}:{number}: there is no column {', '.join(missing)}.")
         elif len(cells) == 1 and (not line or line[0] == "#"):
             if table.tokens:
-                yield table.document(source, counters)
+                yield table
                 table = Table()
             if fact := _FACT.fullmatch(line):
                 table.facts[fact[2]] = fact[3]
@@ -153,8 +151,7 @@ def read_hipe(
         else:
             row = dict(zip(columns, cells, strict=True))
             table.tokens.append(_token_of_hipe(row, sense, where=f"{source}:{number}"))
-    if table.tokens:
-        yield table.document(source, counters)
+    yield table
 
 
 def _token_of_hipe(row: Mapping[str, str], sense: str, *, where: str) -> Token:
@@ -172,7 +169,7 @@ def _token_of_hipe(row: Mapping[str, str], sense: str, *, where: str) -> Token:
     )
 
 
-def read_aida(lines: Iterable[str], source: str, counters: Counter[str]) -> Iterator[Document]:
+def read_aida(lines: Iterable[str], source: str) -> Iterator[Table]:
     """Read AIDA-CoNLL: ``-DOCSTART- (ID)``, and token, B or I, name, entity, URL, … in columns.
 
     A name without a page has ``--NME--``; entities are titles of the English Wikipedia.
@@ -181,8 +178,7 @@ def read_aida(lines: Iterable[str], source: str, counters: Counter[str]) -> Iter
     for number, line in enumerate(lines, 1):
         cells = line.split("\t")
         if line.startswith(_AIDA):
-            if table.tokens:
-                yield table.document(source, counters)
+            yield table
             name = line.removeprefix(_AIDA).strip().removeprefix("(").removesuffix(")")
             table = Table(id=name or f"{source}:{number}")
         elif not line:
@@ -196,8 +192,7 @@ def read_aida(lines: Iterable[str], source: str, counters: Counter[str]) -> Iter
             title = unquote(title.rpartition("/wiki/")[2]).replace("_", " ")
             link = cells[3] if cells[3] in _UNKNOWN else f"enwiki:{title}"
             table.tokens.append(Token(cells[0], f"{cells[1]}-{_NO_CLASS}", link))
-    if table.tokens:
-        yield table.document(source, counters)
+    yield table
 
 
 def read_tac(
@@ -243,12 +238,7 @@ def _text_of(id: str, folder: Path) -> str:
 
 
 def read_linked(
-    path: Path,
-    source: str,
-    counters: Counter[str],
-    *,
-    sense: str = "literal",
-    texts: Path | None = None,
+    path: Path, source: str, counters: Counter[str], *, sense: str, texts: Path | None
 ) -> Iterator[Document]:
     """Read a file in the format that its beginning shows; raises ``CorpusError``."""
     try:
@@ -256,16 +246,18 @@ def read_linked(
     except UnicodeDecodeError as error:
         raise CorpusError(f"{path}: not UTF-8 ({error.reason}). Convert it.") from error
     first = next(filter(None, lines), "")
-    if first.startswith(_HIPE):
-        return read_hipe(lines, source, counters, sense=sense)
-    if first.startswith(_AIDA):
-        return read_aida(lines, source, counters)
     if len(cells := first.split("\t")) > 5 and _PLACE.fullmatch(cells[3]):
         return read_tac(lines, source, counters, texts=texts)
-    raise UsageError(
-        f"{path}: no table of HIPE-2022 (TOKEN …), no AIDA-CoNLL (-DOCSTART- …), and no names of "
-        "TAC-KBP (DOCUMENT:FIRST-LAST in the fourth column)."
-    )
+    if first.startswith(_HIPE):
+        tables = read_hipe(lines, source, sense=sense)
+    elif first.startswith(_AIDA):
+        tables = read_aida(lines, source)
+    else:
+        raise UsageError(
+            f"{path}: no table of HIPE-2022 (TOKEN …), no AIDA-CoNLL (-DOCSTART- …), and no names "
+            "of TAC-KBP (DOCUMENT:FIRST-LAST in the fourth column)."
+        )
+    return (table.document(source, counters) for table in tables if table.tokens)
 
 
 # --- the command

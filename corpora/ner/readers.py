@@ -68,27 +68,26 @@ def _read_columns(data: bytes, layout: Layout, origin: Origin, *, first_line: in
     rows = _Rows(lines, layout, counters)
     begins = rows.begins(lines)
     is_bad = any_of(rows.problems > 0, begins)
-    lengths = np.diff(begins)
-    kept = np.repeat(~is_bad, lengths)
-    firsts = rows.at[begins[:-1][~is_bad]]
-    documents = _documents(lines, firsts, source=origin.source, first_line=first_line)
-    counters["documents"] += len({*documents} - {None})
     if layout.has_comments:  # who counts lines without # misses these
-        n = pc.sum(pc.starts_with(rows.texts.filter(pa.array(kept)), "#")).as_py()
-        counters["tokens.with # first"] += n or 0
-    return Found(
-        tokens=rows.tokens.filter(pa.array(kept)).cast(pa.string()),
-        begins=np.append(0, np.cumsum(lengths[~is_bad])),
-        tags=rows.tags.where(kept),
-        inner=rows.inner.where(kept) if rows.inner else None,
-        places=rows.at[kept] + first_line,
-        documents=documents,
+        is_kept = np.repeat(~is_bad, np.diff(begins))
+        is_token = _numpy(pc.starts_with(rows.texts, "#")) & is_kept
+        counters["tokens.with # first"] += int(np.count_nonzero(is_token))
+    firsts = rows.at[begins[:-1]]
+    found = Found(
+        tokens=rows.tokens.cast(pa.string()),
+        begins=begins,
+        tags=rows.tags,
+        inner=rows.inner,
+        places=rows.at + first_line,
+        documents=_documents(lines, firsts, source=origin.source, first_line=first_line),
         rejected=[
             rows.reject(begins[index : index + 2], origin, first_line=first_line)
             for index in np.flatnonzero(is_bad).tolist()
         ],
         counters=counters,
-    )
+    ).keep(~is_bad)
+    counters["documents"] += len({*found.documents} - {None})
+    return found
 
 
 def _read_lines(data: bytes, layout: Layout, counters: Counter[str]) -> _Lines:

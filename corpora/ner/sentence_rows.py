@@ -105,17 +105,7 @@ def _without_sentences(
     for begin, end in zip(found.begins[:-1][is_bad], found.begins[1:][is_bad], strict=True):
         token = int(begin + np.flatnonzero(is_illegal[begin:end])[0])
         rejected.append(_reject(found, token, origin, what="The sentence is left out"))
-    if not rejected:
-        return found, []
-    lengths, rows = np.diff(found.begins), np.flatnonzero(~is_bad).tolist()
-    kept = replace(
-        _filtered(found, np.repeat(~is_bad, lengths)),
-        begins=np.append(0, np.cumsum(lengths[rows])),
-        documents=[found.documents[row] for row in rows] if found.documents else (),
-        ids=[found.ids[row] for row in rows] if found.ids else (),
-        token_starts=found.token_starts and found.token_starts.take(pa.array(rows)),
-    )
-    return kept, rejected
+    return found.keep(~is_bad), rejected
 
 
 def _without_lines(found: Found, layout: Layout, origin: Origin) -> tuple[Found, list[Rejected]]:
@@ -125,7 +115,7 @@ def _without_lines(found: Found, layout: Layout, origin: Origin) -> tuple[Found,
         tokens = np.flatnonzero(is_bad).tolist()
         rejected += [_reject(found, t, origin, what="The line is left out") for t in tokens]
         before = np.append(0, np.cumsum(~is_bad))
-        found = replace(_filtered(found, ~is_bad), begins=np.unique(before[found.begins]))
+        found = replace(found.keep_tokens(~is_bad), begins=np.unique(before[found.begins]))
     return found, rejected
 
 
@@ -146,17 +136,6 @@ def _reject(found: Found, token: int, origin: Origin, *, what: str) -> Rejected:
         what=f"{tag}{inner} at {text!r} is not what the tags before allow. {what}; fix it, or "
         "have it repaired with --illegal repair.",
         excerpt=f"{text} {tag}",
-    )
-
-
-def _filtered(found: Found, kept: Flags) -> Found:
-    """Keep the tokens with a flag; sentences are left to the caller."""
-    return replace(
-        found,
-        tokens=found.tokens.filter(pa.array(kept)),
-        tags=found.tags.where(kept),
-        inner=found.inner and found.inner.where(kept),
-        places=found.places[kept],
     )
 
 

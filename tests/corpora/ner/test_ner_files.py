@@ -45,9 +45,8 @@ def write(tmp_path, text):
 def test_conll_round_trip(tmp_path, samples):
     file = tmp_path / "file.conll"
 
-    count = write_conll(map(make_sentence, samples), file)
+    write_conll(map(make_sentence, samples), file)
 
-    assert count == len(samples)
     assert rows_of(read_conll(file, split="train")) == samples
 
 
