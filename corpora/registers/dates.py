@@ -19,7 +19,7 @@ def date_of(element: Element) -> Date | None:
     *1862-05-15*, *notBefore* and *notAfter*, *1913/14*; None where it says no year.
     """
     for each in (element, *(child for child in element.elements() if child.name == "date")):
-        if found := _of_attributes(each.attributes):
+        if found := span_of(each.attributes):
             return found
         if each.name == "date" and (found := _of_text(each.text())):
             return found
@@ -28,10 +28,6 @@ def date_of(element: Element) -> Date | None:
 
 def span_of(attributes: dict[str, str]) -> Date | None:
     """Read the dates of an element itself (``place/@from``)."""
-    return _of_attributes(attributes)
-
-
-def _of_attributes(attributes: dict[str, str]) -> Date | None:
     exact, first, last = (_value(attributes, names) for names in (_EXACT, _FIRST, _LAST))
     if _year(exact) is not None:
         return Date(exact, _year(exact), _year(exact))

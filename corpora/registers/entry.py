@@ -1,14 +1,11 @@
 """An entry of a register: who or what is named, how, when, and its ids elsewhere."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, is_dataclass
-from typing import TYPE_CHECKING, Literal, TypeVar, get_args
+from dataclasses import asdict, dataclass, replace
+from typing import Literal, TypeVar, get_args
 
 from corpora.errors import CorpusError
 from corpora.system.parsing import JsonObject
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
 
 T = TypeVar("T")
 
@@ -115,10 +112,8 @@ class Entry:
 
 def merge(first: Entry, other: Entry) -> Entry:
     """Merge two entries with one id: what the first one lacks comes from the other."""
-    return Entry(
-        id=first.id,
-        kind=first.kind,
-        name=first.name,
+    return replace(
+        first,
         forms=_union(first.forms, other.forms),
         birth=first.birth or other.birth,
         death=first.death or other.death,
@@ -127,8 +122,6 @@ def merge(first: Entry, other: Entry) -> Entry:
         description=first.description or other.description,
         parent=first.parent or other.parent,
         related=_union(first.related, other.related),
-        source=first.source,
-        line=first.line,
     )
 
 
@@ -138,17 +131,7 @@ def _union(first: Iterable[T], other: Iterable[T]) -> tuple[T, ...]:
 
 def to_json(entry: Entry) -> dict[str, object]:
     """Turn an entry into what JSON holds; empty fields are left out."""
-    return {name: value for name, value in _fields(entry).items() if value not in (None, [], "")}
-
-
-def _fields(value: "DataclassInstance | type[DataclassInstance]") -> dict[str, object]:
-    return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
-
-
-def _plain(value: object) -> object:
-    if is_dataclass(value):
-        return _fields(value)
-    return [_plain(each) for each in value] if isinstance(value, tuple) else value
+    return {name: value for name, value in asdict(entry).items() if value not in (None, (), "")}
 
 
 def from_json(row: JsonObject) -> Entry:

@@ -4,17 +4,11 @@ from collections import Counter
 from dataclasses import replace
 
 from corpora.document import Document, Mention
-from corpora.registers.entry import Entry
 from corpora.registers.register import Register
 from corpora.tei.reader import TeiText
 
 NAME = "name"
 """The attribute of a mention that holds the canonical name."""
-
-
-def entries_of(mention: Mention, register: Register) -> list[Entry | None]:
-    """Find the entry of each id that a mention has; None where an id leads nowhere."""
-    return [register.find(id) for id in (mention.entity or "").split()]
 
 
 def identify(document: Document, register: Register) -> tuple[Document, Counter[str]]:
@@ -36,7 +30,7 @@ def _identify(
     if mention.entity is None:
         return mention
     ids = mention.entity.split()
-    found = entries_of(mention, register)
+    found = [register.find(id) for id in ids]
     counters["register: mentions with an id that it has"] += any(found)
     counters["register: mentions with an id that leads nowhere"] += not all(found)
     if not any(found):

@@ -31,16 +31,10 @@ def name_text(element: Element) -> str:
 def parts_of(element: Element) -> dict[str, str]:
     """Find the marked parts of a name, with the texts of several of one kind joined."""
     found: dict[str, list[str]] = {}
-    for each in _descend(element):
-        if (part := _PARTS.get(each.name)) and (text := each.text()):
+    for each in element.walk():
+        if each is not element and (part := _PARTS.get(each.name)) and (text := each.text()):
             found.setdefault(part, []).append(text)
     return {part: " ".join(texts) for part, texts in found.items()}
-
-
-def _descend(element: Element) -> Iterator[Element]:
-    for child in element.elements():
-        yield child
-        yield from _descend(child)
 
 
 def join_parts(parts: dict[str, str]) -> tuple[str, str]:

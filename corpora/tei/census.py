@@ -7,9 +7,8 @@ out, languages, words before sentence ends, and schemes of ids. ``--output`` get
 ``census.html``, and ``edition.toml`` to start from.
 """
 
-import codecs
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
@@ -26,6 +25,7 @@ from corpora.system.arguments import execute, option, parse
 from corpora.tei.abbreviations import last_words, learn_abbreviations
 from corpora.tei.card import languages_of, warnings_of
 from corpora.tei.edition import (
+    APART,
     CHARACTERS,
     SIGNS,
     SUFFIXES,
@@ -37,7 +37,7 @@ from corpora.tei.edition import (
 from corpora.tei.languages import said_language
 from corpora.tei.patterns import Pattern
 from corpora.tei.reader import ROOTS, read_tree
-from corpora.tei.xml import Element, XmlError, parse_xml
+from corpora.tei.xml import Element, XmlError, encoding_of, parse_xml
 
 N_SHOWN = 10
 N_VALUES = 5
@@ -64,7 +64,6 @@ _LABELS = {
 
 
 _NO_WORD = re.compile(r"\W")
-_APART = {Role.LEAVE_OUT, Role.DOCUMENT, Role.NOTE_DOCUMENT, Role.PART}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +110,7 @@ class _Touching:
     def walk(self, element: Element, depth: int = 0) -> None:
         """Read what the edition reads of an element."""
         role = self.edition.meaning(element).role
-        if role in _APART:
+        if role in {*APART, Role.LEAVE_OUT}:
             return
         self._edge(element, role, depth)
         only = self.edition.chosen(element)
@@ -299,8 +298,7 @@ def _scheme(value: str) -> str:
 
 def _example(data: bytes, element: Element) -> str:
     """The beginning of an element and what stands before it, white space normalised."""
-    encoding = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
-    name = encoding.get(data[:2], "utf-8")
+    name, _ = encoding_of(data)
     before = data[max(0, element.byte - 4 * BEFORE) : element.byte].decode(name, "ignore")
     start = data[element.byte : element.byte + 4 * EXAMPLE].decode(name, "ignore")
     return " ".join(before.split())[-BEFORE:] + " ".join(start.split())[:EXAMPLE]
@@ -326,14 +324,14 @@ def _tables(census: Census) -> Iterator[tuple[str, Sequence[str], list[Sequence[
             for attribute, values in kind.attributes.items()
         ],
     )
-    lost = Counter({name: n for (name, _), n in census.lost_names.items()})
-    for name in lost:
-        lost[name] = sum(n for (of, _), n in census.lost_names.items() if of == name)
+    lost: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for (name, label), n in census.lost_names.items():
+        lost[name][label] = n
     yield (
         "Left out",
         ("element", "characters", "names", "of these"),
         [
-            (name, n, lost[name], _most(_labels(census.lost_names, name)))
+            (name, n, lost[name].total(), _most(lost[name]))
             for name, n in census.lost_characters.most_common()
         ],
     )
@@ -381,10 +379,6 @@ def _tables(census: Census) -> Iterator[tuple[str, Sequence[str], list[Sequence[
 
 def _by_number(census: Census) -> list[Kind]:
     return sorted(census.kinds.values(), key=lambda kind: -kind.n)
-
-
-def _labels(lost: Mapping[tuple[str, str], int], name: str) -> Counter[str]:
-    return Counter({label: n for (of, label), n in lost.items() if of == name})
 
 
 def _most(counts: Counter[str]) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from corpora.errors import UsageError
-from corpora.segmentation.sentences import Segmenter
+from corpora.segmentation.sentences import Segmenter, segmenter_plus
 from corpora.system.parsing import JsonObject, parse_toml
 from corpora.tei.header import Rule, parse_rule
 from corpora.tei.languages import (
@@ -20,7 +20,6 @@ from corpora.tei.languages import (
     Language,
     code_of,
     keeps_hyphens,
-    make_segmenter,
 )
 from corpora.tei.patterns import Pattern, Template, parse_pattern, template_of
 from corpora.tei.xml import Element
@@ -50,6 +49,8 @@ class Role(Enum):
 Patterns = tuple[Pattern, ...]
 
 
+APART = frozenset({Role.DOCUMENT, Role.NOTE_DOCUMENT, Role.PART})
+"""Roles of what is not read where it stands."""
 CHARACTERS = frozenset({"c", "g"})
 """Elements that stand for a character."""
 SIGNS = CHARACTERS | {"ref"}
@@ -148,8 +149,6 @@ class Edition:
     """Name of a piece of metadata to where it stands, the best first; ``title`` is the title."""
     own: tuple[tuple[str, Pattern], ...] = ()
     """The patterns that stand in the edition's own file, with where they stand."""
-    own_choices: Mapping[str, Sequence[tuple[str, Pattern]]] = field(default_factory=dict)
-    """Those of ``own`` that are for the children of an element, by its name."""
     languages: Mapping[str, str] = field(default_factory=dict)
     """Language that a file says (``*``: any) to the one that is meant."""
     abbreviations: Abbreviations = field(default_factory=dict)
@@ -195,7 +194,7 @@ class Edition:
     def _segmenter(self, code: str) -> Segmenter:
         if code not in self._segmenters:
             learned = self.learned.get(code, {})
-            made = make_segmenter(code, declared=self.abbreviations, learned=learned)
+            made = segmenter_plus(code, declared=self.abbreviations, learned=learned)
             self._segmenters[code] = made
         return self._segmenters[code]
 
@@ -422,10 +421,6 @@ def _build(tables: JsonObject, source: _Source, *, own: JsonObject, default_name
             for key, items in tables.get("metadata", {}).items()
         },
         own=tuple(_own_patterns(own, source)),
-        own_choices={
-            name.lower(): list(_own_patterns({"choose": {name: items}}, source))
-            for name, items in own.get("choose", {}).items()
-        },
         languages=tables.get("languages", {}),
         abbreviations=_abbreviations(tables.get("sentences", {}), source),
     )

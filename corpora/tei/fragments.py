@@ -14,13 +14,10 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from corpora.document import Span
-from corpora.tei.edition import Edition, Meaning, Role
+from corpora.tei.edition import APART, Edition, Meaning, Role
 from corpora.tei.layout import XML_SPACE
 from corpora.tei.places import Place, Places
 from corpora.tei.source import Node, Source
-
-_ELSEWHERE = {Role.PART, Role.DOCUMENT, Role.NOTE_DOCUMENT}
-"""What is not read where it stands."""
 
 
 class Content(NamedTuple):
@@ -167,7 +164,7 @@ class Fragmenter:
         What is not read of a ``choice``, or of a name, does not count: a name may go around it.
         A note is never left: what stands around it in the file is not around it in the text.
         """
-        if self._role(node) in _ELSEWHERE or self.places.any_between(start, end):
+        if self._role(node) in APART or self.places.any_between(start, end):
             return False
         if node.name in content_rules().one_of or self._is_name(node):
             return True
@@ -211,8 +208,7 @@ class Fragmenter:
     def _is_apart(self, node: Node, around: Node) -> bool:
         """Tell whether an element is not read where it stands: it, or one around it, is out."""
         return any(
-            self._role(n) in {*_ELSEWHERE, Role.LEAVE_OUT}
-            for n in [node, *_below(node.parent, around)]
+            self._role(n) in {*APART, Role.LEAVE_OUT} for n in [node, *_below(node.parent, around)]
         )
 
     def _is_block(self, node: Node) -> bool:

@@ -14,7 +14,6 @@ from corpora.segmentation.sentences import (
     Segmenter,
     may_be_final,
     segmenter,
-    segmenter_plus,
     table_name,
 )
 from corpora.segmentation.starts import CLOSING
@@ -47,13 +46,6 @@ class Passage(NamedTuple):
 
     start: int
     lang: str | None
-
-
-def make_segmenter(code: str, *, declared: Abbreviations, learned: Abbreviations) -> Segmenter:
-    """Make the segmenter of a language with the abbreviations of an edition."""
-    if declared or learned:
-        return segmenter_plus(code, declared=declared, learned=learned)
-    return segmenter(code)
 
 
 def code_of(tag: str | None) -> str:

@@ -14,41 +14,34 @@ from corpora.document import Document, Mention
 from corpora.tei.edition import Edition
 from corpora.tei.header import base_of
 from corpora.tei.markup import Added, Failure
-from corpora.tei.reader import read_tree
 from corpora.tei.source import Edit, Source
 from corpora.tei.standoff import resolve
 from corpora.tei.undo import take_out_of
-from corpora.tei.xml import XmlError
 
 _Key = tuple[str, int, int, str | None, str | None]
 
 
 def prove(
     source: Source,
+    written: Source,
     edits: Sequence[Edit],
-    result: bytes,
     *,
     before: Sequence[Document],
+    after: Sequence[Document],
     added: Sequence[Added],
     edition: Edition,
     reviewer: str = "",
 ) -> Failure | None:
-    """Find what is wrong with a result; None where all holds.
+    """Find what is wrong with a file that was written; None where all holds.
 
-    ``before`` are the documents of the input. A name that is not read back is a culprit. Undo is
-    asked for what the ``reviewer`` answers for, too.
+    ``before`` and ``after`` are the documents of the two. A name that is not read back is a
+    culprit. Undo is asked for what the ``reviewer`` answers for, too.
     """
-    if not _only_inserts(source, edits, result):
+    if not _only_inserts(source, edits, written.data):
         return Failure("other bytes would change", "without the insertions")
-    try:
-        written = Source(result, name=source.name)
-    except XmlError as error:
-        return Failure("the result is not well-formed", str(error))
     undone, bare = (take_out_of(one, reviewer=reviewer).data for one in (written, source))
     if undone != bare:
         return Failure("undo would not give the bytes back", "after undo")
-    texts = read_tree(written.root, edition, name=source.name)
-    after = [text.document for text in texts if text.document is not None]
     for old, new in zip(before, after, strict=False):
         if _bare(old, edition) != _bare(new, edition):
             return Failure("the text would be read differently", _difference(old, new))

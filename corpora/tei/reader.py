@@ -15,7 +15,7 @@ from typing import NamedTuple
 from corpora.document import Document, Mention, Paragraph, Span, part_of_text, without_crossing
 from corpora.runs.plan import InputFile
 from corpora.segmentation.sentences import Segmenter
-from corpora.tei.edition import SIGNS, Edition, Meaning, Role
+from corpora.tei.edition import APART, SIGNS, Edition, Meaning, Role
 from corpora.tei.header import Columns, base_of, read_header, read_rules
 from corpora.tei.include import INCLUDE, with_included
 from corpora.tei.languages import Language, Passage, Spoken, count_languages, said_language
@@ -355,8 +355,9 @@ class _Reader:
     def _chosen(self, element: Element) -> list[Element] | None:
         """Choose what is read of a ``choice`` and its like; count the patterns that fit."""
         children = element.elements()
-        for key, pattern in self.edition.own_choices.get(element.name, ()):
-            if n := sum(map(pattern.matches, children)):
+        for key, pattern in self.edition.own:
+            is_for_it = key.lower().startswith(f"choose.{element.name}: ")
+            if is_for_it and (n := sum(map(pattern.matches, children))):
                 self.counters[f"pattern/{key}"] += n
         return self.edition.chosen(element)
 
@@ -369,7 +370,7 @@ class _Reader:
         if self.skipped_to and element.file == self.skipped_in and element.byte >= self.skipped_to:
             self.skipped_to = 0
         role = self.edition.meaning(element).role
-        if self.skipped_to and role in {Role.DOCUMENT, Role.NOTE_DOCUMENT, Role.PART}:
+        if self.skipped_to and role in APART:
             return Role.LEAVE_OUT
         return role
 

@@ -364,17 +364,8 @@ def write_more(
     """Write more names into what was written of a file, found by another model or person."""
     if not any(names.values()):
         return written
-    is_first = written.data is file.source.data
-    name = file.source.name
-    again = file if is_first else TeiFile.read(written.data, file.edition, name=name)
-    second = again.write(names, model=model, options=replace(options, existing="keep"))
-    return Written(
-        second.data,
-        written.written + second.written,
-        written.counters + second.counters,
-        [*written.skipped, *second.skipped],
-        written.kept,
-    )
+    own = replace(options, existing="keep")
+    return written.then((written.file or file).write(names, model=model, options=own))
 
 
 def _mentions(placed: Iterable[Placed]) -> dict[str, list[Mention]]:

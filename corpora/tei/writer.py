@@ -7,7 +7,7 @@ a reason.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Literal, get_args
@@ -108,10 +108,24 @@ class Written:
     skipped: list[Skipped]
     kept: tuple[Kept, ...] = ()
     """Names of models that were to be taken out, and that somebody had changed."""
+    file: "TeiFile | None" = None
+    """The same, as it was read to prove it."""
+
+    def then(self, second: "Written") -> "Written":
+        """Say what was written of a file in two steps."""
+        return replace(
+            second,
+            written=self.written + second.written,
+            counters=self.counters + second.counters,
+            skipped=[*self.skipped, *second.skipped],
+            kept=self.kept,
+        )
 
 
 Standing = Mapping[str, Sequence[Settled]]
 """What people decided, by the id of the document."""
+_Proven = tuple["TeiFile", list[Added]]
+"""A file that is proven, and the names that were added to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +168,8 @@ class TeiFile:
             keep = self._confirmed(decided or {})
             undone = take_out_of(self.source, keep=keep)
             kept = tuple(one for one in undone.kept if one.reason == CHANGED)
-            file = self.read(undone.data, self.edition, name=self.source.name)
+            if undone.data != self.source.data:
+                file = self.read(undone.data, self.edition, name=self.source.name)
         by = Responsibility(model, options.reviewer, options.date)
         return _Writer(file, by, options, decided or {}, kept).write(mentions_by_document)
 
@@ -203,7 +218,6 @@ class _Writer:
     options: WriteOptions
     decided: Standing
     kept: tuple[Kept, ...] = ()
-    proven: bytes = b""
     is_whole: bool = True
     """Whether the header gets an application and a change, which not every schema allows."""
     skipped: list[Skipped] = field(default_factory=list)
@@ -211,7 +225,6 @@ class _Writer:
     def write(self, mentions_by_document: Mapping[str, Sequence[Mention]]) -> Written:
         """Place, compose and prove; what fails is skipped."""
         file = self.file
-        self.proven = file.source.data
         if unknown := mentions_by_document.keys() - {document.id for document in file.documents}:
             known = ", ".join(document.id for document in file.documents) or "none with text"
             raise UsageError(
@@ -230,9 +243,9 @@ class _Writer:
                     if mention.entity is not None and (name := there.get(_place_of(mention))):
                         placed += self._referring(text.document, mention, name)
         self._choose_header(placed)
-        written = self._settle([], placed)
+        proven, written = self._settle((file, []), placed)
         counters = self._counters(written)
-        return Written(self.proven, len(written), counters, self.skipped, self.kept)
+        return Written(proven.source.data, len(written), counters, self.skipped, self.kept, proven)
 
     @cached_property
     def _known_targets(self) -> set[str | None]:
@@ -249,9 +262,8 @@ class _Writer:
     def _choose_header(self, placed: Sequence[Added]) -> None:
         """Leave out of the header what an edition's own schema has no place for."""
         if self._can_be_validated and placed:
-            proven, failure = self.proven, self._try([])
-            self.is_whole = failure is None or failure.reason != _INVALID
-            self.proven = proven
+            tried = self._try([])
+            self.is_whole = isinstance(tried, TeiFile) or tried.reason != _INVALID
 
     @cached_property
     def _can_be_validated(self) -> bool:
@@ -361,13 +373,13 @@ class _Writer:
     def _skip(self, document: Document, mention: Mention, reason: str) -> None:
         self.skipped.append(Skipped.of(document.id, mention, document.text, reason=reason))
 
-    def _settle(self, base: list[Added], more: list[Added]) -> list[Added]:
+    def _settle(self, base: _Proven, more: list[Added]) -> _Proven:
         """Add as many as can be proven together; halve until those that fail are alone."""
         if not more:
             return base
-        failure = self._try(base + more)
-        if failure is None:
-            return base + more
+        failure = self._try(base[1] + more)
+        if isinstance(failure, TeiFile):
+            return failure, base[1] + more
         culprits = {id(added) for added in failure.culprits}
         innocent = [added for added in more if id(added) not in culprits]
         if len(innocent) < len(more):
@@ -375,7 +387,7 @@ class _Writer:
                 if id(added) in culprits:
                     self._skip(added.document, added.mention, failure.reason)
             return self._settle(base, innocent)
-        if not base:
+        if not base[1]:
             self._check_statement()
         if len(more) == 1:
             self._skip(more[0].document, more[0].mention, failure.reason)
@@ -383,8 +395,8 @@ class _Writer:
         half = len(more) // 2
         return self._settle(self._settle(base, more[:half]), more[half:])
 
-    def _try(self, added: Sequence[Added]) -> Failure | None:
-        """Compose and prove; the result is kept if it is proven."""
+    def _try(self, added: Sequence[Added]) -> TeiFile | Failure:
+        """Compose, read and prove: the file with the names, or what is wrong."""
         file = self.file
         edits = compose(
             file.source, added, edition=file.edition, by=self.by, is_whole=self.is_whole
@@ -392,11 +404,16 @@ class _Writer:
         if isinstance(edits, Failure):
             return edits
         result = file.source.splice(edits)
+        try:
+            written = TeiFile.read(result, file.edition, name=file.source.name)
+        except XmlError as error:
+            return Failure("the result is not well-formed", str(error))
         failure = prove(
             file.source,
+            written.source,
             edits,
-            result,
             before=file.documents,
+            after=written.documents,
             added=added,
             edition=file.edition,
             reviewer=self.by.reviewer,
@@ -405,16 +422,12 @@ class _Writer:
         if failure is None and schema is not None and self._can_be_validated:
             wrong = new_errors(file.source.data, result, schema)
             failure = Failure(_INVALID, wrong[0]) if wrong else None
-        if failure is None:
-            self.proven = result
-        return failure
+        return failure or written
 
     def _check_statement(self) -> None:
         """Raise ``UnprovenError`` if not even the statement in the header can be proven."""
-        proven = self.proven
         failure = self._try([])
-        self.proven = proven
-        if failure is not None:
+        if isinstance(failure, Failure):
             raise UnprovenError(
                 f"{self.file.source.name}: nothing can be added to this file: {failure.reason} "
                 f"({failure.where}). The file is left as it is; please report it."

@@ -32,7 +32,7 @@ class OpenRegister:
         self, written: Written, file: TeiFile, *, options: WriteOptions, decided: Standing
     ) -> Written:
         """Write what the dictionary finds beside the names of a file that was written."""
-        now = TeiFile.read(written.data, file.edition, name=file.source.name)
+        now = written.file or file
         found = {
             document.id: document.mentions
             for document in self.dictionary.annotate_all(now.documents)
@@ -40,7 +40,7 @@ class OpenRegister:
         own = replace(options, existing="keep", reviewer="")
         made = now.write(found, model=self.model, options=own, decided=decided)
         made.counters["written by the register"] = made.written
-        return added(written, made)
+        return written.then(made)
 
     def merged(self, found: Document, file: TeiFile) -> Document:
         """Give predictions their entries, and add what the dictionary finds beside them."""
@@ -52,33 +52,21 @@ class OpenRegister:
         return replace(found, mentions=tuple(sorted([*found.mentions, *more], key=reading_order)))
 
 
-def added(first: Written, second: Written) -> Written:
-    """What was written of a file in two steps."""
-    return replace(
-        second,
-        written=first.written + second.written,
-        counters=first.counters + second.counters,
-        skipped=[*first.skipped, *second.skipped],
-        kept=first.kept,
-    )
-
-
 def open_register(
     patterns: Sequence[str],
-    files: Mapping[str, Path],
+    documents: Sequence[Document],
     edition: Edition,
     *,
     reference: str,
     offers: bool = False,
 ) -> OpenRegister:
-    """Read a register, and learn from the files of the edition how it is used there.
+    """Read a register, and learn from the documents of an edition how it is used there.
 
     ``offers``: names have ids, for a list, also where no file shows how these are written.
-    Raises ``CorpusError`` where the register cannot be read; files that cannot are left out here.
+    Raises ``CorpusError`` where the register cannot be read.
     """
     found = find_inputs(patterns, suffix=SUFFIXES, option="register")
     data = {name: path.read_bytes() for name, path in found.items()}
-    documents = list(documents_of(files, edition))
     style = parse_style(reference, edition) if reference else None
     register = read_registers(data.items()).read_by(edition)
     referrer = Referrer(edition, given=style, offers=offers)

@@ -14,7 +14,6 @@ from corpora.tei.provenance import Model
 from corpora.tei.writer import Standing, TeiFile, WriteOptions, Written
 from modeling.link.datasets import PROBABILITY, link_document
 from modeling.link.linker import Linker, files_of
-from modeling.predict.dictionary import added
 from modeling.training.run_folder import versions
 
 
@@ -51,11 +50,11 @@ class OpenLinker:
 
         Names that models of ours added are left alone.
         """
-        now = TeiFile.read(written.data, file.edition, name=file.source.name)
+        now = written.file or file
         counters: Counter[str] = Counter()
         found = {document.id: self.missing(document, counters) for document in now.documents}
         own = replace(options, existing="keep", references=True, threshold=0.0, reviewer="")
-        return added(written, now.write(found, model=self.model, options=own, decided=decided))
+        return written.then(now.write(found, model=self.model, options=own, decided=decided))
 
 
 def open_linker(

@@ -43,7 +43,7 @@ from corpora.tei.review import (
     write_candidates,
 )
 from corpora.tei.schema import default_schema
-from corpora.tei.style import template
+from corpora.tei.style import NO_XML, template
 from corpora.tei.undo import CHANGED, Kept, take_out
 from corpora.tei.writer import Skipped, Standing, TeiFile, WriteOptions, Written
 from modeling.predict.dictionary import OpenRegister, documents_of, open_register
@@ -61,8 +61,6 @@ _MAX_REJECTED = 10
 _MAX_NAMED = 10
 _DATE = re.compile(rb'<change when="(\d{4}-\d\d-\d\d)" resp="#onoma-')
 _MAX_REJECT_SHARE = 0.01
-_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that XML 1.0 cannot hold (section 2.2)."""
 _HEADER = """\
   <teiHeader>
     <fileDesc>
@@ -201,7 +199,7 @@ class _Work:
             return None
         opened = open_register(
             given.register,
-            self.files,
+            self.documents,
             self.edition,
             reference=given.reference,
             offers=given.candidates is not None,
@@ -215,8 +213,13 @@ class _Work:
         given = self.options.reference
         style = parse_style(given, self.edition) if given else None
         habits = Habits(self.edition, given=style)
-        habits.learn(documents_of(self.files, self.edition))
+        habits.learn(self.documents)
         return habits
+
+    @cached_property
+    def documents(self) -> list[Document]:
+        """Those of all files, to learn from before any is written."""
+        return list(documents_of(self.files, self.edition))
 
     def refer(self, mention: Mention) -> Mention:
         """Give a mention the reference to its entity as the files have it."""
@@ -241,7 +244,7 @@ class _Work:
             return None
         return open_linker(
             given.link,
-            documents_of(self.files, self.edition),
+            self.documents,
             self.edition,
             threshold=None if given.model or given.register else given.threshold,
             reference=given.reference,
@@ -254,11 +257,9 @@ class _Work:
             return documents
         return [linker.link(document, self.counters) for document in documents]
 
-    def change(
-        self, name: str, change: Callable[[bytes], Written], data: bytes | None = None
-    ) -> None:
+    def change(self, name: str, make: Callable[[], Written]) -> None:
         """Write a changed file; where that fails, it is rejected."""
-        self._attempt(name, partial(self._change, name, change, data))
+        self._attempt(name, partial(self._change, name, make))
 
     def _attempt(self, name: str, do: Callable[[], T]) -> T | None:
         """Do something with a file; None, and the file is rejected, where anything is raised."""
@@ -278,9 +279,8 @@ class _Work:
             return None
         return made
 
-    def _change(self, name: str, change: Callable[[bytes], Written], data: bytes | None) -> None:
-        before = self.files[name].read_bytes() if data is None else data
-        written = change(before)
+    def _change(self, name: str, make: Callable[[], Written]) -> None:
+        written = make()
         path = (output := self.options.output) / name
         if path.exists() and path.samefile(self.files[name]):
             raise UsageError(f"--output {output}: would overwrite {path}. Name another folder.")
@@ -389,11 +389,11 @@ def enrich(options: "Options", tagger: "Tagger | None") -> Report:
         check_tagger_labels(tagger, work.edition)
     threshold, register, linker = work.threshold(tagger), work.register, work.linker
 
-    def write(file: TeiFile, found: Sequence[Document], _: bytes) -> Written:
+    def write(file: TeiFile, found: Sequence[Document]) -> Written:
         given = work.write_options(file.source.name, threshold=threshold)
         standing = work.standing(file)
         ready, n_decided = with_decided(file, standing, given, refer=work.refer)
-        made = Written(ready.source.data, 0, Counter(), [])
+        made = Written(ready.source.data, 0, Counter(), [], file=ready)
         if model is not None:
             if register is not None:
                 found = [register.dictionary.identify(document) for document in found]
@@ -406,7 +406,7 @@ def enrich(options: "Options", tagger: "Tagger | None") -> Report:
         return made
 
     for file, found in work.tagged(tagger):
-        work.change(file.source.name, partial(write, file, found), file.source.data)
+        work.change(file.source.name, partial(write, file, found))
     return work.finish(made=f"{options.output} (skipped.tsv says what was not written, and why)")
 
 
@@ -430,7 +430,7 @@ def with_decided(
     for reviewer, mentions in sorted(wanted.items()):
         own = replace(options, existing="keep", reviewer=reviewer)
         made = file.write(mentions, model=REVIEW, options=own)
-        file = TeiFile.read(made.data, file.edition, name=file.source.name)
+        file = made.file or file
         n += made.written
     return file, n
 
@@ -513,11 +513,11 @@ def apply_list(options: "Options") -> Report:
 
     made: list[Decision] = []
 
-    def apply(name: str, data: bytes) -> Written:
+    def apply(name: str, path: Path) -> Written:
         own, given = listed.get(name, []), work.write_options(name, threshold=0.0)
         given = replace(given, references=True)
         applied = apply_candidates(
-            data,
+            path.read_bytes(),
             work.edition,
             own,
             name=name,
@@ -530,8 +530,8 @@ def apply_list(options: "Options") -> Report:
         made.extend(applied.decisions)
         return applied.written
 
-    for name in work.files:
-        work.change(name, partial(apply, name))
+    for name, file in work.files.items():
+        work.change(name, partial(apply, name, file))
     work.remember(made)
     return work.finish(made=str(options.output))
 
@@ -546,7 +546,7 @@ def take_corrected(options: "Options") -> Report:
     waiting = {path: read_annotated(path) for path in files_of(options.from_)}
     used: set[Path] = set()
 
-    def correct(file: TeiFile, _: bytes) -> Written:
+    def correct(file: TeiFile) -> Written:
         corrected: dict[str, Sequence[Mention]] = {}
         for document in file.documents:
             for path, one in waiting.items():
@@ -558,7 +558,7 @@ def take_corrected(options: "Options") -> Report:
         return write_corrected(file, corrected, options=given)
 
     for file in work.read():
-        work.change(file.source.name, partial(correct, file), file.source.data)
+        work.change(file.source.name, partial(correct, file))
     work.counters["files of the tool that were read"] = len(used)
     for path in waiting.keys() - used:
         work.notes.append(f"{path}: no document of --tei has its text; it was left out")
@@ -569,15 +569,16 @@ def undo_all(options: "Options") -> Report:
     """Take out of the files what models added."""
     work = _Work.of(options)
 
-    def bare(name: str, data: bytes) -> Written:
+    def bare(name: str, path: Path) -> Written:
+        data = path.read_bytes()
         undone = take_out(data, name=name, reviewer=options.reviewer)
         counters = Counter(f"stay: {one.reason}" for one in undone.kept)
         counters["names taken out"] = undone.n_taken
         counters["files with nothing to take out"] = undone.data == data
         return Written(undone.data, 0, counters, [], undone.kept)
 
-    for name in work.files:
-        work.change(name, partial(bare, name))
+    for name, path in work.files.items():
+        work.change(name, partial(bare, name, path))
     return work.finish(made=str(options.output))
 
 
@@ -598,7 +599,7 @@ def text_with_names(
 
 def _to_tei(document: Document) -> bytes:
     """Make a file of TEI P5 in UTF-8 with the paragraphs of a text, and no names."""
-    if found := _NOT_XML.search(document.text):
+    if found := NO_XML.search(document.text):
         raise CorpusError(
             f"--format tei: character {found.start()} of the text (U+{ord(found[0]):04X}) cannot "
             "stand in XML. Take it out, or choose another --format."

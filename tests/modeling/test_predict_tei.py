@@ -338,7 +338,7 @@ def test_a_file_is_parsed_once_to_be_tagged_and_written(
     options = (*TEI_OPTIONS, labels, "--output", tmp_path / "out")
     assert predict(tagger_run, "--tei", letter, *options) == 0
 
-    assert read == [TEI.encode()]
+    assert read == [TEI.encode(), (tmp_path / "out" / letter.name).read_bytes()]  # the proof's
 
 
 _FOUND_BY = r'<respStmt xml:id="(onoma-\w+)"><resp>names found by a (\w+) '
