@@ -1,18 +1,25 @@
 """The frame of all commands: options, signals, errors as exit statuses."""
 
 import argparse
-import dataclasses
 import logging
 import os
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from corpora.errors import CorpusError, UsageError
-from corpora.system.arguments import SUMMARY, ArgumentParser, Summary, fail, message_of
+from corpora.system.arguments import (
+    SUMMARY,
+    Summary,
+    add_options,
+    fail,
+    make_parser,
+    message_of,
+    option,
+    values_of,
+)
 from corpora.system.extras import missing_extra
 from modeling.config import ConfigError
 
@@ -74,14 +81,6 @@ class Termination:
             os.write(2, _PATIENCE)  # what was interrupted may be writing to sys.stderr
 
 
-def option(default: Any = dataclasses.MISSING, *, help: str, **settings: object) -> Any:
-    """Declare a field of a command's options; ``settings`` go to ``argparse``.
-
-    But for ``positional``, ``group`` (its title) and ``one_of`` (a title: exactly one is given).
-    """  # Any: a field takes it; None also where ``check_given`` refuses it later
-    return dataclasses.field(default=default, metadata={"help": help, **settings})
-
-
 def as_json() -> bool:
     """Declare the field ``json`` of a command whose work gives a ``Summary``."""
     is_given: bool = option(default=False, help=SUMMARY)
@@ -118,9 +117,9 @@ def start(
     the process with status 2 where the command is wrong. ``resumes`` says where a stopped run
     resumes; ``errors`` are expected besides those of all commands.
     """
-    parser = _make_parser(kind, name=name, about=about)
-    values = vars(parser.parse_args(argv)).items()
-    given = {k: tuple(v) if isinstance(v, list) else v for k, v in values if v is not None}
+    parser = make_parser(f"modeling.{name}", about)
+    add_options(parser, kind)
+    given = values_of(parser.parse_args(argv))
     # Before torch is loaded: where another job runs, threads that spin take its time and ours.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
@@ -146,39 +145,6 @@ def start(
         by = " by SIGTERM" if is_asked else ""
         sys.stderr.write(f"\nStopped{by}. The same command resumes{resumes}.\n")
         return EXIT_STATUS if is_asked else 130
-
-
-def _make_parser(
-    kind: "type[DataclassInstance]", *, name: str, about: str
-) -> argparse.ArgumentParser:
-    description, _, epilog = about.partition("\n\n")
-    parser = ArgumentParser(
-        prog=f"python -m modeling.{name}",
-        description=description,
-        epilog=epilog,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    groups: dict[str, Any] = {"": parser}  # Any: argparse names no type for groups
-    for field in dataclasses.fields(kind):
-        settings = dict(field.metadata)
-        title, exclusive = settings.pop("group", ""), settings.pop("one_of", "")
-        if title not in groups:
-            groups[title] = parser.add_argument_group(title)
-        if exclusive and exclusive not in groups:
-            groups[exclusive] = groups[title].add_mutually_exclusive_group(required=True)
-        if field.default is False:
-            settings["action"] = "store_true"
-        elif Path in {field.type, *get_args(field.type)}:
-            settings["type"] = Path
-        is_positional = settings.pop("positional", False)
-        if not is_positional and not exclusive:
-            settings["required"] = field.default is dataclasses.MISSING
-        flag = field.name if is_positional else f"--{field.name.rstrip('_').replace('_', '-')}"
-        if field.name.endswith("_"):  # a word of Python: from_ is --from
-            settings["dest"] = field.name
-        groups[exclusive or title].add_argument(flag, **settings)
-    return parser
 
 
 def check_given(options: object, *names: str) -> None:

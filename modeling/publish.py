@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from corpora.errors import UsageError
-from corpora.system.arguments import Summary
+from corpora.system.arguments import Summary, option
 from corpora.system.buckets import is_url
-from modeling.command import as_json, option, start
+from modeling.command import as_json, start
 
 KIND = "model"
 """Of ``run.json``: a run without datasets."""

@@ -29,6 +29,7 @@ from typing import (
     NoReturn,
     TextIO,
     TypeVar,
+    Union,
     get_args,
     get_origin,
     get_type_hints,
@@ -183,7 +184,8 @@ def option(
     """Declare a field of a table of options; one without a default is required.
 
     Its type says how it is read: ``int``, ``float``, ``Path``, ``bool`` (a flag), ``Literal``
-    (choices), ``tuple`` (one or more); ``settings`` go to ``argparse``, and come before that.
+    (choices), ``tuple`` (one or more, unless ``type`` reads all of it); ``settings`` go to
+    ``argparse``, and come before that.
     ``group`` is a heading of the help. Of the options with the same ``one_of``, exactly one must be
     given. ``at_least``, ``above``, ``below`` and ``at_most`` are bounds that ``check`` looks at;
     ``was`` is an earlier name, as ``--old``.
@@ -223,7 +225,9 @@ def add_options(parser: argparse.ArgumentParser, kind: "type[DataclassInstance]"
         own = _settings_for(hints[field.name], field.metadata["settings"])
         if field.default is dataclasses.MISSING and not is_positional and not one_of:
             own["required"] = True
-        name = field.name if is_positional else f"--{field.name.replace('_', '-')}"
+        name = field.name if is_positional else _flag(field.name)
+        if field.name.endswith("_"):  # a word of Python: from_ is --from
+            own["dest"] = field.name
         groups[one_of or title].add_argument(name, **own)
         if was := field.metadata["was"]:
             hidden: _Settings = {
@@ -234,14 +238,19 @@ def add_options(parser: argparse.ArgumentParser, kind: "type[DataclassInstance]"
             parser.add_argument(was, action=_Renamed, const=name, **hidden)
 
 
+def _flag(name: str) -> str:
+    return f"--{name.rstrip('_').replace('_', '-')}"
+
+
 def _settings_for(kind: object, given: Mapping[str, object]) -> _Settings:
     """What ``argparse`` must know of values of a type, beside what is given."""
-    if get_origin(kind) is UnionType:
+    if get_origin(kind) in {Union, UnionType}:
         [kind] = set(get_args(kind)) - {NoneType}
     inferred: dict[str, object] = {}
     if get_origin(kind) is tuple:
         [kind, _] = get_args(kind)
-        inferred = {} if "nargs" in given else {"nargs": "+", "action": "extend"}
+        is_told = "nargs" in given or "type" in given
+        inferred = {} if is_told else {"nargs": "+", "action": "extend"}
     if get_origin(kind) is Literal:
         inferred["choices"] = get_args(kind)
     elif kind is bool:
@@ -283,7 +292,7 @@ def check(options: "DataclassInstance") -> None:
         if value is None or all(_BOUNDS[name](value, at) for name, at in bounds.items()):
             continue
         said = " and ".join(f"{name.replace('_', ' ')} {at}" for name, at in bounds.items())
-        raise UsageError(f"--{field.name.replace('_', '-')} {value}: must be {said}.")
+        raise UsageError(f"{_flag(field.name)} {value}: must be {said}.")
 
 
 @dataclasses.dataclass(frozen=True)

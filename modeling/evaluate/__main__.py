@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from corpora.system.arguments import Summary
-from modeling.command import as_json, count, option, positive, show, start
+from corpora.system.arguments import Summary, option
+from modeling.command import as_json, count, positive, show, start
 
 
 @dataclass(frozen=True, kw_only=True)

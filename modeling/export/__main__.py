@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Literal
 
 from corpora.errors import UsageError
-from corpora.system.arguments import Summary
-from modeling.command import as_json, counts, option, show, start
+from corpora.system.arguments import Summary, option
+from modeling.command import as_json, counts, show, start
 
 _CARD, _WHERE = "for the card", "where"
 
@@ -44,7 +44,6 @@ class Options:
     )
     to: Literal["huggingface", "onnx"] = option(
         "huggingface",
-        choices=("huggingface", "onnx"),
         help="what reads the folder (default: huggingface; onnx needs the extra onnx)",
     )
     int8: bool = option(

@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from corpora.errors import UsageError
-from corpora.system.arguments import Summary
+from corpora.system.arguments import Summary, option
 from corpora.system.parsing import read_json
-from modeling.command import Termination, as_json, check_given, count, counts, option, start
+from modeling.command import Termination, as_json, check_given, count, counts, start
 from modeling.config import ConfigError
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Literal
 
 from corpora.errors import CorpusError, UsageError
-from corpora.system.arguments import Summary
-from modeling.command import as_json, counts, option, show, start
+from corpora.system.arguments import Summary, option
+from modeling.command import as_json, counts, show, start
 
 _SPANS, _ATTENTION = "vectors of spans", "attention"
 
@@ -32,7 +32,6 @@ class Options:
     plot: tuple[Literal["pca", "tsne", "umap"], ...] = option(
         (),
         nargs="+",
-        choices=("pca", "tsne", "umap"),
         group=_SPANS,
         help="principal components, t-SNE (needs scikit-learn), UMAP (needs umap-learn)",
     )
@@ -44,27 +43,20 @@ class Options:
     )
     spans: Literal["names", "all"] = option(
         "names",
-        choices=("names", "all"),
         group=_SPANS,
         help="those that are tagged, or all runs of words (default: names)",
     )
-    max_words: int = option(
-        8, type=int, metavar="N", group=_SPANS, help="of a span of all (default: 8)"
-    )
-    sample: int = option(2000, type=int, metavar="N", group=_SPANS, help="drawn at random; 0: all")
-    seed: int = option(
-        1, type=int, metavar="N", group=_SPANS, help="of that, and of maps (default: 1)"
-    )
+    max_words: int = option(8, group=_SPANS, help="of a span of all (default: 8)")
+    sample: int = option(2000, group=_SPANS, help="drawn at random; 0: all")
+    seed: int = option(1, group=_SPANS, help="of that, and of maps (default: 1)")
     parts: Literal["both", "words", "entities", "mean"] | None = option(
         None,
-        choices=("both", "words", "entities", "mean"),
         group=_SPANS,
         help="[first; last; entity], the first two, the last, or the mean of all subwords "
         "(default: both where the encoder reads entities, else words)",
     )
     neighbours: float = option(
         30.0,
-        type=float,
         metavar="N",
         group=_SPANS,
         help="perplexity of t-SNE, neighbours of UMAP (default: 30)",

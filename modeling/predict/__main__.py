@@ -29,8 +29,8 @@ from pathlib import Path
 from typing import Literal
 
 from corpora.errors import UsageError
-from corpora.system.arguments import Summary
-from modeling.command import as_json, count, option, positive, start
+from corpora.system.arguments import Summary, option
+from modeling.command import as_json, count, positive, start
 
 _TEI, _INPUT = "TEI", "input"
 _INPUTS = ("text", "conll", "documents", "tei", "masked")

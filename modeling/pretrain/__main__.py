@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from corpora.errors import UsageError
-from corpora.system.arguments import Summary
-from modeling.command import Termination, as_json, check_given, option, start
+from corpora.system.arguments import Summary, option
+from modeling.command import Termination, as_json, check_given, start
 from modeling.config import ConfigError
 
 _RESUMES = " from the last checkpoint, or, without one, at the first step"

@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from corpora.system.arguments import Summary
-from modeling.command import as_json, option, start
+from corpora.system.arguments import Summary, option
+from modeling.command import as_json, start
 
 _TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "heads": (("head.kind", "gazetteer.source"), ("dataset", "decoder")),

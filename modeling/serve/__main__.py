@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from corpora.errors import UsageError
-from modeling.command import count, option, positive, start
+from corpora.system.arguments import option
+from modeling.command import count, positive, start
 
 _WHO, _MUCH, _TRAIN = "who may ask", "how much", "training by clients"
 

@@ -16,7 +16,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from corpora.errors import UsageError
-from modeling.command import count, option, start
+from corpora.system.arguments import option
+from modeling.command import count, start
 
 _INPUT = "What is looked at: one of"
 
