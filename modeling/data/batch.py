@@ -30,6 +30,16 @@ def ranges(starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.in
     return np.repeat(starts - (ends - sizes), sizes) + np.arange(total)
 
 
+def starts_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where each of some ranges starts that stand one after the other: sizes (2, 3) are 0 2."""
+    return borders_of(sizes)[:-1]
+
+
+def borders_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The same, and where the last one ends: sizes (2, 3) are 0 2 5."""
+    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+
+
 class Movable:
     """A frozen dataclass of tensors, and of others like itself, that moves to a device as one."""
 
@@ -78,8 +88,7 @@ class Layout(Movable):
         """Lay out sequences of these lengths, row after row; a length may be 0."""
         sizes = np.asarray(lengths, np.int64)
         sequences = np.repeat(np.arange(len(sizes)), sizes)
-        starts = np.cumsum(sizes) - sizes
-        positions = np.arange(len(sequences)) - starts[sequences]
+        positions = np.arange(len(sequences)) - starts_of(sizes)[sequences]
         return cls.placed(sequences, positions, longest=int(sizes.max(initial=0)), n=len(sizes))
 
     @classmethod
@@ -107,6 +116,21 @@ class Layout(Movable):
             sequences=torch.from_numpy(sequences),
             attend=attend,
         )
+
+    @property
+    def lengths(self) -> Tensor:
+        """(B,) int64: rows of each sequence."""
+        if self.attend is not None:
+            return self.attend.sum(1)
+        return torch.full((self.n_sequences,), self.longest, device=self.index.device)
+
+    @property
+    def stands(self) -> Tensor:
+        """(B, N) bool: ``attend``, be it everywhere or not."""
+        if self.attend is not None:
+            return self.attend
+        shape = (self.n_sequences, self.longest)
+        return torch.ones(shape, dtype=torch.bool, device=self.index.device)
 
     def pad(self, rows: Tensor) -> Tensor:
         """(rows, ...) -> (B, N, ...), zeros where no row stands; a view if nothing is padded."""
@@ -173,10 +197,7 @@ class Rows(Movable):
         cls, subwords: Layout, sequences: NDArray[np.int64], words: Words | None = None
     ) -> Self:
         """Lay out E mentions, of these ``sequences`` (ascending), after the subwords of each."""
-        n, lengths = (
-            subwords.n_sequences,
-            np.bincount(subwords.sequences, minlength=subwords.n_sequences),
-        )
+        n, lengths = subwords.n_sequences, subwords.lengths.numpy()
         counts = np.bincount(sequences, minlength=n)
         entities = Layout.of(counts)
         together = Layout.placed(
@@ -208,7 +229,7 @@ class Mentions(Movable):
         return cls(
             entities=torch.from_numpy(entities),
             positions=torch.from_numpy(ranges(firsts, sizes)),
-            offsets=torch.from_numpy(np.cumsum(sizes) - sizes),
+            offsets=torch.from_numpy(starts_of(sizes)),
         )
 
 

@@ -27,7 +27,17 @@ from torch.utils.data import DataLoader, Dataset
 from corpora.entities.vocabulary import MASK
 from corpora.errors import CorpusError
 from modeling.config import ConfigError, MaskingConfig, PretrainConfig
-from modeling.data.batch import Batch, Layout, Mentions, Parcel, Rows, Targets, Words
+from modeling.data.batch import (
+    Batch,
+    Layout,
+    Mentions,
+    Parcel,
+    Rows,
+    Targets,
+    Words,
+    borders_of,
+    starts_of,
+)
 from modeling.data.entities import Scopes, Spreader
 from modeling.data.examples import ExampleSet
 from modeling.data.masking import EVALUATION, Masker
@@ -58,7 +68,7 @@ class Epochs:
     """All sets as one: each example once an epoch; the last step of an epoch may be short."""
 
     def __init__(self, sizes: Sequence[int], *, batch_size: int, seed: int) -> None:
-        self._starts = np.cumsum([0, *sizes])
+        self._starts = borders_of(np.array(sizes))
         self.n_examples = int(self._starts[-1])
         self.batch_size, self.seed = batch_size, seed
         self.steps = -(-self.n_examples // batch_size)
@@ -95,7 +105,7 @@ class Mixture:
         self.sizes = np.array(sizes)
         self.shares = _thousandths(np.array(weights, np.float64))
         """(S,) of a thousand examples, those of each set."""
-        self._starts = np.cumsum(self.shares) - self.shares
+        self._starts = starts_of(self.shares)
         self.batch_size, self.seed = batch_size, seed
         self.steps = -(-int(self.sizes.sum()) // batch_size)
         """In which as many examples are taken as there are."""

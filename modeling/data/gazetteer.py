@@ -39,7 +39,7 @@ from corpora.ner.gazetteer import LEVELS, Lookup, Matches, Names, learn, leftmos
 from corpora.ner.schemes import find_spans
 from corpora.ner.tally import Labels, tally
 from corpora.system.parsing import parse_json
-from modeling.data.batch import ranges
+from modeling.data.batch import borders_of, ranges, starts_of
 from modeling.data.sentences import EncodedSentences, SentenceSet
 from modeling.data.tagset import TagSet, gold_spans
 
@@ -127,7 +127,7 @@ class Gazetteer:
         _, firsts = np.unique(hashes, return_index=True)
         starts, sizes = spans.starts[firsts], (spans.ends - spans.starts)[firsts]
         tokens = columns.tokens.take(pa.array(ranges(starts, sizes)))
-        begins = pa.array(np.concatenate([[0], np.cumsum(sizes)]), pa.int32())
+        begins = pa.array(borders_of(sizes), pa.int32())
         forms = pa.ListArray.from_arrays(begins, tokens)
         labels, levels = names.labels.astype(np.int64), names.levels.astype(np.int64)
         return cls(forms, labels, levels, tagset.labels, level)
@@ -343,8 +343,7 @@ def _word_columns(words: Sequence[Sequence[str]]) -> SentenceColumns:
     """The words of sentences, without tags."""
     lengths = np.fromiter(map(len, words), np.int64, len(words))
     tokens = pa.array(list(chain.from_iterable(words)), pa.string())
-    begins = np.concatenate([[0], np.cumsum(lengths)])
-    return SentenceColumns(tokens, begins, pa.nulls(len(tokens), pa.string()))
+    return SentenceColumns(tokens, borders_of(lengths), pa.nulls(len(tokens), pa.string()))
 
 
 def _columns(sentences: Sequence[Sentence], tagset: TagSet) -> SentenceColumns:
@@ -408,7 +407,7 @@ def cross_fitted(
         sentences = SentenceSet.of(sentences)
     of = folds_of(sentences, folds)
     lengths = np.array([len(sentence.tokens) for sentence in sentences], np.int64)
-    begins = np.cumsum(lengths) - lengths
+    begins = starts_of(lengths)
     members = [np.flatnonzero(of == fold) for fold in range(int(of.max(initial=-1)) + 1)]
     columns = [_columns([sentences[n] for n in own.tolist()], tagset) for own in members]
     tags = np.zeros((int(lengths.sum()), len(thresholds)), np.int16)
@@ -520,7 +519,7 @@ class EntityLookup:
         space_of = {document: self._space_of(document) for document in set(documents)}
         spaces = np.array([space_of[document] for document in documents], np.int64)
         sizes = np.array([len(tokens) for tokens in words], np.int64)
-        starts = np.cumsum(sizes) - sizes
+        starts = starts_of(sizes)
         found = np.zeros(int(sizes.sum()), np.int64)
         for space in np.unique(spaces).tolist():
             chosen = np.flatnonzero(spaces == space)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from corpora.entities.vocabulary import MASK
 from modeling.config import ConfigError, MaskingConfig
-from modeling.data.batch import ranges
+from modeling.data.batch import ranges, starts_of
 from modeling.data.rng import Integers, Rng, Stream, as_below, as_uniform
 from modeling.data.texts import SubwordIds, Text
 
@@ -89,7 +89,7 @@ class Units:
         waiting = order[self.sizes[order] <= left[self.sequences[order]]]
         while len(waiting):
             sequences, sizes = self.sequences[waiting], self.sizes[waiting]
-            before = np.cumsum(sizes) - sizes
+            before = starts_of(sizes)
             reached = before - before[np.searchsorted(sequences, sequences)] + sizes
             fits = reached <= left[sequences]
             chosen[waiting[fits]] = True

@@ -35,7 +35,9 @@ from modeling.data.batch import (
     SentenceBatch,
     SpanBatch,
     Words,
+    borders_of,
     ranges,
+    starts_of,
 )
 from modeling.data.entities import subword_entities
 from modeling.data.gazetteer import EntityLookup, LookedUp
@@ -76,7 +78,7 @@ class Chosen:
         words = ranges(encoded.word_begins[numbers], n_words)
         begins = encoded.windows.begins[numbers]
         windows = ranges(begins, n_windows)
-        shifts = np.cumsum(n_windows) - n_windows - begins
+        shifts = starts_of(n_windows) - begins
         starts, ends = encoded.windows.starts[windows], encoded.windows.ends[windows]
         lengths = ends - starts + 2
         return cls(
@@ -87,7 +89,7 @@ class Chosen:
             sentences=np.repeat(np.arange(len(numbers)), n_windows),
             starts=starts,
             ends=ends,
-            firsts=np.cumsum(lengths) - lengths,
+            firsts=starts_of(lengths),
             word_windows=encoded.word_windows[words] + np.repeat(shifts, n_words),
         )
 
@@ -129,7 +131,7 @@ class Chosen:
     ) -> SpanBatch:
         """Make a batch of spans: first and last words of the batch, and what ``locate`` says."""
         firsts, lasts, starts, ends, windows = spans
-        before = (np.cumsum(self.n_words) - self.n_words)[sentences]
+        before = starts_of(self.n_words)[sentences]
         columns = (
             *(sentences, firsts - before, lasts - before + 1, windows),
             *(self.rows(starts, windows), self.rows(ends - 1, windows)),
@@ -204,7 +206,7 @@ class SentenceCollator:
             inputs=self._inputs(chosen, names),
             words=Layout.of(chosen.n_words),
             word_subwords=torch.from_numpy(ranges(firsts, sizes)),
-            word_offsets=torch.from_numpy(np.cumsum(sizes) - sizes),
+            word_offsets=torch.from_numpy(starts_of(sizes)),
             windows=torch.from_numpy(chosen.word_windows),
             features=None if features is None else torch.from_numpy(features),
             tags=None if tags is None else torch.from_numpy(tags),
@@ -338,7 +340,7 @@ def _candidates(chosen: Chosen, *, max_subwords: int, tags: Integers | None) -> 
     """
     encoded, n_words = chosen.encoded, chosen.n_words
     sizes = (encoded.word_ends - encoded.word_starts)[chosen.words]
-    borders, words = np.concatenate([[0], np.cumsum(sizes)]), np.arange(len(sizes))
+    borders, words = borders_of(sizes), np.arange(len(sizes))
     reach = np.searchsorted(borders, borders[:-1] + max_subwords, side="right") - 1
     counts = np.clip(reach - words, 1, np.repeat(np.cumsum(n_words), n_words) - words)
     firsts, lasts = np.repeat(words, counts), ranges(words, counts)
@@ -348,7 +350,7 @@ def _candidates(chosen: Chosen, *, max_subwords: int, tags: Integers | None) -> 
         begins, ends = gold_spans(tags)
         is_short = ends - begins < counts[begins]
         begins, ends = begins[is_short], ends[is_short]
-        places = (np.cumsum(counts) - counts)[begins] + ends - begins
+        places = starts_of(counts)[begins] + ends - begins
         labels[places] = 1 + (tags[begins] - 1) // 2
     kept = located[1] <= chosen.ends[located[2]]
     return chosen.span_batch(
@@ -439,7 +441,7 @@ def given_spans(chosen: Chosen, spans: Sequence[Sequence[WordSpan]]) -> SpanBatc
     """
     sentences = np.repeat(np.arange(len(spans)), [len(own) for own in spans])
     starts, ends = np.array(list(chain.from_iterable(spans)), np.int64).reshape(-1, 2).T
-    before = (np.cumsum(chosen.n_words) - chosen.n_words)[sentences]
+    before = starts_of(chosen.n_words)[sentences]
     firsts, lasts = before + starts, before + ends - 1
     located = chosen.locate(firsts, lasts)
     if len(outside := np.flatnonzero(located[1] > chosen.ends[located[2]])):

@@ -27,7 +27,7 @@ from corpora.document import Sentence
 from corpora.errors import CorpusError
 from corpora.tokenization.tokenizers import Special, Subwords, Tokenizer
 from modeling.config import ConfigError
-from modeling.data.batch import ranges
+from modeling.data.batch import borders_of, ranges
 from modeling.data.rng import Integers
 from modeling.data.tagset import TagSet
 
@@ -129,7 +129,7 @@ class Windows:
         counts = np.maximum(1, -(-(lengths - overlap) // (room - overlap)))
         counts[lengths <= room] = 1
         sizes = -(-(lengths + (counts - 1) * overlap) // counts)
-        begins = _offsets(counts)
+        begins = borders_of(counts)
         of = np.repeat(np.arange(len(counts)), counts)
         place = np.arange(len(of)) - begins[of]
         firsts = starts[of] + place * (lengths - sizes)[of] // np.maximum(counts - 1, 1)[of]
@@ -282,12 +282,12 @@ class SentenceEncoder:
         subwords, begins_word, n_words, n_subwords, unknown = map(
             np.concatenate, zip(*blocks, strict=True)
         )
-        places, stored_begins = np.argsort(order, kind="stable"), _offsets(n_words)
+        places, stored_begins = np.argsort(order, kind="stable"), borders_of(n_words)
         words, word_begins = (
             ranges(stored_begins[places], n_words[places]),
-            _offsets(n_words[places]),
+            borders_of(n_words[places]),
         )
-        borders = _offsets(n_subwords)
+        borders = borders_of(n_subwords)
         starts, ends = borders[stored_begins[places]], borders[stored_begins[places + 1]]
         windows = self._windows(starts, ends, documents=sentences.documents)
         word_starts, word_ends, is_unknown = borders[:-1][words], borders[1:][words], unknown[words]
@@ -332,20 +332,22 @@ def _cut(
     cut = _encode(sentences, tokenizer)
     n_cut = np.array([len(subwords) for subwords in cut], np.int64)
     # All texts as if joined by single spaces, too: words end at `ends`, texts begin at `shifts`.
-    borders, edges = _offsets(sizes + 1), _offsets(n_words)
+    borders, edges = borders_of(sizes + 1), borders_of(n_words)
     shifts, ends = borders[edges[:-1]], borders[1:] - 1
     starts = _joined([subwords.starts for subwords in cut]) + np.repeat(shifts, n_cut)
     words = np.searchsorted(ends, starts, side="right")
     words = np.maximum.accumulate(np.minimum(words, np.repeat(edges[1:] - 1, n_cut)))
     counts = np.bincount(words, minlength=len(sizes))
     n_subwords = np.maximum(counts, 1)
-    at = _offsets(n_subwords)[words] + np.arange(len(words)) - _offsets(counts)[words]
+    at = borders_of(n_subwords)[words] + np.arange(len(words)) - borders_of(counts)[words]
     ids = np.full(int(n_subwords.sum()), tokenizer.special.unk, np.int32)
     ids[at] = _joined([subwords.ids for subwords in cut])
     begins_word = np.ones(len(ids), np.bool_)
     begins_word[at] = False
     begun = [subwords.word_starts for subwords in cut]
-    begins_word[at[_joined(begun) + np.repeat(_offsets(n_cut)[:-1], list(map(len, begun)))]] = True
+    begins_word[at[_joined(begun) + np.repeat(borders_of(n_cut)[:-1], list(map(len, begun)))]] = (
+        True
+    )
     return ids, begins_word, n_words, n_subwords, counts == 0
 
 
@@ -367,8 +369,3 @@ def _encode(sentences: Sequence[Sentence], tokenizer: Tokenizer) -> Sequence[Sub
 
 def _joined(columns: Sequence[NDArray[np.int32]]) -> Integers:
     return np.concatenate([np.zeros(0, np.int32), *columns]).astype(np.int64)
-
-
-def _offsets(sizes: Integers) -> Integers:
-    """Where each begins, and where the last ends."""
-    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])

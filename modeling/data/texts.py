@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 from corpora.errors import CorpusError
 from corpora.tokenization.tokenizers import Special, Tokenizer
 from modeling.config import ConfigError
-from modeling.data.batch import ranges
+from modeling.data.batch import ranges, starts_of
 from modeling.data.examples import ADVICE, Example, ExampleSet, Int32s
 from modeling.data.rng import Integers, Rng, Stream, as_below
 
@@ -429,9 +429,9 @@ class Text:
         of_parts = np.repeat(np.arange(len(views)), [len(view.parts) for view in views])
         sizes = np.array([part.size for part in parts], np.int64)
         # Before a part stand all parts before it, a [SEP] for each, and a [CLS] for each view.
-        starts = np.cumsum(sizes) - sizes + np.arange(len(sizes)) + of_parts + 1
+        starts = starts_of(sizes) + np.arange(len(sizes)) + of_parts + 1
         lengths = np.bincount(of_parts, weights=sizes + 1).astype(np.int64) + 1
-        firsts = np.cumsum(lengths) - lengths
+        firsts = starts_of(lengths)
         sequences = np.repeat(np.arange(len(views)), lengths)
         ids = np.empty(len(sequences), np.int64)
         ids[firsts] = subwords.special.cls

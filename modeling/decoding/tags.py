@@ -17,11 +17,10 @@ from torch import Tensor
 
 from modeling.data.batch import Layout
 from modeling.data.predictions import Prediction, by_sentence
-from modeling.data.tagset import OUTSIDE, Codes, TagSet
+from modeling.data.tagset import OUTSIDE, Codes
 from modeling.heads.tagging import CseHead, TokenHead
 from modeling.layers.crf import (
     Crf,
-    constrained,
     span_log_probabilities,
     viterbi,
     word_log_marginals,
@@ -128,7 +127,6 @@ def decode(
     words: Layout,
     *,
     decoder: str,
-    tagset: TagSet,
     temperature: float = 1.0,
 ) -> list[Prediction]:
     """(W, K) -> the spans of each sentence, disjoint and in order.
@@ -138,32 +136,30 @@ def decode(
     ``viterbi``: the best valid path. ``cse``: ``class_start_end``, of such a head only.
     ``ValueError`` for any other.
     """
-    spans = _read_spans(_decode(head, scores, words, decoder=decoder, tagset=tagset))
-    crf = _valid_crf(head, scores, words, tagset=tagset, temperature=temperature)
+    spans = _read_spans(_decode(head, scores, words, decoder=decoder))
+    crf = head.valid_crf(scores, words, temperature)
     sentences, starts, ends, labels = (column.tolist() for column in spans)
-    names = [tagset.labels[label] for label in labels]
+    names = [head.tagset.labels[label] for label in labels]
     rows = zip(sentences, starts, ends, names, _probabilities(crf, spans), strict=True)
     return by_sentence(rows, words.n_sequences)
 
 
 @torch.no_grad()
 def decode_tags(
-    head: TokenHead, scores: Tensor, words: Layout, *, decoder: str, tagset: TagSet
+    head: TokenHead, scores: Tensor, words: Layout, *, decoder: str
 ) -> list[tuple[str, ...]]:
     """(W, K) -> the tags of each sentence as decoded: those of ``free`` may be invalid."""
-    codes = _decode(head, scores, words, decoder=decoder, tagset=tagset)
-    lengths = torch.bincount(words.sequences, minlength=words.n_sequences).tolist()
-    return [tagset.decode(row[:n]) for row, n in zip(codes.tolist(), lengths, strict=True)]
+    codes = _decode(head, scores, words, decoder=decoder)
+    rows = zip(codes.tolist(), words.lengths.tolist(), strict=True)
+    return [head.tagset.decode(row[:n]) for row, n in rows]
 
 
-def _decode(
-    head: TokenHead, scores: Tensor, words: Layout, *, decoder: str, tagset: TagSet
-) -> Codes:
+def _decode(head: TokenHead, scores: Tensor, words: Layout, *, decoder: str) -> Codes:
     """(S, N)."""
     if decoder == "cse":
         return _class_start_end(head, scores, words)
     if decoder == "viterbi":
-        return viterbi(_valid_crf(head, scores, words, tagset=tagset)).cpu().numpy()
+        return viterbi(head.valid_crf(scores, words)).cpu().numpy()
     if decoder in {"free", "fix"}:
         tags: Codes = viterbi(head.crf(scores, words)).cpu().numpy()
         return entity_fix(tags) if decoder == "fix" else tags
@@ -172,23 +168,18 @@ def _decode(
 
 @torch.no_grad()
 def word_probabilities(
-    head: TokenHead,
-    scores: Tensor,
-    words: Layout,
-    *,
-    tagset: TagSet,
-    temperature: float = 1.0,
+    head: TokenHead, scores: Tensor, words: Layout, *, temperature: float = 1.0
 ) -> list[list[tuple[str, float]]]:
     """(W, K) -> of each sentence, for each word, its most probable label (or ``O``) and how much.
 
     B- and I- of a label are one. The labels of a sentence's words are of each word alone; they may
     differ from those of the best spans.
     """
-    crf = _valid_crf(head, scores, words, tagset=tagset, temperature=temperature)
+    crf = head.valid_crf(scores, words, temperature)
     marginals = word_log_marginals(crf).exp()  # (S, N, C)
     labels = marginals[:, :, 1::2] + marginals[:, :, 2::2]
     best = torch.cat([marginals[:, :, :1], labels], 2).max(2)
-    names = np.array(["O", *tagset.labels], dtype=object)
+    names = np.array(["O", *head.tagset.labels], dtype=object)
     rows = zip(
         names[best.indices.cpu().numpy()].tolist(),
         best.values.clamp(max=1.0).tolist(),
@@ -196,13 +187,6 @@ def word_probabilities(
         strict=True,
     )
     return [list(zip(row, values, strict=True))[:length] for row, values, length in rows]
-
-
-def _valid_crf(
-    head: TokenHead, scores: Tensor, words: Layout, *, tagset: TagSet, temperature: float = 1.0
-) -> Crf:
-    crf = head.crf(scores, words, temperature)
-    return constrained(crf, tagset.follows, tagset.begins)
 
 
 def _class_start_end(head: TokenHead, scores: Tensor, words: Layout) -> Codes:

@@ -21,9 +21,9 @@ from modeling.data.tagset import OUTSIDE, TagSet
 from modeling.layers.crf import (
     FORBIDDEN,
     Crf,
-    CrfInit,
     RuledTransitions,
     Transitions,
+    constrained,
     expected_score,
     log_partition,
     score,
@@ -31,7 +31,6 @@ from modeling.layers.crf import (
 from modeling.layers.transformer import Dropout
 
 BoundaryLoss = Literal["bce", "l1", "l2"]
-TokenHeadKind = Literal["softmax", "cse", "crf", "crf_ner"]
 
 _DEVIATION: Final = 0.02  # BERT
 
@@ -48,7 +47,10 @@ _BOUNDARY_LOSSES: Final[dict[str, Callable[[Tensor, Tensor], Tensor]]] = {
 
 
 class TokenHead(nn.Module, ABC):
-    """Scores of words, by a linear map: N(0, 0.02), bias 0."""
+    """Scores of words, by a linear map: N(0, 0.02), bias 0.
+
+    ``n_scores`` is K (None: C); ``class_weights`` (1 + L,) are of O and of each label.
+    """
 
     class_weights: Tensor | None
 
@@ -57,8 +59,8 @@ class TokenHead(nn.Module, ABC):
         *,
         width: int,
         tagset: TagSet,
-        n_scores: int,
         dropout: float,
+        n_scores: int | None = None,
         class_weights: Tensor | None = None,
     ) -> None:
         super().__init__()
@@ -71,7 +73,7 @@ class TokenHead(nn.Module, ABC):
         self.register_buffer("class_weights", class_weights, persistent=False)
         self.tagset = tagset
         self.dropout = Dropout(dropout)
-        self.linear = nn.Linear(width, n_scores)
+        self.linear = nn.Linear(width, n_scores or len(tagset))
         nn.init.normal_(self.linear.weight, std=_DEVIATION)
         nn.init.zeros_(self.linear.bias)
 
@@ -88,6 +90,11 @@ class TokenHead(nn.Module, ABC):
     def crf(self, scores: Tensor, words: Layout, temperature: float = 1.0) -> Crf:
         """(W, K) -> log-potentials of tags; what is learned is divided by the temperature."""
 
+    def valid_crf(self, scores: Tensor, words: Layout, temperature: float = 1.0) -> Crf:
+        """The same without the paths that are no valid IOB2."""
+        crf = self.crf(scores, words, temperature)
+        return constrained(crf, self.tagset.follows, self.tagset.begins)
+
     def loss_of_expected(self, scores: Tensor, words: Layout, expected: ExpectedTags) -> Tensor:
         """Cross-entropy of all tag sequences with those of a teacher, () float32, summed.
 
@@ -100,24 +107,7 @@ class TokenHead(nn.Module, ABC):
 
 
 class SoftmaxHead(TokenHead):
-    """A tag for each word, by itself (N-F1)."""
-
-    def __init__(
-        self,
-        *,
-        width: int,
-        tagset: TagSet,
-        dropout: float = 0.0,
-        class_weights: Tensor | None = None,
-    ) -> None:
-        """``class_weights`` (1 + L,) are of O and of each label; B- and I- share theirs."""
-        super().__init__(
-            width=width,
-            tagset=tagset,
-            n_scores=len(tagset),
-            dropout=dropout,
-            class_weights=class_weights,
-        )
+    """A tag for each word, by itself (N-F1); B- and I- of a label share its class weight."""
 
     def loss(self, scores: Tensor, words: Layout, tags: Tensor) -> Tensor:  # noqa: ARG002
         """Cross-entropy."""
@@ -144,12 +134,11 @@ class CseHead(TokenHead):
         *,
         width: int,
         tagset: TagSet,
-        dropout: float = 0.0,
-        boundary_loss: BoundaryLoss = "bce",
-        boundary_weight: float = 6.0,
-        class_weights: Tensor | None = None,
+        dropout: float,
+        boundary_loss: BoundaryLoss,
+        boundary_weight: float,
+        class_weights: Tensor | None,
     ) -> None:
-        """``class_weights`` (1 + L,) are of O and of each label."""
         super().__init__(
             width=width,
             tagset=tagset,
@@ -193,9 +182,7 @@ class CseHead(TokenHead):
         names = torch.stack([begin, inside], 3).flatten(2)  # (S, N, 2 L): B-, I-, B-, I- ...
         transitions = names.new_zeros(len(self.tagset), len(self.tagset))
         transitions[OUTSIDE, 2::2] = FORBIDDEN
-        return Crf(
-            torch.cat([outside, names], 2), _lengths(words), transitions, transitions[OUTSIDE]
-        )
+        return Crf(torch.cat([outside, names], 2), words.lengths, transitions, transitions[OUTSIDE])
 
 
 class CrfHead(TokenHead):
@@ -207,9 +194,9 @@ class CrfHead(TokenHead):
         width: int,
         tagset: TagSet,
         transitions: Transitions | RuledTransitions,
-        dropout: float = 0.0,
+        dropout: float,
     ) -> None:
-        super().__init__(width=width, tagset=tagset, n_scores=len(tagset), dropout=dropout)
+        super().__init__(width=width, tagset=tagset, dropout=dropout)
         self.transitions = transitions
 
     def loss(self, scores: Tensor, words: Layout, tags: Tensor) -> Tensor:
@@ -226,49 +213,6 @@ class CrfHead(TokenHead):
             transitions=between / temperature,
             starts=starts / temperature,
         )
-
-
-def build_token_head(
-    kind: TokenHeadKind,
-    *,
-    width: int,
-    tagset: TagSet,
-    dropout: float = 0.0,
-    class_weights: Tensor | None = None,
-    boundary_loss: BoundaryLoss = "bce",
-    boundary_weight: float = 6.0,
-    crf_init: CrfInit = "off",
-) -> TokenHead:
-    """Compose a head, with initial weights; a kind takes what concerns it.
-
-    ``ValueError`` for class weights of a CRF, whose loss is of sentences and not of words.
-    """
-    if kind in {"crf", "crf_ner"} and class_weights is not None:
-        raise ValueError(
-            f"A head of kind {kind} has no class weights: its loss is of whole sentences. "
-            "Set head.class_weights=none, or head.kind=softmax or cse."
-        )
-    match kind:
-        case "softmax":
-            return SoftmaxHead(
-                width=width, tagset=tagset, dropout=dropout, class_weights=class_weights
-            )
-        case "cse":
-            return CseHead(
-                width=width,
-                tagset=tagset,
-                dropout=dropout,
-                boundary_loss=boundary_loss,
-                boundary_weight=boundary_weight,
-                class_weights=class_weights,
-            )
-        case "crf":
-            transitions: Transitions | RuledTransitions = Transitions(len(tagset))
-        case "crf_ner":
-            transitions = RuledTransitions(
-                follows=tagset.follows, begins=tagset.begins, init=crf_init
-            )
-    return CrfHead(width=width, tagset=tagset, transitions=transitions, dropout=dropout)
 
 
 def classes_of(tags: Tensor) -> Tensor:
@@ -289,16 +233,9 @@ def is_end(tags: Tensor, words: Layout) -> Tensor:
     return words.pack((padded != OUTSIDE) & ~goes_on)
 
 
-def _lengths(words: Layout) -> Tensor:
-    """(S,)."""
-    if words.attend is not None:
-        return words.attend.sum(1)
-    return torch.full((words.n_sequences,), words.longest, device=words.index.device)
-
-
 def _make_crf(emissions: Tensor, words: Layout, *, transitions: Tensor, starts: Tensor) -> Crf:
     """Of emissions (W, C)."""
-    return Crf(words.pad(emissions), _lengths(words), transitions, starts)
+    return Crf(words.pad(emissions), words.lengths, transitions, starts)
 
 
 def _weighted_sum(losses: Tensor, classes: Tensor, class_weights: Tensor | None) -> Tensor:

@@ -68,10 +68,7 @@ def attention_maps(
 def padded(rows: Rows) -> Padded:
     """Give the rows of a layer as dense attention takes them."""
     layout = rows.together
-    attend = layout.attend
-    if attend is None:
-        shape = (layout.n_sequences, layout.longest)
-        attend = torch.ones(shape, dtype=torch.bool, device=layout.index.device)
+    attend = layout.stands
     n_subwords, n_rows = len(rows.subwords.index), len(layout.index)
     words = are_entities = None
     if rows.words is not None:

@@ -255,12 +255,7 @@ def _hidden(layouts: tuple[Layout, ...]) -> Tensor | None:
     """(B, N + N') bool, True where no row stands; None if they stand everywhere."""
     if all(layout.attend is None for layout in layouts):
         return None
-    stands = []
-    for layout in layouts:
-        shape = (layout.n_sequences, layout.longest)
-        everywhere = torch.ones(shape, dtype=torch.bool, device=layout.index.device)
-        stands.append(everywhere if layout.attend is None else layout.attend)
-    return ~torch.cat(stands, dim=1)
+    return ~torch.cat([layout.stands for layout in layouts], dim=1)
 
 
 def relative_table(clip: int, width: int) -> nn.Parameter:

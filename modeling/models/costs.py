@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import nn
 
 from modeling.config import EncoderConfig, PretrainConfig
-from modeling.data.batch import Batch, Layout, Targets
+from modeling.data.batch import Batch, Targets
 from modeling.models.pretraining import PretrainingModel
 
 TRAINING: Final = 3
@@ -64,15 +64,11 @@ class Lengths:
         """Those of a batch, best before it moves to a GPU (after that, it waits for the GPU)."""
         rows = batch.rows
         return cls(
-            subwords=_sizes(rows.subwords),
-            words=None if rows.words is None else _sizes(rows.words.layout),
-            mentions=None if rows.entities is None else _sizes(rows.entities),
+            subwords=rows.subwords.lengths.cpu().numpy(),
+            words=None if rows.words is None else rows.words.layout.lengths.cpu().numpy(),
+            mentions=None if rows.entities is None else rows.entities.lengths.cpu().numpy(),
             known=_known_sizes(batch),
         )
-
-
-def _sizes(layout: Layout) -> NDArray[np.int64]:
-    return np.bincount(layout.sequences.cpu().numpy(), minlength=layout.n_sequences)
 
 
 def _known_sizes(batch: Batch) -> NDArray[np.int64] | None:

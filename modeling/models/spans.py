@@ -29,7 +29,16 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from corpora.entities.vocabulary import MASK
-from modeling.data.batch import Batch, Layout, Mentions, Rows, SentenceBatch, SpanBatch, ranges
+from modeling.data.batch import (
+    Batch,
+    Layout,
+    Mentions,
+    Rows,
+    SentenceBatch,
+    SpanBatch,
+    ranges,
+    starts_of,
+)
 from modeling.layers.attention import EntityAwareAttention, Memory, SelfAttention
 from modeling.layers.scores import exact_type
 from modeling.layers.transformer import Dropout, EncoderLayer
@@ -192,8 +201,7 @@ def _chunks(windows: Indices) -> tuple[Indices, Indices]:
     in_window[order] = ranges(np.zeros_like(counts), counts)
     sizes = -(-counts // np.maximum(-(-counts // CHUNK), 1))
     n_chunks = -(-counts // np.maximum(sizes, 1))  # of 129: 65 and 64; never an empty one
-    before = np.cumsum(n_chunks) - n_chunks
-    chunks = before[windows] + in_window // sizes[windows]
+    chunks = starts_of(n_chunks)[windows] + in_window // sizes[windows]
     return chunks, np.repeat(np.arange(len(counts)), n_chunks)
 
 
@@ -202,17 +210,16 @@ def _chunked(inputs: Batch, windows: Indices, chunks: Indices) -> tuple[Batch, I
 
     ``chunks``: the chunk of each mention, ascending.
     """
-    device, layout = inputs.subwords.device, inputs.rows.subwords
-    counts = np.bincount(layout.sequences.cpu().numpy(), minlength=layout.n_sequences)
-    lengths, starts = counts[windows], (np.cumsum(counts) - counts)[windows]
-    rows = torch.from_numpy(ranges(starts, lengths)).to(device)
+    device, counts = inputs.subwords.device, inputs.rows.subwords.lengths.cpu().numpy()
+    lengths = counts[windows]
+    rows = torch.from_numpy(ranges(starts_of(counts)[windows], lengths)).to(device)
     batch = Batch(
         ids=tuple(inputs.ids[window] for window in windows.tolist()),
         subwords=inputs.subwords.index_select(0, rows),
         rows=Rows.with_mentions(Layout.of(lengths), chunks).to(device),
         segments=None if inputs.segments is None else inputs.segments.index_select(0, rows),
     )
-    return batch, np.cumsum(lengths) - lengths
+    return batch, starts_of(lengths)
 
 
 class SpanScores(NamedTuple):
@@ -320,13 +327,13 @@ class Scorer(nn.Module):
         A sentence's candidates compete with each other alone; ties are won by the earlier one.
         """
         log_outside = first.log_softmax(1)[:, 0]
-        sentences, n = spans.sentences, words.n_sequences
-        n_spans, n_words = (torch.bincount(of, minlength=n) for of in (sentences, words.sequences))
+        sentences = spans.sentences
+        n_spans = torch.bincount(sentences, minlength=words.n_sequences)
         order = log_outside.argsort(stable=True)
         order = order[sentences[order].argsort(stable=True)]  # by sentence, then by p(O)
         ranks = torch.arange(len(order), device=order.device)
         ranks = ranks - (n_spans.cumsum(0) - n_spans).index_select(0, sentences[order])
-        room = (self.max_candidates * n_words).ceil().index_select(0, sentences)
+        room = (self.max_candidates * words.lengths).ceil().index_select(0, sentences)
         is_read = torch.empty_like(order).index_copy(0, order, ranks) < room
         if not self.training:
             is_read &= log_outside <= math.log1p(-self.skip_below)
@@ -437,8 +444,7 @@ def _beside(batch: SentenceBatch, spans: SpanBatch) -> Tensor | None:
     """(P, 2G): what the gazetteer says of the first and of the last word of each span."""
     if batch.features is None:
         return None
-    words = batch.words
-    n_words = torch.bincount(words.sequences, minlength=words.n_sequences)
+    n_words = batch.words.lengths
     before = (n_words.cumsum(0) - n_words).index_select(0, spans.sentences)
     edges = (before + spans.starts, before + spans.ends - 1)
     return torch.cat([batch.features.index_select(0, rows) for rows in edges], dim=1)

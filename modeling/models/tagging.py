@@ -16,9 +16,10 @@ from modeling.data.predictions import Prediction
 from modeling.data.tagset import TagSet
 from modeling.decoding import decode, decode_tags, word_probabilities
 from modeling.decoding.spans import decode_spans
-from modeling.heads.tagging import TokenHead, build_token_head
+from modeling.heads.tagging import CrfHead, CseHead, SoftmaxHead, TokenHead
 from modeling.layers.crf import (
-    constrained,
+    RuledTransitions,
+    Transitions,
     log_partition,
     pair_counts,
     score,
@@ -100,20 +101,12 @@ class TaggingModel(nn.Module):
                 return self._find_spans(self.head, batch, decoder)
             scores = self.scores(batch).float()
             temperature = self.config.temperature
-            spans = decode(
-                self.head,
-                scores,
-                batch.words,
-                decoder=decoder,
-                tagset=self.tagset,
-                temperature=temperature,
-            )
-            words = word_probabilities(
-                self.head, scores, batch.words, tagset=self.tagset, temperature=temperature
-            )
+            scored = self.head, scores, batch.words
+            spans = decode(*scored, decoder=decoder, temperature=temperature)
+            words = word_probabilities(*scored, temperature=temperature)
             if decoder != "free":
                 return [Found(*found) for found in zip(spans, words, strict=True)]
-            tags = decode_tags(self.head, scores, batch.words, decoder=decoder, tagset=self.tagset)
+            tags = decode_tags(*scored, decoder=decoder)
         return [Found(*found) for found in zip(spans, words, tags, strict=True)]
 
     @torch.no_grad()
@@ -126,11 +119,7 @@ class TaggingModel(nn.Module):
             raise ConfigError("head.kind=span: it scores spans, not the tags of words.")
         with evaluating(self):
             scores = self.scores(batch).float()
-            crf = constrained(
-                self.head.crf(scores, batch.words, temperature=self.config.temperature),
-                self.tagset.follows,
-                self.tagset.begins,
-            )
+            crf = self.head.valid_crf(scores, batch.words, self.config.temperature)
             words = batch.words.pack(word_log_marginals(crf).exp())
         return ExpectedTags(words.float(), pair_counts(crf).float())
 
@@ -158,14 +147,7 @@ class TaggingModel(nn.Module):
                 return torch.stack([r.gather(1, labels[:, None]).sum() for r in rows])  # type: ignore[index]
             scores = self.scores(batch).float()
             tags = batch.words.pad(batch.tags)  # type: ignore[arg-type]
-            crfs = (
-                constrained(
-                    self.head.crf(scores, batch.words, temperature=t),
-                    self.tagset.follows,
-                    self.tagset.begins,
-                )
-                for t in temperatures.tolist()
-            )
+            crfs = (self.head.valid_crf(scores, batch.words, t) for t in temperatures.tolist())
             return torch.stack([(score(c, tags) - log_partition(c)).sum() for c in crfs])
 
     def save(self, folder: Path) -> None:
@@ -222,8 +204,11 @@ def check_tagger(config: TaggerConfig) -> None:
 
 
 def build_head(config: TaggerConfig, class_weights: Tensor | None = None) -> TokenHead | SpanHead:
-    """Compose the head of a tagger, with initial weights."""
-    head, width = config.head, config.encoder.width
+    """Compose the head of a tagger, with initial weights; a kind takes what concerns it.
+
+    ``ValueError`` for class weights of a CRF, whose loss is of sentences and not of words.
+    """
+    head, width, tagset = config.head, config.encoder.width, TagSet(config.labels)
     if head.kind == "span":
         return SpanHead(
             width=width,
@@ -236,13 +221,30 @@ def build_head(config: TaggerConfig, class_weights: Tensor | None = None) -> Tok
             skip_below=head.skip_below,
             reading=head.span_reading,
         )
-    return build_token_head(
-        head.kind,
-        width=width + config.n_features,
-        tagset=TagSet(config.labels),
-        dropout=head.dropout,
-        class_weights=class_weights,
-        boundary_loss=head.boundary_loss,
-        boundary_weight=head.boundary_weight,
-        crf_init=head.crf_init,
-    )
+    if head.kind in {"crf", "crf_ner"} and class_weights is not None:
+        raise ValueError(
+            f"A head of kind {head.kind} has no class weights: its loss is of whole sentences. "
+            "Set head.class_weights=none, or head.kind=softmax or cse."
+        )
+    width += config.n_features
+    match head.kind:
+        case "softmax":
+            return SoftmaxHead(
+                width=width, tagset=tagset, dropout=head.dropout, class_weights=class_weights
+            )
+        case "cse":
+            return CseHead(
+                width=width,
+                tagset=tagset,
+                dropout=head.dropout,
+                boundary_loss=head.boundary_loss,
+                boundary_weight=head.boundary_weight,
+                class_weights=class_weights,
+            )
+        case "crf":
+            transitions: Transitions | RuledTransitions = Transitions(len(tagset))
+        case "crf_ner":
+            transitions = RuledTransitions(
+                follows=tagset.follows, begins=tagset.begins, init=head.crf_init
+            )
+    return CrfHead(width=width, tagset=tagset, transitions=transitions, dropout=head.dropout)

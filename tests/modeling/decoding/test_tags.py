@@ -8,12 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from corpora.tagging import from_iob2, to_iob2
+from modeling.config import EncoderConfig
 from modeling.data.batch import Layout
 from modeling.data.tagset import TagSet
 from modeling.decoding import decode, word_probabilities
-from modeling.heads.tagging import build_token_head
 from modeling.layers.crf import Crf, score, viterbi
-from modeling.tagging_config import DECODERS
+from modeling.models.tagging import build_head
+from modeling.tagging_config import DECODERS, HeadConfig, TaggerConfig
 from tests.corpora.spans_of_tags import count_orphans
 
 TAGSET = TagSet(("LOC", "PER"))
@@ -24,7 +25,10 @@ LENGTHS = [3, 0, 4, 1, 4, 4]
 
 def build(kind):
     torch.manual_seed(0)
-    head = build_token_head(kind, width=3, tagset=TAGSET)
+    config = TaggerConfig(
+        labels=TAGSET.labels, encoder=EncoderConfig(width=3), head=HeadConfig(kind=kind)
+    )
+    head = build_head(config)
     with torch.no_grad():
         for parameter in head.parameters():
             parameter.copy_(torch.randn(parameter.shape))
@@ -63,7 +67,7 @@ def test_whatever_the_scores_spans_are_disjoint_and_have_probabilities(pair, len
     head = build(kind)
     scores = draw_scores(head, lengths, seed=seed, scale=scale)
 
-    found = decode(head, scores, Layout.of(lengths), decoder=decoder, tagset=TAGSET)
+    found = decode(head, scores, Layout.of(lengths), decoder=decoder)
 
     assert len(found) == len(lengths)
     for spans, length in zip(found, lengths, strict=True):
@@ -81,9 +85,7 @@ def test_a_probability_is_that_of_all_valid_paths_with_the_span(kind, decoder, t
     head = build(kind)
     scores = draw_scores(head, LENGTHS)
 
-    found = decode(
-        head, scores, Layout.of(LENGTHS), decoder=decoder, tagset=TAGSET, temperature=temperature
-    )
+    found = decode(head, scores, Layout.of(LENGTHS), decoder=decoder, temperature=temperature)
 
     assert sum(map(len, found)) > 2
     for spans, part in zip(found, scores.split(LENGTHS), strict=True):
@@ -100,7 +102,7 @@ def test_viterbi_gives_the_most_probable_valid_path(kind):
     head = build(kind)
     scores = draw_scores(head, LENGTHS)
 
-    found = decode(head, scores, Layout.of(LENGTHS), decoder="viterbi", tagset=TAGSET)
+    found = decode(head, scores, Layout.of(LENGTHS), decoder="viterbi")
 
     for spans, part in zip(found, scores.split(LENGTHS), strict=True):
         paths, probabilities = valid_paths(head, part)
@@ -112,7 +114,7 @@ def test_free_reads_strict_spans_off_the_best_path_valid_or_not(kind):
     head, lengths = build(kind), [12] * 20
     scores = draw_scores(head, lengths)
 
-    found = decode(head, scores, Layout.of(lengths), decoder="free", tagset=TAGSET)
+    found = decode(head, scores, Layout.of(lengths), decoder="free")
 
     best = [TAGSET.decode(path) for path in viterbi(head.crf(scores, Layout.of(lengths)))]
     assert sum(map(count_orphans, best)) > 0
@@ -129,8 +131,7 @@ def test_fix_repairs_the_free_path(kind):
     scores = draw_scores(head, lengths)
 
     free, fixed = (
-        decode(head, scores, Layout.of(lengths), decoder=decoder, tagset=TAGSET)
-        for decoder in ("free", "fix")
+        decode(head, scores, Layout.of(lengths), decoder=decoder) for decoder in ("free", "fix")
     )
 
     assert free != fixed
@@ -145,7 +146,7 @@ def test_a_temperature_changes_probabilities_and_no_span(kind, decoder):
     scores, words = draw_scores(head, lengths), Layout.of(lengths)
 
     cold, warm = (
-        decode(head, scores, words, decoder=decoder, tagset=TAGSET, temperature=temperature)
+        decode(head, scores, words, decoder=decoder, temperature=temperature)
         for temperature in (0.5, 20.0)
     )
 
@@ -160,9 +161,7 @@ def test_words_have_the_label_of_most_valid_paths(kind, temperature):
     head = build(kind)
     scores = draw_scores(head, LENGTHS)
 
-    found = word_probabilities(
-        head, scores, Layout.of(LENGTHS), tagset=TAGSET, temperature=temperature
-    )
+    found = word_probabilities(head, scores, Layout.of(LENGTHS), temperature=temperature)
 
     assert [len(row) for row in found] == LENGTHS
     for row, part in zip(found, scores.split(LENGTHS), strict=True):
@@ -188,7 +187,7 @@ def test_cse_rules_read_the_probabilities_of_the_head():
         dtype=torch.float32,
     )
 
-    found = decode(head, sure, Layout.of([4, 1]), decoder="cse", tagset=TAGSET)
+    found = decode(head, sure, Layout.of([4, 1]), decoder="cse")
 
     tags = [to_iob2(spans, length) for spans, length in zip(found, [4, 1], strict=True)]
     assert tags == [("B-LOC", "I-LOC", "O", "B-PER"), ("B-PER",)]
@@ -199,7 +198,7 @@ def test_a_decoder_that_does_not_go_with_the_head_is_an_error(decoder):
     head = build("softmax")
 
     with pytest.raises(ValueError, match="take viterbi"):
-        decode(head, draw_scores(head, [2]), Layout.of([2]), decoder=decoder, tagset=TAGSET)
+        decode(head, draw_scores(head, [2]), Layout.of([2]), decoder=decoder)
 
 
 @pytest.mark.parametrize(("kind", "decoder"), PAIRS)
@@ -208,7 +207,7 @@ def test_no_word_has_no_span(kind, decoder, lengths):
     head, words = build(kind), Layout.of(lengths)
     scores = draw_scores(head, lengths)
 
-    spans = decode(head, scores, words, decoder=decoder, tagset=TAGSET)
+    spans = decode(head, scores, words, decoder=decoder)
 
     assert spans == [()] * len(lengths)
-    assert word_probabilities(head, scores, words, tagset=TAGSET) == [[]] * len(lengths)
+    assert word_probabilities(head, scores, words) == [[]] * len(lengths)

@@ -10,12 +10,14 @@ from hypothesis import strategies as st
 from torch.nn import functional
 
 from corpora.document import TokenSpan
+from modeling.config import EncoderConfig
 from modeling.data.batch import Layout
 from modeling.data.tagset import TagSet
 from modeling.decoding import decode
-from modeling.heads.tagging import CseHead, build_token_head, is_end, is_start
+from modeling.heads.tagging import CseHead, is_end, is_start
 from modeling.layers.crf import Crf, RuledTransitions, Transitions, log_partition, score
-from modeling.tagging_config import DECODERS
+from modeling.models.tagging import build_head
+from modeling.tagging_config import DECODERS, HeadConfig, TaggerConfig
 
 TAGSET = TagSet(("LOC", "PER"))
 KINDS = ["softmax", "cse", "crf", "crf_ner"]
@@ -23,9 +25,14 @@ WIDTH = 6
 LENGTHS = [3, 0, 4, 1]
 
 
+def make(kind, *, width, class_weights=None, **settings):
+    head, encoder = HeadConfig(kind=kind, **settings), EncoderConfig(width=width)
+    return build_head(TaggerConfig(labels=TAGSET.labels, encoder=encoder, head=head), class_weights)
+
+
 def build(kind, *, width=WIDTH, **settings):
     torch.manual_seed(0)
-    head = build_token_head(kind, width=width, tagset=TAGSET, **settings).double()
+    head = make(kind, width=width, **settings).double()
     with torch.no_grad():
         for parameter in head.parameters():
             parameter.copy_(torch.randn(parameter.shape))
@@ -93,13 +100,13 @@ def test_class_weights_are_not_saved():
 @pytest.mark.parametrize("kind", ["crf", "crf_ner"])
 def test_chains_have_no_class_weights(kind):
     with pytest.raises(ValueError, match="class_weights=none"):
-        build_token_head(kind, width=4, tagset=TAGSET, class_weights=torch.ones(3))
+        make(kind, width=4, class_weights=torch.ones(3))
 
 
 @pytest.mark.parametrize("kind", ["softmax", "cse"])
 def test_class_weights_are_of_classes_and_not_of_tags(kind):
     with pytest.raises(ValueError, match="must be 3"):
-        build_token_head(kind, width=4, tagset=TAGSET, class_weights=torch.ones(5))
+        make(kind, width=4, class_weights=torch.ones(5))
 
 
 @settings(max_examples=40)
@@ -313,7 +320,7 @@ def test_names_are_learned(kind):
     torch.manual_seed(0)
     lengths = [len(row) for row in GOLD.split(LENGTHS)]
     states, words = torch.eye(len(GOLD)), Layout.of(lengths)
-    head = build_token_head(kind, width=len(GOLD), tagset=TAGSET)
+    head = make(kind, width=len(GOLD))
     adam = torch.optim.Adam(head.parameters(), lr=0.3)
 
     for _ in range(40):
@@ -322,7 +329,7 @@ def test_names_are_learned(kind):
         adam.step()
 
     for decoder in DECODERS[kind]:
-        found = decode(head, head(states), words, decoder=decoder, tagset=TAGSET)
+        found = decode(head, head(states), words, decoder=decoder)
         tags = [TAGSET.encode_spans(s, n) for s, n in zip(found, lengths, strict=True)]
         assert torch.cat([torch.from_numpy(row) for row in tags]).equal(GOLD)
         assert all(span.probability > 0.9 for spans in found for span in spans)
