@@ -31,7 +31,7 @@ from modeling.taggers.folders import Base
 from modeling.taggers.tagger import TEMPERATURE_BOUNDS, calibrate, tag
 from modeling.tagging_config import FinetuneConfig, TaggerConfig
 from modeling.training.checkpoints import Checkpoint, load_weights, newest
-from modeling.training.core import Core, appearing
+from modeling.training.core import Core, Progress, appearing
 from modeling.training.loop import Conditions, train
 from modeling.training.metrics import Line, Window
 from modeling.training.optimizer import Optimizer
@@ -116,12 +116,9 @@ def _settings(recipe: str, trial: Trial, *, data: NerData, base: Base) -> Manife
 
 
 @dataclass
-class _Progress:
-    """The state of a trial, besides its weights."""
-
+class _Progress(Progress):
     epoch: int = 0
     """Epochs that were made."""
-    step: int = 0
     best: float = -1.0
     """Highest strict F1 on dev."""
     best_epoch: int = 0
@@ -133,6 +130,7 @@ class _Session(Core):
     """One trial."""
 
     model: TaggingModel
+    progress: _Progress
 
     def __init__(
         self,
@@ -241,10 +239,9 @@ class _Session(Core):
                 lr = step.lr
         window.read()
         progress.epoch += 1
-        self._record("train", {"epoch": progress.epoch, "lr": lr, **window.line(_WEIGHTS)})
+        self.record("train", {"epoch": progress.epoch, "lr": lr, **window.line(_WEIGHTS)})
         self._evaluate()
-        values = {"progress.json": asdict(progress)}
-        self.save_checkpoint(progress.step, values, keep=1)
+        self.save_checkpoint({"progress.json": asdict(progress)}, keep=1)
 
     def _evaluate(self) -> None:
         """Score on dev, with averaged weights where they are kept; keep the best."""
@@ -257,14 +254,11 @@ class _Session(Core):
             if f1 > progress.best or f1 == progress.best == 0.0:  # without a hit, the last
                 progress.best, progress.best_epoch = f1, progress.epoch
                 self.keep_best()
-        self._record("dev", {"epoch": progress.epoch, "strict_f1": f1})
+        self.record("dev", {"epoch": progress.epoch, "strict_f1": f1})
 
     def _tag_dev(self) -> list[Tagged]:
         batches, sentences = self.data.dev_batches(), self.data.dev or ()
         return tag(self.model, batches, sentences, conditions=self.conditions)
-
-    def _record(self, kind: str, values: Line) -> None:
-        self.record(kind, values, step=self.progress.step)
 
     def _finish(self) -> None:
         """Write the tagger to ``final``: calibrated, with what its scores on dev were."""
@@ -287,7 +281,7 @@ class _Session(Core):
             scores["threshold"] = threshold_for(tagged, PRECISION)
             if temperature in TEMPERATURE_BOUNDS:
                 self.display.say(_at_the_bound(temperature))
-        self._record("final", scores)
+        self.record("final", scores)
         self._publish(scores)
         self._clean()
         self.display.say(f"made {self.folder.final}")

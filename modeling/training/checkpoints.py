@@ -9,7 +9,7 @@ import logging
 import re
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,18 +32,6 @@ _NAME = re.compile(r"step-(\d{6,})")
 
 
 @dataclass(frozen=True, slots=True)
-class Contents:
-    """The content of a checkpoint, by the names of its files."""
-
-    tensors: Mapping[str, Mapping[str, Tensor]]
-    """File to tensors by name."""
-    values: Mapping[str, object]
-    """File to what is written as JSON."""
-    files: Mapping[str, Path] = field(default_factory=dict)
-    """File to the one that is copied."""
-
-
-@dataclass(frozen=True, slots=True)
 class Checkpoint:
     """A checkpoint that is whole."""
 
@@ -60,17 +48,28 @@ class Checkpoint:
         return read_json(self.path / name)
 
 
-def write_checkpoint(folder: Path, step: int, contents: Contents) -> Checkpoint:
-    """Write ``folder/step-…``; one of this name that is there already is replaced."""
+def write_checkpoint(
+    folder: Path,
+    step: int,
+    *,
+    tensors: Mapping[str, Mapping[str, Tensor]],
+    values: Mapping[str, object],
+    files: Mapping[str, Path] | None = None,
+) -> Checkpoint:
+    """Write ``folder/step-…``; one of this name that is there already is replaced.
+
+    By the names of files: ``tensors`` by name, ``values`` that are written as JSON, and ``files``
+    that are copied.
+    """
     final = folder / f"step-{step:06d}"
     temporary = folder / f".{final.name}.partial"
     take_away(temporary)
     temporary.mkdir(parents=True)
-    for name, tensors in contents.tensors.items():
-        write_tensors(temporary / name, tensors)
-    for name, value in contents.values.items():
+    for name, by_name in tensors.items():
+        write_tensors(temporary / name, by_name)
+    for name, value in values.items():
         write_json(temporary / name, value)
-    for name, source in contents.files.items():
+    for name, source in (files or {}).items():
         shutil.copyfile(source, temporary / name)
     _seal(temporary, step)
     if final.exists():

@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from torch import Tensor, nn
@@ -13,7 +14,6 @@ from corpora.system.files import take_away
 from modeling.models.weights import write_tensors
 from modeling.training.checkpoints import (
     Checkpoint,
-    Contents,
     load_tensors,
     load_weights,
     prune,
@@ -27,21 +27,29 @@ from modeling.training.run_folder import RunFolder
 from modeling.training.run_log import Display, Recorder
 
 
+@dataclass
+class Progress:
+    """The state of a run, besides its weights."""
+
+    step: int = 0
+    """Steps that were made."""
+
+
 class Core:
     """A model that is trained in a folder, in one process."""
 
     model: nn.Module
     optimizer: Optimizer
     recorder: Recorder
-    step: int
+    progress: Progress
 
     def __init__(self, folder: RunFolder, conditions: Conditions, display: Display) -> None:
         self.folder, self.conditions, self.display = folder, conditions, display
         self.world = conditions.world
 
-    def record(self, kind: str, values: Line, *, step: int) -> None:
-        """Log what was measured after a step."""
-        self.recorder.record({"kind": kind, "step": step, **values})
+    def record(self, kind: str, values: Line) -> None:
+        """Log what was measured after the last step."""
+        self.recorder.record({"kind": kind, "step": self.progress.step, **values})
 
     def resume(self, checkpoint: Checkpoint) -> None:
         """Take weights and the optimizer's state; ``CorpusError`` for numbers that are none."""
@@ -62,7 +70,6 @@ class Core:
 
     def save_checkpoint(
         self,
-        step: int,
         values: Mapping[str, object],
         *,
         keep: int,
@@ -76,8 +83,9 @@ class Core:
         }
         if self.optimizer.average is not None:
             tensors["ema.safetensors"] = self.optimizer.average
-        write_checkpoint(self.folder.checkpoints, step, Contents(tensors, values, files or {}))
-        prune(self.folder.checkpoints, keep=keep, keep_every=keep_every)
+        folder, step = self.folder.checkpoints, self.progress.step
+        write_checkpoint(folder, step, tensors=tensors, values=values, files=files)
+        prune(folder, keep=keep, keep_every=keep_every)
 
     def copy_weights(self) -> dict[str, Tensor]:
         """Copy the weights as they are now."""

@@ -3,7 +3,7 @@
 import logging
 import re
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypedDict
@@ -46,16 +46,6 @@ class Line(TypedDict, total=False):
     too_long: Mapping[str, TooLong]
 
 
-class WindowRecord(TypedDict):
-    """``Window``, in a checkpoint."""
-
-    sums: Mapping[str, float]
-    n_targets: Mapping[str, int]
-    n_steps: int
-    norms: float
-    left_out: Mapping[str, int]
-
-
 # Dense peaks in bfloat16, FLOP/s, of the makers' data sheets; the longest name that fits counts.
 _PEAKS = {
     "A100": 312e12,
@@ -84,9 +74,9 @@ def peak_flops(device: torch.device, precision: str) -> float | None:
 
 @dataclass
 class Window:
-    """The steps since the last line of the log, together."""
+    """The steps since the last line of the log, together; or as ``to_json`` gave it."""
 
-    sums: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+    sums: dict[str, float] = field(default_factory=dict)
     """Summed losses, by objective."""
     n_targets: Counter[str] = field(default_factory=Counter)
     n_steps: int = 0
@@ -97,13 +87,17 @@ class Window:
     waiting: list[Step] = field(default_factory=list)
     """Steps whose numbers are not read yet, for a GPU may still be at them."""
 
+    def __post_init__(self) -> None:
+        """Count on from what was read."""
+        self.n_targets, self.left_out = Counter(self.n_targets), Counter(self.left_out)
+
     def read(self) -> int:
         """Read the steps that wait, return their subwords; ``DivergedError`` for a broken one."""
         waiting, self.waiting = self.waiting, []
         for step in waiting:
             step.check()
             for name, value in step.sums.items():
-                self.sums[name] += value
+                self.sums[name] = self.sums.get(name, 0.0) + value
             self.n_targets.update(step.n_targets)
             self.n_steps += 1
             self.norms += step.gradient_norm
@@ -119,30 +113,12 @@ class Window:
         }
         if self.left_out:
             line["left_out"] = dict(self.left_out)
-        self.sums, self.n_targets = defaultdict(float), Counter()
-        self.n_steps, self.norms = 0, 0.0
+        self.sums, self.n_targets, self.n_steps, self.norms = {}, Counter(), 0, 0.0
         return line
 
-    def to_json(self) -> WindowRecord:
+    def to_json(self) -> dict[str, object]:
         """For a checkpoint, once all steps are read."""
-        return {
-            "sums": self.sums,
-            "n_targets": self.n_targets,
-            "n_steps": self.n_steps,
-            "norms": self.norms,
-            "left_out": self.left_out,
-        }
-
-    @classmethod
-    def from_json(cls, values: WindowRecord) -> "Window":
-        """The reverse of ``to_json``."""
-        return cls(
-            defaultdict(float, values["sums"]),
-            Counter(values["n_targets"]),
-            values["n_steps"],
-            values["norms"],
-            Counter(values["left_out"]),
-        )
+        return {name: value for name, value in vars(self).items() if name != "waiting"}
 
 
 @dataclass

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypedDict
 
 import torch
 from torch import Tensor
@@ -22,11 +21,11 @@ from modeling.models.costs import batch_flops, count_parameters
 from modeling.models.pretraining import CONFIG_FILE, PretrainingModel
 from modeling.models.weights import write_tensors
 from modeling.training.checkpoints import Checkpoint, load_tensors, newest, weights_of
-from modeling.training.core import Core, appearing
+from modeling.training.core import Core, Progress, appearing
 from modeling.training.feeding import Feed
 from modeling.training.jobs import Job, check_examples, check_job, settings_of, take_weights
 from modeling.training.loop import Conditions, DivergedError, Step, train
-from modeling.training.metrics import Clock, Line, Window, WindowRecord, peak_flops
+from modeling.training.metrics import Clock, Line, Window, peak_flops
 from modeling.training.optimizer import Optimizer
 from modeling.training.records import Manifest
 from modeling.training.run_folder import RunFolder
@@ -74,22 +73,8 @@ def pretrain(
         return session.run()
 
 
-class ProgressRecord(TypedDict):
-    """``Progress``, in a checkpoint."""
-
-    step: int
-    best: float | None
-    n_worse: int
-    transferred: list[str]
-    window: WindowRecord
-
-
 @dataclass
-class Progress:
-    """The state of a run, besides its weights."""
-
-    step: int = 0
-    """Steps that were made."""
+class _Progress(Progress):
     best: float = math.inf
     """Lowest validation loss."""
     n_worse: int = 0
@@ -98,28 +83,17 @@ class Progress:
     """Parameters that came from another model."""
     window: Window = field(default_factory=Window)
 
-    def to_json(self) -> ProgressRecord:
+    def to_json(self) -> dict[str, object]:
         """For a checkpoint."""
-        return {
-            "step": self.step,
-            "best": None if math.isinf(self.best) else self.best,
-            "n_worse": self.n_worse,
-            "transferred": self.transferred,
-            "window": self.window.to_json(),
-        }
-
-    @classmethod
-    def from_json(cls, values: ProgressRecord) -> "Progress":
-        """The reverse of ``to_json``."""
-        best = math.inf if values["best"] is None else values["best"]
-        window = Window.from_json(values["window"])
-        return cls(values["step"], best, values["n_worse"], values["transferred"], window)
+        best = None if math.isinf(self.best) else self.best
+        return {**vars(self), "best": best, "window": self.window.to_json()}
 
 
 class Session(Core):
     """One run in one process."""
 
     model: PretrainingModel
+    progress: _Progress
 
     def __init__(
         self,
@@ -142,7 +116,7 @@ class Session(Core):
             torch.use_deterministic_algorithms(config.training.deterministic)
         torch.manual_seed(config.training.seed)
         self.model = PretrainingModel.from_config(config)
-        self.progress, self.clock = Progress(), Clock()
+        self.progress, self.clock = _Progress(), Clock()
         self.peak = peak_flops(self.world.device, config.training.precision)
         self.distances: Distances
 
@@ -177,20 +151,22 @@ class Session(Core):
             write_json(self.folder.histograms, {"start": made})
             self.sources.tokenizer.save(self.folder.tokenizer)
         self._set_up(weights, after=-1)
-        self._record("model", self._description())
+        self.record("model", self._description())
         if self.feed.has_validation:
             if self.world.is_first:
                 baseline = unigram(self.feed.validation_of_all(), self.feed.counts())
-                self._record("unigram", baseline.to_json())
+                self.record("unigram", baseline.to_json())
                 self.feed.check_pairs()
             if self.base is not None:
                 batches = map(without_mentions, self.feed.validation())
-                self._record("base", self._evaluate(batches).to_json())
+                self.record("base", self._evaluate(batches).to_json())
         self._evaluate_and_note()
 
     def _resume(self, checkpoint: Checkpoint) -> None:
         """Take everything from a checkpoint."""
-        self.progress = Progress.from_json(checkpoint.values("progress.json"))
+        values = checkpoint.values("progress.json")
+        values["best"] = math.inf if values["best"] is None else values["best"]
+        self.progress = _Progress(**{**values, "window": Window(**values["window"])})
         self.model.to(self.world.device)
         start = load_tensors(self.folder.start, self.world.device) if self.world.is_first else {}
         self._set_up(start, after=self.progress.step)
@@ -286,7 +262,7 @@ class Session(Core):
             line |= window.line(self.weights)
             line |= self.clock.line(self.peak)
             line["distance"] = self.distances.measure(weights_of(self.model))
-            self._record("train", line)
+            self.record("train", line)
         self.clock.go()
 
     def _read(self) -> None:
@@ -300,7 +276,7 @@ class Session(Core):
         self._read()
         self.clock.stop()
         evaluation = self._evaluate(self.feed.validation())
-        self._record("evaluation", evaluation.to_json())
+        self.record("evaluation", evaluation.to_json())
         loss, progress = evaluation.weighted(self.weights), self.progress
         if loss < progress.best:
             progress.best, progress.n_worse = loss, 0
@@ -338,7 +314,6 @@ class Session(Core):
                 CONFIG_FILE: self.config.to_json(),
             }
             self.save_checkpoint(
-                self.progress.step,
                 values,
                 keep=self.config.training.keep,
                 keep_every=self.config.training.keep_every,
@@ -352,9 +327,6 @@ class Session(Core):
         if self.sources.entities_file is not None:
             files[ENTITIES] = self.sources.entities_file
         return files
-
-    def _record(self, kind: str, values: Line) -> None:
-        self.record(kind, values, step=self.progress.step)
 
     def _description(self) -> Line:
         """Count parameters, and the operations of a subword."""
@@ -378,7 +350,7 @@ class Session(Core):
         with self.averaged() as is_averaged:
             if is_averaged:
                 if self.feed.has_validation:
-                    self._record("average", self._evaluate(self.feed.validation()).to_json())
+                    self.record("average", self._evaluate(self.feed.validation()).to_json())
                 self._publish(self.folder.average)
         if self.config.training.patience and self.folder.best.exists():
             self.take_best()

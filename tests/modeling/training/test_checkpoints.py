@@ -5,7 +5,6 @@ import torch
 from torch import nn
 
 from modeling.training.checkpoints import (
-    Contents,
     load_weights,
     newest,
     prune,
@@ -14,15 +13,16 @@ from modeling.training.checkpoints import (
 )
 from tests.file_operations import recorded
 
-CONTENTS = Contents(
-    tensors={"model.safetensors": {"a": torch.arange(3.0)}}, values={"progress.json": {"step": 1}}
-)
+CONTENTS = {
+    "tensors": {"model.safetensors": {"a": torch.arange(3.0)}},
+    "values": {"progress.json": {"step": 1}},
+}
 
 
 @pytest.fixture
 def folder(tmp_path):
     for step in (5, 10, 15, 20):
-        write_checkpoint(tmp_path, step, CONTENTS)
+        write_checkpoint(tmp_path, step, **CONTENTS)
     return tmp_path
 
 
@@ -30,9 +30,9 @@ def test_what_was_written_is_read(tmp_path):
     source = tmp_path / "tokenizer"
     source.mkdir()
     (source / "vocab.txt").write_text("x")
-    contents = Contents(CONTENTS.tensors, CONTENTS.values, {"words.txt": source / "vocab.txt"})
+    files = {"words.txt": source / "vocab.txt"}
 
-    written = write_checkpoint(tmp_path / "c", 500, contents)
+    written = write_checkpoint(tmp_path / "c", 500, **CONTENTS, files=files)
 
     found = newest(tmp_path / "c")
     assert found == written
@@ -98,7 +98,7 @@ def test_the_newest_are_kept_and_some_for_good(folder):
 
 
 def test_the_same_step_is_replaced(folder):
-    write_checkpoint(folder, 20, Contents({}, {"progress.json": {"step": 2}}))
+    write_checkpoint(folder, 20, tensors={}, values={"progress.json": {"step": 2}})
 
     assert newest(folder).values("progress.json") == {"step": 2}
 
@@ -137,7 +137,7 @@ def test_the_manifest_names_every_file(folder):
 
 def test_every_file_is_on_the_disk_before_the_checkpoint_has_its_name(tmp_path):
     with recorded(tmp_path) as operations:
-        final = write_checkpoint(tmp_path, 5, CONTENTS).path
+        final = write_checkpoint(tmp_path, 5, **CONTENTS).path
 
     steps = [(operation.name, operation.path) for operation in operations]
     end = steps.index(("rename", final))

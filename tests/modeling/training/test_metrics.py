@@ -48,7 +48,7 @@ def test_a_window_survives_json():
     window.left_out.update({"examples.cut": 3})
     window.read()
 
-    again = Window.from_json(json.loads(json.dumps(window.to_json())))
+    again = Window(**json.loads(json.dumps(window.to_json())))
 
     assert again == window
     assert again.line({"subwords": 1.0})["left_out"] == {"examples.cut": 3}
