@@ -44,6 +44,7 @@ from modeling.decoding.spans import decode_spans
 from modeling.huggingface.importing import read_pretrained
 from modeling.models.spans import CHUNK, SpanHead
 from modeling.models.text_encoder import TextEncoder
+from modeling.tagging_config import SentencesConfig
 
 LABELS = ("LOC", "MISC", "ORG", "PER")
 MAX_SUBWORDS = 16
@@ -207,7 +208,7 @@ def measure(arguments: argparse.Namespace) -> None:
     """Print sentences a second, and how many times the plain way that is."""
     device, sentences = arguments.device, choose_sentences(arguments)
     tokenizer = open_tokenizer(arguments)
-    encoded = SentenceEncoder(tokenizer, max_length=512).encode(sentences)
+    encoded = SentenceEncoder(tokenizer, SentencesConfig(max_length=512)).encode(sentences)
     collator = SentenceCollator(encoded, max_span_subwords=MAX_SUBWORDS)
     theirs = build_theirs(arguments, tokenizer.size).to(device)
     encoder = build_same(theirs).to(device)

@@ -60,7 +60,7 @@ class Task:
         self.args, self.base = args, Base.open(args.model)
         data = NerData.open(args.ner)
         self.tagset = TagSet.of(sentence.tags for sentence in data.sentences)
-        encoder = SentenceEncoder(self.base.tokenizer, max_length=MAX_LENGTH)
+        encoder = SentenceEncoder(self.base.tokenizer, SentencesConfig(max_length=MAX_LENGTH))
         self.encoded = [encoder.encode(data.split(split)) for split in ("train", "dev")]
         short = [np.flatnonzero(one.n_windows == 1) for one in self.encoded]
         self.dev_numbers = short[1]

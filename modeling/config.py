@@ -233,6 +233,11 @@ class EncoderConfig(Config):
         return self.n_subwords * self.width + entities + self.n_layers * layer
 
     @property
+    def reads_words(self) -> bool:
+        """Whether it needs to know the words of its pre-tokenizer."""
+        return self.attention.startswith("whole_word")
+
+    @property
     def reads_mentions(self) -> bool:
         """Whether mentions are rows of their own."""
         return self.n_entities > 0 and self.entities == "mentions"

@@ -60,6 +60,11 @@ class HeadConfig(Config):
     """In use, spans that by the first score are names with less than this probability are not
     given one, however few there are."""
 
+    @property
+    def longest_span(self) -> int:
+        """Subwords of the candidates; 0: no spans are scored."""
+        return self.max_span_subwords if self.kind == "span" else 0
+
 
 @dataclass(frozen=True, kw_only=True)
 class SentencesConfig(Config):

@@ -414,7 +414,7 @@ def _collator_of(
     return Collator(
         Masker(masking, subwords),
         n_entities=encoder.n_entities,
-        with_words=encoder.attention.startswith("whole_word"),
+        with_words=encoder.reads_words,
         with_segments=config.data.pairs != "none" and encoder.n_segments > 0,
         spread=spread,
     )

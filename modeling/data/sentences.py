@@ -17,7 +17,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import Final, Literal, Self, overload
+from typing import Final, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ from modeling.config import ConfigError
 from modeling.data.batch import borders_of, ranges
 from modeling.data.rng import Integers
 from modeling.data.tagset import TagSet
+from modeling.tagging_config import SentencesConfig
 
 Flags = NDArray[np.bool_]
 
@@ -242,32 +243,21 @@ class SentenceEncoder:
 
     Args:
         tokenizer: of the encoder that will read them.
-        max_length: subwords of a window, [CLS] and [SEP] included.
-        overlap: subwords that windows of a sentence share, at least; where that is more than half a
-            window, half a window.
-        context: ``document``: windows are filled with what stands before and after.
-        max_context: subwords of it, on both sides of a window together; 0: as many as fit.
+        config: the windows, of a length that was chosen; where they are to share more than half a
+            window, they share half a window.
 
-    Raises ``ConfigError`` for a ``max_length`` that leaves no room.
+    Raises ``ConfigError`` for a length that leaves no room.
     """
 
-    def __init__(
-        self,
-        tokenizer: Tokenizer,
-        *,
-        max_length: int,
-        overlap: int = 64,
-        context: Literal["none", "document"] = "none",
-        max_context: int = 0,
-    ) -> None:
-        self.room = max_length - 2
-        if self.room < 1:
-            raise ConfigError(f"data.max_length={max_length}: [CLS], a subword and [SEP] need 3.")
+    def __init__(self, tokenizer: Tokenizer, config: SentencesConfig) -> None:
+        length, overlap = config.max_length, config.overlap
+        if length < 3:
+            raise ConfigError(f"data.max_length={length}: [CLS], a subword and [SEP] need 3.")
         if overlap < 0:
             raise ConfigError(f"data.overlap={overlap}: windows cannot share less than nothing.")
-        self.tokenizer, self.context = tokenizer, context
+        self.tokenizer, self.context, self.room = tokenizer, config.context, length - 2
         self.overlap = min(overlap, self.room // 2)
-        self.max_context = max_context or None
+        self.max_context = config.max_context or None
 
     def encode(self, sentences: Sequence[Sentence]) -> EncodedSentences:
         """Encode a set; other sequences are made one."""

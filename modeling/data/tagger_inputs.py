@@ -36,21 +36,8 @@ def window_settings(
             "Longer sentences are read in windows: leave it out."
         )
     length = config.max_length or limit
-    overlap = (
-        max(config.overlap, 2 * head.max_span_subwords) if head.kind == "span" else config.overlap
-    )
+    overlap = max(config.overlap, 2 * head.longest_span)
     return replace(config, max_length=length, overlap=overlap)
-
-
-def sentence_encoder(tokenizer: Tokenizer, config: SentencesConfig) -> SentenceEncoder:
-    """Cuts sentences as a tagger reads them."""
-    return SentenceEncoder(
-        tokenizer,
-        max_length=config.max_length,
-        overlap=config.overlap,
-        context=config.context,
-        max_context=config.max_context,
-    )
 
 
 class TooLong(TypedDict):
@@ -67,7 +54,7 @@ def name_too_long(
     if config.head.kind != "span":
         return {"spans": 0, "some": []}
     missed = too_long(
-        sentence_encoder(tokenizer, config.data).encode(sentences),
+        SentenceEncoder(tokenizer, config.data).encode(sentences),
         TagSet(config.labels),
         max_subwords=config.head.max_span_subwords,
     )

@@ -19,7 +19,6 @@ from corpora.errors import CorpusError
 from corpora.hashing.sampling import ratio
 from corpora.hashing.splits import SPLITS
 from corpora.tagging import from_iob2
-from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import ConfigError, EncoderConfig
 from modeling.data.batch import SentenceBatch
 from modeling.data.gazetteer import Gazetteer, LookedUp, learn_gazetteer, with_best_level
@@ -31,14 +30,13 @@ from modeling.data.sentence_batches import (
     batches_by_length,
     first_by_hash,
 )
-from modeling.data.sentences import EncodedSentences, SentenceSet
+from modeling.data.sentences import EncodedSentences, SentenceEncoder, SentenceSet
 from modeling.data.tagger_inputs import (
     ENTITIES,
     GAZETTEER,
     TooLong,
     features_of,
     name_too_long,
-    sentence_encoder,
     window_settings,
 )
 from modeling.data.tagset import TagSet
@@ -47,7 +45,7 @@ from modeling.finetune.teaching import Lessons
 from modeling.finetune.trials import Fold, Trial
 from modeling.taggers.entities import WordEntities
 from modeling.taggers.folders import Base
-from modeling.tagging_config import FinetuneConfig, GazetteerConfig, SentencesConfig, TaggerConfig
+from modeling.tagging_config import FinetuneConfig, GazetteerConfig, TaggerConfig
 from modeling.training.records import DataRecord
 
 
@@ -115,15 +113,6 @@ class NerData:
         return units
 
 
-@dataclass(frozen=True, slots=True)
-class Lookup:
-    """A gazetteer, and the features of the training sentences."""
-
-    gazetteer: Gazetteer
-    of_train: LookedUp
-    """Cross-fitted, where the names are those of the training sentences themselves."""
-
-
 def looked_up(config: FinetuneConfig) -> list[dict[str, str]]:
     """Give the hashes of the files and datasets that the settings look up names or entities in."""
     paths = {"gazetteer": config.gazetteer.path, "entities": config.data.entities}
@@ -139,108 +128,94 @@ def looked_up(config: FinetuneConfig) -> list[dict[str, str]]:
 
 def look_up_names(
     config: GazetteerConfig, train: Sequence[Sentence], tagset: TagSet
-) -> Lookup | None:
-    """Make or read the gazetteer that the settings name; None where there is none."""
+) -> tuple[Gazetteer | None, LookedUp | None]:
+    """Make or read the gazetteer that the settings name, and look up the training sentences.
+
+    These are cross-fitted where the names are their own. None where no gazetteer is named.
+    """
     if config.source == "none":
-        return None
+        return None, None
     if config.source == "train":
-        return Lookup(*learn_gazetteer(train, tagset, folds=config.folds))
+        return learn_gazetteer(train, tagset, folds=config.folds)
     if not config.path:
         raise ConfigError(f"gazetteer.source={config.source} needs gazetteer.path.")
     read = Gazetteer.from_file if config.source == "file" else Gazetteer.from_entities
     gazetteer = with_best_level(read(config.path), train, tagset)
-    return Lookup(gazetteer, gazetteer.look_up([sentence.tokens for sentence in train]))
+    return gazetteer, features_of(train, gazetteer)
 
 
-@dataclass(frozen=True)
 class TrialData:
-    """The data of one trial."""
+    """The data of one trial, whose sentences ``check_sentences`` has looked at.
 
-    config: FinetuneConfig
-    tokenizer: Tokenizer
-    tagset: TagSet
-    window_config: SentencesConfig
-    """With the length that was chosen."""
-    train: SentenceSet
-    dev: SentenceSet | None
-    lookup: Lookup | None
-    entities: WordEntities | None
-    with_words: bool
-    expected: ExpectedSet | None
-    """What a teacher says of train."""
-    n_untagged: int
-    """Sentences at the end of train that a teacher alone says something of."""
-    renumbers: bool
-    """Whether the encoder is trained with the subwords of these sentences alone."""
-    origin: str
+    Args:
+        data: all sentences.
+        base: whose tokenizer cuts them.
+        encoder: its settings, as the tagger needs it.
+        trial: which sentences, and how they are read.
+        entities: that words know.
+        labels: that are found besides those of train, as those of a teacher are.
+        lessons: of a teacher, whose sentences without tags are learned from, too.
+    """
 
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         data: NerData,
         base: Base,
         encoder: EncoderConfig,
         *,
         trial: Trial,
-        entities: WordEntities | None = None,
-        labels: Iterable[str] = (),
-        lessons: Lessons | None = None,
-    ) -> "TrialData":
-        """Choose the sentences, which ``check_sentences`` has looked at.
-
-        ``labels`` are found besides those of train, and so are those of a teacher (``lessons``),
-        whose sentences without tags are learned from, too.
-        """
-        train, dev = _divide(data, trial)
+        entities: WordEntities | None,
+        labels: Iterable[str],
+        lessons: Lessons | None,
+    ) -> None:
+        config, (train, dev) = trial.config, _divide(data, trial)
         tagset = TagSet.of(sentence.tags for sentence in train).with_labels(labels)
-        config, expected = trial.config, None
-        others: tuple[Sentence, ...] = ()
+        self.expected: ExpectedSet | None = None
+        """What a teacher says of train."""
+        self.n_untagged = 0
+        """Sentences at the end of train that a teacher alone says something of."""
         if lessons:
-            tagset, others = tagset.with_labels(lessons.tagset.labels), lessons.others
-            expected = lessons.learn(train, tagset, gold_ratio=config.training.gold_ratio)
-            train = [*train, *others]
-        return cls(
-            config=config,
-            tokenizer=base.tokenizer,
-            tagset=tagset,
-            window_config=window_settings(config.data, config.head, encoder),
-            train=SentenceSet.of(train),
-            dev=SentenceSet.of(dev) if dev else None,
-            lookup=look_up_names(config.gazetteer, train, tagset),
-            entities=entities,
-            expected=expected,
-            n_untagged=len(others),
-            with_words=encoder.attention.startswith("whole_word"),
-            renumbers=not encoder.foreign,
-            origin=data.name,
+            tagset = tagset.with_labels(lessons.tagset.labels)
+            self.expected = lessons.learn(train, tagset, gold_ratio=config.training.gold_ratio)
+            train, self.n_untagged = [*train, *lessons.others], len(lessons.others)
+        self.config, self.tokenizer, self.tagset = config, base.tokenizer, tagset
+        self.entities, self.origin = entities, data.name
+        windows = window_settings(config.data, config.head, encoder)
+        self.train = SentenceSet.of(train)
+        self.dev = SentenceSet.of(dev) if dev else None
+        self.gazetteer, self._of_train = look_up_names(config.gazetteer, self.train, tagset)
+        self.tagger = TaggerConfig(
+            labels=tagset.labels,
+            encoder=encoder,
+            head=config.head,
+            data=windows,
+            gazetteer=config.gazetteer,
+            n_features=self.gazetteer.n_features if self.gazetteer else 0,
         )
-
-    @property
-    def n_features(self) -> int:
-        """Of the gazetteer; 0: there is none."""
-        return self.lookup.gazetteer.n_features if self.lookup else 0
+        """Its settings, with the length of windows that was chosen."""
 
     @cached_property
     def _encoded(self) -> dict[str, EncodedSentences]:
-        encoder = sentence_encoder(self.tokenizer, self.window_config)
+        encoder = SentenceEncoder(self.tokenizer, self.tagger.data)
         splits = {"train": self.train, "dev": self.dev}
         return {name: encoder.encode(part) for name, part in splits.items() if part is not None}
 
     @cached_property
     def subwords(self) -> UsedSubwords | None:
         """Those of train and dev, by whose ids the batches are made; None: by the tokenizer's."""
-        return UsedSubwords.of(self._encoded.values()) if self.renumbers else None
+        is_foreign = self.tagger.encoder.foreign
+        return None if is_foreign else UsedSubwords.of(self._encoded.values())
 
     def _collator(
         self, split: str, features: LookedUp | None, expected: ExpectedSet | None = None
     ) -> SentenceCollator:
-        head, encoded = self.config.head, self._encoded[split]
+        encoded = self._encoded[split]
         return SentenceCollator(
             encoded if self.subwords is None else self.subwords.renumber(encoded),
             tagset=self.tagset,
             features=features,
-            with_words=self.with_words,
-            max_span_subwords=head.max_span_subwords if head.kind == "span" else 0,
+            with_words=self.tagger.encoder.reads_words,
+            max_span_subwords=self.config.head.longest_span,
             entities=self.entities.lookup if self.entities else None,
             expected=expected,
         )
@@ -249,9 +224,7 @@ class TrialData:
     def _batches(self) -> SentenceBatches:
         training = self.config.training
         return SentenceBatches(
-            self._collator(
-                "train", None if self.lookup is None else self.lookup.of_train, self.expected
-            ),
+            self._collator("train", self._of_train, self.expected),
             batch_size=training.batch_size,
             seed=training.seed,
             samples=training.samples,
@@ -269,8 +242,7 @@ class TrialData:
     @cached_property
     def _dev_collator(self) -> SentenceCollator:
         assert self.dev is not None  # noqa: S101 - asked for only where there is one
-        gazetteer = None if self.lookup is None else self.lookup.gazetteer
-        return self._collator("dev", features_of(self.dev, gazetteer))
+        return self._collator("dev", features_of(self.dev, self.gazetteer))
 
     def dev_batches(self) -> Iterator[NumberedBatch]:
         """All sentences of dev, by length."""
@@ -302,14 +274,12 @@ class TrialData:
         """The gold spans that a span head cannot find: how many, and some of them by name."""
         if self.config.head.kind != "span":
             return {}
-        tagger = TaggerConfig(
-            labels=self.tagset.labels, head=self.config.head, data=self.window_config
-        )
-        found = {}
-        for split, sentences in (("train", self.train), ("dev", self.dev)):
-            if sentences is not None:
-                found[split] = name_too_long(tagger, self.tokenizer, sentences)
-        return found
+        splits = {"train": self.train, "dev": self.dev}
+        return {
+            split: name_too_long(self.tagger, self.tokenizer, sentences)
+            for split, sentences in splits.items()
+            if sentences is not None
+        }
 
     def describe(self) -> DataRecord:
         """Sizes and what was counted, for the manifest."""
@@ -327,8 +297,8 @@ class TrialData:
     def save(self, folder: Path) -> None:
         """Write the tokenizer, the gazetteer and the forms of entities beside a tagger."""
         self.tokenizer.save(folder)
-        if self.lookup:
-            self.lookup.gazetteer.save(folder / GAZETTEER)
+        if self.gazetteer:
+            self.gazetteer.save(folder / GAZETTEER)
         if self.entities:
             self.entities.lookup.save(folder / ENTITIES)
 

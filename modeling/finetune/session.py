@@ -29,7 +29,7 @@ from modeling.taggers.counts import PRECISION, strict_f1, threshold_for
 from modeling.taggers.entities import open_entities
 from modeling.taggers.folders import Base
 from modeling.taggers.tagger import TEMPERATURE_BOUNDS, calibrate, tag
-from modeling.tagging_config import FinetuneConfig, TaggerConfig
+from modeling.tagging_config import FinetuneConfig
 from modeling.training.checkpoints import Checkpoint, load_weights, newest
 from modeling.training.core import Core, Progress, appearing
 from modeling.training.loop import Conditions, train
@@ -141,7 +141,7 @@ class _Session(Core):
         folder: RunFolder,
         display: Display,
         begun: Begun | None,
-        lessons: Lessons | None = None,
+        lessons: Lessons | None,
     ) -> None:
         training = trial.config.training
         conditions = Conditions(World(device=best_device()), training.seed, training.precision)
@@ -154,19 +154,13 @@ class _Session(Core):
             n_word_entities=entities.n_rows if entities else 0,
         )
         labels = begun.labels if begun else ()
-        self.data = TrialData.of(
+        self.data = TrialData(
             data, base, encoder, trial=trial, entities=entities, labels=labels, lessons=lessons
         )
-        subwords = self.data.subwords
+        tagger, subwords = self.data.tagger, self.data.subwords
+        if subwords:
+            tagger = replace(tagger, encoder=replace(encoder, n_subwords=len(subwords)))
         torch.manual_seed(training.seed)
-        tagger = TaggerConfig(
-            labels=self.data.tagset.labels,
-            encoder=replace(encoder, n_subwords=len(subwords)) if subwords else encoder,
-            head=self.config.head,
-            data=self.data.window_config,
-            gazetteer=self.config.gazetteer,
-            n_features=self.data.n_features,
-        )
         self.model = TaggingModel.from_config(tagger, class_weights=self.data.class_weights())
         self.progress = _Progress()
 
@@ -179,8 +173,8 @@ class _Session(Core):
         checkpoint = newest(self.folder.checkpoints)
         take_encoder(self.model, self.base.folder, subwords=self.data.subwords)
         if self.begun:
-            lookup = self.data.lookup
-            self.begun.take_head(self.model, lookup.gazetteer.classes if lookup else None)
+            gazetteer = self.data.gazetteer
+            self.begun.take_head(self.model, gazetteer.classes if gazetteer else None)
         add_lora(self.model, self.config)
         self.model.to(self.world.device)
         self.optimizer = Optimizer(

@@ -37,8 +37,8 @@ from modeling.data.sentence_batches import (
     with_mentions,
     words_of,
 )
-from modeling.data.sentences import SentenceSet
-from modeling.data.tagger_inputs import sentence_encoder, window_settings
+from modeling.data.sentences import SentenceEncoder, SentenceSet
+from modeling.data.tagger_inputs import window_settings
 from modeling.huggingface.importing import read_pretrained
 from modeling.layers.embeddings import EntityEmbeddings, Pooling, pool_words
 from modeling.models.spans import SpanStates, read_alone, read_jointly, remember
@@ -111,7 +111,7 @@ class Encoder:
         self._of_words = of_words
         self._names = tuple(entities)
         self._ids = {name: id for id, name in enumerate(entities)}
-        self._cutter = sentence_encoder(tokenizer, windows)
+        self._cutter = SentenceEncoder(tokenizer, windows)
 
     @classmethod
     def load(
@@ -342,8 +342,9 @@ class Encoder:
         self, sentences: Sequence[Sentence], spans: Sequence[list[WordSpan]]
     ) -> Iterator[_Asked]:
         encoded = self._cutter.encode(SentenceSet.of(sentences))
-        with_words = self.config.attention.startswith("whole_word")
-        collator = SentenceCollator(encoded, with_words=with_words, entities=self._of_words)
+        collator = SentenceCollator(
+            encoded, with_words=self.config.reads_words, entities=self._of_words
+        )
         for numbers, batch in batches_by_length(collator, batch_size=self.batch_size):
             chosen = Chosen.of(encoded, numbers)
             of_batch = [spans[number] for number in numbers.tolist()]

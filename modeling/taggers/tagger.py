@@ -21,8 +21,8 @@ from modeling.data.gazetteer import EntityLookup, Gazetteer
 from modeling.data.predictions import Tagged
 from modeling.data.rng import Integers
 from modeling.data.sentence_batches import NumberedBatch, SentenceCollator, batches_by_length
-from modeling.data.sentences import SentenceSet
-from modeling.data.tagger_inputs import ENTITIES, GAZETTEER, features_of, sentence_encoder
+from modeling.data.sentences import SentenceEncoder, SentenceSet
+from modeling.data.tagger_inputs import ENTITIES, GAZETTEER, features_of
 from modeling.models.onnx_tagging import MODEL, OnnxTaggingModel
 from modeling.models.tagging import TaggingModel
 from modeling.taggers.archive import opened
@@ -66,7 +66,7 @@ class Tagger:
         self.batch_size = 32
         """Sentences that are tagged at once, at most."""
         self.labels = model.config.labels
-        self._encoder = sentence_encoder(tokenizer, model.config.data)
+        self._encoder = SentenceEncoder(tokenizer, model.config.data)
 
     @classmethod
     def load(cls, path: Path | str, *, device: str | torch.device = "cpu") -> "Tagger":
@@ -188,8 +188,8 @@ class Tagger:
         return SentenceCollator(
             self._encoder.encode(sentences),
             features=features_of(sentences, self.gazetteer),
-            with_words=config.encoder.attention.startswith("whole_word"),
-            max_span_subwords=config.head.max_span_subwords if config.head.kind == "span" else 0,
+            with_words=config.encoder.reads_words,
+            max_span_subwords=config.head.longest_span,
             entities=self.entities,
         )
 

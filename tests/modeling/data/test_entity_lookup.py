@@ -12,6 +12,7 @@ from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
 from modeling.data.gazetteer import EntityLookup
 from modeling.data.sentence_batches import SentenceCollator
 from modeling.data.sentences import SentenceEncoder
+from modeling.tagging_config import SentencesConfig
 
 
 def lookup_of(forms):
@@ -101,7 +102,9 @@ def sentence(number, text):
 def test_subwords_of_windows_know_the_entity_of_their_word(characters):
     texts = ["甲乙丙丁甲乙丙丁甲乙", "丁丁", "乙甲"]
     sentences = [sentence(number, text) for number, text in enumerate(texts)]
-    encoded = SentenceEncoder(characters, max_length=7, overlap=2).encode(sentences)
+    encoded = SentenceEncoder(characters, SentencesConfig(max_length=7, overlap=2)).encode(
+        sentences
+    )
     lookup = lookup_of(["甲乙", "丁甲"])
     collator = SentenceCollator(encoded, entities=lookup)
 
@@ -121,7 +124,9 @@ def vars_of(known):
 
 
 def test_a_batch_in_which_nothing_is_found_has_no_entities(characters):
-    encoded = SentenceEncoder(characters, max_length=20).encode([sentence(0, "丁丁")])
+    encoded = SentenceEncoder(characters, SentencesConfig(max_length=20)).encode(
+        [sentence(0, "丁丁")]
+    )
 
     batch = SentenceCollator(encoded, entities=lookup_of(["甲乙"]))([0])
 

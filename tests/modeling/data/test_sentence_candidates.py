@@ -8,6 +8,7 @@ from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
 from modeling.data.sentence_batches import SentenceCollator, too_long
 from modeling.data.sentences import SentenceEncoder
 from modeling.data.tagset import TagSet
+from modeling.tagging_config import SentencesConfig
 
 TOKENIZER = Tokenizer(wordpiece([*SPECIALS, "a", "##a"], cased=True), name="t")
 TAGSET = TagSet(("LOC", "PER"))
@@ -38,9 +39,9 @@ def sentences(draw):
 
 
 def encode(rows, *, length=200, overlap=64, context="none"):
-    return SentenceEncoder(TOKENIZER, max_length=length, overlap=overlap, context=context).encode(
-        rows
-    )
+    return SentenceEncoder(
+        TOKENIZER, SentencesConfig(max_length=length, overlap=overlap, context=context)
+    ).encode(rows)
 
 
 def candidates(rows, most, **settings):

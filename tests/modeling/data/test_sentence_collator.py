@@ -17,6 +17,7 @@ from modeling.data.sentence_batches import SentenceCollator
 from modeling.data.sentences import SentenceEncoder
 from modeling.data.tagset import TagSet
 from modeling.data.texts import Part, SubwordIds, View
+from modeling.tagging_config import SentencesConfig
 
 TOKENIZER = Tokenizer(
     wordpiece([*SPECIALS, *"abcd", *(f"##{c}" for c in "abcd")], cased=True), name="t"
@@ -56,7 +57,9 @@ def subwords_of(token):
 
 
 def collate(drawn, numbers, *, length=64, overlap=8, context="none", **settings):
-    encoder = SentenceEncoder(TOKENIZER, max_length=length, overlap=overlap, context=context)
+    encoder = SentenceEncoder(
+        TOKENIZER, SentencesConfig(max_length=length, overlap=overlap, context=context)
+    )
     return SentenceCollator(encoder.encode(rows_of(drawn)), **settings)(numbers)
 
 

@@ -10,6 +10,7 @@ from corpora.errors import CorpusError
 from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
 from modeling.config import ConfigError
 from modeling.data.sentences import SentenceEncoder
+from modeling.tagging_config import SentencesConfig
 
 TEXT = [
     "Else Lasker-Schüler schrieb in Berlin.",
@@ -82,7 +83,7 @@ def subwords_of(encoded, number):
 @every_tokenizer
 @given(sentences=st.lists(WORDS, max_size=5))
 def test_words_have_the_subwords_that_start_in_them(tokenizer, sentences):
-    encoder = SentenceEncoder(tokenizer, max_length=64)
+    encoder = SentenceEncoder(tokenizer, SentencesConfig(max_length=64))
 
     encoded = encoder.encode([sentence(words) for words in sentences])
 
@@ -93,7 +94,7 @@ def test_words_have_the_subwords_that_start_in_them(tokenizer, sentences):
 @every_tokenizer
 @given(words=st.lists(st.text("abElsenü", min_size=1, max_size=6), min_size=1, max_size=12))
 def test_subwords_of_plain_words_spell_them(tokenizer, words):
-    encoder = SentenceEncoder(tokenizer, max_length=64)
+    encoder = SentenceEncoder(tokenizer, SentencesConfig(max_length=64))
 
     encoded = encoder.encode([sentence(tuple(words))])
 
@@ -104,7 +105,7 @@ def test_subwords_of_plain_words_spell_them(tokenizer, words):
 @every_tokenizer
 @given(sentences=st.lists(WORDS, max_size=5))
 def test_words_of_the_pre_tokenizer_are_those_of_the_joined_text(tokenizer, sentences):
-    encoder = SentenceEncoder(tokenizer, max_length=64)
+    encoder = SentenceEncoder(tokenizer, SentencesConfig(max_length=64))
 
     encoded = encoder.encode([sentence(words) for words in sentences])
 
@@ -123,7 +124,7 @@ def test_words_of_the_pre_tokenizer_are_those_of_the_joined_text(tokenizer, sent
 def test_a_word_without_a_subword_is_unknown_and_counted():
     tokenizer = TOKENIZERS["bert"]
 
-    encoded = SentenceEncoder(tokenizer, max_length=64).encode(
+    encoded = SentenceEncoder(tokenizer, SentencesConfig(max_length=64)).encode(
         [sentence(("El", "", "n", "\u200b"))]
     )
 
@@ -135,7 +136,7 @@ def test_a_word_without_a_subword_is_unknown_and_counted():
 
 @given(st.lists(WORDS, min_size=1, max_size=5), st.integers(0, 5))
 def test_sentences_may_be_encoded_apart(sentences, shift):
-    encoder = SentenceEncoder(TOKENIZERS["bert"], max_length=20, overlap=5)
+    encoder = SentenceEncoder(TOKENIZERS["bert"], SentencesConfig(max_length=20, overlap=5))
     rows = [sentence(words, n, f"d{n}") for n, words in enumerate(sentences)]
     rows = rows[shift:] + rows[:shift]
 
@@ -152,7 +153,9 @@ def test_a_document_whose_rows_lie_apart_is_put_together():
     rows = [
         sentence((word,), n, d) for n, (word, d) in enumerate(zip("nsele", documents, strict=True))
     ]
-    encoder = SentenceEncoder(TOKENIZERS["bert"], max_length=64, context="document")
+    encoder = SentenceEncoder(
+        TOKENIZERS["bert"], SentencesConfig(max_length=64, context="document")
+    )
 
     encoded = encoder.encode(rows)
 
@@ -164,7 +167,7 @@ def test_a_document_whose_rows_lie_apart_is_put_together():
 
 
 def test_half_a_surrogate_pair_is_an_error_that_names_the_sentence():
-    encoder = SentenceEncoder(TOKENIZERS["byte-level"], max_length=64)
+    encoder = SentenceEncoder(TOKENIZERS["byte-level"], SentencesConfig(max_length=64))
 
     with pytest.raises(CorpusError, match=r"d#3: has half a surrogate pair"):
         encoder.encode([sentence(("a",)), sentence(("b\ud800",), number=3)])
@@ -173,7 +176,7 @@ def test_half_a_surrogate_pair_is_an_error_that_names_the_sentence():
 @pytest.mark.parametrize("settings", [{"max_length": 2}, {"max_length": 20, "overlap": -1}])
 def test_windows_that_cannot_be_are_an_error(settings):
     with pytest.raises(ConfigError, match=r"data\.(max_length|overlap)="):
-        SentenceEncoder(TOKENIZERS["bert"], **settings)
+        SentenceEncoder(TOKENIZERS["bert"], SentencesConfig(**settings))
 
 
 @pytest.mark.realdata
@@ -184,7 +187,9 @@ def test_words_of_real_vocabularies_have_the_subwords_that_start_in_them(realdat
         line.split() for text in TEXT[:3] for line in (text, "她 住 在 北京 Straße 3,5 😀 \u200b !")
     ]
 
-    encoded = SentenceEncoder(tokenizer, max_length=64).encode([sentence(tuple(r)) for r in rows])
+    encoded = SentenceEncoder(tokenizer, SentencesConfig(max_length=64)).encode(
+        [sentence(tuple(r)) for r in rows]
+    )
 
     for number, words in enumerate(rows):
         assert subwords_of(encoded, number) == slowly(words, tokenizer)

@@ -13,6 +13,7 @@ from modeling.data.sentence_batches import (
     first_by_hash,
 )
 from modeling.data.sentences import SentenceEncoder
+from modeling.tagging_config import SentencesConfig
 
 TOKENIZER = Tokenizer(wordpiece([*SPECIALS, "a", "##a"], cased=True), name="t")
 LENGTHS = st.lists(st.integers(0, 60), min_size=1, max_size=25)
@@ -26,7 +27,7 @@ def sentences(lengths):
 
 
 def collator(lengths, *, length=20):
-    encoder = SentenceEncoder(TOKENIZER, max_length=length, overlap=4)
+    encoder = SentenceEncoder(TOKENIZER, SentencesConfig(max_length=length, overlap=4))
     return SentenceCollator(encoder.encode(sentences(lengths)))
 
 

@@ -13,6 +13,7 @@ from modeling.huggingface.importing import read_pretrained
 from modeling.models.pretraining import PretrainingModel
 from modeling.models.tagging import TaggingModel
 from modeling.taggers.folders import find_tagger
+from modeling.tagging_config import SentencesConfig
 
 TABLE = "encoder.embeddings.subwords.weight"
 
@@ -66,7 +67,9 @@ def test_rows_that_no_sentence_has_stay_as_they_are_and_have_no_optimizer_state(
 
 def test_sentences_are_the_same_by_their_new_ids(ner, bases):
     tokenizer = Tokenizer.open(bases / "plain")
-    encoded = SentenceEncoder(tokenizer, max_length=48).encode(NerData.open(ner).split("dev"))
+    encoded = SentenceEncoder(tokenizer, SentencesConfig(max_length=48)).encode(
+        NerData.open(ner).split("dev")
+    )
 
     used = UsedSubwords.of([encoded])
     changed = used.renumber(encoded)

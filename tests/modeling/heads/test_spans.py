@@ -18,6 +18,7 @@ from modeling.data.tagset import TagSet
 from modeling.decoding.spans import decode_spans
 from modeling.models.spans import SpanHead, read_alone, remember
 from modeling.models.text_encoder import build_encoder
+from modeling.tagging_config import SentencesConfig
 
 TAGSET = TagSet(("LOC", "PER"))
 WORDS = [f"w{n}" for n in range(20)]
@@ -56,7 +57,9 @@ def make_collator(texts=TEXTS, *, max_length=64, max_subwords=4, features=None):
         for n, (t, tags) in enumerate((text.split(), tags.split()) for text, tags in texts)
     ]
     tokenizer = Tokenizer(wordpiece(SUBWORDS, cased=True), name="small")
-    encoded = SentenceEncoder(tokenizer, max_length=max_length, overlap=6).encode(sentences)
+    encoded = SentenceEncoder(tokenizer, SentencesConfig(max_length=max_length, overlap=6)).encode(
+        sentences
+    )
     return SentenceCollator(
         encoded, tagset=TAGSET, features=features, max_span_subwords=max_subwords
     )

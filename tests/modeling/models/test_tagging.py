@@ -17,7 +17,7 @@ from modeling.huggingface.transfer import encoder_for, take_encoder
 from modeling.models.pretraining import PretrainingModel
 from modeling.models.tagging import TaggingModel
 from modeling.models.weights import WeightsError
-from modeling.tagging_config import DECODERS, HeadConfig, TaggerConfig
+from modeling.tagging_config import DECODERS, HeadConfig, SentencesConfig, TaggerConfig
 
 WORDS = ("a", "b", "c", "d")
 TOKENIZER = Tokenizer(wordpiece([*SPECIALS, *WORDS], cased=True), name="letters")
@@ -55,7 +55,7 @@ def batch(*, with_words=False, max_span_subwords=0):
         )
         for n, (tokens, tags) in enumerate(rows)
     ]
-    encoded = SentenceEncoder(TOKENIZER, max_length=16).encode(sentences)
+    encoded = SentenceEncoder(TOKENIZER, SentencesConfig(max_length=16)).encode(sentences)
     collator = SentenceCollator(
         encoded,
         tagset=TagSet(("LOC", "PER")),
