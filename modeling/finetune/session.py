@@ -251,8 +251,8 @@ class _Session(Core):
         self.record("dev", {"epoch": progress.epoch, "strict_f1": f1})
 
     def _tag_dev(self) -> list[Tagged]:
-        batches, sentences = self.data.dev_batches(), self.data.dev or ()
-        return tag(self.model, batches, sentences, conditions=self.conditions)
+        with self.conditions.autocast():
+            return tag(self.model, self.data.dev_batches(), self.data.dev or ())
 
     def _finish(self) -> None:
         """Write the tagger to ``final``: calibrated, with what its scores on dev were."""
@@ -267,8 +267,8 @@ class _Session(Core):
             "too_long": self.data.too_long(),
         }
         if self.data.dev:
-            batches = self.data.dev_batches()
-            temperature = calibrate(self.model, batches, conditions=self.conditions)
+            with self.conditions.autocast():
+                temperature = calibrate(self.model, self.data.dev_batches())
             self.model.config = replace(self.model.config, temperature=temperature)
             tagged = self._tag_dev()
             scores |= {"strict_f1": strict_f1(tagged), "temperature": temperature}

@@ -297,7 +297,7 @@ def bert_fur() -> PretrainConfig:
     )
 
 
-def _small(config: PretrainConfig, *, lr: float = 1e-3) -> PretrainConfig:
+def _small(config: PretrainConfig) -> PretrainConfig:
     """The same at 4 layers of 128, for some thousand steps on a laptop.
 
     Small steps, and no dropout: so short a run leaves the unigram's loss after some hundred steps,
@@ -316,7 +316,7 @@ def _small(config: PretrainConfig, *, lr: float = 1e-3) -> PretrainConfig:
             "attention_dropout": 0.0,
         },
         data={"max_length": 128},
-        optimizer={"lr": lr},
+        optimizer={"lr": 1e-3},
         schedule={"warmup": 0.1},
         training={
             "max_steps": 2_000,

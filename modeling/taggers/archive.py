@@ -13,7 +13,7 @@ import tempfile
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 from corpora.errors import CorpusError
 from corpora.system.files import is_plain
@@ -69,13 +69,18 @@ def _entry(name: str) -> zipfile.ZipInfo:
 
 
 def _copy_in(made: zipfile.ZipFile, name: str, path: Path) -> str:
-    digest = hashlib.sha256()
     entry = _entry(name)
     entry.file_size = path.stat().st_size  # or an archive above 2 GiB is refused
     with path.open("rb") as source, made.open(entry, "w") as target:
-        while block := source.read(_BLOCK):
-            digest.update(block)
-            target.write(block)
+        return _copy(source, target)
+
+
+def _copy(source: IO[bytes], target: IO[bytes]) -> str:
+    """Copy all bytes; returns their SHA-256."""
+    digest = hashlib.sha256()
+    while block := source.read(_BLOCK):
+        digest.update(block)
+        target.write(block)
     return digest.hexdigest()
 
 
@@ -106,7 +111,9 @@ def unpack(archive: Path, folder: Path) -> None:
             for name, expected in hashes.items():
                 target = folder / name
                 target.parent.mkdir(parents=True, exist_ok=True)
-                if _copy_out(packed, name, target) != expected:
+                with packed.open(name) as source, target.open("xb") as file:
+                    is_same = _copy(source, file) == expected
+                if not is_same:
                     raise ArchiveError(
                         f"{archive}: {name} is not what it was. Copy the file again."
                     )
@@ -154,12 +161,3 @@ def _check_entries(packed: zipfile.ZipFile, hashes: Mapping[str, str], archive: 
 def _check_name(name: str, *, where: Path) -> None:
     if not is_plain(name) or set(name) & set(':*?"<>|'):  # which not every system can write
         raise ArchiveError(f"{where}: {name!r} is no plain name of a file inside a folder.")
-
-
-def _copy_out(packed: zipfile.ZipFile, name: str, target: Path) -> str:
-    digest = hashlib.sha256()
-    with packed.open(name) as source, target.open("xb") as file:
-        while block := source.read(_BLOCK):
-            digest.update(block)
-            file.write(block)
-    return digest.hexdigest()

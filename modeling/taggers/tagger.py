@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
@@ -28,7 +27,6 @@ from modeling.models.tagging import TaggingModel
 from modeling.taggers.archive import opened
 from modeling.taggers.counts import PRECISION
 from modeling.taggers.folders import find_tagger, read_manifest, weights_of
-from modeling.training.loop import Conditions
 
 _AT_ONCE: Final = 2048  # sentences that are ordered by length together
 _TEMPERATURES: Final = 41
@@ -43,7 +41,6 @@ class Tagger:
         tokenizer: of the encoder.
         gazetteer: whose features it reads, if it does.
         entities: that words know, if its encoder's subwords know some.
-        conditions: the device, and the precision.
     """
 
     def __init__(
@@ -53,12 +50,10 @@ class Tagger:
         *,
         gazetteer: Gazetteer | None = None,
         entities: EntityLookup | None = None,
-        conditions: Conditions | None = None,
         folder: Path | None = None,
     ) -> None:
         self.model, self.tokenizer = model.eval(), tokenizer
-        self.gazetteer, self.entities = gazetteer, entities
-        self.conditions, self.folder = conditions, folder
+        self.gazetteer, self.entities, self.folder = gazetteer, entities, folder
         self.decoder: str | None = None
         """Another than the model's own."""
         self.label_map: LabelMap | None = None
@@ -151,9 +146,7 @@ class Tagger:
             return
         collator = self._collator(SentenceSet.of(sentences))
         batches = batches_by_length(collator, batch_size=self.batch_size)
-        for some in tag_by_batch(
-            self.model, batches, sentences, conditions=self.conditions, decoder=self.decoder
-        ):
+        for some in tag_by_batch(self.model, batches, sentences, decoder=self.decoder):
             yield [(number, self._chosen(one, threshold)) for number, one in some]
 
     def expect_by_batch(
@@ -168,10 +161,7 @@ class Tagger:
         )
         device = next(self.model.parameters()).device
         for numbers, batch in batches:
-            with (
-                torch.inference_mode(),
-                self.conditions.autocast() if self.conditions else nullcontext(),
-            ):
+            with torch.inference_mode():
                 said = self.model.expect(batch.to(device))
             yield numbers, said.to("cpu")
 
@@ -202,16 +192,10 @@ def _load(folder: Path) -> TaggingModel:
 
 
 def tag(
-    model: TaggingModel,
-    batches: Iterable[NumberedBatch],
-    sentences: Sequence[Sentence],
-    *,
-    conditions: Conditions | None = None,
-    decoder: str | None = None,
+    model: TaggingModel, batches: Iterable[NumberedBatch], sentences: Sequence[Sentence]
 ) -> list[Tagged]:
     """Find names in sentences, in their order; ``batches`` are of all of them."""
-    found = tag_by_batch(model, batches, sentences, conditions=conditions, decoder=decoder)
-    return _in_order(found, len(sentences))
+    return _in_order(tag_by_batch(model, batches, sentences), len(sentences))
 
 
 def tag_by_batch(
@@ -219,14 +203,13 @@ def tag_by_batch(
     batches: Iterable[NumberedBatch],
     sentences: Sequence[Sentence],
     *,
-    conditions: Conditions | None = None,
     decoder: str | None = None,
 ) -> Iterator[list[tuple[int, Tagged]]]:
     """Find names in sentences: for each batch their indices, and what was found."""
     device = next(model.parameters()).device
     for numbers, batch in batches:
         # not around the loop: who asks for the next batch may do other things in between
-        with torch.inference_mode(), conditions.autocast() if conditions else nullcontext():
+        with torch.inference_mode():
             results = model.find(batch.to(device), decoder=decoder)
         yield [
             (n, Tagged(sentence=sentences[n], spans=r.spans, words=r.words, tags=r.tags))
@@ -239,18 +222,13 @@ def _in_order(found: Iterable[list[tuple[int, Tagged]]], n_sentences: int) -> li
     return [by_number[number] for number in range(n_sentences) if number in by_number]
 
 
-def calibrate(
-    model: TaggingModel,
-    batches: Iterable[NumberedBatch],
-    *,
-    conditions: Conditions | None = None,
-) -> float:
+def calibrate(model: TaggingModel, batches: Iterable[NumberedBatch]) -> float:
     """The temperature at which gold tags (spans) are likeliest (Guo et al. 2017), within bounds."""
     device = next(model.parameters()).device
     low, high = (math.log2(bound) for bound in TEMPERATURE_BOUNDS)
     temperatures = torch.logspace(low, high, _TEMPERATURES, base=2, dtype=torch.float64)
     total = torch.zeros(len(temperatures), dtype=torch.float64)
-    with torch.inference_mode(), conditions.autocast() if conditions else nullcontext():
+    with torch.inference_mode():
         for _, batch in batches:
             total += model.log_likelihood(batch.to(device), temperatures).double().cpu()
     return float(temperatures[int(total.argmax())])
