@@ -7,7 +7,7 @@ of a head, D = H * K; V readers, at most L in a sequence; C subwords that know a
 an entity's vector; τ clipping distance.
 """
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -58,14 +58,18 @@ class Memory(NamedTuple):
 class _MultiHead(nn.Module):
     """Projections of rows to heads, and back."""
 
+    QUERIES: ClassVar[tuple[str, ...]] = ("query",)
+    query: nn.Linear
+    key: nn.Linear
+    value: nn.Linear
+    output: nn.Linear
+
     def __init__(self, *, width: int, n_heads: int, dropout: float = 0.0) -> None:
         super().__init__()
         self.n_heads = checked_heads(width, n_heads)
         self.dropout = dropout
-        self.query = nn.Linear(width, width)
-        self.key = nn.Linear(width, width)
-        self.value = nn.Linear(width, width)
-        self.output = nn.Linear(width, width)
+        for name in (*self.QUERIES, "key", "value", "output"):
+            setattr(self, name, nn.Linear(width, width))
 
     def heads(self, x: Tensor, layout: Layout) -> tuple[Tensor, Tensor, Tensor]:
         """(R, D) -> queries, keys and values, (B, H, N, K) each."""
@@ -79,42 +83,75 @@ class _MultiHead(nn.Module):
         """(B, H, N, K) -> (R, D): the output."""
         return self.output(from_heads(mixed, layout))  # type: ignore[no-any-return]
 
+    def attend(self, query: Tensor, key: Tensor, value: Tensor, *, layout: Layout) -> Tensor:
+        """(B, H, N, K) each -> (R, D): all rows look at all of their sequence."""
+        mixed = functional.scaled_dot_product_attention(
+            query,
+            key,
+            value,
+            attn_mask=_mask(layout),
+            dropout_p=self.dropout if self.training else 0.0,
+        )
+        return self.merged(mixed, layout)
 
-class SelfAttention(_MultiHead):
+
+def _mask(layout: Layout) -> Tensor | None:
+    """(B, 1, 1, N)."""
+    return None if layout.attend is None else layout.attend[:, None, None]
+
+
+class _Remembered(_MultiHead):
+    """Attention whose keys and values readers look at afterwards."""
+
+    def remember(self, x: Tensor, layout: Layout) -> tuple[Tensor, Memory]:
+        """Rows of one kind (R, D) -> (R, D), and what readers need of them."""
+        query, key, value = self.heads(x, layout)
+        return self.attend(query, key, value, layout=layout), Memory(key, value, layout.attend)
+
+    def _read(
+        self, x: Tensor, memory: Memory, readers: Layout, *, queries: tuple[Tensor, Tensor]
+    ) -> Tensor:
+        """Attention of readers (V, D); ``queries`` are theirs to subwords, and to themselves."""
+        to_subwords, to_self = queries
+        n_heads = self.n_heads
+        scale = (x.shape[1] // n_heads) ** -0.5
+        scores = to_heads(to_subwords * scale, readers, n_heads) @ memory.key.mT  # (B, H, L, N)
+        if memory.attend is not None:
+            hidden = ~memory.attend[:, None, None]
+            scores = scores.masked_fill(hidden, torch.finfo(scores.dtype).min)
+        own = (to_self * scale * self.key(x)).unflatten(1, (n_heads, -1)).sum(2)  # (V, H)
+        own = readers.pad(own).transpose(1, 2)[..., None]  # (B, H, L, 1)
+        weights = torch.cat([scores, own.to(scores.dtype)], dim=3).softmax(3)
+        weights = drop(weights, self.dropout if self.training else 0.0)
+        to_others, to_own = weights[..., :-1], weights[..., -1:]
+        mixed = to_others @ memory.value + to_own * to_heads(self.value(x), readers, n_heads)
+        return self.merged(mixed, readers)
+
+
+class SelfAttention(_Remembered):
     """Multi-head scaled dot-product attention of all rows of a sequence (Vaswani et al. 2017)."""
 
     def forward(self, x: Tensor, rows: Rows) -> Tensor:
         """(R, D) -> (R, D)."""
         return self.remember(x, rows.together)[0]
 
-    def remember(self, x: Tensor, layout: Layout) -> tuple[Tensor, Memory]:
-        """(R, D) -> (R, D), and what readers need of these rows."""
-        return _attend_all(self, x, layout)
-
     def read(self, x: Tensor, memory: Memory, readers: Layout) -> Tensor:
         """Attention of readers (V, D) -> (V, D): each looks at its sequence's memory and itself."""
         query = self.query(x)
-        return _read(self, x, queries=(query, query), memory=memory, readers=readers)
+        return self._read(x, memory, readers, queries=(query, query))
 
 
-class EntityAwareAttention(nn.Module):
+class EntityAwareAttention(_Remembered):
     """LUKE's attention: the query depends on what looks and on what is looked at.
 
     Subword or mention x looks at y with the score Q_xy(x) . K(y) / √K; keys, values, and the
     softmax over subwords and mentions are shared (Yamada et al. 2020, section 3.3).
     """
 
-    def __init__(self, *, width: int, n_heads: int, dropout: float = 0.0) -> None:
-        super().__init__()
-        self.n_heads = checked_heads(width, n_heads)
-        self.dropout = dropout
-        self.query = nn.Linear(width, width)
-        self.query_to_entities = nn.Linear(width, width)
-        self.entity_query_to_words = nn.Linear(width, width)
-        self.entity_query = nn.Linear(width, width)
-        self.key = nn.Linear(width, width)
-        self.value = nn.Linear(width, width)
-        self.output = nn.Linear(width, width)
+    QUERIES = ("query", "query_to_entities", "entity_query_to_words", "entity_query")
+    query_to_entities: nn.Linear
+    entity_query_to_words: nn.Linear
+    entity_query: nn.Linear
 
     def forward(self, x: Tensor, rows: Rows) -> Tensor:
         """(T + E, D) -> (T + E, D)."""
@@ -135,54 +172,10 @@ class EntityAwareAttention(nn.Module):
         )
         return self.output(mixed)  # type: ignore[no-any-return]
 
-    def remember(self, x: Tensor, layout: Layout) -> tuple[Tensor, Memory]:
-        """Subwords alone (T, D) -> (T, D), and what readers need of them."""
-        return _attend_all(self, x, layout)
-
     def read(self, x: Tensor, memory: Memory, readers: Layout) -> Tensor:
         """Attention of mentions (V, D) -> (V, D): each looks at its subwords and itself."""
         queries = self.entity_query_to_words(x), self.entity_query(x)
-        return _read(self, x, queries=queries, memory=memory, readers=readers)
-
-
-def _attend_all(
-    layer: SelfAttention | EntityAwareAttention, x: Tensor, layout: Layout
-) -> tuple[Tensor, Memory]:
-    """Rows of one kind (R, D) -> (R, D): all look at all of their sequence."""
-    query, key, value = (
-        to_heads(project(x), layout, layer.n_heads)
-        for project in (layer.query, layer.key, layer.value)
-    )
-    attend = None if layout.attend is None else layout.attend[:, None, None]  # (B, 1, 1, N)
-    mixed = functional.scaled_dot_product_attention(
-        query, key, value, attn_mask=attend, dropout_p=layer.dropout if layer.training else 0.0
-    )
-    return layer.output(from_heads(mixed, layout)), Memory(key, value, layout.attend)
-
-
-def _read(
-    layer: SelfAttention | EntityAwareAttention,
-    x: Tensor,
-    *,
-    queries: tuple[Tensor, Tensor],
-    memory: Memory,
-    readers: Layout,
-) -> Tensor:
-    """Attention of readers (V, D); ``queries`` are theirs to subwords, and to themselves."""
-    to_subwords, to_self = queries
-    n_heads = layer.n_heads
-    scale = (x.shape[1] // n_heads) ** -0.5
-    scores = to_heads(to_subwords * scale, readers, n_heads) @ memory.key.mT  # (B, H, L, N)
-    if memory.attend is not None:
-        hidden = ~memory.attend[:, None, None]
-        scores = scores.masked_fill(hidden, torch.finfo(scores.dtype).min)
-    own = (to_self * scale * layer.key(x)).unflatten(1, (n_heads, -1)).sum(2)  # (V, H)
-    own = readers.pad(own).transpose(1, 2)[..., None]  # (B, H, L, 1)
-    weights = torch.cat([scores, own.to(scores.dtype)], dim=3).softmax(3)
-    weights = drop(weights, layer.dropout if layer.training else 0.0)
-    to_others, to_own = weights[..., :-1], weights[..., -1:]
-    mixed = to_others @ memory.value + to_own * to_heads(layer.value(x), readers, n_heads)
-    return layer.output(from_heads(mixed, readers))  # type: ignore[no-any-return]
+        return self._read(x, memory, readers, queries=queries)
 
 
 def _mix_in_parts(
@@ -239,7 +232,7 @@ def _mix_fused(
         layout.pad(torch.cat([to_words, to_entities], dim=2)).transpose(1, 2),
         layout.pad(key).transpose(1, 2),
         layout.pad(functional.pad(value, (0, width))).transpose(1, 2),
-        attn_mask=None if layout.attend is None else layout.attend[:, None, None],
+        attn_mask=_mask(layout),
         dropout_p=dropout,
         scale=width**-0.5,
     )
@@ -409,14 +402,7 @@ class CharEntityAttention(_MultiHead):
             key = self._mixed(key, self.entity_key, rows.known)
             value = self._mixed(value, self.entity_value, rows.known)
         query, key, value = (to_heads(part, layout, self.n_heads) for part in (query, key, value))
-        mixed = functional.scaled_dot_product_attention(
-            query,
-            key,
-            value,
-            attn_mask=None if layout.attend is None else layout.attend[:, None, None],
-            dropout_p=self.dropout if self.training else 0.0,
-        )
-        return self.merged(mixed, layout)
+        return self.attend(query, key, value, layout=layout)
 
     def _mixed(self, projected: Tensor, project: nn.Linear, known: Known) -> Tensor:
         """(T, D), and the vectors of C entities projected -> (T, D); λ of those is the entity's."""
