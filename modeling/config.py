@@ -6,7 +6,7 @@
 import json
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Self, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -34,7 +34,7 @@ class Config:
 
     def to_json(self) -> Any:  # Any: an object, of the shape of the class
         """Plain values, for a JSON file."""
-        return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
+        return json.loads(json.dumps(asdict(self)))
 
     @classmethod
     def from_json(cls, values: Mapping[str, object]) -> Self:
@@ -75,16 +75,6 @@ def _parse(text: str) -> object:
         return parse_json(text)
     except ValueError:
         return text
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, Config):
-        return value.to_json()
-    if isinstance(value, tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
-    return value
 
 
 def _replaced(config: _C, path: Sequence[str], value: object) -> _C:

@@ -255,8 +255,7 @@ def _show(
         draws = Draws(label, first, swap, coins[place].tobytes())
         sentences = Sentences.of(example)
         if sentences.n < 2:
-            view = alone[place]()
-            view = replace(view, notes=(*view.notes, SINGLE))
+            view = _noted(alone[place](), SINGLE)
         elif pairs == "sop":
             view = _sentence_order(sentences, draws, room=max_length - 3)
         elif partner := _find_partner(of, example, tries[place].tolist()):
@@ -264,10 +263,13 @@ def _show(
             if swap_pairs and _below(draws.swap, 2):
                 view = replace(view, parts=view.parts[::-1])
         else:
-            view = alone[place]()
-            view = replace(view, notes=(*view.notes, ALONE))
+            view = _noted(alone[place](), ALONE)
         views.append(view)
     return views
+
+
+def _noted(view: View, note: str) -> View:
+    return replace(view, notes=(*view.notes, note))
 
 
 def _find_partner(

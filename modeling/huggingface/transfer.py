@@ -1,7 +1,7 @@
 """Begin with the weights of another model, as far as it has them."""
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -74,26 +74,19 @@ class Transfer:
 
 
 def init_from(
-    model: PretrainingModel,
-    folder: Path,
-    *,
-    new: Sequence[str] = (),
-    entity_rows: Tensor | None = None,
+    model: PretrainingModel, folder: Path, *, entity_rows: Tensor | None = None
 ) -> Transfer:
     """Copy weights of a folder (``read_pretrained``) into a model, by name; the rest stays.
 
-    ``new``: beginnings of names that stay as they are though the folder has them, such as
-    ``encoder.entity_embeddings`` and ``heads.entities``. ``entity_rows`` is for another entity
-    vocabulary: (entities here,) the row of each in the folder, −1 where it has none; these rows are
-    copied, the others are random, and the parameters count as new. None: the same rows. Raises
-    ``ConfigError`` if the settings of the encoders differ, and ``WeightsError`` if shapes do. That
-    ids mean the same subwords and entities is not checked: the folder's tokenizer must have made
-    the examples.
+    ``entity_rows`` is for another entity vocabulary: (entities here,) the row of each in the
+    folder, −1 where it has none; these rows are copied, the others are random, and the parameters
+    count as new. None: the same rows. Raises ``ConfigError`` if the settings of the encoders
+    differ, and ``WeightsError`` if shapes do. That ids mean the same subwords and entities is not
+    checked: the folder's tokenizer must have made the examples.
     """
     given = read_pretrained(folder)
     parameters = dict(model.named_parameters())
-    others = (*new, *(() if entity_rows is None else _ENTITY_ROWS))
-    wanted = {name for name in parameters if not name.startswith(others)}
+    wanted = set(parameters) - set(() if entity_rows is None else _ENTITY_ROWS)
     _check_settings(model.config.encoder, given.config.encoder, wanted=wanted, folder=folder)
     transferred = {
         name: tensor

@@ -45,6 +45,16 @@ _AFTER_PADDING: Final = frozenset({"camembert", "mpnet", "roberta", "xlm-roberta
 """Whose positions begin after the id of [PAD]."""
 
 
+_SIZES: Final = {
+    "n_subwords": "vocab_size",
+    "width": "hidden_size",
+    "n_layers": "num_hidden_layers",
+    "n_heads": "num_attention_heads",
+    "inner_width": "intermediate_size",
+}
+"""Our names of sizes, and theirs."""
+
+
 class ForeignEncoder(TextEncoder):
     """A model of transformers as an encoder of ours; it reads no entities."""
 
@@ -75,10 +85,11 @@ def build_model(config: EncoderConfig) -> "PreTrainedModel":
     from transformers.initialization import no_init_weights  # noqa: PLC0415
 
     theirs = _read_settings(config.foreign)
-    if _sizes(theirs) != _sizes_of(config):
+    ours, sizes = {name: getattr(config, name) for name in _SIZES}, _sizes(theirs)
+    if ours != sizes:
         raise ConfigError(
-            f"encoder.foreign says {_sizes(theirs)}, encoder {_sizes_of(config)}: they are not of "
-            "one model. Copy the folder again."
+            f"encoder.foreign says {sizes}, encoder {ours}: they are not of one model. Copy the "
+            "folder again."
         )
     try:
         with no_init_weights():  # they are all read from a file
@@ -108,14 +119,9 @@ def encoder_config(values: dict[str, object]) -> EncoderConfig:
     text = json.dumps(kept, sort_keys=True, ensure_ascii=False)
     theirs = _read_settings(text)
     first = int(theirs.pad_token_id or 0) + 1 if theirs.model_type in _AFTER_PADDING else 0
-    vocabulary, width, layers, heads, inner = _sizes(theirs)
     return EncoderConfig(
+        **_sizes(theirs),
         foreign=text,
-        n_subwords=vocabulary,
-        width=width,
-        n_layers=layers,
-        n_heads=heads,
-        inner_width=inner,
         max_positions=theirs.max_position_embeddings - first,
         positions="none",
     )
@@ -136,21 +142,6 @@ def _read_settings(text: str) -> "PretrainedConfig":
         raise ConfigError(f"encoder.foreign: damaged ({error}). Copy the folder again.") from error
 
 
-def _sizes(theirs: "PretrainedConfig") -> tuple[int, int, int, int, int]:
-    return (
-        theirs.vocab_size,
-        theirs.hidden_size,
-        theirs.num_hidden_layers,
-        theirs.num_attention_heads,
-        theirs.intermediate_size,
-    )
-
-
-def _sizes_of(config: EncoderConfig) -> tuple[int, int, int, int, int]:
-    return (
-        config.n_subwords,
-        config.width,
-        config.n_layers,
-        config.n_heads,
-        config.inner_width,
-    )
+def _sizes(theirs: "PretrainedConfig") -> dict[str, int]:
+    """Sizes of a model of theirs, by our names."""
+    return {ours: getattr(theirs, name) for ours, name in _SIZES.items()}

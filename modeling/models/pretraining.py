@@ -24,12 +24,11 @@ from modeling.layers.compilation import leave_out_uncompiled
 from modeling.models.text_encoder import (
     Encoded,
     TextEncoder,
-    Undrawn,
     build_encoder,
     evaluating,
     initialize,
 )
-from modeling.models.weights import FILE, check_size, load_strictly, load_weights, save_weights
+from modeling.models.weights import load_model, save_weights
 
 CONFIG_FILE: Final = "config.json"
 OBJECTIVES: Final = ("subwords", "entities", "subword_entities", "pairs")
@@ -104,12 +103,7 @@ class PretrainingModel(nn.Module):
     def load(cls, folder: Path) -> Self:
         """Read what ``save`` wrote; ``WeightsError`` if the weights are not this model's."""
         config = PretrainConfig.load(folder / CONFIG_FILE)
-        weights = load_weights(folder / FILE)
-        check_size(config.encoder, weights, where=folder)
-        with Undrawn():
-            model = cls.from_config(config)
-        load_strictly(model, weights, where=folder)
-        return model
+        return load_model(lambda: cls.from_config(config), config.encoder, folder)
 
 
 def build_heads(config: PretrainConfig, encoder: TextEncoder) -> dict[str, nn.Module]:

@@ -232,7 +232,7 @@ class SpanScores(NamedTuple):
     read: Tensor | None = None
     """(E,) int64: which these are, ascending; None: all, if there are second scores."""
 
-    def log_probabilities(self, temperature: float = 1.0) -> Tensor:
+    def log_probabilities(self, temperature: float) -> Tensor:
         """(P, classes): a distribution for each candidate, of logits divided by ``temperature``."""
         first, second = (
             None if logits is None else (logits / temperature).log_softmax(1)

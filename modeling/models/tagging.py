@@ -27,8 +27,8 @@ from modeling.layers.crf import (
 )
 from modeling.layers.embeddings import pool_words
 from modeling.models.spans import SpanHead, SpanScores, spans_of
-from modeling.models.text_encoder import TextEncoder, Undrawn, build_encoder, evaluating
-from modeling.models.weights import FILE, check_size, load_strictly, load_weights, save_weights
+from modeling.models.text_encoder import TextEncoder, build_encoder, evaluating
+from modeling.models.weights import load_model, save_weights
 from modeling.tagging_config import DECODERS, TAGGER_FILE, TaggerConfig
 
 _MAX_SIZE: Final = 1 << 16  # of features, and of spans; more is damage
@@ -158,12 +158,7 @@ class TaggingModel(nn.Module):
     def load(cls, folder: Path) -> Self:
         """Read what ``save`` wrote; ``WeightsError`` if the weights are not this model's."""
         config = TaggerConfig.load(folder / TAGGER_FILE)
-        weights = load_weights(folder / FILE)
-        check_size(config.encoder, weights, where=folder)
-        with Undrawn():
-            model = cls.from_config(config)
-        load_strictly(model, weights, where=folder)
-        return model
+        return load_model(lambda: cls.from_config(config), config.encoder, folder)
 
 
 def save_tagger(config: TaggerConfig, state: Mapping[str, Tensor], folder: Path) -> None:

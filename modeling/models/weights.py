@@ -1,8 +1,8 @@
 """Weights in files: ``model.safetensors``, without what is shared twice, and read strictly."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import torch
 from safetensors import SafetensorError
@@ -11,10 +11,14 @@ from torch import Tensor, nn
 
 from corpora.errors import CorpusError
 from modeling.config import EncoderConfig
+from modeling.models.text_encoder import Undrawn
 from modeling.tagging_config import WEIGHTS_FILE
 
 FILE: Final = WEIGHTS_FILE
 _SHOWN: Final = 8  # names in a message
+
+
+_M = TypeVar("_M", bound=nn.Module)
 
 
 class WeightsError(CorpusError, ValueError):
@@ -87,6 +91,16 @@ def load_strictly(model: nn.Module, state: Mapping[str, Tensor], *, where: objec
     """Copy weights into a model; ``WeightsError`` that names what is missing, new or misshapen."""
     check_weights(model, state, where=where)
     model.load_state_dict(state)
+
+
+def load_model(make: Callable[[], _M], encoder: EncoderConfig, folder: Path) -> _M:
+    """Make a model with the weights of a folder; ``WeightsError`` if these are not its own."""
+    weights = load_weights(folder / FILE)
+    check_size(encoder, weights, where=folder)
+    with Undrawn():
+        model = make()
+    load_strictly(model, weights, where=folder)
+    return model
 
 
 def check_weights(

@@ -61,7 +61,7 @@ def f1_of(counts: NDArray[np.int64] | Reals) -> Reals:
     return np.asarray(2 * counts[..., CORRECT] / np.where(total == 0, 1, total), np.float64)
 
 
-def all_labels(tagged: Iterable[Tagged], labels: Sequence[str] = ()) -> tuple[str, ...]:
+def all_labels(tagged: Iterable[Tagged], labels: Sequence[str]) -> tuple[str, ...]:
     """These labels, then others that are gold or predicted, by the alphabet."""
     found = {tag[2:] for one in tagged for tag in (*one.sentence.tags, *one.tags) if tag != "O"}
     found |= {span.label for one in tagged for span in one.spans}

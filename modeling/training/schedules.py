@@ -62,20 +62,20 @@ def _two_stages(
 def learning_rates(config: ScheduleConfig, peak: float, n_steps: int) -> Callable[[int], float]:
     """The learning rate of each of ``n_steps`` steps, by its number from 1."""
     warmup = round(config.warmup * n_steps)
-    shapes: dict[str, Callable[[int, int], float]] = {
-        "constant": lambda _done, _left: 1.0,
-        "linear": lambda done, left: _polynomial(done / left, end=config.end, power=1.0),
-        "polynomial": lambda done, left: _polynomial(
-            done / left, end=config.end, power=config.power
-        ),
-        "constant_cosine": lambda done, left: _constant_cosine(config, done, (left, n_steps)),
-    }
-    shape = shapes[config.shape]
+    left = max(n_steps - warmup, 1)
 
     def lr(step: int) -> float:
         if step <= warmup:
             return peak * (config.start + (1 - config.start) * step / warmup)
-        return peak * shape(step - 1 - warmup, max(n_steps - warmup, 1))
+        done = step - 1 - warmup
+        match config.shape:
+            case "constant":
+                return peak
+            case "constant_cosine":
+                return peak * _constant_cosine(config, done, (left, n_steps))
+            case "linear" | "polynomial":
+                power = config.power if config.shape == "polynomial" else 1.0
+                return peak * _polynomial(done / left, end=config.end, power=power)
 
     return lr
 

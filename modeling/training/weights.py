@@ -8,7 +8,6 @@ from torch import Tensor
 
 from modeling.training.records import Histogram, Histograms
 
-ORIGINS = ("transferred", "new")
 EDGE, N_BINS = 1.0, 400
 """Histograms reach from −EDGE to EDGE; what lies beyond is counted beside them."""
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+import torch
 from safetensors.torch import load_file, save_file
 
 from modeling.config import ConfigError, HeadsConfig, PretrainConfig
@@ -126,7 +127,6 @@ def test_another_entity_vocabulary_is_refused_unless_its_table_is_to_be_new(tmp_
 
     with pytest.raises(ConfigError, match=r"n_entities=20 \(here 25\)"):
         init_from(model, tmp_path)
-    new = ("encoder.entity_embeddings.entities", "heads.entities.bias")
-    transfer = init_from(model, tmp_path, new=new)
+    transfer = init_from(model, tmp_path, entity_rows=torch.full((25,), -1))
 
     assert set(transfer.new) == {"encoder.entity_embeddings.entities.weight", "heads.entities.bias"}
