@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, TextIO
 import torch
 
 from corpora.datasets.shards import write_json
-from modeling.config import EncoderConfig
 from modeling.data.predictions import Tagged
 from modeling.finetune.continuing import Begun
 from modeling.finetune.data import NerData, TrialData, check_sentences, looked_up
@@ -29,7 +28,6 @@ from modeling.taggers.counts import PRECISION, strict_f1, threshold_for
 from modeling.taggers.entities import open_entities
 from modeling.taggers.folders import Base
 from modeling.taggers.tagger import TEMPERATURE_BOUNDS, calibrate, tag
-from modeling.tagging_config import FinetuneConfig
 from modeling.training.checkpoints import Checkpoint, load_weights, newest
 from modeling.training.core import Core, Progress, appearing
 from modeling.training.loop import Conditions, train
@@ -147,10 +145,11 @@ class _Session(Core):
         conditions = Conditions(World(device=best_device()), training.seed, training.precision)
         super().__init__(folder, conditions, display)
         self.config, self.base, self.begun = trial.config, base, begun
-        entities = open_entities(self.config.data.entities, base)
+        check_schedule(self.config.schedule)
+        entities, head = open_entities(self.config.data.entities, base), self.config.head
         encoder = encoder_for(
             base.config,
-            reads_entities=_reads_entities(self.config, base.config),
+            reads_entities=head.kind == "span" and head.span_features != "words",
             n_word_entities=entities.n_rows if entities else 0,
         )
         labels = begun.labels if begun else ()
@@ -217,11 +216,13 @@ class _Session(Core):
         progress, window = self.progress, Window()
         left = self._n_steps - progress.step
         batches = ([batch] for batch in self.data.epoch(progress.epoch, left))
+        config = self.config
+        schedule = Schedule(learning_rates(config.schedule, config.optimizer.lr, self._n_steps))
         steps = train(
             self.model,
             batches,  # type: ignore[arg-type]  # a SentenceBatch has what the loop reads
             self.optimizer,
-            schedule=_schedule(self.config, self._n_steps),
+            schedule=schedule,
             weights=_WEIGHTS,
             conditions=self.conditions,
             first_step=progress.step + 1,
@@ -309,16 +310,3 @@ def _at_the_bound(temperature: float) -> str:
         f"temperature {temperature:g}, which is the bound: they are not calibrated. Is dev very "
         "small, or unlike train?"
     )
-
-
-def _reads_entities(config: FinetuneConfig, base: EncoderConfig) -> bool:
-    return (
-        base.reads_mentions
-        and config.head.kind == "span"
-        and (config.head.span_features != "words")
-    )
-
-
-def _schedule(config: FinetuneConfig, n_steps: int) -> Schedule:
-    check_schedule(config.schedule)
-    return Schedule(learning_rates(config.schedule, config.optimizer.lr, n_steps))

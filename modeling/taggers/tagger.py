@@ -70,7 +70,9 @@ class Tagger:
         Raises ``CorpusError`` where there is none, ``WeightsError`` where it is damaged.
         """
         folder = find_tagger(opened(Path(path))).path
-        model = _load(folder).to(device)
+        is_onnx = weights_of(folder).name == MODEL  # that alone, or weights of ours
+        model = OnnxTaggingModel.open(folder) if is_onnx else TaggingModel.load(folder)
+        model = model.to(device)
         gazetteer = Gazetteer.load(folder / GAZETTEER) if (folder / GAZETTEER).is_dir() else None
         entities = EntityLookup.load(folder / ENTITIES) if model.config.data.entities else None
         tokenizer = Tokenizer.open(folder)
@@ -182,13 +184,6 @@ class Tagger:
             max_span_subwords=config.head.longest_span,
             entities=self.entities,
         )
-
-
-def _load(folder: Path) -> TaggingModel:
-    """The model of a folder; onnxruntime runs its encoder where that is there as ONNX alone."""
-    if weights_of(folder).name == MODEL:
-        return OnnxTaggingModel.open(folder)
-    return TaggingModel.load(folder)
 
 
 def tag(

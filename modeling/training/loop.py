@@ -60,8 +60,6 @@ class Step:
     """Of the objectives."""
     ids: tuple[tuple[str, ...], ...]
     """Of the examples of each micro-batch of this process."""
-    n_examples: int
-    """Of this process."""
     _sums: _Reading
     """(M * J) summed losses of this process."""
     _totals: _Reading
@@ -179,7 +177,6 @@ def train(
             lr=lr,
             weights=weights,
             ids=tuple(batch.ids for batch in micro_batches),
-            n_examples=sum(len(batch.ids) for batch in micro_batches),
             _sums=_Reading(sums.flatten()),
             _totals=reading,
             _known=reading if waits or before is None else before._totals,  # noqa: SLF001

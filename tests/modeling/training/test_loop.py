@@ -40,7 +40,7 @@ def test_the_loss_is_the_weighted_mean_over_all_targets_of_the_step(toy, batch):
     assert step.loss == pytest.approx(expected.item(), rel=1e-6)
     assert step.n_targets == {"subwords": sum(c["subwords"] for c in n), "entities": 2}
     assert step.n_subwords == 41
-    assert step.n_examples == 3
+    assert sum(map(len, step.ids)) == 3
 
 
 def test_uneven_micro_batches_are_one_large_batch(toy, batch):
@@ -140,7 +140,7 @@ def test_a_process_without_a_micro_batch_adds_nothing(toy):
     [step] = run(model, [[]], config=OptimizerConfig(weight_decay=0.0))
 
     assert step.n_targets == {"subwords": 0, "entities": 0}
-    assert (step.n_subwords, step.n_examples, step.loss, step.gradient_norm) == (0, 0, 0.0, 0.0)
+    assert (step.n_subwords, step.ids, step.loss, step.gradient_norm) == (0, (), 0.0, 0.0)
     assert all(parameter.equal(before[name]) for name, parameter in weights(model).items())
 
 
