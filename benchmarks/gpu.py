@@ -225,7 +225,6 @@ def as_padded(batch: Batch) -> dict[str, torch.Tensor]:
     """Ids and labels (B, N), and no mask: all rows are of full length."""
     layout = batch.rows.subwords
     assert layout.attend is None
-    assert batch.targets is not None
     masked = batch.targets["subwords"]
     labels = torch.full_like(batch.subwords, -100).index_copy(0, masked.rows, masked.labels)
     return {"input_ids": layout.pad(batch.subwords), "labels": layout.pad(labels)}

@@ -303,7 +303,7 @@ class Batch(Movable):
     """(T,) int64, 0 or 1: the first or second text of a pair; None: all 0."""
     mentions: Mentions | None = None
     subword_entities: SubwordEntities | None = None
-    targets: dict[str, Targets] | None = None
+    targets: dict[str, Targets] = field(default_factory=dict)
     """By objective: ``subwords``, ``entities``, ``subword_entities``, ``pairs``; one without a
     target is absent."""
     counts: dict[str, int] = field(default_factory=dict)
@@ -312,7 +312,7 @@ class Batch(Movable):
     @property
     def n_targets(self) -> dict[str, int]:
         """How many predictions count, by objective."""
-        return {name: len(targets.labels) for name, targets in (self.targets or {}).items()}
+        return {name: len(targets.labels) for name, targets in self.targets.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -382,7 +382,7 @@ class ValidationBatches:
         yield from self._texts.make(self._chosen, seed=_EVALUATION_SEED)
         if self._pairs:
             for batch in self._pairs.make(self._chosen, seed=_EVALUATION_SEED):
-                targets = {n: t for n, t in (batch.targets or {}).items() if n == "pairs"}
+                targets = {n: t for n, t in batch.targets.items() if n == "pairs"}
                 yield replace(batch, targets=targets)
 
 

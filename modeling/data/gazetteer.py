@@ -40,7 +40,7 @@ from corpora.ner.schemes import find_spans
 from corpora.ner.tally import Labels, tally
 from corpora.system.parsing import parse_json
 from modeling.data.batch import borders_of, ranges, starts_of
-from modeling.data.sentences import EncodedSentences, SentenceSet
+from modeling.data.sentences import EncodedSentences, SentenceSet, word_counts
 from modeling.data.tagset import TagSet, gold_spans
 
 TagCodes = NDArray[np.int16]
@@ -406,7 +406,7 @@ def cross_fitted(
     if not isinstance(sentences, SentenceSet):
         sentences = SentenceSet.of(sentences)
     of = folds_of(sentences, folds)
-    lengths = np.array([len(sentence.tokens) for sentence in sentences], np.int64)
+    lengths = word_counts(sentences)
     begins = starts_of(lengths)
     members = [np.flatnonzero(of == fold) for fold in range(int(of.max(initial=-1)) + 1)]
     columns = [_columns([sentences[n] for n in own.tolist()], tagset) for own in members]

@@ -13,7 +13,7 @@ Shapes: N sentences, W words, Q subwords, B windows.
 """
 
 import hashlib
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -35,6 +35,11 @@ from modeling.tagging_config import SentencesConfig
 Flags = NDArray[np.bool_]
 
 _AT_ONCE: Final = 4096  # sentences that are cut into subwords at once
+
+
+def word_counts(sentences: Iterable[Sentence]) -> Integers:
+    """(N,) words of each sentence."""
+    return np.array([len(sentence.tokens) for sentence in sentences], np.int64)
 
 
 class SentenceSet(Sequence[Sentence]):
@@ -317,7 +322,7 @@ def _cut(
     sentences: Sequence[Sentence], tokenizer: Tokenizer
 ) -> tuple[NDArray[np.int32], Flags, Integers, Integers, Flags]:
     """Subwords, which begin a word, words per sentence, subwords per word, unknown words."""
-    n_words = np.array([len(sentence.tokens) for sentence in sentences], np.int64)
+    n_words = word_counts(sentences)
     sizes = np.fromiter(map(len, chain.from_iterable(s.tokens for s in sentences)), np.int64)
     cut = _encode(sentences, tokenizer)
     n_cut = np.array([len(subwords) for subwords in cut], np.int64)

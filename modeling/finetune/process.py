@@ -188,7 +188,7 @@ def write_sentences(folder: Path, sentences: Sequence[Sentence]) -> None:
             "schema": "ner",
             "version": SCHEMAS["ner"].version,
             "plan": {"fingerprint": shard.sha256, "inputs": [], "parameters": {}},
-            "shards": [{k: getattr(shard, k) for k in ("name", "rows", "bytes", "sha256")}],
+            "shards": [shard.to_json()],
             "accounting": {"read": n, "written": n, "filtered": {}, "rejected": {}},
             "counters": {},
         },

@@ -27,6 +27,7 @@ from corpora.runs.dataset_inputs import find_shards
 from modeling.config import ConfigError
 from modeling.data.batch import ranges, starts_of
 from modeling.data.sentence_batches import ExpectedSet, first_by_hash
+from modeling.data.sentences import word_counts
 from modeling.data.tagset import TagSet
 from modeling.models.weights import write_tensors
 from modeling.taggers.archive import opened
@@ -107,7 +108,7 @@ class Lessons:
         places = {sentence.id: number for number, sentence in enumerate(self.tagged)}
         numbers = [places[sentence.id] for sentence in chosen]
         numbers += range(len(self.tagged), len(self.tagged) + len(self.others))
-        sizes = np.array([len(s.tokens) for s in (*self.tagged, *self.others)], np.int64)
+        sizes = word_counts((*self.tagged, *self.others))
         rows = ranges(starts_of(sizes)[numbers], sizes[numbers])
         columns = np.array([tagset.tags.index(tag) for tag in self.tagset.tags])
         words = np.zeros((len(rows), len(tagset)), np.float16)
@@ -148,7 +149,7 @@ def _read(file: Path, identity: dict[str, object]) -> ExpectedSet | None:
 
 
 def _ask(tagger: Tagger, sentences: Sequence[Sentence], stream: TextIO) -> ExpectedSet:
-    sizes = np.array([len(sentence.tokens) for sentence in sentences], np.int64)
+    sizes = word_counts(sentences)
     begins, n_tags = starts_of(sizes), len(TagSet(tagger.labels))
     words = np.zeros((int(sizes.sum()), n_tags), np.float16)
     pairs = np.zeros((len(sentences), n_tags, n_tags), np.float32)

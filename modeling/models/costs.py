@@ -82,7 +82,7 @@ def _known_sizes(batch: Batch) -> NDArray[np.int64] | None:
 def batch_flops(config: PretrainConfig, batch: Batch) -> int:
     """Operations of forward and backward of a batch with targets."""
     forward = encoder_flops(config.encoder, Lengths.of(batch))
-    compared = {name: _n_compared(targets) for name, targets in (batch.targets or {}).items()}
+    compared = {name: _n_compared(targets) for name, targets in batch.targets.items()}
     n_negatives = max((n for n in compared.values() if n is not None), default=0)
     return TRAINING * (forward + head_flops(config, batch.n_targets, n_negatives=n_negatives))
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from modeling.config import ConfigError, HeadsConfig, PretrainConfig
-from modeling.data.batch import Batch, Targets
+from modeling.data.batch import Batch
 from modeling.heads.cross_entropy import Scores
 from modeling.heads.pretraining import (
     EntityHead,
@@ -56,7 +56,7 @@ class PretrainingModel(nn.Module):
         encoded = self.encoder(batch)
         return {
             name: self._head(name).loss(self._read(name, batch, encoded), targets)
-            for name, targets in (batch.targets or {}).items()
+            for name, targets in batch.targets.items()
         }
 
     def compile(self, *args: object, **kwargs: object) -> None:
@@ -71,7 +71,7 @@ class PretrainingModel(nn.Module):
             encoded = self.encoder(batch)
             return {
                 name: self._head(name).score(self._read(name, batch, encoded), targets)
-                for name, targets in (batch.targets or {}).items()
+                for name, targets in batch.targets.items()
             }
 
     def _head(self, objective: str) -> VocabularyHead | PairHead:
@@ -84,14 +84,13 @@ class PretrainingModel(nn.Module):
 
     def _read(self, objective: str, batch: Batch, encoded: Encoded) -> Tensor:
         """The states (M, D) that a head predicts from."""
-        targets: Targets = batch.targets[objective]  # type: ignore[index]
         states = encoded.entities if objective == "entities" else encoded.subwords
         head = self._head(objective)
         if isinstance(head, PairHead):
             states = head.pool(encoded.subwords, batch.rows.subwords)
         if states is None:
             raise ValueError("The batch has targets among mentions, but no mentions.")
-        return states.index_select(0, targets.rows)
+        return states.index_select(0, batch.targets[objective].rows)
 
     def save(self, folder: Path) -> None:
         """Write ``config.json`` and ``model.safetensors`` into a folder, which is made."""

@@ -43,11 +43,7 @@ for _kind, _what in _HEADS.items():
 
 def _small(kind: HeadKind) -> FinetuneConfig:
     """For encoders of 4 layers of 128, which want a higher rate."""
-    return change(
-        _of_head(kind),
-        optimizer={"lr": 5e-4},
-        training={"epochs": 10, "batch_size": 16},
-    )
+    return change(_of_head(kind), optimizer={"lr": 5e-4})
 
 
 for _kind in _HEADS:
@@ -90,15 +86,12 @@ def luke() -> FinetuneConfig:
 @RECIPES.listed
 def daluke() -> FinetuneConfig:
     """DaLUKE: spans of single sentences, 15 epochs, batches of 8 (D-F4)."""
-    return FinetuneConfig(
-        head=HeadConfig(
-            kind="span", decoder="greedy", dropout=0.025, span_reading="joint", max_candidates=0.0
-        ),
-        optimizer=OptimizerConfig(
-            lr=5e-5, betas=(0.9, 0.98), weight_decay=0.01, clip=None, bias_correction=False
-        ),
-        schedule=ScheduleConfig(shape="linear", warmup=0.06),
-        training=FinetuningConfig(epochs=15, batch_size=8),
+    return change(
+        luke(),
+        head={"dropout": 0.025},
+        data={"context": "none"},
+        optimizer={"lr": 5e-5},
+        training={"epochs": 15},
     )
 
 

@@ -71,20 +71,20 @@ def all_labels(tagged: Iterable[Tagged], labels: Sequence[str]) -> tuple[str, ..
 def count_strict(tagged: Sequence[Tagged], labels: Sequence[str] = ()) -> Counts:
     """Spans whose ends and label are right; labels beyond those given are appended."""
     pairs = ((gold_keys(one), predicted_keys(one)) for one in tagged)
-    return _count(pairs, all_labels(tagged, labels), len(tagged))
+    return _count(pairs, tagged, labels)
 
 
 def count_lenient(tagged: Sequence[Tagged], labels: Sequence[str] = ()) -> Counts:
     """The same for gold and predicted tags that are read leniently."""
     read = partial(from_iob2, strict=False)
     pairs = ((_keys(read(one.sentence.tags)), _keys(read(predicted_tags(one)))) for one in tagged)
-    return _count(pairs, all_labels(tagged, labels), len(tagged))
+    return _count(pairs, tagged, labels)
 
 
 def count_words(tagged: Sequence[Tagged], labels: Sequence[str] = ()) -> Counts:
     """Words that have a label, B- and I- taken off."""
     pairs = ((_word_keys(one.sentence.tags), _word_keys(predicted_tags(one))) for one in tagged)
-    return _count(pairs, all_labels(tagged, labels), len(tagged))
+    return _count(pairs, tagged, labels)
 
 
 def gold_keys(one: Tagged) -> list[Key]:
@@ -144,9 +144,12 @@ def _word_keys(tags: Sequence[str]) -> list[Key]:
     return [(n, n + 1, tag[2:]) for n, tag in enumerate(tags) if tag != "O"]
 
 
-def _count(pairs: Iterable[tuple[list[Key], list[Key]]], labels: tuple[str, ...], n: int) -> Counts:
-    rows = np.zeros((n, len(labels), 3), np.int64)
-    ids = {label: id for id, label in enumerate(labels)}
+def _count(
+    pairs: Iterable[tuple[list[Key], list[Key]]], tagged: Sequence[Tagged], labels: Sequence[str]
+) -> Counts:
+    names = all_labels(tagged, labels)
+    rows = np.zeros((len(tagged), len(names), 3), np.int64)
+    ids = {label: id for id, label in enumerate(names)}
     for row, (gold, predicted) in zip(rows, pairs, strict=True):
         right = set(gold)
         for key in gold:
@@ -154,4 +157,4 @@ def _count(pairs: Iterable[tuple[list[Key], list[Key]]], labels: tuple[str, ...]
         for key in predicted:
             row[ids[key[2]], PREDICTED] += 1
             row[ids[key[2]], CORRECT] += key in right
-    return Counts(labels, rows)
+    return Counts(names, rows)

@@ -75,7 +75,7 @@ class Feed:
         """Warn where all validation pairs have the same label, so that all are easy to predict."""
         if self.config.data.pairs == "none":
             return
-        of_pairs = [(b.targets or {}).get("pairs") for b in self.validation_of_all()]
+        of_pairs = [b.targets.get("pairs") for b in self.validation_of_all()]
         labels = {label for each in of_pairs if each is not None for label in each.labels.tolist()}
         if len(labels) < 2:
             what = f"all have the label {labels.pop()}" if labels else "are none"

@@ -103,7 +103,7 @@ def _tops(objective: str) -> Sequence[int]:
 def without_mentions(batch: Batch) -> Batch:
     """The batch as an encoder without entities sees it."""
     of_entities = {"entities", "subword_entities"}
-    targets = {n: t for n, t in (batch.targets or {}).items() if n not in of_entities}
+    targets = {n: t for n, t in batch.targets.items() if n not in of_entities}
     rows = Rows(subwords=batch.rows.subwords, together=batch.rows.subwords, words=batch.rows.words)
     return replace(batch, rows=rows, mentions=None, subword_entities=None, targets=targets)
 
@@ -118,7 +118,7 @@ def unigram(batches: Iterable[Batch], counts: Mapping[str, NDArray[np.int64]]) -
     labels: dict[str, list[NDArray[np.int64]]] = {name: [] for name in counts}
     sums: dict[str, NDArray[np.float64]] = {}
     for batch in batches:
-        for name, targets in (batch.targets or {}).items():
+        for name, targets in batch.targets.items():
             if name not in counts:
                 continue
             if targets.choices is None:

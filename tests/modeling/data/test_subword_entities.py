@@ -71,7 +71,7 @@ def test_a_subword_knows_the_longest_mention_that_it_is_part_of(subwords, sample
     assert known_in(batch) == {place: mention[0] for place, (mention, _) in expected.items()}
     assert batch.mentions is None
     assert batch.rows.together is batch.rows.subwords
-    targets = (batch.targets or {}).get("subword_entities")
+    targets = batch.targets.get("subword_entities")
     predicted = {place for place, (mention, _) in expected.items() if mention[0] > MASK}
     assert (places_of(batch, targets.rows) if targets else set()) == predicted
 

@@ -87,7 +87,7 @@ def test_an_objective_without_targets_is_absent(batch):
     losses = build()(only_subwords)
 
     assert set(losses) == {"subwords"}
-    assert build()(replace(batch, targets=None)) == {}
+    assert build()(replace(batch, targets={})) == {}
 
 
 def test_empty_targets_give_a_loss_of_zero_and_gradients_of_zero(batch):
