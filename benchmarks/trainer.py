@@ -36,9 +36,8 @@ from transformers import AutoModelForTokenClassification, Trainer, TrainingArgum
 from corpora.tagging import from_iob2
 from modeling.config import OptimizerConfig
 from modeling.data.sentence_batches import SentenceCollator
-from modeling.data.sentences import SentenceEncoder
+from modeling.data.sentences import SentenceEncoder, UsedSubwords
 from modeling.data.tagset import TagSet
-from modeling.data.used_subwords import UsedSubwords
 from modeling.finetune.data import NerData
 from modeling.huggingface.transfer import encoder_for, take_encoder
 from modeling.models.tagging import TaggingModel

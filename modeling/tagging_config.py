@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from corpora.errors import UsageError
 from modeling.config import Config, EncoderConfig, OptimizerConfig, ScheduleConfig
 
 TAGGER_FILE: Final = "tagger.json"
@@ -20,6 +21,15 @@ DECODERS: Final[dict[str, tuple[DecoderName, ...]]] = {
     "span": ("schedule", "greedy"),
 }
 """Which decoders go with a head; the first is taken if none is chosen."""
+
+
+def check_decoder(kind: HeadKind, decoder: str) -> None:
+    """Raise ``UsageError`` for a decoder that does not go with a kind of head."""
+    if decoder not in DECODERS[kind]:
+        raise UsageError(
+            f"--decoder {decoder}: does not go with head.kind={kind}; "
+            f"{', '.join(DECODERS[kind])} do."
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -33,6 +33,8 @@ EVALUATION: Final = MaskingConfig(
 whole words, all replaced by [MASK], and the entities of their mentions hidden, so that no score
 rises by copying. Scores of models compare if they read the same examples and as many subwords of
 them."""
+Flags = NDArray[np.bool_]
+Reals = NDArray[np.float64]
 _RANDOM_BITS: Final = np.uint64(43)
 
 
@@ -46,10 +48,10 @@ class Units:
     """(U,) the first row of each."""
     sizes: Integers
     """(U,) rows of each."""
-    are_first: NDArray[np.bool_]
+    are_first: Flags
     """(U,) drawn before the others of their example."""
 
-    def __getitem__(self, which: NDArray[np.bool_] | Integers) -> "Units":
+    def __getitem__(self, which: Flags | Integers) -> "Units":
         return Units(
             self.sequences[which], self.starts[which], self.sizes[which], self.are_first[which]
         )
@@ -63,16 +65,14 @@ class Units:
         keys = (groups << _RANDOM_BITS) | (bits >> (np.uint64(64) - _RANDOM_BITS))
         return np.argsort(keys, kind="stable")
 
-    def within_count(self, order: Integers, limits: Integers) -> NDArray[np.bool_]:
+    def within_count(self, order: Integers, limits: Integers) -> Flags:
         """(U,) choose the first of each example, as many as its budget (B,) says."""
         sequences = self.sequences[order]
         chosen = np.zeros(len(self), np.bool_)
         chosen[order[_places_in_groups(sequences) < limits[sequences]]] = True
         return chosen
 
-    def within_subwords(
-        self, order: Integers, limits: Integers, *, used: Integers
-    ) -> NDArray[np.bool_]:
+    def within_subwords(self, order: Integers, limits: Integers, *, used: Integers) -> Flags:
         """(U,) choose units as they come, one that is longer than what is left skipped (LUKE).
 
         Where not one fits, and nothing was ``used``, the shortest is chosen. Each turn of the loop
@@ -156,9 +156,8 @@ class Masker:
         sequences, places = text.sequences[rows], text.positions[rows]
         draws = rng.uniform(Stream.REPLACEMENT, sequences, text.positions[drawn])
         subwords = text.subwords.copy()
-        is_mask = draws < self.config.mask
+        is_mask, is_random = _deal(draws, self.config.mask, self.config.random)
         subwords[rows[is_mask]] = self.subwords.special.mask
-        is_random = ~is_mask & (draws < self.config.mask + self.config.random)
         bits = rng.bits(Stream.SUBWORD, sequences[is_random], places[is_random])
         subwords[rows[is_random]] = self.subwords.ordinary[
             as_below(bits, len(self.subwords.ordinary))
@@ -174,7 +173,7 @@ class Masker:
         is_ordinary = ~self.subwords.is_special[text.subwords[rows]]
         return rows[is_ordinary], firsts[is_ordinary]
 
-    def mask_entities(self, entities: Integers, sequences: Integers, rng: Rng) -> NDArray[np.bool_]:
+    def mask_entities(self, entities: Integers, sequences: Integers, rng: Rng) -> Flags:
         """Choose mentions: max(1, round(ratio · n)) of n, none of none."""
         candidates = np.flatnonzero(entities > MASK)
         of = sequences[candidates]
@@ -196,8 +195,7 @@ class Masker:
         chosen = np.flatnonzero(self.mask_entities(entities, sequences, rng))
         of, counters = sequences[chosen], _places_in_groups(sequences)[chosen]
         draws = rng.uniform(Stream.ENTITY_REPLACEMENT, of, counters)
-        is_mask = draws < self.config.entity_mask
-        is_random = ~is_mask & (draws < self.config.entity_mask + self.config.entity_random)
+        is_mask, is_random = _deal(draws, self.config.entity_mask, self.config.entity_random)
         bits = rng.bits(Stream.RANDOM_ENTITY, of[is_random], counters[is_random])
         replaced = entities.copy()
         replaced[chosen[is_mask]] = MASK
@@ -219,7 +217,7 @@ class Masker:
         specials = np.add.reduceat(self.subwords.is_special[text.subwords].astype(np.int64), starts)
         return units[specials == 0]
 
-    def _choose(self, units: Units, text: Text, rng: Rng, *, masked: Integers) -> NDArray[np.bool_]:
+    def _choose(self, units: Units, text: Text, rng: Rng, *, masked: Integers) -> Flags:
         """(U,) whether each is chosen; rows that are ``masked`` already count in the budget."""
         counters = text.positions[units.starts]
         bits = rng.bits(Stream.UNIT, units.sequences, counters)
@@ -236,6 +234,12 @@ class Masker:
             order = order[~_overlap(units, masked, n_rows=len(text.subwords))[order]]
         limits = _budgets(n.astype(np.int64), self.config.ratio)
         return units.within_subwords(order, limits, used=used)
+
+
+def _deal(draws: Reals, mask: float, random: float) -> tuple[Flags, Flags]:
+    """Which of some that were drawn for become a mask, and which something random."""
+    is_mask = draws < mask
+    return is_mask, ~is_mask & (draws < mask + random)
 
 
 def _check(config: MaskingConfig) -> None:
@@ -256,7 +260,7 @@ def _check(config: MaskingConfig) -> None:
         )
 
 
-def _mentions_as_words(text: Text) -> tuple[Integers, NDArray[np.bool_]]:
+def _mentions_as_words(text: Text) -> tuple[Integers, Flags]:
     """Rows at which a unit begins, a mention with its whole words being one, and which are such.
 
     Of nested mentions the outer one counts; two that share a word are one.
@@ -282,10 +286,10 @@ def _together(text: Text, mentions: Integers) -> Units:
     return Units(text.sequences[starts], starts, sizes, np.ones(len(starts), np.bool_))
 
 
-def _overlap(units: Units, rows: Integers, *, n_rows: int) -> NDArray[np.bool_]:
+def _overlap(units: Units, rows: Integers, *, n_rows: int) -> Flags:
     """(U,) whether a unit has one of these rows."""
     is_one = np.zeros(n_rows + 1, np.int64)
     is_one[rows + 1] = 1
     before = np.cumsum(is_one)
-    overlaps: NDArray[np.bool_] = before[units.starts] < before[units.starts + units.sizes]
+    overlaps: Flags = before[units.starts] < before[units.starts + units.sizes]
     return overlaps

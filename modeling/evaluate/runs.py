@@ -16,7 +16,6 @@ from corpora.system.arguments import Summary, fail
 from corpora.system.parsing import read_json
 from modeling.data.predictions import Tagged
 from modeling.data.tagger_inputs import TooLong, name_too_long
-from modeling.decoding import check_decoder
 from modeling.evaluate.compare import Comparison, compare
 from modeling.evaluate.evaluation import Evaluation, evaluate
 from modeling.evaluate.relabelling import relabel, relabel_sentence
@@ -32,6 +31,7 @@ from modeling.taggers.folders import (
     weights_of,
 )
 from modeling.taggers.tagger import Tagger
+from modeling.tagging_config import check_decoder
 from modeling.training.records import Manifest
 from modeling.training.world import best_device
 

@@ -30,7 +30,7 @@ from modeling.data.sentence_batches import (
     batches_by_length,
     first_by_hash,
 )
-from modeling.data.sentences import EncodedSentences, SentenceEncoder, SentenceSet
+from modeling.data.sentences import EncodedSentences, SentenceEncoder, SentenceSet, UsedSubwords
 from modeling.data.tagger_inputs import (
     ENTITIES,
     GAZETTEER,
@@ -40,7 +40,6 @@ from modeling.data.tagger_inputs import (
     window_settings,
 )
 from modeling.data.tagset import TagSet
-from modeling.data.used_subwords import UsedSubwords
 from modeling.finetune.teaching import Lessons
 from modeling.finetune.trials import Fold, Trial
 from modeling.taggers.entities import WordEntities

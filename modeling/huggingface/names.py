@@ -58,14 +58,11 @@ _LUKE: Final = {
     "heads.entities": "entity_predictions",
 }
 _LAYER_NAME: Final = re.compile(r"encoder\.encoder\.layers\.(\d+)\.(.+)")
+_ROBERTAS: Final = ("roberta", "xlm-roberta", "camembert")
 _NAMES: Final = {
     "bert": _EMBEDDINGS | _PAIRS | _BERT,
-    "luke": _EMBEDDINGS | _PAIRS | _LUKE,
-    "roberta": _EMBEDDINGS | _PAIRS | _LUKE,
-    "xlm-roberta": _EMBEDDINGS | _PAIRS | _LUKE,
-    "camembert": _EMBEDDINGS | _PAIRS | _LUKE,
-    "electra": _EMBEDDINGS,
-    "distilbert": _EMBEDDINGS,
+    **dict.fromkeys(("luke", *_ROBERTAS), _EMBEDDINGS | _PAIRS | _LUKE),
+    **dict.fromkeys(("electra", "distilbert"), _EMBEDDINGS),
 }
 """Of ELECTRA and DistilBERT the encoder alone is read; their heads are named as unused."""
 _LAYERS: Final = {"distilbert": ("transformer", _DISTIL)}
@@ -73,9 +70,7 @@ _LAYERS: Final = {"distilbert": ("transformer", _DISTIL)}
 PREFIXES: Final = {
     "bert": "bert.",
     "luke": "luke.",
-    "roberta": "roberta.",
-    "xlm-roberta": "roberta.",
-    "camembert": "roberta.",
+    **dict.fromkeys(_ROBERTAS, "roberta."),
     "electra": "electra.",
     "distilbert": "distilbert.",
 }

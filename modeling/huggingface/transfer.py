@@ -11,7 +11,7 @@ from torch import Tensor
 
 from corpora.entities.vocabulary import MASK
 from modeling.config import ConfigError, EncoderConfig
-from modeling.data.used_subwords import UsedSubwords
+from modeling.data.sentences import UsedSubwords
 from modeling.huggingface import names
 from modeling.huggingface.importing import Pretrained, read_pretrained
 from modeling.models.pretraining import PretrainingModel

@@ -119,12 +119,9 @@ def encoder_config(values: dict[str, object]) -> EncoderConfig:
     text = json.dumps(kept, sort_keys=True, ensure_ascii=False)
     theirs = _read_settings(text)
     first = int(theirs.pad_token_id or 0) + 1 if theirs.model_type in _AFTER_PADDING else 0
-    return EncoderConfig(
-        **_sizes(theirs),
-        foreign=text,
-        max_positions=theirs.max_position_embeddings - first,
-        positions="none",
-    )
+    n_positions = theirs.max_position_embeddings - first
+    settings = {"foreign": text, "max_positions": n_positions, "positions": "none"}
+    return EncoderConfig.from_json({**_sizes(theirs), **settings})
 
 
 def _read_settings(text: str) -> "PretrainedConfig":

@@ -14,8 +14,8 @@ from modeling.config import ConfigError
 from modeling.data.batch import ExpectedTags, SentenceBatch
 from modeling.data.predictions import Prediction
 from modeling.data.tagset import TagSet
-from modeling.decoding import decode, decode_tags, word_probabilities
 from modeling.decoding.spans import decode_spans
+from modeling.decoding.tags import decode, decode_tags, word_probabilities
 from modeling.heads.tagging import CrfHead, CseHead, SoftmaxHead, TokenHead
 from modeling.layers.crf import (
     RuledTransitions,

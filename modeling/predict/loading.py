@@ -5,8 +5,8 @@ from pathlib import Path
 import torch
 
 from corpora.ner.labels import label_map_path, load_label_map
-from modeling.decoding import check_decoder
 from modeling.taggers.tagger import Tagger
+from modeling.tagging_config import check_decoder
 from modeling.training.world import best_device
 
 

@@ -11,7 +11,7 @@ from corpora.tagging import from_iob2, to_iob2
 from modeling.config import EncoderConfig
 from modeling.data.batch import Layout
 from modeling.data.tagset import TagSet
-from modeling.decoding import decode, word_probabilities
+from modeling.decoding.tags import decode, word_probabilities
 from modeling.layers.crf import Crf, score, viterbi
 from modeling.models.tagging import build_head
 from modeling.tagging_config import DECODERS, HeadConfig, TaggerConfig

@@ -6,8 +6,7 @@ from dataclasses import replace
 import torch
 
 from corpora.tokenization.tokenizers import Tokenizer
-from modeling.data.sentences import SentenceEncoder
-from modeling.data.used_subwords import UsedSubwords
+from modeling.data.sentences import SentenceEncoder, UsedSubwords
 from modeling.finetune.data import NerData
 from modeling.huggingface.importing import read_pretrained
 from modeling.models.pretraining import PretrainingModel

@@ -13,7 +13,7 @@ from corpora.document import TokenSpan
 from modeling.config import EncoderConfig
 from modeling.data.batch import Layout
 from modeling.data.tagset import TagSet
-from modeling.decoding import decode
+from modeling.decoding.tags import decode
 from modeling.heads.tagging import CseHead, is_end, is_start
 from modeling.layers.crf import Crf, RuledTransitions, Transitions, log_partition, score
 from modeling.models.tagging import build_head
