@@ -13,7 +13,11 @@ from corpora.entities.vocabulary import MASK
 from modeling.config import ConfigError, EncoderConfig
 from modeling.data.sentences import UsedSubwords
 from modeling.huggingface import names
-from modeling.huggingface.importing import Pretrained, read_pretrained
+from modeling.huggingface.importing import (
+    Pretrained,
+    read_encoder_config,
+    read_pretrained,
+)
 from modeling.models.pretraining import PretrainingModel
 from modeling.models.tagging import TaggingModel, save_tagger
 from modeling.models.weights import (
@@ -107,6 +111,21 @@ def init_from(
     )
     _log(transfer, folder)
     return transfer
+
+
+def with_settings_of(here: EncoderConfig, folder: Path) -> EncoderConfig:
+    """Take from a folder (``read_pretrained``) what its weights need: sizes, norms, activation.
+
+    How attention looks and whether mentions are read stays as it is here; the number of subwords is
+    that of the examples.
+    """
+    there = read_encoder_config(folder)
+    taken = [name for name in _SAME if name != "n_subwords"]
+    if here.positions == there.positions == "learned":
+        taken.append("max_positions")
+    if here.reads_mentions and there.reads_mentions:
+        taken.append("entity_width")
+    return replace(here, **{name: getattr(there, name) for name in taken})
 
 
 def _known_entities(

@@ -13,7 +13,7 @@ a second Ctrl-C ends at once), and so does SIGTERM (143).
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from corpora.errors import UsageError
@@ -78,23 +78,29 @@ def _pretrain(options: Options) -> Summary | None:
         return Summary({"recipes": {name: about(name) for name in RECIPES}})
     check_given(options, "recipe", "examples", "output")
     try:
-        config = recipe(options.recipe).override(options.set)
+        chosen = recipe(options.recipe)
+        config = chosen.override(options.set)
     except ConfigError as error:
         raise UsageError(str(error)) from error
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # for training.deterministic
     # torch takes seconds to load: after the options are known to be right
     from modeling.huggingface.hub import local_folder  # noqa: PLC0415
+    from modeling.huggingface.transfer import with_settings_of  # noqa: PLC0415
     from modeling.training.jobs import Job  # noqa: PLC0415
     from modeling.training.run_log import Display, read_metrics  # noqa: PLC0415
     from modeling.training.session import pretrain  # noqa: PLC0415
     from modeling.training.world import join_world  # noqa: PLC0415
 
+    base = local_folder(options.init_from) if options.init_from else None
+    if base is not None:
+        encoder = with_settings_of(chosen.encoder, base)
+        config = replace(chosen, encoder=encoder).override(options.set)
     job = Job(
         recipe=options.recipe,
         config=config,
         examples=options.examples,
         output=options.output,
-        init_from=local_folder(options.init_from) if options.init_from else None,
+        init_from=base,
         is_forced=options.force,
     )
     termination = Termination()

@@ -1,3 +1,4 @@
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -80,3 +81,18 @@ def test_a_command_trains_and_ends_by_saying_what_it_made(examples, tmp_path, ca
     assert code == 0
     assert f"made {output / 'final'}" in said
     assert f"python -m modeling.report {output}" in said
+
+
+def test_a_base_brings_its_sizes(examples, tmp_path, capsys):
+    short = ["--set", "training.max_steps=1", "data.n_workers=0"]
+    command = ["bert_small", "--examples", str(examples), "--output"]
+    base = ["--init-from", str(tmp_path / "base/final")]
+    main([*command, str(tmp_path / "base"), *short, "encoder.width=16", "encoder.n_layers=2"])
+
+    code = main([*command, str(tmp_path / "run"), *base, *short])
+    other = main([*command, str(tmp_path / "other"), *base, *short, "encoder.width=32"])
+
+    encoder = json.loads((tmp_path / "run/final/config.json").read_text("utf-8"))["encoder"]
+    assert (code, encoder["width"], encoder["n_layers"]) == (0, 16, 2)
+    assert other == 1
+    assert "was made with encoder.width=16 (here 32)" in capsys.readouterr().err

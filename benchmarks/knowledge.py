@@ -1,0 +1,191 @@
+"""What entities teach an encoder: DaLUKE's method on a published encoder, against its ablations.
+
+    python -m benchmarks.knowledge ../data --model models/multilingual-e5-small --output build/know
+    python -m benchmarks.knowledge ../data --model MODEL --output build/tiny --tiny
+
+DATA is a folder with the unpacked sets ``wiki-text-de``, ``wiki-dumps`` and ``neiss-ner``. The text
+is German Wikipedia, in which the titles of its articles are matched (it has no links), and an
+English dump with links, and matched titles. Of MODEL ``--layers`` are kept, and the subwords of
+these texts. That encoder is trained further, in as many steps of as many examples each time:
+
+    heads alone     the encoder stays frozen; what predicts subwords and entities learns
+    no entities     masked subwords alone; frozen for half of the steps, as all that follow
+    plain           with entities (DaLUKE's recipe), subwords and entities attend alike
+    entity-aware    the same with entity-aware attention, as DaLUKE
+    links alone     entity-aware, and of the entities only those of links
+
+``links alone`` has its own examples: fewer entities, the same text. Accuracies are of masked
+subwords and entities of documents that no variant was trained on, 95 % by the normal approximation,
+beside those of the most frequent ones. Then a CRF is trained on Sturm from each, and from the
+encoder as it was, for each of ``--seeds``. Everything is done by the commands that users have; what
+is there is not made again. Prints the table of ``docs/results.md``; ``knowledge.json`` has the
+numbers.
+"""
+
+import argparse
+import json
+import math
+import re
+import statistics
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from benchmarks.chinese_texts import command, spent
+from benchmarks.tables import read_sets
+from corpora.datasets.shards import open_dataset
+from modeling.training.run_log import read_metrics
+
+ROOT = Path(__file__).resolve().parent
+DUMP = "wiki-dumps/enwiki-2014-first-pages.xml.bz2"
+VARIANTS: dict[str, tuple[str, ...]] = {
+    "heads alone": ("encoder.attention=plain", "training.frozen=1.0"),
+    "no entities": ("encoder.attention=plain", 'heads.weights={"subwords":1}'),
+    "plain": ("encoder.attention=plain",),
+    "entity-aware": (),
+    "links alone": (),
+}  # fmt: skip
+TITLE = re.compile(r"[^(),:]{4,}")
+
+
+def main() -> None:
+    """Make what is missing, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--model", type=Path, required=True)
+    parser.add_argument("--layers", default="1,5,9,12")
+    parser.add_argument("--files", type=int, default=12, help="of German text, a megabyte each")
+    parser.add_argument("--steps", type=int, default=800, help="of 32 examples of 128 subwords")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    parser.add_argument("--output", type=Path, required=True, metavar="DIR")
+    parser.add_argument("--tiny", action="store_true", help="two steps, one megabyte, one seed")
+    args = parser.parse_args()
+    if args.tiny:
+        args.files, args.steps, args.seeds = 1, 2, [1]
+    args.output.mkdir(parents=True, exist_ok=True)
+    encoder = make_examples(args)
+    rows = {"the encoder as it was": {"f1": scores(args, encoder, "base")}}
+    for name in VARIANTS:
+        rows[name] = pretrained(args, name, encoder)
+    (args.output / "knowledge.json").write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
+    show(rows, minutes=spent(args.output))
+
+
+# --- data
+
+
+def make_examples(args: argparse.Namespace) -> Path:
+    """Documents, entities, the encoder that all begin with, and examples; returns the encoder."""
+    made, output = args.output, args.output
+    texts = sorted((args.data / "wiki-text-de").glob("wiki_*"))[: args.files]
+    steps = {
+        "de": ("pipelines.text_to_documents", "--input", *texts,
+               "--group", "dewiki", "--lang", "de"),
+        "en": ("pipelines.wikipedia_to_documents", "--input", args.data / DUMP,
+               "--allow-truncated"),
+        "titles": ("pipelines.augment_mentions", "--input", made / "de",
+                   "--forms", made / "titles.tsv", "--match-case", "--origin", "title_match"),
+        "ner": ("pipelines.benchmark_to_ner", "--input",
+                *(args.data / "neiss-ner" / file for file in sturm_files())),
+        "vocab": ("pipelines.documents_to_entity_vocab", "--input", made / "titles", made / "en",
+                  "--origins", "link", "title_match", "--existing", "any", "--min-count", "3"),
+        "encoder": ("modeling.export", args.model, "--without-heads", "--keep-layers", args.layers,
+                    "--trim-vocabulary", made / "titles", made / "en/documents", made / "ner"),
+        "examples": packing(args, "link", "self_title", "title_match"),
+        "examples-links": packing(args, "link"),
+    }  # fmt: skip
+    for name, (module, *arguments) in steps.items():
+        if name == "titles":
+            write_titles(made / "de", made / "titles.tsv")
+        if not (made / name).is_dir():
+            command(output, module, *arguments, "--output", made / name)
+    return made / "encoder"
+
+
+def packing(args: argparse.Namespace, *origins: str) -> tuple[object, ...]:
+    """The command that packs both texts, with the entities of some origins."""
+    texts = ("--input", args.output / "titles", args.output / "en")
+    knows = ("--tokenizer", args.output / "encoder", "--entity-vocab", args.output / "vocab")
+    how = ("--max-length", "128", "--validation", "0.05", "--origins", *origins)
+    return "pipelines.documents_to_examples", *texts, *knows, *how
+
+
+def sturm_files() -> tuple[str, ...]:
+    """Those of the set in ``tables.toml``."""
+    return read_sets(ROOT / "tables.toml")[0]["sturm"].files
+
+
+def write_titles(documents: Path, to: Path) -> None:
+    """Write the titles that are looked for: no brackets, no commas, and not twice."""
+    rows = open_dataset(documents, "documents").rows()
+    titles = Counter(title for row in rows if TITLE.fullmatch(title := row["title"] or ""))
+    lines = (f"{title}\tdewiki:{title}\n" for title, n in sorted(titles.items()) if n == 1)
+    to.write_text("".join(lines), "utf-8")
+
+
+# --- training
+
+
+def pretrained(args: argparse.Namespace, name: str, encoder: Path) -> dict[str, Any]:
+    """Train a variant further; what it predicts, and how a tagger of it scores."""
+    run = args.output / name.replace(" ", "-")
+    examples = args.output / ("examples-links" if name == "links alone" else "examples")
+    settings = [
+        f"training.max_steps={args.steps}",
+        "training.batch_size=32", "training.micro_batch_size=32", "data.n_workers=0",
+        f"training.evaluate_every={args.steps}", "training.evaluate_examples=500", *VARIANTS[name],
+    ]  # fmt: skip
+    if not (run / "final").is_dir():
+        where = ("--examples", examples, "--init-from", encoder, "--output", run)
+        command(args.output, "modeling.pretrain", "daluke", *where, "--set", *settings)
+    lines = list(read_metrics(run / "metrics.jsonl"))
+    last = {line["kind"]: line for line in lines}
+    found = {kind: last[kind] for kind in ("unigram", "evaluation")}
+    return {**found, "f1": scores(args, run, run.name)}
+
+
+def scores(args: argparse.Namespace, model: Path, name: str) -> list[float]:
+    """F1 on Sturm's test of a CRF from this encoder, for each seed, in percent."""
+    run, ner = args.output / "taggers" / name, args.output / "ner"
+    seeds, short = [*map(str, args.seeds)], ["training.epochs=1", "training.samples=32"]
+    settings = ["optimizer.lr=2e-4", *(short if args.tiny else ["training.epochs=6"])]
+    if not (run / "summary.json").is_file():
+        where = ("--ner", ner, "--model", model, "--output", run, "--seeds", *seeds)
+        command(args.output, "modeling.finetune", "crf", *where, "--set", *settings)
+        command(args.output, "modeling.evaluate", run, "--ner", ner)
+    [report] = (run / "evaluation").rglob("evaluation.json")
+    runs = json.loads(report.read_text("utf-8"))["runs"]
+    return [round(100 * of["scores"]["strict_f1"], 2) for of in runs.values()]
+
+
+# --- the table
+
+
+def show(rows: dict[str, dict[str, Any]], *, minutes: float) -> None:
+    """Print a row for each variant."""
+    print(f"{minutes:.0f} minutes of the processor.\n")
+    print("| | masked subwords, top 1 | masked entities, top 1 | F1 on Sturm's test |")
+    print("| --- | ---: | ---: | ---: |")
+    print(f"| the most frequent | {_cells(rows['entity-aware']['unigram'])} | |")
+    for name, row in rows.items():
+        print(f"| {name} | {_cells(row.get('evaluation', {}))} | {_mean(row['f1'])} |")
+
+
+def _cells(line: dict[str, Any]) -> str:
+    return " | ".join(_accuracy(line, of) for of in ("subwords", "entities"))
+
+
+def _accuracy(line: dict[str, Any], of: str) -> str:
+    if of not in line.get("targets", {}):
+        return ""
+    p, n = line["accuracy"][of]["1"], line["targets"][of]
+    return f"{100 * p:.1f} ± {196 * math.sqrt(p * (1 - p) / n):.1f}"
+
+
+def _mean(f1: list[float]) -> str:
+    spread = f" ± {statistics.stdev(f1):.1f}" if len(f1) > 1 else ""
+    return f"{statistics.fmean(f1):.1f}{spread} ({len(f1)})"
+
+
+if __name__ == "__main__":
+    main()
