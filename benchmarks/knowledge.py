@@ -133,7 +133,8 @@ def pretrained(args: argparse.Namespace, name: str, encoder: Path) -> dict[str, 
     settings = [
         f"training.max_steps={args.steps}",
         "training.batch_size=32", "training.micro_batch_size=32", "data.n_workers=0",
-        f"training.evaluate_every={args.steps}", f"training.evaluate_examples={20 if args.tiny else 500}", *VARIANTS[name],
+        f"training.evaluate_every={args.steps}",
+        f"training.evaluate_examples={20 if args.tiny else 500}", *VARIANTS[name],
     ]  # fmt: skip
     if not (run / "final").is_dir():
         where = ("--examples", examples, "--init-from", encoder, "--output", run)
