@@ -128,8 +128,8 @@ class PerUnit(Step, Generic[A, B]):
     def start(self) -> None:
         """Make the state of a unit, in the copy of the step that is for this unit alone."""
 
-    def process(self, value: A) -> Iterable[B]:
-        """Give what becomes of a value."""
+    def process(self, value: A) -> Iterable[B] | None:
+        """Give what becomes of a value, or None: what is made of it is given at the end."""
         raise NotImplementedError
 
     def finish(self) -> Iterable[B]:
@@ -179,13 +179,13 @@ class Merge(PerUnit[_Nothing, B]):
     ``PCollection[InUnit]`` -> ``PCollection[InUnit[B]]``
     """
 
-    def merge(self) -> Iterable[B]:
-        """Merge; what is given are counts, for tables lie on disk."""
+    def merge(self) -> Iterable[B] | None:
+        """Merge; what is given are counts, if any, for tables lie on disk."""
         raise NotImplementedError
 
     def finish(self) -> Iterable[B]:
         """Merge."""
-        return self.merge()
+        return self.merge() or ()
 
 
 class _ReadUnits(beam.DoFn, Generic[B]):
@@ -224,7 +224,9 @@ class _PerUnit(beam.DoFn, Generic[A, B]):
         else:
             yield element
 
-    def _do(self, unit: Unit, do: Callable[[PerUnit[A, B]], Iterable[B]]) -> Iterator[InUnit]:
+    def _do(
+        self, unit: Unit, do: Callable[[PerUnit[A, B]], Iterable[B] | None]
+    ) -> Iterator[InUnit]:
         try:
             step = self._begun.get(unit.number)
             if step is None:
@@ -232,7 +234,7 @@ class _PerUnit(beam.DoFn, Generic[A, B]):
                 step.unit = unit
                 step.start()
                 self._begun[unit.number] = step
-            for made in do(step):
+            for made in do(step) or ():
                 yield InUnit(unit, made)
         except (CorpusError, OSError) as error:
             yield InUnit(unit, _failed(error, unit))

@@ -3,8 +3,7 @@
 Transforms with a ``folder`` read and write the tables of the run in it.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -136,11 +135,10 @@ class SumEntities(PerUnit[Rows, Rows | Counts]):
         self._counts = Sums(("entity", "form", "origin"))
         self._pages: list[pa.Table] = []
 
-    def process(self, rows: Rows) -> tuple[()]:
+    def process(self, rows: Rows) -> None:
         """Hold rows."""
         add = self._pages.append if rows.dataset == "pages" else self._counts.add
         add(pa.Table.from_batches([rows.batch]))
-        return ()
 
     def finish(self) -> Iterator[Rows | Counts]:
         """Give the sums."""
@@ -152,34 +150,27 @@ class SumEntities(PerUnit[Rows, Rows | Counts]):
         yield Counts(merged.counters)
 
 
-@dataclass(frozen=True, slots=True)
-class ChosenEntities:
-    """The entities of a vocabulary, without ids: most frequent first."""
+class ChooseEntities(PerUnit[StageShards, pa.Table | Counts]):
+    """Choose the entities that rules keep: a table without ids, most frequent first.
 
-    table: pa.Table
-
-
-class ChooseEntities(PerUnit[StageShards, ChosenEntities | Counts]):
-    """Choose the entities that rules keep.
-
-    ``PCollection[InUnit[StageShards]]`` -> ``PCollection[InUnit[ChosenEntities | Counts]]``; the
-    shards are those of ``totals``, which are read more than once.
+    ``PCollection[InUnit[StageShards]]`` -> ``PCollection[InUnit[pa.Table | Counts]]``; the shards
+    are those of ``totals``, which are read more than once.
     """
 
     rules: Rules
 
-    def process(self, totals: StageShards) -> Iterator[ChosenEntities | Counts]:
+    def process(self, totals: StageShards) -> Iterator[pa.Table | Counts]:
         """Choose them."""
         chosen, counters = choose(totals.paths, self.rules)
-        yield ChosenEntities(chosen)
+        yield chosen
         yield Counts(counters | {"entities.kept": len(chosen)})
 
 
-class AssignIds(PerUnit[ChosenEntities, Rows | Counts]):
+class AssignIds(PerUnit[pa.Table, Rows | Counts]):
     """Give ids to chosen entities: those that they had in an earlier vocabulary, if there is one.
 
-    ``PCollection[InUnit[ChosenEntities]]`` -> ``PCollection[InUnit[Rows | Counts]]``; rows of
-    ``chosen``, in the order of their ids.
+    ``PCollection[InUnit[pa.Table]]`` -> ``PCollection[InUnit[Rows | Counts]]``; rows of ``chosen``,
+    in the order of their ids.
     """
 
     previous: Sequence[InputFile] = ()
@@ -187,11 +178,11 @@ class AssignIds(PerUnit[ChosenEntities, Rows | Counts]):
     compact: bool = False
     """Give new ids nevertheless, and count what has changed."""
 
-    def process(self, chosen: ChosenEntities) -> Iterator[Rows | Counts]:
+    def process(self, chosen: pa.Table) -> Iterator[Rows | Counts]:
         """Give the ids."""
         paths = [file.check() for file in self.previous]
         previous = read_vocab(paths, columns=OF_EARLIER) if paths else None
-        rows = assign_ids(chosen.table, previous, compact=self.compact)
+        rows = assign_ids(chosen, previous, compact=self.compact)
         yield from Rows.each("chosen", rows.to_batches(max_chunksize=ROWS_AT_ONCE))
         yield Counts({"entities.ids": len(rows)})
         if previous is not None:
@@ -212,10 +203,9 @@ class LinkForms(OfRun, PerUnit[Rows, Rows | Counts]):
         """Begin with nothing."""
         self._counts = Sums(("entity", "form", "is_alias"))
 
-    def process(self, rows: Rows) -> tuple[()]:
+    def process(self, rows: Rows) -> None:
         """Hold rows."""
         self._counts.add(pa.Table.from_batches([rows.batch]))
-        return ()
 
     def finish(self) -> Iterator[Rows | Counts]:
         """Give the sums."""
@@ -233,11 +223,10 @@ class IndexForms(OfRun, Merge[Counts]):
     ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``
     """
 
-    def merge(self) -> Iterable[Counts]:
+    def merge(self) -> None:
         """Build it."""
         work = self.work
         build_form_table(work.tables / FORMS, read_forms(work.shards("forms")))
-        return ()
 
 
 class FindForms(OfRun, PerUnit[pa.RecordBatch, Rows | Counts]):

@@ -39,10 +39,9 @@ class FindShares(PerUnit[pa.RecordBatch, Rows]):
         """Begin with nothing."""
         self._found = NOBODY
 
-    def process(self, batch: pa.RecordBatch) -> tuple[()]:
+    def process(self, batch: pa.RecordBatch) -> None:
         """Look at documents."""
         self._found = merge([self._found, share_range(batch, seed=self.seed)])
-        return ()
 
     def finish(self) -> Iterator[Rows]:
         """Give what was found."""
@@ -56,10 +55,9 @@ class MergeShares(OfRun, Merge[Counts]):
     ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``
     """
 
-    def merge(self) -> Iterator[Counts]:
+    def merge(self) -> None:
         """Write the lowest and the highest of all."""
         write_json(self.work.tables / SHARES, merge(read_ranges(self.work.shards("shares"))))
-        yield Counts()
 
 
 class KeepTokenizer(OfRun, Merge[Counts]):
@@ -75,7 +73,7 @@ class KeepTokenizer(OfRun, Merge[Counts]):
     cased: bool | None = None
     """Of a ``vocab.txt``, whether capitals stay; None: as it shows."""
 
-    def merge(self) -> Iterator[Counts]:
+    def merge(self) -> None:
         """Open it, and write it; raises ``InputChangedError`` where a file has changed."""
         work = self.work
         into = work.tables / TOKENIZER
@@ -86,7 +84,6 @@ class KeepTokenizer(OfRun, Merge[Counts]):
             tokenizer = Tokenizer.open(Path(folder) / self.opened, cased=self.cased)
         for name, lines in tokenizer.files().items():
             write_text(into / name, lines)
-        yield Counts()
 
 
 class MakeExamples(OfRun, PerUnit[pa.RecordBatch, Yield]):

@@ -1,6 +1,6 @@
 """Surface forms: read, chosen, and matched in documents."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial
 
 import numpy as np
@@ -146,12 +146,11 @@ class IndexChosen(OfRun, Merge[Counts]):
     group_column: str | None = None
     """As ``AddMentions`` has it."""
 
-    def merge(self) -> Iterable[Counts]:
+    def merge(self) -> None:
         """Build it."""
         if _has_table(self.matching, self.group_column):
             chosen = self.work.shard("chosen", 0)
             build_table(self.work.tables / FORMS, chosen, matching=self.matching)
-        return ()
 
 
 class AddMentions(OfRun, PerUnit[pa.RecordBatch, Yield]):

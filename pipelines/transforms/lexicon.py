@@ -4,7 +4,7 @@ Streams, windows and strings lie in shards, tables of all of them on disk in the
 where all workers map them into memory.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 import pyarrow as pa
@@ -116,10 +116,9 @@ class DealWindows(OfRun, PerUnit[Rows, Rows]):
         """Begin a slice."""
         self._dealer = WindowDealer(_vocabulary(self.folder), longest=self.max_length)
 
-    def process(self, streams: Rows) -> tuple[()]:
+    def process(self, streams: Rows) -> None:
         """Deal out the windows of some streams."""
         self._dealer.add(streams.batch)
-        return ()
 
     def finish(self) -> Iterator[Rows]:
         """Give the windows, range by range."""
@@ -174,11 +173,10 @@ class JoinStrings(OfRun, Merge[Counts]):
     min_count: int
     """How often a candidate must occur; for the message."""
 
-    def merge(self) -> Iterable[Counts]:
+    def merge(self) -> None:
         """Write the table."""
         strings, vocabulary = self.work.shards("strings"), _vocabulary(self.folder)
         write_strings(self.work.tables, strings, vocabulary, min_count=self.min_count)
-        return ()
 
 
 class ScoreStrings(OfRun, Merge[Counts]):
@@ -192,11 +190,10 @@ class ScoreStrings(OfRun, Merge[Counts]):
     score: str = "product"
     """A name of ``corpora.lexicon.scores.SCORES``."""
 
-    def merge(self) -> Iterable[Counts]:
+    def merge(self) -> None:
         """Score all strings."""
         totals = _vocabulary(self.folder).totals
         fill_scores(_strings(self.folder, mode="r+"), totals, mi=self.mi, score=self.score)
-        return ()
 
 
 class MarkStrings(OfRun, Merge[Counts]):

@@ -59,10 +59,9 @@ class SumWords(PerUnit[Rows, Rows]):
         """Begin with nothing."""
         self._totals = Sums(("word",))
 
-    def process(self, rows: Rows) -> tuple[()]:
+    def process(self, rows: Rows) -> None:
         """Hold rows."""
         self._totals.add(pa.Table.from_batches([rows.batch]))
-        return ()
 
     def finish(self) -> Iterator[Rows]:
         """Give the sums."""
