@@ -194,14 +194,9 @@ class Build:
 
     def published_account(self) -> tuple[Accounting, dict[str, int]]:
         """Accounting and counters as the published files have them."""
-        dataset = next(iter(self.plan.datasets))
-        if self.remote:
-            description = self.remote.description(dataset)
-            named = self.remote.named_counters()
-        else:
-            description = read_description(self.output / dataset)
-            path = self.output / NAMED_COUNTERS
-            named = read_json(path) if path.exists() else {}
+        description = read_description(self.output / next(iter(self.plan.datasets)))
+        path = self.output / NAMED_COUNTERS
+        named = read_json(path) if path.exists() else {}
         return Accounting(**description["accounting"]), description["counters"] | named
 
     def _receipt(self, unit: Unit, stage: Stage | None = None) -> Receipt:

@@ -107,36 +107,22 @@ class BucketOutput:
             pass
 
     def is_published(self, plan: Plan) -> bool:
-        """Whether every file of a plan is in force with its hash; then ``run.json`` comes here."""
+        """Whether every file of a plan is in force with its hash; then what says so comes here."""
         run = self._committed
         files: dict[str, str] = run.get("files", {})
         if run.get("fingerprint") != plan.fingerprint or self._run_there() != run:
             return False
         try:
             hashes = list(map_in_order(self.bucket.sha256, files, n_threads=N_TRANSFERS))
+            if hashes != list(files.values()):
+                return False
+            for name in files:
+                if name.endswith("dataset.json") or name == NAMED_COUNTERS:
+                    self.bucket.download(name, self.mirror / name)
         except FileNotFoundError:
             return False
-        if hashes != list(files.values()):
-            return False
-        (self.mirror / "run.json").write_bytes(_bytes(run))  # what is said of a run is read there
+        (self.mirror / "run.json").write_bytes(_bytes(run))
         return True
-
-    def description(self, dataset: str) -> Description:
-        """Read the ``dataset.json`` of a dataset."""
-        name = (PurePosixPath(dataset) / "dataset.json").as_posix()
-        content = self.bucket.read(name)
-        if content is None:
-            raise CorpusError(
-                f"{self.bucket.url_of(name)}: is missing. Run the same command again."
-            )
-        description: Description = parse_json(content.data.decode())
-        return description
-
-    def named_counters(self) -> dict[str, int]:
-        """Read the counters that ``dataset.json`` leaves out."""
-        content = self.bucket.read(NAMED_COUNTERS)
-        counters: dict[str, int] = parse_json(content.data.decode()) if content else {}
-        return counters
 
     def publish(self, folder: Path) -> None:
         """Put what was published in a folder of this machine in force.
