@@ -8,6 +8,11 @@ from corpora.document import Document, Mention, Paragraph, Sentence, Span
 
 Row = dict[str, Any]
 """Column to value. Any: Arrow hands rows on without the types of their columns."""
+_SCALARS = (
+    *("id", "group", "source", "lang", "title", "url"),
+    *("revision", "timestamp", "license", "text"),
+)
+"""Of a document."""
 _SENTENCE = tuple(field.name for field in fields(Sentence))
 
 
@@ -21,11 +26,7 @@ def _mapping(pairs: list[Row] | None) -> dict[str, str]:
 
 def document_to_row(document: Document) -> Row:
     """Turn a document into a row of a ``documents`` dataset."""
-    row: Row = {
-        name: getattr(document, name)
-        for name in ("id", "group", "source", "lang", "title", "url", "revision", "timestamp")
-    }
-    row |= {"license": document.license, "text": document.text}
+    row: Row = {name: getattr(document, name) for name in _SCALARS}
     row["paragraphs"] = [
         {"start": p.start, "end": p.end, "kind": p.kind} for p in document.paragraphs
     ]

@@ -21,6 +21,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from corpora.datasets.shards import Dataset, open_dataset, sha256_of, write_json, write_text
 from corpora.errors import CorpusError, UsageError
@@ -166,15 +167,17 @@ def _spdx(license: str | None) -> str | None:
 
 def _license_of(parts: Sequence[Part]) -> str | None:
     """The licence of all documents, where all have the same one."""
-    import pyarrow.compute as pc
-
     found: set[str | None] = set()
-    for part in parts:
-        if "license" in part.dataset.schema.columns.names:
-            for batch in part.dataset.batches():
-                named = pc.unique(batch.column("license")).to_pylist()
-                found.update(map(_spdx, named))
+    for column in _columns(parts, "license"):
+        found.update(map(_spdx, pc.unique(column).to_pylist()))
     return found.pop() if len(found) == 1 else None
+
+
+def _columns(parts: Sequence[Part], name: str) -> Iterator[pa.Array]:
+    """A column of all parts that have it, batch by batch."""
+    for part in parts:
+        if name in part.dataset.schema.columns.names:
+            yield from (batch.column(name) for batch in part.dataset.batches())
 
 
 # --- Croissant
@@ -329,14 +332,10 @@ def _hub_license(license: str) -> str:
 
 
 def _languages(parts: Sequence[Part]) -> list[str]:
-    import pyarrow.compute as pc
-
     found: Counter[str] = Counter()
-    for part in parts:
-        if "lang" in part.dataset.schema.columns.names:
-            for batch in part.dataset.batches():
-                for row in pc.value_counts(batch.column("lang")).to_pylist():
-                    found[primary_language(row["values"])] += row["counts"]
+    for column in _columns(parts, "lang"):
+        for row in pc.value_counts(column).to_pylist():
+            found[primary_language(row["values"])] += row["counts"]
     return [lang for lang, _ in sorted(found.items(), key=lambda item: (-item[1], item[0])) if lang]
 
 
