@@ -21,7 +21,7 @@ from corpora.errors import UsageError
 from corpora.runs.plan import InputFile, Plan, Stage, Unit, describe_file, unit_for_each
 from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
-from pipelines.options import CommonOptions, option, values_in
+from pipelines.options import CommonOptions, option, said, values_in
 
 if TYPE_CHECKING:
     from corpora.lexicon.words import WordFilter
@@ -292,14 +292,11 @@ def _group_column(run: Run) -> str | None:
 PHASES = (Phase(choose, "choose", index), Phase(augment))
 
 
-def next_steps(options: Options) -> list[str]:
-    """Say what to look at, and what to type next."""
-    output = options.output
-    return [
-        f"made  {output} (dataset)",
-        f"next  python -m corpora.shards verify {output}",
-        f"      python -m corpora.shards show {output} --limit 1",
-    ]
+next_steps = said("""\
+made  {output} (dataset)
+next  python -m corpora.shards verify {output}
+      python -m corpora.shards show {output} --limit 1
+""")
 
 
 main = partial(run.main, "pipelines.augment_mentions")

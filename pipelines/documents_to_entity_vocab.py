@@ -29,7 +29,7 @@ from corpora.runs.plan import (
 )
 from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
-from pipelines.options import CommonOptions, option, origins_of, values_in
+from pipelines.options import CommonOptions, option, origins_of, said, values_in
 
 if TYPE_CHECKING:
     from corpora.runs.build import Build
@@ -294,15 +294,12 @@ def warnings(_: Plan, counters: Mapping[str, int]) -> Iterator[str]:
         yield warning
 
 
-def next_steps(options: Options) -> list[str]:
-    """What to look at, and what to type next."""
-    output = options.output
-    return [
-        f"made  {output} (dataset); {output}/entity_vocab.jsonl, .json, .tsv",
-        f"read  {output}/report.md: what other sizes and minimum counts would keep",
-        f"next  python -m corpora.shards verify {output}",
-        f"      python -m pipelines.augment_mentions --forms {output} --policy gated --input …",
-    ]
+next_steps = said("""\
+made  {output} (dataset); {output}/entity_vocab.jsonl, .json, .tsv
+read  {output}/report.md: what other sizes and minimum counts would keep
+next  python -m corpora.shards verify {output}
+      python -m pipelines.augment_mentions --forms {output} --policy gated --input …
+""")
 
 
 main = partial(run.main, "pipelines.documents_to_entity_vocab")

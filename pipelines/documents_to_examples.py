@@ -29,7 +29,7 @@ from corpora.runs.plan import (
 )
 from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
-from pipelines.options import CommonOptions, option, origins_of, values_in
+from pipelines.options import CommonOptions, option, origins_of, said, values_in
 
 if TYPE_CHECKING:
     from corpora.examples.maker import Rules
@@ -318,15 +318,12 @@ def _check_splits(n_documents: Mapping[str, int], *, validation: float) -> None:
         )
 
 
-def next_steps(options: Options) -> list[str]:
-    """What to look at, and what to type next."""
-    output = options.output
-    return [
-        f"made  {output} (dataset); its tokenizer and its entities lie beside it",
-        f"read  {output}/report.md: how full the examples are, and what was lost",
-        f"next  python -m corpora.shards verify {output}",
-        f"      python -m corpora.shards show {output} --limit 1",
-    ]
+next_steps = said("""\
+made  {output} (dataset); its tokenizer and its entities lie beside it
+read  {output}/report.md: how full the examples are, and what was lost
+next  python -m corpora.shards verify {output}
+      python -m corpora.shards show {output} --limit 1
+""")
 
 
 main = partial(run.main, "pipelines.documents_to_examples")

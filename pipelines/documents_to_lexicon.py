@@ -19,7 +19,7 @@ from corpora.errors import CorpusError, UsageError
 from corpora.runs.plan import InputFile, Plan, Stage, Unit, describe_file, units_without_input
 from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
-from pipelines.options import CommonOptions, option, values_in
+from pipelines.options import CommonOptions, option, said, values_in
 
 if TYPE_CHECKING:
     from corpora.runs.build import Build
@@ -318,15 +318,12 @@ def write_side_files(build: "Build") -> None:
     write_text(build.side / "report.html", lines)
 
 
-def next_steps(options: Options) -> list[str]:
-    """What to look at, and what to type next."""
-    output = options.output
-    return [
-        f"made  {output} (dataset); {output}/lexicon.tsv: the words, without what was dropped",
-        f"read  {output}/report.html: scores, and the best words in context",
-        f"next  python -m corpora.shards verify {output}",
-        f"      python -m pipelines.augment_mentions --forms {output} --input …",
-    ]
+next_steps = said("""\
+made  {output} (dataset); {output}/lexicon.tsv: the words, without what was dropped
+read  {output}/report.html: scores, and the best words in context
+next  python -m corpora.shards verify {output}
+      python -m pipelines.augment_mentions --forms {output} --input …
+""")
 
 
 main = partial(run.main, "pipelines.documents_to_lexicon")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from corpora.runs.plan import InputFile, Plan, Stage, Unit, unit_for_each, units_without_input
 from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
-from pipelines.options import CommonOptions, option, values_in
+from pipelines.options import CommonOptions, option, said, values_in
 
 if TYPE_CHECKING:
     from corpora.runs.build import Build
@@ -149,15 +149,12 @@ def write_side_files(build: "Build") -> None:
     write_text(build.side / "report.md", [report(build.counters, build.plan.parameters)])
 
 
-def next_steps(options: Options) -> list[str]:
-    """What to look at, and what to type next."""
-    output = options.output
-    return [
-        f"made  {output}: tokenizer.json, vocab.txt and a dataset of subwords and their counts",
-        f"read  {output}/report.md: subwords per word, unknown words and characters",
-        f"next  transformers.AutoTokenizer.from_pretrained({str(output)!r})",
-        f"      python -m pipelines.documents_to_examples --tokenizer {output} --input …",
-    ]
+next_steps = said("""\
+made  {output}: tokenizer.json, vocab.txt and a dataset of subwords and their counts
+read  {output}/report.md: subwords per word, unknown words and characters
+next  transformers.AutoTokenizer.from_pretrained({output!r})
+      python -m pipelines.documents_to_examples --tokenizer {output} --input …
+""")
 
 
 main = partial(run.main, "pipelines.documents_to_tokenizer")

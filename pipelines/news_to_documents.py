@@ -32,7 +32,7 @@ from corpora.runs.plan import (
 from corpora.segmentation.language_tags import primary_language
 from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
-from pipelines.options import CommonOptions, option, values_in
+from pipelines.options import CommonOptions, option, said, values_in
 
 if TYPE_CHECKING:
     from corpora.news.filters import Thresholds
@@ -404,16 +404,13 @@ def write_side_files(build: "Build") -> None:
     write_text(build.side / "report.md", [to_markdown(build)])
 
 
-def next_steps(options: Options) -> list[str]:
-    """List what to look at, and what to type next."""
-    output = options.output
-    return [
-        f"made  {output} (dataset); {output}/duplicates.tsv: what was left out, and why",
-        f"read  {output}/report.md: what became of every record",
-        f"next  python -m corpora.shards verify {output}",
-        f"      python -m corpora.shards show {output} --limit 1",
-        f"      python -m pipelines.augment_mentions --input {output} --policy gated --forms …",
-    ]
+next_steps = said("""\
+made  {output} (dataset); {output}/duplicates.tsv: what was left out, and why
+read  {output}/report.md: what became of every record
+next  python -m corpora.shards verify {output}
+      python -m corpora.shards show {output} --limit 1
+      python -m pipelines.augment_mentions --input {output} --policy gated --forms …
+""")
 
 
 main = partial(run.main, "pipelines.news_to_documents")

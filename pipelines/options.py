@@ -7,7 +7,7 @@ for them only when there is an option that the pipeline itself does not know.
 import argparse
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -19,7 +19,7 @@ from corpora.errors import UsageError
 from corpora.system.arguments import add_options, check, make_parser, option, values_of
 from corpora.system.buckets import is_url
 
-__all__ = ["CommonOptions", "option", "origins_of", "parse_options", "values_in"]
+__all__ = ["CommonOptions", "option", "origins_of", "parse_options", "said", "values_in"]
 
 T = TypeVar("T", bound="CommonOptions")
 
@@ -98,6 +98,11 @@ def values_in(options: CommonOptions, *names: str) -> dict[str, object]:
     """Give some options by name, as the parameters of a plan have them: lists, no tuples."""
     values = ((name, getattr(options, name)) for name in names)
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values}
+
+
+def said(lines: str) -> Callable[[CommonOptions], list[str]]:
+    """Make the ``next_steps`` of a pipeline: lines in which ``{output}`` is its output."""
+    return lambda options: lines.format(output=str(options.output)).splitlines()
 
 
 def origins_of(words: Sequence[str]) -> list[str]:

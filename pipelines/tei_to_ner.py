@@ -42,7 +42,7 @@ from corpora.tei.reader import read_tei
 from corpora.tei.xml import XmlError, parse_xml
 from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
-from pipelines.options import CommonOptions, option, values_in
+from pipelines.options import CommonOptions, option, said, values_in
 
 if TYPE_CHECKING:
     from corpora.ner.card import Health
@@ -363,15 +363,12 @@ def _notes(build: "Build") -> dict[str, str]:
     return notes | {name: f"{count:,}" for name, count in plain_counters(build.counters).items()}
 
 
-def next_steps(options: Options) -> list[str]:
-    """What to look at, and what to type next."""
-    output = options.output
-    return [
-        f"made  {output}/documents, {output}/ner (datasets); {output}/train.conll … test.json",
-        f"read  {output}/card.md before you trust a score",
-        f"next  python -m corpora.shards verify {output}",
-        f"      python -m corpora.shards show {output}/documents --limit 1",
-    ]
+next_steps = said("""\
+made  {output}/documents, {output}/ner (datasets); {output}/train.conll … test.json
+read  {output}/card.md before you trust a score
+next  python -m corpora.shards verify {output}
+      python -m corpora.shards show {output}/documents --limit 1
+""")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

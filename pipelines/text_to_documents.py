@@ -36,7 +36,7 @@ from corpora.system.parsing import JsonObject
 from corpora.text.characters import Normalization
 from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
-from pipelines.options import CommonOptions, option, values_in
+from pipelines.options import CommonOptions, option, said, values_in
 
 REMEDY = "a second document with this id. Give it its own, or leave a file out with --exclude."
 DATASETS = {"": "documents"}
@@ -281,16 +281,13 @@ def finish(units: PCollection, _: Options, run: Run) -> PCollection:
 PHASES = (Phase(read, "read", merge), Phase(finish))
 
 
-def next_steps(options: Options) -> list[str]:
-    """What to look at, and what to type next."""
-    output = options.output
-    return [
-        f"made  {output} (dataset)",
-        f"next  python -m corpora.shards verify {output}",
-        f"      python -m corpora.shards show {output} --limit 1",
-        f"      python -m pipelines.documents_to_tokenizer --input {output} …",
-        f"      python -m pipelines.documents_to_lexicon --input {output} …",
-    ]
+next_steps = said("""\
+made  {output} (dataset)
+next  python -m corpora.shards verify {output}
+      python -m corpora.shards show {output} --limit 1
+      python -m pipelines.documents_to_tokenizer --input {output} …
+      python -m pipelines.documents_to_lexicon --input {output} …
+""")
 
 
 main = partial(run.main, "pipelines.text_to_documents")

@@ -35,7 +35,7 @@ from corpora.system.expat_version import warn_of_old_expat
 from corpora.system.parsing import JsonObject
 from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
-from pipelines.options import CommonOptions, option, values_in
+from pipelines.options import CommonOptions, option, said, values_in
 
 if TYPE_CHECKING:
     from corpora.runs.build import Build
@@ -399,20 +399,21 @@ def write_side_files(build: "Build") -> None:
         write_text(build.side / "abbreviations.toml", [to_toml(table)])
 
 
+_next_steps = said("""\
+made  {output}/documents, {output}/redirects (datasets)
+      {output}/reuse, for the next run: --reuse {output} reads changed pages only
+read  {output}/report.md: what became of every page, link, number and template
+next  python -m corpora.shards verify {output}
+      python -m corpora.shards show {output}/documents --limit 1
+      python -m pipelines.documents_to_entity_vocab --input {output}/documents …
+""")
+
+
 def next_steps(options: Options) -> list[str]:
-    """Say what to look at, and what to type next."""
+    """Say what was taken over, and what to look at and to type next."""
     from corpora.wikipedia.reuse import say_reused
 
-    output = options.output
-    return [
-        *say_reused(output),
-        f"made  {output}/documents, {output}/redirects (datasets)",
-        f"      {output}/reuse, for the next run: --reuse {output} reads changed pages only",
-        f"read  {output}/report.md: what became of every page, link, number and template",
-        f"next  python -m corpora.shards verify {output}",
-        f"      python -m corpora.shards show {output}/documents --limit 1",
-        f"      python -m pipelines.documents_to_entity_vocab --input {output}/documents …",
-    ]
+    return [*say_reused(options.output), *_next_steps(options)]
 
 
 main = partial(run.main, "pipelines.wikipedia_to_documents")
