@@ -13,6 +13,7 @@ import pytest
 
 from corpora.system import buckets
 from tests import bucket_server
+from tests.processes import LEAN
 
 # A busy machine may take a second for what takes a millisecond. Each run tries other examples.
 hypothesis.settings.register_profile("onoma", deadline=None, max_examples=30)
@@ -26,6 +27,8 @@ os.environ["OMP_NUM_THREADS"] = "1"
 # No power is cut here, and tests would wait for the disk more than compute; the descriptor is
 # looked at nevertheless. Commands that tests start wait for it.
 os.fsync = os.fstat
+# Each process that loads Beam would load half as much in addition: see there.
+os.environ["PYTHONPATH"] = os.pathsep.join([LEAN, *filter(None, [os.environ.get("PYTHONPATH")])])
 # A shell's background jobs ignore Ctrl-C, and so would what tests start and interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 ROOT = Path(__file__).resolve().parent.parent

@@ -10,6 +10,11 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+LEAN = str(Path(__file__).parent / "lean")
+"""Of ``PYTHONPATH``: Beam loads faster."""
+PYTHONPATH = os.pathsep.join([LEAN, str(Path(__file__).parents[1])])
+"""The same, and our packages."""
+
 
 def wait_for(condition, *, seconds=20.0):
     """Wait until something holds."""

@@ -17,6 +17,7 @@ import onoma
 from corpora import samples
 from corpora.samples.__main__ import SAMPLES, main
 from tests.corpora.news.archive_samples import by_record, warc_record
+from tests.processes import PYTHONPATH
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "tests" / "data"
@@ -72,7 +73,7 @@ def test_a_sample_is_written_and_the_next_command_reads_it(request, kind, tmp_pa
     done = subprocess.run(
         [sys.executable, "-m", *shlex.split(line)],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": PYTHONPATH},
         capture_output=True,
         text=True,
         check=False,

@@ -14,7 +14,7 @@ from pipelines import processes
 from pipelines.failures import WorkerDiedError
 from pipelines.graph import Run
 from tests.pipelines import broken_graphs
-from tests.processes import children_of, end_of, lives, session_of, wait_for
+from tests.processes import PYTHONPATH, children_of, end_of, lives, session_of, wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 STUCK = """import sys
@@ -117,7 +117,7 @@ def test_workers_of_a_killed_launcher_are_gone_whatever_they_do(graph, tmp_path)
     (tmp_path / "stuck.py").write_text(STUCK)
     launcher = subprocess.Popen(
         [sys.executable, str(tmp_path / "stuck.py"), graph, str(tmp_path)],
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        env=os.environ | {"PYTHONPATH": PYTHONPATH},
         stdout=subprocess.PIPE,
         text=True,
         start_new_session=True,
