@@ -2,11 +2,13 @@
 
     python -m tests.killing wikipedia --sample 12
     python -m tests.killing tei --workers 2
+    python -m tests.killing tei=4 news=2
 
 A process loads the libraries once. For each number it puts the output as it was before the run,
 forks a copy that runs the pipeline and is killed with SIGKILL instead of its operation of that
 number on the output, looks at what is left, and lets another copy run the same command to the end.
-Prints JSON: how many operations a run makes, how many kills there were, and every violation:
+Prints a line of JSON for each scenario: how many operations a run makes, how many kills there were,
+and every violation:
 
 - data in force that do not verify, or are neither those of before nor those of the run;
 - other bytes than an undisturbed run makes, other or temporary files in the working folder;
@@ -332,16 +334,27 @@ def killer(name: str, *, workers: int = 1) -> Iterator[Killer]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Kill at all operations, or at a sample; exit status 1 for a violation."""
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
-    parser.add_argument("scenario", choices=SCENARIOS)
+    about = f"one of {', '.join(SCENARIOS)}; or with a sample of its own: tei=4"
+    parser.add_argument("scenario", nargs="+", type=named, help=about)
     parser.add_argument("--sample", type=int, default=None, metavar="N", help="kills at most")
     parser.add_argument("--workers", type=int, default=1)
     arguments = parser.parse_args(argv)
-    with killer(arguments.scenario, workers=arguments.workers) as killing:
-        for number in spread(killing.report.operations, arguments.sample):
-            killing.kill(number)
-        report = killing.report
-    sys.stdout.write(json.dumps(vars(report), ensure_ascii=False) + "\n")
-    return 1 if report.violations else 0
+    n_violations = 0
+    for name, sample in arguments.scenario:
+        with killer(name, workers=arguments.workers) as killing:
+            for number in spread(killing.report.operations, sample or arguments.sample):
+                killing.kill(number)
+        sys.stdout.write(json.dumps(vars(killing.report), ensure_ascii=False) + "\n")
+        n_violations += len(killing.report.violations)
+    return 1 if n_violations else 0
+
+
+def named(text: str) -> tuple[str, int | None]:
+    """A scenario, and how many kills at most, where that is said."""
+    name, _, sample = text.partition("=")
+    if name not in SCENARIOS:
+        raise argparse.ArgumentTypeError(f"{name}: no scenario")
+    return name, int(sample) if sample else None
 
 
 if __name__ == "__main__":

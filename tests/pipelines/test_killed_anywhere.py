@@ -7,43 +7,52 @@ import json
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+from tests.processes import PYTHONPATH
+
 ROOT = Path(__file__).resolve().parents[2]
+
+
+SAMPLES = {
+    1: {"tei": 4, "wikipedia": 4, "vocabulary": 3, "augment": 2, "lexicon": 3, "news": 2},
+    2: {"tei": 3},
+}
+"""Kills of each scenario, by the number of workers; the last one loads a model."""
+
+
+@cache
+def killed(n_workers):
+    """The report of each scenario, and what else was said; a process loads the libraries once."""
+    samples = SAMPLES[n_workers]
+    scenarios = [f"{name}={sample}" for name, sample in samples.items()]
+    command = [sys.executable, "-m", "tests.killing", *scenarios, "--workers", str(n_workers)]
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": PYTHONPATH},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return dict(zip(samples, map(json.loads, done.stdout.splitlines()), strict=False)), done.stderr
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 @pytest.mark.parametrize(
     ("scenario", "workers", "sample"),
-    [
-        ("tei", 1, 4),
-        ("tei", 2, 3),
-        ("wikipedia", 1, 4),
-        ("news", 1, 2),
-        ("vocabulary", 1, 3),
-        ("augment", 1, 2),
-        ("lexicon", 1, 3),
-    ],
+    [(name, workers, sample) for workers in SAMPLES for name, sample in SAMPLES[workers].items()],
 )
 def test_killed_at_any_file_operation_it_ends_in_the_same_bytes_and_leaves_no_process(
     scenario, workers, sample
 ):
-    command = [sys.executable, "-m", "tests.killing", scenario]
-    command += ["--workers", str(workers), "--sample", str(sample)]
+    reports, errors = killed(workers)
 
-    done = subprocess.run(
-        command,
-        cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-    assert done.stdout, done.stderr
-    report = json.loads(done.stdout)
+    assert scenario in reports, errors
+    report = reports[scenario]
     assert report["violations"] == []
     assert report["kills"] >= sample - (workers > 1)  # several make more operations, or fewer
     assert report["operations"] > 50
