@@ -1,68 +1,60 @@
-"""Examine a NER data set: ``python -m corpora.health``; writes ``card.md`` and ``card.json``."""
+"""Examine a NER data set: counts, leaks, contradictions, a gazetteer's score.
 
-import argparse
+example: python -m corpora.health --train train.conll --dev dev.conll --test test.conll --output out
+"""
+
 import itertools
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from corpora.document import Sentence
 from corpora.errors import CorpusError, UsageError
 from corpora.ner.card import Health, list_findings, to_json, to_markdown
 from corpora.ner.conll import read_conll
-from corpora.system.arguments import SUMMARY, ArgumentParser, Summary, fail
+from corpora.system.arguments import SUMMARY, Summary, execute, option, parse
 
 SUFFIXES = (".conll", ".txt", ".json")
+_FILE = "two-column CoNLL (.conll, .txt) or a JSON array (.json)"
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The files of a data set, and where the card goes."""
+
+    train: Path = option(metavar="FILE", help=_FILE)
+    dev: Path | None = option(None, metavar="FILE", help=_FILE)
+    test: Path | None = option(None, metavar="FILE", help=_FILE)
+    output: Path = option(metavar="DIR", help="for the card")
+    title: str = option("", help="heading of the card; otherwise the name of --train")
+    limit: int | None = option(None, help="only the first N sentences each")
+    json: bool = option(default=False, help=SUMMARY)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
     """Examine the files of a data set, write the card; return the exit status."""
-    options = _parse(arguments)
-    paths = {split: getattr(options, split) for split in ("train", "dev", "test")}
-    try:
-        sources = {
-            split: _open_source(path, split=split, limit=options.limit)
-            for split, path in paths.items()
-            if path is not None
-        }
-        from corpora.ner.health import examine
+    options = parse(Options, argv, name="corpora.health", about=__doc__ or "")
+    return execute(lambda: _examine(options), path=options.output, as_json=options.json)
 
-        health = examine(sources)
-        _write_card(health, options.output, title=options.title or options.train.stem)
-    except CorpusError as error:
-        return fail(str(error), status=error.exit_status)
-    if options.json:
-        Summary({"output": str(options.output), **to_json(health)}).write()
-        return 0
+
+def _examine(options: Options) -> Iterator[str | Summary]:
+    paths = {"train": options.train, "dev": options.dev, "test": options.test}
+    sources = {
+        split: _open_source(path, split=split, limit=options.limit)
+        for split, path in paths.items()
+        if path is not None
+    }
+    from corpora.ner.health import examine
+
+    health = examine(sources)
+    _write_card(health, options.output, title=options.title or options.train.stem)
     read = ", ".join(f"{row.sentences:,} of {split}" for split, row in health.splits.items())
-    sys.stdout.write(f"Read sentences: {read}. Rejected: none.\n")
-    sys.stdout.writelines(f"- {finding}\n" for finding in list_findings(health)[:3])
-    sys.stdout.write(f"Wrote {options.output / 'card.json'} and {options.output / 'card.md'}.\n")
-    return 0
-
-
-def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = ArgumentParser(
-        prog="python -m corpora.health",
-        description="Examine a NER data set: counts, leaks, contradictions, a gazetteer's score.",
-        epilog="example: python -m corpora.health --train train.conll --dev dev.conll "
-        "--test test.conll --output card",
-        allow_abbrev=False,
-    )
-    for split in ("train", "dev", "test"):
-        parser.add_argument(
-            f"--{split}",
-            type=Path,
-            required=split == "train",
-            metavar="FILE",
-            help="two-column CoNLL (.conll, .txt) or a JSON array (.json)",
-        )
-    parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="for the card")
-    parser.add_argument("--title", help="heading of the card; otherwise the name of --train")
-    parser.add_argument("--limit", type=int, metavar="N", help="only the first N sentences each")
-    parser.add_argument("--json", action="store_true", help=SUMMARY)
-    return parser.parse_args(arguments)
+    yield f"Read sentences: {read}. Rejected: none."
+    yield from (f"- {finding}" for finding in list_findings(health)[:3])
+    yield f"Wrote {options.output / 'card.json'} and {options.output / 'card.md'}."
+    yield Summary({"output": str(options.output), **to_json(health)})
 
 
 def _open_source(path: Path, *, split: str, limit: int | None) -> Callable[[], Iterator[Sentence]]:

@@ -83,10 +83,9 @@ class Untagged:
     occurrences: list[Occurrence] = field(default_factory=list)
 
     @property
-    def ratio(self) -> float:
-        """Of the places of the form, the ratio that is tagged."""
-        n = self.n_tagged + len(self.occurrences)
-        return self.n_tagged / n if n else 0.0
+    def n(self) -> int:
+        """Of all places of the form."""
+        return self.n_tagged + len(self.occurrences)
 
 
 @dataclass(slots=True)
@@ -174,9 +173,7 @@ def _ids(mention: Mention, register: Register | None) -> Iterator[str]:
 
 
 def _add(subjects: dict[str, Subject], id: str, *, found: Occurrence, form: str) -> None:
-    subject = subjects.get(id)
-    if subject is None:
-        subject = subjects[id] = Subject(id, "", "")
+    subject = subjects.setdefault(id, Subject(id, "", ""))
     subject.mentions.append(found)
     subject.forms[form] += 1
     subject.labels[found.label] += 1
@@ -249,6 +246,6 @@ def _split(found: list[Untagged], min_ratio: float) -> tuple[list[Untagged], lis
     """
     parted: tuple[list[Untagged], list[Untagged]] = ([], [])
     for each in found:
-        is_common = each.n_tagged > 0 and each.ratio < min_ratio and " " not in each.form
-        parted[is_common].append(each)
+        is_word = " " not in each.form and each.n_tagged > 0
+        parted[is_word and each.n_tagged / each.n < min_ratio].append(each)
     return parted

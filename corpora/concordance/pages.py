@@ -65,6 +65,11 @@ class _Writer:
     def _subjects(self) -> Iterable[Subject]:
         return self.data.subjects.values()
 
+    def _mentioned(self, kind: str) -> list[Subject]:
+        """List the entities of a kind that are mentioned, by name."""
+        own = (s for s in self._subjects() if s.kind == kind and s.mentions)
+        return sorted(own, key=lambda subject: (sort_key(subject.name), subject.id))
+
     def pages(self) -> Iterator[Page]:
         """Yield all pages but the first; where things stand is decided before any is written."""
         forms = list(_cut(self.forms, lambda form: len(self.data.ambiguous[form]) * 3))
@@ -98,29 +103,22 @@ class _Writer:
             )
         head = '<tr><th></th><th class="n">mentioned</th><th class="n">never</th>'
         table = f'<table>{head}<th class="n">mentions</th></tr>{"".join(rows)}</table>'
-        findings = [
-            (
-                _link(self.page_of_form),
-                len(self.forms),
-                "forms with more than one id or label, or without an id",
-            ),
-            (
-                _link(self.page_of_untagged),
-                sum(len(each.occurrences) for each in self.data.untagged),
-                "places where a known form stands untagged",
-            ),
-        ]
+        n_untagged = sum(len(each.occurrences) for each in self.data.untagged)
+        findings = {
+            "forms with more than one id or label, or without an id": ("forms", len(self.forms)),
+            "places where a known form stands untagged": ("untagged", n_untagged),
+        }
         lines = [
-            f'<li><a href="{page}">{n:,} {escape(what)}</a></li>' if n else f"<li>no {what}</li>"
-            for page, n, what in findings
+            f'<li><a href="{page}.html">{n:,} {what}</a></li>' if n else f"<li>no {what}</li>"
+            for what, (page, n) in findings.items()
         ]
         if self.data.has_register:
             unknown = [s for s in self._subjects() if s.entry is None and not s.is_in_vocab]
             links = ", ".join(f"{self._to(s)} ({len(s.mentions):,})" for s in unknown)
-            lines.append(f"<li>{len(unknown):,} ids that the register has not{_after(links)}</li>")
+            after = f": {links}" if links else ""
+            lines.append(f"<li>{len(unknown):,} ids that the register has not{after}</li>")
         common = ", ".join(
-            f"{escape(each.form)} ({each.n_tagged:,} of {each.n_tagged + len(each.occurrences):,})"
-            for each in self.data.common
+            f"{escape(each.form)} ({each.n_tagged:,} of {each.n:,})" for each in self.data.common
         )
         if common:
             lines.append(
@@ -133,8 +131,7 @@ class _Writer:
 
     def _parts(self, kind: str) -> list[tuple[str, list[Subject]]]:
         """Part the entities of a kind that are mentioned into pages, and note where each is."""
-        own = [s for s in self._subjects() if s.kind == kind and s.mentions]
-        own.sort(key=lambda subject: (sort_key(subject.name), subject.id))
+        own = self._mentioned(kind)
         if sum(len(subject.mentions) for subject in own) <= PAGE_MENTIONS:
             parts = [(f"{kind}.html", own)]
         else:
@@ -176,10 +173,10 @@ class _Writer:
 
     def _contents(self, kind: str) -> str:
         """List the entities of a kind by initial, each with a link."""
-        own = [s for s in self._subjects() if s.kind == kind and s.mentions]
-        own.sort(key=lambda subject: (sort_key(subject.name), subject.id))
         groups = []
-        for first, group in groupby(own, key=lambda subject: initial(subject.name)):
+        for first, group in groupby(
+            self._mentioned(kind), key=lambda subject: initial(subject.name)
+        ):
             links = " · ".join(f"{self._to(s)} <i>{len(s.mentions):,}</i>" for s in group)
             groups.append(f"<dt>{escape(first)}</dt><dd>{links}</dd>")
         names = f"<dl>{''.join(groups)}</dl>"
@@ -255,13 +252,13 @@ class _Writer:
 
     def _form(self, form: str) -> str:
         """Write a form that has several ids or labels."""
-        places = self.data.ambiguous[form]
+        places, subjects = self.data.ambiguous[form], self.data.subjects
         rows = []
         for (id, label), found in sorted(places.items(), key=lambda item: -len(item[1])):
-            who = self._to(self.data.subjects[id]) if id != NO_ID else "without an id"
+            who = self._to(subjects[id]) if id != NO_ID else "without an id"
             if len(places) == 1:
                 meant = self.data.meant[form]
-                who += f" (known: {', '.join(self._to(self.data.subjects[id]) for id in meant)})"
+                who += f" (known: {', '.join(self._to(subjects[id]) for id in meant)})"
             rows.append(
                 f"<p>{who} · {escape(label)} · {len(found):,}</p>{self._occurrences(found[:3])}"
             )
@@ -334,14 +331,6 @@ def _neighbours(links: Sequence[tuple[str, str]], number: int) -> str:
             page, text = links[at]
             shown.append(f'<a href="{page}">{escape(sign.format(text))}</a>')
     return f"<nav>{' · '.join(shown)}</nav>"
-
-
-def _link(pages: dict[str, str]) -> str:
-    return next(iter(pages.values()), "")
-
-
-def _after(text: str) -> str:
-    return f": {text}" if text else ""
 
 
 def _stands(entry: Entry | None) -> str:

@@ -27,7 +27,7 @@ from corpora.project.recipe import (
     sources_of,
     state_of,
 )
-from corpora.system.arguments import ArgumentParser, execute
+from corpora.system.arguments import execute, make_parser
 from corpora.system.files import locked
 from corpora.system.parsing import parse_json
 
@@ -176,14 +176,7 @@ def _is_done(step: Step, folder: Path, done: dict[str, str]) -> bool:
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    description, _, epilog = (__doc__ or "").partition("\n\n")
-    parser = ArgumentParser(
-        prog="python -m corpora.project",
-        description=description,
-        epilog=epilog,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    parser = make_parser("corpora.project", __doc__ or "")
     commands = parser.add_subparsers(dest="command", required=True)
     maker = commands.add_parser("new", help="write a recipe and a README")
     maker.add_argument("kind", choices=tuple(KINDS))

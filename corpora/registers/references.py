@@ -44,6 +44,12 @@ def parse_style(text: str, edition: Edition) -> Style:
     return Style(attribute, value)
 
 
+def _referring(mention: Mention, attribute: str, value: str, *, edition: Edition) -> Mention:
+    """Give a mention a reference; its entity is what the edition reads from that."""
+    attributes = {**mention.attributes, f"@{attribute}": value}
+    return replace(mention, entity=entity_of({attribute: value}, edition), attributes=attributes)
+
+
 class Referrer:
     """Refers to the entries of a register as the mentions of an edition do, by label."""
 
@@ -103,9 +109,7 @@ class Referrer:
         value = style.write(entry) if style else None
         if style is None or value is None:
             return replace(mention, entity=None)
-        entity = entity_of({style.attribute: value}, self._edition)
-        attributes = {**mention.attributes, f"@{style.attribute}": value}
-        return replace(mention, entity=entity, attributes=attributes)
+        return _referring(mention, style.attribute, value, edition=self._edition)
 
 
 class Habits:
@@ -158,10 +162,7 @@ class Habits:
         if len(values) < len(entities) or len(attributes) != 1:
             return None
         [attribute], value = attributes, " ".join(values)
-        entity = entity_of({attribute: value}, self._edition)
-        return replace(
-            mention, entity=entity, attributes={**mention.attributes, f"@{attribute}": value}
-        )
+        return _referring(mention, attribute, value, edition=self._edition)
 
     def refer_to_same(self, mention: Mention) -> Mention:
         """Give a mention the reference to its entity, or to several, if these are read from it."""

@@ -27,6 +27,7 @@ from typing import Literal, get_args
 
 from corpora.document import Mention, Span, SpanIndex
 from corpora.errors import CorpusError, InvalidDocumentError
+from corpora.runs.build import sync_folder
 from corpora.system.files import open_own
 from corpora.system.parsing import JsonObject, parse_json
 
@@ -309,7 +310,7 @@ def append_decisions(path: Path, decisions: Iterable[Decision]) -> None:
             file.truncate(size)
             raise
     if is_new:
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
 
 
 def _is_torn(path: Path, size: int) -> bool:
@@ -322,14 +323,6 @@ def _is_torn(path: Path, size: int) -> bool:
 def _write_all(descriptor: int, data: bytes) -> None:
     while data:
         data = data[os.write(descriptor, data) :]
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def decisions_path(edition: Path, files: Sequence[Path], *, is_shipped: bool) -> Path:

@@ -21,7 +21,7 @@ from corpora.tei.languages import (
     code_of,
     keeps_hyphens,
 )
-from corpora.tei.patterns import Pattern, Template, parse_pattern, template_of
+from corpora.tei.patterns import Pattern, parse_pattern, template_of
 from corpora.tei.xml import Element
 
 T = TypeVar("T")
@@ -143,7 +143,7 @@ class Edition:
     """Attributes that say what is meant, the best first."""
     spaces: Mapping[str, str] = field(default_factory=dict)
     """Beginning of an attribute's value to the space that its rest is unique in."""
-    write: Mapping[str, Template] = field(default_factory=dict)
+    write: Mapping[str, Element] = field(default_factory=dict)
     """Label to the element that a predicted name becomes, where the edition says so."""
     metadata: Mapping[str, Sequence[Rule]] = field(default_factory=dict)
     """Name of a piece of metadata to where it stands, the best first; ``title`` is the title."""
@@ -425,7 +425,7 @@ def _build(tables: JsonObject, source: _Source, *, own: JsonObject, default_name
         abbreviations=_abbreviations(tables.get("sentences", {}), source),
     )
     for label, template in edition.write.items():
-        read = edition.meaning(template.element()).label
+        read = edition.meaning(template).label
         if read != label:
             raise source.error(
                 label, f"[write] {label}: the element is read as {read or 'no name'}"
@@ -442,10 +442,9 @@ def _abbreviations(table: Mapping[str, Sequence[str]], source: _Source) -> Abbre
     return {names[key]: words for key, words in table.items()}
 
 
-def _template(text: str, source: _Source) -> Template:
+def _template(text: str, source: _Source) -> Element:
     """Read the element that names become; it must say exactly what to write."""
-    _compile([text], source)
-    template = template_of(text)
+    template = template_of(*_compile([text], source))
     if template is None:
         example = "write rs or rs[@type='person']"
         raise source.error(text, f"[write] {text!r} does not say what to write; {example}")

@@ -31,6 +31,16 @@ class Added:
     node: Node | None = None
     """The element of a name that is there, which gets the reference alone."""
 
+    def element(self, edition: Edition) -> tuple[str, list[tuple[str, str]]]:
+        """Give the element of a new name, and its attributes but for ``said``."""
+        element = template(edition, self.mention.label or "")
+        attributes = [*element.attributes.items(), *([self.reference] if self.reference else [])]
+        return element.written_name, attributes
+
+    def said(self, by: Responsibility) -> list[tuple[str, str]]:
+        """Give the attributes that say how sure it is, and who answers for it."""
+        return [("cert", certainty(self.mention.score)), ("resp", by.resp)]
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:
@@ -106,7 +116,7 @@ def _referred(
     for one in added:
         if one.node is None or one.reference is None:
             continue
-        attributes = [one.reference, ("cert", certainty(one.mention.score)), ("resp", by.resp)]
+        attributes = [one.reference, *one.said(by)]
         end = _TAG_END.search(source.text, one.node.start, one.node.content_start)
         assert end is not None  # noqa: S101 - it is a tag
         print_ = fingerprint_of(source, one.node, attributes)
@@ -127,18 +137,16 @@ def _tagged(
     for one in added:
         if one.target is not None or one.node is not None:
             continue
-        mention, element = one.mention, template(edition, one.mention.label or "")
-        attributes = [*element.attributes, *([one.reference] if one.reference else [])]
-        attributes += [("cert", certainty(mention.score)), ("resp", by.resp)]
+        element, attributes = one.element(edition)
         n = len(one.fragments)
         ids = [f"#{id}" for id in islice(new_ids, n)] if n > 1 else [""]
         links = zip(one.fragments, ids, ["", *ids], [*ids[1:], ""], strict=False)
         for fragment, id, before, after in links:
             linked = [("xml:id", id[1:]), ("prev", before), ("next", after)]
-            name = source.prefix(fragment.around) + element.name
-            own = [*attributes, *linked]
+            name = source.prefix(fragment.around) + element
+            own = [*attributes, *one.said(by), *linked]
             first, last = map(source.offset_at, fragment[:2])
-            print_ = fingerprint(element.name, own, source.stream[first:last])
+            print_ = fingerprint(element, own, source.stream[first:last])
             yield _Tagged(fragment, one, tag(name, own), f"</{name}>", print_)
 
 
@@ -150,12 +158,10 @@ def _span(
     Returned are the ``TEI`` element that it goes to, the markup, and its fingerprint.
     """
     mention, prefix = one.mention, source.prefix(target.tei)
-    element = template(edition, mention.label or "")
-    attributes = [*element.attributes, *([one.reference] if one.reference else [])]
+    element, attributes = one.element(edition)
     surface = one.document.text[mention.start : mention.end]
-    cert = ("cert", certainty(mention.score))
-    own = [("target", target.pointer), cert, ("resp", by.resp)]
-    print_ = fingerprint(f"span {element.name}", [*own, *attributes], surface)
-    name, span = prefix + element.name, tag(f"{prefix}span", own)
+    own = [("target", target.pointer), *one.said(by)]
+    print_ = fingerprint(f"span {element}", [*own, *attributes], surface)
+    name, span = prefix + element, tag(f"{prefix}span", own)
     inside = f"{tag(name, attributes)}{escape(surface)}</{name}>"
     return target.tei, f"{span}{inside}</{prefix}span>", print_

@@ -31,7 +31,7 @@ class Predicate:
     attribute: str
     operator: str
     """``exists``, ``missing``, ``=``, ``!=``, ``~=`` or ``^=``."""
-    values: frozenset[str] = frozenset()
+    values: tuple[str, ...] = ()
 
     def holds(self, element: Element) -> bool:
         """Tell whether an element fulfils it; ``!=`` holds where the attribute is missing."""
@@ -46,9 +46,9 @@ class Predicate:
             case "!=":
                 return value not in self.values
             case "^=":
-                return value is not None and value.startswith(tuple(self.values))
+                return value is not None and value.startswith(self.values)
             case _:
-                return value is not None and not self.values.isdisjoint(value.split())
+                return value is not None and not set(self.values).isdisjoint(value.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ def _parse_predicate(text: str, pattern: str) -> Predicate:
     if found := _EXISTS.fullmatch(text.strip()):
         return Predicate(found[1] or found[2], "exists" if found[1] else "missing")
     if found := _COMPARISON.fullmatch(text.strip()):
-        values = frozenset(single or double for single, double in _VALUE.findall(found[3]))
+        values = tuple(single or double for single, double in _VALUE.findall(found[3]))
         return Predicate(found[1], found[2], values)
     raise UsageError(
         f"pattern {pattern!r}: cannot read [{text}]; "
@@ -128,33 +128,15 @@ def _parse_predicate(text: str, pattern: str) -> Predicate:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Template:
-    """An element as it is written: its name in the case of the file, and attributes."""
-
-    name: str
-    attributes: tuple[tuple[str, str], ...] = ()
-
-    def element(self) -> Element:
-        """Make the element, which is in no file."""
-        return Element(self.name, dict(self.attributes))
-
-
-def template_of(text: str) -> Template | None:
-    """Return the element that a pattern describes; None where it does not say exactly which.
+def template_of(pattern: Pattern) -> Element | None:
+    """Make the element that a pattern describes; None where it does not say exactly which.
 
     ``rs[@type='person'|'deity']`` is written with the first value; ``=`` and ``~=`` say what to
     write, the other conditions and the ones on ancestors do not.
     """
-    pattern = parse_pattern(text)
-    found = _STEP.fullmatch(text)
-    if found is None or pattern.last.name == "*":
+    predicates = pattern.last.predicates
+    is_vague = any(predicate.operator not in {"=", "~="} for predicate in predicates)
+    if pattern.before or pattern.last.name == "*" or is_vague:
         return None
-    attributes = []
-    for part in _PREDICATE.findall(found["predicates"]):
-        comparison = _COMPARISON.fullmatch(part.strip())
-        if comparison is None or comparison[2] in {"!=", "^="}:
-            return None
-        single, double = _VALUE.findall(comparison[3])[0]
-        attributes.append((comparison[1], single or double))
-    return Template(found["name"], tuple(attributes))
+    name = pattern.text.partition("[")[0]  # in the case of the file
+    return Element(name, {predicate.attribute: predicate.values[0] for predicate in predicates})

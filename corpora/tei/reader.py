@@ -112,10 +112,9 @@ def _ids(roots: list[Element], name: str) -> list[str]:
 
 def _without_place(start: "_Start") -> Columns:
     """Take out the place of a document in one that has no text."""
-    metadata = dict(start.columns["metadata"])
-    for name in ("in_document", "at"):
-        metadata.pop(name, None)
-    return {**start.columns, "metadata": metadata}
+    metadata = start.columns["metadata"].items()
+    kept = {name: value for name, value in metadata if name not in {"in_document", "at"}}
+    return {**start.columns, "metadata": kept}
 
 
 def _spoken(passages: Sequence[Passage], edition: Edition) -> Spoken:

@@ -17,7 +17,6 @@ from corpora.tei.xml import Element, TreeParser, XmlError, check_is_xml, encodin
 
 _TAG = re.compile(r"<[^\"'>]*(?:(?:\"[^\"]*\"|'[^']*')[^\"'>]*)*>")
 _CDATA, _CDATA_END = "<![CDATA[", "]]>"
-_VARIABLE_WIDTH = {"utf-8", "utf-16-le", "utf-16-be"}
 
 
 class Edit(NamedTuple):
@@ -131,10 +130,7 @@ class Source:
         """Find the bytes at which characters begin; the positions ascend."""
         before, byte = 0, self.n_mark
         for position in positions:
-            if self.encoding in _VARIABLE_WIDTH:
-                byte += len(self.text[before:position].encode(self.encoding))
-            else:
-                byte += position - before
+            byte += len(self.text[before:position].encode(self.encoding))
             before = position
             yield byte
 

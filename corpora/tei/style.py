@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from corpora.document import Mention
 from corpora.errors import UsageError
 from corpora.tei.edition import Edition
-from corpora.tei.patterns import Template, template_of
+from corpora.tei.patterns import template_of
 from corpora.tei.reader import entity_of
+from corpora.tei.xml import Element
 
 _ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"}
 _ESCAPES |= {character: f"&#{ord(character)};" for character in "\t\n\r"}
@@ -26,7 +27,7 @@ def tag(name: str, attributes: Iterable[tuple[str, str]]) -> str:
     return f"<{name}{''.join(written)}>"
 
 
-def template(edition: Edition, label: str) -> Template:
+def template(edition: Edition, label: str) -> Element:
     """Find the element that a name of this label becomes; ``UsageError`` where none is known.
 
     It is what ``[write]`` says, else the first pattern of ``[labels]`` that says what to write and
@@ -41,8 +42,8 @@ def template(edition: Edition, label: str) -> Template:
             "Add it to [labels], or predict with a model that was trained on this edition."
         )
     for pattern in edition.labels[label]:
-        found = template_of(pattern.text)
-        if found and edition.meaning(found.element()).label == label:
+        found = template_of(pattern)
+        if found and edition.meaning(found).label == label:
             return found
     raise UsageError(
         f"edition {edition.name}: no pattern of the label {label!r} says which element to write. "

@@ -101,7 +101,7 @@ class _Undo:
             model: {print_: one.attribute for one in reversed(lists) for print_ in one.fingerprints}
             for model, lists in self._lists.items()
         }
-        """For each model, what was added to the name that has a fingerprint (``Fingerprints``)."""
+        """For each model, the attribute that the name with a fingerprint got; empty: it is new."""
         self.taken: dict[int, str] = {}
         """Names that go, by number: their fingerprints."""
         self.references: dict[int, str] = {}
@@ -146,7 +146,7 @@ class _Undo:
                 stay[node.number] = CHANGED
             else:
                 found[node.number] = print_
-                if added := self._added_to(print_, models[0]):
+                if added := self._attributes.get(models[0], {}).get(print_):
                     self.references[node.number] = added
         self._keep_fragments(found, stay)
         self.taken = found
@@ -167,10 +167,6 @@ class _Undo:
             return "" if is_plain else None
         own = fingerprint_of(self.source, node)
         return own if own in self._attributes[model] else None
-
-    def _added_to(self, fingerprint: str, model: str) -> str:
-        """Say which attribute a name got that was there before; nothing for a new name."""
-        return self._attributes.get(model, {}).get(fingerprint, "")
 
     def _keep_fragments(self, found: dict[int, str], stay: dict[int, str]) -> None:
         """Keep all fragments of a name of which one stays, or is not there any more."""

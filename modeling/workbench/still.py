@@ -92,7 +92,8 @@ def _writing(desk: Desk) -> Mapping[str, object]:
     elements = {label: template(edition, label) for label in desk.labels}
     return {
         "elements": {
-            label: (element.name, list(element.attributes)) for label, element in elements.items()
+            label: (element.written_name, list(element.attributes.items()))
+            for label, element in elements.items()
         },
         "references": {entity: found for entity, found in references.items() if found},
         "model": desk.letters.suggester.model.id,

@@ -301,6 +301,14 @@ def test_command_writes_the_card(files, capsys):
     assert f"{files / 'card/card.md'}" in capsys.readouterr().out
 
 
+def test_with_json_the_summary_alone_is_on_standard_output(files, capsys):
+    assert main([f"--train={files}/train.conll", f"--output={files}/card", "--json"]) == 0
+
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["output"] == str(files / "card")
+    assert "Read sentences: 1 of train" in printed.err
+
+
 def test_limit_reads_only_the_first_sentences(files, capsys):
     write_conll(sentences("train", "a", "b", "c"), files / "train.conll")
 
