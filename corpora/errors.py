@@ -10,6 +10,14 @@ class CorpusError(Exception):
     """Of a command that it ends."""
 
 
+class CountedError(CorpusError):
+    """A record or a file that cannot be used; ``reason`` is what is counted."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
 class InvalidDocumentError(CorpusError):
     """A document, mention or span breaks its own rules."""
 

@@ -15,7 +15,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 from urllib.parse import urldefrag, urljoin
 
-from corpora.errors import CorpusError
+from corpora.errors import CountedError
 from corpora.system.sandbox import Bounds, Task, call
 
 if TYPE_CHECKING:
@@ -46,12 +46,11 @@ _DATES = ("publication_date", "lastmod", "pubdate", "published", "updated", "dat
 """By which name a date is given, the best first; names without case."""
 
 
-class ListingError(CorpusError):
-    """No sitemap and no feed, or no text of a page; ``reason`` is what is counted."""
+class ListingError(CountedError):
+    """No sitemap and no feed, or no text of a page."""
 
     def __init__(self, message: str, *, reason: str = "broken_listing") -> None:
-        super().__init__(message)
-        self.reason = reason
+        super().__init__(reason, message)
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,14 +146,14 @@ def _read_keys(
 
 
 def _texts(value: object) -> tuple[str, ...] | None:
-    is_right = isinstance(value, list) and all(isinstance(part, str) and part for part in value)
-    return tuple(value) if isinstance(value, list) and is_right else None
+    if isinstance(value, list) and all(isinstance(part, str) and part for part in value):
+        return tuple(value)
+    return None
 
 
 def _finders(value: object) -> tuple[str, ...] | None:
     names = _texts(value)
-    is_right = names is not None and set(names) <= set(FINDERS)
-    return tuple(dict.fromkeys(names or ())) if is_right else None
+    return None if names is None or set(names) - set(FINDERS) else tuple(dict.fromkeys(names))
 
 
 def _private(value: object) -> tuple[str, ...] | None:

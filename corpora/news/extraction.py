@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from corpora.errors import CorpusError
+from corpora.errors import CountedError
 from corpora.hashing.shingles import words_of
 from corpora.news.blocks import EXTRACTED, PAGE, Block, Link, key_of, read_blocks, with_places
 from corpora.news.bylines import find_authors
@@ -37,12 +37,8 @@ _MAX_PLACE = 20
 """Letters that may stand before it: ``Berlin.``"""
 
 
-class ExtractionError(CorpusError):
-    """A page that is not read; ``reason`` is what is counted."""
-
-    def __init__(self, reason: str, message: str) -> None:
-        super().__init__(message)
-        self.reason = reason
+class ExtractionError(CountedError):
+    """A page that is not read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from itertools import repeat
 from types import UnionType
 from typing import IO, Any, Generic, TypeVar, get_args, get_origin, get_type_hints
 
-from corpora.errors import CorpusError
+from corpora.errors import CorpusError, CountedError
 from corpora.system.parsing import JsonObject
 
 _WALL = 20
@@ -58,12 +58,8 @@ class Task(Generic[T]):
     """Arguments of a first call, which loads the libraries, out of bounds."""
 
 
-class TaskError(CorpusError):
+class TaskError(CountedError):
     """No answer; ``reason`` is ``timeout``, ``memory``, ``failed``, or what the function says."""
-
-    def __init__(self, reason: str, message: str) -> None:
-        super().__init__(message)
-        self.reason = reason
 
 
 def call(task: Task[T], arguments: Arguments, *, bounds: Bounds) -> T:

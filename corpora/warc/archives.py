@@ -16,7 +16,7 @@ from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import IO
 
-from corpora.errors import CorpusError
+from corpora.errors import CountedError
 
 GZIP = b"\x1f\x8b\x08"
 TRUNCATED = "truncated_archive"
@@ -35,12 +35,8 @@ RECORD = re.compile(
 """How a record of WARC begins, and one of ARC: URL, address, date, type, length."""
 
 
-class DamagedArchiveError(CorpusError):
-    """The bytes cannot be unpacked here; ``reason`` is what is counted."""
-
-    def __init__(self, reason: str, message: str) -> None:
-        super().__init__(message)
-        self.reason = reason
+class DamagedArchiveError(CountedError):
+    """The bytes cannot be unpacked here."""
 
 
 @dataclass(slots=True)

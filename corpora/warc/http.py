@@ -4,8 +4,9 @@ import re
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
-from corpora.errors import CorpusError
+from corpora.errors import CountedError
 
 _CHUNK = re.compile(rb"\s*([0-9A-Fa-f]{1,8})[^\r\n]{0,200}\r?\n")
 _STATUS = re.compile(rb"(?:HTTP/\d(?:\.\d)?|ICY) +(\d{3})")
@@ -19,12 +20,8 @@ MAX_RATIO = 200
 FREE_BYTES = 1 << 20
 
 
-class BodyError(CorpusError):
-    """A body that cannot be unpacked; ``reason`` is what is counted."""
-
-    def __init__(self, reason: str, message: str) -> None:
-        super().__init__(message)
-        self.reason = reason
+class BodyError(CountedError):
+    """A body that cannot be unpacked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +115,8 @@ def _decoded(body: bytes, coding: str, *, max_bytes: int) -> bytes:
 
 def _inflate(body: bytes, bits: int, *, max_bytes: int) -> bytes:
     stream = zlib.decompressobj(bits)
-    unpacked = _bounded(
-        body, lambda data: stream.decompress(data, max_bytes + 1), max_bytes=max_bytes
-    )
+    unpack = partial(stream.decompress, max_length=max_bytes + 1)
+    unpacked = _bounded(body, unpack, max_bytes=max_bytes)
     if not stream.eof:
         raise BodyError("damaged_body", "the packed body ends too early.")
     return unpacked
@@ -136,11 +132,8 @@ def _unbrotli(body: bytes, *, max_bytes: int) -> bytes:
     if _LOOKS_LIKE.match(body[:2048]):
         return body
     stream = brotli.Decompressor()
-    return _bounded(
-        body,
-        lambda data: stream.process(data, output_buffer_limit=max_bytes + 1),
-        max_bytes=max_bytes,
-    )
+    unpack = partial(stream.process, output_buffer_limit=max_bytes + 1)
+    return _bounded(body, unpack, max_bytes=max_bytes)
 
 
 def _bounded(body: bytes, unpack: Callable[[bytes], bytes], *, max_bytes: int) -> bytes:
