@@ -321,6 +321,14 @@ def read_batches(
         raise DamagedDatasetError(f"{path}: not readable as an Arrow file ({error}).") from error
 
 
+def read_shards(
+    paths: Iterable[Path], schema: Schema, *, columns: Sequence[str] = ()
+) -> Iterator[pa.RecordBatch]:
+    """Read shards one after the other, as ``read_batches`` does each."""
+    for path in paths:
+        yield from read_batches(path, schema, columns=columns)
+
+
 def read_batch(reader: pa.RecordBatchFileReader, number: int) -> pa.RecordBatch:
     """Read a batch of a file that may come from elsewhere; raises ``pa.ArrowInvalid``.
 

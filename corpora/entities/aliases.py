@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from corpora.datasets.columns import Mentions
 from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import read_batches
+from corpora.datasets.shards import read_batches, read_shards
 from corpora.entities.counts import Sums, by_partition, read_partition
 from corpora.matching.form_table import FormTable
 
@@ -61,18 +61,14 @@ def link_forms(
 
 def read_forms(paths: Sequence[Path]) -> Iterator[list[str]]:
     """All forms, in the order of their numbers; some at a time."""
-    for path in paths:
-        for batch in read_batches(path, SCHEMAS["forms"]):
-            yield batch.column("form").to_pylist()
+    for batch in read_shards(paths, SCHEMAS["forms"]):
+        yield batch.column("form").to_pylist()
 
 
 def first_ids(paths: Sequence[Path]) -> list[int]:
     """The number of the first form of each shard, and at last how many there are."""
-    return list(accumulate((_n_rows(path) for path in paths), initial=0))
-
-
-def _n_rows(path: Path) -> int:
-    return sum(batch.num_rows for batch in read_batches(path, SCHEMAS["forms"]))
+    sizes = (sum(map(len, read_batches(path, SCHEMAS["forms"]))) for path in paths)
+    return list(accumulate(sizes, initial=0))
 
 
 def by_language(batch: pa.RecordBatch) -> Iterator[tuple[str | None, pa.RecordBatch]]:
@@ -124,9 +120,8 @@ def _keys(starts: Rows, ends: Rows) -> Rows:
 def sum_occurrences(paths: Iterable[Path], n_forms: int) -> Rows:
     """Add up what the units counted: for each form how often it stands unlinked."""
     unlinked = np.zeros(n_forms, np.int64)
-    for path in paths:
-        for batch in read_batches(path, SCHEMAS["form_occurrences"]):
-            unlinked[np.asarray(batch.column("number"))] += np.asarray(batch.column("unlinked"))
+    for batch in read_shards(paths, SCHEMAS["form_occurrences"]):
+        unlinked[np.asarray(batch.column("number"))] += np.asarray(batch.column("unlinked"))
     return unlinked
 
 

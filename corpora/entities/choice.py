@@ -15,14 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import read_batches
+from corpora.datasets.shards import read_shards
 from corpora.entities.pages import OF_PAGES
 from corpora.entities.vocabulary import SPECIAL, split_entities
 from corpora.errors import CorpusError
 
 SIZES = (1_000, 5_000, 10_000, 50_000, 100_000, 500_000, 1_000_000)
 MIN_COUNTS = (1, 2, 3, 5, 10, 20, 50, 100)  # 50 is the cut of DaLUKE
-EXISTING = ("auto", "pages", "any")
 _COLUMNS = SCHEMAS["entities"].columns
 _TOTALS = SCHEMAS["entity_totals"]
 _ORDER = [("count", "descending"), ("title", "ascending"), ("entity", "ascending")]
@@ -78,8 +77,7 @@ def choose(totals: Sequence[Path], rules: Rules) -> tuple[pa.Table, dict[str, in
 
 def _batches(totals: Sequence[Path], *, names: bool = False) -> Iterator[pa.RecordBatch]:
     columns = () if names else ("entity", "page_id", "count")
-    for path in totals:
-        yield from read_batches(path, _TOTALS, columns=columns)
+    return read_shards(totals, _TOTALS, columns=columns)
 
 
 def _spaces_with_pages(totals: Sequence[Path]) -> pa.Array:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import read_batches
+from corpora.datasets.shards import read_shards
 from corpora.entities.choice import MIN_COUNTS, SIZES, Change
 from corpora.entities.pages import OF_PAGES
 from corpora.entities.vocabulary import MASK2, SPECIAL, language_of, split_entities
@@ -44,10 +44,9 @@ class Row(NamedTuple):
 
 def read_rows(shards: Iterable[Path]) -> Iterator[Row]:
     """Read the rows of a vocabulary, in the order of their ids."""
-    for path in shards:
-        for batch in read_batches(path, SCHEMAS["entities"], columns=_COLUMNS):
-            columns = (batch.column(name).to_pylist() for name in _COLUMNS)
-            yield from map(Row, *columns)
+    for batch in read_shards(shards, SCHEMAS["entities"], columns=_COLUMNS):
+        columns = (batch.column(name).to_pylist() for name in _COLUMNS)
+        yield from map(Row, *columns)
 
 
 class Names:
@@ -56,11 +55,10 @@ class Names:
     def __init__(self, shards: Sequence[Path], equivalents: Mapping[str, Sequence[str]]) -> None:
         self._equivalents = equivalents
         spaces: dict[str, None] = {}
-        for path in shards:
-            for batch in read_batches(path, SCHEMAS["entities"], columns=("entity", "retired")):
-                names = batch.column("entity").filter(pc.invert(batch.column("retired")))
-                names = names.filter(pc.invert(pc.is_in(names, pa.array(SPECIAL))))
-                spaces |= dict.fromkeys(split_entities(names)[0].to_pylist())
+        for batch in read_shards(shards, SCHEMAS["entities"], columns=("entity", "retired")):
+            names = batch.column("entity").filter(pc.invert(batch.column("retired")))
+            names = names.filter(pc.invert(pc.is_in(names, pa.array(SPECIAL))))
+            spaces |= dict.fromkeys(split_entities(names)[0].to_pylist())
         members = (name for names in equivalents.values() for name in names)
         spaces |= dict.fromkeys(name.partition(":")[0] for name in members)
         self.languages = sorted({language_of(space) for space in spaces})

@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import open_dataset, read_batches, write_json
+from corpora.datasets.shards import open_dataset, read_shards, write_json
 from corpora.errors import CorpusError
 from corpora.hashing.strings import long_hashes
 from corpora.system.parsing import read_json
@@ -49,17 +49,17 @@ class Pairs(NamedTuple):
 
 def pairs_of(vocabulary: Path) -> Iterator[Pairs]:
     """Read the forms of a vocabulary; raises ``CorpusError`` where there is none."""
-    for shard in open_dataset(vocabulary, "entities").shards:
-        for batch in read_batches(vocabulary / shard.name, SCHEMAS["entities"], columns=_COLUMNS):
-            live = batch.filter(pc.invert(batch.column("retired")))
-            aliases = live.column("aliases")
-            flat = pc.list_flatten(aliases)
-            yield Pairs(
-                live.column("entity"),
-                pc.struct_field(flat, "form"),
-                np.asarray(pc.list_parent_indices(aliases), np.int64),
-                np.asarray(pc.struct_field(flat, "prior"), np.float32),
-            )
+    shards = (vocabulary / shard.name for shard in open_dataset(vocabulary, "entities").shards)
+    for batch in read_shards(shards, SCHEMAS["entities"], columns=_COLUMNS):
+        live = batch.filter(pc.invert(batch.column("retired")))
+        aliases = live.column("aliases")
+        flat = pc.list_flatten(aliases)
+        yield Pairs(
+            live.column("entity"),
+            pc.struct_field(flat, "form"),
+            np.asarray(pc.list_parent_indices(aliases), np.int64),
+            np.asarray(pc.struct_field(flat, "prior"), np.float32),
+        )
 
 
 def write_lookup(folder: Path, pairs: Iterable[Pairs]) -> int:

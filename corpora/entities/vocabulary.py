@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import open_dataset, read_batches
+from corpora.datasets.shards import open_dataset, read_shards
 
 SPECIAL: Final = ("[PAD]", "[UNK]", "[MASK]")
 PAD, UNK, MASK = range(3)
@@ -72,11 +72,7 @@ def _shards_of(folder: Path | str) -> tuple[Path, ...]:
 
 def read_vocab(shards: Iterable[Path], *, columns: Sequence[str] = COLUMNS) -> pa.Table:
     """Read columns of a vocabulary, in the order of ids; all but the aliases if none are named."""
-    batches = (
-        batch
-        for path in shards
-        for batch in read_batches(path, SCHEMAS["entities"], columns=columns)
-    )
+    batches = read_shards(shards, SCHEMAS["entities"], columns=columns)
     fields = [SCHEMAS["entities"].columns.field(name) for name in columns]
     return pa.Table.from_batches(batches, schema=pa.schema(fields)).combine_chunks()
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import ShardWriter, read_batches
+from corpora.datasets.shards import ShardWriter, read_shards
 from corpora.entities.vocabulary import SPECIAL
 from corpora.examples.losses import section
 from corpora.examples.maker import TRAIN, VALIDATION
@@ -66,9 +66,8 @@ class Summary:
 def summarize(shards: Iterable[Path], *, length: int, n_entities: int) -> Summary:
     """Count what is in the shards."""
     summary = Summary(length=length, n_entities=n_entities)
-    for shard in shards:
-        for batch in read_batches(shard, SCHEMAS["examples"], columns=_COLUMNS):
-            summary.add(batch)
+    for batch in read_shards(shards, SCHEMAS["examples"], columns=_COLUMNS):
+        summary.add(batch)
     return summary
 
 
@@ -98,11 +97,10 @@ def write_entities(path: Path, vocab: Iterable[Path], train: Counts) -> None:
     schema = SCHEMAS["example_entities"]
     columns = ("id", "entity", "count")
     with ShardWriter(path, schema) as writer:
-        for shard in vocab:
-            for batch in read_batches(shard, SCHEMAS["entities"], columns=columns):
-                mentions = train[np.asarray(batch.column("id"))]
-                arrays = [*batch.columns, pa.array(mentions)]
-                writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema.columns))
+        for batch in read_shards(vocab, SCHEMAS["entities"], columns=columns):
+            mentions = train[np.asarray(batch.column("id"))]
+            arrays = [*batch.columns, pa.array(mentions)]
+            writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema.columns))
 
 
 def report(

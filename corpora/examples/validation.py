@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import read_batches
+from corpora.datasets.shards import read_shards
 from corpora.hashing.sampling import ratio
 
 SCHEMA = SCHEMAS["document_shares"]
@@ -38,9 +38,8 @@ def merge(ranges: Iterable[ShareRange]) -> ShareRange:
 
 def read_ranges(shards: Iterable[Path]) -> Iterator[ShareRange]:
     """Read the rows of ``document_shares``."""
-    for path in shards:
-        for batch in read_batches(path, SCHEMA):
-            yield from ((row["lowest"], row["highest"]) for row in batch.to_pylist())
+    for batch in read_shards(shards, SCHEMA):
+        yield from ((row["lowest"], row["highest"]) for row in batch.to_pylist())
 
 
 def threshold(validation: float, found: ShareRange) -> float:

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from corpora.datasets.rows import Row
 from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import read_batches
+from corpora.datasets.shards import read_shards
 from corpora.lexicon.words import is_word
 
 WORDS = 100
@@ -36,7 +36,7 @@ def table_lines(shards: Iterable[Path]) -> Iterator[str]:
     """Write ``lexicon.tsv``: the words, group by group, the best first."""
     columns = ("form", "group", *_COLUMNS, "rank", "flags")
     yield "\t".join(columns) + "\n"
-    for batch in _batches(shards):
+    for batch in read_shards(shards, SCHEMAS["lexicon"]):
         words = batch.filter(is_word(batch))
         values = [_shown(words.column(name)) for name in columns]
         yield from ("\t".join(row) + "\n" for row in zip(*values, strict=True))
@@ -50,10 +50,6 @@ def _shown(column: pa.Array) -> list[str]:
     if pa.types.is_floating(column.type):
         return [f"{value:.4f}" for value in values]
     return [" ".join(str("" if value is None else value).split()) for value in values]
-
-
-def _batches(shards: Iterable[Path]) -> Iterator[pa.RecordBatch]:
-    return (batch for path in shards for batch in read_batches(path, SCHEMAS["lexicon"]))
 
 
 @dataclass(slots=True)
@@ -100,19 +96,18 @@ class Page:
 def read_page(shards: Iterable[Path], documents: Iterable[Path], *, per: str) -> Page:
     """Choose what is shown, and look for contexts in the documents."""
     page = Page()
-    for batch in _batches(shards):
+    for batch in read_shards(shards, SCHEMAS["lexicon"]):
         page.add(batch)
     missing = {group: list(words) for group, words in page.words.items()}
     n_characters = 0
     name = {"document": "id", "group": "group", "all": "id"}[per]
-    for path in documents:
-        for batch in read_batches(path, SCHEMAS["documents"], columns=(name, "text")):
-            for group, text in zip(*(batch.column(i).to_pylist() for i in (0, 1)), strict=True):
-                key = None if per == "all" else group
-                missing[key] = [word for word in missing.get(key, []) if not word.find(text)]
-                n_characters += len(text)
-                if n_characters > CONTEXT_CHARACTERS or not any(missing.values()):
-                    return page
+    for batch in read_shards(documents, SCHEMAS["documents"], columns=(name, "text")):
+        for group, text in zip(*(batch.column(i).to_pylist() for i in (0, 1)), strict=True):
+            key = None if per == "all" else group
+            missing[key] = [word for word in missing.get(key, []) if not word.find(text)]
+            n_characters += len(text)
+            if n_characters > CONTEXT_CHARACTERS or not any(missing.values()):
+                return page
     return page
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import read_batches, write_text
+from corpora.datasets.shards import read_shards, write_text
 from corpora.entities.counts import Sums, read_partition
 from corpora.errors import CorpusError
 from corpora.lexicon.counting import RANGE_WINDOWS, Firsts
@@ -62,7 +62,7 @@ class Vocabulary:
     def firsts(self) -> Firsts:
         """The frequent symbols."""
         schema = SCHEMAS["lexicon_firsts"]
-        batches = [batch for path in self.firsts_paths for batch in read_batches(path, schema)]
+        batches = read_shards(self.firsts_paths, schema)
         table = pa.Table.from_batches(batches, schema=schema.columns)
         keys, counts = (table.column(name).to_numpy() for name in ("key", "count"))
         return Firsts(keys, counts, len(self.symbols) + 1)
@@ -83,12 +83,10 @@ def write_vocabulary(
 
     Writes all of a ``Vocabulary`` but the frequent symbols, which it returns.
     """
-    columns = ("symbols",)
     distinct: pa.Array = pa.array([""], pa.string())
-    for path in streams:
-        for batch in read_batches(path, SCHEMAS["lexicon_streams"], columns=columns):
-            own = pc.unique(batch.column(0).flatten())
-            distinct = pc.unique(pa.concat_arrays([distinct, own]))
+    for batch in read_shards(streams, SCHEMAS["lexicon_streams"], columns=("symbols",)):
+        own = pc.unique(batch.column(0).flatten())
+        distinct = pc.unique(pa.concat_arrays([distinct, own]))
     distinct = distinct.take(pc.sort_indices(distinct))
     counted = _summed(symbols, "lexicon_symbols", ("scope", "symbol"))
     counted = counted.filter(pc.greater_equal(counted.column("count"), min_count))
@@ -112,9 +110,8 @@ def write_vocabulary(
 
 def _summed(paths: Sequence[Path], schema: str, keys: tuple[str, ...]) -> pa.Table:
     sums = Sums(keys)
-    for path in paths:
-        for batch in read_batches(path, SCHEMAS[schema]):
-            sums.add(pa.Table.from_batches([batch]))
+    for batch in read_shards(paths, SCHEMAS[schema]):
+        sums.add(pa.Table.from_batches([batch]))
     return sums.table()
 
 
@@ -285,7 +282,6 @@ def _write_level(strings: Strings, shards: Sequence[Path], length: int) -> None:
 def _sizes(shards: Sequence[Path]) -> list[int]:
     """Count the strings of 2, 3 … symbols."""
     sizes: Counter[int] = Counter()
-    for shard in shards:
-        for batch in read_batches(shard, SCHEMAS["lexicon_strings"], columns=("part",)):
-            sizes[batch.column(0)[0].as_py()] += batch.num_rows
+    for batch in read_shards(shards, SCHEMAS["lexicon_strings"], columns=("part",)):
+        sizes[batch.column(0)[0].as_py()] += batch.num_rows
     return [sizes[length] for length in range(2, max(sizes, default=1) + 1)]

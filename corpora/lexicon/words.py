@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import read_batches
+from corpora.datasets.shards import read_shards
 
 SPACE = "lexicon"
 """Before the words of no group, to make entities of them."""
@@ -57,10 +57,9 @@ def is_word(batch: pa.RecordBatch, *, without: Iterable[str] = ()) -> pa.Array:
 def read_words(shards: Iterable[Path], words: WordFilter = ALL) -> pa.Table:
     """``form, group``: the words that pass, group by group, the best first."""
     tables = [pa.table({name: pa.array([], pa.string()) for name in _COLUMNS[:2]})]
-    for path in shards:
-        for batch in read_batches(path, SCHEMAS["lexicon"], columns=_COLUMNS):
-            chosen = batch.filter(words.chooses(batch)).select(_COLUMNS[:2])
-            tables.append(pa.Table.from_batches([chosen]).cast(tables[0].schema))
+    for batch in read_shards(shards, SCHEMAS["lexicon"], columns=_COLUMNS):
+        chosen = batch.filter(words.chooses(batch)).select(_COLUMNS[:2])
+        tables.append(pa.Table.from_batches([chosen]).cast(tables[0].schema))
     return pa.concat_tables(tables).combine_chunks()
 
 

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from corpora.datasets.columns import Mentions, mention_array, with_field, with_mentions
 from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import read_batches
+from corpora.datasets.shards import read_batches, read_shards
 from corpora.document import Origin
 from corpora.errors import CorpusError
 from corpora.hashing.strings import long_hashes
@@ -78,14 +78,13 @@ def read_meanings(vocab: Iterable[Path]) -> pa.Table:
     """Read the aliases of shards of an ``entities`` dataset; retired entities are left out."""
     tables = [MEANINGS.empty_table()]
     columns = ("entity", "aliases", "retired")
-    for path in vocab:
-        for batch in read_batches(path, SCHEMAS["entities"], columns=columns):
-            live = batch.filter(pc.invert(batch.column("retired")))
-            aliases = live.column("aliases")
-            entities = live.column("entity").take(pc.list_parent_indices(aliases))
-            fields = [aliases.flatten().field(name) for name in MEANINGS.names if name != "entity"]
-            fields.insert(1, entities)
-            tables.append(pa.table(fields, names=MEANINGS.names).cast(MEANINGS))
+    for batch in read_shards(vocab, SCHEMAS["entities"], columns=columns):
+        live = batch.filter(pc.invert(batch.column("retired")))
+        aliases = live.column("aliases")
+        entities = live.column("entity").take(pc.list_parent_indices(aliases))
+        fields = [aliases.flatten().field(name) for name in MEANINGS.names if name != "entity"]
+        fields.insert(1, entities)
+        tables.append(pa.table(fields, names=MEANINGS.names).cast(MEANINGS))
     return pa.concat_tables(tables)
 
 

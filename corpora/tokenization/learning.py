@@ -112,7 +112,7 @@ def _choose_subwords(counts: CharacterCounts, rules: Rules) -> list[str]:
     """The most frequent characters as subwords, those that begin a word and others apart."""
     found = {
         prefix + chr(code): int(of[code])
-        for prefix, of in (("", counts.first), (PREFIX, counts.rest))
+        for prefix, of in _places(counts)
         for code in np.flatnonzero(of).tolist()
     }
     always = {prefix + c for c in _always(rules) for prefix in ("", PREFIX)}

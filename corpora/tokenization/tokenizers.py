@@ -78,11 +78,12 @@ class Tokenizer:
         backend.encode_special_tokens = True
         self.backend: Any = backend  # Any: there, a token that has an id may be None
         self.name = name
-        self._parts = {
+        self.parts: JsonObject = {
             **(parts or parse_json(backend.to_str())),
             "truncation": None,
             "padding": None,
         }
+        """The content of ``tokenizer.json``."""
         self.special = _find_special(backend, dict(declared or {}), name=name)
 
     @classmethod
@@ -106,11 +107,6 @@ class Tokenizer:
         name = path.resolve().name if path.is_dir() else file.stem
         return cls(backend, name=name, declared=_declared(config), parts=parts)
 
-    @property
-    def parts(self) -> JsonObject:
-        """The content of ``tokenizer.json``."""
-        return self._parts
-
     @cached_property
     def size(self) -> int:
         """The number of ids: the largest, plus one."""
@@ -120,7 +116,7 @@ class Tokenizer:
     @cached_property
     def sha256(self) -> str:
         """The identity: the hash of ``tokenizer.json`` without spaces, with its keys sorted."""
-        text = json.dumps(self._parts, sort_keys=True, separators=(",", ":"))
+        text = json.dumps(self.parts, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
     @cached_property
@@ -165,7 +161,7 @@ class Tokenizer:
 
     @property
     def _is_bert(self) -> bool:
-        parts = self._parts
+        parts = self.parts
         kinds = [(parts.get(name) or {}).get("type") for name in ("normalizer", "pre_tokenizer")]
         is_plain = all(token["special"] for token in parts.get("added_tokens") or ())
         is_bert = self._is_wordpiece and kinds == ["BertNormalizer", "BertPreTokenizer"]
@@ -184,7 +180,7 @@ class Tokenizer:
         names = {f"{name}_token": self.backend.id_to_token(id) for name, id in self.special_items}
         config = self._settings | names
         files: dict[str, Iterable[str]] = {
-            "tokenizer.json": [json.dumps(self._parts, ensure_ascii=False, indent=1), "\n"],
+            "tokenizer.json": [json.dumps(self.parts, ensure_ascii=False, indent=1), "\n"],
             "tokenizer_config.json": [json.dumps(config, ensure_ascii=False, indent=1), "\n"],
             "special_tokens_map.json": [json.dumps(names, ensure_ascii=False, indent=1), "\n"],
         }

@@ -15,8 +15,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import read_batches
+from corpora.datasets.shards import read_shards
 from corpora.entities.counts import Sums, batches_of
+from corpora.matching.arrays import code_points
 from corpora.tokenization.tokenizers import MAX_WORD, SPECIALS, wordpiece
 
 _GROUP = 4096  # chunks that are normalised as one text
@@ -82,7 +83,7 @@ class Words:
     @cached_property
     def codes(self) -> NDArray[np.uint32]:
         """The code points of all words, one after the other."""
-        return np.frombuffer("".join(self.words).encode("utf-32-le"), np.uint32)
+        return code_points("".join(self.words))
 
     @cached_property
     def firsts(self) -> Ints:
@@ -104,9 +105,8 @@ class WordTable:
 
     def batches(self) -> Iterator[Words]:
         """Some words at a time; each word once."""
-        for path in self.paths:
-            for batch in read_batches(path, SCHEMAS["word_totals"]):
-                yield Words(batch.column("word").to_pylist(), batch.column("count").to_numpy())
+        for batch in read_shards(self.paths, SCHEMAS["word_totals"]):
+            yield Words(batch.column("word").to_pylist(), batch.column("count").to_numpy())
 
 
 @dataclass(frozen=True)
