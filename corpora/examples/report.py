@@ -44,7 +44,10 @@ class Summary:
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Count examples; the batch has whole documents."""
-        sizes, n_entities = (_lengths(batch.column(n)) for n in ("input_ids", "entity_ids"))
+        sizes, n_entities = (
+            np.asarray(pc.list_value_length(batch.column(name)), np.int64)
+            for name in ("input_ids", "entity_ids")
+        )
         self.lengths += np.bincount(sizes, minlength=len(self.lengths))
         self.mentions = _sum(self.mentions, np.bincount(n_entities))
         example = np.repeat(np.arange(len(sizes)), n_entities)
@@ -75,10 +78,6 @@ def _n_and_subwords(examples: Counts, sizes: Counts) -> tuple[int, int]:
     """Count different examples, and their subwords."""
     different = np.unique(examples)
     return len(different), int(sizes[different].sum())
-
-
-def _lengths(column: pa.ListArray) -> Counts:
-    return np.asarray(pc.list_value_length(column), np.int64)
 
 
 def _bools(array: pa.BooleanArray) -> npt.NDArray[np.bool_]:

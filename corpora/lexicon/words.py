@@ -30,7 +30,8 @@ class WordFilter:
         """Tell which candidates are words, and pass."""
         found = is_word(batch, without=self.without)
         if self.max_rank is not None:
-            found = pc.and_(found, _is_at_most(batch.column("rank"), self.max_rank))
+            is_best = pc.less_equal(batch.column("rank"), self.max_rank)
+            found = pc.and_(found, pc.fill_null(is_best, fill_value=False))
         if self.min_score is not None:
             found = pc.and_(found, pc.greater_equal(batch.column("score"), self.min_score))
         return found
@@ -39,10 +40,6 @@ class WordFilter:
 ALL = WordFilter()
 TAGGER = WordFilter(without=("compound", "function"), max_rank=2000)
 """Names, rather than phrases with names in them: for what marks names in texts."""
-
-
-def _is_at_most(ranks: pa.Array, highest: int) -> pa.Array:
-    return pc.fill_null(pc.less_equal(ranks, highest), fill_value=False)
 
 
 def is_word(batch: pa.RecordBatch, *, without: Iterable[str] = ()) -> pa.Array:

@@ -30,7 +30,7 @@ def with_other_starts(text: str, found: list[int], table: Table) -> list[int]:
     """Add to what ICU has found in a text, and put right what it misplaced; ordered."""
     if not text:
         return found
-    others = list(_dashes(text, table))
+    others = [end if table.dashes_end else start for start, end in after_dashes(text)]
     n_letters = _LETTERS_WITH_LIST if table.periods else LETTERS_BEFORE_NUMBER
     others += _numbers(text, n_letters=n_letters)
     others += _ellipses(text)
@@ -59,11 +59,6 @@ def after_dashes(text: str) -> Iterator[tuple[int, int]]:
                 if after and tail.endswith(_STOPS):
                     yield after.span()
             position = text.find(dash, position + 1)
-
-
-def _dashes(text: str, table: Table) -> Iterator[int]:
-    for start, end in after_dashes(text):
-        yield end if table.dashes_end else start
 
 
 def _numbers(text: str, *, n_letters: int) -> Iterator[int]:

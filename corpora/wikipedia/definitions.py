@@ -72,7 +72,8 @@ def definition_of(source: str, wiki: Wiki) -> str:
     except ValueError:
         return ""
     plain = "".join(_texts(parts))
-    tags = _TAG.findall(_shown(text))
+    # Parameters may stand in the attribute of a tag: their braces are none of a template.
+    tags = _TAG.findall(text.replace("{{{", "").replace("}}}", ""))
     prefixes = (prefix.strip().lower() for prefix in _PREFIX.findall(plain))
     is_plain = (
         not _OTHER.search(plain)
@@ -80,11 +81,6 @@ def definition_of(source: str, wiki: Wiki) -> str:
         and CATEGORY not in map(wiki.namespaces.get, prefixes)
     )
     return text if is_plain else ""
-
-
-def _shown(text: str) -> str:
-    """A definition without the braces of parameters, which may stand in the attribute of a tag."""
-    return text.replace("{{{", "").replace("}}}", "")
 
 
 def _texts(parts: Parts) -> Iterator[str]:

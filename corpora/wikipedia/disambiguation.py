@@ -38,14 +38,11 @@ class Signs:
 
     def in_text(self, text: str) -> bool:
         """Say whether a word or a category in wikitext says so."""
-        if any(name in text for name in self.categories):
-            return bool(self.category and self.category.search(text)) or has_word(text)
-        return has_word(text)
-
-
-def has_word(text: str) -> bool:
-    """Say whether ``__DISAMBIG__`` stands in wikitext, in any language."""
-    return "__" in text and words().search(text) is not None
+        if "__" in text and words().search(text):
+            return True
+        if self.category is None or not any(name in text for name in self.categories):
+            return False
+        return self.category.search(text) is not None
 
 
 @cache

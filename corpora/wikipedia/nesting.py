@@ -37,10 +37,7 @@ def _closing(name: str) -> re.Pattern[str]:
 
 
 class Braces:
-    """Finds where templates and tables close; lenient, as readers are.
-
-    What is never closed is remembered, so that no part of a text is searched more than a few times.
-    """
+    """Finds where templates and tables close; lenient, as readers are."""
 
     def __init__(self, text: str) -> None:
         self.text = text

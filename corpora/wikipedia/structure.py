@@ -434,7 +434,7 @@ def _has_caption_mark(text: str) -> bool:
 
 def _flat_captions(line: str) -> str:
     """Put captions inside a caption after it; close those that are open."""
-    if "\x04" not in line and "\x05" not in line:
+    if not _has_caption_mark(line):
         return line
     outer: list[str] = []
     open_: list[list[str]] = []

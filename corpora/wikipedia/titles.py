@@ -32,6 +32,10 @@ _MAX_TITLES = 100_000  # that are remembered
 _PROJECT = re.compile(r"wik(?:i|tionary|books|news|quote|source|versity|voyage)$")
 
 
+VANISHING = frozenset({"file", "category", "interlanguage"})
+"""Reasons of targets whose links show nothing."""
+
+
 class Target(NamedTuple):
     """The target of a link."""
 

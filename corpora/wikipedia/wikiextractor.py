@@ -20,7 +20,7 @@ from corpora.system.sandbox import Bounds, Task, TaskError, call
 from corpora.wikipedia.blocks import Blocks, Link, PageText
 from corpora.wikipedia.structure import Simplifier
 from corpora.wikipedia.templates import TemplateTable
-from corpora.wikipedia.titles import Target, Wiki, pipe_trick
+from corpora.wikipedia.titles import VANISHING, Target, Wiki, pipe_trick
 
 PAGE_SECONDS = 60.0
 """Of the processor, after which a page is given up; one of a megabyte takes less than one."""
@@ -36,7 +36,6 @@ _MARKERS = re.compile(r"^[*#:;]+[ \t]*", re.MULTILINE)
 _TOKEN = re.compile(r'<a href="([^"]*)">|</a>|\n')
 _SPACES = re.compile("[ \t\u00a0]+")
 _EXTERNAL = re.compile(r"(?i:[a-z]+://|//|(?:mailto|news|geo|magnet|sips?|sms|tel|urn|xmpp):)")
-_VANISHING = frozenset({"file", "category", "interlanguage"})
 _HEAD = "## "
 _PERIOD = re.compile(rf"^({_HEAD}.*)\.$", re.MULTILINE)
 
@@ -118,7 +117,7 @@ class Reader:
         if close < 0:
             return inside
         target = None if _EXTERNAL.match(raw) else self.wiki.target(raw)
-        if target and target.reason in _VANISHING:
+        if target and target.reason in VANISHING:
             self.dropped[target.reason] += 1
             return close + len("</a>")
         self.open.append((self.out.length, target))

@@ -26,7 +26,7 @@ from corpora.wikipedia.markup import (
 )
 from corpora.wikipedia.structure import Simplifier
 from corpora.wikipedia.templates import TemplateTable
-from corpora.wikipedia.titles import Target, Wiki, decode, pipe_trick
+from corpora.wikipedia.titles import VANISHING, Target, Wiki, decode, pipe_trick
 
 _SPACES = re.compile("[ \t]{2,}|\t")
 _LIST = re.compile(r"[*#:;]+[ \t]*")
@@ -42,7 +42,6 @@ _NEEDS_LINES = re.compile(f"[\n\x04{PLACE}]|  ")
 _TAIL = 20  # characters before a place by which it is found in what is left of a line
 _TABLE = frozenset({"{|", "|-", "|}", "|+"})
 
-_VANISHING = frozenset({"file", "category", "interlanguage"})
 _STARTS = frozenset(" \t*#:;=\x03-|{!")
 
 
@@ -385,7 +384,7 @@ class Reader:
             title = raw if raw[0].isupper() else self.wiki.upper(raw)
         else:
             reason, title, section, label = self.wiki.target(raw)
-            if reason in _VANISHING:
+            if reason in VANISHING:
                 self.page.dropped[reason] += 1
                 self.out.add(trail)
                 return
@@ -425,7 +424,7 @@ class Reader:
         target = self.wiki.target(SILENT.sub("", raw))
         trail = self._trail.match(line, end)
         end = trail.end() if trail else end
-        if target.reason in _VANISHING:
+        if target.reason in VANISHING:
             self.page.dropped[target.reason] += 1
             return end
         if not bar:
