@@ -127,7 +127,8 @@ class Blocks:
             return
         self.trim(_WHITE)
         if self.has_gap and not self.has_link and not any(map(str.isalnum, self._shown())):
-            self._empty()
+            while self.length > start:
+                self.length -= len(self.parts.pop())
         if len(self.holes) > self._first_hole:
             self._settle_holes()
         if self.length > start:
@@ -148,10 +149,6 @@ class Blocks:
             shown.append(piece)
             left -= len(piece)
         return "".join(shown) if left <= 0 else "text"
-
-    def _empty(self) -> None:
-        while self.length > self.start:
-            self.length -= len(self.parts.pop())
 
     def _settle_holes(self) -> None:
         """Move holes to the left that stood in brackets which are gone."""

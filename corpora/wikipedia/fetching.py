@@ -354,11 +354,8 @@ def _retry_after(error: HTTPError) -> float | None:
         return float(value)
     try:
         until = parsedate_to_datetime(value)
-        now = error.headers.get("Date")
-        return max(0.0, (until - (parsedate_to_datetime(now) if now else _now())).total_seconds())
+        date = error.headers.get("Date")
+        now = parsedate_to_datetime(date) if date else datetime.now(UTC)
+        return max(0.0, (until - now).total_seconds())
     except (ValueError, TypeError, OverflowError):
         return None
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)

@@ -130,6 +130,11 @@ class Simplifier:
         if n := text.count("[["):
             self.found.dropped[reason] += n
 
+    def count_shown(self, given: str, shown: str) -> None:
+        """Count the links that a template does not show, or shows once more."""
+        if n := given.count("[[") - shown.count("[["):
+            self.found.dropped["in_template" if n > 0 else "created"] += abs(n)
+
     # --- comments, references, and other tags whose content is no wikitext
 
     def without_tags(self, text: str) -> str:
@@ -314,8 +319,7 @@ class Simplifier:
     def parameter(self, inside: str | None, text: str, *, depth: int) -> str:
         """Show the default of a parameter; of one without, nobody knows what it shows."""
         default = split_parts(inside)[0] if inside is not None and depth < MAX_DEPTH else ""
-        if n := text.count("[[") - default.count("[["):
-            self.found.dropped["in_template"] += n
+        self.count_shown(text, default)
         if inside is None:
             return self.drop("{{{}}}")
         return self.without_templates(default, depth=depth + 1)
@@ -324,9 +328,7 @@ class Simplifier:
         """Show a template by its recipe."""
         rendered = self.without_templates(inside, depth=depth + 1)
         shown = self.templates.show(action, rendered, title=self.title, today=self.today)
-        n = rendered.count("[[") - shown.count("[[")
-        if n:
-            self.found.dropped["in_template" if n > 0 else "created"] += abs(n)
+        self.count_shown(rendered, shown)
         return f"\n{shown}\n" if "\x03" in shown else shown
 
     def expand(self, definition: Parts, inside: str, *, depth: int) -> str | None:
@@ -343,8 +345,7 @@ class Simplifier:
             return None
         shown = show(definition, split_call(rendered, self.today))
         self.room -= len(shown)
-        if n := rendered.count("[[") - shown.count("[["):
-            self.found.dropped["in_template" if n > 0 else "created"] += abs(n)
+        self.count_shown(rendered, shown)
         return shown
 
     # --- variants and files

@@ -399,15 +399,17 @@ class Reader:
         start = end = out.length
         if shown:
             end = out.append(shown)
-        if reason:
-            self.page.dropped[reason] += 1
-        elif end > start:
-            out.has_link = True
-            self.page.links.append(Link(start, end, title, section))
-        else:
-            self.page.dropped["empty"] += 1
+        self.end_link(start, end, reason, title=title, section=section)
         if after:
             out.add(after)
+
+    def end_link(self, start: int, end: int, reason: str, *, title: str, section: str) -> None:
+        """Note a link whose text was appended, or count why it is none."""
+        if reason or end == start:
+            self.page.dropped[reason or "empty"] += 1
+        else:
+            self.out.has_link = True
+            self.page.links.append(Link(start, end, title, section))
 
     def complex_link(self, line: str, inside: int) -> int:
         """Append a link with markup in it; returns where it ends."""
@@ -449,13 +451,7 @@ class Reader:
         shown = "".join(self.out.parts[n_parts:])
         end = self.out.length - len(shown) + len(shown.rstrip())
         start = end - len(shown.strip())
-        if target.reason:
-            self.page.dropped[target.reason] += 1
-        elif end > start:
-            self.out.has_link = True
-            self.page.links.append(Link(start, end, target.title, target.section))
-        else:
-            self.page.dropped["empty"] += 1
+        self.end_link(start, end, target.reason, title=target.title, section=target.section)
         if text[-1:] == " " and not trail:
             self.out.add(" ")
 
