@@ -119,13 +119,18 @@ def _pages(
 
 def _without_text(counters: Mapping[str, int]) -> Iterator[str]:
     """Name the articles that were left out because nothing of them is text."""
-    titles = sorted(name.removeprefix("no_text/") for name in counters if name[:8] == "no_text/")
+    titles = sorted(_by_name(counters, "no_text/"))
     if not titles:
         return
     shown = ", ".join(map(_cell, titles[:N_NAMES]))
     more = f" … and {len(titles) - N_NAMES:,} more, in `counters.json`"
     yield f"Without text (tables, templates, nothing): {shown}{more * (len(titles) > N_NAMES)}."
     yield ""
+
+
+def _by_name(counters: Mapping[str, int], kind: str) -> dict[str, int]:
+    """The counters of a kind, by what they count."""
+    return {name.removeprefix(kind): n for name, n in counters.items() if name.startswith(kind)}
 
 
 def _cell(name: str) -> str:
@@ -199,7 +204,7 @@ def _blocks(counters: Mapping[str, int], asked: Sequence[str]) -> Iterator[str]:
 
 def _expanded(counters: Mapping[str, int]) -> Iterator[str]:
     """Count templates that are shown by their definition in the dump."""
-    shown = {n.removeprefix("expanded/"): c for n, c in counters.items() if n[:9] == "expanded/"}
+    shown = _by_name(counters, "expanded/")
     names = sorted(shown, key=lambda name: (-shown[name], name))
     yield from ("## Templates shown by their definition in the dump", "")
     yield (
@@ -355,10 +360,7 @@ class Distinct:
 
 def _templates(counters: Mapping[str, int]) -> Iterable[str]:
     """Templates that dropped out: those with most words first, then with most holes."""
-    words, holes, dropped = (
-        {n.removeprefix(kind): c for n, c in counters.items() if n.startswith(kind)}
-        for kind in ("words/", "hole/", "dropped/")
-    )
+    words, holes, dropped = (_by_name(counters, kind) for kind in ("words/", "hole/", "dropped/"))
     names = sorted(
         words.keys() | holes.keys(),
         key=lambda name: (-words.get(name, 0), -holes.get(name, 0), name),
