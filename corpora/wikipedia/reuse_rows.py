@@ -6,7 +6,7 @@ puts the row there.
 """
 
 from collections.abc import Iterator, Sequence
-from functools import cache, partial
+from functools import partial
 from itertools import accumulate, pairwise
 from pathlib import Path
 
@@ -131,7 +131,7 @@ class TakenRows:
         """
         self.kept, self._name = kept, name_of(fingerprint)
         self._open = partial(open_earlier, folder, fingerprint)
-        self._kept = cache(self._kept_of)
+        self._earlier: dict[str, KeptShards] = {}
 
     def fill(self, pages: pa.RecordBatch) -> pa.RecordBatch:
         """Of ``wiki_pages`` make whole rows, with the source of these pages.
@@ -166,8 +166,11 @@ class TakenRows:
             first = int(row[start])
             yield from kept.rows(int(shard[start]), first, first + end - start)
 
-    def _kept_of(self, name: str) -> KeptShards:
-        return KeptShards(self.kept / name, self._open if name == self._name else None)
+    def _kept(self, name: str) -> KeptShards:
+        if name not in self._earlier:
+            opens = self._open if name == self._name else None
+            self._earlier[name] = KeptShards(self.kept / name, opens)
+        return self._earlier[name]
 
 
 def _with_blocks(pages: pa.RecordBatch) -> pa.RecordBatch:

@@ -7,6 +7,7 @@ checked; the hash stands beside it, and is taken again by each process before it
 
 import errno
 from bisect import bisect_right
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import accumulate
@@ -77,7 +78,7 @@ class KeptShards:
         ``earlier`` opens the earlier dataset, for what another machine has kept and this one lacks.
         """
         self.folder, self._earlier = folder, earlier
-        self._shard = lru_cache(maxsize=_OPEN_SHARDS)(self._opened)
+        self._shards: OrderedDict[int, _Shard] = OrderedDict()
 
     def keep(self, number: int, datasets: Datasets) -> None:
         """Keep a shard, and what is known of its pages, unless that was done.
@@ -101,6 +102,15 @@ class KeptShards:
         shard = self._shard(number)
         for n, first, end in shard.parts(start, stop):
             yield shard.batch(n).slice(first, end - first)
+
+    def _shard(self, number: int) -> "_Shard":
+        """Open a shard, and keep it open while it is in use."""
+        if number not in self._shards:  # no cache of a method: a cycle would keep what is mapped
+            self._shards[number] = self._opened(number)
+            if len(self._shards) > _OPEN_SHARDS:
+                self._shards.popitem(last=False)
+        self._shards.move_to_end(number)
+        return self._shards[number]
 
     def _opened(self, number: int) -> "_Shard":
         try:
