@@ -28,6 +28,7 @@ from corpora.runs.plan import (
     find_inputs,
     make_units,
     unit_for_each,
+    units_without_input,
 )
 from corpora.segmentation.language_tags import primary_language
 from pipelines import run
@@ -159,7 +160,7 @@ def plan(options: Options) -> Plan:
     else:
         units = list(_archive_units(archives_of(options), options))
     shards = tuple(_earlier_shards(options.previous))
-    plain = tuple(Unit(unit.number) for unit in units)
+    plain = units_without_input(len(units))
     thresholds = asdict(_thresholds(options))
     return Plan(
         pipeline="news_to_documents",

@@ -88,10 +88,8 @@ def main(name: str, argv: Sequence[str] | None = None) -> int:
         )
         output = options.bucket or str(options.output)
         lines = _draw(pipeline, options) if options.show_graph else _run_anywhere(pipeline, options)
-    except UsageError as error:
-        return fail(str(error), status=2)
     except CorpusError as error:
-        return fail(str(error), status=1)
+        return fail(str(error), status=error.exit_status)
     except ModuleNotFoundError as error:
         if (missing := missing_extra(error)) is None:
             raise
