@@ -4,7 +4,7 @@
 ``Mentions`` is the column of mentions of such a batch, to be read and merged by arrays.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -102,6 +102,15 @@ class DocumentColumns:
             [columns[name].cast(_SCHEMA.field(name).type) for name in _SCHEMA.names],
             schema=_SCHEMA,
         )
+
+
+def batch_of(
+    schema: str, columns: Iterable[Sequence[object] | npt.NDArray[np.generic]]
+) -> pa.RecordBatch:
+    """Make a batch of a kind of dataset of the values of its columns."""
+    fields = SCHEMAS[schema].columns
+    arrays = [pa.array(values, of.type) for of, values in zip(fields, columns, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=fields)
 
 
 def list_array(

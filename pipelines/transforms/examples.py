@@ -8,12 +8,13 @@ from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 
+from corpora.datasets.columns import batch_of
 from corpora.datasets.shards import write_json, write_text
 from corpora.document import Rejected
 from corpora.entities.vocabulary import EntityVocab
 from corpora.examples.losses import Listing
 from corpora.examples.maker import UNSPLIT, WRITTEN, ExampleMaker, Rules, in_chunks
-from corpora.examples.validation import NOBODY, SCHEMA, merge, read_ranges, share_range, threshold
+from corpora.examples.validation import NOBODY, merge, read_ranges, share_range, threshold
 from corpora.runs.plan import InputFile
 from corpora.runs.record_errors import read_rows
 from corpora.system.parsing import read_json
@@ -45,8 +46,7 @@ class FindShares(PerUnit[pa.RecordBatch, Rows]):
 
     def finish(self) -> Iterator[Rows]:
         """Give what was found."""
-        columns = [pa.array([share]) for share in self._found]
-        yield Rows("shares", pa.RecordBatch.from_arrays(columns, schema=SCHEMA.columns))
+        yield Rows("shares", batch_of("document_shares", ([share] for share in self._found)))
 
 
 class MergeShares(OfRun, Merge[Counts]):

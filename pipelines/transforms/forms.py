@@ -7,8 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from corpora.datasets.columns import Mentions
-from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.columns import Mentions, batch_of
 from corpora.datasets.shards import read_batches
 from corpora.document import Origin, Rejected
 from corpora.errors import CorpusError
@@ -106,8 +105,7 @@ class ChooseForms(PerUnit[pa.Table, Rows | Counts]):
             least = self.gate.min_link_probability
             common = common_forms(meanings, below=least, lang=self.lang)
             counters["forms.common"] = len(common)
-            schema = SCHEMAS["common_forms"].columns
-            yield Rows("common", pa.RecordBatch.from_arrays([pa.array(common)], schema=schema))
+            yield Rows("common", batch_of("common_forms", [common]))
         yield Counts(counters)
 
 
@@ -125,9 +123,8 @@ class ChooseWords(PerUnit[pa.Table, Rows | Counts]):
         chosen = chosen_words(words, is_grouped=self.is_grouped)
         yield from _chosen_rows(chosen)
         if self.is_grouped:
-            rows = [{"group": group, "end": end} for group, end in group_ends(words)]
-            schema = SCHEMAS["chosen_groups"].columns
-            yield Rows("groups", pa.RecordBatch.from_pylist(rows, schema=schema))
+            columns = [*zip(*group_ends(words), strict=True)] or [(), ()]
+            yield Rows("groups", batch_of("chosen_groups", columns))
         yield Counts({"forms.kept": len(chosen)})
 
 

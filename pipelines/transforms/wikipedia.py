@@ -6,9 +6,9 @@ from functools import partial
 from pathlib import Path
 
 import apache_beam as beam
-import pyarrow as pa
 
 from corpora.datasets.canonical import canonical
+from corpora.datasets.columns import batch_of
 from corpora.datasets.redirect_table import build_table
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import read_batches
@@ -88,9 +88,8 @@ class ReadDefinitions(ReadUnits[Rows]):
             scratch=Path(unit.settings["scratch"]),
         )
         found = [pair for page in pages if (pair := read_definition(page, wiki))]
-        columns = [pa.array(column, pa.string()) for column in zip(*found, strict=True)]
-        schema = SCHEMAS["wiki_definitions"].columns
-        yield Rows("definitions", pa.RecordBatch.from_arrays(columns or [[], []], schema=schema))
+        columns = [*zip(*found, strict=True)] or [(), ()]
+        yield Rows("definitions", batch_of("wiki_definitions", columns))
 
 
 class BuildDefinitions(OfRun, Merge[Counts]):
@@ -170,15 +169,12 @@ class ParsePages(OfRun, PerUnit[Page | Place, Yield]):
     def finish(self) -> Iterator[Yield]:
         """Give the rows that are left, and what is known of titles."""
         yield Rows("pages", self._rows.batch())
-        redirects = SCHEMAS["redirects"].columns
-        found = [
-            pa.array([getattr(each, name) for each in self._redirects], pa.string())
-            for name in redirects.names
-        ]
-        yield Rows("found_redirects", pa.RecordBatch.from_arrays(found, schema=redirects))
-        titles = pa.array(sorted(self._rows.meanings), pa.string())
-        meanings = SCHEMAS["meanings"].columns
-        yield Rows("meanings", pa.RecordBatch.from_arrays([titles], schema=meanings))
+        found = (
+            [getattr(each, name) for each in self._redirects]
+            for name in SCHEMAS["redirects"].columns.names
+        )
+        yield Rows("found_redirects", batch_of("redirects", found))
+        yield Rows("meanings", batch_of("meanings", [sorted(self._rows.meanings)]))
         yield Counts(reused=self._rows.reused)
 
 
