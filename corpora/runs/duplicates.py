@@ -18,10 +18,10 @@ from corpora.system.parsing import read_json
 _FOUND = {"pages": "pages", "found_redirects": "redirects"}
 
 
-def find_doubles(scratch: WorkDirectory) -> Iterator[Rejected]:
+def find_doubles(scratch: WorkDirectory, *, remedy: str) -> Iterator[Rejected]:
     """Note the rows whose id was met before; yields a rejection for each document among them.
 
-    Keeps 8 bytes a page, and while it sorts them 8 more.
+    ``remedy`` ends its message. Keeps 8 bytes a page, and while it sorts them 8 more.
     """
     for dataset, schema in _FOUND.items():
         paths = scratch.shards(dataset)
@@ -39,7 +39,10 @@ def find_doubles(scratch: WorkDirectory) -> Iterator[Rejected]:
                     continue
                 doubles[number].append(row)
                 if dataset == "pages":
-                    yield _rejected(id, source)
+                    message = f"{source}: {id}: {remedy}"
+                    yield Rejected(
+                        source=source, position=id, reason="duplicate_id", message=message
+                    )
         write_json(_file(scratch, dataset), doubles)
 
 
@@ -49,15 +52,6 @@ def _names(path: Path, schema: str) -> Iterator[tuple[str, str]]:
         yield from zip(
             batch.column("id").to_pylist(), batch.column(source).to_pylist(), strict=True
         )
-
-
-def _rejected(id: str, source: str) -> Rejected:
-    return Rejected(
-        source=source,
-        position=id,
-        reason="duplicate_id",
-        message=f"{source}: {id}: a second page with this id. Is a file of the dump given twice?",
-    )
 
 
 class DuplicateRows:

@@ -1,7 +1,7 @@
 """Between two phases: what units of the first wrote is read, merged, and cleared of duplicates."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from corpora.datasets.shards import read_batches
@@ -72,18 +72,12 @@ class FindDuplicates(OfRun, Merge[Counts]):
     ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``
     """
 
-    remedy: str = ""
-    """What a message says instead of the usual, which speaks of pages of a dump."""
+    remedy: str = "a second page with this id. Is a file of the dump given twice?"
+    """What messages say."""
 
     def merge(self) -> Iterator[Counts]:
         """Look at all shards."""
-        rejected = list(find_doubles(self.work))
-        if self.remedy:
-            rejected = [
-                replace(each, message=f"{each.source}: {each.position}: {self.remedy}")
-                for each in rejected
-            ]
-        yield Counts(rejected=rejected)
+        yield Counts(rejected=list(find_doubles(self.work, remedy=self.remedy)))
 
 
 class DropDuplicates(OfRun, PerUnit[Rows, Rows]):
