@@ -132,9 +132,8 @@ def mention_array(
     entities: Sequence[str | None] | pa.Array,
     *,
     origins: Sequence[str],
-    scores: Sequence[float | None] | None = None,
 ) -> pa.StructArray:
-    """Make structs of mentions without label and attributes."""
+    """Make structs of mentions without label, score and attributes."""
     n = len(starts)
     if not isinstance(entities, pa.Array):
         entities = pa.array(entities, pa.string())
@@ -144,7 +143,7 @@ def mention_array(
         entities,
         pa.nulls(n, pa.string()),
         pa.array(origins, pa.string()),
-        pa.nulls(n, pa.float32()) if scores is None else pa.array(scores, pa.float32()),
+        pa.nulls(n, pa.float32()),
         pa.ListArray.from_arrays(
             pa.array(np.zeros(n + 1, np.int32)), pa.nulls(0, _PAIRS.value_type)
         ),

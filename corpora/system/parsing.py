@@ -3,7 +3,7 @@
 import json
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,15 +24,10 @@ class ParseError(CorpusError, ValueError):
     """No JSON, or JSON that is not read: nested too deep, a number of too many digits."""
 
 
-def parse_json(
-    text: str | bytes,
-    *,
-    strict: bool = True,
-    object_pairs_hook: Callable[[list[tuple[str, object]]], object] | None = None,
-) -> Any:  # Any: as ``json.loads``
+def parse_json(text: str | bytes, *, strict: bool = True) -> Any:  # Any: as ``json.loads``
     """Read JSON as ``json.loads`` does; raises ``ParseError``, which says why but not where."""
     try:
-        return json.loads(text, strict=strict, object_pairs_hook=object_pairs_hook)
+        return json.loads(text, strict=strict)
     except RecursionError as error:
         raise ParseError("nested too deep") from error
     except ValueError as error:

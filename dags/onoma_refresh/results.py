@@ -88,11 +88,11 @@ def _read(file: Path) -> _Object:
         return {}
 
 
-def _first_rows(file: Path, n: int = 100) -> Iterator[_Object]:
+def _first_rows(file: Path) -> Iterator[_Object]:
     """The first rows: there may be many more, of a large run that lost too much."""
     if file.is_file():
         with file.open("rb") as rows:
-            yield from filter(None, map(_object, islice(rows, n)))
+            yield from filter(None, map(_object, islice(rows, 100)))
 
 
 def _object(text: bytes) -> _Object:
