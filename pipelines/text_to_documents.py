@@ -15,7 +15,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
 from math import inf
 from pathlib import Path
 from typing import Literal
@@ -29,6 +28,7 @@ from corpora.runs.plan import (
     Unit,
     describe_files,
     find_inputs,
+    limited,
     make_units,
     units_without_input,
 )
@@ -112,18 +112,21 @@ class Options(CommonOptions):
 
 def plan(options: Options) -> Plan:
     """Find the files, pack small ones into units, and cut large ones into ranges."""
+    from corpora.text.reader import Settings, read_unit
+
     _check(options)
     files = describe_files(find_inputs(options.input, exclude=options.exclude))
     settings = _settings(options, files)
-    units = list(_cut(make_units(files), settings))
+    units = tuple(_cut(make_units(files), settings))
     if options.limit is not None:
-        units = list(_limited(units, options.limit, settings))
+        read = partial(read_unit, settings=Settings(**settings["read"]), counters=Counter())
+        units = tuple(limited(units, options.limit, read))
     return Plan(
         pipeline="text_to_documents",
         datasets=DATASETS,
-        parameters=settings | values_in(options, "limit", "exclude"),
+        parameters={**settings, **values_in(options, "limit", "exclude")},
         units=units_without_input(len(units)),
-        stages=(Stage("read", tuple(units), FOUND),),
+        stages=(Stage("read", units, FOUND),),
     )
 
 
@@ -159,7 +162,7 @@ def _format(options: Options) -> str:
     return "plain" if is_split else "jsonl" if options.field else options.format
 
 
-def _settings(options: Options, files: Sequence[InputFile]) -> dict[str, object]:
+def _settings(options: Options, files: Sequence[InputFile]) -> JsonObject:
     """What all units must know; the folder's name is part of it where it becomes a group."""
     from corpora.text.encodings import check_encoding
     from corpora.text.json_lines import parse_fields
@@ -221,20 +224,6 @@ def _parts(unit: Unit, of_run: JsonObject) -> Iterator[JsonObject]:
     for start, end, line in cut(file.check(), found.format, range_bytes=RANGE_BYTES):
         known = {"format": found.format, "encoding": found.encoding}
         yield known | {"start": start, "end": end, "line": line}
-
-
-def _limited(units: Iterable[Unit], limit: int, settings: JsonObject) -> Iterator[Unit]:
-    """The units that hold the first records; the last one says how many of its are taken."""
-    from corpora.text.reader import Settings, read_unit
-
-    of_text = Settings(**settings["read"])
-    for unit in units:
-        n = sum(1 for _ in islice(read_unit(unit, of_text, counters=Counter()), limit))
-        if n == limit:
-            yield replace(unit, part={**unit.part, "limit": n})
-            return
-        limit -= n
-        yield unit
 
 
 def read(units: PCollection, options: Options, run: Run) -> PCollection:

@@ -11,23 +11,22 @@ Examples:
 
 import logging
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from corpora.errors import CorpusError, UsageError
 from corpora.runs.plan import (
-    InputFile,
     Plan,
     Stage,
     Unit,
     describe_file,
     describe_files,
     find_inputs,
+    limited,
     named,
     units_without_input,
 )
@@ -161,18 +160,20 @@ def plan(options: Options) -> Plan:
     settings = _settings(options, [dump.site for dump in dumps], file=files[0].name)
     pairs = list(zip(files, dumps, strict=True))
     _warn(options, settings, {file.name: dump.site.doubt for file, dump in pairs})
-    parts: list[tuple[InputFile, JsonObject]] = [
-        (file, range_.to_json()) for file, dump in pairs for range_ in dump.ranges
-    ]
-    read = partial(read_pages_of, max_page_bytes=options.max_page_bytes, scratch=scratch)
-    pages = (page for file, part in parts for page in read(file, part))
+    ranges = ((file, range_.to_json()) for file, dump in pairs for range_ in dump.ranges)
+    units = tuple(
+        Unit(number, (file,), {"scratch": str(scratch.absolute())}, part)
+        for number, (file, part) in enumerate(ranges)
+    )
+
+    def read(unit: Unit) -> Iterable[object]:
+        most = options.max_page_bytes
+        return read_pages_of(unit.inputs[0], unit.part, max_page_bytes=most, scratch=scratch)
+
+    pages = (page for unit in units for page in read(unit))
     learned = _abbreviations(options, settings, pages, earlier=earlier)
     if options.limit is not None:
-        parts = list(_limited(parts, options.limit, read=read))
-    extract_units = tuple(
-        Unit(number, (file,), {"scratch": str(scratch.absolute())}, part)
-        for number, (file, part) in enumerate(parts)
-    )
+        units = tuple(limited(units, options.limit, read))
     made = Plan(
         pipeline="wikipedia_to_documents",
         datasets=DATASETS | ({"blocks": "blocks"} if options.blocks else {}),
@@ -181,11 +182,11 @@ def plan(options: Options) -> Plan:
             "abbreviations": learned,
             **values_in(options, "limit", "exclude"),
         },
-        units=units_without_input(len(parts)),
+        units=units_without_input(len(units)),
         auxiliary=tables,
         stages=(
-            *((Stage("define", extract_units, DEFINED),) if options.expand_templates else ()),
-            Stage("extract", extract_units, FOUND),
+            *((Stage("define", units, DEFINED),) if options.expand_templates else ()),
+            Stage("extract", units, FOUND),
         ),
     )
     return with_earlier(made, earlier, is_elsewhere=options.has_runner) if earlier else made
@@ -304,22 +305,6 @@ def _warn(options: Options, settings: JsonObject, doubts: dict[str, str]) -> Non
     wiki, lang = settings["wiki"], settings["lang"]
     if missing := missing_tables(wiki, lang):
         _log.warning("%s (%s): there is no table of %s.", wiki, lang, "; of ".join(missing))
-
-
-def _limited(
-    parts: Sequence[tuple[InputFile, JsonObject]],
-    limit: int,
-    *,
-    read: Callable[[InputFile, JsonObject], Iterable[object]],
-) -> Iterator[tuple[InputFile, JsonObject]]:
-    """The ranges that hold the first pages; the last one says how many of its are taken."""
-    for file, part in parts:
-        n = sum(1 for _ in islice(read(file, part), limit))
-        if n == limit:
-            yield file, {**part, "limit": n}
-            return
-        limit -= n
-        yield file, part
 
 
 def define(units: PCollection, options: Options, run: Run) -> PCollection:

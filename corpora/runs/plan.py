@@ -11,12 +11,12 @@ import os
 import platform
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cache, cached_property
 from glob import glob, has_magic
 from importlib.metadata import version
-from itertools import takewhile
+from itertools import islice, takewhile
 from pathlib import Path
 
 from corpora.errors import InputChangedError, UsageError
@@ -339,6 +339,19 @@ def make_units(
     return tuple(
         Unit(number, inputs, settings(inputs)) for number, inputs in enumerate(_pack(files))
     )
+
+
+def limited(
+    units: Iterable[Unit], limit: int, read: Callable[[Unit], Iterable[object]]
+) -> Iterator[Unit]:
+    """The units that hold the first records; the last one says how many of its are taken."""
+    for unit in units:
+        n = sum(1 for _ in islice(read(unit), limit))
+        if n == limit:
+            yield replace(unit, part={**unit.part, "limit": n})
+            return
+        limit -= n
+        yield unit
 
 
 def _pack(files: Iterable[InputFile]) -> Iterator[tuple[InputFile, ...]]:
