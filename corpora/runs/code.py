@@ -13,18 +13,20 @@ from pathlib import Path
 
 PACKAGES = ("corpora", "pipelines")
 _ROOT = Path(__file__).resolve().parents[2]
-_OF_CORPORA = (
-    *("runs/on_bucket", "store/on_bucket"),
-    *(f"system/{name}" for name in ("arguments", "buckets", "command_names", "extras")),
-    *(f"system/{name}" for name in ("interrupts", "staging")),
-)
 _DRIVERS = frozenset(
-    f"{name}.py"
-    for name in (
-        *(f"corpora/{name}" for name in _OF_CORPORA),
-        *(f"pipelines/{name}" for name in ("carried", "engine", "in_memory", "on_beam", "options")),
-        *(f"pipelines/{name}" for name in ("picture", "processes", "progress", "run")),
-    )
+    f"{folder}/{name}.py"
+    for folder, names in {
+        "corpora/runs": ("on_bucket",),
+        "corpora/store": ("on_bucket",),
+        "corpora/system": (
+            *("arguments", "buckets", "command_names", "extras", "interrupts", "staging"),
+        ),
+        "pipelines": (
+            *("carried", "engine", "in_memory", "on_beam", "options"),
+            *("picture", "processes", "progress", "run"),
+        ),
+    }.items()
+    for name in names
 )
 """What starts, spreads and shows runs."""
 _NAMES = "|".join(PACKAGES)
@@ -50,10 +52,8 @@ def code_hash(pipeline: str = "") -> str:
 def code_of(pipeline: str) -> tuple[Path, ...]:
     """List the modules that a pipeline imports, directly or not, and the tables beside them."""
     found: set[Path] = set()
-    pending = [
-        _module(pipeline),
-        _ROOT / "corpora" / "runs" / "build.py",
-    ]  # which writes dataset.json
+    writer = _ROOT / "corpora" / "runs" / "build.py"  # of dataset.json
+    pending = [_module(pipeline), writer]
     while pending:
         file = pending.pop()
         if file not in found and file.relative_to(_ROOT).as_posix() not in _DRIVERS:
