@@ -23,8 +23,8 @@ from corpora.errors import CorpusError, FolderInUseError
 from corpora.runs.build import BUILD, JOURNAL, NAMED_COUNTERS, Build
 from corpora.runs.journal import RunRecord, has_files, hash_of, is_whole, read_run
 from corpora.runs.plan import Plan
-from corpora.runs.work_directory import N_TRANSFERS, mirror_of, published_name
-from corpora.system.buckets import Bucket, Found
+from corpora.runs.work_directory import mirror_of, published_name
+from corpora.system.buckets import N_TRANSFERS, Bucket, Found
 from corpora.system.files import is_plain, locked, take_away
 from corpora.system.parsing import parse_json
 from corpora.system.staging import cache_folder

@@ -12,13 +12,12 @@ from pathlib import Path
 from corpora.datasets.shards import Shard, sha256_of
 from corpora.errors import CorpusError, DamagedDatasetError
 from corpora.runs.plan import shard_name
-from corpora.system.buckets import Bucket, is_url
+from corpora.system.buckets import N_TRANSFERS, Bucket, is_url
 from corpora.system.files import check_plain, is_plain
 from corpora.system.parsing import parse_json
 from corpora.system.threads import map_in_order
 
 COUNTS = "shards.json"  # how many shards each intermediate dataset will have
-N_TRANSFERS = 8
 MERGED = -1
 """The number of what merges the units of a stage."""
 _tables: dict[tuple[str, str], str] = {}  # etags of the lists whose tables this process has

@@ -24,12 +24,11 @@ from corpora.store.versions import (
     fingerprint_of_run,
     read_names,
 )
-from corpora.system.buckets import Bucket
+from corpora.system.buckets import N_TRANSFERS, Bucket
 from corpora.system.parsing import parse_json
 from corpora.system.staging import stage
 from corpora.system.threads import map_in_order
 
-N_TRANSFERS = 8
 _BEGUN, _INSTEAD = ".begun-", "instead of"
 _REMOVED = "removed "
 

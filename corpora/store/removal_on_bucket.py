@@ -28,7 +28,6 @@ from corpora.store.forgetting import (
     what_is_next,
 )
 from corpora.store.on_bucket import (
-    N_TRANSFERS,
     State,
     change,
     change_history,
@@ -47,7 +46,7 @@ from corpora.store.retention import MANIFESTS, Fate
 from corpora.store.retention import prune as prune_folder
 from corpora.store.versions import CURRENT, HISTORY
 from corpora.store.versions import version_names as names_in_folder
-from corpora.system.buckets import Bucket
+from corpora.system.buckets import N_TRANSFERS, Bucket
 from corpora.system.files import check_plain
 from corpora.system.parsing import parse_json
 from corpora.system.staging import cache_folder, stage

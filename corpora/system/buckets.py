@@ -36,6 +36,8 @@ T = TypeVar("T")
 PATIENCE = "ONOMA_BUCKET_SECONDS"
 """How long a request is tried again, in seconds (default: 180)."""
 SCHEMES = ("s3", "gs", "az")
+N_TRANSFERS = 8
+"""Objects that are brought or sent at once."""
 _URL = re.compile(rf"({'|'.join(SCHEMES)})://([^/]+)/*(.*)", re.DOTALL)
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 _REFUSED = re.compile(r"(401 Unauthorized|403 Forbidden|Missing \w+Credential)")

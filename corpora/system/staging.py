@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 
 from corpora.errors import CorpusError, DamagedDatasetError
-from corpora.system.buckets import Bucket, Found, is_url
+from corpora.system.buckets import N_TRANSFERS, Bucket, Found, is_url
 from corpora.system.files import check_plain
 from corpora.system.parsing import parse_json
 from corpora.system.threads import map_in_order
@@ -23,7 +23,6 @@ from corpora.system.threads import map_in_order
 CACHE = "ONOMA_CACHE"
 _A_WEEK = 7 * 24 * 3600
 _MAGIC = "*?["
-_N_TRANSFERS = 8
 _urls: dict[str, str] = {}
 _found: dict[str, tuple[Bucket, Found]] = {}
 
@@ -95,7 +94,7 @@ def stage(url: str) -> Path:
     paths = _place_all(bucket, _in_force(bucket, there))
     if not paths:
         raise CorpusError(f"{bucket.url}: nothing is published there yet. Run the pipeline again.")
-    for _ in map_in_order(ensure, paths.values(), n_threads=_N_TRANSFERS):
+    for _ in map_in_order(ensure, paths.values(), n_threads=N_TRANSFERS):
         pass
     named = {url.removeprefix(f"{bucket.url}/"): path for url, path in paths.items()}
     return _assemble(bucket.url, named)
