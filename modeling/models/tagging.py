@@ -79,13 +79,18 @@ class TaggingModel(nn.Module):
 
     def scores(self, batch: SentenceBatch) -> Tensor:
         """(W, K): what the head of a tagger of words says of each."""
+        scores: Tensor = self.head(self._states(batch))
+        return scores
+
+    def _states(self, batch: SentenceBatch) -> Tensor:
+        """(W, D + G): of each word its state, and what the gazetteer says."""
         subwords = self.encoder(batch.inputs).subwords
         states = pool_words(
             subwords, batch.word_subwords, batch.word_offsets, pooling=self.config.head.pooling
         )
-        if batch.features is not None:
-            states = torch.cat([states, batch.features.to(states)], dim=1)  # (W, D + G)
-        return self.head(states)  # type: ignore[no-any-return]
+        if batch.features is None:
+            return states
+        return torch.cat([states, batch.features.to(states)], dim=1)
 
     @torch.no_grad()
     def find(self, batch: SentenceBatch, *, decoder: str | None = None) -> list[Found]:

@@ -54,7 +54,7 @@ def make_batch(
         rows=rows,
         segments=torch.tensor(segments) if with_segments else None,
         mentions=mentions,
-        targets=targets,
+        targets=targets or {},
     )
 
 
