@@ -9,7 +9,8 @@ import logging
 import queue
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Final
@@ -31,27 +32,20 @@ class _Job:
     """The sentences of one request."""
 
     sentences: Sequence[Sentence]
-    loop: asyncio.AbstractEventLoop
-    future: "asyncio.Future[list[Tagged]]"
+    future: "Future[list[Tagged]]" = field(default_factory=Future)
     found: dict[int, Tagged] = field(default_factory=dict)
 
     @property
     def is_wanted(self) -> bool:
-        return not self.future.cancelled()
+        return not self.future.done()
 
     def answer(self) -> None:
-        found = [self.found[number] for number in range(len(self.sentences))]
-        self._tell(lambda: self.future.set_result(found))
+        if self.is_wanted and self.future.set_running_or_notify_cancel():
+            self.future.set_result([self.found[n] for n in range(len(self.sentences))])
 
     def fail(self, error: Exception) -> None:
-        self._tell(lambda: self.future.set_exception(error))
-
-    def _tell(self, tell: Callable[[], None]) -> None:
-        def told() -> None:
-            if not self.future.done():
-                tell()
-
-        self.loop.call_soon_threadsafe(told)
+        if self.is_wanted and self.future.set_running_or_notify_cancel():
+            self.future.set_exception(error)
 
 
 class _Group:
@@ -115,12 +109,11 @@ class Batcher:
             raise Refused(413, f"{n:,} sentences: at most {self.max_waiting:,} at once.")
         if self.n_waiting + n > self.max_waiting:
             raise Busy(f"{self.n_waiting:,} sentences wait already.")
-        loop = asyncio.get_running_loop()
-        job = _Job(sentences, loop, loop.create_future())
+        job = _Job(sentences)
         self.n_waiting += n
         try:
             self._jobs.put(job)
-            return await job.future
+            return await asyncio.wrap_future(job.future)
         finally:
             self.n_waiting -= n
 

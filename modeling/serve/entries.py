@@ -3,9 +3,8 @@
 import re
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -57,6 +56,12 @@ def sorted_words(text: str) -> str:
     return " ".join(sorted(fold(text).split()))
 
 
+_PROPERTIES: Final = (
+    *("name", "forms", "birth", "death", "active", "description", "parent", "related"),
+)
+"""Of entries of registers, besides their ids elsewhere."""
+
+
 class _Registered:
     """The entries of registers."""
 
@@ -66,7 +71,7 @@ class _Registered:
         self._place = {entry.id: number for number, entry in enumerate(self._entries)}
         self.kinds = sorted({entry.kind for entry in self._entries})
         schemes = sorted({id.scheme for entry in self._entries for id in entry.ids})
-        self.properties = [*_READERS, *schemes]
+        self.properties = [*_PROPERTIES, *schemes]
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -87,7 +92,16 @@ class _Registered:
 
     def entry(self, number: int) -> Found:
         entry = self._entries[number]
-        properties = {name: read(self, entry) for name, read in _READERS.items()}
+        properties = {
+            "name": _values([entry.name]),
+            "forms": _values(entry.texts()),
+            "birth": _values([_given(entry.birth)]),
+            "death": _values([_given(entry.death)]),
+            "active": _values([_given(entry.active)]),
+            "description": _values([entry.description]),
+            "parent": self._linked([entry.parent]),
+            "related": self._linked(entry.related),
+        }
         for id in entry.ids:
             properties[id.scheme] = (*properties.get(id.scheme, ()), Value(id.id))
         return Found(
@@ -98,37 +112,23 @@ class _Registered:
             properties=properties,
         )
 
-    def linked(self, ids: Iterable[str | None]) -> tuple[Value, ...]:
+    def _linked(self, ids: Iterable[str | None]) -> tuple[Value, ...]:
         """Other entries as values."""
         known = (self.register.entries.get(id) for id in ids if id)
         return tuple(Value(one.name, one.id) for one in known if one is not None)
 
 
-def _text(text: str | None) -> tuple[Value, ...]:
-    return (Value(text),) if text else ()
+def _values(texts: Iterable[str | None]) -> tuple[Value, ...]:
+    return tuple(Value(text) for text in texts if text)
 
 
-def _date(name: str, _: _Registered, entry: Entry) -> tuple[Value, ...]:
-    date: Date | None = getattr(entry, name)
-    return _text(date.given) if date else ()
-
-
-_READERS: Final[Mapping[str, Callable[[_Registered, Entry], tuple[Value, ...]]]] = {
-    "name": lambda _, entry: _text(entry.name),
-    "forms": lambda _, entry: tuple(Value(text) for text in entry.texts()),
-    "birth": partial(_date, "birth"),
-    "death": partial(_date, "death"),
-    "active": partial(_date, "active"),
-    "description": lambda _, entry: _text(entry.description),
-    "parent": lambda register, entry: register.linked([entry.parent]),
-    "related": lambda register, entry: register.linked(entry.related),
-}
-"""Properties of entries of registers, besides their ids elsewhere."""
+def _given(date: Date | None) -> str:
+    return date.given if date else ""
 
 
 def _described(entry: Entry) -> str:
     """The dates, and what the register says."""
-    dates = [date.given if date else "" for date in (entry.birth, entry.death)]
+    dates = [_given(entry.birth), _given(entry.death)]
     lived = f"{dates[0]}–{dates[1]}" if any(dates) else ""
     return "; ".join(part for part in (lived, entry.description or "") if part)
 
@@ -177,9 +177,9 @@ class _Vocabulary:
             kinds=(self._spaces[number],),
             description=f"{count:,} mentions",
             properties={
-                "name": _text(title),
-                "forms": tuple(Value(alias["form"]) for alias in aliases),
-                "count": _text(str(count)),
+                "name": _values([title]),
+                "forms": _values(alias["form"] for alias in aliases),
+                "count": _values([str(count)]),
             },
         )
 

@@ -105,7 +105,8 @@ def routes(service: Service) -> APIRouter:
     async def predict(request: Request) -> PredictAnswer:
         """Add predictions of a layer's feature to a document."""
         asked = await service.read(request, PredictRequest)
-        cas = await service.prepare(lambda: read_cas(asked.document.xmi, asked.typeSystem))
+        xmi, layer = asked.document.xmi, asked.metadata.layer
+        cas = await service.prepare(lambda: read_cas(xmi, asked.typeSystem, layer=layer))
         sentences = await service.prepare(lambda: _sound(_sentences, service, cas, asked))
         model = service.models.of_project(asked.metadata.projectId)
         found = await service.tag(sentences, model=model, threshold=None)
@@ -123,8 +124,8 @@ def _sound(work: Callable[..., T], *given: object) -> T:
         raise Refused(422, detail) from error
 
 
-def read_cas(xmi: str, type_system: str) -> "Cas":
-    """Read a document; raises ``Refused`` for what is none."""
+def read_cas(xmi: str, type_system: str, *, layer: str) -> "Cas":
+    """Read a document; raises ``Refused`` for what is none, or lacks the layer."""
     try:
         from cassis import load_cas_from_xmi, load_typesystem  # noqa: PLC0415 - an extra
     except ImportError as error:
@@ -141,6 +142,8 @@ def read_cas(xmi: str, type_system: str) -> "Cas":
             raise TypeError("it has no text")
     except Exception as error:
         raise Refused(422, f"The CAS cannot be read ({type(error).__name__}: {error}).") from error
+    if not cas.typesystem.contains_type(layer):
+        raise Refused(422, f"layer {layer[:80]!r}: not in the type system.")
     return cas
 
 
@@ -200,8 +203,6 @@ def _lang(cas: "Cas") -> str | None:
 
 def _answer(cas: "Cas", asked: PredictRequest, found: Sequence[Tagged]) -> PredictAnswer:
     layer, feature = asked.metadata.layer, asked.metadata.feature
-    if not cas.typesystem.contains_type(layer):
-        raise Refused(422, f"layer {layer[:80]!r}: not in the type system.")
     kind = cas.typesystem.get_type(layer)
     features = {one.name for one in kind.all_features}
     if missing := {feature, _PREDICTED} - features:

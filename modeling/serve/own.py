@@ -189,7 +189,7 @@ def routes(service: Service, entries: "Entries | None" = None) -> APIRouter:
         if asked.candidates and entries is None:
             raise Refused(422, "candidates: there is no register here (--register).")
         if not asked.stream or asked.sentences is not None:
-            return _json(await _answer(service, asked, entries))
+            return to_answer(await _answer(service, asked, entries))
         await service.models.get(asked.model)
         return StreamingResponse(_lines(service, asked, entries), media_type=LINES)
 
@@ -217,8 +217,9 @@ def _read(body: bytes, kind: str) -> TagRequest:
     return read_json(TagRequest, body)
 
 
-def _json(answer: BaseModel) -> Response:
-    return Response(answer.model_dump_json(exclude_none=True), media_type=_JSON)
+def to_answer(answer: BaseModel) -> Response:
+    """The JSON of an answer, without what is not said."""
+    return Response(answer.model_dump_json(exclude_none=True, by_alias=True), media_type=_JSON)
 
 
 async def _answer(service: Service, asked: TagRequest, entries: "Entries | None") -> TagAnswer:
@@ -351,7 +352,7 @@ async def _names_of_tei(service: Service, body: bytes, threshold: float | None) 
     file = await _read_tei(service, body)
     documents = await service.annotate(file.documents, threshold=threshold)
     texts = [_tagged_text(document.id, document) for document in documents]
-    return _json(TagAnswer(model=service.models.name, texts=texts))
+    return to_answer(TagAnswer(model=service.models.name, texts=texts))
 
 
 async def _tag_tei(service: Service, body: bytes, options: WriteOptions) -> Response:

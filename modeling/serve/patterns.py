@@ -110,7 +110,8 @@ def find(
     first: defaultdict[str, list[_Pattern]] = defaultdict(list)
     for number, one in enumerate(patterns):
         pattern = vocabulary.pattern(*_read(number, one))
-        for word in _first(pattern):
+        states = _closed({0}, pattern) - {len(pattern.fitting)}
+        for word in frozenset().union(*(pattern.fitting[state] for state in states)):
             first[word].append(pattern)
     for sentence in sentences:
         found = []
@@ -167,16 +168,6 @@ def _read_word(where: str, given: object) -> tuple[_Word, str]:
     if kind == "in" and isinstance(inner, list) and all(isinstance(one, str) for one in inner):
         return _Word(is_lower, frozenset(inner)), operator
     raise Refused(422, f"{where}: a string, regex (of {_LENGTH} characters at most) or in.")
-
-
-def _first(pattern: _Pattern) -> set[str]:
-    """The words of the text that a match can begin with."""
-    found: set[str] = set()
-    for fitting, may_lack in zip(pattern.fitting, pattern.may_lack, strict=True):
-        found |= fitting
-        if not may_lack:
-            break
-    return found
 
 
 def _longest(

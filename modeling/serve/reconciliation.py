@@ -13,13 +13,12 @@ from urllib.parse import parse_qs
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
-from pydantic import BaseModel
 from rapidfuzz import fuzz
 
 from corpora import __version__
 from modeling.http.guard import Refused
 from modeling.serve.entries import Entries, Found, Value, fold
-from modeling.serve.own import decoded, media_type
+from modeling.serve.own import decoded, media_type, to_answer
 from modeling.serve.reconciliation_messages import (
     Candidate,
     ExtendAnswer,
@@ -71,11 +70,11 @@ def routes(entries: Entries, *, space: str) -> APIRouter:
     async def answer(request: Request, fields: Mapping[str, str]) -> Response:
         if queries := fields.get("queries"):
             batch = read_json(QueryBatch, queries, what="queries: ", status=400)
-            return _json(await asyncio.to_thread(reconcile, entries, batch))
+            return to_answer(await asyncio.to_thread(reconcile, entries, batch))
         if asked := fields.get("extend"):
             query = read_json(ExtendQuery, asked, what="extend: ", status=400)
-            return _json(await asyncio.to_thread(extend, entries, query))
-        return _json(manifest(entries, base=f"{request.base_url}".rstrip("/"), space=space))
+            return to_answer(await asyncio.to_thread(extend, entries, query))
+        return to_answer(manifest(entries, base=f"{request.base_url}".rstrip("/"), space=space))
 
     @router.get("", response_model=Manifest | ResultBatch | ExtendAnswer)
     @router.get("/", include_in_schema=False)
@@ -99,26 +98,26 @@ def routes(entries: Entries, *, space: str) -> APIRouter:
     @router.get("/suggest/entity", response_model=SuggestedEntities)
     async def entity(prefix: str = "", cursor: int = 0) -> Response:
         """Give entities with a name that begins so."""
-        return _json(await asyncio.to_thread(suggest, entries, prefix, skip=cursor))
+        return to_answer(await asyncio.to_thread(suggest, entries, prefix, skip=cursor))
 
     @router.get("/suggest/property", response_model=SuggestedProperties)
     async def property_(prefix: str = "", cursor: int = 0) -> Response:
         """Give properties whose name begins so."""
         found = _beginning(entries.source.properties, prefix, skip=cursor)
-        return _json(SuggestedProperties.model_validate({"result": found}))
+        return to_answer(SuggestedProperties.model_validate({"result": found}))
 
     @router.get("/suggest/type", response_model=SuggestedTypes)
     async def kind(prefix: str = "", cursor: int = 0) -> Response:
         """Give types whose name begins so."""
         found = _beginning(entries.source.kinds, prefix, skip=cursor)
-        return _json(SuggestedTypes.model_validate({"result": found}))
+        return to_answer(SuggestedTypes.model_validate({"result": found}))
 
     @router.get("/properties", response_model=ProposedProperties)
     async def properties(type: str = "", limit: int | None = None) -> Response:
         """Propose properties whose values can be fetched."""
         found = [_named(p) for p in entries.source.properties][: limit or None]
         answer: dict[str, object] = {"properties": found, "type": type}
-        return _json(
+        return to_answer(
             ProposedProperties.model_validate(answer | ({"limit": limit} if limit else {}))
         )
 
@@ -131,11 +130,6 @@ def routes(entries: Entries, *, space: str) -> APIRouter:
         return HTMLResponse(page(found), headers=headers)
 
     return router
-
-
-def _json(answer: BaseModel) -> Response:
-    text = answer.model_dump_json(exclude_none=True, by_alias=True)
-    return Response(text, media_type="application/json")
 
 
 def _form(body: str) -> dict[str, str]:

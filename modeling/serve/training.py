@@ -167,10 +167,8 @@ def _of_samples(asked: TrainRequest) -> Iterator[Document]:
 
 
 def _of_cas(asked: CasTrainRequest, document: CasDocument) -> Document:
-    cas = read_cas(document.xmi, asked.typeSystem)
     layer, feature = asked.metadata.layer, asked.metadata.feature
-    if not cas.typesystem.contains_type(layer):
-        raise Refused(422, f"layer {layer[:80]!r}: not in the type system.")
+    cas = read_cas(document.xmi, asked.typeSystem, layer=layer)
     names = [
         (one.begin, one.end, label)
         for one in cas.select(layer)
