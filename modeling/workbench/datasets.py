@@ -1,5 +1,6 @@
 """A dataset, or the errors of an evaluation, to read in the page: rows by filters."""
 
+import math
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -39,7 +40,7 @@ class Filter:
     mentions: Mapping[str, str]
     """What one mention must be; a value may end in ``*``."""
     longer: int
-    shorter: int | None
+    shorter: float
     words: tuple[str, ...]
     """In the title, the id or the text, whatever their case."""
 
@@ -48,7 +49,7 @@ class Filter:
         """Read what somebody wrote; raises ``RefusedError`` that says what can be written."""
         mentions: dict[str, str] = {}
         words: list[str] = []
-        longer, shorter = 0, None
+        longer, shorter = 0, math.inf
         try:
             parts = shlex.split(said)
         except ValueError:  # a quotation mark that is not closed yet
@@ -68,8 +69,7 @@ class Filter:
 
     def fits(self, document: Document) -> bool:
         """Tell whether a document is to be shown."""
-        length = len(document.text)
-        if length <= self.longer or (self.shorter is not None and length >= self.shorter):
+        if not self.longer < len(document.text) < self.shorter:
             return False
         if self.words:
             text = f"{document.title or ''} {document.id} {document.text}".casefold()
@@ -202,17 +202,13 @@ def _in_context(
     """A sentence with its right and wrong names, between its neighbours in the document."""
     here = tagged[index].sentence
     around = [
-        each.sentence
+        n
         for n in (index - 1, index, index + 1)
-        if 0 <= n < len(tagged) and (each := tagged[n]).sentence.document_id == here.document_id
+        if 0 <= n < len(tagged) and tagged[n].sentence.document_id == here.document_id
     ]
-    text, paragraphs, starts = "", [], []
-    for sentence in around:
-        if sentence is here:
-            starts = [len(text) + start for start in _starts(sentence.tokens)]
-        first, text = len(text), text + " ".join(sentence.tokens)
-        paragraphs.append(Paragraph(first, len(text)))
-        text += "\n"
+    lines = [" ".join(tagged[n].sentence.tokens) for n in around]
+    text, firsts = "\n".join(lines), _starts(lines)
+    starts = [firsts[around.index(index)] + start for start in _starts(here.tokens)]
     mentions = [_mention(one, here.tokens, starts) for one in findings]
     kept, dropped = without_crossing(mentions)
     also = "; ".join(f"{text[one.start : one.end]} ({one.label})" for one in dropped)
@@ -223,8 +219,10 @@ def _in_context(
         group=run,
         source=here.document_id or "",
         title=title + (f" (also predicted: {also})" if also else ""),
-        text=text.rstrip("\n"),
-        paragraphs=tuple(paragraphs),
+        text=text,
+        paragraphs=tuple(
+            Paragraph(first, first + len(line)) for first, line in zip(firsts, lines, strict=True)
+        ),
         mentions=tuple(kept),
     )
 
@@ -264,7 +262,7 @@ def _joined(sentence: Sentence) -> Document:
 
 
 def _starts(tokens: Sequence[str]) -> list[int]:
-    """Where each word begins, if they are apart by spaces."""
+    """Where each word (line) begins, if one character is between them."""
     ends = accumulate(len(token) + 1 for token in tokens)
     return [0, *ends][: len(tokens)]
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import NamedTuple
+from uuid import uuid4
 
 from corpora.datasets.shards import write_json
 from corpora.errors import CorpusError
@@ -19,7 +20,7 @@ from corpora.tei.provenance import Model
 from corpora.tei.style import template
 from modeling.workbench.candidates import Source, about
 from modeling.workbench.entries import Entries
-from modeling.workbench.journal import Action, Journal, new_action
+from modeling.workbench.journal import Action, Journal
 from modeling.workbench.letters import FileTexts, Letter, Letters, Suggester
 from modeling.workbench.messages import (
     Candidate,
@@ -177,16 +178,11 @@ class Desk:
             letter = self.look(self.letter_at(number))
             if letter.error:
                 raise CorpusError(letter.error)
-            file = self.letters.parsed(letter)
-            views = [
-                tei_view(text.document, places, self.edition)
-                for text, places in file.texts
-                if text.document
-            ]
+            texts = self.letters.texts(letter)
             return {
                 **self._state(letter),
                 "name": letter.name,
-                "documents": views,
+                "documents": [tei_view(*text, self.edition) for text in texts],
                 "entries": self._entries_of(letter),
             }
 
@@ -217,7 +213,7 @@ class Desk:
 
     # Deciding
 
-    def decide(self, wanted: Sequence[Mapping[str, object]], *, action: str = "") -> Decided:
+    def decide(self, wanted: Sequence[Mapping[str, object]]) -> Decided:
         """Do what a page wants of some items, all or nothing, and put it into the journal first.
 
         Each has ``letter``, ``document``, ``id`` (empty: a new name), ``was`` (the item as the page
@@ -227,7 +223,7 @@ class Desk:
         """
         with self.lock:
             self.refresh()
-            return self._do([self._wanted(each) for each in wanted], action or new_action())
+            return self._do([self._wanted(each) for each in wanted], uuid4().hex[:12])
 
     def _do(self, wanted: Sequence[Wanted], action: str) -> Decided:
         model, time = self.letters.suggester.model.id, now()

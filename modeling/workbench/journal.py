@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from uuid import uuid4
 
 from corpora.errors import CorpusError
 from corpora.tei.decisions import Decision, append_decisions, read_decisions
@@ -89,8 +88,3 @@ class Journal:
             return
         self.undoable.append(Action(id, [index]))
         self.redoable.clear()
-
-
-def new_action() -> str:
-    """Make an id for what is decided at once."""
-    return uuid4().hex[:12]

@@ -7,7 +7,7 @@ OUTPUT/.workbench/training/taken        the number of the one that suggests
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -43,37 +43,44 @@ _LEAST: Final = 4
 _LINE: Final = 200
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Teaching:
-    """What is learned besides the letters, and what the result is scored against."""
-
-    settings: TrainSettings
-    tagger: Path | None = None
-    """That suggests at first; None: nothing does."""
-    labels: str = ""
-    """A map of its labels, and of those of ``ner``, to those of the edition; empty: none."""
-    threshold: float = 0.0
-    ner: Path | None = None
-    """Tagged sentences that are learned from, too: those that ``tagger`` has learned."""
-
-
 class Learner:
-    """Trainings of one edition, one at a time."""
+    """Trainings of one edition, one at a time.
 
-    def __init__(self, desk: Desk, teaching: Teaching, *, on_use: Callable[[], object]) -> None:
-        self.desk, self.teaching, self._on_use = desk, teaching, on_use
-        self.folder = teaching.settings.folder
+    Args:
+        desk: the letters.
+        settings: how is trained, and where it is put.
+        on_use: is called when another tagger suggests.
+        tagger: that suggests at first; None: nothing does.
+        labels: a map of its labels, and of those of ``ner``, to those of the edition, if any.
+        threshold: the least probability of what is suggested.
+        ner: tagged sentences that are learned from, too: those that ``tagger`` has learned.
+    """
+
+    def __init__(
+        self,
+        desk: Desk,
+        settings: TrainSettings,
+        *,
+        on_use: Callable[[], object],
+        tagger: Path | None = None,
+        labels: str = "",
+        threshold: float = 0.0,
+        ner: Path | None = None,
+    ) -> None:
+        self.desk, self.settings, self._on_use = desk, settings, on_use
+        self.tagger, self.threshold, self.ner = tagger, threshold, ner
+        self.labels = load_label_map(label_map_path(labels)) if labels else None
+        self.folder = settings.folder
         self._job: Job | None = None
 
     @cached_property
     def _is_known(self) -> bool:
         """Whether ``ner`` is what the tagger has learned: its letters are not held out then."""
-        tagger, ner = self.teaching.tagger, self.teaching.ner
-        if tagger is None:
+        if self.tagger is None:
             return True
-        examples = read_manifest(find_tagger(opened(tagger)).path)["examples"]
+        examples = read_manifest(find_tagger(opened(self.tagger)).path)["examples"]
         learned = [each["dataset"] for each in examples if "dataset" in each]
-        return ner is not None and NerData.open(ner).identity["dataset"] in learned
+        return self.ner is not None and NerData.open(self.ner).identity["dataset"] in learned
 
     @cached_property
     def _learned_names(self) -> set[str]:
@@ -152,9 +159,8 @@ class Learner:
         job = self._job
         if job is None or job.status != 0:
             raise RefusedError("There is no tagger that was trained to its end.")
-        edition, threshold = self.desk.edition, self.teaching.threshold
-        cache, run = self.folder.parent, job.folder / "run"
-        self.desk.use(tagged_suggestions(run, edition, cache=cache, threshold=threshold))
+        edition, cache, run = self.desk.edition, self.folder.parent, job.folder / "run"
+        self.desk.use(tagged_suggestions(run, edition, cache=cache, threshold=self.threshold))
         write_text(self.folder / "taken", [job.folder.name])
         self._on_use()
         return self.state()
@@ -164,25 +170,20 @@ class Learner:
         names = {_name_of(id) for id in decided}
         for sentence in self._sentences():
             if _name_of(sentence.document_id) not in names:
-                yield relabel_sentence(sentence, self._labels) if self._labels else sentence
-
-    @cached_property
-    def _labels(self) -> LabelMap | None:
-        given = self.teaching.labels
-        return load_label_map(label_map_path(given)) if given else None
+                yield relabel_sentence(sentence, self.labels) if self.labels else sentence
 
     def _sentences(self) -> Iterator[Sentence]:
         """The sentences of ``ner`` that are learned from."""
-        if self.teaching.ner is not None:
-            for sentence in NerData.open(self.teaching.ner).sentences:
+        if self.ner is not None:
+            for sentence in NerData.open(self.ner).sentences:
                 if sentence.split != "test":
                     yield sentence
 
     def _commands(self, folder: Path, sentences: Sequence[Sentence]) -> Iterator[Command]:
         taken = taken_run(self.folder)
-        before = taken or self.teaching.tagger
-        labels = self._write_labels(folder / "labels.toml", self._labels) if self._labels else None
-        yield self.teaching.settings.command(
+        before = taken or self.tagger
+        labels = self._write_labels(folder / "labels.toml", self.labels) if self.labels else None
+        yield self.settings.command(
             folder, sentences, tagger=before, labels=None if taken else labels
         )
         score = ("modeling.evaluate", folder / "run", "--ner", folder / "ner", "--split", "test")

@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol
 from corpora.document import Document, Mention
 from corpora.errors import CorpusError
 from corpora.tei.edition import Edition
+from corpora.tei.places import Places
 from corpora.tei.provenance import Model
 from corpora.tei.writer import TeiFile
 from modeling.workbench.names import DocumentNames
@@ -125,6 +126,10 @@ class Letters:
                 file = TeiFile.read(data, self.edition, name=letter.name)
             self._keep(letter.number, file)
             return file
+
+    def texts(self, letter: Letter) -> list[tuple[Document, Places]]:
+        """Its documents, as they were parsed, and where their characters stand in the file."""
+        return [(text.document, at) for text, at in self.parsed(letter).texts if text.document]
 
     def _keep(self, number: int, file: TeiFile) -> None:
         with self._lock:

@@ -25,11 +25,10 @@ def markup(desk: Desk, number: int, *, document: int, block: int) -> dict[str, s
     """The TEI of a block as it is, and as it will be with what was accepted in it."""
     with desk.lock:
         letter = desk.look(desk.letter_at(number))
-        texts = desk.letters.parsed(letter).texts
-        with_text = [(text.document, places) for text, places in texts if text.document]
-        if document >= len(with_text) or block >= len(with_text[document][0].paragraphs):
+        texts = desk.letters.texts(letter)
+        if document >= len(texts) or block >= len(texts[document][0].paragraphs):
             raise RefusedError(f"{letter.name}: has no such block.")
-        found, places = with_text[document]
+        found, places = texts[document]
         element = element_of_block(found, places, block)
         if element is None:
             raise RefusedError("Nothing of this block is written in the file.")

@@ -139,21 +139,19 @@ def _learner(options: "Options", desk: Desk, *, on_use: Callable[[], object]) ->
     if options.encoder is None and options.tagger is None:
         return None
     from modeling.finetune.process import TrainSettings  # noqa: PLC0415 - for --help
-    from modeling.workbench.learning import Learner, Teaching  # noqa: PLC0415
+    from modeling.workbench.learning import Learner  # noqa: PLC0415
 
     assert options.output is not None  # noqa: S101 - or nobody asks
     folder = options.output / ".workbench" / "training"
     settings = TrainSettings(folder=folder, encoder=options.encoder, recipe=options.recipe)
     return Learner(
         desk,
-        Teaching(
-            settings=settings,
-            tagger=options.tagger,
-            labels=options.labels,
-            threshold=options.threshold,
-            ner=options.ner,
-        ),
+        settings,
         on_use=on_use,
+        tagger=options.tagger,
+        labels=options.labels,
+        threshold=options.threshold,
+        ner=options.ner,
     )
 
 

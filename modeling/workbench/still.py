@@ -74,10 +74,8 @@ def _data(desk: Desk, *, list_name: str) -> Mapping[str, object]:
 def _letter(desk: Desk, letter: Letter) -> ShownLetter:
     """A letter, and the TEI of its blocks."""
     shown = desk.letter(letter.number)
-    texts = [(one.document, places) for one, places in desk.letters.parsed(letter).texts]
-    teis = [tei_of_blocks(document, places) for document, places in texts if document]
-    documents = zip(shown["documents"], teis, strict=True)
-    with_tei: list[View] = [{**one, "tei": tei} for one, tei in documents]
+    documents = zip(shown["documents"], desk.letters.texts(letter), strict=True)
+    with_tei: list[View] = [{**one, "tei": tei_of_blocks(*text)} for one, text in documents]
     return {**shown, "documents": with_tei}
 
 

@@ -133,8 +133,8 @@ class _Tei:
     def _at(self, offset: int, part: int) -> int | None:
         """The first character at or after an offset of the stream that is in the same part."""
         n_before = int(np.searchsorted(self._written[0], offset))
-        position = self._next(n_before, part)
-        if position is None or (part >= 0 and _is_before(self._next(n_before, _NO_PART), position)):
+        position, around = self._next(n_before, part), self._next(n_before, _NO_PART)
+        if position is None or (part >= 0 and around is not None and around < position):
             return None  # the note has ended
         return int(self._written[1][position])
 
@@ -176,26 +176,18 @@ class _Tei:
 
     def _notes(self, blocks: Sequence[Block]) -> Iterator[Note]:
         """Notes that have blocks, and the character that each stands behind."""
-        indexes = self._written[1]
         for part in sorted({block["part"] for block in blocks if "part" in block}):
             node = self.source.nodes[part]
-            position = self._before(part)
-            at = int(indexes[position]) + 1 if position >= 0 else 0
-            mark = node.attributes.get("n", "")
-            yield {"part": part, "at": at, "n": mark, "place": node.attributes.get("place", "")}
+            mark, place = node.attributes.get("n", ""), node.attributes.get("place", "")
+            yield {"part": part, "at": self._end_before(node), "n": mark, "place": place}
 
-    def _before(self, part: int) -> int:
-        """The last written character before a note that is in what the note is in; -1: none."""
-        node = self.source.nodes[part]
-        around = self._part_of[node.parent.number] if node.parent else _NO_PART
+    def _end_before(self, note: Node) -> int:
+        """The end of the last written character before a note that is in what the note is in."""
+        around = self._part_of[note.parent.number] if note.parent else _NO_PART
         positions = self._positions.get(around, _NOWHERE)
-        n_before = int(np.searchsorted(self._written[0], node.first))
+        n_before = np.searchsorted(self._written[0], note.first)
         index = int(np.searchsorted(positions, n_before)) - 1
-        return int(positions[index]) if index >= 0 else -1
-
-
-def _is_before(position: int | None, other: int) -> bool:
-    return position is not None and position < other
+        return int(self._written[1][positions[index]]) + 1 if index >= 0 else 0
 
 
 def _mark(node: Node, at: int) -> Mark:

@@ -64,10 +64,8 @@ def make_learner(letters, monkeypatch):
     def make(desk, *, encoder=None, ner=None, on_use=lambda: None):
         folder = letters.output / ".workbench" / "training"
         settings = TrainSettings(folder=folder, encoder=encoder)
-        teaching = learning.Teaching(
-            settings=settings, tagger=letters.tagger, labels=letters.labels, ner=ner
-        )
-        return learning.Learner(desk, teaching, on_use=on_use)
+        given = {"tagger": letters.tagger, "labels": letters.labels, "ner": ner}
+        return learning.Learner(desk, settings, on_use=on_use, **given)
 
     return make
 
@@ -202,10 +200,8 @@ def test_what_the_first_tagger_has_learned_is_never_held_out():
 def test_a_training_runs_in_a_process_of_its_own_and_is_stopped(letters, ner):
     desk = make_desk(letters)
     settings = TrainSettings(folder=letters.output / ".workbench" / "training")
-    teaching = learning.Teaching(
-        settings=settings, tagger=letters.tagger, labels=letters.labels, ner=ner
-    )
-    learner = learning.Learner(desk, teaching, on_use=lambda: None)
+    given = {"tagger": letters.tagger, "labels": letters.labels, "ner": ner}
+    learner = learning.Learner(desk, settings, on_use=lambda: None, **given)
     accept_all(desk, range(4))
 
     assert learner.start()["isRunning"]
