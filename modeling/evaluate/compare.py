@@ -39,12 +39,8 @@ class Agreement:
     @classmethod
     def of(cls, first: Flags, second: Flags) -> "Agreement":
         """Count what is right in two runs."""
-        return cls(
-            both_right=int(np.count_nonzero(first & second)),
-            only_first=int(np.count_nonzero(first & ~second)),
-            only_second=int(np.count_nonzero(second & ~first)),
-            both_wrong=int(np.count_nonzero(~first & ~second)),
-        )
+        wrong, of_second, of_first, right = np.bincount(2 * first + second, minlength=4).tolist()
+        return cls(both_right=right, only_first=of_first, only_second=of_second, both_wrong=wrong)
 
     @property
     def correlation(self) -> float | None:
@@ -124,7 +120,6 @@ def compare(
     first: Sequence[Tagged],
     second: Sequence[Tagged],
     *,
-    labels: Sequence[str] = (),
     seed: int = 1,
     replicates: int = 1000,
 ) -> Comparison:
@@ -133,7 +128,7 @@ def compare(
     The bootstrap is paired: a replicate draws the same sentences (documents) for both.
     """
     _check_same(first, second)
-    names = all_labels(second, all_labels(first, labels))
+    names = all_labels(second, all_labels(first))
     units = Units.choose([one.sentence.document_id for one in first])
     columns = {"a": count_strict(first, names).rows, "b": count_strict(second, names).rows}
     a, b = draw(columns, units, replicates=replicates, seed=seed).values()

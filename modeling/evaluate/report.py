@@ -117,19 +117,28 @@ def describe(
     """Make a page about runs, by name; ``CorpusError`` where they were not measured alike."""
     evaluations = list(runs.values())
     _check(evaluations)
-    parts: list[Block] = [Heading(title, 1), *(Text(note) for note in notes)]
-    parts += [Heading("Scores"), _main_table(runs), Items([*_facts(evaluations), *DEFINITIONS])]
-    parts += _describe_baseline(runs)
-    parts += [Heading("By label"), _label_table(evaluations)]
-    parts += _describe_slices(evaluations)
-    parts += [Heading("Errors"), *_describe_errors(evaluations), *_describe_examples(runs)]
-    parts += [Heading("Words: gold down, predicted across"), *_describe_confusion(evaluations)]
-    parts += [Heading("Calibration"), *_describe_calibration(evaluations)]
-    parts += [Heading("The same by seqeval"), *_describe_seqeval(runs)]
-    if settings is not None:
-        text = json.dumps(settings, indent=1, ensure_ascii=False, default=str)
-        parts += [Heading("Settings"), Listing(text)]
-    return parts
+    shown = json.dumps(settings, indent=1, ensure_ascii=False, default=str)
+    return [
+        Heading(title, 1),
+        *map(Text, notes),
+        Heading("Scores"),
+        _main_table(runs),
+        Items([*_facts(evaluations), *DEFINITIONS]),
+        *_describe_baseline(runs),
+        Heading("By label"),
+        _label_table(evaluations),
+        *_describe_slices(evaluations),
+        Heading("Errors"),
+        *_describe_errors(evaluations),
+        *_describe_examples(runs),
+        Heading("Words: gold down, predicted across"),
+        *_describe_confusion(evaluations),
+        Heading("Calibration"),
+        *_describe_calibration(evaluations),
+        Heading("The same by seqeval"),
+        *_describe_seqeval(runs),
+        *([] if settings is None else [Heading("Settings"), Listing(shown)]),
+    ]
 
 
 def _check(evaluations: Sequence[Evaluation]) -> None:

@@ -23,7 +23,7 @@ it is written (docs/enriching.md).
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Literal
@@ -35,22 +35,16 @@ from modeling.command import as_json, count, positive, start
 _TEI, _INPUT = "TEI", "input"
 _INPUTS = ("text", "conll", "documents", "tei", "masked")
 _TAGGED = _INPUTS[:4]
-_TEI_OPTIONS = (
-    "existing", "crossing", "schema", "candidates", "apply", "undo", "reviewer", "decisions",
-    "register", "dictionary", "reference", "link",
-    "from_",
-)  # fmt: skip
 _TOOLS = ("xmi", "cas-json", "webanno", "brat", "w3c", "spacy")
 _FORMATS = ("conll", "json", "jsonl", "tei", "tsv", *_TOOLS)
 _FOR = {
-    **dict.fromkeys(_TEI_OPTIONS, ("tei",)),
     **dict.fromkeys(("entities", "top"), ("masked",)),
     **dict.fromkeys(("labels", "threshold", "decoder"), _TAGGED),
     "edition": ("tei", "text"),
     "lang": ("text",),
     "format": ("text", "conll"),
 }
-"""Options, and the inputs that they say something of."""
+"""Options, and the inputs that they say something of; the others of their group, or of all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,67 +204,65 @@ class Options:
 
     def __post_init__(self) -> None:
         """Raise ``UsageError`` for options that do not go together."""
-        if problem := self._problem():
+        for problem in self._problems():
             raise UsageError(problem)
 
-    def _problem(self) -> str:
+    def _problems(self) -> Iterator[str]:
         without = (self.undo, self.apply, self.dictionary, self.from_, self.link)
         if self.model is None and not any(without):
-            return (
+            yield (
                 "name a run: python -m modeling.predict RUN … (or --dictionary --register FILE, or "
                 "--link LINKER, without one)"
             )
         for field in fields(self):
-            kinds = _FOR.get(field.name, _INPUTS)
+            group = ("tei",) if field.metadata.get("group") == _TEI else _INPUTS
+            kinds = _FOR.get(field.name, group)
             if self.input not in kinds and getattr(self, field.name) != field.default:
                 name = field.name.rstrip("_")
-                return f"--{name} is for {' and '.join(f'--{kind}' for kind in kinds)}"
-        return self._problem_of_tei() or self._problem_of_register() or self._problem_of_output()
+                yield f"--{name} is for {' and '.join(f'--{kind}' for kind in kinds)}"
+        yield from self._problems_of_tei()
+        yield from self._problems_of_output()
 
-    def _problem_of_tei(self) -> str:
+    def _problems_of_tei(self) -> Iterator[str]:
+        has_decided = self.undo or self.apply or self.from_
         if self.undo + bool(self.apply) + bool(self.candidates) + bool(self.from_) > 1:
-            return "one of --candidates, --apply, --from and --undo at a time"
+            yield "one of --candidates, --apply, --from and --undo at a time"
         if self.candidates and self.output:
-            return "--candidates writes a list and no file: leave --output out"
+            yield "--candidates writes a list and no file: leave --output out"
         if self.apply and self.labels:
-            return "--labels is for --candidates: the labels of a list are written as they are"
-        if self.reviewer and not (self.apply or self.undo or self.from_):
-            return "--reviewer is for --apply, --from and --undo, where people have decided"
-        return ""
-
-    def _problem_of_register(self) -> str:
+            yield "--labels is for --candidates: the labels of a list are written as they are"
+        if self.reviewer and not has_decided:
+            yield "--reviewer is for --apply, --from and --undo, where people have decided"
         if self.dictionary and not self.register:
-            return "--dictionary needs --register, files with a register"
+            yield "--dictionary needs --register, files with a register"
         if self.reference and not (self.register or self.link or self.apply):
-            return "--reference needs --register, files with a register, --link, or --apply"
+            yield "--reference needs --register, files with a register, --link, or --apply"
         if self.dictionary and self.model:
-            return "--dictionary is for a register without a model: leave it, or the run, out"
-        if self.register and (self.undo or self.apply or self.from_):
-            return "--register finds names: leave it out with --apply, --from and --undo"
-        if self.link and (self.undo or self.apply or self.from_):
-            return "--link finds entities: leave it out with --apply, --from and --undo"
+            yield "--dictionary is for a register without a model: leave it, or the run, out"
+        if self.register and has_decided:
+            yield "--register finds names: leave it out with --apply, --from and --undo"
+        if self.link and has_decided:
+            yield "--link finds entities: leave it out with --apply, --from and --undo"
         if self.register and not (self.model or self.dictionary):
-            return "--register without a run is for --dictionary"
-        return ""
+            yield "--register without a run is for --dictionary"
 
-    def _problem_of_output(self) -> str:
+    def _problems_of_output(self) -> Iterator[str]:
         if self.format == "tei" and not self.text:
-            return "--format tei is for --text; TEI files are read by --tei"
+            yield "--format tei is for --text; TEI files are read by --tei"
         if self.format in _TOOLS and not (self.text and self.output):
-            return f"--format {self.format} is for --text, and needs --output, a file"
+            yield f"--format {self.format} is for --text, and needs --output, a file"
         if self.edition and self.text and self.format != "tei":
-            return "--edition is for --tei, or --text with --format tei"
+            yield "--edition is for --tei, or --text with --format tei"
         if self.tei and not (self.edition or self.undo):
-            return "--tei needs --edition: a shipped one (--edition tei), or a TOML file"
+            yield "--tei needs --edition: a shipped one (--edition tei), or a TOML file"
         if self.tei and not (self.output or self.candidates):
-            return "--tei needs --output, a folder for the files (or --candidates)"
+            yield "--tei needs --output, a folder for the files (or --candidates)"
         if self.documents and not self.output:
-            return "--documents needs --output, the dataset to write"
+            yield "--documents needs --output, the dataset to write"
         if self.json and not (self.output or self.candidates):
-            return "--json needs --output, a file for what is found (or take --format jsonl)"
+            yield "--json needs --output, a file for what is found (or take --format jsonl)"
         if self.threshold is not None and not 0 <= self.threshold <= 1:
-            return f"--threshold {self.threshold}: a probability, from 0 to 1"
-        return ""
+            yield f"--threshold {self.threshold}: a probability, from 0 to 1"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
