@@ -10,11 +10,12 @@ import json
 import secrets
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Final
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
+
+from starlette.requests import HTTPConnection
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -27,7 +28,7 @@ _MAX_PATH: Final = 2000
 _MAX_DIGITS: Final = 20
 _RETRY_AFTER: Final = 1  # seconds
 _CLOSE: Final = (b"connection", b"close")
-_PREFLIGHT_AGE: Final = "600"  # seconds that a browser remembers what is allowed
+_PREFLIGHT_AGE: Final = b"600"  # seconds that a browser remembers what is allowed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,40 +99,31 @@ class Guard:
             return
         began, answer = time.monotonic(), _Answer(self, send)
         self.n_requests += 1
-        own = [0]
         try:
-            await self._admit(scope, receive, answer, own=own)
+            await self._admit(scope, receive, answer)
         except Refused as refused:
             await answer.refuse(refused)
         except _NotTaken:
             return  # the server closes the connection
         finally:
             self.n_requests -= 1
-            self.n_bytes -= own[0]
+            self.n_bytes -= answer.n_bytes
             self.seconds += time.monotonic() - began
 
-    async def _admit(
-        self,
-        scope: "Scope",
-        receive: "Receive",
-        answer: "_Answer",
-        *,
-        own: list[int],
-    ) -> None:
-        headers = dict(scope["headers"])
-        host = headers.get(b"host", b"").decode("latin-1")
+    async def _admit(self, scope: "Scope", receive: "Receive", answer: "_Answer") -> None:
+        asked = HTTPConnection(scope)
+        headers, host = asked.headers, asked.headers.get("host", "")
         self._check_host(host)
         if len(scope["path"]) > _MAX_PATH:
             raise Refused(414, f"The path is longer than {_MAX_PATH:,} characters.")
-        origin = headers.get(b"origin", b"").decode("latin-1")
-        answer.headers = self._check_origin(origin, host=host)
-        if scope["method"] == "OPTIONS" and b"access-control-request-method" in headers:
+        answer.headers = self._check_origin(headers.get("origin", ""), host=host)
+        if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
             raise Refused(204, "", headers=_preflight(headers))
-        answer.headers += self._check_token(scope, headers)
+        self._check_token(asked)
         is_open = scope["path"] in self.rules.open_paths
         if self.n_requests > self.rules.max_requests and not is_open:
             raise Busy(f"{self.rules.max_requests} requests are being answered.")
-        body = await self._read(headers, receive, own)
+        body = await self._read(headers, receive, answer)
         await self._unless_gone(scope, body, receive=receive, answer=answer)
 
     async def _unless_gone(
@@ -180,33 +172,34 @@ class Guard:
         allowed = (b"access-control-allow-origin", origin.encode("latin-1"))
         return [allowed, (b"vary", b"Origin")]
 
-    def _check_token(self, scope: "Scope", headers: dict[bytes, bytes]) -> Headers:
-        token = self.rules.token
-        if token is None or scope["path"] in self.rules.open_paths:
-            return []
-        name = _cookie_name(scope)
-        bearer = headers.get(b"authorization", b"").decode("latin-1").removeprefix("Bearer ")
-        query = parse_qsl(scope["query_string"].decode("latin-1"))
-        asked = dict(query).get("token", "")
-        if _is_equal(asked, token) and scope["method"] == "GET":
-            rest = urlencode([pair for pair in query if pair[0] != "token"])
+    def _check_token(self, asked: HTTPConnection) -> None:
+        token, path = self.rules.token, asked.scope["path"]
+        if token is None or path in self.rules.open_paths:
+            return
+        # of this server: the cookies of others on this machine are sent here, too
+        name = f"onoma-{(asked.scope.get('server') or ('', 0))[1]}"
+        bearer = asked.headers.get("authorization", "").removeprefix("Bearer ")
+        in_query = asked.query_params.get("token", "")
+        if _is_equal(in_query, token) and asked.scope["method"] == "GET":
+            rest = urlencode([p for p in asked.query_params.multi_items() if p[0] != "token"])
             cookie = f"{name}={token}; HttpOnly; SameSite=Strict; Path=/"
-            place = quote(scope["path"]) + (f"?{rest}" if rest else "")
+            place = quote(path) + (f"?{rest}" if rest else "")
             if not place.startswith("//"):  # another server
                 found = [(b"set-cookie", cookie.encode()), (b"location", place.encode())]
                 raise Refused(303, "", headers=found)
-        given = (bearer, asked, _cookie(headers, name))
+        given = (bearer, in_query, asked.cookies.get(name, ""))
         if not any(_is_equal(one, token) for one in given):
             raise Refused(401, "The token is missing or wrong: open the address as it was printed.")
-        return []
 
-    async def _read(self, headers: dict[bytes, bytes], receive: "Receive", own: list[int]) -> bytes:
-        """The body, whole; ``own`` counts what of it is in memory."""
-        rules, length = self.rules, headers.get(b"content-length", b"0")
-        if headers.get(b"content-encoding", b"identity") != b"identity":
+    async def _read(
+        self, headers: Mapping[str, str], receive: "Receive", answer: "_Answer"
+    ) -> bytes:
+        """The body, whole; what of it is in memory is counted."""
+        rules, length = self.rules, headers.get("content-length", "0")
+        if headers.get("content-encoding", "identity") != "identity":
             raise Refused(415, "Packed bodies are not read: leave Content-Encoding out.")
         too_large = Refused(413, f"The body is larger than {rules.max_body:,} bytes.")
-        if not length.isdigit() or len(length) > _MAX_DIGITS or int(length) > rules.max_body:
+        if not length.isdecimal() or len(length) > _MAX_DIGITS or int(length) > rules.max_body:
             raise too_large
         parts: list[bytes] = []
         try:
@@ -217,9 +210,9 @@ class Guard:
                         raise Refused(400, "The body ended before it was whole.")
                     part = message.get("body", b"")
                     parts.append(part)
-                    own[0] += len(part)
+                    answer.n_bytes += len(part)
                     self.n_bytes += len(part)
-                    if own[0] > rules.max_body:
+                    if answer.n_bytes > rules.max_body:
                         raise too_large
                     if self.n_bytes > rules.max_bodies:
                         raise Busy("Too many large bodies are here already.")
@@ -237,6 +230,8 @@ class _Answer:
         self.guard, self.send = guard, send
         self.headers: Headers = []
         self.is_begun = False
+        self.n_bytes = 0
+        """Of the body of its request, in memory."""
 
     async def __call__(self, message: "Message") -> None:
         if message["type"] == "http.response.start":
@@ -292,26 +287,12 @@ def _is_equal(given: str, token: str) -> bool:
     return secrets.compare_digest(given.encode("utf-8", "replace"), token.encode())
 
 
-def _preflight(headers: dict[bytes, bytes]) -> Headers:
+def _preflight(headers: Mapping[str, str]) -> Headers:
     """What a browser asks before it lets a page ask."""
-    asked = headers.get(b"access-control-request-headers", b"")
-    found: Iterable[tuple[str, str]] = (
-        ("access-control-allow-methods", "GET, POST"),
-        ("access-control-allow-headers", asked.decode("latin-1") or "content-type"),
-        ("access-control-max-age", _PREFLIGHT_AGE),
-        ("access-control-allow-private-network", "true"),
-    )
-    return [(name.encode(), value.encode("latin-1")) for name, value in found]
-
-
-def _cookie_name(scope: "Scope") -> str:
-    """Of this server: those of others on this machine are sent here, too."""
-    return f"onoma-{(scope.get('server') or ('', 0))[1]}"
-
-
-def _cookie(headers: dict[bytes, bytes], name: str) -> str:
-    try:
-        cookies = SimpleCookie(headers.get(b"cookie", b"").decode("latin-1"))
-    except CookieError:
-        return ""
-    return cookies[name].value if name in cookies else ""
+    asked = headers.get("access-control-request-headers") or "content-type"
+    return [
+        (b"access-control-allow-methods", b"GET, POST"),
+        (b"access-control-allow-headers", asked.encode("latin-1")),
+        (b"access-control-max-age", _PREFLIGHT_AGE),
+        (b"access-control-allow-private-network", b"true"),
+    ]

@@ -13,7 +13,7 @@ from corpora.runs.build import sync_folder
 from corpora.tei.provenance import Model
 from corpora.tei.review import REVIEW, write_more
 from corpora.tei.source import Source
-from corpora.tei.writer import Skipped, WriteOptions, Written
+from corpora.tei.writer import WriteOptions, Written
 from modeling.workbench.desk import Desk
 from modeling.workbench.letters import Letter
 from modeling.workbench.messages import Saved
@@ -39,7 +39,7 @@ def markup(desk: Desk, number: int, *, document: int, block: int) -> dict[str, s
             for item in letter.names[document].items()
             if paragraph.start <= item.start < item.end <= paragraph.end
         ]
-        written = _write(desk, letter, {found.id: inside})
+        written = write(desk, letter, {found.id: inside})
         after = Source(written.data, name=letter.name)
         shift = _number_of_text(after) - _number_of_text(source)
         node = after.nodes[element.number + shift]
@@ -85,22 +85,17 @@ def _save(desk: Desk, letter: Letter, report: Saved) -> None:
     _replace(path, written.data)
     report["written"].append({"n": letter.number, "names": written.written})
     for one in written.skipped:
-        form = _form(letter, one)
-        report["skipped"].append({"n": letter.number, "form": form, "why": one.reason})
+        report["skipped"].append({"n": letter.number, "form": one.text, "why": one.reason})
 
 
-def write(desk: Desk, letter: Letter) -> Written:
-    """A letter with the names that were accepted, proved; raises what ``TeiFile.write`` does."""
-    items = {names.document.id: names.items() for names in letter.names}
-    return _write(desk, letter, items)
+def write(desk: Desk, letter: Letter, items: Mapping[str, Sequence[Item]] | None = None) -> Written:
+    """Write the items that were accepted, under the model and the person that each is of.
 
-
-def _write(desk: Desk, letter: Letter, items: Mapping[str, Sequence[Item]]) -> Written:
-    """Write those that were accepted, under the model and the person that each is of.
-
-    Names that people added come last. The date is that of the letter's last decision, so that the
-    bytes stay the same.
+    ``items`` are those of each document (default: all). Names that people added come last. The date
+    is that of the letter's last decision, so that the bytes stay the same. Raises what
+    ``TeiFile.write`` does.
     """
+    items = items or {names.document.id: names.items() for names in letter.names}
     last = max((one.time for _, one in desk.journal.of_file(letter.name)), default="")
     given = WriteOptions(date=last[:10])
     file = desk.letters.parsed(letter)
@@ -183,9 +178,3 @@ def _replace(path: Path, data: bytes) -> None:
     except OSError:
         temporary.unlink(missing_ok=True)
         raise
-
-
-def _form(letter: Letter, one: Skipped) -> str:
-    """The form of a name that was not written."""
-    texts = {each.id: each.text for each in letter.documents}
-    return texts.get(one.document, "")[one.mention.start : one.mention.end]
