@@ -230,9 +230,12 @@ async def _answer(service: Service, asked: TagRequest, entries: "Entries | None"
         words = [_tagged_words(one) for one in found]
         await _link(words, asked, entries)
         return TagAnswer(model=name, sentences=words)
-    texts = _texts(asked)
+    texts, lang = _texts(asked), asked.lang or service.settings.lang
     documents = await service.prepare(
-        lambda: [_document(service, text, asked, id=str(n)) for n, text in enumerate(texts)]
+        lambda: [
+            replace(document_of(text.text, lang=text.lang or lang), id=str(n))
+            for n, text in enumerate(texts)
+        ]
     )
     tagged = await service.annotate(documents, model=asked.model, threshold=asked.threshold)
     pairs = zip(texts, tagged, strict=True)
@@ -248,34 +251,24 @@ async def _link(
     if not asked.candidates or entries is None:
         return
     names = [name for one in tagged for name in one.mentions]
-    found = await asyncio.to_thread(_candidates, entries, names, asked.candidates)
+    forms = {(name.text, name.label) for name in names}
+    found = await asyncio.to_thread(
+        lambda: {form: _candidates(entries, *form, n=asked.candidates) for form in forms}
+    )
     for name in names:
         name.candidates = found[name.text, name.label]
 
 
-def _candidates(
-    entries: "Entries", names: Sequence[Name], n: int
-) -> dict[tuple[str, str], list[Entity]]:
-    """For each form and label the entries that may be meant."""
-    found: dict[tuple[str, str], list[Entity]] = {}
-    for name in names:
-        if (name.text, name.label) not in found:
-            kind = kind_of(name.label)
-            alike = entries.search(name.text, limit=n, kinds=[kind] if kind else ())
-            found[name.text, name.label] = [
-                Entity(id=one.id, name=one.name, score=round(score, 3)) for one, score in alike
-            ]
-    return found
+def _candidates(entries: "Entries", form: str, label: str, *, n: int) -> list[Entity]:
+    """The entries that may be meant."""
+    kind = kind_of(label)
+    alike = entries.search(form, limit=n, kinds=[kind] if kind else ())
+    return [Entity(id=one.id, name=one.name, score=round(score, 3)) for one, score in alike]
 
 
 def _texts(asked: TagRequest) -> list[Text]:
     given = [asked.text] if asked.text is not None else asked.texts or []
     return [Text(text=one) if isinstance(one, str) else one for one in given]
-
-
-def _document(service: Service, text: Text, asked: TagRequest, *, id: str) -> Document:
-    lang = text.lang or asked.lang or service.settings.lang
-    return replace(document_of(text.text, lang=lang), id=id)
 
 
 def _sentence(number: int, words: Sequence[str]) -> Sentence:

@@ -81,8 +81,7 @@ def _contexts(desk: Desk) -> Iterator[tuple[str, str]]:
     for letter in desk.letters.all:
         for names in letter.names:
             text = names.document.text
-            decided = [item.mention() for item in names.items() if item.status == "accepted"]
-            for name in (*decided, *names.document.mentions):
+            for name in (*names.accepted(), *names.document.mentions):
                 if name.entity:
                     start, end = max(0, name.start - 30), min(len(text), name.end + 30)
                     yield name.entity, " ".join(text[start:end].split())

@@ -98,6 +98,10 @@ class Learner:
         known = read_json(path) if path.exists() else {"learned": [], "held_out": []}
         return done, _deal(learned, known)
 
+    @property
+    def _is_running(self) -> bool:
+        return self._job is not None and self._job.status is None
+
     def state(self) -> Training:
         """What is there to learn from, what is being done, and what the last training scored."""
         with self.desk.lock:
@@ -111,7 +115,7 @@ class Learner:
             "least": _LEAST,
             "isKnown": self._is_known,
             "heldOut": len({letter.name for letter in done}.intersection(split["held_out"])),
-            "isRunning": job is not None and job.status is None,
+            "isRunning": self._is_running,
             "hasFailed": job is not None and bool(job.status),
             "said": said[-1][-_LINE:] if said else "",
             "scores": _scores(job.folder / "scores") if job and has_ended else None,
@@ -121,7 +125,7 @@ class Learner:
     def start(self) -> Training:
         """Begin to learn from the letters that are done; raises ``RefusedError``."""
         with self.desk.lock:
-            if self._job is not None and self._job.status is None:
+            if self._is_running:
                 raise RefusedError("It is learning already.")
             done, split = self._done()
             if len(done) < _LEAST:
@@ -149,7 +153,7 @@ class Learner:
 
     def stop(self) -> Training:
         """End what is being done."""
-        if self._job is not None and self._job.status is None:
+        if self._job is not None and self._is_running:
             self._job.stop()
             self._job = None
         return self.state()
@@ -234,9 +238,8 @@ def _name_of(document: str | None) -> str:
 def _decided(letter: Letter) -> Iterator[Document]:
     """The documents of a letter with the edition's names and those that were accepted."""
     for names in letter.names:
-        accepted = [item.mention() for item in names.items() if item.status == "accepted"]
         own = [mention for mention in names.document.mentions if mention.label]
-        kept, _ = without_crossing([*own, *accepted])
+        kept, _ = without_crossing([*own, *names.accepted()])
         yield replace(names.document, mentions=tuple(kept))
 
 

@@ -161,6 +161,10 @@ class DocumentNames:
         )
         return sorted(shown, key=lambda item: (item.start, -item.end, item.status))
 
+    def accepted(self) -> list[Mention]:
+        """List the names that were accepted, as they are written into the file."""
+        return [item.mention() for item in self.items() if item.status == "accepted"]
+
     def get(self, id: str) -> Item | None:
         """Find an item."""
         return self._items.get(id)
