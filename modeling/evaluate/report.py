@@ -19,7 +19,7 @@ from corpora.errors import CorpusError
 from modeling.bootstrap import Interval
 from modeling.data.predictions import Tagged
 from modeling.evaluate.calibration import Bin, Calibration
-from modeling.evaluate.errors import KINDS, Finding, list_errors
+from modeling.evaluate.errors import KINDS, Finding, Kind, list_errors
 from modeling.evaluate.evaluation import Evaluation, Slice, as_json
 from modeling.evaluate.plots import Point, draw_by_length, draw_reliability
 from modeling.evaluate.records import EvaluationRecord, PredictionRecord
@@ -326,14 +326,15 @@ def _number(values: Sequence[int]) -> str:
 def _describe_errors(evaluations: Sequence[Evaluation]) -> Iterator[Block]:
     """Count right and wrong spans by kind and label."""
     labels = dict.fromkeys(label for one in evaluations for label in (*one.labels, *one.kinds))
-    kinds = [[one.kinds.get(label, {}) for one in evaluations] for label in labels]
-    cells = [[sum(own.get(kind, 0) for own in of_runs) for kind in KINDS] for of_runs in kinds]
-    counts = np.array(cells, np.int64).reshape(-1, len(KINDS))
+    counts = {label: Counter[Kind]() for label in labels}
+    for one in evaluations:
+        for label, kinds in one.kinds.items():
+            counts[label].update(kinds)
     rows = [["label", *KINDS, "gold", "predicted"]]
-    every = [*counts, counts.sum(axis=0)]
-    for label, own in zip([*labels, "all"], every, strict=True):
-        *paired, missing, spurious = own.tolist()
-        numbers = (*own.tolist(), sum(paired) + missing, sum(paired) + spurious)
+    for label, own in [*counts.items(), ("all", sum(counts.values(), Counter[Kind]()))]:
+        numbers = [own[kind] for kind in KINDS]
+        *paired, missing, spurious = numbers
+        numbers += [sum(paired) + missing, sum(paired) + spurious]
         rows.append([label, *(f"{n:,}" for n in numbers)])
     yield Text(
         "Each gold span belongs to the predicted span that it shares most words with, one to one. "

@@ -70,11 +70,11 @@ class Guesser:
         head = self.model.heads["subwords"]
         scores = head.logits(states.index_select(0, torch.from_numpy(places + 1)))  # type: ignore[operator]
         best = _best(scores, self.tokenizer.specials, top=top)
-        guesses = []
-        for place, rows in zip(places.tolist(), best, strict=True):
-            named = [(self.tokenizer.backend.id_to_token(id), p) for id, p in rows]
-            guesses.append(Guess(int(starts[place]), int(ends[place]), named))
-        return guesses
+        token_of = self.tokenizer.backend.id_to_token
+        return [
+            Guess(int(starts[place]), int(ends[place]), [(token_of(id), p) for id, p in rows])
+            for place, rows in zip(places.tolist(), best, strict=True)
+        ]
 
     @torch.inference_mode()
     def guess_entities(
