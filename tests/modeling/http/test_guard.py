@@ -102,6 +102,15 @@ def test_the_token_comes_in_the_address_once_and_is_a_cookie_after_that():
     assert ask("POST", "/page", rules=rules, headers=bearer).status_code == 200
 
 
+def test_a_cookie_of_another_server_that_is_none_by_the_rules_hides_no_token():
+    rules = Rules(token=TOKEN)
+    own = ask("GET", f"/page?token={TOKEN}", rules=rules).headers["set-cookie"].partition(";")[0]
+
+    answer = ask("GET", "/page", rules=rules, headers={"Cookie": f'view={{"open": 1}}; {own}'})
+
+    assert answer.status_code == 200
+
+
 def test_an_address_with_a_token_leads_to_no_other_server():
     answer = ask("GET", f"http://127.0.0.1//evil.example/?token={TOKEN}", rules=Rules(token=TOKEN))
 
