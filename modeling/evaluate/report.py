@@ -117,7 +117,10 @@ def describe(
     """Make a page about runs, by name; ``CorpusError`` where they were not measured alike."""
     evaluations = list(runs.values())
     _check(evaluations)
-    shown = json.dumps(settings, indent=1, ensure_ascii=False, default=str)
+    last: list[Block] = []
+    if settings is not None:
+        text = json.dumps(settings, indent=1, ensure_ascii=False, default=str)
+        last = [Heading("Settings"), Listing(text)]
     return [
         Heading(title, 1),
         *map(Text, notes),
@@ -137,7 +140,7 @@ def describe(
         *_describe_calibration(evaluations),
         Heading("The same by seqeval"),
         *_describe_seqeval(runs),
-        *([] if settings is None else [Heading("Settings"), Listing(shown)]),
+        *last,
     ]
 
 
