@@ -128,7 +128,7 @@ def compare(
     The bootstrap is paired: a replicate draws the same sentences (documents) for both.
     """
     _check_same(first, second)
-    names = all_labels(second, all_labels(first))
+    names = all_labels(second, all_labels(first, ()))
     units = Units.choose([one.sentence.document_id for one in first])
     columns = {"a": count_strict(first, names).rows, "b": count_strict(second, names).rows}
     a, b = draw(columns, units, replicates=replicates, seed=seed).values()
