@@ -57,6 +57,11 @@ class Mention(Span):
     """A probability."""
     attributes: Mapping[str, str] = field(default_factory=dict, hash=False)
 
+    @property
+    def key(self) -> tuple[int, int, str | None, str | None]:
+        """Where it stands, and what it says: start, end, label, entity."""
+        return self.start, self.end, self.label, self.entity
+
     def __post_init__(self) -> None:
         """Refuse an empty span, an unknown origin, a score that is no probability."""
         Span.__post_init__(self)

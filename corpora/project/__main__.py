@@ -47,8 +47,7 @@ def new(arguments: argparse.Namespace) -> Iterator[str]:
 
     folder: Path = arguments.folder
     recipe = (files("corpora.project") / "recipes" / f"{arguments.kind}.toml").read_text("utf-8")
-    made = {FILE: recipe, "README.md": ""}
-    for name in made:
+    for name in (FILE, "README.md"):
         if (folder / name).exists():
             raise UsageError(f"{folder / name}: is there already. Name another folder.")
     folder.mkdir(parents=True, exist_ok=True)

@@ -37,10 +37,8 @@ def write_corrected(
         keep = {number for number in names if number not in gone}
         data = take_out_of(file.source, reviewer=options.reviewer, keep=keep).data
     bare = TeiFile.read(data, file.edition, name=file.source.name) if gone else file
-    there = {document.id: _keys(document.mentions) for document in bare.documents}
-    new = {
-        id: [m for m in corrected[id] if m.label and _key(m) not in there[id]] for id in documents
-    }
+    there = {document.id: {m.key for m in document.mentions} for document in bare.documents}
+    new = {id: [m for m in corrected[id] if m.label and m.key not in there[id]] for id in documents}
     written = bare.write(new, model=CORRECTED, options=replace(options, existing="keep"))
     counters = written.counters + Counter({LEFT: n_left, "names taken out": len(gone)})
     return replace(written, counters=counters)
@@ -53,9 +51,9 @@ def _gone(
     gone: set[int] = set()
     n_left = 0
     for id, document in documents.items():
-        wanted = _keys(corrected[id])
+        wanted = {mention.key for mention in corrected[id]}
         for mention in document.mentions:
-            if not mention.label or _key(mention) in wanted:
+            if not mention.label or mention.key in wanted:
                 continue
             nodes = file.nodes_of(mention)
             if all(parties(node.attributes.get("resp"))[0] for node in nodes):
@@ -63,11 +61,3 @@ def _gone(
             else:
                 n_left += 1
     return gone, n_left
-
-
-def _key(mention: Mention) -> tuple[int, int, str | None, str | None]:
-    return mention.start, mention.end, mention.label, mention.entity
-
-
-def _keys(mentions: Sequence[Mention]) -> set[tuple[int, int, str | None, str | None]]:
-    return {_key(mention) for mention in mentions}

@@ -201,16 +201,6 @@ class Settled:
         """Tell whether a person says that there is a name."""
         return self.decision.verdict != "rejected"
 
-    def covers(self, span: Span) -> bool:
-        """Tell whether a suggestion at this place has been answered.
-
-        Where there is a name, whatever overlaps it, or stands at what was corrected; where a
-        suggestion was rejected, the same characters.
-        """
-        if (span.start, span.end) in self.places():
-            return True
-        return self.is_name and span.start < self.span.end and self.span.start < span.end
-
     def places(self) -> set[tuple[int, int]]:
         """Give where it is, and where what was corrected stood."""
         return {(span.start, span.end) for span in (self.span, self.was) if span}
@@ -229,7 +219,11 @@ class Answers:
                 self._names.add(one.span.start, one.span.end, one)
 
     def on(self, span: Span) -> list[Settled]:
-        """Find the decisions that cover a suggestion (``Settled.covers``)."""
+        """Find the decisions that answer a suggestion at this place.
+
+        Where there is a name, whatever overlaps it, or stands at what was corrected; where a
+        suggestion was rejected, the same characters.
+        """
         place = span.start, span.end
         found = [*self._by_place.get(place, ()), *self._names.touching(*place)]
         return list({id(one): one for one in found}.values())

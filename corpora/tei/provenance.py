@@ -117,12 +117,10 @@ def fingerprint_of(source: Source, node: Node, more: Iterable[tuple[str, str]] =
 
     ``more`` are attributes that it is to get.
     """
-    name, attributes = node.written_name, [*node.attributes.items(), *more]
-    if node.name == "span":
-        for inner in source.inside(node):
-            name += f" {inner.written_name}"
-            attributes += inner.attributes.items()
-    return fingerprint(name, attributes, source.stream[node.first : node.last])
+    nodes = list(node.walk()) if node.name == "span" else [node]
+    name = " ".join(one.written_name for one in nodes)
+    attributes = [pair for one in nodes for pair in one.attributes.items()]
+    return fingerprint(name, [*attributes, *more], source.stream[node.first : node.last])
 
 
 class Fingerprints(NamedTuple):

@@ -88,12 +88,7 @@ class Placed:
     @property
     def is_changed(self) -> bool:
         """Tell whether a person made something else of the suggestion."""
-        old, new = self.suggestion, self.mention
-        if old is None:
-            return False
-        return (old.start, old.end, old.label, old.entity) != (
-            new.start, new.end, new.label, new.entity,
-        )  # fmt: skip
+        return self.suggestion is not None and self.suggestion.key != self.mention.key
 
 
 def write_candidates(path: Path, found: Iterable[tuple[str, Document, Sequence[Mention]]]) -> int:

@@ -86,14 +86,6 @@ class Source:
         """Where each character of the stream is written; several may come from one reference."""
         self._runs, self._run_nodes = parser.runs, parser.run_nodes
 
-    def inside(self, node: Node) -> Iterator[Node]:
-        """Yield the elements that begin in another, the nearest to its start first."""
-        for number in range(node.number + 1, len(self.nodes)):
-            found = self.nodes[number]
-            if found.start >= node.end:
-                return
-            yield found
-
     @cached_property
     def named(self) -> Mapping[tuple[int, str], Sequence[Node]]:
         """The elements of one name in each element."""

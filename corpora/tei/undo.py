@@ -247,7 +247,7 @@ class _Undo:
         Where another model has something in ``around``, the mark becomes that model's.
         """
         if around.number not in self._heirs:
-            heirs = filter(None, map(self._heir, self.source.inside(around)))
+            heirs = filter(None, map(self._heir, around.walk()))
             self._heirs[around.number] = next(heirs, "")
         heir = self._heirs[around.number]
         return Edit(*self._mark(node), heir and f' resp="#{heir}"')

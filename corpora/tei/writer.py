@@ -335,13 +335,14 @@ class _Writer:
         seen: set[tuple[int, int, str | None, str | None]] = set()
         wanted: list[Mention] = []
         for mention in sorted(mentions, key=reading_order):
-            key = (mention.start, mention.end, mention.label, mention.entity)
-            reason = "given twice" if key in seen else self._objection(document, mention, names)
+            reason = (
+                "given twice" if mention.key in seen else self._objection(document, mention, names)
+            )
             if reason:
                 self._skip(document, mention, reason)
             else:
                 wanted.append(mention)
-                seen.add(key)
+                seen.add(mention.key)
         kept, dropped = without_crossing(wanted)
         for mention in dropped:
             self._skip(document, mention, "crosses another prediction")

@@ -83,7 +83,7 @@ def test_a_suggestion_is_answered_at_its_place_and_over_a_name():
     standing, _ = module.Decisions(entries).of_document("x/a.xml", "x/a.xml", TEXT)
 
     def is_answered(start, end):
-        return any(one.covers(Span(start, end)) for one in standing)
+        return bool(module.Answers(standing).on(Span(start, end)))
 
     assert is_answered(17, 21)
     assert not is_answered(12, 21)
