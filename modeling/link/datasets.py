@@ -5,11 +5,11 @@ resumes.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from corpora.datasets.rows import document_from_row, document_to_row
 from corpora.datasets.schemas import SCHEMAS
@@ -20,7 +20,7 @@ from corpora.runs.dataset_inputs import find_shards
 from corpora.runs.plan import Plan, Unit, describe_file
 from corpora.runs.receipts import Accounting, Receipt, sorted_counts, write_receipt
 from corpora.tagging import from_iob2
-from modeling.link.linker import Linker, Ranked, files_of
+from modeling.link.linker import Linker, Ranked, files_of, grouped
 from modeling.link.records import record_of
 
 PROBABILITY: Final = "entity_probability"
@@ -30,12 +30,23 @@ _DOCUMENTS: Final = SCHEMAS["documents"]
 
 def link_document(document: Document, linker: Linker, counters: Counter[str]) -> Document:
     """Link the names of a document that have no entity; earlier links by a linker are replaced."""
-    ranked = linker.rank(record_of(document, with_text=linker.contexts is not None))
-    mentions = [
-        _linked(mention, one, counters, threshold=linker.threshold)
-        for mention, one in zip(document.mentions, ranked, strict=True)
-    ]
-    return replace(document, mentions=tuple(mentions))
+    [linked] = link_documents([document], linker, counters)
+    return linked
+
+
+def link_documents(
+    documents: Iterable[Document], linker: Linker, counters: Counter[str]
+) -> Iterator[Document]:
+    """Link those of several, in their order."""
+    with_text = linker.contexts is not None
+    for some in grouped(documents, lambda document: len(document.mentions)):
+        ranked = linker.rank_all([record_of(one, with_text=with_text) for one in some])
+        for document, own in zip(some, ranked, strict=True):
+            mentions = [
+                _linked(mention, one, counters, threshold=linker.threshold)
+                for mention, one in zip(document.mentions, own, strict=True)
+            ]
+            yield replace(document, mentions=tuple(mentions))
 
 
 def _linked(
@@ -87,11 +98,11 @@ def _do(unit: Unit, build: Build, linker: Linker) -> None:
     counters: Counter[str] = Counter()
     n = 0
     with ShardWriter(build.staging("") / unit.shard_name, _DOCUMENTS) as writer:
-        for batch in read_batches(unit.inputs[0].check(), _DOCUMENTS):
-            for row in batch.to_pylist():
-                n += 1
-                document = link_document(document_from_row(row), linker, counters)
-                writer.write(document_to_row(document))
+        batches = read_batches(unit.inputs[0].check(), _DOCUMENTS)
+        documents = (document_from_row(row) for batch in batches for row in batch.to_pylist())
+        for document in link_documents(documents, linker, counters):
+            n += 1
+            writer.write(document_to_row(document))
     assert writer.shard is not None  # noqa: S101 - there is one when it is closed
     receipt = Receipt(
         fingerprint=build.plan.fingerprint,
@@ -112,30 +123,55 @@ def link_sentences(
     Sentences of one document that follow each other are linked together. Words are joined by
     blanks.
     """
-    for id, group in groupby(sentences, key=lambda sentence: sentence.document_id):
-        together = list(group)
-        document, places = _join(together, id=id)
-        ranked = linker.rank(record_of(document, with_text=linker.contexts is not None))
-        linked = [
-            _linked(mention, one, counters, threshold=linker.threshold)
-            for mention, one in zip(document.mentions, ranked, strict=True)
-        ]
-        names: list[list[dict[str, object]]] = [[] for _ in together]
-        for (number, start, end), mention, one in zip(places, linked, ranked, strict=True):
-            value: dict[str, object] = {"start": start, "end": end, "label": mention.label}
-            value["text"] = document.text[mention.start : mention.end]
-            value["entity"] = mention.entity
-            value["probability"] = round(one.probability, 4) if one else None
-            if n_candidates and one:
-                some = zip(one.entities[:n_candidates], one.choice, strict=False)
-                value["candidates"] = [[entity, round(p, 4)] for entity, p in some]
-            names[number].append(value)
-        for sentence, found in zip(together, names, strict=True):
-            yield {"id": sentence.id, "tokens": sentence.tokens, "names": found}
+    joined = (
+        _join(list(group), id=id)
+        for id, group in groupby(sentences, key=lambda sentence: sentence.document_id)
+    )
+    with_text = linker.contexts is not None
+    for some in grouped(joined, lambda one: len(one.places)):
+        records = [record_of(one.document, with_text=with_text) for one in some]
+        for one, ranked in zip(some, linker.rank_all(records), strict=True):
+            linked = [
+                _linked(mention, each, counters, threshold=linker.threshold)
+                for mention, each in zip(one.document.mentions, ranked, strict=True)
+            ]
+            yield from _to_json(one, linked, ranked, n_candidates=n_candidates)
 
 
-def _join(sentences: list[Sentence], *, id: str) -> tuple[Document, list[tuple[int, int, int]]]:
-    """Make one document of sentences, and say which tokens of which sentence each mention is."""
+class _Joined(NamedTuple):
+    """Sentences of a document as one text."""
+
+    sentences: list[Sentence]
+    document: Document
+    places: list[tuple[int, int, int]]
+    """Which tokens of which sentence each mention is."""
+
+
+def _to_json(
+    joined: _Joined,
+    linked: Sequence[Mention],
+    ranked: Sequence[Ranked | None],
+    *,
+    n_candidates: int,
+) -> Iterator[dict[str, object]]:
+    """Yield an object for each sentence."""
+    text = joined.document.text
+    names: list[list[dict[str, object]]] = [[] for _ in joined.sentences]
+    for (number, start, end), mention, one in zip(joined.places, linked, ranked, strict=True):
+        value: dict[str, object] = {"start": start, "end": end, "label": mention.label}
+        value["text"] = text[mention.start : mention.end]
+        value["entity"] = mention.entity
+        value["probability"] = round(one.probability, 4) if one else None
+        if n_candidates and one:
+            some = zip(one.entities[:n_candidates], one.choice, strict=False)
+            value["candidates"] = [[entity, round(p, 4)] for entity, p in some]
+        names[number].append(value)
+    for sentence, found in zip(joined.sentences, names, strict=True):
+        yield {"id": sentence.id, "tokens": sentence.tokens, "names": found}
+
+
+def _join(sentences: list[Sentence], *, id: str) -> _Joined:
+    """Make one document of sentences."""
     parts: list[str] = []
     mentions: list[Mention] = []
     places: list[tuple[int, int, int]] = []
@@ -151,4 +187,5 @@ def _join(sentences: list[Sentence], *, id: str) -> tuple[Document, list[tuple[i
         parts.append(" ".join(sentence.tokens) + "\n")
         offset += len(parts[-1])
     text = "".join(parts)
-    return Document(id=id, group="", source=id, text=text, mentions=tuple(mentions)), places
+    document = Document(id=id, group="", source=id, text=text, mentions=tuple(mentions))
+    return _Joined(sentences, document, places)

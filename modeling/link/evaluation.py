@@ -18,7 +18,7 @@ from corpora.hashing.sampling import ratio
 from modeling.bootstrap import Interval, Units, percentiles, resample
 from modeling.link.candidates import Known
 from modeling.link.contexts import Reader
-from modeling.link.linker import MAX_WRONG, PRIOR, Linker, Ranked, Training
+from modeling.link.linker import MAX_WRONG, PRIOR, Linker, Ranked, Training, grouped
 from modeling.link.records import Case, Record, Window
 
 RANKS: Final = (1, 10, 30)
@@ -96,13 +96,15 @@ def judge(
 ) -> list[Outcome]:
     """Link documents whose links are known; with ``nil``, of classes that are not linked, too."""
     outcomes = []
-    for record in records:
-        by_prior = prior.rank(record) if prior else [None] * len(record.cases)
-        for case, ranked, simple in zip(record.cases, linker.rank(record), by_prior, strict=True):
-            answer = _NOTHING if ranked is None and nil else ranked
-            if answer is not None:
-                first = simple.entities[0] if simple and simple.entities else None
-                outcomes.append(_outcome(record, case, answer, linker=linker, prior=first))
+    for some in grouped(records, lambda record: len(record.cases)):
+        nothing: list[list[Ranked | None]] = [[None] * len(record.cases) for record in some]
+        by_prior = prior.rank_all(some) if prior else nothing
+        for record, own, simples in zip(some, linker.rank_all(some), by_prior, strict=True):
+            for case, ranked, simple in zip(record.cases, own, simples, strict=True):
+                answer = _NOTHING if ranked is None and nil else ranked
+                if answer is not None:
+                    first = simple.entities[0] if simple and simple.entities else None
+                    outcomes.append(_outcome(record, case, answer, linker=linker, prior=first))
     return outcomes
 
 

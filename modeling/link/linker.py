@@ -7,7 +7,7 @@ documents that the weights were not fitted on (of ``N_PARTS`` parts, each in tur
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -23,7 +23,9 @@ from corpora.hashing.sampling import ratio
 from corpora.system.parsing import parse_json, read_json
 from modeling.link.candidates import (
     FEATURES,
+    MASKED,
     N_PLAIN,
+    READ,
     Candidates,
     Knowledge,
     Known,
@@ -45,11 +47,14 @@ Reals = NDArray[np.float64]
 N_PARTS: Final = 5
 MAX_WRONG: Final = 0.02
 """Ratio of the ids that are written that may be wrong."""
-_VERSION: Final = 2
+_VERSION: Final = 3
 _PRIOR: Final = (
     *("similarity", "of all names", "of the form", "of the form as written"),
     *("of the form in the vocabulary", "is not in the vocabulary"),
 )
+SURE: Final = 0.95
+"""From this probability on a choice without an encoder stands: the name is not read."""
+_AT_ONCE: Final = 1000  # names of documents that are linked together
 _FILES: Final = ("linker.json", "records.jsonl", "register.jsonl")
 _OF_ENCODER: Final = (VECTORS, DESCRIPTIONS)
 
@@ -105,14 +110,25 @@ class Linker:
     settings: Mapping[str, object] = field(default_factory=dict)
     contexts: Contexts | None = None
     """What an encoder read of training; None: there is no encoder."""
+    plain: Linear | None = None
+    """With an encoder: the choice without it, and without the other names of the document."""
 
     def rank(self, record: Record) -> list[Ranked | None]:
         """Rank the candidates of each name of a document; None for classes that are not linked."""
-        found = _find(self.knowledge, record, self.labels)
-        _with_contexts([found], self.contexts, self.knowledge)
-        _with_document_features([found], self.first, self.knowledge)
-        ranked = iter([self._rank(one) for one in found.candidates])
-        return [next(ranked) if case.label in self.labels else None for case in record.cases]
+        [ranked] = self.rank_all([record])
+        return ranked
+
+    def rank_all(self, records: Sequence[Record]) -> list[list[Ranked | None]]:
+        """Rank those of several documents, whose names an encoder reads together."""
+        found = [_find(self.knowledge, record, self.labels) for record in records]
+        if self.contexts is not None and self.plain is not None:
+            _with_contexts(found, self.contexts, self.knowledge, plain=self.plain)
+        _with_document_features(found, self.first, self.knowledge)
+        every = (self._rank(of) for one in found for of in one.candidates)
+        return [
+            [next(every) if case.label in self.labels else None for case in record.cases]
+            for record in records
+        ]
 
     def _rank(self, found: Candidates) -> Ranked:
         if not found.entities:
@@ -136,6 +152,7 @@ class Linker:
             write_text(folder / name, lines)
         self._save_contexts(folder)
         weights = {name: getattr(self, name).as_json() for name in ("first", "final", "sure")}
+        weights["plain"] = self.plain.as_json() if self.plain else None
         labels = sorted(self.labels, key=str)
         about = {"version": _VERSION, "features": FEATURES, "labels": labels, **weights}
         about |= {"threshold": self.threshold, "settings": dict(self.settings)}
@@ -173,9 +190,10 @@ class Linker:
             )
             labels, threshold = frozenset(about["labels"]), float(about["threshold"])
             contexts = _load_contexts(folder, records, settings.get("encoder"))
+            plain = linear_from_json(about["plain"]) if about["plain"] else None
         except (KeyError, TypeError, ValueError) as error:
             raise CorpusError(f"{path}: damaged ({error!r}). Train it again.") from error
-        return cls(knowledge, labels, first, final, sure, threshold, settings, contexts)
+        return cls(knowledge, labels, first, final, sure, threshold, settings, contexts, plain)
 
 
 def _load_contexts(folder: Path, records: Sequence[Record], encoder: str | None) -> Contexts | None:
@@ -245,9 +263,17 @@ class Training:
 
     @cached_property
     def _found(self) -> list[_Found]:
-        found = [_find(self.knowledge, record, self.labels) for record in self.records]
-        _with_contexts(found, self.contexts, self.knowledge)
-        return found
+        if self.contexts is not None and self._plain is not None:
+            _with_contexts(self._named, self.contexts, self.knowledge, plain=self._plain)
+        return self._named
+
+    @cached_property
+    def _named(self) -> list[_Found]:
+        return [_find(self.knowledge, record, self.labels) for record in self.records]
+
+    @cached_property
+    def _plain(self) -> Linear | None:
+        return self._fit(self._named, _WITHOUT_ENCODER, N_PLAIN) if self.reader else None
 
     def train(
         self, *, uses: Sequence[str] = FEATURES, settings: Mapping[str, object] | None = None
@@ -273,6 +299,7 @@ class Training:
             threshold,
             settings or {},
             self.contexts,
+            self._plain,
         )
 
     def _fit(self, found: Iterable[_Found], uses: Sequence[str], n_columns: int) -> Linear:
@@ -303,11 +330,26 @@ class Training:
         return np.array(rows).reshape(-1, width), np.array(right, bool), np.array(parts, np.int64)
 
 
+def grouped(items: Iterable[_T], n_names: Callable[[_T], int]) -> Iterator[list[_T]]:
+    """Yield some at a time, whose names are linked together: until there are ``_AT_ONCE``."""
+    some: list[_T] = []
+    n = 0
+    for item in items:
+        some.append(item)
+        n += n_names(item)
+        if n >= _AT_ONCE:
+            yield some
+            some, n = [], 0
+    if some:
+        yield some
+
+
 def _find(knowledge: Knowledge, record: Record, labels: frozenset[str | None]) -> _Found:
     cases = [case for case in record.cases if case.label in labels]
     return _Found(record, cases, knowledge.candidates(record, cases))
 
 
+_WITHOUT_ENCODER: Final = tuple(name for name in FEATURES if name not in (*READ, *MASKED))
 PRIOR: Final = (*(name for name in FEATURES if name.startswith("found ")), *_PRIOR)
 """Columns of the choice by the prior alone: how a form was found, and how often it means what."""
 _N_FACTS: Final = 4
@@ -336,16 +378,14 @@ def _probabilities(
 
 
 def _with_contexts(
-    found: Sequence[_Found], contexts: Contexts | None, knowledge: Knowledge
+    found: Sequence[_Found], contexts: Contexts, knowledge: Knowledge, *, plain: Linear
 ) -> None:
-    """Fill the columns of an encoder in, of names with several candidates."""
-    if contexts is None:
-        return
+    """Fill the columns of an encoder in, of names that are not sure without."""
     asked = [
         (one, of, window)
         for one in found
         for of, window in zip(one.candidates, one.of_cases(one.record.windows()), strict=True)
-        if len(of.entities) > 1
+        if len(of.entities) > 1 and softmax(plain.score(of.features[:, :N_PLAIN])).max() < SURE
     ]
     vectors = contexts.read([window for *_, window in asked])
     for (one, of, _), vector in zip(asked, vectors, strict=True):

@@ -118,6 +118,40 @@ def test_another_encoder_than_that_of_training_is_refused(bases, reader, tmp_pat
         Linker.load(tmp_path)
 
 
+def test_names_that_are_sure_without_an_encoder_are_not_read(bases):
+    named = [
+        letter(f"{n}", f"{text} Herwarth Otto war da .", ("Otto", entity), ("Herwarth Otto", "s:h"))
+        for n, (entity, text) in enumerate([*TEXTS.items()] * 20)
+    ]
+    training = [record_of(document, with_text=True) for document in named]
+    reader = Reader(bases / "plain", keeps=True)
+    linker = Training(training, {}, reader=reader).train()
+    text = "Lieber Otto ! Gruss an Herwarth Otto"
+    record = record_of(letter("x", text, ("Otto", None), ("Herwarth Otto", None)), with_text=True)
+
+    [unsure, sure] = linker.rank(record)
+
+    assert len(unsure.entities) > 1
+    assert len(sure.entities) > 1
+    assert [window in reader._known for window in record.windows()] == [True, False]
+    assert sure.entities[0] == "s:h"
+
+
+def test_documents_that_are_linked_together_are_linked_as_each_alone(reader):
+    linker = Training(records(), {}, reader=reader).train()
+    some = [
+        record_of(letter(f"x{n}", text, ("Otto", None)), with_text=True)
+        for n, text in enumerate([*TEXTS.values(), "Otto ist da", f"Herr {TEXTS[POET]}"])
+    ]
+
+    found = linker.rank_all(some)
+
+    for [one], record in zip(found, some, strict=True):
+        [alone] = linker.rank(record)
+        assert one.entities == alone.entities
+        np.testing.assert_allclose(one.choice, alone.choice, atol=1e-5)
+
+
 def test_long_texts_are_cut_around_the_name_and_what_is_read_together_does_not_matter(reader):
     long = Window("Anna und " * 60, "Otto", " bei Bad Berg" * 60)
     short = Window("und ", "Otto", " bei")

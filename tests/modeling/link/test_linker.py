@@ -10,7 +10,7 @@ from corpora.errors import CorpusError
 from modeling.link.candidates import FEATURES, Knowledge
 from modeling.link.datasets import PROBABILITY, link_document
 from modeling.link.evaluation import cross_validate
-from modeling.link.linker import Linker, Training
+from modeling.link.linker import Linker, Training, grouped
 from modeling.link.records import record_of
 from modeling.link.report import measure, write_report
 from tests.modeling.link.samples import (
@@ -102,6 +102,12 @@ def test_a_linker_that_was_saved_links_as_before(linker, tmp_path):
     (tmp_path / "linker.json").write_text("{}")
     with pytest.raises(CorpusError, match="Train it again"):
         Linker.load(tmp_path)
+
+
+def test_documents_are_linked_so_many_at_a_time_as_have_a_thousand_names():
+    sizes = [400, 700, 0, 999, 1, 5]
+
+    assert list(grouped(sizes, int)) == [[400, 700], [0, 999, 1], [5]]
 
 
 def test_links_are_written_with_their_probability_and_what_is_there_stays(linker):
