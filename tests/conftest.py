@@ -44,13 +44,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Keep what was imported for all tests out of each search for garbage."""
+    """Keep what was imported for all tests out of each search for garbage, and search seldom."""
     gc.disable()
     try:
         return (yield)
     finally:
         gc.enable()
         gc.freeze()
+        gc.set_threshold(20_000, 20, 20)  # objects, searches, searches
 
 
 @pytest.hookimpl(wrapper=True)
