@@ -24,24 +24,24 @@ def runs(examples, tmp_path_factory):
     return [folder / "daluke_small", folder / "neiss_small"]
 
 
+@pytest.fixture(scope="module")
+def page(runs):
+    """Of the first run alone; matplotlib takes a second for it."""
+    return make_page([read_run(runs[0])])
+
+
 def pictures(page):
     return [ET.fromstring(svg) for svg in re.findall(r"<svg.*?</svg>", page, flags=re.DOTALL)]  # noqa: S314
 
 
-def test_a_page_has_all_pictures_inside_and_asks_for_nothing_outside(runs):
-    page = make_page([read_run(runs[0])])
-
+def test_a_page_has_all_pictures_inside_and_asks_for_nothing_outside(page):
     assert len(pictures(page)) == 5
     assert not re.findall(r"(?:src|href)=\"(?!#)[^\"]*", page)
     assert "<script" not in page
 
 
-def test_accuracies_of_the_last_evaluation_are_in_the_table(runs):
-    run = read_run(runs[0])
-
-    page = make_page([run])
-
-    last = run.of_kind("evaluation")[-1]
+def test_accuracies_of_the_last_evaluation_are_in_the_table(page, runs):
+    last = read_run(runs[0]).of_kind("evaluation")[-1]
     for objective in ("subwords", "entities"):
         loss, top = last["loss"][objective], last["accuracy"][objective]["50"]
         assert f"<td>{objective}</td><td>4</td>" in page
@@ -73,10 +73,8 @@ def test_several_runs_stand_side_by_side(runs):
     assert all("daluke_small" in title and "neiss_small" in title for title in titles[1:4])
 
 
-def test_the_same_runs_give_the_same_page(runs):
-    one, other = (make_page([read_run(runs[0])]) for _ in range(2))
-
-    assert one == other
+def test_the_same_runs_give_the_same_page(page, runs):
+    assert make_page([read_run(runs[0])]) == page
 
 
 def test_names_are_escaped(runs, tmp_path):
