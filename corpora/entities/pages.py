@@ -19,7 +19,8 @@ _NO = pa.scalar(value=False)
 
 def columns_of_pages(batch: pa.RecordBatch) -> list[pa.Array]:
     """Make the columns ``OF_PAGES`` of documents; null where a document does not say it."""
-    metadata = [_mapping(pairs) for pairs in batch.column("metadata").to_pylist()]
+    column = batch.column("metadata").to_pylist()
+    metadata = [{pair["key"]: pair["value"] for pair in pairs or ()} for pairs in column]
     values = (
         [_ids(each) for each in metadata],
         [each.get("type") for each in metadata],
@@ -29,10 +30,6 @@ def columns_of_pages(batch: pa.RecordBatch) -> list[pa.Array]:
         pa.array(column, _COLUMNS.field(name).type)
         for name, column in zip(OF_PAGES, values, strict=True)
     ]
-
-
-def _mapping(pairs: list[dict[str, str]] | None) -> dict[str, str]:
-    return {pair["key"]: pair["value"] for pair in pairs or ()}
 
 
 def _ids(metadata: dict[str, str]) -> list[dict[str, str]] | None:

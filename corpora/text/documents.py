@@ -43,18 +43,15 @@ class DocumentMaker:
         if not text.strip():
             return "empty"
         scalars = self._scalars(record, group=group) | {"source": source, "text": text}
-        has_heading = self._has_heading(text, record, title=scalars["title"])
+        heading = self._heading(text, record, title=scalars["title"])
         # Offsets are the same, but ``；`` ends a sentence, and what NFKC makes of it does not.
-        blocks = self._blocks(written, record, has_heading=has_heading)
+        blocks = self._blocks(written, record, heading)
         sentences = find_sentences(
-            segmenter(scalars["lang"]), written, blocks, has_heading=has_heading
+            segmenter(scalars["lang"]), written, blocks, has_heading=heading is not None
         )
-        kinds = ["p"] * len(blocks)
-        if has_heading:
-            kinds[0] = "head"
         self.documents.add(
             scalars,
-            blocks=[(*block, kind) for block, kind in zip(blocks, kinds, strict=True)],
+            blocks=[(*block, "head" if block == heading else "p") for block in blocks],
             sentences=sentences,
             links=(),
             metadata=self._metadata(record),
@@ -77,22 +74,23 @@ class DocumentMaker:
             "license": scalars.get("license") or self.license,
         }
 
-    def _has_heading(self, text: str, record: Record, *, title: str | None) -> bool:
-        """Tell whether the first line is the title, as it is written."""
+    def _heading(self, text: str, record: Record, *, title: str | None) -> tuple[int, int] | None:
+        """Find the first line, if it is the title, as it is written."""
         start, end = first_line(text)
         titles = {title, self._title(record.written_title)} - {None}
-        return " ".join(text[start:end].split()) in titles
+        return (start, end) if " ".join(text[start:end].split()) in titles else None
 
-    def _blocks(self, text: str, record: Record, *, has_heading: bool) -> list[tuple[int, int]]:
+    def _blocks(
+        self, text: str, record: Record, heading: tuple[int, int] | None
+    ) -> list[tuple[int, int]]:
         """Find the paragraphs; a heading is one of its own."""
         how = self.paragraphs
         if how == "auto":
             how = BLANK if record.is_plain and is_hard_wrapped(text) else LINE
         self.counters[f"documents.{how}"] += 1
-        if not has_heading:
+        if heading is None:
             return find_blocks(text, how)
-        start, end = first_line(text)
-        return [(start, end), *find_blocks(text, how, start=end)]
+        return [heading, *find_blocks(text, how, start=heading[1])]
 
     def _title(self, title: str | None) -> str | None:
         """Clean a title, and normalize it as the text."""

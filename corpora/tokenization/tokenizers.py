@@ -179,10 +179,14 @@ class Tokenizer:
         """Give the files that ``save`` writes: name to text in parts."""
         names = {f"{name}_token": self.backend.id_to_token(id) for name, id in self.special_items}
         config = self._settings | names
+        contents = {
+            "tokenizer": self.parts,
+            "tokenizer_config": config,
+            "special_tokens_map": names,
+        }
         files: dict[str, Iterable[str]] = {
-            "tokenizer.json": [json.dumps(self.parts, ensure_ascii=False, indent=1), "\n"],
-            "tokenizer_config.json": [json.dumps(config, ensure_ascii=False, indent=1), "\n"],
-            "special_tokens_map.json": [json.dumps(names, ensure_ascii=False, indent=1), "\n"],
+            f"{name}.json": [json.dumps(content, ensure_ascii=False, indent=1), "\n"]
+            for name, content in contents.items()
         }
         if self._is_wordpiece:
             vocab = self.backend.get_vocab(with_added_tokens=True)
