@@ -323,9 +323,8 @@ def test_a_reviewed_list_is_never_overwritten(tagger_run, letter, labels, tmp_pa
     assert tsv.read_text() == reviewed
 
 
-def test_a_file_is_parsed_once_to_be_tagged_and_written(
-    tagger_run, letter, labels, tmp_path, monkeypatch
-):
+@pytest.fixture
+def parsed(monkeypatch):
     read = []
     source = predicting.TeiFile.read.__func__.__globals__["Source"]
 
@@ -334,11 +333,16 @@ def test_a_file_is_parsed_once_to_be_tagged_and_written(
         return source(data, name=name)
 
     monkeypatch.setattr("corpora.tei.writer.Source", counted)
+    return read
 
+
+def test_a_file_is_parsed_once_to_be_tagged_and_written(
+    tagger_run, letter, labels, tmp_path, parsed
+):
     options = (*TEI_OPTIONS, labels, "--output", tmp_path / "out")
     assert predict(tagger_run, "--tei", letter, *options) == 0
 
-    assert read == [TEI.encode(), (tmp_path / "out" / letter.name).read_bytes()]  # the proof's
+    assert parsed == [TEI.encode(), (tmp_path / "out" / letter.name).read_bytes()]  # the proof's
 
 
 _FOUND_BY = r'<respStmt xml:id="(onoma-\w+)"><resp>names found by a (\w+) '
@@ -375,6 +379,17 @@ def test_a_register_writes_names_without_a_model(letter, register, tmp_path, cap
     with pytest.raises(SystemExit):
         predict("--dictionary", "--tei", letter, "--edition", "tei", "--output", tmp_path)
     assert "needs --register" in capsys.readouterr().err
+
+
+def test_a_file_that_was_tagged_is_not_parsed_again_for_the_register(
+    tagger_run, letter, labels, register, tmp_path, parsed
+):
+    options = (*TEI_OPTIONS, labels, "--register", register, "--output", tmp_path / "out")
+    assert predict(tagger_run, "--tei", letter, *options) == 0
+
+    assert parsed[0] == TEI.encode()
+    assert parsed[-1] == (tmp_path / "out" / letter.name).read_bytes()
+    assert len(parsed) == len(set(parsed)) <= 3  # the input, and what each step wrote
 
 
 def test_a_list_has_ids_though_no_name_shows_how_they_are_written(
