@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
 from typing import Generic, Self, TypeVar
+from weakref import ReferenceType, ref
 from xml.parsers import expat
 
 from corpora.errors import CorpusError
@@ -31,7 +32,9 @@ _ARCHIVES = {b"PK\x03\x04": "zip", b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7
 class Element:
     """An element; ``children`` are elements and strings, in order."""
 
-    __slots__ = ("attributes", "byte", "children", "file", "name", "parent", "written_name")
+    __slots__ = (
+        "__weakref__", "_parent", "attributes", "byte", "children", "file", "name", "written_name",
+    )  # fmt: skip
 
     def __init__(self, written_name: str, attributes: dict[str, str], byte: int = 0) -> None:
         self.written_name = written_name
@@ -42,8 +45,17 @@ class Element:
         """Where its start tag begins in the file."""
         self.file = ""
         """The name of the file, if it was included by another."""
-        self.parent: Self | None = None
+        self._parent: ReferenceType[Self] | None = None
         self.children: list[Self | str] = []
+
+    @property
+    def parent(self) -> Self | None:
+        """The element around it; only the root keeps a tree in memory, for there is no cycle."""
+        return None if self._parent is None else self._parent()
+
+    @parent.setter
+    def parent(self, parent: Self | None) -> None:
+        self._parent = None if parent is None else ref(parent)
 
     def find(self, name: str) -> Self | None:
         """Return the first element of that name (in lower case) among its descendants."""
@@ -146,7 +158,7 @@ class TreeParser(Generic[E]):
         parent = self.stack[-1] if self.stack else None
         element = self.kind(_element_name(qualified), attributes, self.expat.CurrentByteIndex)
         if parent is not None:
-            element.parent = parent
+            element._parent = ref(parent)  # noqa: SLF001 - for speed
             parent.children.append(element)
             if len(self.stack) >= MAX_DEPTH:
                 raise self._error("too_deep", f"elements nest more than {MAX_DEPTH} deep", _REPAIR)
