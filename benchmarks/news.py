@@ -50,15 +50,15 @@ SHARD = 5_000
 def read_pages(folder: Path) -> Iterator[tuple[str, bytes, str, dict[str, Any]]]:
     """Name, bytes, URL and expectation of each page; versions stand in the order of time."""
     for meta in sorted(folder.glob("*/meta.json")):
-        told = json.loads(meta.read_text("utf-8"))
+        table = json.loads(meta.read_text("utf-8"))
         by_publisher: dict[str, list[str]] = {}
-        for name in sorted(told):
+        for name in sorted(table):
             by_publisher.setdefault(name.partition("_")[0], []).append(name)
         for publisher, names in by_publisher.items():
             versions = json.loads((meta.parent / f"{publisher}.json").read_text("utf-8"))
             for name, expected in zip(names, versions.values(), strict=True):
                 data = gzip.decompress((meta.parent / name).read_bytes())
-                yield name, data, told[name]["url"], expected
+                yield name, data, table[name]["url"], expected
 
 
 def expected_paragraphs(expected: dict[str, Any]) -> list[str]:
@@ -107,7 +107,7 @@ def quality(arguments: argparse.Namespace) -> None:
     """Paragraphs, words and metadata, by extractor."""
     pages = list(read_pages(arguments.pages))
     for extractor in EXTRACTORS:
-        raw, ours, of_words, told = Score(), Score(), Score(), Counter[str]()
+        raw, ours, of_words, equal = Score(), Score(), Score(), Counter[str]()
         for name, data, url, expected in pages:
             html = decode(data, content_type=None, name=name).text
             wanted = expected_paragraphs(expected)
@@ -121,14 +121,14 @@ def quality(arguments: argparse.Namespace) -> None:
                 print(f"{name}: {one}")
                 show(blocks, wanted)
             metadata = article.metadata
-            told["title"] += keys([*metadata.titles[:1]]) == keys([expected["title"] or ""])
-            told["date"] += (metadata.published or "")[:10] == expected["publishing_date"][:10]
-            told["authors"] += sorted(metadata.authors) == sorted(expected["authors"])
+            equal["title"] += keys([*metadata.titles[:1]]) == keys([expected["title"] or ""])
+            equal["date"] += (metadata.published or "")[:10] == expected["publishing_date"][:10]
+            equal["authors"] += sorted(metadata.authors) == sorted(expected["authors"])
         print(f"{extractor}, {len(pages)} pages")
         print(f"  paragraphs, as it gives them: {raw}")
         print(f"  paragraphs, tidied:           {ours}")
         print(f"  words, tidied:                {of_words}")
-        print(f"  the same as expected: {dict(told)}")
+        print(f"  the same as expected: {dict(equal)}")
 
 
 def show(found: list[str], wanted: list[str]) -> None:

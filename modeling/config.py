@@ -241,8 +241,8 @@ class HeadsConfig(Config):
     """Weight of ``subwords`` (masked language model), ``entities`` (masked entities),
     ``subword_entities`` (the entity of each subword that has one), ``pairs``."""
     entity_scope: Literal["vocabulary", "group", "document"] = "vocabulary"
-    """Among which entities that of a subword is told apart: all; or those that the examples of its
-    group (a novel), or of its document, mention."""
+    """Among which entities that of a subword is distinguished: all; or those that the examples of
+    its group (a novel), or of its document, mention."""
     tied: bool = True
     """The subword head's matrix is the embedding."""
     transform: bool = True

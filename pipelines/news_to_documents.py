@@ -270,10 +270,10 @@ def _page_units(options: Options) -> tuple[list[Unit], dict[str, InputFile]]:
 
     found = _find(lambda: find_inputs(options.html, exclude=options.exclude), "--html")
     files = describe_files(found)[: options.limit]
-    told = read_url_table(options.urls, [file.name for file in files]) if options.urls else {}
+    rows = read_url_table(options.urls, [file.name for file in files]) if options.urls else {}
     units = make_units(
         files,
-        settings=lambda inputs: {f.name: told[f.name] for f in inputs if f.name in told},
+        settings=lambda inputs: {f.name: rows[f.name] for f in inputs if f.name in rows},
     )
     auxiliary = {"urls": describe_file("urls", options.urls)} if options.urls else {}
     return list(units), auxiliary

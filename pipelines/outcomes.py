@@ -50,7 +50,7 @@ class Counts:
     notes: Sequence[Mapping[str, str | int]] = ()
     """For the receipt of the unit, which side files are written from; few, for they stay."""
     reused: Mapping[str, int] = field(default_factory=dict)
-    """What was taken over from earlier data, which makes no difference: told in ``run.json``."""
+    """What was taken over from earlier data, which makes no difference: it is in ``run.json``."""
 
 
 @dataclass(frozen=True, slots=True)

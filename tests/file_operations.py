@@ -1,6 +1,6 @@
 """What this process does to the files of a folder, in order: to look at it, or to die in the midst.
 
-Operations are told before they are done: opening to write, bringing to the disk (``fsync``), a
+Operations are reported before they are done: opening to write, bringing to the disk (``fsync``), a
 rename, making, linking and removing. Of what a library of C does to files nothing is known.
 """
 
@@ -39,25 +39,25 @@ class Operation:
     """Of a rename or link: the other name."""
 
 
-_tell: list[Callable[[Operation], None]] = []
+_observers: list[Callable[[Operation], None]] = []
 _is_installed = False
 
 
 @contextmanager
-def watched(folder: Path, tell: Callable[[Operation], None]) -> Iterator[None]:
-    """Tell of each operation in a folder, until the end; those of other threads, too."""
+def watched(folder: Path, report: Callable[[Operation], None]) -> Iterator[None]:
+    """Report each operation in a folder, until the end; those of other threads, too."""
     root = Path(os.path.realpath(folder))
 
-    def tell_of_ours(operation: Operation) -> None:
+    def report_ours(operation: Operation) -> None:
         if any(p and p.is_relative_to(root) for p in (operation.path, operation.source)):
-            tell(operation)
+            report(operation)
 
     _install()
-    _tell.append(tell_of_ours)
+    _observers.append(report_ours)
     try:
         yield
     finally:
-        _tell.remove(tell_of_ours)
+        _observers.remove(report_ours)
 
 
 @contextmanager
@@ -98,16 +98,16 @@ def _install() -> None:
     _is_installed = True
     fsync = os.fsync
 
-    def told_fsync(descriptor: int) -> None:
+    def observed_fsync(descriptor: int) -> None:
         _notify("fsync", [_path_of(descriptor)])
         fsync(descriptor)
 
-    os.fsync = told_fsync
+    os.fsync = observed_fsync
     sys.addaudithook(_hear)
 
 
 def _hear(event: str, arguments: tuple[object, ...]) -> None:
-    if not _tell:
+    if not _observers:
         return
     if event == "open":
         if arguments[2] and arguments[2] & _WRITING:
@@ -127,8 +127,8 @@ def _notify(name: str, paths: Sequence[Path]) -> None:
         return  # nothing will change
     source = paths[0] if len(paths) == 2 else None
     operation = Operation(name, paths[-1], source)
-    for tell in _tell:
-        tell(operation)
+    for report in _observers:
+        report(operation)
 
 
 def _path_of(path: object, folder: object = -1) -> Path | None:

@@ -33,14 +33,14 @@ def commands_in(page):
 
 
 def test_pages_name_commands_as_they_are_typed():
-    told = {"commands.md", "library.md"}  # what else there is to type, and why
+    others = {"commands.md", "library.md"}  # what else there is to type, and why
     modules = "|".join(map(re.escape, sorted(onoma.names_of_modules(), key=len, reverse=True)))
     typed = re.compile(rf"python3? -m (?:{modules})(?![\w/-]|\.\w)")
 
     found = [
         f"{page.name}: {match[0]}"
         for page in PAGES
-        if page.name not in told
+        if page.name not in others
         for match in typed.finditer(page.read_text("utf-8"))
     ]
 

@@ -49,11 +49,11 @@ def charset_of_page(one: Try) -> str:
 
     charset, in_meta = _charset(one), one.rng.random() < 0.5
     data = _page(one, charset, in_meta=in_meta)
-    told = None if in_meta else f"text/html; charset={charset}"
+    content_type = None if in_meta else f"text/html; charset={charset}"
 
     def read() -> None:
         with suppress(CorpusError):
-            decode(data, content_type=told, name="x")
+            decode(data, content_type=content_type, name="x")
 
     fault = one.call(read, seconds=5).fault(0)
     return f"{charset!r}: {fault}" if fault else ""
@@ -66,11 +66,11 @@ def charset_of_links(one: Try) -> str:
 
     charset, in_meta = _charset(one), one.rng.random() < 0.5
     data = _page(one, charset, in_meta=in_meta)
-    told = None if in_meta else f"text/html; charset={charset}"
+    content_type = None if in_meta else f"text/html; charset={charset}"
 
     def read() -> None:
         with suppress(ListingError):
-            read_links(data, url="https://a.example/", content_type=told)
+            read_links(data, url="https://a.example/", content_type=content_type)
 
     fault = one.call(read, seconds=5).fault(0)
     return f"{charset!r}: {fault}" if fault else ""

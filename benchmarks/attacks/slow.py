@@ -247,7 +247,7 @@ def _lists(_: Try, data: bytes) -> None:
 def _robots(_: Try, data: bytes) -> None:
     from corpora.crawl.robots import parse_robots
 
-    parse_robots(data, told="x")
+    parse_robots(data, source="x")
 
 
 def _columns(one: Try, data: bytes) -> None:

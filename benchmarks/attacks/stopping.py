@@ -106,9 +106,9 @@ def paths(one: Try) -> str:
     return ""
 
 
-@attack("stopping", "pre-training that is killed, or told to end", tries=3)
+@attack("stopping", "pre-training that is killed, or asked to end", tries=3)
 def trainer(one: Try) -> str:
-    """A worker outlives it; told to end, it leaves no checkpoint, or another status than 143."""
+    """A worker outlives it; asked to end, it leaves no checkpoint, or another status than 143."""
     examples = one.folder / "examples"
 
     def write() -> None:

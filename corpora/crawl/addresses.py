@@ -58,10 +58,10 @@ def _wrapped(address: IPv6Address) -> IPv4Address | None:
 
 
 @lru_cache(maxsize=1024)
-def parse_networks(told: tuple[str, ...]) -> tuple[Network, ...]:
+def parse_networks(networks: tuple[str, ...]) -> tuple[Network, ...]:
     """Read addresses and networks; raises ``UsageError``."""
     try:
-        return tuple(ip_network(text) for text in told)
+        return tuple(ip_network(text) for text in networks)
     except ValueError as error:
         raise UsageError(
             f"allow_private: {error}. Write addresses or networks: 127.0.0.1, 10.1.0.0/16."

@@ -19,7 +19,7 @@ NAME = "index.sqlite"
 TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
 """Statuses that may pass."""
 _VERSION = 1
-_TOLD = ("kind", "session", "site", "refused")
+_PLAIN_FIELDS = ("kind", "session", "site", "refused")
 """Fields that stand in a record as they are."""
 _Row = tuple[Any, ...]
 """Any: SQLite does not say which types its columns have."""
@@ -201,7 +201,7 @@ def entry_of(headers: Mapping[str, str], block: bytes, *, file: str, offset: int
     answer = parse_answer(block) if type != "metadata" else None
     if type != "metadata" and answer is None:
         return None
-    told = {name: headers.get(f"onoma-{name}", "") for name in _TOLD}
+    fields = {name: headers.get(f"onoma-{name}", "") for name in _PLAIN_FIELDS}
     detail = block.partition(b"detail: ")[2].decode("utf-8", "replace").strip()
     attempt, _, tries = headers.get("onoma-attempt", "1").partition("/")
     began = datetime.fromisoformat(headers["warc-date"]).timestamp()
@@ -210,7 +210,7 @@ def entry_of(headers: Mapping[str, str], block: bytes, *, file: str, offset: int
         offset=offset,
         type=type,
         url=url,
-        **told,
+        **fields,
         host=parse_url(url).authority,
         status=answer.status if answer else 0,
         detail="" if answer else detail,

@@ -121,8 +121,8 @@ class Downloader:
         is_html = isinstance(response, HtmlResponse) or not is_page
         if not 200 <= response.status < 300 or not is_looked_into or not is_html:
             return None
-        told = finder.tally.passed_over
-        if sum(told[reason] for reason in _TOO_HARD.values()) >= MAX_TOO_HARD:
+        passed_over = finder.tally.passed_over
+        if sum(passed_over[reason] for reason in _TOO_HARD.values()) >= MAX_TOO_HARD:
             finder.tally.pass_over(url, "not_read")
             return None
         type = (response.headers.get("Content-Type") or b"").decode("latin-1") or None

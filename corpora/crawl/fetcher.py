@@ -177,7 +177,7 @@ class Fetcher:
         if attempt == 1 and not bounds.take_page(site, request.kind):
             return Refused(url, "bound_pages", f"{site.name}: max_pages is {site.max_pages:,}")
         if not self._clock.sleep(seconds):
-            return Refused(url, "stopped", "the crawl was told to stop")
+            return Refused(url, "stopped", "the crawl was asked to stop")
         return None
 
     def _once(self, request: Request, asked: Asked, mining: Decision) -> Noted:
@@ -215,9 +215,9 @@ class Fetcher:
         left = bounds.bytes_left(site, most)
 
         def max_bytes(head: Response) -> int:
-            told = decide_by_headers(head.headers)
-            if told.is_reserved and heeds_headers and 200 <= head.status < 300:
-                raise ExchangeError("reserved", told.because)
+            decision = decide_by_headers(head.headers)
+            if decision.is_reserved and heeds_headers and 200 <= head.status < 300:
+                raise ExchangeError("reserved", decision.because)
             if head.status == 304 and not before:
                 raise ExchangeError("bad_answer", "304 to a request without a condition.")
             return left
@@ -306,7 +306,7 @@ def _forbidden(request: Request, rules: HostRules, mining: Decision) -> Refused 
     if request.kind == "robots":
         return None
     if not robots.allows(url):
-        return Refused(url, "robots", robots.told if robots.is_closed else "robots.txt: Disallow")
+        return Refused(url, "robots", robots.source if robots.is_closed else "robots.txt: Disallow")
     if robots.delay > site.max_delay:
         detail = f"robots.txt asks for {robots.delay:g} s, max_delay is {site.max_delay:g}"
         return Refused(url, "crawl_delay", detail)

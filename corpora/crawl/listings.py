@@ -165,7 +165,7 @@ def _forget(element: "_Element") -> None:
 
 def _entry(element: "_Element", name: str, base: str) -> Entry:
     """Read an entry of a list; its address is empty where it has none."""
-    told: dict[str, str] = {}
+    texts: dict[str, str] = {}
     links: list[str] = []
     # with the parts of ``news:news``; an image has a ``loc`` of its own
     news = (part for child in element if _name(child) == "news" for part in child)
@@ -175,11 +175,11 @@ def _entry(element: "_Element", name: str, base: str) -> Entry:
             is_own = child.get("rel", "alternate") == "alternate"
             links += filter(None, [text or (child.get("href", "").strip() if is_own else "")])
         elif text and (key != "guid" or child.get("isPermaLink", "true").lower() != "false"):
-            told.setdefault(key, text)
-    links.append(told.get("loc") or told.get("guid") or element.get(_ABOUT) or "")
-    url = told.get("loc", "") if name in {"url", "sitemap"} else links[0]
-    date = next((found for key in _DATES if (found := _date(told.get(key)))), None)
-    return Entry(_absolute(base, url), date, " ".join(told.get("title", "").split()))
+            texts.setdefault(key, text)
+    links.append(texts.get("loc") or texts.get("guid") or element.get(_ABOUT) or "")
+    url = texts.get("loc", "") if name in {"url", "sitemap"} else links[0]
+    date = next((found for key in _DATES if (found := _date(texts.get(key)))), None)
+    return Entry(_absolute(base, url), date, " ".join(texts.get("title", "").split()))
 
 
 def _absolute(base: str, url: str) -> str:
@@ -266,10 +266,10 @@ def _is_nofollow(meta: dict[str, str]) -> bool:
 
 def forbids_following(directives: str) -> bool:
     """Say whether ``noindex, nofollow`` says so, to us or to any; previews are another matter."""
-    told = (part.strip() for part in directives.lower().split(","))
+    parts = (part.strip() for part in directives.lower().split(","))
     return any(
         part.rpartition(":")[2].strip() in {"nofollow", "none"} and not part.startswith("max-")
-        for part in told
+        for part in parts
     )
 
 

@@ -47,33 +47,33 @@ def strictest(decisions: Iterable[Decision]) -> Decision:
     """All reservations in one; where there is none, what allows."""
     found = list(decisions)
     for mining in ("reserved", "allowed"):
-        told = [decision.because for decision in found if decision.mining == mining]
-        if told:
-            return Decision(mining, "; ".join(dict.fromkeys(told)))
+        reasons = [decision.because for decision in found if decision.mining == mining]
+        if reasons:
+            return Decision(mining, "; ".join(dict.fromkeys(reasons)))
     return Decision()
 
 
 @cache
-def _told() -> dict[str, list[str]]:
-    told = tomllib.loads(Path(__file__).with_name("ai_agents.toml").read_text("utf-8"))
-    return {"agents": told["agents"], **told["usage"]}
+def _read_table() -> dict[str, list[str]]:
+    table = tomllib.loads(Path(__file__).with_name("ai_agents.toml").read_text("utf-8"))
+    return {"agents": table["agents"], **table["usage"]}
 
 
 def ai_agents() -> tuple[str, ...]:
     """Names of the agents that learn."""
-    return tuple(_told()["agents"])
+    return tuple(_read_table()["agents"])
 
 
 def usage_lines() -> frozenset[str]:
     """Names of lines and headers that say what may be done with pages."""
-    return frozenset(_told()["lines"])
+    return frozenset(_read_table()["lines"])
 
 
 def forbids_training(value: str) -> bool:
     """Say whether a list as ``search=yes, ai-train=no`` says no."""
     for part in re.split(r"[,;]", value.lower()):
         name, _, answer = part.partition("=")
-        if name.strip() in _told()["names"] and answer.strip() in _SAYS_NO:
+        if name.strip() in _read_table()["names"] and answer.strip() in _SAYS_NO:
             return True
     return False
 
@@ -106,19 +106,19 @@ class TdmRules:
         """Apply the first rule that matches a path."""
         for pattern, is_reserved, policy in self.rules:
             if matches(pattern, path) or matches(unquote(pattern), unquote(path)):
-                told = f"tdmrep.json: {pattern}" + (f" (policy {policy})" if policy else "")
-                return Decision("reserved" if is_reserved else "allowed", told)
+                because = f"tdmrep.json: {pattern}" + (f" (policy {policy})" if policy else "")
+                return Decision("reserved" if is_reserved else "allowed", because)
         return Decision()
 
 
 def parse_tdmrep(body: bytes) -> TdmRules:
     """Read a ``tdmrep.json``; what is none has no rules, as if it were not there."""
     try:
-        told = parse_json(body.decode("utf-8-sig"))
+        parsed = parse_json(body.decode("utf-8-sig"))
     except ValueError:
         return TdmRules()
-    told, rules = [told] if isinstance(told, dict) else told, []
-    for rule in told[:MAX_RULES] if isinstance(told, list) else []:
+    parsed, rules = [parsed] if isinstance(parsed, dict) else parsed, []
+    for rule in parsed[:MAX_RULES] if isinstance(parsed, list) else []:
         if not isinstance(rule, dict):
             continue
         pattern, value = rule.get("location"), str(rule.get("tdm-reservation")).strip()
@@ -135,11 +135,11 @@ def decide_by_headers(headers: Sequence[tuple[str, str]]) -> Decision:
     """Read what the headers of an answer reserve; names in any case."""
     decisions = []
     for name, value in ((name.lower(), value.strip().lower()) for name, value in headers):
-        told = f"header {name}: {value[:200]}"
+        because = f"header {name}: {value[:200]}"
         if name == "tdm-reservation" and value in {"0", "1"}:
-            decisions.append(Decision("reserved" if value == "1" else "allowed", told))
+            decisions.append(Decision("reserved" if value == "1" else "allowed", because))
         elif (name == "x-robots-tag" and _NO_AI.search(value)) or (
             name in usage_lines() and forbids_training(value)
         ):
-            decisions.append(Decision("reserved", told))
+            decisions.append(Decision("reserved", because))
     return strictest(decisions)

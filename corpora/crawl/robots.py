@@ -52,10 +52,10 @@ _LINE = re.compile(r"\s*([A-Za-z-]+)\s*:\s*([^#\r\n]*)")
 
 @dataclass
 class Robots:
-    """The rules of one host; ``told`` says where they come from: ``200``, ``404``."""
+    """The rules of one host; ``source`` says where they come from: ``200``, ``404``."""
 
     text: str
-    told: str
+    source: str
     is_closed: bool = False
     """It could not be had: nothing may be asked."""
 
@@ -95,8 +95,8 @@ class Robots:
 
     def summary(self) -> str:
         """Sum up, for the archive of a page."""
-        if not self.told.startswith("2"):
-            return f"allow; {self.told}"
+        if not self.source.startswith("2"):
+            return f"allow; {self.source}"
         return f"allow; crawl-delay={self.delay:g}" if self.delay else "allow"
 
     @cached_property
@@ -139,12 +139,12 @@ class Robots:
         return Decision("reserved", f"robots.txt: {line}") if says_no else Decision()
 
 
-def parse_robots(body: bytes, *, told: str) -> Robots:
+def parse_robots(body: bytes, *, source: str) -> Robots:
     """Read a robots.txt, at most the lines that end in its first 500 KiB."""
     if len(body) > MAX_BYTES:
         body = b"".join(body[:MAX_BYTES].splitlines(keepends=True)[:-1])
     text = body.decode("utf-8-sig", "replace")
-    return Robots(_VERSION.sub(r"\1", text), told)
+    return Robots(_VERSION.sub(r"\1", text), source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +158,8 @@ class HostRules:
 
     def decide(self, target: Target) -> Decision:
         """Say whether mining of an address is reserved, as far as is known before it is fetched."""
-        told = self.robots.decide(target.url, target.path)
-        return strictest([told, self.tdm.decide(target.path.partition("?")[0])])
+        decision = self.robots.decide(target.url, target.path)
+        return strictest([decision, self.tdm.decide(target.path.partition("?")[0])])
 
 
 @dataclass
@@ -220,16 +220,16 @@ class Hosts:
 
     def _read_robots(self, answer: Fetched | Refused | None, url: str) -> Robots:
         if answer is None:
-            return parse_robots(b"", told="no robots.txt (redirects without end)")
+            return parse_robots(b"", source="no robots.txt (redirects without end)")
         if isinstance(answer, Fetched):
             if answer.status == 200:
-                return parse_robots(answer.body, told="200")
+                return parse_robots(answer.body, source="200")
             if 200 <= answer.status < 500 and answer.status != 429:
-                return parse_robots(b"", told=f"no robots.txt ({answer.status})")
+                return parse_robots(b"", source=f"no robots.txt ({answer.status})")
         what = answer.reason if isinstance(answer, Refused) else str(answer.status)
         old = self.stale(url)
         if old is not None:
-            return parse_robots(old, told=f"robots.txt of the day before ({what})")
+            return parse_robots(old, source=f"robots.txt of the day before ({what})")
         return Robots("", f"robots.txt cannot be had ({what})", is_closed=True)
 
 

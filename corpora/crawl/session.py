@@ -86,14 +86,14 @@ def crawl(sites: Sequence[Site], archive: Path, *, say: Say) -> CrawlReport:
     is_interrupted = False
     with _supervised(sites, archive, session) as pipe:
         try:
-            told = _follow(pipe, archive, say=say)
+            progress = _follow(pipe, archive, say=say)
         except KeyboardInterrupt:
             is_interrupted = True
             say("interrupted: ending in order …")
-            told = _stop(pipe, archive, say=say)
+            progress = _stop(pipe, archive, say=say)
     seconds = time.monotonic() - start
     report = CrawlReport(
-        session, not is_interrupted, told.tallies, seconds=seconds, repaired=told.repaired
+        session, not is_interrupted, progress.tallies, seconds=seconds, repaired=progress.repaired
     )
     _write(archive, report)
     if is_interrupted:
@@ -141,10 +141,10 @@ def _choose_session(archive: Path) -> str:
     """The session that is not finished, or a new one."""
     from corpora.datasets.shards import write_json
 
-    told = read_session(archive)
-    if told and not told["finished"]:
-        return str(told["session"])
-    while (session := datetime.now(UTC).strftime("%Y%m%dT%H%M%S")) == told.get("session"):
+    last = read_session(archive)
+    if last and not last["finished"]:
+        return str(last["session"])
+    while (session := datetime.now(UTC).strftime("%Y%m%dT%H%M%S")) == last.get("session"):
         time.sleep(0.1)
     write_json(archive / SESSION, {"session": session, "finished": False})
     return session
@@ -161,8 +161,8 @@ def read_session(archive: Path) -> _Session:
     """Read ``session.json``; empty where there is none. Raises ``CorpusError``."""
     path = archive / SESSION
     try:
-        told = parse_json(path.read_text("utf-8"))
-        return {"session": str(told["session"]), "finished": bool(told["finished"])}
+        saved = parse_json(path.read_text("utf-8"))
+        return {"session": str(saved["session"]), "finished": bool(saved["finished"])}
     except FileNotFoundError:
         return {}
     except (ValueError, KeyError, TypeError) as error:
@@ -179,12 +179,12 @@ def _follow(pipe: Connection, archive: Path, *, say: Say, most: float = float("i
         if not pipe.poll(1.0):
             continue
         try:
-            told = pipe.recv()
+            message = pipe.recv()
         except (EOFError, OSError):
             break
-        if isinstance(told, str):
-            raise CorpusError(told)
-        progress: Progress = told
+        if isinstance(message, str):
+            raise CorpusError(message)
+        progress: Progress = message
         if progress.is_done:
             return progress
         if time.monotonic() > said + _SAY_SECONDS:

@@ -103,24 +103,24 @@ def _site(values: dict[str, Any], *, where: str) -> Site:  # Any: ``KEYS`` has c
     authority = parse_url(values["url"]).authority
     rest = authority.removeprefix("www.")
     own_host = rest if "." in rest else authority  # www.de is not all of .de
-    more = (_host(told, where=where) for told in values.pop("hosts", ()))
+    more = (_host(host, where=where) for host in values.pop("hosts", ()))
     hosts = tuple(dict.fromkeys((own_host, *more)))
-    told = {name: values.pop(name) for name in _POLICY if name in values}
+    policy = {name: values.pop(name) for name in _POLICY if name in values}
     try:
-        return Site(policy=SitePolicy(name=own_host, hosts=hosts, **told), **values)
+        return Site(policy=SitePolicy(name=own_host, hosts=hosts, **policy), **values)
     except UsageError as error:
         raise UsageError(f"{where}: {error}") from error
 
 
-def _host(told: str, *, where: str) -> str:
+def _host(host: str, *, where: str) -> str:
     """One of ``hosts``, in normal form."""
-    text = f"[{told}]" if literal(told) and ":" in told else told
+    text = f"[{host}]" if literal(host) and ":" in host else host
     try:
-        target = parse_url(f"http://{text}/") if not set(told) & set("/?#") else None
+        target = parse_url(f"http://{text}/") if not set(host) & set("/?#") else None
     except BadUrlError:
         target = None
     if target is None:
-        raise UsageError(f"{where}: hosts: {told!r} is no host: example.org, 127.0.0.1:8080")
+        raise UsageError(f"{where}: hosts: {host!r} is no host: example.org, 127.0.0.1:8080")
     name, port = dataclasses.replace(target, port=80).authority, split_host(text)[1]
     return f"{name}:{port}" if port else name
 

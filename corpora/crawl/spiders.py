@@ -125,8 +125,8 @@ class PageParser(ParseCrawler):
     ) -> Iterator[scrapy.Request]:
         """Follow the links of a page."""
         finder, links = self.finder, self.links(response)
-        told = b",".join(response.headers.getlist("X-Robots-Tag")).decode("latin-1")
-        if forbids_following(told):
+        directives = b",".join(response.headers.getlist("X-Robots-Tag")).decode("latin-1")
+        if forbids_following(directives):
             finder.tally.passed_over["nofollow"] += len(links.links)
             links = replace(links, links=())
         finder.tally.passed_over["nofollow"] += links.n_nofollow
@@ -139,11 +139,11 @@ class PageParser(ParseCrawler):
                 yield from finder.ask(url, "page", callback=finder.parse, steps=steps)
 
     def pass_to_pipeline_if_article(
-        self, response: Response, *told: object, **more: object
+        self, response: Response, *arguments: object, **options: object
     ) -> None:
         """Judge what was fetched now; what lies in the archive was judged when it was."""
         if ARCHIVED not in response.flags:
-            super().pass_to_pipeline_if_article(response, *told, **more)
+            super().pass_to_pipeline_if_article(response, *arguments, **options)
 
     def pass_to_pipeline(self, response: Response, *_: object, **__: object) -> None:
         """Count an article; there are no pipelines."""
@@ -152,8 +152,8 @@ class PageParser(ParseCrawler):
 
 def n_waiting(crawler: Crawler) -> int:
     """Count the requests of a crawler of Scrapy's that wait."""
-    told = crawler.stats.get_value
-    return int(told("scheduler/enqueued", 0) - told("scheduler/dequeued", 0))
+    statistic = crawler.stats.get_value
+    return int(statistic("scheduler/enqueued", 0) - statistic("scheduler/dequeued", 0))
 
 
 class Finder:

@@ -33,7 +33,7 @@ Reason = Literal[
     "certificate",  # TLS: not valid for the host
     "host_down",  # cannot be reached, or breaks off again and again
     "host_left",  # failed too often in a row, or asks for a pause beyond the site's patience
-    "stopped",  # the fetcher was told to stop
+    "stopped",  # the fetcher was asked to stop
 ]
 ANY_ADDRESS = ("0.0.0.0/0", "::/0")
 """For ``allow_private``: all of them."""

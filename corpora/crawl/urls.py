@@ -51,24 +51,24 @@ class Target:
 
     def is_of(self, hosts: tuple[str, ...]) -> bool:
         """Say whether it is on one of the hosts, or below one, at a port that they allow."""
-        return any(self._is_at(told.lower()) for told in hosts)
+        return any(self._is_at(host.lower()) for host in hosts)
 
-    def _is_at(self, told: str) -> bool:
-        host, port = split_host(told)
+    def _is_at(self, authority: str) -> bool:
+        host, port = split_host(authority)
         is_host = self.host == host or (self.host.endswith(f".{host}") and not literal(host))
         is_port = self.port == port if port else self.port in _PORTS.values()
         return is_host and is_port
 
 
-def split_host(told: str) -> tuple[str, int | None]:
+def split_host(authority: str) -> tuple[str, int | None]:
     """Take ``example.org``, ``127.0.0.1:8080`` or ``[::1]:8080`` apart."""
-    if told.startswith("["):
-        host, _, port = told[1:].partition("]")
+    if authority.startswith("["):
+        host, _, port = authority[1:].partition("]")
         port = port.removeprefix(":")
-    elif told.count(":") > 1:
-        return told, None
+    elif authority.count(":") > 1:
+        return authority, None
     else:
-        host, _, port = told.partition(":")
+        host, _, port = authority.partition(":")
     return host, int(port) if port.isascii() and port.isdigit() else None
 
 

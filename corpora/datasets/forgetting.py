@@ -148,7 +148,7 @@ class Forgetting:
             if self.holds("entity", row["entity"]):
                 self.counts["entities"] += 1
                 nothing: dict[str, object] = dict.fromkeys(row, None)
-                told = {"id": row["id"], "entity": f"[forgotten {row['id']}]", "count": 0}
+                entry = {"id": row["id"], "entity": f"[forgotten {row['id']}]", "count": 0}
                 lists = {"counts": [], "aliases": [], "retired": True}
-                row.update(nothing | told | lists)
+                row.update(nothing | entry | lists)
         return pa.RecordBatch.from_pylist(rows, schema=batch.schema)

@@ -38,7 +38,7 @@ DOTS = "·•‧・"
 _LONGEST_RUN = 16
 """Letters and digits of a run that is a symbol; longer ones are addresses and codes."""
 _LOOKED_AT = 10_000
-"""Characters of a text by which its kind is told."""
+"""Characters of a text from which its kind is recognized."""
 _UNKNOWN, _MARK, _LETTER, _SYMBOL = range(4)
 _classes: npt.NDArray[np.uint8] = np.zeros(0x110000, np.uint8)  # filled as characters turn up
 _ALONE, _BEFORE, _AFTER = 1, 2, 3  # how characters make clusters with others

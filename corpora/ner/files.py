@@ -38,7 +38,7 @@ class Part:
 
 
 def describe(path: Path, *, name: str, said: Overrides, encoding: str | None = None) -> Layout:
-    """Find out how a file is laid out; raises ``UsageError`` where that cannot be told."""
+    """Find out how a file is laid out; raises ``UsageError`` where that is not clear."""
     with path.open("rb") as file:
         is_parquet = file.read(4) == _PARQUET
     if is_parquet:

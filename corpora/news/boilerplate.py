@@ -1,6 +1,6 @@
 """Paragraphs that stand on many pages of a site: appeals, notices, advertisements.
 
-A page is told from another by its title, so that one article under several addresses makes no
+Pages are distinguished by their titles, so that one article under several addresses makes no
 boilerplate of its text. Headings are left alone: "Reactions" may stand in many articles.
 """
 

@@ -55,8 +55,8 @@ def _by_class(tree: "HtmlElement") -> tuple[str, ...]:
 
 
 def _after_title(page: Sequence[Block], titles: Iterable[str]) -> tuple[str, ...]:
-    told = {key_of(title) for title in titles}
-    places = [index for index, block in enumerate(page) if block.key in told]
+    title_keys = {key_of(title) for title in titles}
+    places = [index for index, block in enumerate(page) if block.key in title_keys]
     for place in places:
         near = [*page[place + 1 : place + 1 + _NEAR], *page[max(0, place - 2) : place]]
         for block in near:

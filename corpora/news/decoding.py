@@ -57,7 +57,7 @@ class Decoded:
     text: str
     encoding: str
     """As Python calls it."""
-    told_by: str
+    decided_by: str
     """``mark``, ``utf-8``, ``header``, ``page`` or ``content``."""
     is_lie: bool
     """Whether what is named first is not what the bytes are in."""
@@ -72,11 +72,11 @@ def decode(data: bytes, *, content_type: str | None, name: str) -> Decoded:
     """
     named = _named(data, content_type)
     first = next(iter(named.values()), "utf-8")
-    text, encoding, told_by = _decode(data, named, name=name)
+    text, encoding, decided_by = _decode(data, named, name=name)
     mark = "\ufffd".encode(encoding, "ignore")
     n_invalid = text.count("\ufffd") - (data.count(mark) if mark else 0)
     is_lie = bool(named) and encoding != first and not data.isascii()
-    return Decoded(_CONTROL.sub(" ", text), encoding, told_by, is_lie, n_invalid)
+    return Decoded(_CONTROL.sub(" ", text), encoding, decided_by, is_lie, n_invalid)
 
 
 def _named(data: bytes, content_type: str | None) -> dict[str, str]:
@@ -84,8 +84,8 @@ def _named(data: bytes, content_type: str | None) -> dict[str, str]:
     head = data[:_LOOKED_AT]
     header = _HEADER.search(content_type or "")
     page = _META.search(head) or _XML.search(head)
-    told = {"header": header and header[1], "page": page and page[1].decode("ascii")}
-    return {who: known for who, name in told.items() if name and (known := _known(name))}
+    names = {"header": header and header[1], "page": page and page[1].decode("ascii")}
+    return {who: known for who, name in names.items() if name and (known := _known(name))}
 
 
 def _known(name: str) -> str | None:
@@ -98,7 +98,7 @@ def _known(name: str) -> str | None:
 
 
 def _decode(data: bytes, named: dict[str, str], *, name: str) -> tuple[str, str, str]:
-    """The text, its encoding, and what told it."""
+    """The text, its encoding, and what decided it."""
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return data[len(mark) :].decode(encoding, "replace"), encoding, "mark"

@@ -130,8 +130,8 @@ def drop_further_articles(tree: "HtmlElement") -> int:
     headed = [(e, keys) for e in outermost if (keys := _heading_keys(e))]
     if len(headed) < 2:
         return 0
-    told = [key_of(title) for title in tree.xpath(_TITLES)[:_MAX_TITLES]]
-    own = [e for e, keys in headed if any(key in title for key in keys for title in told)]
+    title_keys = [key_of(title) for title in tree.xpath(_TITLES)[:_MAX_TITLES]]
+    own = [e for e, keys in headed if any(key in title for key in keys for title in title_keys)]
     if len(own) != 1:
         return 0
     others = [e for e, _ in headed if e is not own[0]]

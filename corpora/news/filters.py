@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
 
 _LOOKED_AT = 20_000
-"""Characters of a text that its language is told by."""
+"""Characters of a text that its language is identified from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,12 +50,12 @@ def check_langs(tags: Sequence[str]) -> None:
             raise UsageError(f"--lang {tag}: not identified. There are {', '.join(sorted(known))}.")
 
 
-def identify(text: str, told: str | None) -> str | None:
-    """The language of a text as a BCP 47 tag: identified, with the region that the page tells."""
+def identify(text: str, declared: str | None) -> str | None:
+    """The language of a text as a BCP 47 tag: identified, with the region that is declared."""
     found, probability = _identifier().classify(text[:_LOOKED_AT])
-    if probability < 0.5 and told:
-        found = primary_language(told)
-    region = (told or "").replace("_", "-")
+    if probability < 0.5 and declared:
+        found = primary_language(declared)
+    region = (declared or "").replace("_", "-")
     return region if region.lower().partition("-")[0] == found and len(region) < 12 else str(found)
 
 

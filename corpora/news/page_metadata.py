@@ -143,8 +143,8 @@ class _Reader:
         return [value for e in self.tree.iterfind(path) if (value := e.get(attribute))]
 
     def _canonical(self, url: str | None) -> str | None:
-        told = (*self._found('.//link[@rel="canonical"]', "href"), self._first("og:url"))
-        absolute = (absolute_url(url, target) for target in told)
+        addresses = (*self._found('.//link[@rel="canonical"]', "href"), self._first("og:url"))
+        absolute = (absolute_url(url, target) for target in addresses)
         return next((found for found in absolute if found and urlsplit(found).netloc), url)
 
     def _sites(self) -> frozenset[str]:
@@ -161,8 +161,8 @@ class _Reader:
             [" ".join("".join(element.itertext()).split()) for element in elements]
             for elements in (self.tree.iter("h1"), self.tree.iterfind(".//head/title"))
         )
-        told = _once(_text(self.article.get("headline")), *self._all(*_TITLES), *heads, *head)
-        return _once(*(self._without_site(title, frozenset(heads)) for title in told), *told)
+        titles = _once(_text(self.article.get("headline")), *self._all(*_TITLES), *heads, *head)
+        return _once(*(self._without_site(title, frozenset(heads)) for title in titles), *titles)
 
     def _without_site(self, title: str, heads: frozenset[str]) -> str:
         """A title without the name of its site behind a bar or dash; the name alone stays.
@@ -177,8 +177,8 @@ class _Reader:
         return title
 
     def _authors(self) -> tuple[str, ...]:
-        told = self.article.get("author")
-        names = _once(*map(_text, told if isinstance(told, list) else [told]))
+        authors = self.article.get("author")
+        names = _once(*map(_text, authors if isinstance(authors, list) else [authors]))
         named = (x for x in self._all(*_AUTHORS) if not x.startswith(("http", "/", "@")))
         return names or _once(*named)
 
@@ -202,7 +202,7 @@ class _Reader:
         nodes = (_text(node.get("license")) for node in (self.article, *self.nodes))
         links = (self._found(f'.//{tag}[@rel="license"]', "href") for tag in ("link", "a"))
         named = self._all("dcterms.license", "dc.rights.license", "copyright.license", "license")
-        return next((told for told in (*nodes, *chain(*links), *named) if told), None)
+        return next((license for license in (*nodes, *chain(*links), *named) if license), None)
 
     def _kind(self) -> str:
         og_types = self._all("og:type")
@@ -214,9 +214,9 @@ class _Reader:
 
     def _is_free(self) -> bool | None:
         for article in self.articles:
-            told = article.get("isAccessibleForFree")
-            if told is not None:
-                return str(told).strip().lower() not in _NOT_FREE
+            is_free = article.get("isAccessibleForFree")
+            if is_free is not None:
+                return str(is_free).strip().lower() not in _NOT_FREE
         tier = self._first("article:content_tier")
         return None if tier is None else tier == "free"
 

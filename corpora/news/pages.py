@@ -166,15 +166,15 @@ def _response(record: ArchiveRecord, source: str, *, max_bytes: int) -> Found:
 
 
 def read_saved(
-    path: Path, *, source: str, max_bytes: int, told: Mapping[str, str]
+    path: Path, *, source: str, max_bytes: int, row: Mapping[str, str]
 ) -> Page | Rejected:
-    """Read a saved page; ``told`` is its row of the table of URLs, without the name of the file."""
+    """Read a saved page; ``row`` is its row of the table of URLs, without the name of the file."""
     return read_record(
-        partial(_saved, path, source=source, max_bytes=max_bytes, told=told), source=source
+        partial(_saved, path, source=source, max_bytes=max_bytes, row=row), source=source
     )
 
 
-def _saved(path: Path, *, source: str, max_bytes: int, told: Mapping[str, str]) -> Page | Rejected:
+def _saved(path: Path, *, source: str, max_bytes: int, row: Mapping[str, str]) -> Page | Rejected:
     try:
         body = b"".join(read_chunks(path, name=source, max_bytes=max_bytes))
     except TextError as error:
@@ -182,7 +182,7 @@ def _saved(path: Path, *, source: str, max_bytes: int, told: Mapping[str, str]) 
         return Rejected(
             source=source, position=error.position, reason=error.reason, message=message
         )
-    more = {name: value for name, value in told.items() if name not in ("url", "date") and value}
+    more = {name: value for name, value in row.items() if name not in ("url", "date") and value}
     return Page(
-        source, source, "", body, told.get("url") or None, told.get("date") or None, metadata=more
+        source, source, "", body, row.get("url") or None, row.get("date") or None, metadata=more
     )

@@ -58,7 +58,7 @@ def extract_bounded(html: str, *, url: str | None, extractor: str, bounds: Bound
 
 @dataclass(frozen=True, slots=True)
 class PageReader:
-    """Finds the articles of pages; counts what told their encodings."""
+    """Finds the articles of pages; counts what decided their encodings."""
 
     extractor: str
     bounds: Bounds
@@ -73,8 +73,8 @@ class PageReader:
             decoded = decode(page.body, content_type=page.header("content-type"), name=page.source)
         except TextError as error:
             return page.reject(error.reason, f"in no encoding that is known ({error})")
-        told = [f"encoding.{decoded.encoding}", f"encoding_told_by.{decoded.told_by}"]
-        self.counters.update([*told, "encoding_lies"] if decoded.is_lie else told)
+        names = [f"encoding.{decoded.encoding}", f"encoding_told_by.{decoded.decided_by}"]
+        self.counters.update([*names, "encoding_lies"] if decoded.is_lie else names)
         if decoded.n_invalid:
             self.counters["bytes.invalid"] += decoded.n_invalid
         try:

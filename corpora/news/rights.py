@@ -26,7 +26,7 @@ class Rights:
 
     license: str | None
     """SPDX, where the page names a licence of Creative Commons."""
-    license_told: str | None
+    license_text: str | None
     """The licence as it stands in the page."""
     mining: str
     """``reserved`` or ``unreserved``; ``allowed`` where ``tdm-reservation`` is 0."""
@@ -43,11 +43,11 @@ class Rights:
 
 def decide(page: Page, metadata: PageMetadata) -> Rights:
     """Read what a page and its server say."""
-    told = [(f"meta {name}", content) for name, content in metadata.reservations]
+    pairs = [(f"meta {name}", content) for name, content in metadata.reservations]
     headers = ((name, page.header(name)) for name in ("tdm-reservation", "x-robots-tag"))
-    told += [(f"header {name}", value.lower()) for name, value in headers if value]
-    reserved = [f"{name}: {value}" for name, value in told if _reserves(name, value)]
-    allowed = [f"{n}: {v}" for n, v in told if n.endswith("tdm-reservation") and v.strip() == "0"]
+    pairs += [(f"header {name}", value.lower()) for name, value in headers if value]
+    reserved = [f"{name}: {value}" for name, value in pairs if _reserves(name, value)]
+    allowed = [f"{n}: {v}" for n, v in pairs if n.endswith("tdm-reservation") and v.strip() == "0"]
     by_crawl, _, because = (part.strip() for part in page.mining.partition(";"))
     reserved += [because or "crawl"] if by_crawl == "reserved" else []
     allowed += [because or "crawl"] if by_crawl == "allowed" else []
@@ -57,7 +57,7 @@ def decide(page: Page, metadata: PageMetadata) -> Rights:
         metadata.license,
         mining,
         "; ".join(dict.fromkeys("; ".join(reserved or allowed).split("; "))),
-        "; ".join(f"{n}: {v}" for n, v in told if not n.endswith(("tdm-reservation", "policy"))),
+        "; ".join(f"{n}: {v}" for n, v in pairs if not n.endswith(("tdm-reservation", "policy"))),
     )
 
 
@@ -67,9 +67,9 @@ def _reserves(name: str, value: str) -> bool:
     return bool(_NO_MINING.search(value))
 
 
-def license_of(told: str | None) -> str | None:
+def license_of(license: str | None) -> str | None:
     """The SPDX name of a licence that is given by its address; None for any other."""
-    found = _CC.search((told or "").lower())
+    found = _CC.search((license or "").lower())
     if not found:
         return None
     if found[3]:

@@ -46,18 +46,18 @@ class ArticleReader:
 
     def add(self, found: PageArticle) -> str | None:
         """Add a row; returns why the article is left out, None if it is not."""
-        page, article, told = found.page, found.article, found.article.metadata
-        rights = decide(page, told)
-        lang = identify(article.text, told.lang) if article.text else None
+        page, article, metadata = found.page, found.article, found.article.metadata
+        rights = decide(page, metadata)
+        lang = identify(article.text, metadata.lang) if article.text else None
         self.counters[f"mining.{rights.mining}"] += 1
         if reason := why_not(article, lang=lang, rights=rights, thresholds=self.thresholds):
             if reason == "language":
                 self.counters[f"language/{lang}"] += 1
             return reason
         self.counters.update(article.counters)
-        url = page.url or told.url
+        url = page.url or metadata.url
         site = (host_of(url) or _NO_SITE).removeprefix("www.")
-        title = next(iter(told.titles), None)
+        title = next(iter(metadata.titles), None)
         texts = [(article.text[start:end], kind) for start, end, kind in article.blocks]
         hashes = {hash for text, kind in texts if (hash := paragraph_hash(site, text, kind))}
         links = ((link.start, link.end, link.target.partition("#")) for link in article.links)
@@ -69,14 +69,14 @@ class ArticleReader:
                 "lang": lang,
                 "title": title,
                 "url": url,
-                "timestamp": told.published,
+                "timestamp": metadata.published,
                 "license": rights.license or self.license,
                 "text": article.text,
             },
             blocks=article.blocks,
             sentences=(),
             links=[(start, end, SPACE + to, part) for start, end, (to, _, part) in links],
-            metadata=_metadata(page, told, rights, encoding=found.encoding),
+            metadata=_metadata(page, metadata, rights, encoding=found.encoding),
         )
         self.paragraphs += sorted(hashes)
         self.titles += [hash_of(site, title or article.text[:100])] * len(hashes)
@@ -88,19 +88,21 @@ class ArticleReader:
         return pa.record_batch(columns, SCHEMAS["news_paragraphs"].columns)
 
 
-def _metadata(page: Page, told: PageMetadata, rights: Rights, *, encoding: str) -> dict[str, str]:
+def _metadata(
+    page: Page, metadata: PageMetadata, rights: Rights, *, encoding: str
+) -> dict[str, str]:
     values = {
-        "authors": "; ".join(told.authors),
-        "section": told.section,
-        "site": told.site,
-        "modified": told.modified,
+        "authors": "; ".join(metadata.authors),
+        "section": metadata.section,
+        "site": metadata.site,
+        "modified": metadata.modified,
         "fetched": page.fetched,
-        "canonical": told.url if told.url != page.url else None,
-        "free": None if told.is_free is None else "yes" if told.is_free else "no",
+        "canonical": metadata.url if metadata.url != page.url else None,
+        "free": None if metadata.is_free is None else "yes" if metadata.is_free else "no",
         "mining": rights.mining,
         "mining_because": rights.because,
         "robots": rights.robots,
-        "license_told": rights.license_told,
+        "license_told": rights.license_text,
         "encoding": encoding,
         "digest": page.digest,
     }

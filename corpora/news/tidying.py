@@ -54,16 +54,16 @@ def tidy(
     description does. Takes away: the title, bylines, blocks that are nothing but links, lines of
     copyright, blocks that repeat another or a part of one, headings after which nothing comes.
     """
-    told = {key_of(title) for title in titles}
+    title_keys = {key_of(title) for title in titles}
     names = sorted({key_of(author) for author in authors} - {""}, key=len, reverse=True)
-    long_titles = tuple(key for key in told if len(key) >= _MIN_TITLE)
+    long_titles = tuple(key for key in title_keys if len(key) >= _MIN_TITLE)
     all_links = _all_links(blocks)
     all_links |= _introductions(blocks, all_links)
     kept, heads = [], []
     for index, block in enumerate(blocks):
         near_end = min(index, len(blocks) - 1 - index) < _BYLINE_WITHIN
         may_be_title = index < _TITLE_WITHIN or block.kind == "head"
-        if may_be_title and (block.key in told or _has_kicker(block, long_titles)):
+        if may_be_title and (block.key in title_keys or _has_kicker(block, long_titles)):
             counters["blocks.title"] += 1
             heads.append(block.key)
         elif index < _TITLE_WITHIN and _is_dateline(block):

@@ -28,18 +28,18 @@ def read_url_table(path: Path, names: Sequence[str]) -> dict[str, dict[str, str]
             rows = [(reader.line_num, row) for row in reader]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise UsageError(f"{path}: cannot be read ({error}).") from error
-    told: dict[str, dict[str, str]] = {}
+    table: dict[str, dict[str, str]] = {}
     for line, row in rows:
         name = _check(row, where=f"{path}:{line}")
-        if name in told:
+        if name in table:
             raise UsageError(f"{path}:{line}: {name} stands there twice. Take one line out.")
-        told[name] = {key: value for key, value in row.items() if key != "file" and value}
-    if not told.keys() & set(names):
+        table[name] = {key: value for key, value in row.items() if key != "file" and value}
+    if not table.keys() & set(names):
         raise UsageError(
             f"{path}: names none of the pages; they are called like {min(names)}, relative to the "
             "folder that all share."
         )
-    return told
+    return table
 
 
 def _check(row: dict[str, str], *, where: str) -> str:

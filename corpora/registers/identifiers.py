@@ -30,7 +30,7 @@ def _schemes() -> _Schemes:
 
 
 def read_id(text: str, *, types: tuple[str, ...] = ()) -> AuthorityId | None:
-    """Read an id; ``types`` are what the register calls its scheme, the most telling last.
+    """Read an id; ``types`` are what the register calls its scheme, the most specific last.
 
     An address that no scheme knows is an id of the scheme ``url``, or of its type if it has one;
     None where the text is empty, or nothing says what scheme it is of.

@@ -59,7 +59,7 @@ class InputFile:
         return data
 
     def check(self) -> Path:
-        """Its path, to read a part of it; raises ``InputChangedError`` as far as can be told."""
+        """Its path, to read a part of it; raises ``InputChangedError`` as far as can be seen."""
         if is_url(self.path):
             return self._here()
         status = Path(self.path).stat()
@@ -114,7 +114,7 @@ def unit_for_each(files: Iterable[InputFile]) -> tuple[Unit, ...]:
 
 
 def units_without_input(n: int) -> tuple[Unit, ...]:
-    """Make units that are told apart by their numbers alone: partitions of what is merged."""
+    """Make units that differ in their numbers alone: partitions of what is merged."""
     return tuple(map(Unit, range(n)))
 
 

@@ -93,7 +93,7 @@ def what_is_next(file: object) -> str:
 
 
 def check_forgotten(source: Path, file: Path) -> None:
-    """Raise ``CorpusError`` where a run holds what a store was told to forget, in its list."""
+    """Raise ``CorpusError`` where a run holds what a store was asked to forget, in its list."""
     if not file.exists():
         return
     if counts := _held(source, read_hashes(file)):

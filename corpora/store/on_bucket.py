@@ -101,8 +101,8 @@ def put_version(bucket: Bucket, version: str, source: Path, *, instead_of: str =
     names = files_of(source)
     marker = "run.json" if "run.json" in names else "dataset.json"
     hashes = {name: sha256_of(source / name) for name in names if name != marker}
-    told = {_INSTEAD: instead_of} if instead_of else {}
-    begun, claim = f"{_BEGUN}{version}", json.dumps(told | hashes).encode()
+    replaced = {_INSTEAD: instead_of} if instead_of else {}
+    begun, claim = f"{_BEGUN}{version}", json.dumps(replaced | hashes).encode()
     if not bucket.replace(begun, claim, seen="", writer=uuid4().hex):
         there = bucket.read(begun)
         if there is None or there.data != claim:

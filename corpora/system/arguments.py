@@ -249,8 +249,8 @@ def _settings_for(kind: object, given: Mapping[str, object]) -> _Settings:
     inferred: dict[str, object] = {}
     if get_origin(kind) is tuple:
         [kind, _] = get_args(kind)
-        is_told = "nargs" in given or "type" in given
-        inferred = {} if is_told else {"nargs": "+", "action": "extend"}
+        is_given = "nargs" in given or "type" in given
+        inferred = {} if is_given else {"nargs": "+", "action": "extend"}
     if get_origin(kind) is Literal:
         inferred["choices"] = get_args(kind)
     elif kind is bool:

@@ -48,7 +48,7 @@ def text_encoding(name: str) -> str:
 
     Others are no encodings at all, turn bytes into bytes (base64), or are made for host names and
     source code (punycode, unicode-escape): these raise where bytes are invalid, whatever they are
-    told to do then.
+    asked to do then.
     """
     try:
         codec = codecs.lookup(name)

@@ -1,4 +1,4 @@
-"""The bytes of a file, unpacked as a stream: gzip, bzip2 and xz, told by their first bytes."""
+"""The bytes of a file, unpacked as a stream: gzip, bzip2 and xz, known by their first bytes."""
 
 import bz2
 import lzma

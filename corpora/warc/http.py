@@ -41,8 +41,8 @@ class Answer:
     @property
     def is_page(self) -> bool:
         """Say whether this is HTML, as the header says, or as it begins where no header says so."""
-        told = (self.header("content-type") or "").partition(";")[0].strip().lower()
-        return told in _PAGES if told else bool(_LOOKS_LIKE.match(self.body[:2048]))
+        media_type = (self.header("content-type") or "").partition(";")[0].strip().lower()
+        return media_type in _PAGES if media_type else bool(_LOOKS_LIKE.match(self.body[:2048]))
 
 
 def parse_answer(block: bytes) -> Answer | None:

@@ -179,7 +179,7 @@ def _record(kind: str, block: bytes, asked: Asked, *, fields: Mapping[str, str])
         "WARC-Block-Digest": digest_of(block),
         "Content-Length": str(len(block)),
     }
-    return Record({name: line for name, told in named.items() if (line := _line(told))}, block)
+    return Record({name: line for name, value in named.items() if (line := _line(value))}, block)
 
 
 def _line(value: str) -> str:

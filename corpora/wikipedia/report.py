@@ -249,10 +249,10 @@ def _sentences(counters: Mapping[str, int], parameters: JsonObject) -> Iterator[
     wrong = []
     for name, usual in USUAL.items():
         share = counters.get(name, 0) / max(n, 1)
-        told = _LENGTHS[name]
-        yield f"| {told} | {counters.get(name, 0):,} | {share:.1%} | up to {usual:.1%} |"
+        lengths = _LENGTHS[name]
+        yield f"| {lengths} | {counters.get(name, 0):,} | {share:.1%} | up to {usual:.1%} |"
         if share > usual:
-            wrong.append(told)
+            wrong.append(lengths)
     if wrong:
         yield ""
         yield (

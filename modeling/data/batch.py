@@ -245,7 +245,7 @@ class SubwordEntities(Movable):
 
 @dataclass(frozen=True, slots=True)
 class Choices(Movable):
-    """Among which ids targets are told apart, where it is not the whole vocabulary.
+    """Among which ids targets are distinguished, where it is not the whole vocabulary.
 
     Each target belongs to one of G scopes (a document, a group); targets are ordered by scope.
     """

@@ -4,9 +4,9 @@ Of mentions that share a subword, it knows the longest, of equal ones the first:
 matching would label it with (C.11); one that has an entity goes before one that is [UNK], which is
 read, too, but never predicted.
 
-A *scope* is the entities of a document, or of a group of documents, among which one is told apart:
-those that its examples mention, held-out ones too: of a novel, the words of its lexicon that were
-found in it. 12 bytes for each pair of a scope and an entity.
+A *scope* is the entities of a document, or of a group of documents, among which one is
+distinguished: those that its examples mention, those of validation too: of a novel, the words of
+its lexicon that were found in it. 12 bytes for each pair of a scope and an entity.
 
 Shapes: B examples, P parts, T rows of subwords, E mentions, C subwords that know an entity,
 M targets, G scopes, S negatives.
@@ -52,7 +52,7 @@ class Scopes:
     def read(cls, paths: Sequence[Path], kind: ScopeKind) -> Self:
         """Read which entities the examples of each document, or group, mention.
 
-        Special entities are left out: nothing is learned by telling them apart.
+        Special entities are left out: nothing is learned by distinguishing them.
         """
         numbers: dict[str, int] = {}
         of_document: dict[str, int] = {}
@@ -122,7 +122,7 @@ class Spreader:
     is_predicting: bool = True
     """Whether entities are to be predicted at all."""
     scopes: Scopes | None = None
-    """Among which entities they are told apart; None: all."""
+    """Among which entities they are distinguished; None: all."""
     n_negatives: int = 0
     """Of each target, drawn from its scope; 0: all of it."""
 
@@ -168,7 +168,7 @@ class Spreader:
     def _scoped(
         self, scopes: Scopes, rows: Integers, labels: Integers, *, numbers: Integers, keys: Numbers
     ) -> Targets:
-        """Targets, by scope: told apart among all of it, or from ``n_negatives`` that are drawn."""
+        """Targets, by scope: distinguished among all of it, or from ``n_negatives`` drawn."""
         chosen, counts = np.unique(numbers, return_counts=True)
         ends = np.cumsum(counts)[:-1]
         ids = [scopes.entities(scope) for scope in chosen.tolist()]

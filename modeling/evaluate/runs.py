@@ -70,7 +70,7 @@ def run(options: "Options") -> Iterator[str | Summary]:
         summary["comparison"] = read_json(folder / "comparison.json")
         yield f"made  {folder} (comparison.md, comparison.json)"
         if options.fail_if_worse and comparison.is_worse:
-            fall = comparison.describe_fall(_told_apart(options.run, options.against)[1])
+            fall = comparison.describe_fall(_distinct_names(options.run, options.against)[1])
             status = fail(f"{options.run}: {fall}", status=WORSE)
     yield Summary(summary, status)
 
@@ -236,7 +236,7 @@ class _Scorer:
         comparison = compare(
             ours, theirs, seed=self.options.seed, replicates=self.options.replicates
         )
-        names = _told_apart(self.options.run, self.options.against)
+        names = _distinct_names(self.options.run, self.options.against)
         folder = output / f"against-{names[1].replace('/', '-')}"
         folder.mkdir(parents=True, exist_ok=True)
         write_text(folder / "comparison.md", [comparison.to_markdown(names=names)])
@@ -294,7 +294,7 @@ def _join(folds: Sequence[_Found]) -> _Found:
     )
 
 
-def _told_apart(first: Path, second: Path) -> tuple[str, str]:
+def _distinct_names(first: Path, second: Path) -> tuple[str, str]:
     """The names of two runs, with those of the folders around them where they are the same."""
     parts = [path.resolve().parts for path in (first, second)]
     n = 1

@@ -58,7 +58,7 @@ def _is_new(name: str, config: FinetuneConfig) -> bool:
 
 
 def _depths(model: TaggingModel) -> dict[str, int]:
-    """The depth of each parameter; ``ConfigError`` where layers cannot be told apart."""
+    """The depth of each parameter; ``ConfigError`` where layers cannot be distinguished."""
     n_layers, depths = model.config.encoder.n_layers, {}
     for name, _ in model.named_parameters():
         depths[name] = n_layers + 1

@@ -50,7 +50,7 @@ class Dense(NamedTuple):
 def attend_densely(layer: nn.Module, x: Tensor, rows: Padded) -> Dense:
     """(B, N, D) -> the same, by an attention of ``modeling.layers``.
 
-    Raises ``ValueError`` for a layer that is none of these, and for whole words that are not told.
+    Raises ``ValueError`` for a layer that is none of these, and for whole words that are not given.
     """
     match layer:
         case WholeWordAttention():

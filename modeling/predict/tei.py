@@ -94,7 +94,7 @@ class _Work:
     rejected: list[Rejected] = field(default_factory=list)
     n_written: int = 0
     notes: list[str] = field(default_factory=list)
-    """What the user is told at the end."""
+    """Messages for the user at the end."""
 
     @classmethod
     def of(cls, options: "Options") -> "_Work":
@@ -169,7 +169,7 @@ class _Work:
             self.notes.append(f"{len(new):,} decisions added to {self.decisions_path}")
 
     def threshold(self, tagger: "Tagger | None") -> float:
-        """The least probability that is written, which the user is told."""
+        """The least probability that is written; a note says it."""
         if tagger is None:
             return self.options.threshold or 0.0
         if self.options.threshold is not None:

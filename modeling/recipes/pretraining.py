@@ -247,7 +247,7 @@ def entity_bert() -> PretrainConfig:
     """EntityBERT: a BERT (``--init-from``) whose characters know the words of a lexicon.
 
     Three epochs of the paper's novels (48 million characters), packed. Its losses are means (B-E7),
-    masking has no cap of 10 (B-E8), no example is dropped (B-E13), and entities are told apart
+    masking has no cap of 10 (B-E8), no example is dropped (B-E13), and entities are distinguished
     among all of the group, which the paper's 5 negatives estimate (C.13).
     """
     heads = {"weights": {"subwords": 1.0, "subword_entities": 1.0}, "entity_scope": "group"}

@@ -6,7 +6,7 @@ Examples:
   python -m modeling.serve runs/sturm --register 'register/*.xml'
   python -m modeling.serve runs/sturm --register build/vocab
 
-It answers on 127.0.0.1 alone unless told otherwise, and ends on SIGTERM or Ctrl-C when the requests
+It answers on 127.0.0.1 alone by default, and ends on SIGTERM or Ctrl-C when the requests
 that are there are answered. docs/serving.md says which tool asks for what.
 """
 

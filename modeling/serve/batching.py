@@ -155,7 +155,7 @@ class Batcher:
             self._part(group.jobs, groups, error)
 
     def _part(self, jobs: Sequence[_Job], groups: "deque[_Group]", error: Exception) -> None:
-        """After an error, do each job alone; the one that cannot be done is told."""
+        """After an error, do each job alone; the one that cannot be done fails."""
         if len(jobs) > 1:
             for job in jobs:
                 job.found.clear()

@@ -113,10 +113,10 @@ def _page(data: Mapping[str, object]) -> bytes:
         "img-src data:; base-uri 'none'; form-action 'none'; "
         "require-trusted-types-for 'script'; trusted-types 'none'"
     )
-    told = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    page_data = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     head = f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
     scripts = (
-        f'<script type="application/json" id="data">{told}</script>',
+        f'<script type="application/json" id="data">{page_data}</script>',
         f'<script type="module">{script}</script>',
     )
     made = files["index.html"]

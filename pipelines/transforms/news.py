@@ -70,8 +70,8 @@ class ReadSavedPages(ReadUnits[Page | Rejected]):
     def read(self, unit: Unit) -> Iterator[Page | Rejected]:
         """Read the files of a unit."""
         for file in unit.inputs:
-            told, most = unit.settings.get(file.name, {}), self.max_page_bytes
-            yield read_saved(file.check(), source=file.name, max_bytes=most, told=told)
+            row, most = unit.settings.get(file.name, {}), self.max_page_bytes
+            yield read_saved(file.check(), source=file.name, max_bytes=most, row=row)
 
 
 class NoteRevisits(PerUnit[Revisit, Filtered | Rows]):

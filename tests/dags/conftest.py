@@ -106,12 +106,12 @@ def runs(make_airflow, tmp_path_factory):
             edition_steps(edition),
             model_steps(model, corpus=corpus, edition=edition),
         ]
-        told, log = airflow.run(
+        results, log = airflow.run(
             step | {"settings": str(folder / "settings.toml")}
             for folder, own in zip(folders, steps, strict=True)
             for step in own
         )
-    done = iter(told)
+    done = iter(results)
     return SimpleNamespace(
         **{
             name: SimpleNamespace(folder=folder, steps=list(islice(done, len(own))), log=log)

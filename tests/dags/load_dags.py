@@ -53,7 +53,7 @@ def main():
     global is_watching  # noqa: PLW0603 - the hook has no other way
     sys.path.append(settings.DAGS_FOLDER)
     sys.addaudithook(watch)
-    told = {}
+    loaded = {}
     for file in sorted(Path(settings.DAGS_FOLDER).glob("*.py")):
         start = time.process_time()
         first = load(file)
@@ -64,13 +64,13 @@ def main():
         is_watching = True
         load(file)
         is_watching = False
-        told[file.name] = {
+        loaded[file.name] = {
             "errors": list(first.import_errors.values()),
             "seconds": seconds,
             "io": list(seen),
             "dags": {name: describe(dag) for name, dag in first.dags.items()},
         }
-    sys.stdout.write("\n" + json.dumps(told))
+    sys.stdout.write("\n" + json.dumps(loaded))
 
 
 if __name__ == "__main__":

@@ -25,10 +25,10 @@ def main(steps, results):
     sys.path.append(settings.DAGS_FOLDER)  # as every process of Airflow that loads a bundle
     bag = DagBag()
     assert not bag.import_errors, bag.import_errors
-    told = []
+    finished = []
     for step in json.loads(Path(steps).read_text(encoding="utf-8")):
-        told.append(run(bag.dags[step["dag"]], step))
-        Path(results).write_text(json.dumps(told), encoding="utf-8")
+        finished.append(run(bag.dags[step["dag"]], step))
+        Path(results).write_text(json.dumps(finished), encoding="utf-8")
 
 
 def run(dag, step):

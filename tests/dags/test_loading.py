@@ -112,8 +112,8 @@ def test_a_task_checks_its_parameters_again(make_airflow, tmp_path):
     process = airflow.start("-c", USE.format(dags=str(DAGS), names=outside))
 
     assert process.wait() == 0, (airflow.home / "output.log").read_text()[-3000:]
-    told = (airflow.home / "output.log").read_text()
-    assert told.count("refused:") == len(outside) + 1
+    log = (airflow.home / "output.log").read_text()
+    assert log.count("refused:") == len(outside) + 1
 
 
 def test_every_task_ends_in_time_is_tried_again_and_has_a_pool(loaded):
@@ -139,7 +139,7 @@ def start(monkeypatch):
 
 def test_ctrl_c_ends_what_does_not_end_by_itself(tmp_path):
     script = "import signal, subprocess, sys, time\n"
-    script += "signal.signal(signal.SIGTERM, lambda *_: print('told', flush=True))\n"
+    script += "signal.signal(signal.SIGTERM, lambda *_: print('asked', flush=True))\n"
     script += "own = 'import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(600)'\n"
     script += "child = subprocess.Popen([sys.executable, '-c', own])\n"
     script += "print(child.pid, flush=True)\n"
@@ -159,12 +159,12 @@ def test_ctrl_c_ends_what_does_not_end_by_itself(tmp_path):
 
         assert process.wait(timeout=60) == 0
     for log in logs:
-        child, told = log.read_text().split()
-        assert told == "told"
+        child, word = log.read_text().split()
+        assert word == "asked"
         wait_for(lambda child=int(child): not lives(child))
 
 
-def test_a_component_that_ends_is_told_and_ends_the_others(start, tmp_path, capsys):
+def test_a_component_that_ends_is_reported_and_ends_the_others(start, tmp_path, capsys):
     commands = {
         "one": [sys.executable, "-c", "import time; time.sleep(600)"],
         "two": [sys.executable, "-c", "raise SystemExit('no database')"],
@@ -177,10 +177,10 @@ def test_a_component_that_ends_is_told_and_ends_the_others(start, tmp_path, caps
         for number, handler in zip((signal.SIGINT, signal.SIGTERM), earlier, strict=True):
             signal.signal(number, handler)
 
-    told = capsys.readouterr().err
+    errors = capsys.readouterr().err
     assert status == 1
-    assert "no database" in told
-    assert f"two ended (status 1). All of it: {tmp_path / 'two.log'}" in told
+    assert "no database" in errors
+    assert f"two ended (status 1). All of it: {tmp_path / 'two.log'}" in errors
 
 
 def test_sample_dump_is_found_by_the_downloader(start, tmp_path):

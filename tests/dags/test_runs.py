@@ -35,7 +35,7 @@ def test_a_dump_becomes_published_datasets(runs):
         assert verify(runs.corpus.folder / "store" / shelf / "20261108")
 
 
-def test_the_asset_is_told_fingerprints_and_totals(runs):
+def test_the_asset_records_fingerprints_and_totals(runs):
     [event] = runs.corpus.steps[0]["events"]
     version = runs.corpus.folder / "store" / "kleinwiki" / "20261108"
     documents = open_dataset(version / "documents")
@@ -136,17 +136,17 @@ def test_what_stopped_a_refresh_can_be_looked_at_and_the_rest_is_tidied_up(runs)
 
 def test_an_edition_becomes_ner_data_and_a_tagger(runs):
     first, store = runs.edition.steps[0], runs.edition.folder / "store"
-    told = {event["asset"]: event for event in first["events"]}
+    events = {event["asset"]: event for event in first["events"]}
 
     assert first["state"] == "success", runs.edition.log[-5000:]
-    assert set(told) == {"onoma_editions", "onoma_taggers"}
+    assert set(events) == {"onoma_editions", "onoma_taggers"}
     tagger = current(store / "letters-tagger")
     assert tagger.name.startswith("20261122-")
     assert verify(tagger)
     scores = json.loads((tagger / "evaluation" / "evaluation.json").read_text())["scores"]
-    assert told["onoma_taggers"]["totals"]["strict_f1"] == scores["strict_f1"]["mean"] > 0
+    assert events["onoma_taggers"]["totals"]["strict_f1"] == scores["strict_f1"]["mean"] > 0
     assert (
-        told["onoma_editions"]["totals"]["ner"]["rows"]
+        events["onoma_editions"]["totals"]["ner"]["rows"]
         == open_dataset(current(store / "letters-ner") / "ner").n_rows
     )
 
@@ -205,7 +205,7 @@ def made_from(final):
     return json.loads((final / "run.json").read_text())
 
 
-def is_published_and_told(event, shelf):
+def is_published_and_recorded(event, shelf):
     """A version is whole, and its event has the fingerprint of its manifest."""
     version = shelf / event["version"]
     manifest = json.loads((version / "run.json").read_text())
@@ -220,20 +220,20 @@ def test_without_ner_data_an_encoder_is_published_unjudged(runs, store):
     assert first["tasks"]["refresh.publish_tagger"] == ["skipped", 1]
     [event] = first["events"]
     assert event["asset"] == "onoma_encoders"
-    assert is_published_and_told(event, store / ENCODERS)
+    assert is_published_and_recorded(event, store / ENCODERS)
 
 
 def test_a_tagger_that_is_as_good_is_published_with_its_encoder(runs, store):
     second = runs.model.steps[1]
-    told = {event["asset"]: event for event in second["events"]}
+    events = {event["asset"]: event for event in second["events"]}
 
     assert second["state"] == "success", runs.model.log[-5000:]
-    assert set(told) == {"onoma_encoders", "onoma_taggers"}
-    assert is_published_and_told(told["onoma_encoders"], store / ENCODERS)
-    assert is_published_and_told(told["onoma_taggers"], store / TAGGERS)
+    assert set(events) == {"onoma_encoders", "onoma_taggers"}
+    assert is_published_and_recorded(events["onoma_encoders"], store / ENCODERS)
+    assert is_published_and_recorded(events["onoma_taggers"], store / TAGGERS)
     scores = store / TAGGERS / VERSIONS[1] / "evaluation" / "evaluation.json"
-    told_f1 = told["onoma_taggers"]["totals"]["strict_f1"]
-    assert told_f1 == json.loads(scores.read_text())["scores"]["strict_f1"]["mean"] > 0
+    recorded_f1 = events["onoma_taggers"]["totals"]["strict_f1"]
+    assert recorded_f1 == json.loads(scores.read_text())["scores"]["strict_f1"]["mean"] > 0
     earlier = version_names(store / TAGGERS)[0]
     assert f"--against {store / TAGGERS / earlier} --fail-if-worse" in runs.model.log
 

@@ -177,7 +177,7 @@ def test_an_edition_without_files_is_an_error(folder):
         changes.state_of(settings, settings.editions["letters"])
 
 
-def test_rejects_of_a_run_that_published_nothing_are_told(tmp_path):
+def test_rejects_of_a_run_that_published_nothing_are_reported(tmp_path):
     receipts = tmp_path / ".build" / "abc" / "receipts"
     receipts.mkdir(parents=True)
     for unit, n in enumerate([2, 1]):

@@ -82,15 +82,17 @@ def started(migrated, tmp_path_factory):
         assert process.poll() is None, (home / "output").read_text()[-3000:]
         assert time.monotonic() < deadline, (home / "output").read_text()[-3000:]
         time.sleep(0.2)
-    told = (home / "output").read_text()
-    yield SimpleNamespace(home=home, url=url, page=page, mirror=mirror, pid=process.pid, told=told)
+    output = (home / "output").read_text()
+    yield SimpleNamespace(
+        home=home, url=url, page=page, mirror=mirror, pid=process.pid, output=output
+    )
     process.send_signal(signal.SIGINT)
     assert process.wait(PATIENCE_S) == 0
     assert not (home / "passwords.json").exists()
 
 
 def passwords(started):
-    return re.findall(r"user admin, password (\S+)", started.told)
+    return re.findall(r"user admin, password (\S+)", started.output)
 
 
 def test_nobody_gets_a_token_without_the_password_that_is_shown_once(started):

@@ -62,7 +62,7 @@ def test_each_decoder_gets_a_report(tagger_run, ner, tmp_path):
     }
 
 
-def test_seeds_are_summed_up_and_settings_told_apart(tmp_path, ner, bases, finetune):
+def test_seeds_are_summed_up_and_settings_distinguished(tmp_path, ner, bases, finetune):
     run = tmp_path / "run"
     settings = ["optimizer.lr=1e-7,5e-3"]
     finetune(run, ner, bases / "plain", epochs=2, seeds="1,2", settings=settings)
@@ -204,14 +204,14 @@ def test_of_another_dataset_it_is_not_said_what_training_has_seen(
     other = make_ner(tmp_path / "other" / "ner", NerData.open(ner).sentences[1:])
 
     assert evaluate(tagger_run, other, "--output", tmp_path / "out") == 0
-    assert evaluate(tagger_run, other, "--output", tmp_path / "told", "--train", ner) == 0
+    assert evaluate(tagger_run, other, "--output", tmp_path / "named", "--train", ner) == 0
 
-    unknown, known = (numbers(tmp_path / name)["runs"]["seed-1"] for name in ("out", "told"))
+    unknown, known = (numbers(tmp_path / name)["runs"]["seed-1"] for name in ("out", "named"))
     assert unknown["baseline"] is None
     assert unknown["mentions"] == []
     assert known["baseline"] is not None
     assert "was trained on another dataset" in (tmp_path / "out" / "report.md").read_text()
-    assert "was trained on another dataset" not in (tmp_path / "told" / "report.md").read_text()
+    assert "was trained on another dataset" not in (tmp_path / "named" / "report.md").read_text()
 
 
 def test_folds_of_several_seeds_are_scored_seed_by_seed(ner, bases, finetune, tmp_path):

@@ -208,6 +208,6 @@ def test_settings_by_earlier_names_are_read_from_files():
     assert PretrainConfig.from_json(config).masking.ratio == 0.075
 
 
-def test_a_command_line_with_an_earlier_name_is_told_the_new_one():
+def test_a_command_line_with_an_earlier_name_is_answered_with_the_new_one():
     with pytest.raises(ConfigError, match=r"MaskingConfig\.share was renamed to ratio"):
         recipe("bert").override(["masking.share=0.3"])

@@ -175,8 +175,8 @@ def test_the_report_says_from_how_many_times_on_words_are_learned_from(tmp_path)
 
     output = build(tmp_path / "out", texts, max_words=1)
 
-    told = (output / "report.md").read_text("utf-8")
-    assert "distinct words seen less than 2 times (`--max-words`): not learned from | 1 |" in told
+    report = (output / "report.md").read_text("utf-8")
+    assert "distinct words seen less than 2 times (`--max-words`): not learned from | 1 |" in report
 
 
 def test_words_with_an_uncovered_character_teach_nothing():

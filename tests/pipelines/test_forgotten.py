@@ -1,4 +1,4 @@
-"""What a store was told to forget does not get into what later runs make."""
+"""What a store was asked to forget does not get into what later runs make."""
 
 import json
 from pathlib import Path

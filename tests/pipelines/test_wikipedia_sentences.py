@@ -1,4 +1,4 @@
-"""Sentences of a wiki in a language without a table: learned, told, and the same ever after."""
+"""Sentences of a wiki in a language without a table: learned, reported, and the same ever after."""
 
 import pytest
 
@@ -59,8 +59,8 @@ def test_the_number_of_workers_and_units_does_not_matter(learned, tmp_path, monk
     other = build(dump_of(tmp_path), tmp_path / "out", "--workers", 2)
 
     assert len(shards_of(other)) > 1
-    told = (other / "abbreviations.toml").read_text("utf-8")
-    assert told == (learned / "abbreviations.toml").read_text("utf-8")
+    table = (other / "abbreviations.toml").read_text("utf-8")
+    assert table == (learned / "abbreviations.toml").read_text("utf-8")
     assert first_sentences(other) == first_sentences(learned)
 
 
@@ -74,8 +74,8 @@ def test_a_table_that_is_handed_back_makes_the_same_shards(learned, tmp_path):
 def test_a_limit_changes_no_table(learned, tmp_path):
     few = build(dump_of(tmp_path), tmp_path / "out", "--limit", 1)
 
-    told = (few / "abbreviations.toml").read_text("utf-8")
-    assert told == (learned / "abbreviations.toml").read_text("utf-8")
+    table = (few / "abbreviations.toml").read_text("utf-8")
+    assert table == (learned / "abbreviations.toml").read_text("utf-8")
 
 
 def test_a_refresh_keeps_the_table_of_the_earlier_run(learned, tmp_path):
@@ -92,8 +92,8 @@ def test_a_refresh_keeps_the_table_of_the_earlier_run(learned, tmp_path):
 def test_a_language_with_a_table_learns_nothing_and_the_report_names_it(tmp_path):
     output = build(dump_of(tmp_path, lang="deu"), tmp_path / "out")
 
-    told = (output / "report.md").read_text("utf-8")
-    assert "cut by `corpora/segmentation/languages/de.toml`" in told
+    report = (output / "report.md").read_text("utf-8")
+    assert "cut by `corpora/segmentation/languages/de.toml`" in report
     assert not (output / "abbreviations.toml").exists()
 
 
@@ -101,8 +101,8 @@ def test_the_report_warns_where_lengths_are_not_as_usual(tmp_path):
     broken = "\n\n" + "Kari. Xy. Zt. Solo. " * 300 + "\n\n" + "bal " * 900 + "\n\n"
     output = build(dump_of(tmp_path, extra=broken, lang="de"), tmp_path / "out")
 
-    told = (output / "report.md").read_text("utf-8")
-    assert "**More than usual are of one word.**" in told
+    report = (output / "report.md").read_text("utf-8")
+    assert "**More than usual are of one word.**" in report
 
 
 def test_long_sentences_are_more_than_usual_from_the_usual_share_on():

@@ -46,8 +46,8 @@ def asked(path="/", **changed):
 
 
 def response(body=HTML, status=200, **headers):
-    told = {"Content-Type": "text/html", "Content-Length": "7", "ETag": '"1"'} | headers
-    named = tuple((name.replace("_", "-"), value) for name, value in told.items())
+    fields = {"Content-Type": "text/html", "Content-Length": "7", "ETag": '"1"'} | headers
+    named = tuple((name.replace("_", "-"), value) for name, value in fields.items())
     return Response(status=status, reason="Fine", headers=named, body=body, address="192.0.2.1")
 
 

@@ -156,9 +156,9 @@ def test_a_page_that_reserves_itself_is_not_kept(tmp_path, header):
 
 
 def test_what_allows_mining_is_written_down(tmp_path):
-    told = (200, {}, b'[{"location": "/", "tdm-reservation": 0}]')
+    rules = (200, {}, b'[{"location": "/", "tdm-reservation": 0}]')
     with (
-        serving({"/a": PAGE, "/.well-known/tdmrep.json": told}) as server,
+        serving({"/a": PAGE, "/.well-known/tdmrep.json": rules}) as server,
         crawling(tmp_path, server) as crawl,
     ):
         crawl.get("/a")
@@ -169,9 +169,9 @@ def test_what_allows_mining_is_written_down(tmp_path):
 
 def test_in_a_later_session_pages_are_not_asked_for_and_lists_only_whether_they_changed(tmp_path):
     def front(handler):
-        told = (handler.headers["If-None-Match"], handler.headers["If-Modified-Since"])
-        seen.append(told)
-        return (304, {}, b"") if told == ('"v1"', "Sun, 01 Nov 2026 00:00:00 GMT") else fresh
+        condition = (handler.headers["If-None-Match"], handler.headers["If-Modified-Since"])
+        seen.append(condition)
+        return (304, {}, b"") if condition == ('"v1"', "Sun, 01 Nov 2026 00:00:00 GMT") else fresh
 
     seen = []
     fresh = (200, HTML | {"ETag": '"v1"', "Last-Modified": "Sun, 01 Nov 2026 00:00:00 GMT"}, b"<p>")

@@ -227,20 +227,20 @@ def test_a_server_can_say_that_links_must_not_be_followed(tmp_path):
 @pytest.mark.parametrize("where", ["header", "meta"])
 def test_what_is_said_of_previews_forbids_no_links(tmp_path, where):
     finder = finder_of(tmp_path, f'[[site]]\nurl = "{URL}"')
-    told = "index, max-image-preview:none, max-snippet:-1"
-    header = {"X_Robots_Tag": told} if where == "header" else {}
-    meta = f'<meta name="robots" content="{told}">' if where == "meta" else ""
+    directives = "index, max-image-preview:none, max-snippet:-1"
+    header = {"X_Robots_Tag": directives} if where == "header" else {}
+    meta = f'<meta name="robots" content="{directives}">' if where == "meta" else ""
 
     found = asked(finder, answer(f'{meta}<a href="1.html">1</a>'.encode(), **header))
 
     assert found == [("a/1.html", "page", 2)]
 
 
-@pytest.mark.parametrize("told", ["none", "otherbot: nofollow", "noindex,NOFOLLOW"])
-def test_whoever_it_is_said_to_links_are_not_followed(tmp_path, told):
+@pytest.mark.parametrize("directives", ["none", "otherbot: nofollow", "noindex,NOFOLLOW"])
+def test_whoever_it_is_said_to_links_are_not_followed(tmp_path, directives):
     finder = finder_of(tmp_path, f'[[site]]\nurl = "{URL}"')
 
-    assert asked(finder, answer(b'<a href="1.html">1</a>', X_Robots_Tag=told)) == []
+    assert asked(finder, answer(b'<a href="1.html">1</a>', X_Robots_Tag=directives)) == []
 
 
 def test_sitemaps_that_robots_txt_names_by_their_path_are_asked_for(tmp_path):

@@ -99,7 +99,7 @@ def test_a_page_that_never_ends_is_ended_once_and_for_all(tmp_path, trick):
     assert [page.url[-2:] for page in pages(tmp_path)] == ["/b"]
 
 
-def more_than_told(handler):
+def more_than_announced(handler):
     handler.send_response_only(200)
     handler.end_headers()
     for _ in range(1000):
@@ -108,7 +108,7 @@ def more_than_told(handler):
 
 TOO_LARGE = {
     "announced": (200, HTML, b"x" * 60_001),
-    "unannounced": more_than_told,
+    "unannounced": more_than_announced,
     "unpacked": (200, HTML | {"Content-Encoding": "gzip"}, gzip.compress(bytes(60_001))),
 }
 

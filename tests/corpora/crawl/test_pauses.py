@@ -131,8 +131,8 @@ def test_a_host_that_fails_again_and_again_is_left(tmp_path):
         with crawling(tmp_path, server, max_failures=3, tries=1) as crawl:
             found += [crawl.get("/8")]
 
-    told = [answer.status if isinstance(answer, Fetched) else answer.reason for answer in found]
-    assert told == [500, 500, 200, 500, 500, 500, "host_left", "host_left", "host_left"]
+    outcomes = [answer.status if isinstance(answer, Fetched) else answer.reason for answer in found]
+    assert outcomes == [500, 500, 200, 500, 500, 500, "host_left", "host_left", "host_left"]
 
 
 def test_a_host_that_is_not_there_is_down(tmp_path):

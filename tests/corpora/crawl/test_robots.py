@@ -23,7 +23,7 @@ HOST = "https://a.example"
 
 
 def robots(text):
-    return parse_robots(text.encode(), told="200")
+    return parse_robots(text.encode(), source="200")
 
 
 def decide(text, path):
@@ -222,7 +222,7 @@ def test_only_no_is_no():
     assert not forbids_training("ai-train=notyet, search=no")
 
 
-def test_a_pause_is_told_in_seconds_or_as_a_date_of_the_servers_clock():
+def test_a_pause_is_given_in_seconds_or_as_a_date_of_the_servers_clock():
     date = {"date": "Sun, 22 Nov 2026 10:00:00 GMT"}
     later = {"retry-after": "Sun, 22 Nov 2026 10:01:30 GMT"}
 

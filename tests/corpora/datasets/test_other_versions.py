@@ -22,8 +22,8 @@ from tests.corpora.diff.two_versions import write_rows
 def test_data_of_another_version_says_what_to_run(tmp_path, schema, version, says):
     file = write_rows(tmp_path / "data", "ner", []) / "dataset.json"
     plan = {"plan": {"pipeline": "benchmark_to_ner"}}
-    told = json.loads(file.read_text()) | {"schema": schema, "version": version} | plan
-    file.write_text(json.dumps(told))
+    description = json.loads(file.read_text()) | {"schema": schema, "version": version} | plan
+    file.write_text(json.dumps(description))
 
     with pytest.raises(ShardSchemaError, match=says):
         open_dataset(file.parent)

@@ -11,7 +11,7 @@ def page_of(dump, title):
     return re.search(rf"  <page>\s*<title>{title}</title>.*?</page>\n", dump, re.DOTALL)[0]
 
 
-def test_pages_that_were_moved_edited_and_deleted_are_told_apart(tmp_path):
+def test_pages_that_were_moved_edited_and_deleted_are_distinguished(tmp_path):
     before = SAMPLE.read_text("utf-8")
     edited = page_of(before, "Bockwindmühle")
     after = before.replace("<title>Jette Holm<", "<title>Jette Holm (Malerin)<")

@@ -48,7 +48,7 @@ def test_of_those_that_overlap_the_leftmost_and_longest_is_found(strings, text):
 
 
 @pytest.mark.parametrize("n", [127, 128, _MAX_CHARACTERS, _MAX_CHARACTERS + 1])
-def test_so_many_characters_are_told_apart(n):
+def test_so_many_characters_are_distinguished(n):
     letters = [chr(code) for code in range(0x4E00, 0x4E00 + n) if not 0xD800 <= code < 0xE000]
     text = "".join(letters) + "\U0002fa1d" + letters[0]
     peer = ahocorasick_rs.AhoCorasick(letters).find_matches_as_indexes(text)

@@ -16,7 +16,7 @@ def test_blocks_of_14_lines_join_their_six_groups():
     ]
 
 
-def test_blocks_of_3_lines_are_told_apart():
+def test_blocks_of_3_lines_are_distinguished():
     assert read_dictionary(DATA / "entities-3.txt") == [
         Work("A股新闻", ("海上银行", "上海")),
         Work("体育", ("小红",)),

@@ -228,7 +228,7 @@ def test_what_is_in_no_format_is_refused(tmp_path, text, said, problem):
 
 
 @pytest.mark.parametrize(("encoding", "said"), [("utf-16", None), ("gb18030", "gb18030")])
-def test_other_encodings_are_told_by_their_mark_or_named(tmp_path, encoding, said):
+def test_other_encodings_are_recognized_by_their_mark_or_named(tmp_path, encoding, said):
     path = tmp_path / "file"
     path.write_bytes("北 B-LOC\n京 I-LOC\n\n".encode(encoding))
 
@@ -238,7 +238,7 @@ def test_other_encodings_are_told_by_their_mark_or_named(tmp_path, encoding, sai
     assert found.tokens.to_pylist() == ["北", "京"]
 
 
-def test_encoding_that_cannot_be_told_is_refused(tmp_path):
+def test_encoding_that_cannot_be_recognized_is_refused(tmp_path):
     path = tmp_path / "file"
     path.write_bytes("北 B-LOC\n京 I-LOC\n是 O\n大 O\n城 O\n\n".encode("gb18030") * 5)
 

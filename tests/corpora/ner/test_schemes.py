@@ -163,7 +163,7 @@ def test_spans_are_those_that_are_read_token_by_token(sentences):
         ("B-A I-A B-B I-B B-A E-A", "iob2"),
     ],
 )
-def test_scheme_is_told_by_what_begins_and_ends_most_entities(tags, scheme):
+def test_scheme_is_recognized_by_what_begins_and_ends_most_entities(tags, scheme):
     assert detect_scheme(*tags_of([tags.split()])) == scheme
 
 
@@ -190,7 +190,7 @@ def test_what_a_scheme_does_not_allow_is_repaired_and_counted(tags, scheme, repa
     assert normal.is_illegal.any() == (problem != "tags.with underscore")
 
 
-def test_openings_of_the_source_are_told_from_those_of_a_repair():
+def test_openings_of_the_source_are_distinguished_from_those_of_a_repair():
     tags, begins = tags_of([["B-A", "I-B", "B_A", "B.A"]])
 
     normal = normalise(tags, begins, "iob2")

@@ -27,7 +27,7 @@ from corpora.ner.splits_by_name import choose_splits, split_of_name
         ("train-dev.conll", None),
     ],
 )
-def test_split_is_told_by_the_name(name, split):
+def test_split_is_recognized_by_the_name(name, split):
     assert split_of_name(name) == split
 
 

@@ -84,7 +84,7 @@ def test_a_wrong_byte_costs_one_record_of_those_that_are_packed_alone(folder, bl
     assert len(found) == len(blocks)
 
 
-def test_where_a_damaged_record_stood_is_told(folder):
+def test_where_a_damaged_record_stood_is_reported(folder):
     records = [warc_record("response", PAGE + bytes([n]) * 300) for n in (65, 66, 67)]
     members = [by_record([record]) for record in records]
     middle = members[1][:60] + b"\0\0\0" + members[1][63:]
@@ -192,7 +192,7 @@ def test_arc_is_read_like_warc(folder):
 @pytest.mark.parametrize(
     "data", [b"", b"Dear Sir,\n\nthis is a letter.\n", b"\x1f\x8b\x08 no gzip"]
 )
-def test_what_is_no_archive_is_told(folder, data):
+def test_what_is_no_archive_is_reported(folder, data):
     [found] = read(archive(folder, data))
 
     assert isinstance(found, Damaged)

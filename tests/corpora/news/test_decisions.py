@@ -45,12 +45,14 @@ def test_a_reservation_is_honoured_wherever_it_stands(reservations, headers):
     assert reason(rights=rights, thresholds=Thresholds(keep_reserved=True)) is None
 
 
-@pytest.mark.parametrize("told", ["noimageai", "noindex, nofollow", "noarchive", "max-snippet:-1"])
-def test_what_does_not_speak_of_mining_is_recorded_and_no_reservation(told):
-    rights = rights_of(("robots", told))
+@pytest.mark.parametrize(
+    "directive", ["noimageai", "noindex, nofollow", "noarchive", "max-snippet:-1"]
+)
+def test_what_does_not_speak_of_mining_is_recorded_and_no_reservation(directive):
+    rights = rights_of(("robots", directive))
 
     assert rights.mining == "unreserved"
-    assert told in rights.robots
+    assert directive in rights.robots
 
 
 def test_a_page_may_allow_mining():
@@ -87,7 +89,7 @@ def test_what_a_crawl_wrote_down_counts_too(written, headers, mining, because):
 
 
 @pytest.mark.parametrize(
-    ("told", "expected"),
+    ("url", "expected"),
     [
         ("https://creativecommons.org/licenses/by-sa/4.0/deed.de", "CC-BY-SA-4.0"),
         ("http://creativecommons.org/licenses/by-nc-nd/3.0/", "CC-BY-NC-ND-3.0"),
@@ -96,8 +98,8 @@ def test_what_a_crawl_wrote_down_counts_too(written, headers, mining, because):
         (None, None),
     ],
 )
-def test_licences_of_creative_commons_are_named(told, expected):
-    assert license_of(told) == expected
+def test_licences_of_creative_commons_are_named(url, expected):
+    assert license_of(url) == expected
 
 
 def test_an_article_is_kept():
@@ -141,7 +143,7 @@ def test_punctuation_is_not_counted_as_other_than_letters():
 
 
 @pytest.mark.parametrize(
-    ("text", "told", "expected"),
+    ("text", "declared", "expected"),
     [
         ("Das ist ein deutscher Satz über das Wetter im Norden.", "de-AT", "de-AT"),
         ("Das ist ein deutscher Satz über das Wetter im Norden.", "en", "de"),
@@ -149,8 +151,8 @@ def test_punctuation_is_not_counted_as_other_than_letters():
         ("我们的城市在河边，人们都很喜欢这里。", "zh_TW", "zh-TW"),
     ],
 )
-def test_a_language_is_identified_and_its_region_is_that_of_the_page(text, told, expected):
-    assert identify(text, told) == expected
+def test_a_language_is_identified_and_its_region_is_that_of_the_page(text, declared, expected):
+    assert identify(text, declared) == expected
 
 
 def test_a_language_that_is_never_identified_is_an_error():
@@ -165,9 +167,9 @@ def test_a_table_tells_addresses_dates_and_more(tmp_path):
         "url\tfile\tdate\tdesk\nhttps://a.example/1\ta.html\t2026-11-01\tLokales\n", "utf-8"
     )
 
-    told = read_url_table(table, ["a.html"])
+    rows = read_url_table(table, ["a.html"])
 
-    assert told == {
+    assert rows == {
         "a.html": {"url": "https://a.example/1", "date": "2026-11-01", "desk": "Lokales"}
     }
 

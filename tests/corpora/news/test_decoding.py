@@ -87,7 +87,7 @@ def test_a_mark_counts_more_than_a_name(mark):
     found = decode(mark + GERMAN.encode(encoding), content_type="text/html; charset=gbk", name="a")
 
     assert found.text == GERMAN
-    assert found.told_by == "mark"
+    assert found.decided_by == "mark"
 
 
 def test_a_few_wrong_bytes_are_marked_and_counted():
@@ -126,11 +126,11 @@ def test_bytes_become_text_without_control_characters_or_an_error(data, named):
 @pytest.mark.parametrize("where", ["header", "page"])
 def test_what_is_no_encoding_of_text_is_not_one_of_a_page(name, where):
     text = GERMAN.format(meta(name) if where == "page" else "")
-    told = f"text/html; charset={name}" if where == "header" else "text/html"
+    content_type = f"text/html; charset={name}" if where == "header" else "text/html"
 
-    found = decode(text.encode("cp1252"), content_type=told, name="a")
+    found = decode(text.encode("cp1252"), content_type=content_type, name="a")
 
-    assert (found.text, found.encoding, found.told_by) == (text, "cp1252", "content")
+    assert (found.text, found.encoding, found.decided_by) == (text, "cp1252", "content")
 
 
 @pytest.mark.parametrize("body", [b"abc\xff", b"\xe9" * 500, bytes(range(32, 256)) * 8])

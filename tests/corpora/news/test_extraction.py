@@ -46,11 +46,15 @@ def test_an_article_is_its_body_and_what_the_page_says():
     assert article.text.startswith("Nach zwei Jahren Sanierung")
     assert [kind for *_, kind in article.blocks] == ["p", "p", "p", "head", "p", "p", "p"]
     assert "Falkenhagen" not in article.text
-    told = article.metadata
-    assert told.titles[0] == "Steinbrücke wieder offen"
-    assert (told.authors, told.section, told.lang) == (("Jörn Falkenhagen",), "Stadt", "de")
-    assert told.published == "2026-10-05T08:30:00+02:00"
-    assert (told.site, told.kind, told.is_free) == ("Kreisbote", "article", True)
+    metadata = article.metadata
+    assert metadata.titles[0] == "Steinbrücke wieder offen"
+    assert (metadata.authors, metadata.section, metadata.lang) == (
+        ("Jörn Falkenhagen",),
+        "Stadt",
+        "de",
+    )
+    assert metadata.published == "2026-10-05T08:30:00+02:00"
+    assert (metadata.site, metadata.kind, metadata.is_free) == ("Kreisbote", "article", True)
 
 
 def test_links_stand_where_they_stand_and_lead_where_they_lead():
@@ -294,10 +298,10 @@ def test_what_is_no_entity_stays_in_metadata():
     head = meta("og:title", "AT&T &c; Fragen&Antworten")
     head += meta("og:url", "https://a.example/?b=1&amp;copy=2")
 
-    told = article_of(page(head)).metadata
+    metadata = article_of(page(head)).metadata
 
-    assert told.titles == ("AT&T &c; Fragen&Antworten",)
-    assert told.url == "https://a.example/?b=1&copy=2"
+    assert metadata.titles == ("AT&T &c; Fragen&Antworten",)
+    assert metadata.url == "https://a.example/?b=1&copy=2"
 
 
 @pytest.mark.parametrize(
@@ -315,9 +319,9 @@ def test_the_name_of_the_site_is_no_part_of_the_title(title):
     head = meta("og:title", title) + meta("og:site_name", "Kreisbote")
     head += ld('{"@type":"NewsArticle","publisher":{"name":"Kreisbote-Verlag"}}')
 
-    told = article_of(page(head)).metadata
+    metadata = article_of(page(head)).metadata
 
-    assert told.titles == ("Brücke offen", title)  # a block that repeats either is no text
+    assert metadata.titles == ("Brücke offen", title)  # a block that repeats either is no text
 
 
 def test_what_stands_behind_a_bar_and_not_in_the_heading_is_the_site():
@@ -418,9 +422,9 @@ def test_a_linked_cell_by_itself_is_text():
 def test_a_title_with_a_kicker_and_a_line_that_says_when_are_no_text():
     title = "Die neue Brücke wird teurer als gedacht"
     when = ["22.04.2024, 06:00 Uhr", "17:41 JST, October 13, 2024"]
-    told = "Im Jahr 2024 begann der Rat der Stadt mit dem Bau der Brücke."
+    sentence = "Im Jahr 2024 begann der Rat der Stadt mit dem Bau der Brücke."
 
-    assert tidied(f"Bau am Fluss: {title}", *when, told, titles=[title])[0] == [told]
+    assert tidied(f"Bau am Fluss: {title}", *when, sentence, titles=[title])[0] == [sentence]
 
 
 def test_a_line_that_is_by_somebody_is_no_text_whoever_it_is():

@@ -93,8 +93,8 @@ def test_it_says_what_was_made_of_it_and_must_be_made_again(store):
 def test_a_version_is_still_found_by_the_hashes_that_it_had(store, tmp_path):
     run = tmp_path / "model"
     run.mkdir()
-    told = open_dataset(store / "wiki" / "v1").description["shards"][1]["sha256"]
-    (run / "settings.json").write_text(json.dumps({"data": told}))
+    sha256 = open_dataset(store / "wiki" / "v1").description["shards"][1]["sha256"]
+    (run / "settings.json").write_text(json.dumps({"data": sha256}))
 
     list(forget(store, documents=["klwiki:2"], today=TODAY))
 

@@ -142,7 +142,7 @@ def test_a_name_that_was_removed_is_not_used_again(five):
 
 
 @pytest.mark.usefixtures("shelf")
-def test_who_is_about_to_make_a_version_current_that_was_removed_is_told():
+def test_who_is_about_to_make_a_version_current_that_was_removed_is_warned():
     with (
         before_write_of("history.json", lambda: prune(SHELF, keep=1)),
         pytest.raises(CorpusError, match="v1: was removed"),

@@ -6,7 +6,7 @@ from corpora.system.expat_version import SAFE, warn_of_old_expat
 
 
 @pytest.mark.parametrize(("version", "warns"), [((2, 5, 0), 1), ((2, 7, 3), 1), (SAFE, 0)])
-def test_an_expat_with_known_faults_is_told_once(caplog, version, warns):
+def test_an_expat_with_known_faults_is_logged_once(caplog, version, warns):
     warn_of_old_expat.cache_clear()
 
     with caplog.at_level(logging.WARNING):

@@ -126,7 +126,7 @@ def links(path: Path) -> None:
 
 
 def robots(path: Path) -> None:
-    rules = parse_robots(path.read_bytes(), told="200")
+    rules = parse_robots(path.read_bytes(), source="200")
     page = "/" + "a" * 1000
     rules.allows(URL + page)
     rules.decide(URL + page, page)
@@ -156,8 +156,8 @@ def page(path: Path) -> None:
     tree = parse(decode(path.read_bytes(), content_type=None, name="a").text)
     metadata = read_metadata(tree, URL)
     blocks = read_blocks(tree, PAGE)
-    told = {"titles": metadata.titles, "authors": metadata.authors}
-    tidy(blocks, **told, lead=None, counters=Counter())
+    values = {"titles": metadata.titles, "authors": metadata.authors}
+    tidy(blocks, **values, lead=None, counters=Counter())
     with_places(blocks, blocks)
 
 

@@ -75,7 +75,7 @@ def test_codes_and_regions_of_a_language_are_counted_as_one():
     assert census.passages == {"de": 2}
 
 
-def test_every_pattern_of_the_edition_languages_and_abbreviations_are_told(tmp_path):
+def test_every_pattern_of_the_edition_languages_and_abbreviations_are_reported(tmp_path):
     edition = tmp_path / "mine.toml"
     edition.write_text('[text]\nleave_out = ["...", "foo", "note"]\n[characters]\n"c[@n]" = "-"\n')
     line = "Der Kab. Rat kam, sagte er. Da kam er, sagte der Rat."
@@ -139,7 +139,7 @@ def test_the_draft_suggests_only_labels_of_names_that_are_read():
     assert ("persName" in draft, "forename" in draft, "surname" in draft) == (True, False, False)
 
 
-def test_empty_elements_that_stand_for_characters_are_told_and_drafted(tmp_path):
+def test_empty_elements_that_stand_for_characters_are_reported_and_drafted(tmp_path):
     body = "<p>So<c rendition='#dots' n='2'/> ja<g ref='#and'/> (<ref target='a'/>) <c>x</c></p>"
     edition = tmp_path / "mine.toml"
     edition.write_text("[characters]\n\"c[@rendition='#dots']\" = '..'\n")
@@ -157,7 +157,7 @@ def test_empty_elements_that_stand_for_characters_are_told_and_drafted(tmp_path)
     assert any("1 empty <c> or <g> are not in the text" in line for line in to_words(said))
 
 
-def test_words_that_touch_are_told_with_the_element_between_them():
+def test_words_that_touch_are_reported_with_the_element_between_them():
     body = (
         "<p><seg><hi>Deutsche Zeitung</hi></seg><seg><hi>Wien</hi></seg><seg/><seg>IX</seg>"
         "<pb/><note>Nein</note><lb/>Ja</p><p>So<hi>fi</hi>e<del>X</del> <hi>A</hi>nna</p>"

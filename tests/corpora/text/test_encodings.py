@@ -1,4 +1,4 @@
-"""Encodings: told by the bytes, decoded without silent loss."""
+"""Encodings: recognized by the bytes, decoded without silent loss."""
 
 import bz2
 import json
@@ -56,7 +56,7 @@ def test_any_text_comes_back_from_an_encoding_that_is_named(encoding, data):
 
 @pytest.mark.parametrize("encoding", MARKED)
 @given(st.data())
-def test_any_text_comes_back_where_a_mark_tells_its_encoding(encoding, data):
+def test_any_text_comes_back_where_a_mark_gives_its_encoding(encoding, data):
     text = data.draw(encodable("utf-8"))
     assume(text[:1] != "\0")  # the mark of UTF-16 and a NUL are the mark of UTF-32
 
@@ -67,7 +67,7 @@ def test_any_text_comes_back_where_a_mark_tells_its_encoding(encoding, data):
 
 
 @given(encodable("utf-8").filter(lambda text: len(re.findall("[\0-\x1f]", text)) * 10 <= len(text)))
-def test_any_text_with_few_control_characters_is_told_to_be_utf8(text):
+def test_any_text_with_few_control_characters_is_recognized_as_utf8(text):
     found, encoding, _ = read(text.encode())
 
     assert (found, encoding.name) == (text, "utf-8")
@@ -270,7 +270,7 @@ def european(realdata):
 
 
 def accuracy(texts, encoding, *, names, n=40, size=200):
-    """How many of the parts are told to be in one of these encodings, and come back equal."""
+    """How many of the parts are recognized as one of these encodings, and come back equal."""
     right = total = 0
     for seed, text in enumerate(texts):
         for part in windows(text, encoding, n=n, size=size, seed=seed):
@@ -285,14 +285,14 @@ def accuracy(texts, encoding, *, names, n=40, size=200):
 
 @pytest.mark.realdata
 @pytest.mark.parametrize("encoding", ["utf-8", "gb18030", "utf-16-le", "utf-16-be"])
-def test_encodings_of_real_chinese_are_told_from_200_characters(realdata, encoding):
+def test_encodings_of_real_chinese_are_recognized_from_200_characters(realdata, encoding):
     right, total = accuracy(chinese(realdata), encoding, names={encoding})
 
     assert right == total == 120
 
 
 @pytest.mark.realdata
-def test_big5_is_told_from_200_characters(realdata):
+def test_big5_is_recognized_from_200_characters(realdata):
     text = traditional(realdata)
 
     right, total = accuracy([text], "cp950", names={"cp950"}, n=60)
@@ -302,7 +302,7 @@ def test_big5_is_told_from_200_characters(realdata):
 
 @pytest.mark.realdata
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be", "cp1252", "latin-1"])
-def test_encodings_of_real_european_texts_are_told_from_200_characters(realdata, encoding):
+def test_encodings_of_real_european_texts_are_recognized_from_200_characters(realdata, encoding):
     german, danish, ukrainian = european(realdata)
     texts = [german, danish] if encoding in {"cp1252", "latin-1"} else [german, danish, ukrainian]
     name = "cp1252" if encoding == "latin-1" else encoding

@@ -50,14 +50,14 @@ def test_a_heading_is_one_sentence():
 
 
 @given(st.lists(WORDS, min_size=1, max_size=4), st.integers(40, 100))
-def test_text_that_was_wrapped_is_told(paragraphs, width):
+def test_text_that_was_wrapped_is_recognized(paragraphs, width):
     text = "\n\n".join(textwrap.fill(" ".join(words), width) for words in paragraphs)
 
     assert is_hard_wrapped(text)
 
 
 @given(st.lists(st.text("天地玄黄宇宙洪荒", min_size=200), min_size=1, max_size=3))
-def test_chinese_that_was_wrapped_is_told(paragraphs):
+def test_chinese_that_was_wrapped_is_recognized(paragraphs):
     text = "\n\n".join(re.sub("(.{30})(?=.)", r"\1\n", p) for p in paragraphs)
 
     assert is_hard_wrapped(text)
@@ -76,12 +76,12 @@ def test_chinese_that_was_wrapped_is_told(paragraphs):
     ],
     ids=["nothing", "line", "verse", "chinese verse", "list", "long lines", "short lines"],
 )
-def test_text_that_was_not_wrapped_is_told(text):
+def test_text_that_was_not_wrapped_is_recognized(text):
     assert not is_hard_wrapped(text)
 
 
 @pytest.mark.realdata
-def test_real_texts_are_told_before_and_after_they_are_wrapped(realdata):
+def test_real_texts_are_recognized_before_and_after_they_are_wrapped(realdata):
     source = (realdata("wiki-text-de") / "wiki_05").read_text(encoding="utf-8")
     articles = re.findall(r"<doc [^\n]*>\n(.*?)\n</doc>", source, re.DOTALL)
     long = [article for article in articles if len(article) > 2000]

@@ -1,4 +1,4 @@
-"""A mirror of dumps on loopback, which misbehaves as it is told."""
+"""A mirror of dumps on loopback, which misbehaves as it is asked."""
 
 import hashlib
 import json

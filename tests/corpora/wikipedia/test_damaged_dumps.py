@@ -1,4 +1,4 @@
-"""Damage costs the page that it is in, and is told: where, what, and what to do."""
+"""Damage costs the page that it is in, and is reported: where, what, and what to do."""
 
 import bz2
 import gzip
@@ -200,7 +200,7 @@ def test_a_damaged_bzip2_block_costs_what_is_in_it(byte, tmp_path):
     assert dump.complete
 
 
-def test_damaged_bzip2_is_told_alike_in_ranges_of_any_size(tmp_path):
+def test_damaged_bzip2_is_reported_alike_in_ranges_of_any_size(tmp_path):
     chance = random.Random(1)
     for number in range(6):
         data = bytearray(PACKED)

@@ -80,10 +80,12 @@ def test_tables_are_found_by_the_name_of_the_wiki_and_by_its_language():
     assert language_of("be_x_oldwiki") == "be-tarask"
 
 
-def test_what_no_table_knows_is_told():
+def test_what_no_table_knows_is_reported():
     assert missing_tables("dewiki", "de") == []
-    told = " ".join(missing_tables("zuwiki", "zu"))
-    assert all(what in told for what in ("templates", "disambiguation", "images", "abbreviations"))
+    message = " ".join(missing_tables("zuwiki", "zu"))
+    assert all(
+        what in message for what in ("templates", "disambiguation", "images", "abbreviations")
+    )
     assert "disambiguation" not in " ".join(missing_tables("elwiki", "el"))
 
 

@@ -139,7 +139,7 @@ def test_ranges_of_any_size_give_each_page_once(container, range_bytes, tmp_path
 
 
 @pytest.mark.parametrize("range_bytes", [1, 2, 7, 100])
-def test_damage_is_told_once_and_alike_in_ranges_of_any_size(range_bytes, tmp_path):
+def test_damage_is_reported_once_and_alike_in_ranges_of_any_size(range_bytes, tmp_path):
     unclosed = page(2).replace("</page>", "")
     orphan = page(4).replace("<page>", "")
     parts = [HEAD, page(1), unclosed, page(3), orphan, orphan, page(5, "a < b"), "stray", page(6)]

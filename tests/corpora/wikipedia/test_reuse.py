@@ -176,7 +176,7 @@ def test_every_row_is_found_by_the_hash_of_its_page_and_no_other(finished, tmp_p
     assert (tmp_path / "kept" / earlier.name / "table" / "places").stat().st_size == 24 * 13
 
 
-def test_equal_first_halves_of_hashes_are_told_apart(tmp_path):
+def test_equal_first_halves_of_hashes_are_distinguished(tmp_path):
     raw = documents([("P", []), ("Q", []), ("R", [])])
     hashes = ["00" * 8 + digits * 8 for digits in ("03", "01", "02")]
     column = pa.array(hashes, pa.string())

@@ -102,7 +102,7 @@ def test_a_name_and_a_head_that_agree_raise_no_doubt(name, dbname, lang):
         ("", "https://en.wikipedia.org/wiki/Main_Page", "da"),
     ],
 )
-def test_a_name_that_the_head_denies_is_told(dbname, base, lang):
+def test_a_name_that_the_head_denies_is_reported(dbname, base, lang):
     site = read_site(head(dbname=dbname, base=base, lang=lang), name="dawiki.xml.bz2")
 
     assert site.doubt.startswith("its name says dawiki, but its <siteinfo> ")

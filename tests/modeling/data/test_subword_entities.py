@@ -154,7 +154,7 @@ def test_a_document_that_is_not_there_is_named(scoped):
 
 
 def choices_of(targets):
-    """Of each target its label, and the ids that it is told apart from."""
+    """Of each target its label, and the ids that it is distinguished from."""
     choices = targets.choices
     ids = torch.split(choices.ids, list(choices.sizes))
     places = torch.split(choices.places, list(choices.n_targets))

@@ -117,7 +117,7 @@ def test_any_number_of_an_evaluation_can_be_shown(runs):
         ({"value": "strict.micro"}, "strict.micro: is no score"),
     ],
 )
-def test_a_wrong_name_is_told_the_right_ones(runs, names, message):
+def test_a_wrong_name_is_answered_with_the_right_ones(runs, names, message):
     chosen = {"rows": "head.kind", "columns": "dataset"} | names
 
     with pytest.raises(UsageError, match=message):

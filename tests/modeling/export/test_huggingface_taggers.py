@@ -128,9 +128,9 @@ def test_what_transformers_cannot_do_is_an_error_that_says_what_can_be_done(
 
     assert main([str(run), "--output", str(tmp_path / "out")]) == 1
 
-    told = capsys.readouterr().err
-    assert message in told
-    assert "--archive" in told
+    errors = capsys.readouterr().err
+    assert message in errors
+    assert "--archive" in errors
     assert not (tmp_path / "out").exists()
 
 

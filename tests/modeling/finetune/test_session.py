@@ -74,15 +74,15 @@ def test_a_killed_run_goes_on_to_the_same_bits(tmp_path, ner, bases, finetune, m
     torch.testing.assert_close(weights(cut), weights(whole), rtol=0, atol=0)
 
 
-@pytest.mark.parametrize(("learned", "is_told"), [(0.25, True), (1.0, False), (4.0, True)])
-def test_a_temperature_at_its_bound_is_told(
-    tmp_path, ner, bases, finetune, monkeypatch, capsys, learned, is_told
+@pytest.mark.parametrize(("learned", "is_reported"), [(0.25, True), (1.0, False), (4.0, True)])
+def test_a_temperature_at_its_bound_is_reported(
+    tmp_path, ner, bases, finetune, monkeypatch, capsys, learned, is_reported
 ):
     monkeypatch.setattr("modeling.finetune.session.calibrate", lambda *_, **__: learned)
 
     finetune(tmp_path / "run", ner, bases / "plain", epochs=1)
 
-    assert ("which is the bound" in capsys.readouterr().err) == is_told
+    assert ("which is the bound" in capsys.readouterr().err) == is_reported
 
 
 def test_a_finished_run_is_left_as_it_is(tmp_path, ner, bases, finetune):
@@ -166,7 +166,7 @@ def test_averaged_weights_are_what_is_scored_and_kept(tmp_path, ner, bases, fine
     assert (weights(tmp_path / "own")[table] - before).abs().max() > 1e-3
 
 
-def told(run, name="seed-1"):
+def settings_of(run, name="seed-1"):
     return json.loads((run / name / "final" / "run.json").read_text())
 
 
@@ -183,17 +183,17 @@ def test_the_best_epoch_is_kept_and_of_those_that_find_nothing_the_last(
     settings = ["training.train_size=8"]
     finetune(tmp_path / "run", ner, bases / "plain", epochs=3, settings=settings)
 
-    assert told(tmp_path / "run")["dev"]["epoch"] == chosen
+    assert settings_of(tmp_path / "run")["dev"]["epoch"] == chosen
 
 
-def test_the_last_epoch_is_told_where_it_is_taken(tmp_path, ner, bases, finetune, monkeypatch):
+def test_the_last_epoch_is_recorded_where_it_is_taken(tmp_path, ner, bases, finetune, monkeypatch):
     given = iter([0.9, 0.1, 0.1])
     monkeypatch.setattr(session, "strict_f1", lambda _: next(given))
     settings = ["training.choose=last", "training.train_size=8"]
 
     finetune(tmp_path / "run", ner, bases / "plain", epochs=2, settings=settings)
 
-    assert told(tmp_path / "run")["dev"]["epoch"] == 2
+    assert settings_of(tmp_path / "run")["dev"]["epoch"] == 2
 
 
 def without_names(sentences, split):
@@ -230,7 +230,7 @@ def test_a_smaller_training_set_is_part_of_a_larger_one(tmp_path, ner, bases, fi
     assert finetune(run, ner, bases / "plain", epochs=1, train_sizes="10,40,0") == 0
 
     assert chosen[0] < chosen[1] < chosen[2]
-    sizes = [told(run / f"size={n}")["data"]["train"]["sentences"] for n in (10, 40, 0)]
+    sizes = [settings_of(run / f"size={n}")["data"]["train"]["sentences"] for n in (10, 40, 0)]
     assert sizes == [len(ids) for ids in chosen] == [10, 40, 120]
     summary = json.loads((run / "summary.json").read_text())
     assert [row["setting"] for row in summary["settings"]] == ["size=10", "size=40", "size=0"]
@@ -284,7 +284,7 @@ def test_forced_a_run_begins_anew_where_it_is_another_one(tmp_path, ner, bases, 
     options += ["--set", "training.epochs=1", *small]
     assert main([str(part) for part in ("cse_small", *options)]) == 0
 
-    assert told(run)["config"]["head"]["kind"] == "cse"
+    assert settings_of(run)["config"]["head"]["kind"] == "cse"
 
 
 def test_a_run_that_is_being_made_anew_is_not_used_half(tmp_path, ner, bases, finetune):
@@ -335,7 +335,7 @@ def test_gold_spans_beyond_a_head_are_named_without_dev_too(
     n = sum(
         tuple(s.tokens[i : i + 3]) == ("Karl", "Neu", "mann") for s in sentences for i in range(99)
     )
-    assert told(run)["dev"]["too_long"]["train"]["spans"] == n > 0
+    assert settings_of(run)["dev"]["too_long"]["train"]["spans"] == n > 0
 
 
 def test_labels_that_train_has_not_are_misses(tmp_path, ner, make_ner, bases, finetune):
@@ -356,7 +356,7 @@ def test_labels_that_train_has_not_are_misses(tmp_path, ner, make_ner, bases, fi
     rows = dict(zip(counts.labels, counts.rows.sum(0).tolist(), strict=True))
     assert rows["thing"][0] == rows["thing"][1] == 0 < rows["thing"][2]
     assert rows["pers"][2] == 0 < rows["pers"][1]
-    assert told(tmp_path / "run")["dev"]["strict_f1"] < 0.9
+    assert settings_of(tmp_path / "run")["dev"]["strict_f1"] < 0.9
 
 
 def test_the_document_around_a_sentence_is_read_and_not_tagged(tmp_path, ner, bases, finetune):

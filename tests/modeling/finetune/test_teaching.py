@@ -155,7 +155,7 @@ def test_damage_is_asked_again(tmp_path, few, letters, tagger_run):
     np.testing.assert_array_equal(first.words, again.words)
 
 
-def test_progress_is_told(tmp_path, few, letters, tagger_run, monkeypatch):
+def test_progress_is_logged(tmp_path, few, letters, tagger_run, monkeypatch):
     monkeypatch.setattr("modeling.finetune.teaching._EVERY", 40)
     stream = io.StringIO()
 
@@ -167,7 +167,7 @@ def test_progress_is_told(tmp_path, few, letters, tagger_run, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"folds": 2}, "Train a teacher for each fold"),
         ({"recipe": "span_small"}, "head.kind=span"),
@@ -176,14 +176,14 @@ def test_progress_is_told(tmp_path, few, letters, tagger_run, monkeypatch):
     ],
 )
 def test_what_cannot_be_taught_is_an_error(
-    tmp_path, few, bases, finetune, tagger_run, capsys, options, told
+    tmp_path, few, bases, finetune, tagger_run, capsys, options, message
 ):
     recipe = options.pop("recipe", "softmax_small")
     with pytest.raises(SystemExit) as ended:
         finetune(tmp_path / "run", few, bases / "plain", recipe, teacher=tagger_run, **options)
 
     assert ended.value.code == 2
-    assert told in " ".join(capsys.readouterr().err.split())
+    assert message in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_tagger_of_spans_teaches_nothing(tmp_path, few, bases, finetune, capsys):

@@ -64,7 +64,7 @@ def gradients(head, loss):
     return torch.autograd.grad(loss, weights, materialize_grads=True)
 
 
-def test_among_choices_a_target_is_told_apart_from_its_own_scope_alone(head, states):
+def test_among_choices_a_target_is_distinguished_from_its_own_scope_alone(head, states):
     actual = head.loss(states, scoped())
 
     logits = head.logits(states)

@@ -70,7 +70,7 @@ def test_by_default_another_server_of_this_machine_may_not_ask():
     assert ask("POST", "/", headers={"Origin": "http://127.0.0.1:3333"}).status_code == 403
 
 
-def test_a_browser_that_asks_first_is_told_what_it_may_do():
+def test_a_browser_that_asks_first_is_answered_what_it_may_do():
     rules = Rules(origins=["https://example.org"])
     headers = {
         "Origin": "https://example.org",

@@ -125,7 +125,7 @@ def test_padding_entity_begins_as_zeros():
     assert zeros.nonzero().flatten().tolist() == [0]
 
 
-def test_unknown_masked_and_known_entities_are_told_apart(samples):
+def test_unknown_masked_and_known_entities_are_distinguished(samples):
     subwords = tuple(range(5, 15))
     texts = [samples.Text(subwords, ((entity, 2, 4),)) for entity in (1, 2, 3)]
 

@@ -77,7 +77,7 @@ def test_compiled_it_is_compiled_once(examples):
 @pytest.mark.parametrize(
     ("pairs", "n", "n_alone"), [("nsp", 16, 2), ("nsp", 64, 0), ("sop", 64, 0)]
 )  # 16 examples: one held-out document of two
-def test_validation_pairs_without_both_labels_are_told_of(
+def test_validation_pairs_without_both_labels_are_reported(
     make_examples, tmp_path, caplog, pairs, n, n_alone
 ):
     sources = open_sources([make_examples(tmp_path / "few", n=n)])

@@ -340,7 +340,7 @@ def test_the_steps_before_an_early_end_are_logged(run):
     assert line["step"] == metrics(folder, "evaluation")[-1]["step"] < 40
 
 
-def test_what_a_run_costs_is_told(run, examples, monkeypatch):
+def test_what_a_run_costs_is_recorded(run, examples, monkeypatch):
     peak = 1e9
     monkeypatch.setattr(session, "peak_flops", lambda *_: peak)
     config = config_of(training={"max_steps": 3, "evaluate_every": 9, "checkpoint_every": 9})

@@ -6,7 +6,7 @@ import pytest
 from modeling.command import Terminated, Termination
 
 
-def test_sigterm_is_told_at_once():
+def test_sigterm_is_noted_at_once():
     termination = Termination()
 
     with termination.heard(), pytest.raises(Terminated):

@@ -85,7 +85,7 @@ def test_a_service_that_is_away_leaves_the_others_be(desk, edition, monkeypatch)
     [b"<html>", b"[]", b'{"q": {"result": [{"name": 1}]}}', b"{}", b"[" * 100_000, b"9" * 5000],
     ids=["page", "list", "no id", "nothing", "deep", "digits"],
 )
-def test_what_is_no_reconciliation_service_is_told(answer, edition, monkeypatch):
+def test_what_is_no_reconciliation_service_is_reported(answer, edition, monkeypatch):
     monkeypatch.setattr(candidates, "urlopen", lambda *_, **__: io.BytesIO(answer))
 
     with pytest.raises(candidates.CorpusError, match="as a reconciliation service does"):

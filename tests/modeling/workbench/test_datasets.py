@@ -115,7 +115,7 @@ def test_errors_of_an_evaluation_are_read_in_their_context(tmp_path):
 
 
 @pytest.mark.parametrize("line", ["[" * 100_000, "9" * 5000, "{}"])
-def test_an_evaluation_that_is_none_is_told(tmp_path, line):
+def test_an_evaluation_that_is_none_is_reported(tmp_path, line):
     (tmp_path / "predictions.jsonl").write_text(line)
 
     with pytest.raises(UsageError, match=r"modeling\.evaluate wrote"):

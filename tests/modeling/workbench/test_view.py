@@ -1,4 +1,4 @@
-"""A letter as its edition reads it: what the page is told of blocks, lines, pages and notes."""
+"""A letter as its edition reads it: what the page learns of blocks, lines, pages and notes."""
 
 from pathlib import Path
 

@@ -30,17 +30,17 @@ def test_entities_without_pages_are_kept_where_any_may_be(articles, tmp_path):
     assert "dawiki:Rom" in entities_of(build(tmp_path / "out", articles, existing="any"))
 
 
-def test_a_part_of_a_wiki_is_told_that_its_mentions_fall_out_and_what_to_do(tmp_path, capsys):
+def test_a_part_of_a_wiki_is_warned_that_its_mentions_fall_out_and_what_to_do(tmp_path, capsys):
     links = [(name, f"dawiki:{name}") for name in ("Rom", "Bonn", "Ulm")]
     inputs = write_dataset(tmp_path / "documents", [document(1, "Ulm", "Rom, Bonn, Ulm", *links)])
 
     assert main(["--input", str(inputs), "--output", str(tmp_path / "out")]) == 0
-    told = capsys.readouterr().out
+    output = capsys.readouterr().out
     arguments = ["--input", str(inputs), "--existing", "any", "--output", str(tmp_path / "any")]
     assert main(arguments) == 0
 
-    assert "WARNING 2 mentions (67% of the counted) lead to pages" in told
-    assert "--existing any" in told
+    assert "WARNING 2 mentions (67% of the counted) lead to pages" in output
+    assert "--existing any" in output
     assert "**2 mentions (67%" in (tmp_path / "out" / "report.md").read_text("utf-8")
     assert "WARNING" not in capsys.readouterr().out
 

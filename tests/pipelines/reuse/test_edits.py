@@ -156,7 +156,7 @@ def test_page_that_cannot_be_read_is_rejected_as_ever(earlier, tmp_path):
     assert account(tmp_path / "new")["rejected"] == {"malformed_xml": 1}
 
 
-def test_rows_are_checked_and_told_of(earlier, tmp_path, capsys):
+def test_rows_are_checked_and_reported(earlier, tmp_path, capsys):
     refresh(EDITS["redirect removed"][0](WIKI), earlier, tmp_path)
     said = capsys.readouterr().out
 
