@@ -64,8 +64,8 @@ def speed(args: argparse.Namespace) -> None:
     texts = list(plain(args.data))
     print("| engine | MB | seconds | MB/s | peak PSS, MB | candidates |")
     print("| --- | ---: | ---: | ---: | ---: | ---: |")
-    with tempfile.TemporaryDirectory(dir=args.scratch) as scratch:
-        folder = Path(scratch)
+    with tempfile.TemporaryDirectory(dir=args.scratch) as temporary:
+        folder = Path(temporary)
         if args.smoothnlp:
             text = "\n".join(repeated(texts, args.smoothnlp_size))
             run, seconds, _ = smoothnlp(args.smoothnlp, text, folder, top=100)
@@ -99,10 +99,10 @@ def matching(args: argparse.Namespace) -> None:
             strings.add(string)
     forms = sorted(strings)
     columns = [forms, [f"lexicon:{form}" for form in forms], pa.nulls(len(forms), pa.float32())]
-    with tempfile.TemporaryDirectory(dir=args.scratch) as scratch:
+    with tempfile.TemporaryDirectory(dir=args.scratch) as temporary:
         size = args.size[0]
         copies = islice(cycle(texts), 1 + int(size * len(texts) * 1e6 / len(joined.encode())))
-        dataset = open_dataset(make_documents(copies, Path(scratch), group="texts"))
+        dataset = open_dataset(make_documents(copies, Path(temporary), group="texts"))
         shards = [dataset.path / shard.name for shard in dataset.shards]
         batches = [batch for p in shards for batch in read_batches(p, SCHEMAS["documents"])]
     megabytes = sum(len(text.encode()) for b in batches for text in b.column("text").to_pylist())

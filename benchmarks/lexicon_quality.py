@@ -119,8 +119,8 @@ def novel_line(words: Sequence[str], counts: dict[str, int], gold: Gold, *, shar
 def quality(args: argparse.Namespace) -> None:
     """Print a table for each novel, and two for People's Daily."""
     known = set(read_known(jieba_dictionary()).column("word").to_pylist())
-    with tempfile.TemporaryDirectory(dir=args.scratch) as scratch:
-        folder = Path(scratch)
+    with tempfile.TemporaryDirectory(dir=args.scratch) as temporary:
+        folder = Path(temporary)
         for gold in novels(args.data, known):
             documents = make_documents([gold.text], folder, group=gold.name)
             print(f"\n{gold.name}: {len(gold.unknown)} names\n")
@@ -144,8 +144,8 @@ def depths(args: argparse.Namespace) -> None:
     """
     print("| novel | names | known | ranking |" + "".join(f" {n:,} |" for n in DEPTHS) + " kept |")
     print("| --- | ---: | ---: | --- |" + " ---: |" * (len(DEPTHS) + 1))
-    with tempfile.TemporaryDirectory(dir=args.scratch) as scratch:
-        folder = Path(scratch)
+    with tempfile.TemporaryDirectory(dir=args.scratch) as temporary:
+        folder = Path(temporary)
         for title, path, listed in listed_names(args.data, args.novels):
             text = path.read_text("utf-8")
             names = {name for name in listed if text.count(name) >= 10}
@@ -248,8 +248,8 @@ def held_out(args: argparse.Namespace) -> None:
     """Print recall and precision on sets whose names are tagged."""
     known = set(read_known(jieba_dictionary()).column("word").to_pylist())
     for title, pattern in (("CLUENER", "cluener-*"), ("Resume", "resume-*")):
-        with tempfile.TemporaryDirectory(dir=args.scratch) as scratch:
-            folder = Path(scratch)
+        with tempfile.TemporaryDirectory(dir=args.scratch) as temporary:
+            folder = Path(temporary)
             files = [str(path) for path in sorted((args.data / "ner-zh").glob(pattern))]
             pipeline(
                 "benchmark_to_ner", "--input", *files, "--output", str(folder / "ner"),

@@ -101,8 +101,8 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--card", nargs="+", default=["off", "on"])
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as scratch:
-        small, large = Path(scratch) / "small", Path(scratch) / "large"
+    with tempfile.TemporaryDirectory() as temporary:
+        small, large = Path(temporary) / "small", Path(temporary) / "large"
         make(small, 0.1)
         size = make(large, arguments.megabytes)
         print(f"{size:.0f} MB, {arguments.workers} workers, load {os.getloadavg()[0]:.1f}")

@@ -274,9 +274,9 @@ def duplicates(arguments: argparse.Namespace) -> None:
 
 def write_articles(folder: Path, n: int, share: float) -> tuple[list[str], dict[int, int]]:
     """Write articles and signatures as the pipeline does; returns texts and planted pairs."""
-    scratch = WorkDirectory(folder)
+    work = WorkDirectory(folder)
     for dataset in ("articles", "signatures", "revisits"):
-        scratch.shard(dataset, 0).parent.mkdir(parents=True)
+        work.shard(dataset, 0).parent.mkdir(parents=True)
     texts, planted, originals = [], {}, []
     for number, (text, twin) in enumerate(synthetic(n, share)):
         texts.append(text)
@@ -303,10 +303,10 @@ def write_articles(folder: Path, n: int, share: float) -> tuple[list[str], dict[
             ("articles", "pages", columns.batch()),
             ("signatures", "news_signatures", signature_batch(signatures)),
         ):
-            with ShardWriter(scratch.shard(dataset, unit), SCHEMAS[schema]) as writer:
+            with ShardWriter(work.shard(dataset, unit), SCHEMAS[schema]) as writer:
                 for first in range(0, batch.num_rows, 500):
                     writer.write_batch(batch.slice(first, 500))
-        with ShardWriter(scratch.shard("revisits", unit), SCHEMAS["news_revisits"]):
+        with ShardWriter(work.shard("revisits", unit), SCHEMAS["news_revisits"]):
             pass
     print(f"signatures and shards of {n:,} articles in {time.perf_counter() - begin:.1f} s")
     return texts, planted
@@ -314,8 +314,8 @@ def write_articles(folder: Path, n: int, share: float) -> tuple[list[str], dict[
 
 def find(arguments: argparse.Namespace) -> None:
     """Find the duplicates in a folder, and print them."""
-    scratch = WorkDirectory(arguments.folder)
-    _, found, _ = compare_all(scratch, [], threshold=arguments.threshold)
+    work = WorkDirectory(arguments.folder)
+    _, found, _ = compare_all(work, [], threshold=arguments.threshold)
     print(json.dumps([(int(row["id"]), int(row["duplicate_of"])) for row in found]))
 
 

@@ -2,7 +2,7 @@
 
     python -m benchmarks.redirects --n 10000000
 
-Makes synthetic redirects (titles of two to four words; chains, loops and doubles among them),
+Makes synthetic redirects (titles of two to four words; chains, loops and duplicates among them),
 builds the table in a process of its own, and resolves titles in two others at the same time: fifty
 units of work, for each of which the table is opened, and then all their titles at once. Memory is
 the peak of each process (RSS). The mapped pages in it are shared, so that all take less than the

@@ -103,7 +103,7 @@ def write(file: Path, head: bytes, pages: list[bytes]) -> None:
 
 def read_alone(dump: Path, workers: int) -> int:
     """Decompress a dump, and read its pages, by so many processes; returns how many pages."""
-    ranges = examine(dump, range_bytes=RANGE_BYTES, scratch=dump.parent).ranges
+    ranges = examine(dump, range_bytes=RANGE_BYTES, work_directory=dump.parent).ranges
     if workers == 1:
         return sum(map(count_pages, ((dump, range_) for range_ in ranges)))
     with multiprocessing.get_context("fork").Pool(workers) as pool:

@@ -51,8 +51,8 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     arguments = parser.parse_args()
     files = [Path(file) for file in sorted(glob.glob(arguments.input))]
-    with tempfile.TemporaryDirectory() as scratch:
-        one, many, more = (Path(scratch) / name for name in ("one", "many", "more"))
+    with tempfile.TemporaryDirectory() as temporary:
+        one, many, more = (Path(temporary) / name for name in ("one", "many", "more"))
         copy(files[:1], one, 1)
         size = copy(files, many, arguments.copies)
         copy(files, more, 4 * arguments.copies)

@@ -103,9 +103,9 @@ def of_parser(source: str, ours: Sequence[SideBlock], wiki: Wiki) -> dict[str, C
     return found
 
 
-def pages_of(path: Path, scratch: Path) -> tuple[Wiki, Iterator[Page]]:
+def pages_of(path: Path, work_directory: Path) -> tuple[Wiki, Iterator[Page]]:
     """Read the articles of a dump."""
-    dump = examine(path, range_bytes=1 << 40, scratch=scratch)
+    dump = examine(path, range_bytes=1 << 40, work_directory=work_directory)
     site = dump.site
     wiki = wiki_of(name=site.wiki, lang=site.lang, namespaces=site.namespaces)
     read = read_pages(
@@ -113,15 +113,15 @@ def pages_of(path: Path, scratch: Path) -> tuple[Wiki, Iterator[Page]]:
         dump.ranges[0],
         source=path.name,
         max_page_bytes=MAX_PAGE_BYTES,
-        scratch=scratch,
+        work_directory=work_directory,
     )
     pages = (page for page in read if isinstance(page, Page))
     return wiki, (page for page in pages if not page.namespace and page.redirect is None)
 
 
-def compare(path: Path, n_pages: int, scratch: Path) -> None:
+def compare(path: Path, n_pages: int, work_directory: Path) -> None:
     """Print the table of a dump."""
-    wiki, pages = pages_of(path, scratch)
+    wiki, pages = pages_of(path, work_directory)
     templates, kinds = load_templates(wiki.codes), frozenset(KINDS.values())
     all_, kept, seconds = Counter[str](), Counter[str](), dict.fromkeys(("without", "with"), 0.0)
     for page in islice(pages, n_pages):
@@ -147,8 +147,8 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=150, metavar="N", help="of each dump")
     options = parser.parse_args()
     for dump in options.dumps:
-        with TemporaryDirectory() as scratch:
-            compare(dump, options.pages, Path(scratch))
+        with TemporaryDirectory() as name:
+            compare(dump, options.pages, Path(name))
 
 
 if __name__ == "__main__":

@@ -140,9 +140,9 @@ def main() -> None:
     parser.add_argument("--scratch", type=Path, help="where the dumps are made")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=arguments.scratch) as name:
-        scratch = Path(name)
+        temporary = Path(name)
         for size in (arguments.size / 4, arguments.size):
-            dump = scratch / "enwiki-repeated-pages-articles-multistream.xml.bz2"
+            dump = temporary / "enwiki-repeated-pages-articles-multistream.xml.bz2"
             megabytes = make_dump(arguments.dump, dump, size)
             compare(dump, megabytes, arguments.repeats if size == arguments.size else 1)
 

@@ -110,13 +110,13 @@ def open_wiki(site: SiteInfo) -> Wiki:
 def load(path: Path, n_pages: int, seed: int) -> Sample:
     """Choose articles at random."""
     with tempfile.TemporaryDirectory() as name:
-        dump = examine(path, range_bytes=1 << 28, scratch=Path(name))
+        dump = examine(path, range_bytes=1 << 28, work_directory=Path(name))
         wiki = open_wiki(dump.site)
         found = [
             page
             for range_ in dump.ranges
             for page in read_pages(
-                path, range_, source=path.name, max_page_bytes=1 << 27, scratch=Path(name)
+                path, range_, source=path.name, max_page_bytes=1 << 27, work_directory=Path(name)
             )
             if isinstance(page, Page) and is_article(page, wiki)
         ]

@@ -141,11 +141,13 @@ def plan(options: Options) -> Plan:
     files = describe_files(find_inputs(options.input, exclude=options.exclude))
     from corpora.runs.build import BUILD, PIECES
 
-    scratch = options.output / BUILD / PIECES
+    work_directory = options.output / BUILD / PIECES
     total = sum(file.size for file in files) * 4
     range_bytes = min(max(total // UNITS, RANGE_BYTES[0]), RANGE_BYTES[1])
     dumps = [
-        examine(file.check(), range_bytes=range_bytes, scratch=scratch, sha256=file.sha256)
+        examine(
+            file.check(), range_bytes=range_bytes, work_directory=work_directory, sha256=file.sha256
+        )
         for file in files
     ]
     for dump in dumps:
@@ -162,13 +164,15 @@ def plan(options: Options) -> Plan:
     _warn(options, settings, {file.name: dump.site.doubt for file, dump in pairs})
     ranges = ((file, range_.to_json()) for file, dump in pairs for range_ in dump.ranges)
     units = tuple(
-        Unit(number, (file,), {"scratch": str(scratch.absolute())}, part)
+        Unit(number, (file,), {"work_directory": str(work_directory.absolute())}, part)
         for number, (file, part) in enumerate(ranges)
     )
 
     def read(unit: Unit) -> Iterable[object]:
         most = options.max_page_bytes
-        return read_pages_of(unit.inputs[0], unit.part, max_page_bytes=most, scratch=scratch)
+        return read_pages_of(
+            unit.inputs[0], unit.part, max_page_bytes=most, work_directory=work_directory
+        )
 
     pages = (page for unit in units for page in read(unit))
     learned = _abbreviations(options, settings, pages, earlier=earlier)

@@ -228,7 +228,7 @@ def _dump(one: Try, data: bytes, name: str = "x.xml") -> None:
 
     path = _file(one, data, name)
     with suppress(CorpusError):
-        for range_ in examine(path, range_bytes=1 << 20, scratch=one.folder).ranges:
+        for range_ in examine(path, range_bytes=1 << 20, work_directory=one.folder).ranges:
             for _ in read_pages(path, range_, source="x", max_page_bytes=1 << 20):
                 pass
 

@@ -50,8 +50,8 @@ class Summary:
     """Counts of a table. A step is one redirect that is followed."""
 
     n_redirects: int
-    """Distinct titles; the counts below are parts of it, but for doubles."""
-    n_doubles: int
+    """Distinct titles; the counts below are parts of it, but for duplicates."""
+    n_duplicates: int
     """Redirects left out because an earlier one has their title."""
     n_chains: int
     """Redirects that end after two steps or more, those that are too long among them."""
@@ -97,7 +97,7 @@ class RedirectTable:
     def rows(self, titles: pa.StringArray) -> _Rows:
         """Number of each title's redirect, in the order they were built from; -1 for none.
 
-        A redirect that has another number than its title was left out as a double.
+        A redirect that has another number than its title was left out as a duplicate.
         """
         return self._titles.find(titles)
 
@@ -124,7 +124,7 @@ def build_table(folder: Path, redirects: Iterable[pa.RecordBatch]) -> Summary:
         _write_strings(files, redirects)
         last, steps = _follow(_link(files))
         np.where(steps > MAX_STEPS, np.int32(-1), last).tofile(files["final"])
-        steps[_Titles(files).doubles()] = 0
+        steps[_Titles(files).duplicates()] = 0
         summary = _summarise(files, steps)
         sizes = {name: file.stat().st_size for name, file in files.items()}
     write_json(folder / MARKER, {"version": VERSION, "files": sizes, "summary": asdict(summary)})
@@ -169,7 +169,7 @@ class _Titles:
             flags[order] = entries >> _HALF == keys[order] >> _HALF
         return flags
 
-    def doubles(self) -> _Rows:
+    def duplicates(self) -> _Rows:
         """Rows whose title an earlier row has: sought only where an earlier row has their hash."""
         again = self._index[1:] >> _HALF == self._index[:-1] >> _HALF
         rows: _Rows = (self._index[1:][again] & _ROW).astype(np.int64)
@@ -233,12 +233,12 @@ def _follow(links: _Links) -> tuple[_Links, _Links]:
 
 
 def _summarise(files: Mapping[str, Path], steps: _Links) -> Summary:
-    """Count; doubles have 0 steps, loops -1."""
+    """Count; duplicates have 0 steps, loops -1."""
     loops = np.flatnonzero(steps < 0)
-    n_doubles = int((steps == 0).sum())
+    n_duplicates = int((steps == 0).sum())
     return Summary(
-        n_redirects=len(steps) - n_doubles,
-        n_doubles=n_doubles,
+        n_redirects=len(steps) - n_duplicates,
+        n_duplicates=n_duplicates,
         n_chains=int((steps > 1).sum()),
         longest_chain=int(steps.max(initial=0)),
         n_loops=len(loops),

@@ -18,16 +18,16 @@ from corpora.system.parsing import read_json
 _FOUND = {"pages": "pages", "found_redirects": "redirects"}
 
 
-def find_doubles(scratch: WorkDirectory, *, remedy: str) -> Iterator[Rejected]:
+def find_duplicates(work: WorkDirectory, *, remedy: str) -> Iterator[Rejected]:
     """Note the rows whose id was met before; yields a rejection for each document among them.
 
     ``remedy`` ends its message. Keeps 8 bytes a page, and while it sorts them 8 more.
     """
     for dataset, schema in _FOUND.items():
-        paths = scratch.shards(dataset)
+        paths = work.shards(dataset)
         hashes = [hashes_of_ids([path], SCHEMAS[schema]) for path in paths]
         suspects = equal_among(np.concatenate([np.empty(0, np.uint64), *hashes]))
-        doubles: dict[int, list[int]] = defaultdict(list)
+        duplicates: dict[int, list[int]] = defaultdict(list)
         seen: set[str] = set()
         for number, path in enumerate(paths):
             rows = np.flatnonzero(np.isin(hashes[number], suspects)).tolist()
@@ -37,13 +37,13 @@ def find_doubles(scratch: WorkDirectory, *, remedy: str) -> Iterator[Rejected]:
                 if id not in seen:
                     seen.add(id)
                     continue
-                doubles[number].append(row)
+                duplicates[number].append(row)
                 if dataset == "pages":
                     message = f"{source}: {id}: {remedy}"
                     yield Rejected(
                         source=source, position=id, reason="duplicate_id", message=message
                     )
-        write_json(_file(scratch, dataset), doubles)
+        write_json(_file(work, dataset), duplicates)
 
 
 def _names(path: Path, schema: str) -> Iterator[tuple[str, str]]:
@@ -55,17 +55,17 @@ def _names(path: Path, schema: str) -> Iterator[tuple[str, str]]:
 
 
 class DuplicateRows:
-    """The rows of a unit that ``find_doubles`` noted."""
+    """The rows of a unit that ``find_duplicates`` noted."""
 
-    def __init__(self, scratch: WorkDirectory, number: int) -> None:
-        self._scratch, self._number = scratch, number
+    def __init__(self, work: WorkDirectory, number: int) -> None:
+        self._work, self._number = work, number
         self._noted: dict[str, list[int]] = {}
         self._n_seen: Counter[str] = Counter()
 
     def drop(self, dataset: str, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Leave them out of a batch; the batches of a dataset come in their order."""
         if dataset not in self._noted:
-            noted = read_json(_file(self._scratch, dataset))
+            noted = read_json(_file(self._work, dataset))
             self._noted[dataset] = noted.get(str(self._number), [])
         start = self._n_seen[dataset]
         self._n_seen[dataset] += batch.num_rows
@@ -77,5 +77,5 @@ class DuplicateRows:
         )
 
 
-def _file(scratch: WorkDirectory, dataset: str) -> Path:
-    return scratch.tables / f"doubles-{dataset}.json"
+def _file(work: WorkDirectory, dataset: str) -> Path:
+    return work.tables / f"duplicates-{dataset}.json"

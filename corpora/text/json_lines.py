@@ -96,7 +96,7 @@ def _read_line(
 
 def _parse(line: str) -> dict[str, object]:
     try:
-        values = json.loads(line, strict=False, object_pairs_hook=_without_doubles)
+        values = json.loads(line, strict=False, object_pairs_hook=_without_duplicates)
     except json.JSONDecodeError as error:
         what = f"no JSON at column {error.colno} ({error.msg}). Fix the line."
         raise _BadRecordError("broken_json", what) from error
@@ -108,12 +108,12 @@ def _parse(line: str) -> dict[str, object]:
     return values
 
 
-def _without_doubles(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
+def _without_duplicates(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
     """Return an object, whose fields must have different names: of two, one would be lost."""
     values = dict(pairs)
     if len(values) < len(pairs):
-        double, _ = Counter(name for name, _ in pairs).most_common(1)[0]
-        what = f"field {double!r} stands twice in an object. Fix the line."
+        name, _ = Counter(key for key, _ in pairs).most_common(1)[0]
+        what = f"field {name!r} stands twice in an object. Fix the line."
         raise _BadRecordError("double_field", what)
     return values
 

@@ -74,20 +74,26 @@ class Dump:
     """What is wrong with its end, and what to do."""
 
 
-def examine(path: Path, *, range_bytes: int, scratch: Path, sha256: str | None = None) -> Dump:
+def examine(
+    path: Path, *, range_bytes: int, work_directory: Path, sha256: str | None = None
+) -> Dump:
     """Look at a file of a dump: only at its beginning and its end, where it can be entered inside.
 
     Each range holds about ``range_bytes`` of XML. A file in gzip, xz or zstd is first cut into
-    pieces in ``scratch``, which ``read_pages`` needs, and which are known by the ``sha256`` of the
-    file (taken here if it is not given). Raises ``UsageError`` for what is no dump or
-    in no known container, ``DumpError`` where the head cannot be read.
+    pieces in ``work_directory``, which ``read_pages`` needs, and which are known by the ``sha256``
+    of the file (taken here if it is not given). Raises ``UsageError`` for what is no dump or in no
+    known container, ``DumpError`` where the head cannot be read.
     """
     container = container_of(path)
     if container in {"xml", "bzip2"}:
-        source = _open(path, container, scratch=None, sha256=sha256)
+        source = _open(path, container, work_directory=None, sha256=sha256)
     else:
         source = cut_pieces(
-            path, container=container, scratch=scratch, piece_bytes=range_bytes, sha256=sha256
+            path,
+            container=container,
+            work_directory=work_directory,
+            piece_bytes=range_bytes,
+            sha256=sha256,
         )
     head = _head(source, name=path.name)
     why = _why_incomplete(source, name=path.name, is_bare=b"<mediawiki" not in head)
@@ -119,14 +125,14 @@ def container_of(path: Path) -> str:
     return container
 
 
-def _open(path: Path, container: str, *, scratch: Path | None, sha256: str | None) -> Source:
+def _open(path: Path, container: str, *, work_directory: Path | None, sha256: str | None) -> Source:
     if container == "xml":
         return PlainFile(path)
     if container == "bzip2":
         return Bzip2File(path)
-    if scratch is None:
+    if work_directory is None:
         raise UsageError(f"{path}: is in {container}; its pieces are needed, so name their folder.")
-    return open_pieces(path, scratch=scratch, sha256=sha256)
+    return open_pieces(path, work_directory=work_directory, sha256=sha256)
 
 
 def _head(source: Source, *, name: str) -> bytes:
@@ -173,17 +179,17 @@ def read_pages(
     *,
     source: str,
     max_page_bytes: int,
-    scratch: Path | None = None,
+    work_directory: Path | None = None,
     sha256: str | None = None,
     find: Callable[[str], T | None] | None = None,
 ) -> Iterator[Page | Rejected | T]:
     """Read the pages of a range, in order; ``source`` is the file's name in what is rejected.
 
-    ``scratch`` and ``sha256`` are what was given to ``examine``. ``find`` is asked for the
+    ``work_directory`` and ``sha256`` are what was given to ``examine``. ``find`` is asked for the
     hash of each page: what it finds is yielded instead, and the page is not read. Memory is
     bounded by a few blocks of the container and ``max_page_bytes``.
     """
-    opened = _open(path, range.container, scratch=scratch, sha256=sha256)
+    opened = _open(path, range.container, work_directory=work_directory, sha256=sha256)
     items = opened.chunks(range.start, range.end)
     for segment in cut(items, from_start=range.start == 0, max_bytes=max_page_bytes):
         if isinstance(segment, Damage):
@@ -196,14 +202,14 @@ def read_pages(
 
 
 def read_template_pages(
-    file: InputFile, part: JsonObject, *, max_page_bytes: int, scratch: Path
+    file: InputFile, part: JsonObject, *, max_page_bytes: int, work_directory: Path
 ) -> Iterator[Page]:
     """Read the pages of a range that are in the namespace of templates; the others are not parsed.
 
     Pages that are damaged are left out: they are rejected where all are read.
     """
     place = Range.from_json(part)
-    opened = _open(file.check(), place.container, scratch=scratch, sha256=file.sha256)
+    opened = _open(file.check(), place.container, work_directory=work_directory, sha256=file.sha256)
     items = opened.chunks(place.start, place.end)
     for segment in cut(items, from_start=place.start == 0, max_bytes=max_page_bytes):
         if isinstance(segment, Segment) and segment.is_page and _IS_TEMPLATE in segment.data:
@@ -217,7 +223,7 @@ def read_pages_of(
     part: JsonObject,
     *,
     max_page_bytes: int,
-    scratch: Path,
+    work_directory: Path,
     find: Callable[[str], T | None] | None = None,
 ) -> Iterator[Page | Rejected | T]:
     """Read the pages of a range that a plan names, at most as many as its ``limit``.
@@ -230,7 +236,7 @@ def read_pages_of(
             Range.from_json(part),
             source=file.name,
             max_page_bytes=max_page_bytes,
-            scratch=scratch,
+            work_directory=work_directory,
             sha256=file.sha256,
             find=find,
         ),

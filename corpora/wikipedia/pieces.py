@@ -111,14 +111,14 @@ class Pieces(Source):
 
 
 def cut_pieces(
-    path: Path, *, container: str, scratch: Path, piece_bytes: int, sha256: str | None = None
+    path: Path, *, container: str, work_directory: Path, piece_bytes: int, sha256: str | None = None
 ) -> Pieces:
     """Cut a compressed file into pieces, unless that is done; a damaged file up to the damage.
 
     ``sha256``: of the file, where it is known. Raises ``InputChangedError`` if it has another.
     """
     sha256 = sha256 or sha256_of(path)
-    folder = _folder(path, scratch, sha256)
+    folder = _folder(path, work_directory, sha256)
     index = _read_index(folder)
     if index is None or not Pieces(folder, index).are_whole():
         take_away(folder)
@@ -131,12 +131,12 @@ def cut_pieces(
     return Pieces(folder, index)
 
 
-def open_pieces(path: Path, *, scratch: Path, sha256: str | None = None) -> Pieces:
+def open_pieces(path: Path, *, work_directory: Path, sha256: str | None = None) -> Pieces:
     """Open the pieces that a file was cut into; raises ``CorpusError`` where they are not there.
 
     ``sha256``: of the file, where it is known.
     """
-    folder = _folder(path, scratch, sha256 or sha256_of(path))
+    folder = _folder(path, work_directory, sha256 or sha256_of(path))
     index = _read_index(folder)
     if index is None:
         raise CorpusError(
@@ -146,9 +146,9 @@ def open_pieces(path: Path, *, scratch: Path, sha256: str | None = None) -> Piec
     return Pieces(folder, index)
 
 
-def _folder(path: Path, scratch: Path, sha256: str) -> Path:
+def _folder(path: Path, work_directory: Path, sha256: str) -> Path:
     name = re.sub(r"[^\w.-]", "_", path.name)
-    return scratch / f"{name}-{sha256[:32]}"
+    return work_directory / f"{name}-{sha256[:32]}"
 
 
 def _name(number: int) -> str:

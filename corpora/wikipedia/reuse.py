@@ -7,7 +7,7 @@ A row of ``documents`` follows from
 - the name of the dump's file (column ``source``), which is replaced;
 - the redirects, but only through the titles that its links name: these are resolved, and the
   resolved ones are matched in the page's text (see ``reuse_links.py``);
-- that no page before it in the dump has its id: doubles are sought among all rows, taken over or
+- that no page before it in the dump has its id: duplicates are sought among all rows, taken over or
   not, as ever.
 
 Which namespace a title is in, and what a link's prefix means, follows from ``<siteinfo>``, which is

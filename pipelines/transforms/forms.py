@@ -211,9 +211,9 @@ def _common_of(folder: str) -> npt.NDArray[np.uint64]:
 
 @lru_cache(maxsize=1)  # a worker opens them once, and not for each unit
 def _forms_of(folder: str, matching: Matching, group_column: str | None) -> FormsByGroup:
-    scratch = WorkDirectory(folder)
-    chosen, groups = (scratch.shard(name, 0) for name in ("chosen", "groups"))
-    table = scratch.tables / FORMS if _has_table(matching, group_column) else None
+    work = WorkDirectory(folder)
+    chosen, groups = (work.shard(name, 0) for name in ("chosen", "groups"))
+    table = work.tables / FORMS if _has_table(matching, group_column) else None
     return FormsByGroup(chosen, groups, matching=matching, column=group_column, table=table)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from corpora.datasets.shards import read_batches
 from corpora.entities.counts import read_partition
-from corpora.runs.duplicates import DuplicateRows, find_doubles
+from corpora.runs.duplicates import DuplicateRows, find_duplicates
 from corpora.runs.plan import Unit
 from pipelines.outcomes import Counts, Rows
 from pipelines.transforms.elements import Merge, OfRun, PerUnit, ReadUnits
@@ -77,7 +77,7 @@ class FindDuplicates(OfRun, Merge[Counts]):
 
     def merge(self) -> Iterator[Counts]:
         """Look at all shards."""
-        yield Counts(rejected=list(find_doubles(self.work, remedy=self.remedy)))
+        yield Counts(rejected=list(find_duplicates(self.work, remedy=self.remedy)))
 
 
 class DropDuplicates(OfRun, PerUnit[Rows, Rows]):

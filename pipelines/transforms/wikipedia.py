@@ -55,7 +55,7 @@ class ReadDump(OfRun, ReadUnits[Page | Place | Rejected | Counts]):
             unit.inputs[0],
             unit.part,
             max_page_bytes=self.max_page_bytes,
-            scratch=Path(unit.settings["scratch"]),
+            work_directory=Path(unit.settings["work_directory"]),
             find=earlier.find if earlier else None,
         )
         if earlier and earlier.damaged:
@@ -85,7 +85,7 @@ class ReadDefinitions(ReadUnits[Rows]):
             unit.inputs[0],
             unit.part,
             max_page_bytes=self.max_page_bytes,
-            scratch=Path(unit.settings["scratch"]),
+            work_directory=Path(unit.settings["work_directory"]),
         )
         found = [pair for page in pages if (pair := read_definition(page, wiki))]
         columns = [*zip(*found, strict=True)] or [(), ()]
@@ -204,7 +204,7 @@ class BuildTitleTables(OfRun, Merge[Counts]):
                 "redirects.longest_chain": summary.longest_chain,
                 "redirects.loops": summary.n_loops,
                 "redirects.too_long": summary.n_too_long,
-                "redirects.doubles": summary.n_doubles,
+                "redirects.doubles": summary.n_duplicates,
             }
         )
         build_unmatched(

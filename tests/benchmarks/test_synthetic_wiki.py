@@ -23,7 +23,7 @@ def dumps(tmp_path_factory):
 
 
 def pages_of(dump):
-    found = examine(dump, range_bytes=1 << 20, scratch=dump.parent)
+    found = examine(dump, range_bytes=1 << 20, work_directory=dump.parent)
     assert found.complete
     return [
         page

@@ -13,7 +13,7 @@ from corpora.datasets import redirect_table as redirects
 from corpora.datasets.redirect_table import MAX_STEPS, RedirectTable, build_table
 from corpora.errors import CorpusError, DamagedDatasetError
 
-# Few titles, so that there are chains, loops and doubles; empty, long, equal but for their end.
+# Few titles, so that there are chains, loops and duplicates; empty, long, equal but for their end.
 TITLES = ("", "a", "b", "Ä", "Äb", "𝔄𐍈", "三国演义", "𝔄", "abcdefgh", "abcdefghi", "abcdefgh\0")
 LONG = tuple("x" * 300 + end for end in "yz")
 TITLE = st.sampled_from(TITLES + LONG) | st.text(max_size=20)
@@ -53,7 +53,7 @@ def naive(pairs):
     steps = [n_steps for _, n_steps in ends.values()]
     counts = {
         "n_redirects": len(targets),
-        "n_doubles": len(pairs) - len(targets),
+        "n_duplicates": len(pairs) - len(targets),
         "n_chains": sum(n > 1 for n in steps),
         "longest_chain": max(steps, default=0),
         "n_loops": steps.count(0),
@@ -132,14 +132,14 @@ def test_examples_of_loops_are_bounded(tmp_path):
     assert (summary.n_loops, len(summary.loops)) == (150, 100)
 
 
-def test_first_of_doubles_wins_across_batches(tmp_path):
+def test_first_of_duplicates_wins_across_batches(tmp_path):
     summary = build(tmp_path, [("A", "first"), ("B", "A"), ("A", "second")], size=1)
 
     table = RedirectTable(tmp_path)
 
     assert table.resolve(["A", "B"]).to_pylist() == ["first", "first"]
     assert table.rows(pa.array(["A", "B", "C"])).tolist() == [0, 1, -1]
-    assert summary.n_doubles == 1
+    assert summary.n_duplicates == 1
 
 
 def test_empty_table_resolves_nothing(tmp_path):

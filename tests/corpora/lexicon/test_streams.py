@@ -62,10 +62,10 @@ def test_a_stream_does_not_depend_on_the_texts_beside_it(texts):
     [(_, together)] = shown(character_stream([Text("a", text) for text in texts]))
     alone = [shown(character_stream([Text("a", text)]))[0][1] for text in texts]
 
-    assert _without_doubles(together) == _without_doubles(" ".join(alone))
+    assert _without_duplicates(together) == _without_duplicates(" ".join(alone))
 
 
-def _without_doubles(symbols):
+def _without_duplicates(symbols):
     kept = []
     for symbol in symbols.split(" "):
         if symbol and (symbol != "|" or kept[-1:] not in ([], ["|"])):

@@ -30,7 +30,7 @@ def item(text, *, moment="", number=0, is_new=True, url=""):
     return Item(order, fingerprint(words), signature(shingles_of(words)))
 
 
-def doubles_of(texts, *, threshold=0.8, moments=None, old=()):
+def duplicates_of(texts, *, threshold=0.8, moments=None, old=()):
     items = [
         item(text, moment=(moments or {}).get(text, ""), number=n, is_new=n not in old)
         for n, text in enumerate(texts)
@@ -71,14 +71,14 @@ def slowly(texts, moments, threshold):
 
 
 @pytest.mark.parametrize("threshold", [0.7, 0.8, 0.95])
-def test_doubles_are_those_of_a_comparison_of_all_with_all(threshold):
+def test_duplicates_are_those_of_a_comparison_of_all_with_all(threshold):
     texts = list(dict.fromkeys(planted(300)))
     chance = random.Random(2)
     moments = {text: f"{chance.random():.9f}" for text in texts}
 
-    found = doubles_of(texts, threshold=threshold, moments=moments)
+    found = duplicates_of(texts, threshold=threshold, moments=moments)
 
-    assert {double.index: double.duplicate_of for double in found} == slowly(
+    assert {duplicate.index: duplicate.duplicate_of for duplicate in found} == slowly(
         texts, moments, threshold
     )
     assert found
@@ -91,7 +91,7 @@ def test_what_is_kept_does_not_depend_on_the_order():
 
     kept = []
     for some in (texts, shuffled):
-        gone = {double.index for double in doubles_of(some, moments=moments)}
+        gone = {duplicate.index for duplicate in duplicates_of(some, moments=moments)}
         kept.append(sorted(text for number, text in enumerate(some) if number not in gone))
 
     assert kept[0] == kept[1]
@@ -107,34 +107,36 @@ def test_the_earliest_is_kept_and_case_and_marks_make_no_difference():
     texts = ["Ein Text, der zweimal da ist.", "ein text der ZWEIMAL da ist", "Ein anderer ganz."]
     moments = {texts[0]: "2026-10-06", texts[1]: "2026-10-05", texts[2]: "2026-10-04"}
 
-    [double] = doubles_of(texts, moments=moments)
+    [duplicate] = duplicates_of(texts, moments=moments)
 
-    assert (double.index, double.duplicate_of, double.kind) == (0, 1, EXACT)
+    assert (duplicate.index, duplicate.duplicate_of, duplicate.kind) == (0, 1, EXACT)
 
 
 def test_a_twin_is_never_a_double_itself():
     texts = planted(200) + planted(200)
 
-    found = doubles_of(texts)
+    found = duplicates_of(texts)
 
-    assert not {double.index for double in found} & {double.duplicate_of for double in found}
+    assert not {duplicate.index for duplicate in found} & {
+        duplicate.duplicate_of for duplicate in found
+    }
 
 
 def test_an_article_of_an_earlier_dataset_stays_and_its_double_goes():
     texts = planted(30)[:1] * 2
 
-    [double] = doubles_of(texts, moments={texts[0]: ""}, old={1})
+    [duplicate] = duplicates_of(texts, moments={texts[0]: ""}, old={1})
 
-    assert (double.index, double.duplicate_of) == (0, 1)
+    assert (duplicate.index, duplicate.duplicate_of) == (0, 1)
 
 
-def test_above_one_only_exact_doubles_go():
+def test_above_one_only_exact_duplicates_go():
     text = planted(1)[0]
     near = text + " noch drei Wörter"
 
-    found = doubles_of([text, near, text.upper()], threshold=1.1)
+    found = duplicates_of([text, near, text.upper()], threshold=1.1)
 
-    assert [double.kind for double in found] == [EXACT]
+    assert [duplicate.kind for duplicate in found] == [EXACT]
 
 
 @given(st.lists(st.sampled_from("abcdefgh"), min_size=3, max_size=40), st.data())

@@ -30,9 +30,13 @@ def noise(n_characters, *, seed=0):
 
 
 def read(path, *, range_bytes=1 << 30, max_page_bytes=1 << 20):
-    scratch = path.parent / "scratch"
-    dump = examine(path, range_bytes=range_bytes, scratch=scratch)
-    options = {"source": path.name, "max_page_bytes": max_page_bytes, "scratch": scratch}
+    work_directory = path.parent / "work_directory"
+    dump = examine(path, range_bytes=range_bytes, work_directory=work_directory)
+    options = {
+        "source": path.name,
+        "max_page_bytes": max_page_bytes,
+        "work_directory": work_directory,
+    }
     return dump, [record for range in dump.ranges for record in read_pages(path, range, **options)]
 
 

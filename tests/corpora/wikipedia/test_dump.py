@@ -96,13 +96,17 @@ PACKERS = {
 
 
 def read(path, *, range_bytes=1 << 20, max_page_bytes=1 << 20, only=None):
-    scratch = path.parent / "scratch"
-    dump = examine(path, range_bytes=range_bytes, scratch=scratch)
+    work_directory = path.parent / "work_directory"
+    dump = examine(path, range_bytes=range_bytes, work_directory=work_directory)
     records = [
         record
         for range in dump.ranges
         for record in read_pages(
-            path, range, source=path.name, max_page_bytes=max_page_bytes, scratch=scratch
+            path,
+            range,
+            source=path.name,
+            max_page_bytes=max_page_bytes,
+            work_directory=work_directory,
         )
     ]
     return [record for record in records if only is None or isinstance(record, only)]
@@ -237,7 +241,7 @@ def test_a_page_may_be_empty(text, tmp_path):
 def test_bare_pages_are_a_complete_dump(container, tmp_path):
     path = write(tmp_path, PACKERS[container]("\ufeff".encode() + page(1, "a").encode()))
 
-    dump = examine(path, range_bytes=1000, scratch=tmp_path)
+    dump = examine(path, range_bytes=1000, work_directory=tmp_path)
 
     assert dump.complete
     assert dump.site == SiteInfo(wiki="kleinwiki")
@@ -250,7 +254,9 @@ def test_a_whole_dump_is_complete_and_one_without_its_end_is_not(container, tmp_
     whole = write(tmp_path, PACKERS[container]((xml + FOOT).encode()), name="a")
     cut = write(tmp_path, PACKERS[container](xml.encode()), name="b")
 
-    whole_dump, cut_dump = (examine(p, range_bytes=10_000, scratch=tmp_path) for p in (whole, cut))
+    whole_dump, cut_dump = (
+        examine(p, range_bytes=10_000, work_directory=tmp_path) for p in (whole, cut)
+    )
 
     assert whole_dump.complete
     assert not whole_dump.why
@@ -262,7 +268,7 @@ def test_a_whole_dump_is_complete_and_one_without_its_end_is_not(container, tmp_
 def test_the_site_is_read_from_the_head(container, tmp_path):
     path = write(tmp_path, PACKERS[container]((HEAD + page(1) + FOOT).encode()))
 
-    dump = examine(path, range_bytes=1000, scratch=tmp_path)
+    dump = examine(path, range_bytes=1000, work_directory=tmp_path)
 
     assert dump.site == SiteInfo(
         wiki="kleinwiki",
@@ -274,7 +280,7 @@ def test_the_site_is_read_from_the_head(container, tmp_path):
 
 
 def test_ranges_survive_json(tmp_path):
-    dump = examine(write(tmp_path, HEAD + page(1)), range_bytes=100, scratch=tmp_path)
+    dump = examine(write(tmp_path, HEAD + page(1)), range_bytes=100, work_directory=tmp_path)
 
     ranges = [Range.from_json(json.loads(json.dumps(one.to_json()))) for one in dump.ranges]
 
@@ -285,7 +291,7 @@ def test_a_dump_without_pages_is_none_the_less_one(tmp_path):
     path = write(tmp_path, HEAD + FOOT)
 
     assert not read(path)
-    assert examine(path, range_bytes=100, scratch=tmp_path).complete
+    assert examine(path, range_bytes=100, work_directory=tmp_path).complete
 
 
 @pytest.mark.parametrize(
@@ -303,7 +309,7 @@ def test_what_is_no_dump_is_refused(data, message, tmp_path):
     path = write(tmp_path, data)
 
     with pytest.raises(UsageError, match=message):
-        examine(path, range_bytes=1000, scratch=tmp_path)
+        examine(path, range_bytes=1000, work_directory=tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -322,7 +328,7 @@ def test_a_dump_whose_head_cannot_be_read_is_refused(data, message, tmp_path):
     path = write(tmp_path, data)
 
     with pytest.raises(DumpError, match=message):
-        examine(path, range_bytes=1000, scratch=tmp_path)
+        examine(path, range_bytes=1000, work_directory=tmp_path)
 
 
 @pytest.mark.realdata
@@ -330,12 +336,12 @@ def test_a_dump_whose_head_cannot_be_read_is_refused(data, message, tmp_path):
 def test_real_dump_has_the_pages_that_its_description_says(name, realdata, tmp_path):
     path = realdata("wiki-dumps") / name
 
-    dump = examine(path, range_bytes=4 << 20, scratch=tmp_path)
+    dump = examine(path, range_bytes=4 << 20, work_directory=tmp_path)
     records = [
         record
         for range in dump.ranges
         for record in read_pages(
-            path, range, source=name, max_page_bytes=64 << 20, scratch=tmp_path
+            path, range, source=name, max_page_bytes=64 << 20, work_directory=tmp_path
         )
     ]
 

@@ -61,11 +61,11 @@ def surfaces_that_fit(page, text, wiki):
     return len(known), len(fit)
 
 
-def articles(path, scratch):
-    dump = examine(path, range_bytes=1 << 30, scratch=scratch)
+def articles(path, work_directory):
+    dump = examine(path, range_bytes=1 << 30, work_directory=work_directory)
     for range_ in dump.ranges:
         for page in read_pages(
-            path, range_, source=path.name, max_page_bytes=1 << 26, scratch=scratch
+            path, range_, source=path.name, max_page_bytes=1 << 26, work_directory=work_directory
         ):
             if isinstance(page, Page) and page.namespace in {0, None} and page.model != "json":
                 yield page
@@ -76,7 +76,7 @@ def articles(path, scratch):
 def test_articles_of_a_dump_keep_all_promises(name, realdata, tmp_path):
     path = Path(realdata("wiki-dumps")) / name
     lang = LANGUAGE.match(name)[1]
-    head = examine(path, range_bytes=1 << 30, scratch=tmp_path).site
+    head = examine(path, range_bytes=1 << 30, work_directory=tmp_path).site
     namespaces = {} if "minidumps" in name else head.namespaces
     wiki, templates = wiki_of(name=lang, lang=lang, namespaces=namespaces), load_templates(lang)
 

@@ -22,9 +22,13 @@ def dump(tmp_path):
 
 
 def cut(dump, *, piece_bytes=100_000, sha256=None):
-    scratch = dump.parent / "scratch"
+    work_directory = dump.parent / "work_directory"
     return cut_pieces(
-        dump, container="gzip", scratch=scratch, piece_bytes=piece_bytes, sha256=sha256
+        dump,
+        container="gzip",
+        work_directory=work_directory,
+        piece_bytes=piece_bytes,
+        sha256=sha256,
     )
 
 
@@ -64,7 +68,7 @@ def test_pieces_that_are_missing_are_made_again(lost, dump):
     (folder / lost).unlink()
 
     with pytest.raises(CorpusError, match="Run again"):
-        text_of(open_pieces(dump, scratch=dump.parent / "scratch"))
+        text_of(open_pieces(dump, work_directory=dump.parent / "work_directory"))
 
     assert text_of(cut(dump)) == TEXT
 
@@ -75,7 +79,7 @@ def test_a_piece_that_is_shorter_than_it_was_is_not_trusted(n_bytes, dump):
     os.truncate(folder / "piece-00001.zst", n_bytes)
 
     with pytest.raises(CorpusError, match="Run again"):
-        text_of(open_pieces(dump, scratch=dump.parent / "scratch"))
+        text_of(open_pieces(dump, work_directory=dump.parent / "work_directory"))
 
     assert text_of(cut(dump)) == TEXT
 
@@ -91,7 +95,7 @@ def test_no_flipped_bit_is_read(name, dump):
         (folder / name).write_bytes(flipped)
 
         with pytest.raises(CorpusError, match="Run again"):
-            text_of(open_pieces(dump, scratch=dump.parent / "scratch"))
+            text_of(open_pieces(dump, work_directory=dump.parent / "work_directory"))
 
     assert text_of(cut(dump)) == TEXT
 
@@ -128,7 +132,7 @@ def test_a_file_that_has_changed_is_cut_anew(dump):
     dump.write_bytes(gzip.compress(TEXT.upper()))
 
     with pytest.raises(CorpusError, match="has changed"):
-        open_pieces(dump, scratch=dump.parent / "scratch")
+        open_pieces(dump, work_directory=dump.parent / "work_directory")
 
     assert text_of(cut(dump)) == TEXT.upper()
 

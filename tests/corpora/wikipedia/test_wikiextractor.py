@@ -179,7 +179,7 @@ def test_version_that_is_missing_or_unsafe_is_refused(found, message, monkeypatc
 @pytest.mark.usefixtures("installed")
 def test_links_of_a_dump_add_up(realdata, tmp_path):
     dump = realdata("wiki-dumps") / "dbpedia-minidumps" / "dewiki.xml.bz2"
-    found = examine(dump, range_bytes=1 << 26, scratch=tmp_path)
+    found = examine(dump, range_bytes=1 << 26, work_directory=tmp_path)
     wiki = wiki_of(name="dewiki", lang="de", namespaces=found.site.namespaces)
     pages = read_pages(dump, found.ranges[0], source="dewiki", max_page_bytes=1 << 26)
 

@@ -48,7 +48,7 @@ def test_wikitext_becomes_what_was_written_by_hand(case):
 
 @pytest.mark.parametrize("article", EXPECTED["articles"], ids=lambda article: article["title"])
 def test_article_of_the_sample_becomes_what_was_written_by_hand(article, tmp_path):
-    dump = examine(SAMPLE, range_bytes=1 << 20, scratch=tmp_path)
+    dump = examine(SAMPLE, range_bytes=1 << 20, work_directory=tmp_path)
     pages = read_pages(SAMPLE, dump.ranges[0], source="sample", max_page_bytes=1 << 20)
     source = next(page.text for page in pages if page.title == article["title"])
     wiki = wiki_of(name="kleinwiki", lang="de", namespaces=dump.site.namespaces)
