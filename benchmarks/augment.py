@@ -34,7 +34,7 @@ from corpora.hashing.sampling import ratio
 from corpora.matching.form_dictionary import MEANINGS, Gate, choose_forms
 from corpora.matching.surface_forms import SurfaceMatcher
 
-HIDDEN_SHARE = 0.1
+HIDDEN_RATIO = 0.1
 Link = tuple[int, int, str]
 
 
@@ -72,7 +72,7 @@ def read(path: Path, learn: str) -> Iterator[Text]:
                     if origins[i] == "link" and entities[i] is not None
                 ]
                 is_scored = learn == "same" or ratio(id) < 0.5
-                hidden = {k for k in links if is_scored and ratio(f"{id}:{k[0]}") < HIDDEN_SHARE}
+                hidden = {k for k in links if is_scored and ratio(f"{id}:{k[0]}") < HIDDEN_RATIO}
                 is_learnt = learn == "same" or not is_scored
                 yield Text(text, links, hidden, is_learnt, is_scored)
 
@@ -130,7 +130,7 @@ class Score:
                 place += 1
             self.touching += place < len(ordered) and ordered[place][0] < end
 
-    def shares(self) -> str:
+    def ratios(self) -> str:
         """Precision, recall, and the lower bound."""
         pairs = ((self.right, of) for of in (self.touching, self.hidden, self.added))
         return "".join(f"{part / of:10.1%}" if of else f"{'–':>10}" for part, of in pairs)
@@ -191,7 +191,7 @@ def main() -> None:
             found, how = score(arguments.input, arguments.learn, chosen, ignore_case=ignore_case)
             name = policy + (", case ignored" if ignore_case else ", case matched")
             counts = "".join(f"{getattr(found, field.name):10}" for field in fields(Score))
-            print(f"{name:<24}{len(chosen):8}{counts}{found.shares()}   {how}")
+            print(f"{name:<24}{len(chosen):8}{counts}{found.ratios()}   {how}")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ Steps of 256 examples in micro-batches of 32, in one process, without a model; t
 rounds of the same steps, after one that is not counted, so that the files are in memory. ``made``
 counts subwords, [CLS] and [SEP] among them, for a second of the process's own time; ``loaded`` the
 same by the clock, where one worker makes batches and the process unpacks them and does nothing
-else. ``padding`` is the share of (B, N) in which no subword stands: of micro-batches as they are,
+else. ``padding`` is the fraction of (B, N) without subwords: of micro-batches as they are,
 and as they would be if the examples of a step were not ordered by length.
 """
 
@@ -92,7 +92,7 @@ def loaded(batches: Batches, steps: range) -> float:
 
 
 def padding(lengths: np.ndarray, *, is_ordered: bool) -> float:
-    """Share of empty places in micro-batches of 32 of steps of 256."""
+    """Fraction of empty places in micro-batches of 32 of steps of 256."""
     steps = lengths[: len(lengths) // 256 * 256].reshape(-1, 256)
     steps = np.sort(steps, axis=1) if is_ordered else steps
     micro = steps.reshape(-1, 32)
@@ -118,8 +118,8 @@ def main() -> None:
     print(
         f"{len(examples):,} examples, {lengths.mean():.0f} subwords each, opened in {opened:.2f} s"
     )
-    shares = [padding(shuffled, is_ordered=ordered) for ordered in (True, False)]
-    print(f"padding {shares[0]:.1%}, not ordered {shares[1]:.1%}")
+    ratios = [padding(shuffled, is_ordered=ordered) for ordered in (True, False)]
+    print(f"padding {ratios[0]:.1%}, not ordered {ratios[1]:.1%}")
     print(f"{'':24}{'made/s':>12}{'loaded/s':>12}")
     for name, config in configs(options.max_length, n_entities).items():
         batches = Batches(config, [examples], subwords)

@@ -41,7 +41,7 @@ from modeling.huggingface.importing import read_pretrained
 from modeling.models.costs import Lengths, batch_flops
 from modeling.models.pretraining import PretrainingModel
 
-MASK, SHARE, MENTION = 4, 0.15, 3
+MASK, RATIO, MENTION = 4, 0.15, 3
 
 
 def build_batch(lengths: np.ndarray, arguments: argparse.Namespace) -> Batch:
@@ -76,7 +76,7 @@ def build_batch(lengths: np.ndarray, arguments: argparse.Namespace) -> Batch:
 
 def choose(ids: Tensor, generator: np.random.Generator) -> Targets:
     """15 % of the rows, with their ids."""
-    n_targets = max(1, round(SHARE * len(ids)))
+    n_targets = max(1, round(RATIO * len(ids)))
     rows = torch.from_numpy(np.sort(generator.choice(len(ids), n_targets, replace=False)))
     return Targets(rows, ids[rows])
 
@@ -159,7 +159,7 @@ class Medians:
     processor: tuple[float, float]
 
     def __str__(self) -> str:
-        """Times of the first and the second, and the second's as a share of the first's."""
+        """Times of the first and the second, and the second's as a fraction of the first's."""
         (first, second), (more, less) = self.wall, self.processor
         return (
             f"{first * 1e3:.0f} ms, {second * 1e3:.0f} ms, ratio {second / first:.3f} "

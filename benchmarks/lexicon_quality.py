@@ -102,9 +102,9 @@ def ranked(
     return words, counts
 
 
-def novel_line(words: Sequence[str], counts: dict[str, int], gold: Gold, *, share: float) -> str:
+def novel_line(words: Sequence[str], counts: dict[str, int], gold: Gold, *, ratio: float) -> str:
     """What the first words are worth."""
-    lexicon = words[: int(len(words) * share)]
+    lexicon = words[: int(len(words) * ratio)]
     among = [len(gold.unknown.intersection(words[:n])) for n in (500, 1000, 2000)]
     among.append(len(gold.unknown.intersection(lexicon)))
     right = [
@@ -128,11 +128,11 @@ def quality(args: argparse.Namespace) -> None:
             print("| --- |" + " ---: |" * 7)
             for variant, options in VARIANTS.items():
                 words, counts = ranked(documents, folder / "lexicon", options)
-                print(f"| {variant} | {novel_line(words, counts, gold, share=0.5)} |", flush=True)
+                print(f"| {variant} | {novel_line(words, counts, gold, ratio=0.5)} |", flush=True)
             if args.smoothnlp:
                 _, _, found = smoothnlp(args.smoothnlp, gold.text, folder, top=10**9)
                 words = [word for word in found if word not in known]
-                print(f"| SmoothNLP | {novel_line(words, {}, gold, share=0.5)} |", flush=True)
+                print(f"| SmoothNLP | {novel_line(words, {}, gold, ratio=0.5)} |", flush=True)
         news_quality(args, known, folder)
 
 

@@ -38,7 +38,7 @@ import pyarrow as pa
 from corpora.entities.lookup import EntityLookup, Pairs, write_lookup
 from corpora.hashing.sampling import ratio
 from modeling.bootstrap import Units, percentiles, resample
-from modeling.link.evaluation import Outcome, Share
+from modeling.link.evaluation import Outcome, Ratio
 from modeling.link.report import measure
 
 N_WORDS, N_AT_ONCE, N_LOOKED_UP = 400_000, 100_000, 100_000
@@ -200,12 +200,12 @@ def describe_ambiguous(outcomes: Sequence[Outcome]) -> Iterator[str]:
     found = measure([one for one in outcomes if one.n_senses > 1 and one.gold])
     ways = ("baseline", "prior alone", "all features")
     known = {f"{way}, known": found[f"accuracy of known entities, {way}"] for way in ways}
-    shares: dict[str, Share] = {"known": found["coverage"], **known}
-    shares |= {name: found[name] for name in ("written", "wrong among written")}
-    for name, share in shares.items():
-        low, high = (share.interval.low, share.interval.high) if share.interval else (0, 1)
-        value = share.value or 0
-        yield f"{name}: {value:.3f} ({low:.3f} to {high:.3f}), {share.part} of {share.whole}"
+    ratios: dict[str, Ratio] = {"known": found["coverage"], **known}
+    ratios |= {name: found[name] for name in ("written", "wrong among written")}
+    for name, one in ratios.items():
+        low, high = (one.interval.low, one.interval.high) if one.interval else (0, 1)
+        value = one.value or 0
+        yield f"{name}: {value:.3f} ({low:.3f} to {high:.3f}), {one.part} of {one.whole}"
 
 
 def describe_difference(first: Sequence[Outcome], second: Sequence[Outcome]) -> Iterator[str]:

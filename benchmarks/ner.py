@@ -76,11 +76,11 @@ def make(folder: Path, megabytes: float) -> float:
     folder.mkdir()
     chance = np.random.default_rng(1)
     kinds = units()
-    for split, share in (("train", 0.8), ("dev", 0.1), ("test", 0.1)):
+    for split, ratio in (("train", 0.8), ("dev", 0.1), ("test", 0.1)):
         with (folder / f"{split}.conll").open("wb") as file:
             for block in blocks(kinds, chance):
                 file.write(block)
-                if file.tell() >= share * megabytes * 1e6:
+                if file.tell() >= ratio * megabytes * 1e6:
                     break
     return sum(file.stat().st_size for file in folder.iterdir()) / 1e6
 

@@ -224,13 +224,13 @@ def archives(arguments: argparse.Namespace) -> None:
         print(f"  {len(hit)} copies with a wrong byte each: {n_reported} reported, {lost} lost")
 
 
-def synthetic(n_articles: int, share: float) -> Iterator[tuple[str, int | None]]:
+def synthetic(n_articles: int, ratio: float) -> Iterator[tuple[str, int | None]]:
     """Articles of 200 to 400 words, and duplicates of earlier ones with some words changed."""
     chance = random.Random(1)
     vocabulary = [f"wort{number}" for number in range(50_000)]
     originals: list[list[str]] = []
     for _ in range(n_articles):
-        if originals and chance.random() < share:
+        if originals and chance.random() < ratio:
             twin = chance.randrange(len(originals))
             changed = list(originals[twin])
             start, n_changed = chance.randrange(len(changed)), chance.randrange(len(changed) // 3)
@@ -272,13 +272,13 @@ def duplicates(arguments: argparse.Namespace) -> None:
         )
 
 
-def write_articles(folder: Path, n: int, share: float) -> tuple[list[str], dict[int, int]]:
+def write_articles(folder: Path, n: int, ratio: float) -> tuple[list[str], dict[int, int]]:
     """Write articles and signatures as the pipeline does; returns texts and planted pairs."""
     work = WorkDirectory(folder)
     for dataset in ("articles", "signatures", "revisits"):
         work.shard(dataset, 0).parent.mkdir(parents=True)
     texts, planted, originals = [], {}, []
-    for number, (text, twin) in enumerate(synthetic(n, share)):
+    for number, (text, twin) in enumerate(synthetic(n, ratio)):
         texts.append(text)
         if twin is None:
             originals.append(number)

@@ -3,7 +3,7 @@
     python -m benchmarks.refresh ltgwiki-latest-pages-articles.xml.bz2 --size 400 --changed 0.02
 
 Repeats the pages of a dump, with new ids and titles, to SIZE MB of XML in a bz2 multistream (100
-pages a stream), and makes the dump of the next month: of all pages a share is edited (eight in
+pages a stream), and makes the dump of the next month: of all pages a fraction is edited (eight in
 ten), deleted (one) or new (one). Documents are made of the first. Then runs, in turn:
 
     read       decompress the second dump, and read the XML of its pages; nothing else
@@ -192,7 +192,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0], allow_abbrev=False)
     parser.add_argument("dump", type=Path, help="a dump in bz2 whose pages are repeated")
     parser.add_argument("--size", type=float, default=400, metavar="MB", help="of XML")
-    parser.add_argument("--changed", type=float, default=0.02, metavar="SHARE", help="of the pages")
+    parser.add_argument("--changed", type=float, default=0.02, metavar="RATIO", help="of the pages")
     parser.add_argument("--workers", type=int, default=2, metavar="N")
     parser.add_argument("--repeats", type=int, default=3, metavar="N")
     parser.add_argument("--scratch", type=Path, help="where the dumps are made")

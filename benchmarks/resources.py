@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 EVERY = 0.2  # seconds between two looks at the memory, at least
-SHARE = 0.02
+RATIO = 0.02
 """Of a core, what looking may take: the pages of a large process are counted again each time."""
 EVERY_DISK = 5.0
 _PR_SET_CHILD_SUBREAPER = 36
@@ -88,7 +88,7 @@ def _watch_memory(pid: int, run: Run, ended: threading.Event) -> None:
             pss, rss = pss + of_process[0], rss + of_process[1]
             run.processes[process] = max(run.processes.get(process, 0.0), of_process[0])
         run.pss, run.rss = max(run.pss, pss), max(run.rss, rss)
-        wait = max(EVERY, (time.thread_time() - began) / SHARE)
+        wait = max(EVERY, (time.thread_time() - began) / RATIO)
 
 
 def _watch_disk(folder: Path, run: Run, ended: threading.Event) -> None:

@@ -97,7 +97,7 @@ class Commands:
     """Runs commands, kills some of them, and counts."""
 
     folder: Path
-    share: float
+    kill_ratio: float
     chance: random.Random
     kills: Counter[str] = field(default_factory=Counter)
     seconds: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
@@ -134,7 +134,7 @@ class Commands:
         }
         while True:
             usual = statistics.median(self.seconds[name][-20:] or [0.0])
-            will_kill = kill and usual and self.chance.random() < self.share
+            will_kill = kill and usual and self.chance.random() < self.kill_ratio
             delay = self.chance.uniform(0, 1.1 * usual) if will_kill else None
             begin = time.monotonic()
             status = self._attempt(order, delay)
@@ -306,7 +306,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
     parser.add_argument("--refreshes", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so many")
-    parser.add_argument("--kill", type=float, default=0.4, metavar="SHARE", help="of commands")
+    parser.add_argument("--kill", type=float, default=0.4, metavar="RATIO", help="of commands")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--serve-commands", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()

@@ -234,8 +234,8 @@ def measure(arguments: argparse.Namespace) -> None:
         padded = [padded_together(order[n : n + 8]) for n in range(0, len(order), 8)]
         runs["theirs, padded"] = partial(run_theirs, theirs, padded)
     heads = {"words": build_head("words", theirs)}
-    for share in arguments.read:
-        heads[f"{share:g} a word"] = build_head("chosen", theirs, max_candidates=share)
+    for ratio in arguments.read:
+        heads[f"{ratio:g} a word"] = build_head("chosen", theirs, max_candidates=ratio)
     heads |= {"alone": build_head("alone", theirs, max_candidates=0.0), "joint": joint}
     for name, head in heads.items():
         runs[name] = partial(run_ours, encoder, head.to(device), batches)

@@ -13,7 +13,7 @@ articles are alike.
 
 The dump is a bz2 multistream (a hundred pages a stream) with its index. Pages are made in chunks,
 each from a seed of its own: the bytes depend on ``--articles``, ``--median``,
-``--seed`` and ``--month`` alone. With ``--month 2`` a share of the articles is edited (eight in
+``--seed`` and ``--month`` alone. With ``--month 2`` a fraction of the articles is edited (eight in
 ten), gone (one) or new (one), and every other page has the bytes that it had.
 """
 
@@ -178,8 +178,8 @@ class Wiki:
     def template(self, first: int, second: int = 0) -> str:
         """The name of a template, drawn by a power law from random numbers."""
         n = max(10, int(self.n_articles * NAMESPACES[10][1]))
-        share = ((first * 0x9E3779B1 + second) % (1 << 32)) / (1 << 32)
-        number = int(n**share) - 1
+        ratio = ((first * 0x9E3779B1 + second) % (1 << 32)) / (1 << 32)
+        number = int(n**ratio) - 1
         if number < 12:
             return _TEMPLATES[number % len(_TEMPLATES)]
         return f"{self.words.common[number * 7919 % 60_000].strip().capitalize()} {number}"
@@ -369,8 +369,8 @@ class Chunk:
 
     def _other_pages(self) -> Iterator[tuple[int, str, str, str]]:
         words = self.wiki.words
-        for namespace, (name, share) in NAMESPACES.items():
-            first, last = (int(of * share) for of in (self.articles[0], self.articles[-1] + 1))
+        for namespace, (name, ratio) in NAMESPACES.items():
+            first, last = (int(of * ratio) for of in (self.articles[0], self.articles[-1] + 1))
             numbers = np.arange(first, last)
             titles = (
                 self._categories(numbers)

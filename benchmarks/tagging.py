@@ -129,7 +129,7 @@ def agreement(
     *,
     tokenizer: Tokenizer,
 ) -> float:
-    """The share of words to which the arg-max of both gives the same tag."""
+    """The fraction of words to which the arg-max of both gives the same tag."""
     some = sentences[:50]
     ours.decoder, kept = "free", ours.decoder
     tags = [one.tags for one in ours.tag(some)]

@@ -247,7 +247,7 @@ def results(page: Page, sample: Sample) -> dict[str, PageText]:
 
 
 def show_kept(sample: Sample) -> None:
-    """Print shares of what is kept, and what is left of the markup."""
+    """Print ratios of what is kept, and what is left of the markup."""
     split = segmenter(sample.wiki.lang).split
     sums: dict[str, Kept] = defaultdict(Kept)
     n_unread = 0
@@ -268,18 +268,18 @@ def show_kept(sample: Sample) -> None:
             sums[name].n_sentences += sum(1 for _ in split(result.text, blocks, unbroken=()))
     n_read = len(sample.pages) - n_unread
     print(f"\nOf {n_read} articles; mwparserfromhell left markup in {n_unread} others.")
-    show_shares(sums)
+    show_ratios(sums)
     show_leftovers(sums)
 
 
-def show_shares(sums: Mapping[str, Kept]) -> None:
+def show_ratios(sums: Mapping[str, Kept]) -> None:
     """Print what each keeps."""
     kinds = ("words", "numbers", "links")
     print("\n| engine |" + "".join(f" {kind} kept | beyond |" for kind in kinds))
     print("| --- |" + " ---: | ---: |" * len(kinds))
     for name, kept in sums.items():
         cells = [
-            f" {share(part, kept.wanted[kind])} |"
+            f" {percentage(part, kept.wanted[kind])} |"
             for kind in kinds
             for part in (kept.kept[kind], kept.beyond[kind])
         ]
@@ -303,7 +303,7 @@ def add(kept: Kept, wanted: dict[str, Counter[str]], given: dict[str, Counter[st
         kept.beyond[kind] += (given[kind] - counter).total()
 
 
-def share(part: int, whole: int) -> str:
+def percentage(part: int, whole: int) -> str:
     """A percentage."""
     return f"{100 * part / whole:.2f} %" if whole else "–"
 

@@ -258,7 +258,7 @@ class MaskingConfig(Config):
     unit: Literal["subword", "word", "entity"] = "word"
     """What is masked as one; ``entity``: whole mentions first, as ERNIE, words elsewhere."""
     budget: Literal["bernoulli", "units", "subwords"] = "subwords"
-    """Each unit by a draw of its own (NEISS); a share of the units (DaLUKE); a share of the
+    """Each unit by a draw of its own (NEISS); a fraction of the units (DaLUKE); a fraction of the
     subwords, units that no longer fit being skipped (LUKE: B-D13)."""
     ratio: float = 0.15
     """Of the subwords, or units, chosen."""
@@ -330,21 +330,21 @@ class ScheduleConfig(Config):
 
     shape: Literal["linear", "polynomial", "constant_cosine", "constant"] = "linear"
     warmup: float = 0.06
-    """Share of the steps; the rate climbs linearly from ``start``."""
+    """Fraction of the steps; the rate climbs linearly from ``start``."""
     start: float = 0.0
-    """Where warm-up begins, as a share of the peak."""
+    """Where warm-up begins, as a fraction of the peak."""
     end: float = 0.0
-    """Where it ends, as a share of the peak."""
+    """Where it ends, as a fraction of the peak."""
     power: float = 1.0
     """Of ``polynomial``; DaLUKE √3 to 10 % (D-T3)."""
     constant: float = 0.1
-    """``constant_cosine``: share of the steps at the peak, after warm-up (N-T6)."""
+    """``constant_cosine``: fraction of the steps at the peak, after warm-up (N-T6)."""
     cosine: float = 0.1
-    """``constant_cosine``: share of the steps of the last descent, by a cosine."""
+    """``constant_cosine``: fraction of the steps of the last descent, by a cosine."""
     decay: float = 0.99
     """``constant_cosine``: between the two, what is left of the rate after each staircase step."""
     stair: float = 0.006
-    """``constant_cosine``: share of the steps that a staircase step lasts (3 of 500 epochs)."""
+    """``constant_cosine``: fraction of the steps that a staircase step lasts (3 of 500 epochs)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -363,7 +363,7 @@ class TrainingConfig(Config):
     deterministic: bool = False
     """On a GPU: only kernels that always give the same bits, slower; on the CPU all do."""
     frozen: float = 0.0
-    """Share of the steps in which transferred weights stay as they are (C.14)."""
+    """Fraction of the steps in which transferred weights stay as they are (C.14)."""
     evaluate_every: int = 100
     """Steps between evaluations on held-out examples."""
     evaluate_examples: int = 1_000

@@ -136,7 +136,7 @@ class FinetuningConfig(Config):
     frozen_layers: int = 0
     """So many of the encoder's layers, from below, and its embeddings stay as they are."""
     layer_decay: float = 1.0
-    """Each layer has this share of the rate of the one above it; the head has all of it."""
+    """Each layer has this fraction of the learning rate of the one above, the head all of it."""
     lora_rank: int = 0
     """Width of LoRA's matrices, which learn in place of the encoder's weights, and are added to
     them in the end (peft); 0: none. They want a higher rate, 2e-4 to 1e-3."""

@@ -51,14 +51,14 @@ class Options(CommonOptions):
         0.05,
         at_least=0,
         at_most=1,
-        metavar="SHARE",
+        metavar="RATIO",
         help="of the places where a form stands, those that must be mentions (default: 0.05)",
     )
     min_prior: float = option(
         0.5,
         at_least=0,
         at_most=1,
-        metavar="SHARE",
+        metavar="RATIO",
         help="of a form's mentions, those that must mean the same entity (default: 0.5)",
     )
     right: Literal["word", "prefix"] = option(

@@ -200,22 +200,22 @@ def _auxiliary(options: Options) -> dict[str, InputFile]:
 
 
 def sample(units: PCollection, options: Options, run: Run) -> PCollection:
-    """Find the shares of all documents, which decide what is held out."""
+    """Find the ratios of all documents, which decide what is for validation."""
     from corpora.examples.validation import COLUMNS
     from pipelines.transforms.documents import ReadDocuments
-    from pipelines.transforms.examples import FindShares
+    from pipelines.transforms.examples import FindRatios
 
     return (
         units
         | ReadDocuments(columns=COLUMNS)
-        | FindShares(seed=options.seed)
+        | FindRatios(seed=options.seed)
         | run.write_shards("sample")
     )
 
 
 def merge(units: PCollection, options: Options, run: Run) -> PCollection:
     """Write down what the units found, and the tokenizer."""
-    from pipelines.transforms.examples import KeepTokenizer, MergeShares
+    from pipelines.transforms.examples import KeepTokenizer, MergeRatios
 
     keep_tokenizer = KeepTokenizer(
         folder=run.folder,
@@ -223,7 +223,7 @@ def merge(units: PCollection, options: Options, run: Run) -> PCollection:
         opened=options.tokenizer.name if options.tokenizer.is_file() else "",
         cased=_CASED[options.tokenizer_cased],
     )
-    return run.merge(units, MergeShares(folder=run.folder), keep_tokenizer, stage="sample")
+    return run.merge(units, MergeRatios(folder=run.folder), keep_tokenizer, stage="sample")
 
 
 def make(units: PCollection, options: Options, run: Run) -> PCollection:

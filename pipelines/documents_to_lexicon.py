@@ -96,7 +96,7 @@ class Options(CommonOptions):
         0.5,
         above=0,
         at_most=1,
-        metavar="SHARE",
+        metavar="RATIO",
         help="of the ranked, those that are words (default: 0.5)",
     )
 

@@ -46,7 +46,7 @@ class Options(CommonOptions):
         0.99999,
         above=0,
         at_most=1,
-        metavar="SHARE",
+        metavar="RATIO",
         help="of all characters, the fraction that subwords must cover; words with others are "
         "unknown (default: 0.99999; --characters takes as many as --size allows)",
     )

@@ -48,8 +48,8 @@ class CommonOptions:
         0.01,
         at_least=0,
         at_most=1,
-        metavar="SHARE",
-        help="stop when more than this share of the records, and more than ten, are rejected "
+        metavar="RATIO",
+        help="stop when more than this fraction of the records, and more than ten, are rejected "
         "(default: 0.01)",
     )
     show_graph: bool = option(

@@ -61,7 +61,7 @@ class Rules:
     only_with_mentions: bool = False
     """Leave out examples without an entity."""
     validation: float = 0.0
-    """Documents whose share (``corpora.hashing.sampling``) is below it are held out."""
+    """Documents whose ratio (``corpora.hashing.sampling``) is below it are for validation."""
     seed: int = 1
 
 

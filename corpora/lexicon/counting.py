@@ -77,7 +77,7 @@ class Firsts:
         """
         usual = np.zeros(self.n_symbols, np.int64)
         np.add.at(usual, self.keys % self.n_symbols, self.counts)
-        shares = np.cumsum(usual) / max(1, usual.sum())
+        ratios = np.cumsum(usual) / max(1, usual.sum())
         ends = np.cumsum(self.counts)
         edges: list[Ints] = []
         begin = 0
@@ -85,7 +85,7 @@ class Firsts:
             before = int(ends[begin] - self.counts[begin])
             end = max(begin + 1, int(np.searchsorted(ends, before + size, side="right")))
             n_pieces = -(-int(self.counts[begin]) // size) if end == begin + 1 else 1
-            cuts = np.searchsorted(shares, np.arange(n_pieces) / n_pieces, side="right")
+            cuts = np.searchsorted(ratios, np.arange(n_pieces) / n_pieces, side="right")
             cuts[0] = 0
             edges.append(begin * self.n_symbols + np.unique(cuts))
             begin = end

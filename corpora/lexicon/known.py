@@ -40,7 +40,7 @@ def read_known(path: Path) -> pa.Table:
     """Read a word from each line; raises ``CorpusError`` where the file is not UTF-8.
 
     The word is what stands before a tab, or before a number (jieba: word, frequency, tag), or the
-    whole line. Returns ``word, share``: each word once, and of a text's symbols the fraction from
+    whole line. Returns ``word, ratio``: each word once, and of a text's symbols the ratio from
     which on it is a name there, which depends on frequency and tag; infinity where there is none.
     """
     try:
@@ -49,15 +49,15 @@ def read_known(path: Path) -> pa.Table:
         raise CorpusError(f"{path}: not UTF-8 ({error}). Convert it.") from error
     read = [_read_line(line) for line in lines]
     n_symbols = sum(n * len(word) for word, n, _ in read)
-    shares = {
+    ratios = {
         word: n * _TIMES.get(tag[:2], _TIMES.get(tag[:1], np.inf)) / n_symbols if n else np.inf
         for word, n, tag in sorted(read, reverse=True)
         if word
     }
-    return pa.table({"word": [*shares], "share": pa.array(shares.values(), pa.float64())})
+    return pa.table({"word": [*ratios], "ratio": pa.array(ratios.values(), pa.float64())})
 
 
-NOTHING_KNOWN = pa.table({"word": pa.array([], pa.string()), "share": pa.array([], pa.float64())})
+NOTHING_KNOWN = pa.table({"word": pa.array([], pa.string()), "ratio": pa.array([], pa.float64())})
 """What ``read_known`` returns of an empty list."""
 _TIMES = dict.fromkeys(NAME_TAGS, NAME_TIMES) | {"n": NOUN_TIMES}
 
@@ -99,9 +99,9 @@ def in_both_scripts(words: pa.Table) -> pa.Table:
     tables = [words]
     for name in _OPENCC:
         spelled = pa.array(OpenCC(name).convert(lines).split("\n"), pa.string())
-        tables.append(pa.table([spelled, words.column("share")], schema=words.schema))
+        tables.append(pa.table([spelled, words.column("ratio")], schema=words.schema))
     every = pa.concat_tables(tables).group_by("word", use_threads=False)
-    return every.aggregate([("share", "min")]).rename_columns(["word", "share"])
+    return every.aggregate([("ratio", "min")]).rename_columns(["word", "ratio"])
 
 
 @cache

@@ -30,7 +30,7 @@ FLAGS = ("known", "inner", "compound", "function", "low", "name")
 - ``compound``: can be cut in two so that each part is a function word, known, a compound, or a
   candidate with a higher score; or a single symbol that is hardly tied to such a part. Two known
   words of several symbols that are tied firmly are no compound.
-- ``low``: ranked, but not in the best share.
+- ``low``: ranked, but not in the best fraction.
 - ``name``: on a list of names, and then nothing else; or a known word that the dictionary calls a
   name or a noun, and that is much more frequent in the texts than in general.
 """
@@ -94,7 +94,7 @@ def mark(
     """
     forms = Forms(strings, vocabulary)
     known_words, listed = (words.column("word").combine_chunks() for words in (known, names))
-    least = np.append(np.asarray(known.column("share")), np.inf)
+    least = np.append(np.asarray(known.column("ratio")), np.inf)
     is_function = _symbols_among(vocabulary, function_words())
     suffixes = _symbols_among(vocabulary, pa.array(SUFFIXES))
     is_dot = _symbols_among(vocabulary, pa.array([*DOTS]))
@@ -106,7 +106,9 @@ def mark(
         spelled = forms.spell(rows, length=length)
         is_listed = np.asarray(pc.is_in(spelled, listed))
         places = np.asarray(pc.index_in(spelled, known_words).fill_null(-1))
-        shares = strings["counts"][rows] / vocabulary.totals[strings.scopes(rows, length=length), 0]
+        fractions = (
+            strings["counts"][rows] / vocabulary.totals[strings.scopes(rows, length=length), 0]
+        )
         is_marked = {
             "known": places >= 0,
             "inner": strings["inner"][rows] | is_dot[symbols[0]] | is_dot[symbols[-1]],
@@ -116,7 +118,7 @@ def mark(
             ),
         }
         is_marked = {name: flag & ~is_listed for name, flag in is_marked.items()}
-        is_marked["name"] = is_listed | (shares >= least[places])
+        is_marked["name"] = is_listed | (fractions >= least[places])
         flags = sum(flag.astype(np.uint8) * bits([name]) for name, flag in is_marked.items())
         strings["flags"][rows] = flags
         for name, flag in is_marked.items():

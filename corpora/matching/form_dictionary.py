@@ -1,9 +1,9 @@
 """A dictionary of surface forms: what each form means, whether it is worth matching, and matching.
 
-*Prior*: of the mentions with a form, the share that mean an entity. *Link probability*: of all
-places where a form stands, the share that are mentions. A mention that the dictionary adds has the
-score prior × link probability: how likely a text as those that were counted would link this form
-to this entity; where no link probability is known, the prior; else none.
+*Prior*: of the mentions with a form, the fraction that means an entity. *Link probability*: of all
+places where a form stands, the fraction that are mentions. A mention that the dictionary adds has
+the score prior × link probability: how likely a text as those that were counted would link this
+form to this entity; where no link probability is known, the prior; else none.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -117,7 +117,7 @@ def _meaning(fields: Sequence[str], *, where: str) -> dict[str, str | float | No
             f"{where}: {len(fields)} fields. Write form, entity, and if they are known prior and "
             "link probability, with tabs between."
         )
-    prior, probability = (_share(text, where=where) for text in (*fields[2:], "", "")[:2])
+    prior, probability = (_ratio(text, where=where) for text in (*fields[2:], "", "")[:2])
     return {
         "form": fields[0],
         "entity": fields[1] or None,
@@ -127,7 +127,7 @@ def _meaning(fields: Sequence[str], *, where: str) -> dict[str, str | float | No
     }
 
 
-def _share(text: str, *, where: str) -> float | None:
+def _ratio(text: str, *, where: str) -> float | None:
     try:
         value = float(text) if text else None
         if value is None or 0 <= value <= 1:

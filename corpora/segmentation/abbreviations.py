@@ -148,12 +148,12 @@ def _count_word(word: str, before: str, counts: _Counts) -> str:
 
 def _abbreviations(counts: _Counts, starts: Mapping[str, int]) -> Iterator[str]:
     n_words, n_dotted = counts.bare.total(), counts.dotted.total()
-    share = min(max(n_dotted, 1) / max(n_words + n_dotted, 1), 0.5)
+    ratio = min(max(n_dotted, 1) / max(n_words + n_dotted, 1), 0.5)
     for word, n in counts.dotted.items():
         if n < MIN_COUNT or counts.last[word] > n * _AT_END or not _ABBREVIATION.fullmatch(word):
             continue
         goes_on = counts.inside[word] >= n * _INSIDE or starts.get(word, 0) < 0
-        if goes_on and _score(word, n, counts.bare[word], share=share) >= THRESHOLD:
+        if goes_on and _score(word, n, counts.bare[word], ratio=ratio) >= THRESHOLD:
             yield word
 
 
@@ -168,13 +168,13 @@ def _starts_of_sentences(counts: _Counts) -> Counter[str]:
     return starts
 
 
-def _score(word: str, n_dotted: int, n_bare: int, *, share: float) -> float:
-    """Formula 15 of the paper; ``share`` of all words have a period."""
-    chance = n_dotted * log(share) + n_bare * log(1 - share)
+def _score(word: str, n_dotted: int, n_bare: int, *, ratio: float) -> float:
+    """Formula 15 of the paper; ``ratio`` of all words have a period."""
+    null = n_dotted * log(ratio) + n_bare * log(1 - ratio)
     bound = n_dotted * log(_WITH_PERIOD) + n_bare * log(1 - _WITH_PERIOD)
     n_periods = word.count(".") + 1
     n_letters = len(word) - n_periods + 1
-    return 2 * (bound - chance) * exp(-n_letters) * n_periods * float(n_letters) ** -n_bare
+    return 2 * (bound - null) * exp(-n_letters) * n_periods * float(n_letters) ** -n_bare
 
 
 def to_toml(table: Mapping[str, object]) -> str:

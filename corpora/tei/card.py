@@ -30,8 +30,8 @@ def warnings_of(counters: Counts, patterns: Sequence[str]) -> Iterator[str]:
     languages = languages_of(counters)
     without = {lang: n for lang, n in languages.items() if not table_name(lang)}
     if n := sum(without.values()):
-        share, named = n / languages.total(), ", ".join(lang or "not said" for lang in without)
-        percent = f"{share:.1%}" if share >= 0.0005 else "under 0.1%"
+        ratio, named = n / languages.total(), ", ".join(lang or "not said" for lang in without)
+        percent = f"{ratio:.1%}" if ratio >= 0.0005 else "under 0.1%"
         yield (
             f"{n:,} of {languages.total():,} characters ({percent}) are in a language "
             f"without a table of abbreviations ({named}): sentences may end too early there. See "

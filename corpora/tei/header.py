@@ -43,7 +43,7 @@ def _lang(tei: Element, header: Element) -> str | None:
             return lang
     usage = header.find("langusage")
     languages = [e for e in usage.elements() if _ident(e)] if usage else []
-    return _ident(max(languages, key=_share)) if languages else None
+    return _ident(max(languages, key=_ratio)) if languages else None
 
 
 def _ident(language: Element) -> str:
@@ -52,7 +52,7 @@ def _ident(language: Element) -> str:
     return attributes.get("ident") or attributes.get("xml:id") or attributes.get("id", "")
 
 
-def _share(language: Element) -> float:
+def _ratio(language: Element) -> float:
     try:
         return float(language.attributes.get("usage", "").rstrip(" %"))
     except ValueError:

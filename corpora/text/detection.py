@@ -11,7 +11,7 @@ The rule, in this order:
    where at most ``MAX_INVALID`` of the bytes are invalid and, of the characters beyond ASCII, at
    least ``MIN_EXPECTED`` are expected: the Han characters that every Chinese text is made of
    (``characters.toml``) and Chinese punctuation, where they do not stand alone among ASCII; in
-   UTF-16 alphabets and kana, too. The largest share wins.
+   UTF-16 alphabets and kana, too. The largest ratio wins.
 5. Windows-1252, of which Latin-1 is a part, where at most ``MAX_HIGH`` of the bytes are beyond
    ASCII, at most ``1 - MIN_UTF8`` of these are valid UTF-8, and at most ``MAX_CONTROL_LATIN`` of
    all are control characters.
@@ -38,7 +38,7 @@ from corpora.text.encodings import (
 from corpora.text.opening import TextError
 
 MAX_INVALID = 0.01
-"""Share of a file's bytes that may be invalid; with more of them it is rejected."""
+"""Fraction of a file's bytes that may be invalid; with more of them it is rejected."""
 MAX_CONTROL = 0.1
 MIN_UTF8 = 0.9
 MIN_EXPECTED = 0.45
@@ -143,11 +143,11 @@ class _Counts:
             self.n_control += len(chunk) - len(chunk.translate(None, _CONTROL))
             yield chunk
 
-    def has_control(self, share: float) -> bool:
-        return self.n_control > share * self.n_bytes
+    def has_control(self, ratio: float) -> bool:
+        return self.n_control > ratio * self.n_bytes
 
-    def has_high(self, share: float) -> bool:
-        return self.n_high > share * self.n_bytes
+    def has_high(self, ratio: float) -> bool:
+        return self.n_high > ratio * self.n_bytes
 
 
 def _measure(read: Read, encoding: str, counts: _Counts) -> Encoding:
@@ -174,8 +174,8 @@ def _choose(read: Read, counts: _Counts, *, name: str) -> Encoding:
     if is_utf8 and not counts.has_control(MAX_CONTROL):
         return Encoding("utf-8", n_invalid)
     judged = (_judge(read, candidate, counts) for candidate in _CANDIDATES)
-    share, best = max(judged, key=lambda candidate: candidate[0])
-    if share >= MIN_EXPECTED:
+    ratio, best = max(judged, key=lambda candidate: candidate[0])
+    if ratio >= MIN_EXPECTED:
         return best
     if counts.has_control(MAX_CONTROL_LATIN):
         raise TextError(

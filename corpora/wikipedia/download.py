@@ -231,8 +231,8 @@ class _Progress:
             before = 10 * self.done // self.total
             self.done += n_bytes
             if 10 * self.done // self.total > before:
-                share = min(1.0, self.done / self.total)
-                self.say(f"{self.done / 1e6:,.1f} of {self.total / 1e6:,.1f} MB ({share:.0%})")
+                ratio = min(1.0, self.done / self.total)
+                self.say(f"{self.done / 1e6:,.1f} of {self.total / 1e6:,.1f} MB ({ratio:.0%})")
 
 
 def _say(line: str) -> None:

@@ -62,7 +62,7 @@ def to_markdown(build: Build) -> str:
     parameters = build.plan.parameters
     sections = [
         [f"# {parameters['wiki']}: from dump to documents", ""],
-        _share(counters),
+        _ratio(counters),
         _pages(account.read, account.written, account.filtered, rejected=account.rejected),
         _without_text(counters),
         _ids(counters, account.written),
@@ -79,7 +79,7 @@ def to_markdown(build: Build) -> str:
     return "\n".join(line for section in sections for line in section)
 
 
-def _share(counters: Mapping[str, int]) -> Iterator[str]:
+def _ratio(counters: Mapping[str, int]) -> Iterator[str]:
     """How much of words, numbers and links lies in what is not text."""
     links = {f"links.{name}": counters.get(f"links.{name}", 0) for name in _FATES}
     of = dict(counters) | {
@@ -248,10 +248,10 @@ def _sentences(counters: Mapping[str, int], parameters: JsonObject) -> Iterator[
     yield from ("", "| | sentences | share | usual |", "| --- | ---: | ---: | ---: |")
     wrong = []
     for name, usual in USUAL.items():
-        share = counters.get(name, 0) / max(n, 1)
+        ratio = counters.get(name, 0) / max(n, 1)
         lengths = _LENGTHS[name]
-        yield f"| {lengths} | {counters.get(name, 0):,} | {share:.1%} | up to {usual:.1%} |"
-        if share > usual:
+        yield f"| {lengths} | {counters.get(name, 0):,} | {ratio:.1%} | up to {usual:.1%} |"
+        if ratio > usual:
             wrong.append(lengths)
     if wrong:
         yield ""

@@ -103,9 +103,9 @@ class Mixture:
         if min(weights) <= 0 or len(weights) > BLOCK:
             raise ConfigError("data.weights: must be above 0; leave out a dataset that has none.")
         self.sizes = np.array(sizes)
-        self.shares = _thousandths(np.array(weights, np.float64))
+        self.quotas = _thousandths(np.array(weights, np.float64))
         """(S,) of a thousand examples, those of each set."""
-        self._starts = starts_of(self.shares)
+        self._starts = starts_of(self.quotas)
         self.batch_size, self.seed = batch_size, seed
         self.steps = -(-int(self.sizes.sum()) // batch_size)
         """In which as many examples are taken as there are."""
@@ -116,7 +116,7 @@ class Mixture:
         blocks, places = np.divmod(places, BLOCK)
         slots = permuted(places, BLOCK, key_of(self.seed, Stream.SET, blocks))
         sets = np.searchsorted(self._starts, slots, side="right") - 1
-        turns = blocks * self.shares[sets] + slots - self._starts[sets]
+        turns = blocks * self.quotas[sets] + slots - self._starts[sets]
         epochs, places = np.divmod(turns, self.sizes[sets])
         numbers = np.empty_like(places)
         for of in np.unique(sets):
@@ -129,12 +129,12 @@ class Mixture:
 def _thousandths(weights: NDArray[np.float64]) -> Integers:
     """Split a thousand by largest remainder; at least 1 each, taken from the largest."""
     exact = weights / weights.sum() * BLOCK
-    shares: Integers = np.floor(exact + 1e-9).astype(np.int64)
-    shares[np.argsort(shares - exact, kind="stable")[: BLOCK - int(shares.sum())]] += 1
-    while not shares.all():
-        shares[np.argmin(shares)] += 1
-        shares[np.argmax(shares)] -= 1
-    return shares
+    quotas: Integers = np.floor(exact + 1e-9).astype(np.int64)
+    quotas[np.argsort(quotas - exact, kind="stable")[: BLOCK - int(quotas.sum())]] += 1
+    while not quotas.all():
+        quotas[np.argmin(quotas)] += 1
+        quotas[np.argmax(quotas)] -= 1
+    return quotas
 
 
 def proposal_of(

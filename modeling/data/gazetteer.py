@@ -430,8 +430,8 @@ def folds_of(sentences: SentenceSet, folds: int) -> Indices:
     if n_documents < 2:
         return np.arange(len(sentences)) * folds // max(len(sentences), 1)
     _, firsts = np.unique(sentences.documents, return_index=True)
-    shares = [ratio(sentences[number].document_id) for number in firsts.tolist()]
-    ranks = np.argsort(np.argsort(shares, kind="stable"), kind="stable")
+    ratios = [ratio(sentences[number].document_id) for number in firsts.tolist()]
+    ranks = np.argsort(np.argsort(ratios, kind="stable"), kind="stable")
     return (ranks % folds)[sentences.documents]
 
 

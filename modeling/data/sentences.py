@@ -109,7 +109,7 @@ def _read(folder: Path, split: str) -> list[Sentence]:
         raise CorpusError(
             f"{folder}: no sentence of the split {split!r}; it has "
             f"{', '.join(sorted(splits)) or 'none at all'}. Name another dataset, or make this one "
-            "again with other shares of the splits."
+            "again with other ratios of the splits."
         )
     return sentences
 

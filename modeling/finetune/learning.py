@@ -45,7 +45,7 @@ def frozen(model: TaggingModel, config: FinetuneConfig) -> set[str]:
 
 
 def rates(model: TaggingModel, config: FinetuneConfig) -> dict[str, float]:
-    """Name the share of the rate that each parameter has, where it is not all of it."""
+    """Name the fraction of the learning rate that each parameter has, where it is not all of it."""
     decay = config.training.layer_decay
     if decay == 1:
         return {}

@@ -144,7 +144,7 @@ def _add_loss(loss: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
     """Add the loss of labels (m, 1); turn logits (m, V) into their gradient, softmax − one-hot."""
     loss -= logits.gather(1, labels).sum()
     highest = logits.amax(1, keepdim=True)
-    shares = logits.sub_(highest).exp_()
-    total = shares.sum(1, keepdim=True)
+    exponentials = logits.sub_(highest).exp_()
+    total = exponentials.sum(1, keepdim=True)
     loss += (total.log() + highest).sum()
-    return shares.div_(total).scatter_add_(1, labels, -torch.ones_like(total))
+    return exponentials.div_(total).scatter_add_(1, labels, -torch.ones_like(total))

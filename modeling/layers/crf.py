@@ -238,8 +238,8 @@ class LogPartition(torch.autograd.Function):
     def backward(ctx: Context, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         """Marginals, each times the gradient (S,) of its sentence."""
         stands, forward, backward, entering, overlap, _, weights = ctx.saved_tensors
-        shares = torch.where(stands, gradients[0].double() / overlap, 0.0)  # (N, S)
-        weighted = forward * shares[:, :, None]
+        factors = torch.where(stands, gradients[0].double() / overlap, 0.0)  # (N, S)
+        weighted = forward * factors[:, :, None]
         of_words = weighted * backward
         leaving = (weighted[:-1] * stands[1:, :, None]).flatten(0, 1)  # ((N − 1) · S, C)
         of_pairs = weights * (leaving.T @ entering[1:].flatten(0, 1))

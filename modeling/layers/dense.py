@@ -143,10 +143,10 @@ def _entity_aware(
 
 def _char_entity(layer: CharEntityAttention, x: Tensor, rows: Padded) -> tuple[Tensor, Tensor]:
     know, known = cast(Tensor, rows.know)[:, :, None], cast(Tensor, rows.known)
-    share = layer.scale
+    ratio = layer.scale
     own = ((layer.key, layer.entity_key), (layer.value, layer.entity_value))
     key, value = (
-        torch.where(know, (1 - share) * of_subword(x) + share * of_entity(known), of_subword(x))
+        torch.where(know, (1 - ratio) * of_subword(x) + ratio * of_entity(known), of_subword(x))
         for of_subword, of_entity in own
     )
     query, key, value = (_heads(part, layer.n_heads) for part in (layer.query(x), key, value))

@@ -20,11 +20,11 @@ _BITS: Final = 16
 
 
 class Dropout(nn.Module):
-    """Zeros a share ``p`` of the elements in training, and scales the others by 1 / (1 − p)."""
+    """Zeros a fraction ``p`` of the elements in training, and scales the others by 1 / (1 − p)."""
 
     def __init__(self, p: float) -> None:
         super().__init__()
-        self.p = checked_share(p)
+        self.p = checked_ratio(p)
 
     def forward(self, x: Tensor) -> Tensor:
         """Of whatever shape; the same shape."""
@@ -35,8 +35,8 @@ class Dropout(nn.Module):
         return f"p={self.p}"
 
 
-def checked_share(p: float) -> float:
-    """The share; ``ValueError`` if it is none."""
+def checked_ratio(p: float) -> float:
+    """Return the ratio; ``ValueError`` if it is none."""
     if not 0 <= p <= 1:
         raise ValueError(f"Dropout {p}: must lie between 0 and 1.")
     return p

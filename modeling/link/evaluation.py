@@ -133,7 +133,7 @@ def _outcome(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Share:
+class Ratio:
     """A part of a whole, with its interval."""
 
     part: int
@@ -150,13 +150,13 @@ class Share:
 class F1:
     """Right links among those written, and among those that are gold, as one."""
 
-    precision: Share
-    recall: Share
+    precision: Ratio
+    recall: Ratio
     value: float
     interval: Interval | None
 
 
-class Shares:
+class Ratios:
     """Ratios of outcomes, all on the same replicates of documents."""
 
     def __init__(
@@ -166,12 +166,12 @@ class Shares:
         self._units = Units.choose([one.document for one in outcomes])
         self._settings = {"replicates": replicates, "seed": seed}
 
-    def share(self, part: Callable[[Outcome], bool], whole: Callable[[Outcome], bool]) -> Share:
+    def ratio(self, part: Callable[[Outcome], bool], whole: Callable[[Outcome], bool]) -> Ratio:
         """How many of the outcomes of ``whole`` are also of ``part``."""
         columns = self._columns(lambda one: whole(one) and part(one), whole)
         drawn = resample(columns, self._units, **self._settings)
         sums = columns.sum(axis=0)
-        return Share(part=int(sums[0]), whole=int(sums[1]), interval=percentiles(_ratio(drawn)))
+        return Ratio(part=int(sums[0]), whole=int(sums[1]), interval=percentiles(_ratio(drawn)))
 
     def f1(
         self,
@@ -186,8 +186,8 @@ class Shares:
         both = n_predicted + n_gold
         twice = np.stack([2 * drawn[:, 0], drawn[:, 1] + drawn[:, 2]], axis=1)
         return F1(
-            precision=self.share(right, predicted),
-            recall=self.share(right, gold),
+            precision=self.ratio(right, predicted),
+            recall=self.ratio(right, gold),
             value=2 * n_right / both if both else 0.0,
             interval=percentiles(_ratio(twice)),
         )

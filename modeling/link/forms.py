@@ -121,10 +121,10 @@ class Forms:
         for hit in self._by_words(name, hidden):
             best.setdefault(hit.form, hit)
         if all(hit.similarity < _SURE for hit in best.values()) and len(squashed) >= _MIN_FUZZY:
-            for normal, share in _similar(squashed, self._squashed):
+            for normal, similarity in _similar(squashed, self._squashed):
                 for number in self._normal[normal]:
                     if number not in hidden:
-                        best.setdefault(number, Hit(number, 3, share))
+                        best.setdefault(number, Hit(number, 3, similarity))
         order = sorted(best.values(), key=lambda hit: (hit.kind, -hit.similarity, hit.form))
         return order[:_MAX_HITS]
 
@@ -135,15 +135,15 @@ class Forms:
         solid, inexact = set[int](), set[int]()
         for word, is_cut in words:
             of_word: dict[int, float] = {}
-            for known, share in self._alike(word, hidden, is_cut=is_cut):
+            for known, similarity in self._alike(word, hidden, is_cut=is_cut):
                 postings = self._words[known]
                 if len(postings) > _MAX_POSTINGS:
                     continue
-                gain = share * min(self._weight(word), self._weight(known))
+                gain = similarity * min(self._weight(word), self._weight(known))
                 for number in postings:
                     of_word[number] = max(gain, of_word.get(number, 0.0))
                 (solid if min(len(known), len(word)) > 1 else set()).update(postings)
-                (inexact if share < _CUT else set()).update(postings)
+                (inexact if similarity < _CUT else set()).update(postings)
             for number, gain in of_word.items():
                 matched[number] += gain
         if all(len(word) == 1 for word, _ in words):

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from corpora.datasets.shards import write_json, write_text
 from modeling.bootstrap import Interval
-from modeling.link.evaluation import F1, RANKS, Outcome, Share, Shares, groups
+from modeling.link.evaluation import F1, RANKS, Outcome, Ratio, Ratios, groups
 from modeling.pages import Block, Heading, Table, Text, to_markdown
 
 _COLUMNS: Final = ("document", "form", "label", "gold", "chosen", "probability", "is_written",
@@ -18,27 +18,27 @@ _COLUMNS: Final = ("document", "form", "label", "gold", "chosen", "probability",
 
 def measure(
     outcomes: Sequence[Outcome], *, replicates: int = 1000, seed: int = 1, nil: bool = False
-) -> dict[str, Any]:  # Any: a ``Share`` or an ``F1``, by its name
-    """All numbers of the report, each a ``Share`` or an ``F1``, by name.
+) -> dict[str, Any]:  # Any: a ``Ratio`` or an ``F1``, by its name
+    """All numbers of the report, each a ``Ratio`` or an ``F1``, by name.
 
     With ``nil``, names that have no entity count as links to NIL, as in HIPE-2022: as spans are
-    given, its precision, recall and F1 are the share of names with the right answer.
+    given, its precision, recall and F1 are the fraction of names with the right answer.
     """
-    of = Shares(outcomes, replicates=replicates, seed=seed)
+    of = Ratios(outcomes, replicates=replicates, seed=seed)
     ways = {"baseline": _by_baseline, "prior alone": _by_prior, "all features": _by_all}
-    found: dict[str, Share | F1] = {
-        "coverage": of.share(lambda o: o.is_known, _has_id),
-        "form in training": of.share(lambda o: o.n_senses > 0, _has_id),
+    found: dict[str, Ratio | F1] = {
+        "coverage": of.ratio(lambda o: o.is_known, _has_id),
+        "form in training": of.ratio(lambda o: o.n_senses > 0, _has_id),
     }
     for name, is_right in ways.items():
-        found[f"accuracy, {name}"] = of.share(is_right, _has_id)
-        found[f"accuracy of known entities, {name}"] = of.share(is_right, lambda o: o.is_known)
+        found[f"accuracy, {name}"] = of.ratio(is_right, _has_id)
+        found[f"accuracy of known entities, {name}"] = of.ratio(is_right, lambda o: o.is_known)
     for rank in RANKS:
-        found[f"recall at {rank} of known entities"] = of.share(
+        found[f"recall at {rank} of known entities"] = of.ratio(
             partial(_is_within, rank), lambda o: o.is_known
         )
-    found["wrong among written"] = of.share(lambda o: o.chosen != o.gold, lambda o: o.is_written)
-    found["written"] = of.share(lambda o: o.is_written, _has_id)
+    found["wrong among written"] = of.ratio(lambda o: o.chosen != o.gold, lambda o: o.is_written)
+    found["written"] = of.ratio(lambda o: o.is_written, _has_id)
     found["links, strict"] = of.f1(
         lambda o: o.is_written and o.is_right, lambda o: o.is_written, _has_id
     )
@@ -56,7 +56,7 @@ def measure(
         }
         for name, answer in answers.items():
             is_right = partial(_answers, answer)
-            found[f"NIL is an answer: {name}"] = of.share(is_right, lambda _: True)
+            found[f"NIL is an answer: {name}"] = of.ratio(is_right, lambda _: True)
     return found
 
 
@@ -121,7 +121,7 @@ def _describe(
     rows = [["", "of all names with an id", "", "of those whose entity is known", ""]]
     for way in ("baseline", "prior alone", "all features"):
         both = (found[f"accuracy, {way}"], found[f"accuracy of known entities, {way}"])
-        rows.append([way, *(cell for share in both for cell in (_value(share), _between(share)))])
+        rows.append([way, *(cell for ratio in both for cell in (_value(ratio), _between(ratio)))])
     yield Table(rows)
     yield Text(
         "Baseline: the most frequent entity of the form in training. Accuracy counts the first "
@@ -129,7 +129,7 @@ def _describe(
     )
     yield Heading("Candidates, links and what is left open")
     rows = [["", "ratio", "95 %", "part", "of"]]
-    names = [name for name, value in found.items() if isinstance(value, Share)]
+    names = [name for name, value in found.items() if isinstance(value, Ratio)]
     rows += [_row(name, found[name]) for name in names if not name.startswith("accuracy")]
     for name in ("links, strict", "NIL"):
         one: F1 = found[name]
@@ -152,24 +152,24 @@ def _describe(
     yield Table(rows)
 
 
-def _row(name: str, share: Share) -> list[str]:
-    return [name, _value(share), _between(share), f"{share.part:,}", f"{share.whole:,}"]
+def _row(name: str, ratio: Ratio) -> list[str]:
+    return [name, _value(ratio), _between(ratio), f"{ratio.part:,}", f"{ratio.whole:,}"]
 
 
 def _quotient(part: int, whole: int) -> str:
     return f"{part / whole:.3f}" if whole else ""
 
 
-def _value(share: Share) -> str:
-    return _quotient(share.part, share.whole)
+def _value(ratio: Ratio) -> str:
+    return _quotient(ratio.part, ratio.whole)
 
 
-def _between(one: Share | F1) -> str:
+def _between(one: Ratio | F1) -> str:
     interval: Interval | None = one.interval
     return f"{interval.low:.3f} to {interval.high:.3f}" if interval else ""
 
 
-def _plain(value: Share | F1) -> dict[str, object]:
+def _plain(value: Ratio | F1) -> dict[str, object]:
     return {**asdict(value), "value": value.value}
 
 

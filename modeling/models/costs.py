@@ -110,13 +110,13 @@ def flops_per_subword(config: PretrainConfig, length: int, *, n_mentions: int = 
         mentions=np.array([n_mentions if are_rows else 0]),
         known=np.array([n_known]),
     )
-    shares = {
+    targets = {
         "subwords": config.masking.ratio * length,
         "entities": config.masking.entity_ratio * n_mentions,
         "subword_entities": n_known,
         "pairs": 1.0,
     }
-    n_targets = {name: shares[name] for name in config.heads.weights}
+    n_targets = {name: targets[name] for name in config.heads.weights}
     heads = head_flops(config, n_targets, n_negatives=config.masking.n_negatives)
     return TRAINING * (encoder_flops(config.encoder, sizes) + heads) / length
 

@@ -53,7 +53,7 @@ class Optimizer:
     ) -> None:
         """Take all parameters of the model; those named ``frozen`` stay until ``unlock``.
 
-        ``rates`` are shares of the learning rate, by name, of those that do not have all of it.
+        ``rates`` are fractions of the learning rate, by name, of those that do not have all of it.
         """
         self.config = config
         self.names = dict(model.named_parameters())  # a shared parameter has one name

@@ -1,4 +1,4 @@
-"""Documents to examples of pre-training: what is held out, the tokenizer, the examples."""
+"""Documents to examples of pre-training: validation, the tokenizer, the examples."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -14,7 +14,7 @@ from corpora.document import Rejected
 from corpora.entities.vocabulary import EntityVocab
 from corpora.examples.losses import Listing
 from corpora.examples.maker import UNSPLIT, WRITTEN, ExampleMaker, Rules, in_chunks
-from corpora.examples.validation import NOBODY, merge, read_ranges, share_range, threshold
+from corpora.examples.validation import NOBODY, merge, ratio_range, read_ranges, threshold
 from corpora.runs.plan import InputFile
 from corpora.runs.record_errors import read_rows
 from corpora.system.parsing import read_json
@@ -22,13 +22,13 @@ from corpora.tokenization.tokenizers import Tokenizer
 from pipelines.outcomes import Counts, Filtered, Outcome, Rows, Written, Yield
 from pipelines.transforms.elements import Merge, OfRun, PerUnit
 
-SHARES, TOKENIZER = "shares.json", "tokenizer"
+RATIOS, TOKENIZER = "shares.json", "tokenizer"
 """Tables of a run."""
 _WRITTEN = Written(())
 
 
-class FindShares(PerUnit[pa.RecordBatch, Rows]):
-    """Find the lowest and the highest share of documents, which decide what is held out.
+class FindRatios(PerUnit[pa.RecordBatch, Rows]):
+    """Find the lowest and the highest ratio of documents, which decide what is for validation.
 
     ``PCollection[InUnit[pa.RecordBatch]]`` -> ``PCollection[InUnit[Rows]]``: batches with the
     columns ``id`` and ``sentences`` of documents; a row of ``shares`` for each unit.
@@ -42,22 +42,22 @@ class FindShares(PerUnit[pa.RecordBatch, Rows]):
 
     def process(self, batch: pa.RecordBatch) -> None:
         """Look at documents."""
-        self._found = merge([self._found, share_range(batch, seed=self.seed)])
+        self._found = merge([self._found, ratio_range(batch, seed=self.seed)])
 
     def finish(self) -> Iterator[Rows]:
         """Give what was found."""
-        yield Rows("shares", batch_of("document_shares", ([share] for share in self._found)))
+        yield Rows("shares", batch_of("document_shares", ([ratio] for ratio in self._found)))
 
 
-class MergeShares(OfRun, Merge[Counts]):
-    """Merge the shares that ``FindShares`` found for all units.
+class MergeRatios(OfRun, Merge[Counts]):
+    """Merge the ratios that ``FindRatios`` found for all units.
 
     ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``
     """
 
     def merge(self) -> None:
         """Write the lowest and the highest of all."""
-        write_json(self.work.tables / SHARES, merge(read_ranges(self.work.shards("shares"))))
+        write_json(self.work.tables / RATIOS, merge(read_ranges(self.work.shards("shares"))))
 
 
 class KeepTokenizer(OfRun, Merge[Counts]):
@@ -89,7 +89,7 @@ class KeepTokenizer(OfRun, Merge[Counts]):
 class MakeExamples(OfRun, PerUnit[pa.RecordBatch, Yield]):
     """Make examples of documents: packed sentences, their subwords, words and entities.
 
-    It needs what ``MergeShares`` and ``KeepTokenizer`` wrote.
+    It needs what ``MergeRatios`` and ``KeepTokenizer`` wrote.
 
     ``PCollection[InUnit[pa.RecordBatch]]`` -> ``PCollection[InUnit[Written | Filtered | Rejected |
     Rows | Counts]]``: batches with ``corpora.examples.maker.COLUMNS`` of documents become rows
@@ -97,7 +97,7 @@ class MakeExamples(OfRun, PerUnit[pa.RecordBatch, Yield]):
     """
 
     rules: Rules
-    """``validation`` is what is asked for: of several documents, one at least is held out."""
+    """``validation`` is what is asked for: of several documents, one at least is for validation."""
     vocab: Sequence[InputFile] | None = None
     """The shards of an entity vocabulary; without one, examples have no entities."""
 
@@ -105,7 +105,7 @@ class MakeExamples(OfRun, PerUnit[pa.RecordBatch, Yield]):
         """Open what is needed; raises ``InputChangedError`` where the vocabulary has changed."""
         shards = None if self.vocab is None else tuple(file.check() for file in self.vocab)
         tables = self.work.tables
-        extremes = read_json(tables / SHARES)
+        extremes = read_json(tables / RATIOS)
         rules = replace(self.rules, validation=threshold(self.rules.validation, extremes))
         opened = _opened(tables / TOKENIZER, shards, tuple(self.vocab or ()))
         self._maker, self._listing = ExampleMaker(*opened, rules), Listing()

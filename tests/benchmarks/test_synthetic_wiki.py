@@ -61,7 +61,7 @@ def test_the_index_names_the_stream_of_each_page(dumps):
         assert re.search(f"<title>{re.escape(title)}</title>\\s*<ns>.*</ns>\\s*<id>{id}</id>", xml)
 
 
-def test_the_next_month_changes_the_share_that_it_says(dumps):
+def test_the_next_month_changes_the_ratio_that_it_says(dumps):
     before, after = (
         {page.id: page for page in pages_of(dumps[month, 2]) if page.namespace == 0}
         for month in (1, 2)

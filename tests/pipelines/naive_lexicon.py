@@ -70,11 +70,11 @@ def naive(symbols_by_scope, *, longest, min_count, separator=""):
                 left[string][before or ("edge", start)] += 1
                 right[string][after or ("edge", start)] += 1
 
-        def share(string, counts=counts):
+        def ratio(string, counts=counts):
             return counts[len(string)][string] / counts[len(string)].total()
 
-        def mi(first, second, share=share):
-            return math.log2(share(first + second) / (share(first) * share(second)))
+        def mi(first, second, ratio=ratio):
+            return math.log2(ratio(first + second) / (ratio(first) * ratio(second)))
 
         for length in range(2, longest + 1):
             for string, count in counts[length].items():

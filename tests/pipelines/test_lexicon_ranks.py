@@ -47,8 +47,8 @@ def test_scores_follow_their_formulas_and_rank(story, tmp_path, score, formula):
     assert all("low" in row["flags"] for row in rows[-n_low:])
 
 
-def shares_of(text):
-    """Of each string of one to four characters, its share among all of its length."""
+def ratios_of(text):
+    """Of each string of one to four characters, its ratio among all of its length."""
     counts = {n: Counter() for n in range(1, 5)}
     symbols = character_segments(text)
     for start in range(len(symbols)):
@@ -77,10 +77,10 @@ def test_compounds_are_made_of_function_words_known_ones_and_better_candidates(s
         other = by_form[part]
         return {"known", "compound"} & set(other["flags"]) or other["score"] > row["score"]
 
-    shares = shares_of(STORY.read_text("utf-8"))
+    ratios = ratios_of(STORY.read_text("utf-8"))
 
     def are_parts(a, b, row):
-        information = math.log2(shares[a + b] / (shares[a] * shares[b]))
+        information = math.log2(ratios[a + b] / (ratios[a] * ratios[b]))
         if is_part(a, row) and is_part(b, row):
             are_known = all(len(x) > 1 and "known" in by_form[x]["flags"] for x in (a, b))
             return not are_known or information < ranking.FIRM
@@ -120,7 +120,7 @@ def test_what_always_follows_a_number_is_a_piece(tmp_path):
 
 
 @pytest.mark.parametrize("top", [0.07, 0.1, 0.29, 0.55, 0.56, 1.0])
-def test_the_share_of_words_is_exact(top, tmp_path):
+def test_the_ratio_of_words_is_exact(top, tmp_path):
     """0.55 * 100 is a little more than 55 as a computer reckons; the words are 55."""
     pairs = [a + b for a in "甲乙丙丁戊己庚辛壬癸" for b in "子丑寅卯辰巳午未申酉"]
     dataset = write_dataset(tmp_path / "documents", documents([("a", "。".join(pairs * 2))]))

@@ -105,7 +105,7 @@ def test_the_report_warns_where_lengths_are_not_as_usual(tmp_path):
     assert "**More than usual are of one word.**" in report
 
 
-def test_long_sentences_are_more_than_usual_from_the_usual_share_on():
+def test_long_sentences_are_more_than_usual_from_the_usual_ratio_on():
     parameters = {"abbreviations": None, "lang": "de"}
     counters = {"sentences.all": 1000, "sentences.one_word": 100, "sentences.long": 5}
 

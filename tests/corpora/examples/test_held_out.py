@@ -11,7 +11,7 @@ from corpora.hashing.sampling import ratio
 from tests.corpora.examples.small_examples import batch_of, document, rules, tokenizer
 
 
-def test_the_share_of_a_document_decides_its_split():
+def test_the_ratio_of_a_document_decides_its_split():
     ids = [f"d{n}" for n in range(50)]
     how = rules(validation=0.3, seed=7)
     maker = ExampleMaker(tokenizer(), None, replace(how, length=1))
@@ -27,18 +27,18 @@ def test_the_share_of_a_document_decides_its_split():
     st.lists(st.floats(0, 1, exclude_max=True), max_size=6, unique=True),
     st.floats(0, 1, exclude_max=True),
 )
-def test_of_several_documents_some_are_validation_and_some_are_not(shares, validation):
-    found = min(shares, default=1.0), max(shares, default=0.0)
+def test_of_several_documents_some_are_validation_and_some_are_not(ratios, validation):
+    found = min(ratios, default=1.0), max(ratios, default=0.0)
 
     limit = threshold(validation, found)
 
-    below = [at for at in shares if at < limit]
-    wanted = [at for at in shares if at < validation]
+    below = [at for at in ratios if at < limit]
+    wanted = [at for at in ratios if at < validation]
     if validation == 0:
         assert below == []
-    elif len(shares) > 1:
-        assert 0 < len(below) < len(shares)
-        if 0 < len(wanted) < len(shares):
+    elif len(ratios) > 1:
+        assert 0 < len(below) < len(ratios)
+        if 0 < len(wanted) < len(ratios):
             assert below == wanted
         else:
             assert abs(len(below) - len(wanted)) == 1

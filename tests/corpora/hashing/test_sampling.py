@@ -29,10 +29,10 @@ def test_split_of_a_name_never_changes():
     assert splits == SPLITS  # data that people have published depends on it
 
 
-def test_shares_are_even():
-    shares = sorted(ratio(f"letter-{n}") for n in range(10_000))
+def test_ratios_are_even():
+    ratios = sorted(ratio(f"letter-{n}") for n in range(10_000))
 
-    assert all(abs(value - n / 10_000) < 0.02 for n, value in enumerate(shares))
+    assert all(abs(value - n / 10_000) < 0.02 for n, value in enumerate(ratios))
 
 
 def test_ratios_are_kept():

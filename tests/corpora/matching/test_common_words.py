@@ -11,8 +11,8 @@ FORMS = {"thu": 0.001, "đồng thời": 0.002, "Đồng thời": 0.04, "bill": 
 
 def table(forms):
     rows = [
-        {"form": form, "entity": f"x:{form}", "count": 4, "prior": 1, "link_probability": share}
-        for form, share in forms.items()
+        {"form": form, "entity": f"x:{form}", "count": 4, "prior": 1, "link_probability": ratio}
+        for form, ratio in forms.items()
     ]
     return pa.Table.from_pylist(rows, schema=MEANINGS)
 
@@ -45,7 +45,7 @@ def test_a_capital_at_the_start_of_a_sentence_shows_no_name():
     assert kept("Một. «[Đồng thời] hai. Trong [Bill] và [BILL].\n[Bill] ba. ") == ["Bill", "BILL"]
 
 
-def test_the_share_of_a_form_is_that_of_all_its_spellings():
+def test_the_ratio_of_a_form_is_that_of_all_its_spellings():
     assert kept("Một. [đồng Thời] và [Đồng thời]") == ["đồng Thời", "Đồng thời"]  # capitals inside
     assert kept("[Đồng thời] hai.") == []
 
@@ -54,7 +54,7 @@ def test_a_title_that_needs_a_qualifier_is_no_name_by_its_capital():
     assert kept("Trong [Bill] và [Huế].", "Bill (law)", "Huế (city)") == ["Huế"]
 
 
-def test_a_part_of_a_chinese_word_is_taken_out_whatever_its_share():
+def test_a_part_of_a_chinese_word_is_taken_out_whatever_its_ratio():
     assert kept("在 [生物]學 和 [生物] 家族 [生物]家", lang="zh") == ["生物"]
 
 

@@ -108,7 +108,7 @@ def test_forms_that_are_chosen_in_parts_are_those_that_are_chosen_at_once(
     rows, ignore_case, is_gated
 ):
     linked = {form: sum(n for other, _, n, _ in rows if other == form) for form, *_ in rows}
-    share = {form: p for form, _, _, p in rows}
+    ratios = {form: p for form, _, _, p in rows}
     table = pa.Table.from_pylist(
         [
             {
@@ -116,7 +116,7 @@ def test_forms_that_are_chosen_in_parts_are_those_that_are_chosen_at_once(
                 "entity": entity,
                 "count": n,
                 "prior": n / linked[form],
-                "link_probability": share[form],
+                "link_probability": ratios[form],
             }
             for form, entity, n, _ in rows
         ],

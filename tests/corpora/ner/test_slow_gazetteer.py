@@ -60,7 +60,7 @@ def test_empty_form_matches_nothing():
     assert Matcher({(): 1}).find(("a",)) == []
 
 
-def test_level_is_the_share_of_occurrences_that_are_mentions():
+def test_level_is_the_ratio_of_occurrences_that_are_mentions():
     train = [sentence("Essen/B-LOC liegt"), sentence("Essen und Essen am Essen")]
     forms = {("Essen",): Counter({"LOC": 1})}
 

@@ -123,13 +123,13 @@ def test_a_file_that_is_cut_loses_its_last_record_alone(folder):
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("share", [0.2, 0.4, 0.6, 0.8, 0.97])
-def test_a_file_that_is_cut_gives_every_record_that_was_whole(folder, form, share):
+@pytest.mark.parametrize("ratio", [0.2, 0.4, 0.6, 0.8, 0.97])
+def test_a_file_that_is_cut_gives_every_record_that_was_whole(folder, form, ratio):
     chance = random.Random(1)
     blocks = [chance.randbytes(1_500) for _ in range(12)]
     records = [warc_record("response", block) for block in blocks]
     packed = FORMS[form](records)
-    cut_off = packed[: int(len(packed) * share)]
+    cut_off = packed[: int(len(packed) * ratio)]
     n_there = sum(1 for block in blocks if block in unpacked(cut_off))
 
     found = read(archive(folder, cut_off))

@@ -86,7 +86,7 @@ def test_duplicates_are_those_of_a_comparison_of_all_with_all(threshold):
 
 def test_what_is_kept_does_not_depend_on_the_order():
     texts = planted(120)
-    moments = {text: f"{hash_:.9f}" for text, hash_ in zip(texts, _shares(len(texts)), strict=True)}
+    moments = {text: f"{hash_:.9f}" for text, hash_ in zip(texts, _ratios(len(texts)), strict=True)}
     shuffled = random.Random(3).sample(texts, k=len(texts))
 
     kept = []
@@ -98,7 +98,7 @@ def test_what_is_kept_does_not_depend_on_the_order():
     assert len(kept[0]) < len(texts)
 
 
-def _shares(n):
+def _ratios(n):
     chance = random.Random(4)
     return [chance.random() for _ in range(n)]
 

@@ -16,7 +16,7 @@ class Options:
     names: tuple[str, ...] = option((), help="some")
     form: Literal["a", "b"] = option("a", help="one of two")
     n: int | None = option(None, help="how many", at_least=1, was="--number")
-    share: float = option(0.5, help="of all", above=0, at_most=1)
+    ratio: float = option(0.5, help="of all", above=0, at_most=1)
     is_dry: bool = option(default=False, help="only say so")
     this: str | None = option(None, help="either", one_of="what", group="Either")
     that: str | None = option(None, help="or", one_of="what", group="Either")
@@ -73,9 +73,9 @@ def test_what_is_wrong_is_one_line_and_an_unknown_option_comes_before_a_missing_
     ("option", "value", "said"),
     [
         ("--n", "0", "--n 0: must be at least 1."),
-        ("--share", "0", "--share 0.0: must be above 0 and at most 1."),
-        ("--share", "1.1", "--share 1.1: must be above 0 and at most 1."),
-        ("--share", "nan", "--share nan: must be above 0 and at most 1."),
+        ("--ratio", "0", "--ratio 0.0: must be above 0 and at most 1."),
+        ("--ratio", "1.1", "--ratio 1.1: must be above 0 and at most 1."),
+        ("--ratio", "nan", "--ratio nan: must be above 0 and at most 1."),
     ],
 )
 def test_number_out_of_its_bounds_is_refused(option, value, said):
@@ -86,7 +86,7 @@ def test_number_out_of_its_bounds_is_refused(option, value, said):
 
 
 def test_number_at_its_bound_is_taken():
-    check(read("--n", "1", "--share", "1", "--this", "t"))
+    check(read("--n", "1", "--ratio", "1", "--this", "t"))
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def test_no_character_of_a_language_with_a_table_is_warned_of(edition, tag):
     assert not [text for text in warnings_of(counters, []) if "table" in text]
 
 
-def test_text_without_a_table_is_warned_of_with_its_share(edition):
+def test_text_without_a_table_is_warned_of_with_its_ratio(edition):
     text = read(f'<p>{"a" * 30}</p><p xml:lang="tlh">{"b" * 9}</p>', edition())
 
     [warning] = [w for w in warnings_of(text.counters, []) if "table" in w]

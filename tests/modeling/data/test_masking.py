@@ -123,7 +123,7 @@ def many(samples):
 
 
 @pytest.mark.parametrize("budget", ["bernoulli", "units", "subwords"])
-def test_shares_are_as_asked_for(subwords, samples, budget):
+def test_ratios_are_as_asked_for(subwords, samples, budget):
     config = MaskingConfig(budget=budget, draw="subword")
 
     _, text, _, result = masked(many(samples), config, subwords, samples)
@@ -197,7 +197,7 @@ def test_an_example_of_special_subwords_alone_has_no_target(subwords, samples):
 
 
 @given(st.lists(st.lists(st.integers(0, 19), max_size=12), min_size=1, max_size=4))
-def test_of_known_mentions_a_share_is_masked_at_least_one(subwords, samples, ids):
+def test_of_known_mentions_a_ratio_is_masked_at_least_one(subwords, samples, ids):
     views = [samples.view(samples.row(f"d{n}#0", 3)) for n in range(len(ids))]
     sequences = np.repeat(np.arange(len(ids)), [len(own) for own in ids])
     entities = np.array([id for own in ids for id in own], np.int64)
@@ -278,8 +278,8 @@ def test_the_subwords_of_a_mention_share_one_draw(subwords, samples):
 
     is_mask = result.subwords == MASK
     starts, ends = text.mention_starts, text.mention_ends
-    shares = [is_mask[start:end].mean() for start, end in zip(starts, ends, strict=True)]
-    assert set(shares) == {0.0, 1.0}
+    ratios = [is_mask[start:end].mean() for start, end in zip(starts, ends, strict=True)]
+    assert set(ratios) == {0.0, 1.0}
 
 
 def test_special_subwords_in_a_mention_are_left_as_they_are(subwords, samples):
@@ -314,17 +314,17 @@ def test_chosen_mentions_are_masked_all_unless_asked_otherwise(subwords, samples
     assert (after == 2).all()
 
 
-def test_entities_are_masked_random_or_left_in_the_shares_asked_for(subwords, samples):
+def test_entities_are_masked_random_or_left_in_the_ratios_asked_for(subwords, samples):
     config = MaskingConfig(entity_mask=0.5, entity_random=0.3)
 
     before, _, after = replaced(config, subwords, samples)
 
     n_ordinary = samples.n_entities - 3
-    for count, share in (
+    for count, ratio in (
         ((after == 2).sum(), 0.5),
         ((after == before).sum(), 0.2 + 0.3 / n_ordinary),
     ):
-        assert abs(count - 2_000 * share) < 5 * np.sqrt(2_000 * share * (1 - share))
+        assert abs(count - 2_000 * ratio) < 5 * np.sqrt(2_000 * ratio * (1 - ratio))
     random = after[(after != 2) & (after != before)]
     assert set(random.tolist()) == set(range(3, samples.n_entities))
 
@@ -357,6 +357,6 @@ def test_evaluation_replaces_whole_words_by_masks_alone(subwords, samples):
         {"entity_mask": 0.8, "entity_random": 0.3},
     ],
 )
-def test_shares_that_cannot_be_are_refused(subwords, wrong):
+def test_ratios_that_cannot_be_are_refused(subwords, wrong):
     with pytest.raises(ConfigError, match="masking"):
         Masker(replace(MaskingConfig(), **wrong), subwords)

@@ -75,10 +75,10 @@ def test_each_set_goes_through_all_its_examples_before_it_begins_again():
 def test_sets_are_mixed_evenly():
     order = Mixture([1000, 1000], (0.5, 0.5), batch_size=100, seed=1)
 
-    shares = [order.step(step).sets.mean() for step in range(100)]
+    ratios = [order.step(step).sets.mean() for step in range(100)]
 
-    assert all(abs(share - 0.5) < 5 * 0.05 for share in shares)
-    assert len(set(shares)) > 5
+    assert all(abs(ratio - 0.5) < 5 * 0.05 for ratio in ratios)
+    assert len(set(ratios)) > 5
 
 
 @pytest.mark.parametrize(

@@ -168,8 +168,8 @@ def test_words_have_the_label_of_most_valid_paths(kind, temperature):
         paths, probabilities = valid_paths(head, part, temperature=temperature)
         for word, (label, probability) in enumerate(row):
             sums = dict.fromkeys(("O", *TAGSET.labels), 0.0)
-            for path, share in zip(paths, probabilities.tolist(), strict=True):
-                sums[path[word].removeprefix("B-").removeprefix("I-")] += share
+            for path, weight in zip(paths, probabilities.tolist(), strict=True):
+                sums[path[word].removeprefix("B-").removeprefix("I-")] += weight
             assert label == max(sums, key=sums.get)
             assert probability == pytest.approx(sums[label], rel=1e-4)
 

@@ -87,11 +87,11 @@ def test_probabilities_are_those_of_all_runs(runs):
         for span in one.findings
         if span.predicted
     ]
-    for number, (name, n, mean, share) in enumerate(bins.rows[1:]):
+    for number, (name, n, mean, ratio) in enumerate(bins.rows[1:]):
         inside = [(p, right) for p, right in spans if number / 10 < p <= (number + 1) / 10]
         assert (name, int(n)) == (f"{number / 10:.1f} to {(number + 1) / 10:.1f}", len(inside))
         assert float(mean) == pytest.approx(sum(p for p, _ in inside) / len(inside), abs=6e-4)
-        assert float(share) == pytest.approx(sum(r for _, r in inside) / len(inside), abs=6e-4)
+        assert float(ratio) == pytest.approx(sum(r for _, r in inside) / len(inside), abs=6e-4)
 
 
 def test_an_example_has_words_around_and_marks_both_spans():

@@ -63,7 +63,7 @@ def test_documents_are_drawn_where_there_are_enough(n, kind):
     assert (units.kind, units.n) == (kind, n if kind == "documents" else 30)
 
 
-def test_of_shares_the_bootstrap_is_the_normal_approximation():
+def test_of_ratios_the_bootstrap_is_the_normal_approximation():
     rng = np.random.default_rng(5)
     right = rng.random(4000) < 0.8
     rows = np.stack([right, np.ones(4000), np.ones(4000)], axis=1).astype(np.int64)[:, None]
@@ -122,8 +122,8 @@ def runs(seed, *, right, n=200):
     points = np.random.default_rng(seed).random((2, n))
     ones = np.ones(n, np.int64)
     return [
-        np.stack([of_run < share, ones, ones], axis=1)[:, None]
-        for of_run, share in zip(points, right, strict=True)
+        np.stack([of_run < ratio, ones, ones], axis=1)[:, None]
+        for of_run, ratio in zip(points, right, strict=True)
     ]
 
 

@@ -347,11 +347,11 @@ def test_pairs_and_mean_scores_are_of_all_paths_by_their_probability(change, sca
     counts, means = torch.zeros_like(pairs), []
     for sentence in range(len(LENGTHS)):
         paths, scores = scored_paths(teacher, sentence)
-        shares = scores.detach().softmax(0)
-        means.append((shares * scored_paths(student, sentence)[1]).sum())
-        for path, share in zip(paths, shares, strict=True):
+        probabilities = scores.detach().softmax(0)
+        means.append((probabilities * scored_paths(student, sentence)[1]).sum())
+        for path, probability in zip(paths, probabilities, strict=True):
             for pair in itertools.pairwise(path):
-                counts[sentence][pair] += share
+                counts[sentence][pair] += probability
     torch.testing.assert_close(pairs, counts)
     torch.testing.assert_close(actual, torch.stack(means))
 

@@ -64,7 +64,7 @@ def test_weights_are_what_values_are_mixed_with(oracle, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_weights_are_shares_of_what_stands_there(oracle, kind):
+def test_weights_are_ratios_of_what_stands_there(oracle, kind):
     rows = oracle.make_rows(oracle.random_words(LENGTHS))
     x = oracle.make_input(rows).detach()
     found = attend_densely(make(oracle, kind), rows.together.pad(x), padded(rows)).weights

@@ -14,11 +14,11 @@ def _seed():
 
 
 @pytest.mark.parametrize("p", [0.1, 0.5, 0.025])
-def test_a_share_is_zero_and_the_others_are_scaled(p):
+def test_a_ratio_is_zero_and_the_others_are_scaled(p):
     dropped = drop(torch.ones(N), p)
 
-    share = (dropped == 0).double().mean()
-    assert abs(share - p) < 5 * (p * (1 - p) / N) ** 0.5 + 2**-17
+    ratio = (dropped == 0).double().mean()
+    assert abs(ratio - p) < 5 * (p * (1 - p) / N) ** 0.5 + 2**-17
     kept = dropped[dropped != 0]
     torch.testing.assert_close(kept, torch.full_like(kept, 1 / (1 - p)), rtol=1e-4, atol=0)
 
@@ -40,7 +40,7 @@ def test_gradients_pass_where_values_do():
     torch.testing.assert_close(dropped, x * x.grad)
 
 
-def test_a_share_of_one_leaves_zeros():
+def test_a_ratio_of_one_leaves_zeros():
     assert not drop(torch.ones(7), 1.0).any()
 
 
@@ -72,6 +72,6 @@ def test_the_type_stays(dtype):
 
 
 @pytest.mark.parametrize("p", [1.1, -0.1])
-def test_a_share_out_of_range_is_refused(p):
+def test_a_ratio_out_of_range_is_refused(p):
     with pytest.raises(ValueError, match="between 0 and 1"):
         Dropout(p)

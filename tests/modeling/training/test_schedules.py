@@ -87,7 +87,7 @@ def test_the_second_stage_begins_anew_with_its_own_peak():
         (ScheduleConfig(shape="constant_cosine", constant=0.8, cosine=0.3), "more than the run"),
     ],
 )
-def test_shares_that_do_not_fit_are_refused(schedule, word):
+def test_ratios_that_do_not_fit_are_refused(schedule, word):
     with pytest.raises(ConfigError, match=word):
         rates(schedule, n=10)
 
