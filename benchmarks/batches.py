@@ -71,24 +71,24 @@ def n_subwords(batches: Batches, steps: range) -> int:
 
 def made(batches: Batches, steps: range) -> float:
     """Subwords a second of the process's own time."""
-    rates = []
+    speeds = []
     for _ in range(1 + ROUNDS):
         start = time.process_time()
-        rates.append(n_subwords(batches, steps) / (time.process_time() - start))
-    return statistics.median(rates[1:])
+        speeds.append(n_subwords(batches, steps) / (time.process_time() - start))
+    return statistics.median(speeds[1:])
 
 
 def loaded(batches: Batches, steps: range) -> float:
     """Subwords a second by the clock, from one worker, from the first step that arrives on."""
     batches.n_workers = 1
-    rates = []
+    speeds = []
     for _ in range(ROUNDS):
         arriving = batches.steps(steps.start, steps.stop)
         next(arriving)
         start = time.perf_counter()
         n = sum(len(batch.subwords) for step in arriving for batch in step)
-        rates.append(n / (time.perf_counter() - start))
-    return statistics.median(rates)
+        speeds.append(n / (time.perf_counter() - start))
+    return statistics.median(speeds)
 
 
 def padding(lengths: np.ndarray, *, is_ordered: bool) -> float:

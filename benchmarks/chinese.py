@@ -98,20 +98,20 @@ def make_base(args: argparse.Namespace) -> None:
 def begin(tokenizer_folder: Path, folder: Path) -> None:
     """Write an encoder that has learned nothing, but knows what stands beside what.
 
-    Positions are sines and cosines of 16 random rates, and the query of a head is the key of the
-    position so much further on: cos w(i + o) = cos wi cos wo - sin wi sin wo, and so on.
+    Positions are sines and cosines of 16 random frequencies, and the query of a head is the key of
+    the position so much further on: cos w(i + o) = cos wi cos wo - sin wi sin wo, and so on.
     """
     tokenizer = Tokenizer.open(tokenizer_folder)
     torch.manual_seed(1)
     settings = [*ENCODER, f"encoder.n_subwords={tokenizer.size}"]
     model = PretrainingModel.from_config(recipe("bert_fur_small").override(settings))
-    width, n_rates = model.config.encoder.width // model.config.encoder.n_heads, 16
-    rates = math.pi * torch.rand(n_rates)
-    cosines, sines = torch.arange(n_rates), torch.arange(n_rates, 2 * n_rates)
+    width, n_frequencies = model.config.encoder.width // model.config.encoder.n_heads, 16
+    frequencies = math.pi * torch.rand(n_frequencies)
+    cosines, sines = torch.arange(n_frequencies), torch.arange(n_frequencies, 2 * n_frequencies)
     with torch.no_grad():
         positions = model.get_parameter("encoder.embeddings.positions.table.weight").zero_()
-        angles = torch.arange(len(positions))[:, None] * rates
-        positions[:, : 2 * n_rates] = 0.03 * torch.cat([angles.cos(), angles.sin()], dim=1)
+        angles = torch.arange(len(positions))[:, None] * frequencies
+        positions[:, : 2 * n_frequencies] = 0.03 * torch.cat([angles.cos(), angles.sin()], dim=1)
         attention: Any = model.encoder.encoder.layers[0].attention
         for head, offset in enumerate(OFFSETS):
             query, key = (
@@ -119,9 +119,9 @@ def begin(tokenizer_folder: Path, folder: Path) -> None:
                 for part in (attention.query, attention.key)
             )
             key[cosines, cosines] = key[sines, sines] = 2.0
-            query[cosines, cosines] = query[sines, sines] = 2 * (rates * offset).cos()
-            query[cosines, sines] = -2 * (rates * offset).sin()
-            query[sines, cosines] = 2 * (rates * offset).sin()
+            query[cosines, cosines] = query[sines, sines] = 2 * (frequencies * offset).cos()
+            query[cosines, sines] = -2 * (frequencies * offset).sin()
+            query[sines, cosines] = 2 * (frequencies * offset).sin()
     model.save(folder)
     tokenizer.save(folder)
 
@@ -141,7 +141,7 @@ def train(
     steps: int,
     init: Path,
 ) -> None:
-    """Train an encoder, or go on with it."""
+    """Train an encoder, or resume it."""
     steps = 4 if args.tiny else steps
     settings = [*ENCODER, *TRAINING, f"optimizer.lr={RATE if name == 'base' else RATE / 2}"]
     settings += [f"training.max_steps={steps}", f"training.evaluate_every={steps}"]

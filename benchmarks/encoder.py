@@ -227,7 +227,7 @@ def real_lengths(arguments: argparse.Namespace, n: int) -> np.ndarray:
 
 
 def against_padding(arguments: argparse.Namespace) -> None:
-    """Print times of rows without and with padding, in the order of chance and sorted by length."""
+    """Print times of rows without and with padding, in random order and sorted by length."""
     width, n_layers = arguments.size
     encoder = EncoderConfig(
         n_subwords=arguments.subwords,

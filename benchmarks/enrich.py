@@ -37,18 +37,18 @@ MODEL = Model(id="onoma-0000beef", name="random spans", version="1", sha256="0" 
 
 def random_mentions(document: Document, labels: Sequence[str], n: int) -> list[Mention]:
     """Spans anywhere, most of them short, that neither begin nor end with white space."""
-    chance = random.Random(document.id)
+    rng = random.Random(document.id)
     found: list[Mention] = []
     words = [word.span() for word in re.finditer(r"\S+", document.text)]
     for _ in range(n):
-        first = chance.randrange(len(words))
-        last = min(len(words) - 1, first + min(chance.choice((0, 0, 1, 1, 2, 3, 8, 40)), 40))
+        first = rng.randrange(len(words))
+        last = min(len(words) - 1, first + min(rng.choice((0, 0, 1, 1, 2, 3, 8, 40)), 40))
         start, end = words[first][0], words[last][1]
-        if chance.random() < 0.3:  # within words
-            start = chance.randrange(start, words[first][1])
-            end = chance.randrange(max(start, words[last][0]), end) + 1
-        score = round(chance.random(), 4)
-        label = chance.choice(labels)
+        if rng.random() < 0.3:  # within words
+            start = rng.randrange(start, words[first][1])
+            end = rng.randrange(max(start, words[last][0]), end) + 1
+        score = round(rng.random(), 4)
+        label = rng.choice(labels)
         found.append(
             Mention(
                 start, end, label=label, score=score, entity=f"gnd:{first}", origin="prediction"

@@ -58,7 +58,7 @@ def start(arguments: argparse.Namespace, output: Path) -> subprocess.Popen[bytes
 
 def kill_at_random(arguments: argparse.Namespace) -> int:
     """Kill, compare, report."""
-    chance = random.Random(arguments.seed)
+    rng = random.Random(arguments.seed)
     with tempfile.TemporaryDirectory() as folder:
         undisturbed, output = Path(folder) / "undisturbed", Path(folder) / "out"
         begin = time.monotonic()
@@ -73,7 +73,7 @@ def kill_at_random(arguments: argparse.Namespace) -> int:
         while sum(fell.values()) < arguments.kills:
             process = start(arguments, output)
             try:
-                process.wait(chance.uniform(0.0, 1.05 * seconds))
+                process.wait(rng.uniform(0.0, 1.05 * seconds))
             except subprocess.TimeoutExpired:
                 process.send_signal(signal.SIGKILL)
                 process.wait()

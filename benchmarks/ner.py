@@ -59,14 +59,14 @@ def units() -> list[bytes]:
     return [*words, *names, b". O\n\n"]
 
 
-def blocks(kinds: list[bytes], chance: np.random.Generator) -> Iterator[bytes]:
+def blocks(kinds: list[bytes], rng: np.random.Generator) -> Iterator[bytes]:
     """Text without end, some megabytes at once."""
     while True:
-        numbers = np.minimum(chance.zipf(1.2, UNITS) - 1, N_WORDS - 1)
-        names = chance.random(UNITS) < 0.06
-        picked = np.minimum(chance.zipf(1.3, int(names.sum())) - 1, 10 * N_NAMES) % N_NAMES
+        numbers = np.minimum(rng.zipf(1.2, UNITS) - 1, N_WORDS - 1)
+        names = rng.random(UNITS) < 0.06
+        picked = np.minimum(rng.zipf(1.3, int(names.sum())) - 1, 10 * N_NAMES) % N_NAMES
         numbers[names] = N_WORDS + picked
-        numbers[chance.random(UNITS) < 0.07] = len(kinds) - 1
+        numbers[rng.random(UNITS) < 0.07] = len(kinds) - 1
         numbers[-1] = len(kinds) - 1
         yield b"".join(map(kinds.__getitem__, numbers.tolist()))
 
@@ -74,11 +74,11 @@ def blocks(kinds: list[bytes], chance: np.random.Generator) -> Iterator[bytes]:
 def make(folder: Path, megabytes: float) -> float:
     """Write train, dev and test; returns their size in MB."""
     folder.mkdir()
-    chance = np.random.default_rng(1)
+    rng = np.random.default_rng(1)
     kinds = units()
     for split, ratio in (("train", 0.8), ("dev", 0.1), ("test", 0.1)):
         with (folder / f"{split}.conll").open("wb") as file:
-            for block in blocks(kinds, chance):
+            for block in blocks(kinds, rng):
                 file.write(block)
                 if file.tell() >= ratio * megabytes * 1e6:
                     break

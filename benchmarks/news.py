@@ -200,7 +200,7 @@ def archives(arguments: argparse.Namespace) -> None:
     """Every record accounted for, and what damage does."""
     from warcio.archiveiterator import ArchiveIterator  # noqa: PLC0415 - only here
 
-    chance = random.Random(1)
+    rng = random.Random(1)
     for path in map(Path, sorted(glob.glob(arguments.archives))):
         if not path.name.endswith((".warc.gz", ".wet.gz", ".arc.gz", ".warc", ".arc")):
             continue
@@ -211,7 +211,7 @@ def archives(arguments: argparse.Namespace) -> None:
         print(f"{path.name}: {ours.total()} records, {'as' if ours == theirs else 'NOT as'} warcio")
         whole = {(r.offset, r.inside) for r in records}
         data = path.read_bytes()
-        hit = chance.sample(range(len(data)), k=min(20, len(data)))
+        hit = rng.sample(range(len(data)), k=min(20, len(data)))
         with tempfile.NamedTemporaryFile() as damaged:
             lost = n_reported = 0
             for at in hit:
@@ -226,19 +226,19 @@ def archives(arguments: argparse.Namespace) -> None:
 
 def synthetic(n_articles: int, ratio: float) -> Iterator[tuple[str, int | None]]:
     """Articles of 200 to 400 words, and duplicates of earlier ones with some words changed."""
-    chance = random.Random(1)
+    rng = random.Random(1)
     vocabulary = [f"wort{number}" for number in range(50_000)]
     originals: list[list[str]] = []
     for _ in range(n_articles):
-        if originals and chance.random() < ratio:
-            twin = chance.randrange(len(originals))
+        if originals and rng.random() < ratio:
+            twin = rng.randrange(len(originals))
             changed = list(originals[twin])
-            start, n_changed = chance.randrange(len(changed)), chance.randrange(len(changed) // 3)
+            start, n_changed = rng.randrange(len(changed)), rng.randrange(len(changed) // 3)
             for place in range(start, min(start + n_changed, len(changed))):
-                changed[place] = chance.choice(vocabulary)
+                changed[place] = rng.choice(vocabulary)
             yield " ".join(changed), twin
         else:
-            originals.append(chance.choices(vocabulary, k=chance.randrange(200, 400)))
+            originals.append(rng.choices(vocabulary, k=rng.randrange(200, 400)))
             yield " ".join(originals[-1]), None
 
 

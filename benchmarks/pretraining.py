@@ -1,4 +1,4 @@
-"""Pre-train small encoders on real text, and compare them on the same held-out masks.
+"""Pre-train small encoders on real text, and compare them on the same masks of validation.
 
     python -m benchmarks.pretraining text --input 'wiki-text-de/wiki_*' --lang de --output build/de
     python -m benchmarks.pretraining dump --input ltgwiki-latest.xml.bz2 --output build/ltg
@@ -9,7 +9,7 @@ subwords masked one by one) for the same number of steps. ``dump`` makes documen
 dump, its entity vocabulary and examples, and trains ``daluke_small`` with entity-aware and with
 plain attention.
 
-All models of a run are asked for the same masked subwords (and mentions) of the same held-out
+All models of a run are asked for the same masked subwords (and mentions) of the same validation
 documents. The unigram predicts the most frequent subword (entity) everywhere. Each command is what
 a user would type; it is printed, and resumes if this script is run again.
 """

@@ -69,14 +69,14 @@ def take(pages: Iterator[bytes], n_bytes: int) -> Iterator[bytes]:
             return
 
 
-def next_month(pages: list[bytes], changed: float, chance: random.Random) -> Iterator[bytes]:
+def next_month(pages: list[bytes], changed: float, rng: random.Random) -> Iterator[bytes]:
     """The pages, some edited or gone; at the end some new ones."""
     new = []
     for page in pages:
-        if chance.random() >= changed:
+        if rng.random() >= changed:
             yield page
             continue
-        what = chance.randrange(10)
+        what = rng.randrange(10)
         if what == 0:
             continue
         if what == 1:

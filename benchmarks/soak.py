@@ -98,7 +98,7 @@ class Commands:
 
     folder: Path
     kill_ratio: float
-    chance: random.Random
+    rng: random.Random
     kills: Counter[str] = field(default_factory=Counter)
     seconds: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
 
@@ -134,8 +134,8 @@ class Commands:
         }
         while True:
             usual = statistics.median(self.seconds[name][-20:] or [0.0])
-            will_kill = kill and usual and self.chance.random() < self.kill_ratio
-            delay = self.chance.uniform(0, 1.1 * usual) if will_kill else None
+            will_kill = kill and usual and self.rng.random() < self.kill_ratio
+            delay = self.rng.uniform(0, 1.1 * usual) if will_kill else None
             begin = time.monotonic()
             status = self._attempt(order, delay)
             if status == 0:
@@ -173,17 +173,17 @@ class Commands:
 class Dumps:
     """A wiki that lives: each dump has a few pages changed, added or removed."""
 
-    def __init__(self, chance: random.Random) -> None:
+    def __init__(self, rng: random.Random) -> None:
         text = SAMPLE.read_text("utf-8")
         self.head, *pages = re.split(r"(?=  <page>)", text)
         pages[-1], self.tail = re.split(r"(?=</mediawiki>)", pages[-1])
-        self.pages, self.first, self.chance = pages, list(pages), chance
+        self.pages, self.first, self.rng = pages, list(pages), rng
         self.revision = 10_000_000
         self.added: list[str] = []
 
     def next(self) -> bytes:
         """The next dump."""
-        for number in self.chance.sample(range(len(self.pages)), 2):
+        for number in self.rng.sample(range(len(self.pages)), 2):
             self.revision += 1
             page = re.sub(
                 r"(<revision>\s*<id>)\d+", rf"\g<1>{self.revision}", self.first[number], count=1
@@ -223,8 +223,8 @@ class Soak:
 
     def __init__(self, commands: Commands, mirror: Any) -> None:
         self.folder, self.commands, self.mirror = commands.folder, commands, mirror
-        self.chance = commands.chance
-        self.dumps = Dumps(self.chance)
+        self.rng = commands.rng
+        self.dumps = Dumps(self.rng)
         self.sizes: list[tuple[int, int]] = []
         self.versions: list[str] = []
 
@@ -257,8 +257,8 @@ class Soak:
         name = f"{WIKI}-{date}-pages-articles-multistream.xml"
         data = self.dumps.next()
         self.mirror.add_run(WIKI, date, {name: data})
-        if self.chance.random() < 0.1:
-            cut = import_module(MIRROR).Fault(cut_after=self.chance.randrange(len(data)))
+        if self.rng.random() < 0.1:
+            cut = import_module(MIRROR).Fault(cut_after=self.rng.randrange(len(data)))
             self.mirror.faults[f"/{WIKI}/{date}/{name}"].append(cut)
 
     def _check(self, dump: Path, vocabulary: tuple[object, ...]) -> None:
@@ -312,12 +312,12 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.serve_commands:
         return serve_commands()
-    chance = random.Random(arguments.seed)
+    rng = random.Random(arguments.seed)
     begin = time.monotonic()
     with (
         tempfile.TemporaryDirectory() as name,
         import_module(MIRROR).serve() as mirror,
-        Commands(Path(name), arguments.kill, chance) as commands,
+        Commands(Path(name), arguments.kill, rng) as commands,
     ):
         soak = Soak(commands, mirror)
         try:

@@ -291,8 +291,8 @@ def show_leftovers(sums: Mapping[str, Kept]) -> None:
     print("\nLeft in 10,000 sentences:\n\n| | " + " | ".join(sums) + " |")
     print("| --- |" + " ---: |" * len(sums))
     for kind in LEFTOVERS:
-        rates = [f"{1e4 * k.leftovers[kind] / max(1, k.n_sentences):.1f}" for k in sums.values()]
-        print(f"| `{kind.replace('|', chr(92) + '|')}` | {' | '.join(rates)} |")
+        ratios = [f"{1e4 * k.leftovers[kind] / max(1, k.n_sentences):.1f}" for k in sums.values()]
+        print(f"| `{kind.replace('|', chr(92) + '|')}` | {' | '.join(ratios)} |")
 
 
 def add(kept: Kept, wanted: dict[str, Counter[str]], given: dict[str, Counter[str]]) -> None:

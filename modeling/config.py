@@ -313,8 +313,8 @@ class OptimizerConfig(Config):
     """Of matrices; never of biases and norms."""
     bias_correction: bool = True
     """Of Adam's moments, which begin at 0; EntityBERT, LUKE and DaLUKE's fine-tuning have none
-    (E-T1, L-T1, D-F4), and take larger steps at first: 3 times the rate in the first one, with the
-    usual ``betas``."""
+    (E-T1, L-T1, D-F4), and take larger steps at first: 3 times the learning rate in the first one,
+    with the usual ``betas``."""
     clip: float | None = 1.0
     """Largest norm of the gradient; null: as it comes."""
     ema: float | None = None
@@ -330,7 +330,7 @@ class ScheduleConfig(Config):
 
     shape: Literal["linear", "polynomial", "constant_cosine", "constant"] = "linear"
     warmup: float = 0.06
-    """Fraction of the steps; the rate climbs linearly from ``start``."""
+    """Fraction of the steps; the learning rate climbs linearly from ``start``."""
     start: float = 0.0
     """Where warm-up begins, as a fraction of the peak."""
     end: float = 0.0
@@ -342,7 +342,7 @@ class ScheduleConfig(Config):
     cosine: float = 0.1
     """``constant_cosine``: fraction of the steps of the last descent, by a cosine."""
     decay: float = 0.99
-    """``constant_cosine``: between the two, what is left of the rate after each staircase step."""
+    """``constant_cosine``: between the two, what is left of it after each staircase step."""
     stair: float = 0.006
     """``constant_cosine``: fraction of the steps that a staircase step lasts (3 of 500 epochs)."""
 
@@ -365,11 +365,11 @@ class TrainingConfig(Config):
     frozen: float = 0.0
     """Fraction of the steps in which transferred weights stay as they are (C.14)."""
     evaluate_every: int = 100
-    """Steps between evaluations on held-out examples."""
+    """Steps between evaluations on validation examples."""
     evaluate_examples: int = 1_000
-    """Held-out examples of an evaluation, the same each time; 0: all."""
+    """Validation examples of an evaluation, the same each time; 0: all."""
     patience: int = 0
-    """Evaluations without a better held-out loss after which training ends; 0: never."""
+    """Evaluations without a better validation loss after which training ends; 0: never."""
     checkpoint_every: int = 500
     keep: int = 2
     """Newest checkpoints that are kept."""

@@ -139,7 +139,7 @@ class FinetuningConfig(Config):
     """Each layer has this fraction of the learning rate of the one above, the head all of it."""
     lora_rank: int = 0
     """Width of LoRA's matrices, which learn in place of the encoder's weights, and are added to
-    them in the end (peft); 0: none. They want a higher rate, 2e-4 to 1e-3."""
+    them in the end (peft); 0: none. They want a higher ``lr``, 2e-4 to 1e-3."""
     lora_alpha: int = 16
     """What they learn is multiplied by this, and divided by their rank."""
 

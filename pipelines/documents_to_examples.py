@@ -121,7 +121,7 @@ class Options(CommonOptions):
         metavar="RATIO",
         help="of the documents, those kept for validation, at least one of several (default: 0.01)",
     )
-    seed: int = option(1, help="of what is held out (default: 1)")
+    seed: int = option(1, help="of the choice of documents for validation (default: 1)")
 
 
 def plan(options: Options) -> Plan:
@@ -310,7 +310,9 @@ def _check_splits(n_documents: Mapping[str, int], *, validation: float) -> None:
     elif not validation or (n_train and (n_validation or n_train == 1)):
         return
     else:
-        empty, size = ("is held out", "larger") if n_train else ("is left to train on", "smaller")
+        empty, size = (
+            ("is for validation", "larger") if n_train else ("is left to train on", "smaller")
+        )
         raise CorpusError(
             f"--validation {validation:g}: no example {empty}, for the documents that were chosen "
             f"have none. {n_train + n_validation:,} others have. Choose another --seed or a {size} "

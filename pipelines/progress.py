@@ -63,10 +63,10 @@ class Progress:
 
     def _line(self, *, seconds: float) -> str:
         done = self.count()
-        rate = done / seconds
-        left = f"{_duration((self.total - done) / rate)} left" if rate > 0 else "…"
+        per_second = done / seconds
+        left = f"{_duration((self.total - done) / per_second)} left" if per_second > 0 else "…"
         bar = "█" * (20 * done // max(self.total, 1))
-        return f"units {bar:░<20} {done:,}/{self.total:,} · {rate:.1f}/s · {left}"
+        return f"units {bar:░<20} {done:,}/{self.total:,} · {per_second:.1f}/s · {left}"
 
 
 def _duration(seconds: float) -> str:

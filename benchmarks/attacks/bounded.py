@@ -50,7 +50,7 @@ class Outcome:
 
 
 class Try:
-    """One try of an attack: a folder of its own, and chance of its own."""
+    """One try of an attack: a folder of its own, and a source of random numbers of its own."""
 
     def __init__(self, folder: Path, rng: random.Random, *, number: int = 0) -> None:
         self.folder, self.rng, self.number = folder, rng, number

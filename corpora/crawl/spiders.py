@@ -207,7 +207,7 @@ class Finder:
             yield request
 
     def fail(self, failure: Any) -> None:  # Any: Twisted's, and Scrapy adds ``request``
-        """Go on after a page that cannot be had; end where nothing more can be had."""
+        """Continue after a page that cannot be had; end where nothing more can be had."""
         error = failure.value
         if isinstance(error, RefusedError):
             if error.refused.reason in _BOUNDS:

@@ -2,7 +2,7 @@
 
 Arrow leaves open what stands behind a null, whether a column without nulls has a bitmap, and where
 in its buffers a slice begins; and what is written to a file differs with it. So rows that may come
-from several places, read anew or taken over from another file, are brought into one form first.
+from several places, read again or taken over from another file, are brought into one form first.
 """
 
 import numpy as np

@@ -1,1 +1,1 @@
-"""Two versions of a dataset compared: rows, counts, rates; ``python -m corpora.diff OLD NEW``."""
+"""Two versions of a dataset compared: rows, counts, ratios; ``python -m corpora.diff OLD NEW``."""

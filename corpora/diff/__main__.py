@@ -1,4 +1,4 @@
-"""Compare two versions of a dataset, or of all datasets of a run: rows, counts and rates.
+"""Compare two versions of a dataset, or of all datasets of a run: rows, counts and ratios.
 
     python -m corpora.diff build/dawiki-20261001 build/dawiki-20261101
     python -m corpora.diff OLD NEW --html diff.html --json diff.json --fail-if documents=-5%

@@ -1,4 +1,4 @@
-"""Rows, counts and rates of two versions of a dataset, side by side.
+"""Rows, counts and ratios of two versions of a dataset, side by side.
 
 Of each version 8 bytes a row are held for each key, the name, and each group of columns (see
 ``kinds.py``): 56 bytes a document. Names are read again for the rows that are listed.
@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpora.datasets.shards import Dataset, open_dataset, read_batches
-from corpora.diff.kinds import Kind, Measures, count_account, count_batch, kind_of, with_rates
+from corpora.diff.kinds import Kind, Measures, count_account, count_batch, kind_of, with_ratios
 from corpora.diff.limits import Limit, limits_of
 from corpora.errors import DamagedDatasetError
 from corpora.hashing.rows import NOTHING, Hashes, hash_columns
@@ -129,7 +129,7 @@ class _Version:
                 parts[name].append(hash_columns(live, columns))
         measures = count_account(dataset.description, where=dataset.path) | counts
         held = {name: np.concatenate(hashes) for name, hashes in parts.items()}
-        return cls(dataset, kind, held, with_rates(measures, dataset.schema.name))
+        return cls(dataset, kind, held, with_ratios(measures, dataset.schema.name))
 
     def labels(self, rows: Sequence[int]) -> dict[int, tuple[str, str]]:
         """Key and name of some rows, read again."""

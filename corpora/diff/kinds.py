@@ -1,4 +1,4 @@
-"""What is compared of datasets of each schema: columns, and counts and rates."""
+"""What is compared of datasets of each schema: columns, and counts and ratios."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -87,7 +87,7 @@ def kind_of(schema: Schema) -> Kind:
 
 
 Measures = dict[str, int | float]
-_RATES = {
+_RATIOS = {
     "documents": {
         "characters_per_document": ("characters", "documents"),
         "mentions_per_document": ("mentions", "documents"),
@@ -149,12 +149,12 @@ def count_account(description: Description, *, where: Path) -> Measures:
     return measures
 
 
-def with_rates(measures: Measures, schema: str) -> Measures:
-    """Add the rates of a schema; one over nothing is 0."""
-    rates = {
+def with_ratios(measures: Measures, schema: str) -> Measures:
+    """Add the ratios of a schema; one over nothing is 0."""
+    ratios = {
         name: round(measures.get(above, 0) / max(1, measures.get(below, 0)), 6)
-        for name, (above, below) in _RATES.get(schema, {}).items()
+        for name, (above, below) in _RATIOS.get(schema, {}).items()
     }
     read = max(1, measures.get("read", 0))
-    rates["rejected_share"] = round(measures.get("rejected", 0) / read, 6)
-    return measures | rates
+    ratios["rejected_share"] = round(measures.get("rejected", 0) / read, 6)
+    return measures | ratios

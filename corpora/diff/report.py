@@ -63,7 +63,7 @@ def _section(of: Comparison) -> Iterator[str]:
         if n := of.counts[fate]:
             more = [f"… {n - len(shown):,} more"] if n > len(shown) else []
             yield _details(f"{n:,} {fate}", html_list([*shown, *more]))
-    yield "<h3>Counts and rates</h3>\n"
+    yield "<h3>Counts and ratios</h3>\n"
     yield _drift(d for d in of.drift if not d.name.startswith("counters."))
     if counters := [d for d in of.drift if d.name.startswith("counters.")]:
         yield _details("Counters", _drift(counters))
@@ -82,7 +82,7 @@ def _drift(drifts: Iterable[Drift]) -> str:
 
 
 def _number(value: float) -> str:
-    """A count with commas, a rate with four digits."""
+    """A count with commas, a ratio with four digits."""
     return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
 
 

@@ -147,7 +147,7 @@ def _amounts(summary: Summary, counters: Mapping[str, int]) -> Iterator[str]:
     unknown = n_unknown / max(n_subwords, 1)
     yield f"- Unknown to the tokenizer: {n_unknown:,} subwords ({unknown:.4%})."
     if summary.by_split[TRAIN][0] and not summary.by_split[VALIDATION][0]:
-        yield "- Nothing is held out."
+        yield "- No document is for validation."
     yield ""
 
 

@@ -46,7 +46,7 @@ def fingerprint(words: Sequence[str]) -> bytes:
 
 
 def signature(shingles: set[str]) -> bytes:
-    """``N_HASHES`` numbers of 32 bits, little-endian: the share that agrees estimates Jaccard."""
+    """``N_HASHES`` numbers of 32 bits, little-endian: the ratio that agrees estimates Jaccard."""
     from rensa import RMinHash
 
     minhash = RMinHash(num_perm=N_HASHES, seed=_SEED)

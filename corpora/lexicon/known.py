@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from corpora.errors import CorpusError, UsageError
 
-TRADITIONAL_SHARE = 0.05
+TRADITIONAL_RATIO = 0.05
 """Of a text in traditional script, at least, the Han characters that simplified lacks: three
 of ten in prose, two of a thousand in simplified novels."""
 NAME_TAGS = ("nr", "ns", "nt", "nz")
@@ -74,7 +74,7 @@ def is_traditional(text: str) -> bool:
     """Tell a Chinese text in traditional script: by characters that Big5 has and GB 2312 lacks."""
     counts = Counter(character for character in text if "\u3400" <= character <= "\u9fff")
     n_only = sum(n for character, n in counts.items() if _is_only_traditional(character))
-    return n_only > TRADITIONAL_SHARE * counts.total()
+    return n_only > TRADITIONAL_RATIO * counts.total()
 
 
 @cache

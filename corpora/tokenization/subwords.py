@@ -28,7 +28,7 @@ _GROUP = 64  # new chunks that the library cuts as one text: a text costs it as 
 
 _HAN = (0x3400, 0x9FFF)  # the Chinese characters that are common, and few others
 _HAN_CHUNKS = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]|[^ \u3400-\u4dbf\u4e00-\u9fff]+| ")
-_HAN_SHARE = 0.1  # of a text that is cut at each of them: doing so is slow where there are few
+_HAN_RATIO = 0.1  # of a text that is cut at each of them: doing so is slow where there are few
 
 Ints = NDArray[np.int32]
 Bools = NDArray[np.bool_]
@@ -125,7 +125,7 @@ def _chunks_of(texts: Sequence[str]) -> tuple[list[str], int]:
     text = "\n".join([*texts, ""]).replace("\n", " ")
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
     n_han = np.count_nonzero((codes >= _HAN[0]) & (codes <= _HAN[1]))
-    if n_han > _HAN_SHARE * len(codes):
+    if n_han > _HAN_RATIO * len(codes):
         return _HAN_CHUNKS.findall(text), 0
     return text.split(" "), 1
 

@@ -2,8 +2,8 @@
 
 An archive is a file of records, one after the other; packed, each record is a gzip member as a
 rule, so that a reader can begin at any of them. A record that cannot be read is a ``Damaged`` with
-its place, and reading goes on behind it: at the next gzip member that begins with a record, or, in
-what is not packed member by member, at the next line that looks like the beginning of one.
+its place, and reading continues behind it: at the next gzip member that begins with a record, or,
+in what is not packed member by member, at the next line that looks like the beginning of one.
 """
 
 import os
@@ -166,7 +166,7 @@ class ArchiveBytes:
         return data
 
     def _end_member(self) -> bool:
-        """Go on to the next member; False at a border, and at the end of the file."""
+        """Continue with the next member; False at a border, and at the end of the file."""
         while not self._packed.strip(b"\0"):  # zeros may pad the end
             self._packed = self.file.read(_CHUNK)
             if not self._packed:

@@ -26,7 +26,7 @@ _ORDINARY = frozenset({2, 3, 5})
 class Kind:
     """Numbers of the groups of ``inline_pattern``: the last one that took part."""
 
-    LINK, OPENINGS, OPEN, STRAY, BREAK, TAG, ENTITY = 3, 4, 5, 6, 7, 8, 9
+    LINK, OPENINGS, OPEN, ORPHAN, BREAK, TAG, ENTITY = 3, 4, 5, 6, 7, 8, 9
     DROPPED, SILENT, LITERAL, EXTERNAL, BRACKET, MAGIC, SIGNS = 10, 11, 12, 13, 14, 15, 16
 
 

@@ -276,7 +276,7 @@ def _table(parameters: JsonObject) -> str:
 
 
 def _augmentation(build: Build, counters: Mapping[str, int]) -> Iterator[str]:
-    """Table 3.1 of the DaLUKE thesis; words stand for the pieces of a tokenizer."""
+    """Table 3.1 of the DaLUKE thesis; words stand for the subwords of a tokenizer."""
     links, all_ = count_entities(build.shard_paths("documents"))
     matched = counters.get("mentions.title_match", 0) + counters.get("mentions.self_title", 0)
     n = counters.get("mentions.link", 0)

@@ -110,7 +110,7 @@ class Reader:
         return position
 
     def start(self, href: str, close: int, *, inside: int) -> int:
-        """Begin a link that is closed at ``close``; returns where to go on."""
+        """Begin a link that is closed at ``close``; returns where to continue."""
         raw = unquote(href).replace(_COLON, ":")
         for entity, character in (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&")):
             raw = raw.replace(entity, character)
@@ -126,7 +126,7 @@ class Reader:
         return inside
 
     def end(self, text: str, position: int) -> int:
-        """End the link that was begun last, with its trail; returns where to go on."""
+        """End the link that was begun last, with its trail; returns where to continue."""
         start, target = self.open.pop()
         if target is None:
             return position

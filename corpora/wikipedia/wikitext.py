@@ -198,7 +198,7 @@ class Reader:
         return "p", _RULE.sub("", line, count=1)
 
     def begin(self, kind: str) -> None:
-        """Go on with a paragraph or verse, or begin another block."""
+        """Continue a paragraph or verse, or begin another block."""
         if self.out.start >= 0 and kind == self.out.kind:
             if kind == "p":
                 if not self.out.loose:
@@ -290,7 +290,7 @@ class Reader:
         """Say whether what looks like markup is none."""
         if kind == Kind.BRACKET:
             return not self.external
-        if kind == Kind.STRAY:
+        if kind == Kind.ORPHAN:
             return not self.n_open
         if kind == Kind.TAG:
             unknown = found[Kind.TAG].lower() not in tags()["all"]
@@ -304,7 +304,7 @@ class Reader:
         return False
 
     def markup(self, kind: int | None, found: re.Match[str], line: str) -> int:
-        """Do what a piece of markup means; returns where to go on."""
+        """Do what a piece of markup means; returns where to continue."""
         end = found.end()
         if kind == Kind.OPEN:
             return self.complex_link(line, end)
@@ -330,7 +330,7 @@ class Reader:
             self.external -= 1
             if self.out.length == self.external_start:  # it has no text
                 return self.tidy(line, end)
-        elif kind == Kind.STRAY:
+        elif kind == Kind.ORPHAN:
             self.n_open -= 1
         return end
 

@@ -346,7 +346,7 @@ class Batches:
 
 
 class ValidationBatches:
-    """Held-out examples in micro-batches, masked alike for every model and every time.
+    """Validation examples in micro-batches, masked alike for every model and every time.
 
     The masking is ``EVALUATION``, whatever the model is trained with, and texts are single ones.
     A model that is trained on pairs is given pairs besides, for that objective alone. The

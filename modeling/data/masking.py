@@ -29,7 +29,7 @@ EVALUATION: Final = MaskingConfig(
     random=0.0,
     hide_entity_when_masked=True,
 )
-"""The masking of held-out examples, whatever a model was trained with: 15 % of the subwords by
+"""The masking of validation examples, whatever a model was trained with: 15 % of the subwords by
 whole words, all replaced by [MASK], and the entities of their mentions hidden, so that no score
 rises by copying. Scores of models compare if they read the same examples and as many subwords of
 them."""

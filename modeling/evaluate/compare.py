@@ -12,7 +12,7 @@ from modeling.data.predictions import Tagged
 from modeling.evaluate.errors import plain
 from modeling.evaluate.evaluation import as_json
 from modeling.evaluate.records import ComparisonRecord
-from modeling.evaluate.scores import Difference, Rated, draw, rate, subtract
+from modeling.evaluate.scores import Difference, Rated, draw, subtract, to_ratings
 from modeling.pages import Block, Heading, Table, Text, to_markdown
 from modeling.taggers.counts import (
     all_labels,
@@ -136,12 +136,14 @@ def compare(
     words = [_word_labels(run) for run in (first, second)]
     gold = np.array([plain(tag) for one in first for tag in one.sentence.tags])
     return Comparison(
-        first=rate(a.sum())[0],
-        second=rate(b.sum())[0],
+        first=to_ratings(a.sum())[0],
+        second=to_ratings(b.sum())[0],
         difference=subtract(a.sum(), b.sum(), units),
         by_label={
             label: (one, other, subtract(a, b, units, place=place))
-            for place, (label, one, other) in enumerate(zip(names, rate(a), rate(b), strict=True))
+            for place, (label, one, other) in enumerate(
+                zip(names, to_ratings(a), to_ratings(b), strict=True)
+            )
         },
         sentences=Agreement.of(*right),
         mentions=Agreement.of(*(_found_mentions(run) for run in (first, second))),

@@ -24,9 +24,9 @@ from modeling.evaluate.scores import (
     Rated,
     Scores,
     draw,
-    rate,
     rate_labels,
     subtract,
+    to_ratings,
 )
 from modeling.taggers.counts import (
     CORRECT,
@@ -265,7 +265,7 @@ def _check(tagged: Sequence[Tagged], labels: Sequence[str], without: Sequence[st
 def _rate_parts(parts: Sequence[Part], drawn: Drawn) -> tuple[Slice, ...]:
     return tuple(
         Slice(name=part.name, sentences=part.sentences, score=score)
-        for part, score in zip(parts, rate(drawn), strict=True)
+        for part, score in zip(parts, to_ratings(drawn), strict=True)
     )
 
 
@@ -275,7 +275,7 @@ def _rate_baseline(baseline: Baseline, drawn: Mapping[str, Drawn], units: Units)
         forms=baseline.forms,
         threshold=baseline.level / LEVELS,
         chosen_on=baseline.chosen_on,
-        score=rate(found)[0],
+        score=to_ratings(found)[0],
         above=subtract(drawn["strict"].sum(), found, units),
     )
 

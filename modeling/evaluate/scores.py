@@ -143,7 +143,7 @@ def draw(
     return drawn
 
 
-def rate(drawn: Drawn) -> list[Rated]:
+def to_ratings(drawn: Drawn) -> list[Rated]:
     """K ratings."""
     f1 = _defined_f1(drawn.replicates)
     return [
@@ -157,11 +157,11 @@ def rate_labels(drawn: Drawn, labels: Sequence[str], *, without: Sequence[str] =
     kept = np.array([label not in without for label in labels], np.bool_)
     value = _macro(drawn.totals[None])[0]
     return Scores(
-        micro=rate(drawn.sum())[0],
-        without=rate(drawn.sum(kept))[0] if without else None,
+        micro=to_ratings(drawn.sum())[0],
+        without=to_ratings(drawn.sum(kept))[0] if without else None,
         macro_f1=0.0 if np.isnan(value) else float(value),
         macro_interval=percentiles(_macro(drawn.replicates)),
-        by_label=dict(zip(labels, rate(drawn), strict=True)),
+        by_label=dict(zip(labels, to_ratings(drawn), strict=True)),
     )
 
 

@@ -1,4 +1,4 @@
-"""What of an encoder learns, and how fast: frozen layers, rates by depth, LoRA.
+"""What of an encoder learns, and how fast: frozen layers, learning rates by depth, LoRA.
 
 The depth of a parameter is 0 for embeddings, n for the n-th layer from below, and one more for all
 that stands above: the head.
@@ -44,7 +44,7 @@ def frozen(model: TaggingModel, config: FinetuneConfig) -> set[str]:
     return stay
 
 
-def rates(model: TaggingModel, config: FinetuneConfig) -> dict[str, float]:
+def lr_ratios(model: TaggingModel, config: FinetuneConfig) -> dict[str, float]:
     """Name the fraction of the learning rate that each parameter has, where it is not all of it."""
     decay = config.training.layer_decay
     if decay == 1:

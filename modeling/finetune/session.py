@@ -18,7 +18,7 @@ from corpora.datasets.shards import write_json
 from modeling.data.predictions import Tagged
 from modeling.finetune.continuing import Begun
 from modeling.finetune.data import NerData, TrialData, check_sentences, looked_up
-from modeling.finetune.learning import add_lora, frozen, merge_lora, rates
+from modeling.finetune.learning import add_lora, frozen, lr_ratios, merge_lora
 from modeling.finetune.teaching import FILE as TEACHER
 from modeling.finetune.teaching import Lessons, Teacher
 from modeling.finetune.trials import Trial, write_summary
@@ -180,7 +180,7 @@ class _Session(Core):
             self.model,
             self.config.optimizer,
             frozen=frozen(self.model, self.config),
-            rates=rates(self.model, self.config),
+            lr_ratios=lr_ratios(self.model, self.config),
         )
         if checkpoint is not None:
             self._resume(checkpoint)

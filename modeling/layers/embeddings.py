@@ -49,8 +49,8 @@ class SinusoidalPositions(nn.Module):
 
 def sinusoids(length: int, width: int) -> Tensor:
     """(length, width): sin(p / 10000^(2i / width)) in even columns 2i, the cosine in odd ones."""
-    rates = 10_000.0 ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)
-    angles = torch.arange(length, dtype=torch.float64)[:, None] * rates
+    frequencies = 10_000.0 ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)
+    angles = torch.arange(length, dtype=torch.float64)[:, None] * frequencies
     return torch.stack([angles.sin(), angles.cos()], dim=2).flatten(1)[:, :width].float()
 
 

@@ -60,7 +60,7 @@ T = TypeVar("T")
 _MAX_REJECTED = 10
 _MAX_NAMED = 10
 _DATE = re.compile(rb'<change when="(\d{4}-\d\d-\d\d)" resp="#onoma-')
-_MAX_REJECT_SHARE = 0.01
+_MAX_REJECT_RATIO = 0.01
 _HEADER = """\
   <teiHeader>
     <fileDesc>
@@ -306,7 +306,7 @@ class _Work:
         said += [f"  rejected: {one.message}\n" for one in self.rejected[:_MAX_REJECTED]]
         said += self._about_kept()
         said += [f"  {note}\n" for note in self.notes]
-        limit = max(_MAX_REJECTED, _MAX_REJECT_SHARE * len(self.files))
+        limit = max(_MAX_REJECTED, _MAX_REJECT_RATIO * len(self.files))
         if len(self.rejected) > limit or (self.rejected and not self.n_written):
             raise CorpusError("".join(said) + "Too many files were rejected.")
         values = {

@@ -30,9 +30,10 @@ def recommended() -> PretrainConfig:
 
     Relative positions with whole-word masking were best of all twelve models of NEISS, and next
     sentence and sentence order prediction did harm (their Table 6). Norms stand before attention
-    and feed-forward, for this trains at a higher rate without care; a fifth is masked, for a little
-    more than 15 % costs no accuracy and teaches more with each step. Dropout stays, for most wikis
-    are small and are read many times. Eight layers of 512 fit the text that a language's wiki has.
+    and feed-forward, for this trains at a higher learning rate without care; a fifth is masked, for
+    a little more than 15 % costs no accuracy and teaches more with each step. Dropout stays, for
+    most wikis are small and are read many times. Eight layers of 512 fit the text that a language's
+    wiki has.
     """
     return PretrainConfig(
         encoder=EncoderConfig(

@@ -42,7 +42,7 @@ for _kind, _what in _HEADS.items():
 
 
 def _small(kind: HeadKind) -> FinetuneConfig:
-    """For encoders of 4 layers of 128, which want a higher rate."""
+    """For encoders of 4 layers of 128, which want a higher learning rate."""
     return change(_of_head(kind), optimizer={"lr": 5e-4})
 
 
@@ -56,7 +56,7 @@ for _kind in _HEADS:
 
 @RECIPES.listed
 def neiss() -> FinetuneConfig:
-    """NEISS: crf_ner, 30 epochs of 5,000 sentences, staircase rate, averaged weights (N-F4)."""
+    """NEISS: crf_ner, 30 epochs of 5,000 sentences, staircase schedule, averaged weights (N-F4)."""
     return FinetuneConfig(
         head=HeadConfig(kind="crf_ner", decoder="fix"),
         optimizer=OptimizerConfig(lr=5e-5, eps=1e-7, weight_decay=0.0, clip=None, ema=0.99),
@@ -97,7 +97,7 @@ def daluke() -> FinetuneConfig:
 
 @RECIPES.listed
 def entity_bert() -> FinetuneConfig:
-    """The fine-tuning of Entity-Enhanced BERT: 10 epochs, batches of 32, constant rate (E-T3)."""
+    """The fine-tuning of Entity-Enhanced BERT: 10 epochs, batches of 32, constant ``lr`` (E-T3)."""
     return FinetuneConfig(
         head=HeadConfig(kind="softmax", decoder="free"),
         optimizer=OptimizerConfig(lr=5e-5, weight_decay=0.0, clip=None, eps=1e-8),

@@ -80,8 +80,8 @@ class Feed:
         if len(labels) < 2:
             what = f"all have the label {labels.pop()}" if labels else "are none"
             log.warning(
-                "The validation pairs %s: their accuracy says nothing. Hold out more documents of "
-                "two sentences or more: documents_to_examples --validation.",
+                "The validation pairs %s: their accuracy says nothing. Keep more documents of "
+                "two sentences or more for it: documents_to_examples --validation.",
                 what,
             )
 

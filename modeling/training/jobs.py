@@ -130,8 +130,8 @@ def check_examples(config: PretrainConfig, sources: Sources, *, has_validation: 
     if config.training.patience and not has_validation:
         raise ConfigError(
             f"training.patience={config.training.patience} waits for a better validation loss, but "
-            "no example is held out: make examples with documents_to_examples --validation, or "
-            "--set training.patience=0."
+            "no example is for validation: make examples with documents_to_examples --validation, "
+            "or --set training.patience=0."
         )
     if config.masking.unit == "entity" and not sources.has_mentions:
         raise ConfigError(

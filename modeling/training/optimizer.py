@@ -49,16 +49,16 @@ class Optimizer:
         config: OptimizerConfig,
         *,
         frozen: Collection[str] = (),
-        rates: Mapping[str, float] | None = None,
+        lr_ratios: Mapping[str, float] | None = None,
     ) -> None:
         """Take all parameters of the model; those named ``frozen`` stay until ``unlock``.
 
-        ``rates`` are fractions of the learning rate, by name, of those that do not have all of it.
+        ``lr_ratios``: fractions of the learning rate, by name, of those that have not all of it.
         """
         self.config = config
         self.names = dict(model.named_parameters())  # a shared parameter has one name
-        self._rates = dict(rates or {})
-        unknown = {*frozen, *self._rates} - self.names.keys()
+        self._lr_ratios = dict(lr_ratios or {})
+        unknown = {*frozen, *self._lr_ratios} - self.names.keys()
         if unknown:
             raise ValueError(f"No such parameters: {', '.join(sorted(unknown))}.")
         for name, parameter in self.names.items():
@@ -77,15 +77,15 @@ class Optimizer:
         self.average = self._copies() if config.ema is not None else None
 
     def _groups(self, decayed: Collection[str]) -> list[dict[str, object]]:
-        """Parameters that decay and others, first those that have all of the rate."""
+        """Parameters that decay and others, first those that have all of the learning rate."""
         groups: list[dict[str, object]] = []
-        for rate in sorted({1.0, *self._rates.values()}, reverse=True):
-            own = {n: p for n, p in self.names.items() if self._rates.get(n, 1.0) == rate}
+        for ratio in sorted({1.0, *self._lr_ratios.values()}, reverse=True):
+            own = {n: p for n, p in self.names.items() if self._lr_ratios.get(n, 1.0) == ratio}
             decay = [p for n, p in own.items() if n in decayed]
             others = [p for n, p in own.items() if n not in decayed]
             groups += [
-                {"params": decay, "rate": rate},
-                {"params": others, "rate": rate, "weight_decay": 0.0},
+                {"params": decay, "rate": ratio},
+                {"params": others, "rate": ratio, "weight_decay": 0.0},
             ]
         return groups
 
@@ -131,7 +131,7 @@ class Optimizer:
     def settings(self) -> dict[str, object]:
         """Give the settings of AdamW, for people who read a checkpoint."""
         groups = [{k: v for k, v in g.items() if k != "params"} for g in self.adam.param_groups]
-        decayed, others = groups[:2]  # what has all of the rate
+        decayed, others = groups[:2]  # what has all of the learning rate
         correction = {"bias_correction": self.config.bias_correction}
         return {"decayed": decayed | correction, "others": others | correction}
 

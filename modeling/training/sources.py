@@ -121,7 +121,7 @@ def _check_validation(paths: Sequence[Path]) -> None:
             both = ids.filter(pc.is_in(ids, value_set=theirs))
             if len(both):
                 raise CorpusError(
-                    f"{path}: {len(both)} of its held-out documents ({both[0]}) are training "
+                    f"{path}: {len(both)} of its validation documents ({both[0]}) are training "
                     f"documents of {trained_on}, so that what is evaluated would be known by "
                     "heart. Make both with the same documents_to_examples --validation and --seed, "
                     "or one dataset of the documents of both."

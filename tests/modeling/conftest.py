@@ -56,7 +56,7 @@ def _row(number, rng, *, n_sentences=3, validation=0, mentions=True):
 
 
 def write_examples(folder, *, n=64, seed=1, tokenizer=None, entities=None, **settings):
-    """Write ``n`` examples, an eighth of them held out, with tokenizer and entities."""
+    """Write ``n`` examples, an eighth of them for validation, with tokenizer and entities."""
     names = entities or [f"e{id}" for id in range(3 + N_ENTITIES)]
     folder.mkdir(parents=True)
     rng = random.Random(seed)

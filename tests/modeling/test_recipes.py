@@ -37,15 +37,15 @@ def test_the_parts_of_a_recipe_go_together(name):
 @pytest.mark.parametrize("name", RECIPES)
 def test_the_rate_climbs_to_its_peak_and_falls(name):
     config = change(recipe(name), training={"max_steps": 1000})
-    rate = build_schedule(config).lr
+    lr = build_schedule(config).lr
     last = 500 if config.optimizer.unlocked_lr else 1000
 
-    rates = [rate(step) for step in range(1, last + 1)]
+    values = [lr(step) for step in range(1, last + 1)]
 
-    peak = rates.index(max(rates))
-    assert max(rates) == pytest.approx(config.optimizer.lr)
-    assert all(a <= b for a, b in pairwise(rates[: peak + 1]))
-    assert all(a >= b for a, b in pairwise(rates[peak:]))
+    peak = values.index(max(values))
+    assert max(values) == pytest.approx(config.optimizer.lr)
+    assert all(a <= b for a, b in pairwise(values[: peak + 1]))
+    assert all(a >= b for a, b in pairwise(values[peak:]))
 
 
 NEISS = {  # N-M1 to N-M5, N-D7, N-T1, N-T6

@@ -210,9 +210,9 @@ def test_damaged_file_loses_one_sentence_and_says_where(realdata, tmp_path, kind
 @pytest.mark.parametrize("illegal", ["repair", "reject"])
 def test_stray_tag_in_a_real_file_is_repaired_or_rejected(realdata, tmp_path, illegal):
     text = (realdata("ner-zh") / "peoples-daily-dev.txt").read_text("utf-8")
-    stray = text.replace("B-PER", "I-PER", 1)
-    line = next(n for n, x in enumerate(stray.split("\n"), 1) if x.endswith("I-PER"))
-    (tmp_path / "peoples-daily-dev.txt").write_text(stray, encoding="utf-8")
+    orphan = text.replace("B-PER", "I-PER", 1)
+    line = next(n for n, x in enumerate(orphan.split("\n"), 1) if x.endswith("I-PER"))
+    (tmp_path / "peoples-daily-dev.txt").write_text(orphan, encoding="utf-8")
 
     options = ("--illegal", illegal, "--card", "off")
     assert run(tmp_path / "out", *options, inputs=[tmp_path / "peoples-daily-dev.txt"]) == 0

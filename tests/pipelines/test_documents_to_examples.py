@@ -232,7 +232,7 @@ def test_one_document_at_least_is_validation(inputs, tmp_path):
 
 @pytest.mark.parametrize(
     ("place", "validation", "message"),
-    [(0, "1e-9", "no example is held out"), (-1, "0.9999", "no example is left to train on")],
+    [(0, "1e-9", "no example is for validation"), (-1, "0.9999", "no example is left to train on")],
 )
 def test_a_split_without_examples_ends_the_run(
     inputs, tmp_path, capsys, place, validation, message

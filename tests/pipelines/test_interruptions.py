@@ -94,13 +94,13 @@ def undisturbed(copies, tmp_path_factory):
 
 def test_killed_runs_end_in_the_same_bytes(copies, undisturbed, tmp_path):
     expected, seconds = undisturbed
-    chance = random.Random(20261120)
+    rng = random.Random(20261120)
     output = tmp_path / "out"
     n_killed = sum(kill_before_plan(start(output, copies)) for _ in range(KILLS_BEFORE_PLAN))
     assert n_killed == KILLS_BEFORE_PLAN
 
     while n_killed < KILLS_BEFORE_PLAN + KILLS_AFTER_PLAN:
-        delay = chance.uniform(0.0, 0.6 * seconds)
+        delay = rng.uniform(0.0, 0.6 * seconds)
         n_killed += kill_after_plan(start(output, copies), output, delay)
         if (output / "run.json").exists():  # it was done: the next kill meets a new run
             assert files_of(output) == expected

@@ -22,12 +22,12 @@ KILLS = 3
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 def test_killed_run_leaves_no_process_at_any_moment_of_its_start(copies, tmp_path):  # noqa: F811
-    chance = random.Random(20261122)
+    rng = random.Random(20261122)
     n_killed = 0
 
     while n_killed < KILLS:
         run_of_two = start(tmp_path / "out", copies, "--workers", "2", start_new_session=True)
-        time.sleep(chance.uniform(0.2, 1.0))
+        time.sleep(rng.uniform(0.2, 1.0))
         run_of_two.kill()
         n_killed += run_of_two.wait() == -signal.SIGKILL
 

@@ -52,8 +52,8 @@ export function showDocument(one, items, labels) {
     shown.push(showBlock(one, block, labels));
     for (const note of block.notes) shown.push(showNote(one, note, labels));
   }
-  const stray = one.notes.filter((note) => !one.blocks.some((block) => block.notes.includes(note)));
-  return make("article", { lang: one.lang || null, "data-document": one.number, "aria-label": one.title }, shown, stray.map((note) => showNote(one, note, labels)));
+  const orphans = one.notes.filter((note) => !one.blocks.some((block) => block.notes.includes(note)));
+  return make("article", { lang: one.lang || null, "data-document": one.number, "aria-label": one.title }, shown, orphans.map((note) => showNote(one, note, labels)));
 }
 
 function showNote(one, note, labels) {

@@ -64,22 +64,22 @@ class Article:
         return _PAGE.format(title=self.title, type="article", head=meta, tag="article", body=body)
 
 
-def _paragraph(chance: random.Random) -> str:
+def _paragraph(rng: random.Random) -> str:
     def sentence() -> str:
-        subject, object_, other = chance.sample(_WORDS.split(), 3)
-        verb, link = chance.choice(_VERBS.split()), chance.choice(_LINKS.split())
-        number = chance.randrange(100, 10_000)
+        subject, object_, other = rng.sample(_WORDS.split(), 3)
+        verb, link = rng.choice(_VERBS.split()), rng.choice(_LINKS.split())
+        number = rng.randrange(100, 10_000)
         return f"Das {subject} {verb} {link} die {object_} {number} und {other}."
 
     return " ".join(sentence() for _ in range(6))
 
 
 def _articles() -> list[Article]:
-    chance = random.Random(8)
+    rng = random.Random(8)
     articles = []
     for number in range(N_ARTICLES):
-        title = f"{' '.join(chance.sample(_WORDS.split(), 3))} {number}"
-        paragraphs = tuple(_paragraph(chance) for _ in range(4))
+        title = f"{' '.join(rng.sample(_WORDS.split(), 3))} {number}"
+        paragraphs = tuple(_paragraph(rng) for _ in range(4))
         date = BEGAN + timedelta(hours=number)
         articles.append(Article(f"/artikel/{number:03d}.html", title, paragraphs, date))
     for number in range(N_DOUBLES):  # later, with one word of about two hundred changed

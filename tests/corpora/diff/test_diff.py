@@ -55,9 +55,9 @@ NUMBERED = st.dictionaries(
 
 @settings(max_examples=25)
 @given(NUMBERED, NUMBERED, st.randoms())
-def test_counts_are_those_of_a_comparison_of_dictionaries(tmp_path_factory, old, new, chance):
+def test_counts_are_those_of_a_comparison_of_dictionaries(tmp_path_factory, old, new, rng):
     order = sorted(new)
-    chance.shuffle(order)
+    rng.shuffle(order)
     both = old.keys() & new.keys()
 
     of = compare_documents(
@@ -81,10 +81,9 @@ def test_counts_are_those_of_a_comparison_of_dictionaries(tmp_path_factory, old,
 
 
 def test_counts_and_rates_are_those_of_the_rows(tmp_path):
-    chance = random.Random(4)
+    rng = random.Random(4)
     new = [
-        document(n, text="Wörter " * chance.randint(1, 30), links=chance.randint(0, 5))
-        for n in range(40)
+        document(n, text="Wörter " * rng.randint(1, 30), links=rng.randint(0, 5)) for n in range(40)
     ]
     new[3] = replace(new[3], mentions=(Mention(0, 2, label="PER", origin="annotation"),))
 

@@ -125,8 +125,8 @@ def test_a_file_that_is_cut_loses_its_last_record_alone(folder):
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("ratio", [0.2, 0.4, 0.6, 0.8, 0.97])
 def test_a_file_that_is_cut_gives_every_record_that_was_whole(folder, form, ratio):
-    chance = random.Random(1)
-    blocks = [chance.randbytes(1_500) for _ in range(12)]
+    rng = random.Random(1)
+    blocks = [rng.randbytes(1_500) for _ in range(12)]
     records = [warc_record("response", block) for block in blocks]
     packed = FORMS[form](records)
     cut_off = packed[: int(len(packed) * ratio)]

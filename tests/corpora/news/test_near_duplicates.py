@@ -40,17 +40,17 @@ def duplicates_of(texts, *, threshold=0.8, moments=None, old=()):
 
 def planted(n_articles, *, seed=1):
     """Texts; a third is made of an earlier one with up to a fifth of its words changed."""
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     words = [f"w{n}" for n in range(5_000)]
     texts = []
     for _ in range(n_articles):
-        if texts and chance.random() < 0.33:
-            changed = chance.choice(texts).split()
-            for place in range(chance.randrange(len(changed) // 5)):
-                changed[place] = chance.choice(words)
+        if texts and rng.random() < 0.33:
+            changed = rng.choice(texts).split()
+            for place in range(rng.randrange(len(changed) // 5)):
+                changed[place] = rng.choice(words)
             texts.append(" ".join(changed))
         else:
-            texts.append(" ".join(chance.choices(words, k=chance.randrange(80, 200))))
+            texts.append(" ".join(rng.choices(words, k=rng.randrange(80, 200))))
     return texts
 
 
@@ -73,8 +73,8 @@ def slowly(texts, moments, threshold):
 @pytest.mark.parametrize("threshold", [0.7, 0.8, 0.95])
 def test_duplicates_are_those_of_a_comparison_of_all_with_all(threshold):
     texts = list(dict.fromkeys(planted(300)))
-    chance = random.Random(2)
-    moments = {text: f"{chance.random():.9f}" for text in texts}
+    rng = random.Random(2)
+    moments = {text: f"{rng.random():.9f}" for text in texts}
 
     found = duplicates_of(texts, threshold=threshold, moments=moments)
 
@@ -99,8 +99,8 @@ def test_what_is_kept_does_not_depend_on_the_order():
 
 
 def _ratios(n):
-    chance = random.Random(4)
-    return [chance.random() for _ in range(n)]
+    rng = random.Random(4)
+    return [rng.random() for _ in range(n)]
 
 
 def test_the_earliest_is_kept_and_case_and_marks_make_no_difference():
@@ -185,8 +185,8 @@ def test_what_is_kept_of_an_address_of_an_earlier_dataset_is_the_earlier():
     assert versions(f"{FIRST} {LATER}", FIRST, old=(0, 1)) == []
 
 
-def paragraph(chance, n_words=40):
-    return " ".join(f"wort{chance.randrange(9_999)}" for _ in range(n_words)) + "."
+def paragraph(rng, n_words=40):
+    return " ".join(f"wort{rng.randrange(9_999)}" for _ in range(n_words)) + "."
 
 
 def contained_of(texts, *, urls=None, old=()):
@@ -203,18 +203,18 @@ def contained_of(texts, *, urls=None, old=()):
 
 
 def test_an_article_inside_of_a_longer_one_of_its_site_goes_whichever_is_older():
-    chance = random.Random(1)
-    one, two, three = (paragraph(chance) for _ in range(3))
-    long = "\n".join([three, one, two, paragraph(chance)])
+    rng = random.Random(1)
+    one, two, three = (paragraph(rng) for _ in range(3))
+    long = "\n".join([three, one, two, paragraph(rng)])
 
     assert contained_of([f"{one}\n{two}", long]) == {(0, 1, CONTAINED)}
     assert contained_of([long, f"{one}\n{two}"]) == {(1, 0, CONTAINED)}
 
 
 def test_an_article_of_another_site_or_with_text_of_its_own_stays():
-    chance = random.Random(2)
-    one, two = paragraph(chance), paragraph(chance)
-    long = "\n".join([one, *(paragraph(chance) for _ in range(3))])
+    rng = random.Random(2)
+    one, two = paragraph(rng), paragraph(rng)
+    long = "\n".join([one, *(paragraph(rng) for _ in range(3))])
 
     assert not contained_of([one, long], urls=["https://x.example/1", "https://y.example/2"])
     assert not contained_of([one, long], urls=["", ""])
@@ -222,9 +222,9 @@ def test_an_article_of_another_site_or_with_text_of_its_own_stays():
 
 
 def test_what_stood_in_an_article_that_is_contained_stands_in_the_one_that_is_kept():
-    chance = random.Random(3)
-    one, two, three = (paragraph(chance) for _ in range(3))
-    texts = [one, f"{one}\n{two}", f"{one}\n{two}\n{three}\n{paragraph(chance)}", one]
+    rng = random.Random(3)
+    one, two, three = (paragraph(rng) for _ in range(3))
+    texts = [one, f"{one}\n{two}", f"{one}\n{two}\n{three}\n{paragraph(rng)}", one]
 
     found = contained_of(texts)
 
@@ -232,9 +232,9 @@ def test_what_stood_in_an_article_that_is_contained_stands_in_the_one_that_is_ke
 
 
 def test_an_article_of_an_earlier_dataset_stays_though_a_new_one_contains_it():
-    chance = random.Random(4)
-    one, two = paragraph(chance), paragraph(chance)
-    long = "\n".join([one, two, paragraph(chance)])
+    rng = random.Random(4)
+    one, two = paragraph(rng), paragraph(rng)
+    long = "\n".join([one, two, paragraph(rng)])
 
     assert not contained_of([one, long], old=[0])
     assert contained_of([long, one], old=[0]) == {(1, 0, CONTAINED)}

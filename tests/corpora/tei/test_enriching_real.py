@@ -50,13 +50,13 @@ def documents(data, edition):
 
 def spans(document, labels):
     """Spans of any length at any place, no two of which cross."""
-    chance = random.Random(document.id)
+    rng = random.Random(document.id)
     letters = [found.start() for found in re.finditer(r"\S", document.text)]
     made = []
     for _ in range(30):
-        first = chance.randrange(len(letters))
-        last = min(len(letters) - 1, first + chance.choice((0, 5, 5, 12, 60, 300)))
-        made.append(Mention(letters[first], letters[last] + 1, label=chance.choice(labels)))
+        first = rng.randrange(len(letters))
+        last = min(len(letters) - 1, first + rng.choice((0, 5, 5, 12, 60, 300)))
+        made.append(Mention(letters[first], letters[last] + 1, label=rng.choice(labels)))
     return without_crossing(made)[0]
 
 

@@ -225,9 +225,9 @@ def windows(text, encoding, *, n, size, seed):
     What the encoding cannot write is left out; parts that are ASCII tell nothing.
     """
     kept = text.encode(encoding, "ignore").decode(encoding)
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     while n:
-        start = chance.randrange(len(kept) - size)
+        start = rng.randrange(len(kept) - size)
         part = kept[start : start + size].lstrip("\ufeff")
         if not part.isascii():
             n -= 1

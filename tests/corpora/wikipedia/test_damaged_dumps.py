@@ -205,23 +205,23 @@ def test_a_damaged_bzip2_block_costs_what_is_in_it(byte, tmp_path):
 
 
 def test_damaged_bzip2_is_reported_alike_in_ranges_of_any_size(tmp_path):
-    chance = random.Random(1)
+    rng = random.Random(1)
     for number in range(6):
         data = bytearray(PACKED)
-        for byte in chance.sample(range(100_000, len(data)), k=3):
-            data[byte] ^= 1 << chance.randrange(8)
+        for byte in rng.sample(range(100_000, len(data)), k=3):
+            data[byte] ^= 1 << rng.randrange(8)
         path = write(tmp_path, bytes(data), name=f"dump{number}")
         whole = read(path)
 
-        parts = read(path, range_bytes=chance.choice([40_000, 200_000, 500_000]))
+        parts = read(path, range_bytes=rng.choice([40_000, 200_000, 500_000]))
 
         assert parts[1] == whole[1]
         assert any(isinstance(record, Rejected) for record in whole[1])
 
 
 def test_a_bzip2_dump_may_be_cut_off_anywhere(tmp_path):
-    chance = random.Random(2)
-    for number, end in enumerate(chance.sample(range(80_000, len(PACKED)), k=8)):
+    rng = random.Random(2)
+    for number, end in enumerate(rng.sample(range(80_000, len(PACKED)), k=8)):
         path = write(tmp_path, PACKED[:end], name=f"dump{number}")
 
         dump, records = read(path)

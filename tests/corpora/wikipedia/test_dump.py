@@ -71,9 +71,9 @@ def page(number, text="", *, title=None, more=""):
 
 
 def some_pages(n_pages):
-    chance = random.Random(7)
-    sizes = [chance.choice([0, 3, 50, 400, 3000]) for _ in range(n_pages)]
-    return [page(n, " ".join(chance.choices(WORDS, k=size))) for n, size in enumerate(sizes)]
+    rng = random.Random(7)
+    sizes = [rng.choice([0, 3, 50, 400, 3000]) for _ in range(n_pages)]
+    return [page(n, " ".join(rng.choices(WORDS, k=size))) for n, size in enumerate(sizes)]
 
 
 def multistream(xml):

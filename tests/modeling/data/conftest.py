@@ -57,7 +57,7 @@ def row(
 
 
 def rows(n: int, *, longest: int = 40, seed: int = 0) -> list[dict]:
-    """Rows of documents with three examples each; every fifth document is held out."""
+    """Rows of documents with three examples each; every fifth document is for validation."""
     lengths = np.random.default_rng(seed).integers(1, longest, n).tolist()
     return [
         row(

@@ -125,9 +125,9 @@ def test_the_floor_of_the_health_card_is_reached_by_the_features(train, dev):
         }
         gold |= {(row.id, span.start, span.end, span.label) for span in from_iob2(row.tags)}
         begin = end
-    floor = card.scores["dev"]
-    assert len(predicted) == floor.predicted
-    assert len(predicted & gold) == floor.correct
+    baseline = card.scores["dev"]
+    assert len(predicted) == baseline.predicted
+    assert len(predicted & gold) == baseline.correct
 
 
 @pytest.mark.realdata

@@ -22,7 +22,7 @@ UNK, CLS, SEP, MASK = 1, 2, 3, 4
 
 
 def masked(rows, config, subwords, samples, epoch=0):
-    """The masker, the text, its chance, and what came out."""
+    """The masker, the text, its random numbers, and what came out."""
     views = [samples.view(row) for row in rows]
     text = Text.of(views, subwords, n_entities=0)
     rng = samples.rng(views, epoch=epoch)
@@ -222,7 +222,7 @@ BESIDE = st.builds(
 
 
 def masked_beside(rows, config, subwords, samples):
-    """The text, its chance, the mentions that were chosen, and what came out."""
+    """The text, its random numbers, the mentions that were chosen, and what came out."""
     views = [samples.view(row) for row in rows]
     text = Text.of(views, subwords, n_entities=samples.n_entities)
     rng = samples.rng(views)

@@ -13,9 +13,9 @@ from modeling.evaluate.scores import (
     draw,
     normal_interval,
     paired_difference,
-    rate,
     rate_labels,
     subtract,
+    to_ratings,
 )
 from modeling.taggers.counts import count_strict, f1_of
 from tests.modeling.evaluate.samples import LABELS, random_run, tagged_sentences, written
@@ -69,7 +69,7 @@ def test_of_ratios_the_bootstrap_is_the_normal_approximation():
     rows = np.stack([right, np.ones(4000), np.ones(4000)], axis=1).astype(np.int64)[:, None]
     units = Units.choose(["d"] * 4000)
 
-    [rated] = rate(draw({"": rows}, units, replicates=2000)[""])
+    [rated] = to_ratings(draw({"": rows}, units, replicates=2000)[""])
 
     low, high = rated.normal
     assert (rated.interval.low, rated.interval.high) == pytest.approx((low, high), abs=0.002)
@@ -79,7 +79,7 @@ def test_replicates_in_which_nothing_stands_do_not_count():
     tagged = [written("B-PER", "B-PER"), *[written("O", "O")] * 2]
     units = Units.choose(["d"] * 3)
 
-    [rated] = rate(draw({"": count_strict(tagged).rows}, units, replicates=3000)[""])
+    [rated] = to_ratings(draw({"": count_strict(tagged).rows}, units, replicates=3000)[""])
 
     assert (rated.interval.low, rated.interval.high) == (1, 1)
     assert rated.interval.replicates / 3000 == pytest.approx(1 - (2 / 3) ** 3, abs=0.04)
@@ -90,7 +90,7 @@ def test_without_replicates_there_is_no_interval():
 
     drawn = draw({"": count_strict([written("B-PER", "B-PER")]).rows}, units, replicates=0)
 
-    assert rate(drawn[""])[0].interval is None
+    assert to_ratings(drawn[""])[0].interval is None
     assert subtract(drawn[""], drawn[""], units).p is None
 
 
@@ -112,8 +112,10 @@ def test_micro_and_macro_follow_from_the_labels_in_every_replicate(tagged):
     if expected:
         ends = (scores.macro_interval.low, scores.macro_interval.high)
         assert ends == pytest.approx((expected.low, expected.high))
-    whole = rate(draw({"": counts.micro()[:, None]}, units, replicates=20)[""])[0]
-    rest = rate(draw({"": counts.micro(without=("PER",))[:, None]}, units, replicates=20)[""])[0]
+    whole = to_ratings(draw({"": counts.micro()[:, None]}, units, replicates=20)[""])[0]
+    rest = to_ratings(
+        draw({"": counts.micro(without=("PER",))[:, None]}, units, replicates=20)[""]
+    )[0]
     assert (scores.micro, scores.without) == (whole, rest)
 
 
@@ -208,6 +210,6 @@ def test_f1_of_summed_rows_is_the_f1_of_the_run():
     run = random_run(random.Random(2), 50)
     rows = count_strict(run).rows
 
-    [rated] = rate(Drawn(rows.sum(axis=(0, 1))[None].astype(float), np.zeros((0, 1, 3))))
+    [rated] = to_ratings(Drawn(rows.sum(axis=(0, 1))[None].astype(float), np.zeros((0, 1, 3))))
 
     assert rated.f1 == float(f1_of(rows.sum(axis=(0, 1))))

@@ -1,4 +1,4 @@
-"""Frozen layers, rates by depth, LoRA and an early end: each does what it says, and ends ordinary.
+"""Frozen layers, `lr` by depth, LoRA and an early end: each does what it says, and ends ordinary.
 
 Every test compares what was trained with the encoder that it began with.
 """

@@ -38,7 +38,7 @@ def write_examples_of(texts, folder, *, tokenizer):
 
 @pytest.mark.realdata
 def test_bert_base_chinese_begins_a_run_and_computes_the_same_without_entities(tmp_path, realdata):
-    """Its vocabulary, its layout, small: from text to a run, whose rate is 0."""
+    """Its vocabulary, its layout, small: from text to a run, whose learning rate is 0."""
     torch.manual_seed(1)
     sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
     config = BertConfig(vocab_size=21_128, intermediate_size=64, **sizes)

@@ -93,7 +93,7 @@ def test_examples_of_two_tokenizers_are_refused(examples, make_examples, tmp_pat
 def test_what_one_dataset_holds_out_another_may_not_train_on(examples, make_examples, tmp_path):
     second = make_examples(tmp_path / "other", validation=1)
 
-    with pytest.raises(CorpusError, match=r"of its held-out documents \(doc.*--seed"):
+    with pytest.raises(CorpusError, match=r"of its validation documents \(doc.*--seed"):
         open_sources([examples, second])
 
 

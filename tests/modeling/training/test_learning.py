@@ -31,7 +31,7 @@ def test_two_layers_learn_sixty_four_examples_by_heart(make_examples, tmp_path):
         encoder=SMALL | none | {"width": 64, "n_heads": 4, "inner_width": 128},
         training={"batch_size": 64, "micro_batch_size": 64},
     )
-    sources = open_sources([make_examples(tmp_path / "examples", n=80)])  # 70, and 10 held out
+    sources = open_sources([make_examples(tmp_path / "examples", n=80)])  # 70, and 10 of validation
     config = complete(config, sources)
     torch.manual_seed(1)
     model = PretrainingModel.from_config(config)
@@ -76,7 +76,7 @@ def test_compiled_it_is_compiled_once(examples):
 
 @pytest.mark.parametrize(
     ("pairs", "n", "n_alone"), [("nsp", 16, 2), ("nsp", 64, 0), ("sop", 64, 0)]
-)  # 16 examples: one held-out document of two
+)  # 16 examples: one document of two for validation
 def test_validation_pairs_without_both_labels_are_reported(
     make_examples, tmp_path, caplog, pairs, n, n_alone
 ):

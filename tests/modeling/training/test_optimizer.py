@@ -12,8 +12,8 @@ def give_gradients(optimizer, seed=0):
     optimizer.gradients.flat.copy_(torch.randn(len(optimizer.gradients.flat), generator=generator))
 
 
-def step(optimizer, rate=0.01):
-    optimizer.step(rate, optimizer.gradients.norm())
+def step(optimizer, lr=0.01):
+    optimizer.step(lr, optimizer.gradients.norm())
 
 
 def test_matrices_decay_and_biases_and_norms_do_not(toy):
@@ -27,7 +27,7 @@ def test_without_a_gradient_only_matrices_shrink(toy):
     start = {name: p.detach().clone() for name, p in model.named_parameters()}
     optimizer = Optimizer(model, OptimizerConfig(weight_decay=0.5))
 
-    step(optimizer, rate=0.1)
+    step(optimizer, lr=0.1)
 
     for name, parameter in model.named_parameters():
         factor = 0.95 if name in decaying(model) else 1.0
@@ -100,14 +100,14 @@ def test_state_survives_saving(toy):
         assert ours.equal(theirs)
 
 
-def literal_adam(weights, gradients, *, rate, decay, betas=(0.9, 0.98), eps=1e-6):
+def literal_adam(weights, gradients, *, lr, decay, betas=(0.9, 0.98), eps=1e-6):
     """AdamW without bias correction, one step after the other, in float64."""
     weights = weights.double()
     first = second = torch.zeros_like(weights)
     for gradient in gradients:
         first = betas[0] * first + (1 - betas[0]) * gradient
         second = betas[1] * second + (1 - betas[1]) * gradient**2
-        weights = weights - rate * (first / (second.sqrt() + eps) + decay * weights)
+        weights = weights - lr * (first / (second.sqrt() + eps) + decay * weights)
     return weights
 
 
@@ -128,7 +128,7 @@ def test_moments_are_not_corrected_if_so_asked(toy):
 
     for name, parameter in model.named_parameters():
         decay = UNCORRECTED.weight_decay if name in decaying(model) else 0.0
-        expected = literal_adam(start[name], gradients[name], rate=0.01, decay=decay)
+        expected = literal_adam(start[name], gradients[name], lr=0.01, decay=decay)
         torch.testing.assert_close(parameter.double(), expected, rtol=1e-6, atol=1e-6)
 
 
@@ -151,7 +151,7 @@ def test_uncorrected_moments_survive_saving_and_begin_where_parameters_are_unloc
 
     for ours, theirs in zip(one.parameters(), other.parameters(), strict=True):
         assert ours.equal(theirs)
-    expected = literal_adam(inner, gradients[:1], rate=0.01, decay=UNCORRECTED.weight_decay)
+    expected = literal_adam(inner, gradients[:1], lr=0.01, decay=UNCORRECTED.weight_decay)
     torch.testing.assert_close(one.inner.weight.double(), expected, rtol=1e-6, atol=1e-6)
 
 
@@ -170,7 +170,7 @@ def test_a_state_that_was_corrected_goes_on_without(toy):
         gradients.append(model.head.bias.grad.double())
     step(optimizer)
 
-    first, both = (literal_adam(start, gradients[:n], rate=0.01, decay=0.0) for n in (1, 2))
+    first, both = (literal_adam(start, gradients[:n], lr=0.01, decay=0.0) for n in (1, 2))
     torch.testing.assert_close(model.head.bias.double(), start + both - first, rtol=0, atol=1e-6)
 
 

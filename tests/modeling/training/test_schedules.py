@@ -14,14 +14,14 @@ from modeling.config import (
 from modeling.training.schedules import build_schedule
 
 
-def rates(schedule, *, n, lr=1.0, frozen=0.0, unlocked_lr=None):
+def learning_rates(schedule, *, n, lr=1.0, frozen=0.0, unlocked_lr=None):
     config = PretrainConfig(
         schedule=schedule,
         optimizer=OptimizerConfig(lr=lr, unlocked_lr=unlocked_lr),
         training=TrainingConfig(max_steps=n, frozen=frozen),
     )
-    rate = build_schedule(config).lr
-    return [rate(step) for step in range(1, n + 1)]
+    schedule_lr = build_schedule(config).lr
+    return [schedule_lr(step) for step in range(1, n + 1)]
 
 
 def test_linear_descends_as_transformers_does():
@@ -33,14 +33,14 @@ def test_linear_descends_as_transformers_does():
         optimizer.step()
         scheduler.step()
 
-    ours = rates(ScheduleConfig(shape="linear", warmup=0.2), n=50, lr=3.0)
+    ours = learning_rates(ScheduleConfig(shape="linear", warmup=0.2), n=50, lr=3.0)
 
     assert ours[10:] == pytest.approx(theirs[10:])
     assert ours[:10] == pytest.approx(theirs[1:11])  # no first step at rate 0
 
 
 def test_polynomial_is_the_formula_of_daluke():
-    ours = rates(
+    ours = learning_rates(
         ScheduleConfig(shape="polynomial", warmup=0.06, end=0.1, power=math.sqrt(3)), n=100
     )
 
@@ -53,7 +53,7 @@ def test_constant_cosine_has_the_epochs_of_neiss():
         shape="constant_cosine", warmup=0.032, start=0.1, constant=0.1, cosine=0.1, end=0.01
     )
 
-    ours = rates(neiss, n=500)  # a step an epoch
+    ours = learning_rates(neiss, n=500)  # a step an epoch
 
     assert ours[15:66] == pytest.approx([1.0] * 51)
     staircase = [0.99 ** (epoch // 3) for epoch in range(384)]
@@ -66,7 +66,7 @@ def test_constant_cosine_has_the_epochs_of_neiss():
 @pytest.mark.parametrize("shape", ["linear", "polynomial", "constant_cosine", "constant"])
 @pytest.mark.parametrize("warmup", [0.0, 0.1])
 def test_no_step_is_wasted_and_the_peak_is_reached(shape, warmup):
-    ours = rates(ScheduleConfig(shape=shape, warmup=warmup), n=40, lr=2.0)
+    ours = learning_rates(ScheduleConfig(shape=shape, warmup=warmup), n=40, lr=2.0)
 
     assert min(ours) > 0
     assert max(ours) == 2.0
@@ -75,9 +75,9 @@ def test_no_step_is_wasted_and_the_peak_is_reached(shape, warmup):
 def test_the_second_stage_begins_anew_with_its_own_peak():
     schedule = ScheduleConfig(shape="linear", warmup=0.1)
 
-    both = rates(schedule, n=60, lr=5e-4, frozen=0.5, unlocked_lr=1e-5)
+    both = learning_rates(schedule, n=60, lr=5e-4, frozen=0.5, unlocked_lr=1e-5)
 
-    assert both == rates(schedule, n=30, lr=5e-4) + rates(schedule, n=30, lr=1e-5)
+    assert both == learning_rates(schedule, n=30, lr=5e-4) + learning_rates(schedule, n=30, lr=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -89,9 +89,9 @@ def test_the_second_stage_begins_anew_with_its_own_peak():
 )
 def test_ratios_that_do_not_fit_are_refused(schedule, word):
     with pytest.raises(ConfigError, match=word):
-        rates(schedule, n=10)
+        learning_rates(schedule, n=10)
 
 
 def test_a_second_rate_without_frozen_weights_is_refused():
     with pytest.raises(ConfigError, match="frozen"):
-        rates(ScheduleConfig(), n=10, unlocked_lr=1e-5)
+        learning_rates(ScheduleConfig(), n=10, unlocked_lr=1e-5)

@@ -50,14 +50,14 @@ def test_vocabulary_equals_naive_count(
 
 def test_many_entities_equal_naive_count(tmp_path, monkeypatch):
     monkeypatch.setattr("corpora.entities.counts.FOLD_ROWS", 100)
-    chance = random.Random(20261120)
+    rng = random.Random(20261120)
     documents = []
     for number in range(20):
-        words = [f"{chance.choice('ABC')}{chance.randrange(300)}" for _ in range(100)]
+        words = [f"{rng.choice('ABC')}{rng.randrange(300)}" for _ in range(100)]
         mentions, at = [], 0
         for word in words:
-            entity, origin = f"xwiki:{word[1:]}", chance.choice(ORIGINS)
-            if chance.random() < 0.9:
+            entity, origin = f"xwiki:{word[1:]}", rng.choice(ORIGINS)
+            if rng.random() < 0.9:
                 mentions.append(Mention(at, at + len(word), entity, origin=origin))
             at += len(word) + 1
         title, text = str(number), " ".join(words)

@@ -106,9 +106,9 @@ def test_title_taken_over_by_another_page_goes_with_the_page(tmp_path):
 
 
 def test_page_made_anew_under_its_old_title_keeps_the_id(tmp_path):
-    anew = [document(77, "Berlin", "Se Berlin", ("Berlin", "dawiki:Berlin"))]
+    again = [document(77, "Berlin", "Se Berlin", ("Berlin", "dawiki:Berlin"))]
 
-    _, second = refreshed(tmp_path, anew)
+    _, second = refreshed(tmp_path, again)
 
     assert entities_of(second) == {"dawiki:Berlin": 4}
 

@@ -1,4 +1,4 @@
-"""Documents to examples: what is held out."""
+"""Documents to examples: which are for validation."""
 
 from dataclasses import replace
 
