@@ -5,6 +5,7 @@ import gc
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Generator
 from pathlib import Path
 
@@ -29,6 +30,10 @@ os.environ["OMP_NUM_THREADS"] = "1"
 os.fsync = os.fstat
 # Each process that loads Beam would load half as much in addition: see there.
 os.environ["PYTHONPATH"] = os.pathsep.join([LEAN, *filter(None, [os.environ.get("PYTHONPATH")])])
+# In this process, which tests all, everything is where it is.
+sys.meta_path[:] = [
+    one for one in sys.meta_path if getattr(one, "__module__", "") != "sitecustomize"
+]
 # A shell's background jobs ignore Ctrl-C, and so would what tests start and interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 ROOT = Path(__file__).resolve().parent.parent
