@@ -35,7 +35,7 @@ def test_the_parts_of_a_recipe_go_together(name):
 
 
 @pytest.mark.parametrize("name", RECIPES)
-def test_the_rate_climbs_to_its_peak_and_falls(name):
+def test_the_learning_rate_climbs_to_its_peak_and_falls(name):
     config = change(recipe(name), training={"max_steps": 1000})
     lr = build_schedule(config).lr
     last = 500 if config.optimizer.unlocked_lr else 1000
