@@ -170,13 +170,22 @@ def crawled(tmp_path_factory):
                 time.sleep(0.002)
             interrupt(process, how)
             ends.append(end(process))
-            last_before.add(portal.asked[-1].path)
+            last_before.add(last_of(portal.asked))
         ends += [end(start(*news)), end(start(*news))]
         before = {name: list(p.asked) for name, p in portals.items()}
         portal.asked.clear()
         archive = ["corpora.crawl", folder / "sites.toml", "--archive", folder / "out-crawl"]
         ends.append(end(start(*archive)))
         yield Crawled(folder, portals, before, portal.asked, last_before, ends)
+
+
+def last_of(asked):
+    """What a server was asked for last, once all that was sent to it has come."""
+    n = 0
+    while n < len(asked):
+        n = len(asked)
+        time.sleep(0.2)
+    return asked[-1].path
 
 
 def test_the_crawl_fetches_what_it_may_and_nothing_else(crawled):

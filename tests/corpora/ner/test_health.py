@@ -150,11 +150,11 @@ def test_gazetteer_of_the_published_splits(arendt, sturm):
 
 @pytest.mark.realdata
 def test_arendt_is_examined_in_seconds(published):
-    start = time.perf_counter()
+    start = time.process_time()
 
     published("Arendt")
 
-    assert time.perf_counter() - start < 5  # 0.6 on a laptop
+    assert time.process_time() - start < 5  # 0.6 on a laptop, however busy it is
 
 
 def test_card_matches_golden_file(small, golden):

@@ -90,9 +90,9 @@ def test_a_line_of_many_quotes_takes_time_as_it_is_long():
     line = '他说："天地玄黄。"她说："宇宙洪荒！"'
 
     def seconds(n):
-        begin = time.perf_counter()
+        begin = time.process_time()
         assert sum(1 for _ in after_stops(line * n, "。！")) == 2 * n
-        return time.perf_counter() - begin
+        return time.process_time() - begin
 
     short = min(seconds(1000) for _ in range(3))
     assert seconds(16_000) < 100 * short
