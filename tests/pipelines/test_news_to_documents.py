@@ -191,10 +191,10 @@ def test_records_that_are_no_pages_have_reasons(tmp_path):
     assert (named["status/404"], named["content_type/image-png"]) == (1, 1)
     assert (counters["revisits.of_an_article"], counters["revisits.others"]) == (2, 1)
     urls = {document.id: document.url for document in documents_of(tmp_path / "out")}
-    twins = [
-        urls[twin] for kind, twin in duplicates_of(tmp_path / "out").values() if kind == "revisit"
+    kept = [
+        urls[place] for kind, place in duplicates_of(tmp_path / "out").values() if kind == "revisit"
     ]
-    assert [url.rpartition("/")[2] for url in twins] == ["museum.html", "bruecke.html"]
+    assert [url.rpartition("/")[2] for url in kept] == ["museum.html", "bruecke.html"]
 
 
 def test_addresses_and_dates_that_are_broken_do_no_harm(tmp_path):

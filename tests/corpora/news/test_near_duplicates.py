@@ -60,10 +60,10 @@ def slowly(texts, moments, threshold):
     sets = [{tuple(w[i : i + 3]) for i in range(len(w) - 2)} for w in map(str.split, texts)]
     kept, gone = [], {}
     for number in order:
-        for twin in kept:
-            both = len(sets[number] & sets[twin])
-            if both / (len(sets[number]) + len(sets[twin]) - both) >= threshold:
-                gone[number] = twin
+        for other in kept:
+            both = len(sets[number] & sets[other])
+            if both / (len(sets[number]) + len(sets[other]) - both) >= threshold:
+                gone[number] = other
                 break
         else:
             kept.append(number)
@@ -112,7 +112,7 @@ def test_the_earliest_is_kept_and_case_and_marks_make_no_difference():
     assert (duplicate.index, duplicate.duplicate_of, duplicate.kind) == (0, 1, EXACT)
 
 
-def test_a_twin_is_never_a_double_itself():
+def test_what_is_kept_is_never_a_duplicate_itself():
     texts = planted(200) + planted(200)
 
     found = duplicates_of(texts)

@@ -86,7 +86,10 @@ def test_number_out_of_its_bounds_is_refused(option, value, said):
 
 
 def test_number_at_its_bound_is_taken():
-    check(read("--n", "1", "--ratio", "1", "--this", "t"))
+    options = read("--n", "1", "--ratio", "1", "--this", "t")
+
+    check(options)
+    assert (options.n, options.ratio) == (1, 1.0)
 
 
 @pytest.mark.parametrize(
