@@ -1,6 +1,7 @@
 """Candidates: the entities that a name may mean, by what is known of them, with their features."""
 
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -11,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corpora.entities.lookup import EntityLookup
-from modeling.link.counts import Counts, Key
-from modeling.link.forms import KINDS, Forms, Hit
+from modeling.link.counts import Counts
+from modeling.link.forms import KINDS, Forms, Hit, n_common
 from modeling.link.records import Case, Record, normalise
 
 Reals = NDArray[np.float64]
@@ -29,7 +30,8 @@ _PLAIN: Final = (
     *(f"found {kind}" for kind in KINDS),
     *("similarity", "of all names", "of the form", "of the form as written"),
     *("of the form in the vocabulary", "is not in the vocabulary"),
-    *("is known by the form", "class", "class is unknown"),
+    *("is the name", "begins as the name", "rest of the name is there", "no rest of the name"),
+    *("class", "class is unknown"),
     *("sender writes of", "receiver is told of", "place is written from"),
     *("form by the sender", "form to the receiver", "form from the place"),
     *("is the sender", "is the receiver", "is the place"),
@@ -42,8 +44,10 @@ FEATURES: Final = (*_PLAIN, *_DOCUMENT)
 """Names of the columns."""
 N_PLAIN: Final = len(_PLAIN)
 """Columns that say nothing of the other names of a document."""
-_OF_VOCABULARY: Final = Hit(-1, 0, 1.0)
+_FOUND_IN_VOCABULARY: Final = Hit(-1, 0, 1.0)
 _MIN_PRIOR: Final = 1e-4
+_ADDED = re.compile(r"\s*[(（].*[)）]\s*$|,.*$")
+"""What tells entities of one name apart: *Georgia (country)*, *Springfield, Ohio*."""
 _ROLES: Final = ("sent_by", "received_by", "sent_place")
 
 
@@ -66,6 +70,16 @@ class Known:
         return asdict(self)
 
 
+class _Name(NamedTuple):
+    """What an entity is called: the title of a page, the first form of an entry."""
+
+    text: str
+    normal: str
+    """Without what was added to tell entities apart; empty for an id that is no name."""
+    words: frozenset[str]
+    """All, normalised."""
+
+
 class Candidates(NamedTuple):
     """The entities that a name may mean, the likeliest by name first."""
 
@@ -85,6 +99,7 @@ class Knowledge:
     forms: Forms = field(init=False)
     _registered: set[int | None] = field(init=False)
     _kinds: dict[str, Counter[str]] = field(init=False)
+    _names: dict[str, _Name] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         """Count and index."""
@@ -110,13 +125,23 @@ class Knowledge:
         """Count the labels that mentions of entities of a class have in training documents."""
         return self._kinds.get(kind, Counter())
 
+    def name_of(self, entity: str) -> _Name:
+        """What an entity is called."""
+        if entity not in self._names:
+            known = self.register.get(entity)
+            text = known.forms[0] if known and known.forms else entity.partition(":")[2]
+            normal = normalise(_ADDED.sub("", text)) if _is_name(text) else ""
+            words = frozenset(normalise(text).split()) if normal else frozenset[str]()
+            self._names[entity] = _Name(text, normal, words)
+        return self._names[entity]
+
     def hits(self, name: str, *, hidden: frozenset[int]) -> dict[str, Hit]:
         """Find the entities that a name may mean, each with the form that says so most."""
         best: dict[str, Hit] = {}
         for hit in self.forms.look_up(name, hidden=hidden):
             best.setdefault(self.forms.entities[hit.form], hit)
         for entity in self.priors(name):
-            best.setdefault(entity, _OF_VOCABULARY)
+            best.setdefault(entity, _FOUND_IN_VOCABULARY)
         return best
 
     def priors(self, name: str) -> Mapping[str, float]:
@@ -159,6 +184,9 @@ class _View:
             knowledge.hits(facts[role], hidden=self.hidden) if role in facts else {}
             for role in _ROLES
         ]
+        self.words = Counter[str]()
+        for case in record.cases:
+            self.words.update((*case.around, *normalise(case.form).split()))
         self.n_all = self.counts.sum((), without=without)
         self.n_entities = len(self.counts.documents) + len(knowledge.register) + 1
 
@@ -177,13 +205,16 @@ class _View:
         )  # fmt: skip
         entities = tuple(order[:MAX_CANDIDATES])
         features = np.zeros((len(entities), len(FEATURES)))
-        around = self._around(case) if len(entities) > 1 else []
+        fits = self._fit_of_words(case, entities)
         for row, entity in enumerate(entities):
-            n = self.counts.count((), entity, without=self.without)
+            ratios = self._ratios(normal, entity)
             features[row, : N_PLAIN - len(READ + MASKED)] = [
-                *self._of_name(case, entity, hits[entity], prior=priors.get(entity)),
-                *self._of_letter(normal, entity),
-                self._fit_of_words(around, entity, n),
+                *self._of_form(case.form, entity, hits[entity], ratios=ratios),
+                *_of_vocabulary(priors.get(entity)),
+                *self._of_name(case.form, normal, entity),
+                *self._label(case.label, entity),
+                *self._of_letter(normal, entity, ratios),
+                fits[row],
                 *self._days(entity),
             ]
         return Candidates(entities, features)
@@ -196,21 +227,27 @@ class _View:
         log = self.counts.log_ratio(key, entity, of_all, without=self.without)
         return of_all, math.exp(log)
 
-    def _of_name(self, case: Case, entity: str, hit: Hit, *, prior: float | None) -> list[float]:
-        """Columns of the form and the class."""
-        of_all, of_normal = self._ratios(normalise(case.form), entity)
-        key = ("form", case.form)
+    def _of_form(
+        self, form: str, entity: str, hit: Hit, *, ratios: tuple[float, float]
+    ) -> list[float]:
+        """Columns of the form: how it was found, and how often it means the entity."""
+        of_all, of_normal = ratios
+        key = ("form", form)
         of_form = self.counts.log_ratio(key, entity, of_normal, without=self.without)
-        is_known = self.counts.count(key, entity, without=self.without) > 0
         found = [float(kind == hit.kind) for kind in range(len(KINDS))]
-        logs = (math.log(of_all), math.log(of_normal), of_form)
-        of_vocabulary = (math.log(max(prior or 0.0, _MIN_PRIOR)), float(prior is None))
-        known = (*of_vocabulary, float(is_known), *self._label(case.label, entity))
-        return [*found, hit.similarity, *logs, *known]
+        return [*found, hit.similarity, math.log(of_all), math.log(of_normal), of_form]
 
-    def _of_letter(self, normal: str, entity: str) -> list[float]:
+    def _of_name(self, form: str, normal: str, entity: str) -> tuple[float, float, float, float]:
+        """Columns of what the entity is called, and whether the rest of that is in the document."""
+        name = self.knowledge.name_of(entity)
+        alike = n_common(normal, name.normal) / max(len(normal), len(name.normal), 1)
+        rest = name.words.difference(normal.split())
+        there = sum(math.log1p(self.words[word]) for word in rest) / max(len(rest), 1)
+        return float(form == name.text), alike, there, float(not rest)
+
+    def _of_letter(self, normal: str, entity: str, ratios: tuple[float, float]) -> list[float]:
         """Columns of who writes to whom, and where."""
-        of_all, of_normal = self._ratios(normal, entity)
+        of_all, of_normal = ratios
         known = [fact for fact in self.facts if fact]
         by_fact = {f: self._gain(("fact", f), entity, of_all) for f in known}
         by_both = {f: self._gain(("form fact", normal, f), entity, of_normal) for f in known}
@@ -231,22 +268,22 @@ class _View:
         labels = self.knowledge.kind_labels(known.kind) if known and known.kind else None
         return (labels[label] / labels.total(), 0.0) if labels else (0.0, 1.0)
 
-    def _around(self, case: Case) -> list[tuple[Key, float]]:
-        """The words around that are known, and how often each is seen at all."""
-        words = list[tuple[Key, float]]()
+    def _fit_of_words(self, case: Case, entities: Sequence[str]) -> list[float]:
+        """Log of how much likelier the words around are with each entity than without."""
+        if len(entities) < 2:
+            return [0.0] * len(entities)
+        fits, n_words = [0.0] * len(entities), 0
         for word in case.around:
             key = ("around", word)
             if of := self.counts.sum(key, without=self.without):
-                words.append((key, of / max(self.n_all, 1)))
-        return words
-
-    def _fit_of_words(self, around: Sequence[tuple[Key, float]], entity: str, n: int) -> float:
-        """Log of how much likelier the words around are with the entity than without."""
-        total = 0.0
-        for key, ratio in around:
-            seen = self.counts.count(key, entity, without=self.without)
-            total += math.log((seen + 2 * ratio) / (n + 2) / ratio)
-        return total / 5
+                n_words += 1
+                expected = 2 * of / max(self.n_all, 1)
+                for row, n in self.counts.seen(key, entities, without=self.without):
+                    fits[row] += math.log1p(n / expected)
+        sizes = (self.counts.count((), entity, without=self.without) for entity in entities)
+        return [
+            (fit - n_words * math.log((n + 2) / 2)) / 5 for fit, n in zip(fits, sizes, strict=True)
+        ]
 
     def _days(self, entity: str) -> tuple[float, ...]:
         if self.day is None:
@@ -258,6 +295,10 @@ class _View:
         dead = known is not None and known.dead is not None and year > known.dead
         away = (0.0, 1.0) if days is None else (math.log1p(days / 10), 0.0)
         return (*away, float(unborn), float(dead))
+
+
+def _of_vocabulary(prior: float | None) -> tuple[float, float]:
+    return math.log(max(prior or 0.0, _MIN_PRIOR)), float(prior is None)
 
 
 def _is_name(title: str) -> bool:

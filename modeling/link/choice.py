@@ -77,11 +77,13 @@ def fit_choice(
     ``used`` (F,) says which columns may have a weight. Without examples all weights are 0.
     """
     n_columns = len(used)
+    weights = np.zeros(n_columns)
     if not features:
-        return Linear(np.zeros(n_columns), np.ones(n_columns), np.zeros(n_columns))
-    every = np.concatenate(features) * used
+        return Linear(np.zeros(n_columns), np.ones(n_columns), weights)
+    every = np.concatenate(features)
     mean, deviation = _moments(every)
-    every = (every - mean) / deviation
+    varies = used & (every != every[0]).any(axis=0)  # others would have no weight
+    every = (every[:, varies] - mean[varies]) / deviation[varies]
     sizes = np.array([len(one) for one in features])
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     owner = np.repeat(np.arange(len(sizes)), sizes)
@@ -102,7 +104,7 @@ def fit_choice(
             hessian,
         )
 
-    weights = _climb(look, np.zeros(every.shape[1]))
+    weights[varies] = _climb(look, np.zeros(every.shape[1]))
     return Linear(mean, deviation, weights)
 
 

@@ -6,7 +6,7 @@ So a document that was trained on is linked as if it had not been (leave one out
 import math
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from modeling.link.records import Record, normalise
@@ -62,6 +62,16 @@ class Counts:
             return 0
         own = self._own.get(without or "", {}).get(key)
         return n - own.get(entity, 0) if own else n
+
+    def seen(
+        self, key: Key, entities: Sequence[str], *, without: str | None
+    ) -> Iterator[tuple[int, int]]:
+        """Yield those of the entities that are meant under a condition: index, and how often."""
+        found: Mapping[str, int] = self.total.get(key, {})
+        own: Mapping[str, int] = self._own.get(without or "", {}).get(key, {})
+        for index, entity in enumerate(entities):
+            if n := found.get(entity, 0) and found[entity] - own.get(entity, 0):
+                yield index, n
 
     def sum(self, key: Key, *, without: str | None) -> int:
         """How often anything is meant under a condition, a document left out."""

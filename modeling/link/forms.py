@@ -12,6 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations, takewhile
 from typing import Final, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from modeling.link.records import normalise, words_of
 from modeling.link.spelling import Spellings
 
@@ -42,6 +45,16 @@ class Hit(NamedTuple):
     """From 0 to 1: of the words, by how rare they are."""
 
 
+class _Match(NamedTuple):
+    """A known word that a word of a name may be."""
+
+    place: int
+    """Index of the word of the name."""
+    word: str
+    known: str
+    similarity: float
+
+
 class Forms:
     """Known forms of entities, by number."""
 
@@ -52,20 +65,20 @@ class Forms:
         self.texts: list[str] = []
         self._exact: dict[str, list[int]] = defaultdict(list)
         self._normal: dict[str, list[int]] = defaultdict(list)
-        self._words: dict[str, list[int]] = defaultdict(list)
-        self._length: list[float] = []
+        by_word: dict[str, list[int]] = defaultdict(list)
         self._numbers = {pair: number for number, pair in enumerate(dict.fromkeys(pairs))}
         for text, entity in self._numbers:
-            self._add(text, entity)
+            self._add(text, entity, by_word)
+        self._words = {word: np.array(numbers, np.int64) for word, numbers in by_word.items()}
         self._rarity = self._measure_rarity()
-        for text in self.texts:
-            self._length.append(sum(map(self._weight, normalise(text).split())) or 1.0)
+        lengths = (sum(map(self._weight, normalise(text).split())) or 1.0 for text in self.texts)
+        self._length = np.fromiter(lengths, np.float64)
         self._sorted, self._squashed = sorted(self._words), Spellings(list(self._normal))
         self._long = Spellings([word for word in self._sorted if len(word) >= _MIN_FUZZY])
         self.endings = learn_endings(self._words_by_entity())
         self._found: dict[str, list[Hit]] = {}
 
-    def _add(self, text: str, entity: str) -> None:
+    def _add(self, text: str, entity: str, by_word: dict[str, list[int]]) -> None:
         number = len(self.texts)
         self.texts.append(text)
         self.entities.append(entity)
@@ -73,7 +86,7 @@ class Forms:
         normal = normalise(text)
         self._normal[normal.replace(" ", "")].append(number)
         for word in set(normal.split()):
-            self._words[word].append(number)
+            by_word[word].append(number)
 
     def _words_by_entity(self) -> dict[str, set[str]]:
         found: dict[str, set[str]] = defaultdict(set)
@@ -131,29 +144,34 @@ class Forms:
     def _by_words(self, name: str, hidden: frozenset[int]) -> Iterator[Hit]:
         """Match word by word; each word of a form counts once."""
         words = words_of(name)
-        matched: dict[int, float] = defaultdict(float)
-        solid, inexact = set[int](), set[int]()
-        for word, is_cut in words:
-            of_word: dict[int, float] = {}
-            for known, similarity in self._alike(word, hidden, is_cut=is_cut):
-                postings = self._words[known]
-                if len(postings) > _MAX_POSTINGS:
-                    continue
-                gain = similarity * min(self._weight(word), self._weight(known))
-                for number in postings:
-                    of_word[number] = max(gain, of_word.get(number, 0.0))
-                (solid if min(len(known), len(word)) > 1 else set()).update(postings)
-                (inexact if similarity < _CUT else set()).update(postings)
-            for number, gain in of_word.items():
-                matched[number] += gain
-        if all(len(word) == 1 for word, _ in words):
-            solid = set(matched)
-        own = sum(self._weight(word) for word, _ in words)
-        for number in solid - hidden:
-            both = (own, self._length[number])
-            similarity = min(1.0, matched[number] * (0.5 / min(both) + 0.5 / max(both)))
-            if similarity >= _MIN_OVERLAP:
-                yield Hit(number, 3 if number in inexact else 2, similarity)
+        matches = [
+            _Match(index, word, known, similarity)
+            for index, (word, is_cut) in enumerate(words)
+            for known, similarity in self._alike(word, hidden, is_cut=is_cut)
+            if len(self._words[known]) <= _MAX_POSTINGS
+        ]
+        if not matches:
+            return
+        postings = [self._words[match.known] for match in matches]
+        sizes = [len(one) for one in postings]
+        numbers, column = np.unique(np.concatenate(postings), return_inverse=True)
+
+        def any_of(is_so: list[bool]) -> NDArray[np.bool_]:
+            return np.bincount(column, np.repeat(is_so, sizes)) > 0
+
+        gains = [m.similarity * min(self._weight(m.word), self._weight(m.known)) for m in matches]
+        row = np.repeat([match.place for match in matches], sizes)
+        matched = np.zeros((len(words), len(numbers)))
+        np.maximum.at(matched, (row, column), np.repeat(gains, sizes))
+        is_initials = all(len(word) == 1 for word, _ in words)
+        solid = any_of([is_initials or min(len(m.word), len(m.known)) > 1 for m in matches])
+        inexact = any_of([match.similarity < _CUT for match in matches])
+        own, theirs = sum(self._weight(word) for word, _ in words), self._length[numbers]
+        both = 0.5 / np.minimum(own, theirs) + 0.5 / np.maximum(own, theirs)
+        similarity = np.minimum(1.0, matched.sum(axis=0) * both)
+        for index in np.flatnonzero(solid & (similarity >= _MIN_OVERLAP)).tolist():
+            if (number := int(numbers[index])) not in hidden:
+                yield Hit(number, 3 if inexact[index] else 2, float(similarity[index]))
 
     def _alike(
         self, word: str, hidden: frozenset[int], *, is_cut: bool
@@ -173,7 +191,9 @@ class Forms:
 
     def _is_known(self, word: str, hidden: frozenset[int]) -> bool:
         postings = self._words.get(word)
-        return postings is not None and (not hidden or not hidden.issuperset(postings))
+        if postings is None:
+            return False
+        return len(postings) > len(hidden) or not hidden.issuperset(postings.tolist())
 
     def _other_endings(self, word: str) -> Iterator[str]:
         for cut in range(max(len(word) - _MAX_ENDING, _MIN_STEM), len(word) + 1):
@@ -200,7 +220,7 @@ def learn_endings(words_by_entity: Mapping[str, Iterable[str]]) -> dict[str, lis
         pairs: set[tuple[str, str]] = set()
         long = sorted(word for word in words if len(word) >= _MIN_STEM and word.isalpha())
         for one, other in combinations(long, 2):
-            n = _n_common(one, other)
+            n = n_common(one, other)
             if n >= _MIN_STEM and max(len(one), len(other)) - n <= min(_MAX_ENDING, n):
                 pairs |= {(one[n:], other[n:]), (other[n:], one[n:])}
         shown.update(pairs)
@@ -211,5 +231,6 @@ def learn_endings(words_by_entity: Mapping[str, Iterable[str]]) -> dict[str, lis
     return dict(endings)
 
 
-def _n_common(one: str, other: str) -> int:
+def n_common(one: str, other: str) -> int:
+    """Count the characters that two words begin with alike."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))

@@ -1,3 +1,4 @@
+import math
 from collections import Counter
 
 import numpy as np
@@ -89,6 +90,57 @@ def test_nobody_is_meant_before_birth_or_after_death():
         return tuple(found.features[row, FEATURES.index(name)] for name in ("not born", "is dead"))
 
     assert [column(day) for day in ("1904", "1920", "1951")] == [(1, 0), (0, 0), (0, 1)]
+
+
+GEORGIA = ("Georgia (country)", "Georgia (U.S. state)", "Georgia in Europe")
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "rest"),
+    [
+        ("Georgia is a country.", [("Georgia", None)], [math.log(2), 0, 0]),
+        ("A U.S. state: Georgia", [("Georgia", None)], [0, math.log(2), 0]),
+        ("Georgia, a state in Europe", [("Georgia", None)], [0, math.log(2) / 3, math.log(2)]),
+    ],
+)
+def test_the_rest_of_a_name_is_looked_for_in_the_document(text, names, rest):
+    spaced = [f"w:{title}" for title in GEORGIA]
+    pages = [letter(t, f"{t} is here.", (t, e)) for t, e in zip(GEORGIA, spaced, strict=True)]
+    knowledge = Knowledge([record_of(page) for page in pages])
+    record = record_of(letter("x", text, *names))
+
+    [found] = knowledge.candidates(record, record.cases)
+
+    rows = [found.entities.index(entity) for entity in spaced]
+    column = found.features[rows, FEATURES.index("rest of the name is there")]
+    assert column == pytest.approx(rest)
+    assert not found.features[:, FEATURES.index("no rest of the name")].any()
+    assert found.features[rows, FEATURES.index("begins as the name")] == pytest.approx(
+        [1, 1, 7 / 17]
+    )
+
+
+def test_an_entity_that_is_called_so_comes_before_one_whose_name_has_more():
+    """Each page is linked from one other, by a form that another page's name begins with."""
+    titles = ["Bern", "Canton of Bern", "Internet", "Internet in Uri", "Court", "Court of Bern"]
+    training = [
+        letter(f"{title} {n}", f"Here {title} is, and there.", (title, f"w:{title}"))
+        for title in titles
+        for n in range(3)
+    ]
+    trained = Training([record_of(document) for document in training], {}).train()
+
+    chosen = best(trained, letter("x", "Of Bern and the court", ("Bern", None), ("court", None)))
+
+    assert chosen == ["w:Bern", "w:Court"]
+
+
+def test_ids_that_are_no_names_have_no_name(linker):
+    name = linker.knowledge.name_of("s:P.0000057")
+
+    assert (name.normal, name.words) == ("", frozenset())
+    assert linker.knowledge.name_of(PAUL).normal == "klee"
+    assert linker.knowledge.name_of(FRANZ).text == "franz"
 
 
 def test_a_linker_that_was_saved_links_as_before(linker, tmp_path):
