@@ -195,10 +195,13 @@ class _View:
         if hits is None:
             hits = self._hits[case.form] = self.knowledge.hits(case.form, hidden=self.hidden)
         normal = normalise(case.form)
-        counted = {e: self.counts.count(("normal", normal), e, without=self.without) for e in hits}
+        found = list(hits)
+        counted = Counter[str]()
+        for index, n in self.counts.seen(("normal", normal), found, without=self.without):
+            counted[found[index]] = n
         priors = self.knowledge.priors(case.form)
         order = sorted(
-            hits,
+            found,
             key=lambda e: (
                 -counted[e], hits[e].kind, -priors.get(e, 0.0), -hits[e].similarity, e,
             ),

@@ -70,8 +70,8 @@ class Counts:
         found: Mapping[str, int] = self.total.get(key, {})
         own: Mapping[str, int] = self._own.get(without or "", {}).get(key, {})
         for index, entity in enumerate(entities):
-            if n := found.get(entity, 0) and found[entity] - own.get(entity, 0):
-                yield index, n
+            if (n := found.get(entity, 0)) and (left := n - own.get(entity, 0)):
+                yield index, left
 
     def sum(self, key: Key, *, without: str | None) -> int:
         """How often anything is meant under a condition, a document left out."""
