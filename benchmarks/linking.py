@@ -2,6 +2,7 @@
 
     python -m benchmarks.linking --entities 6000000
     python -m benchmarks.linking --letters 'letters/*.xml' --edition sturm --register 'reg/*.xml'
+    python -m benchmarks.linking --letters 'editions/*.xml' --reference 'ref=#{}'  # diaries
     python -m benchmarks.linking --ambiguous build/links-ltgwiki --beside build/links-ltgwiki-e5
 
 ``--letters`` takes the references of persons and places out of a fifth of the files, chosen by
@@ -106,7 +107,7 @@ def _memory() -> dict[str, int]:
 # --- references of an edition
 
 HELD_OUT = 0.2
-NAME = re.compile(r"<(?:persName|placeName)\b[^<>]*>")
+NAME = re.compile(r"<(?:persName|placeName|rs)\b[^<>]*>")
 REFERENCE = re.compile(r"""\s+(?:key|ref)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 
 
@@ -142,19 +143,22 @@ def measure_references(given: argparse.Namespace, folder: Path) -> None:
     register = ["--register", given.register] if given.register else []
     call("modeling.link", "train", made[0] / "documents", *register, "--output", made[1])
     tei = ["--tei", f"{bare}/*.xml"]
-    call("modeling.predict", "--link", made[1], *tei, *edition, "--output", made[2])
+    style = ["--reference", given.reference] if given.reference else []
+    call("modeling.predict", "--link", made[1], *tei, *edition, *style, "--output", made[2])
     call("modeling.predict", "--tei", f"{made[2]}/*.xml", "--undo", "--output", made[3])
-    taken = written = right = same = 0
+    taken = written = right = added = same = 0
     for path in held_out:
         gold, ours = references(_read(path)), references(_read(made[2] / path.name))
         taken += sum(map(bool, gold))
         written += sum(map(bool, ours))
         right += sum(bool(a) and a == b for a, b in zip(ours, gold, strict=True))
+        added += sum(bool(a) and not b for a, b in zip(ours, gold, strict=True))
         same += (made[3] / path.name).read_bytes() == (bare / path.name).read_bytes()
     print(
         f"{len(held_out)} of {len(letters)} files; {taken} references taken out, {written} written"
     )
-    print(f"{right} of those are the editors' own; undone to the same bytes: {same} files")
+    print(f"{right} of those are the editors' own, {added} stand where the editors have none")
+    print(f"undone to the same bytes: {same} files")
 
 
 def call(module: str, *arguments: object) -> None:
@@ -237,6 +241,7 @@ def main() -> None:
     parser.add_argument("--letters", metavar="PATTERN", help="TEI files of an edition")
     parser.add_argument("--edition", default="tei", help="of --letters")
     parser.add_argument("--register", metavar="PATTERN", help="of --letters")
+    parser.add_argument("--reference", metavar="ATTRIBUTE=VALUE", help="of modeling.predict")
     parser.add_argument("--ambiguous", type=Path, metavar="DIR", help="of modeling.link evaluate")
     parser.add_argument("--beside", type=Path, metavar="DIR", help="with --ambiguous: another one")
     given = parser.parse_args()

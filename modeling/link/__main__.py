@@ -61,6 +61,11 @@ class _Learning:
         metavar="VOCABULARY",
         help="with --encoder: an entity vocabulary, whose descriptions it reads",
     )
+    nil: bool = option(
+        default=False,
+        help="names without an id mean nobody who is known (NIL, as in HIPE-2022), and a link of "
+        "them is wrong (default: nothing is learned of them)",
+    )
     max_wrong: float = option(
         0.02, metavar="RATIO", help="of the links that are written (default: 0.02)"
     )
@@ -82,9 +87,6 @@ class EvaluateOptions(_Learning):
     output: Path = option(metavar="DIR", help="where the report is written")
     test: tuple[Path, ...] = option(
         (), metavar="DIR", help="documents that are linked; those before teach (default: folds)"
-    )
-    nil: bool = option(
-        default=False, help="also score NIL as an answer, for names of all classes, as HIPE-2022"
     )
     folds: int = option(5, at_least=2, help="parts of the documents (default: 5)")
     replicates: int = option(1000, at_least=0, help="of the bootstrap (default: 1000)")

@@ -45,6 +45,7 @@ def train(options: "TrainOptions") -> Iterator[str | Summary]:
         "documents": hashes,
         "register": len(register),
         "max_wrong": options.max_wrong,
+        "nil": options.nil,
     }
     settings["seed"] = options.seed
     if options.vocabulary is not None:
@@ -56,7 +57,10 @@ def train(options: "TrainOptions") -> Iterator[str | Summary]:
     linker = training.train(settings=settings)
     linker.save(options.output)
     n = sum(case.entity is not None for record in records for case in record.cases)
-    yield f"read  {len(records):,} documents, {n:,} names with an id"
+    n_without = sum(len(record.cases) for record in records) - n
+    yield f"read  {len(records):,} documents, {n:,} names with an id" + (
+        f", {n_without:,} without" if n_without else ""
+    )
     yield f"knows {len(linker.knowledge.counts.documents):,} entities of documents" + (
         f", {len(register):,} of the register" if register else ""
     )
@@ -89,7 +93,6 @@ def evaluate(options: "EvaluateOptions") -> Iterator[str | Summary]:
             register,
             vocabulary=vocabulary,
             folds=options.folds,
-            nil=options.nil,
             log=lambda line: sys.stderr.write(f"  {line}\n"),
             **learning,
         )
@@ -114,6 +117,7 @@ def _learning(
     learning: dict[str, Any] = {  # Any: as above
         "seed": options.seed,
         "max_wrong": options.max_wrong,
+        "nil": options.nil,
     }
     if options.encoder is not None:
         described = {known.entity: describe_entry(known) for known in register.values()}

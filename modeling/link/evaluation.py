@@ -82,6 +82,7 @@ def cross_validate(
             vocabulary,
             max_wrong=max_wrong,
             seed=seed,
+            nil=nil,
             reader=reader,
             descriptions=descriptions or {},
         )

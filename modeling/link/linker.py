@@ -6,7 +6,7 @@ documents that the weights were not fitted on (of ``N_PARTS`` parts, each in tur
 """
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -52,6 +52,8 @@ _PRIOR: Final = (
     *("similarity", "of all names", "of the form", "of the form as written"),
     *("of the form in the vocabulary", "is not in the vocabulary"),
 )
+LEAST_LINKED: Final = 0.05
+"""A class of which fewer names have an id is not linked: somebody gave one to *the novel* once."""
 SURE: Final = 0.95
 """From this probability on a choice without an encoder stands: the name is not read."""
 _AT_ONCE: Final = 1000  # names of documents that are linked together
@@ -229,6 +231,8 @@ class Training:
     vocabulary: EntityLookup | None = None
     max_wrong: float = MAX_WRONG
     seed: int = 1
+    nil: bool = False
+    """Whether names without an entity mean nobody who is known; else they teach nothing."""
     reader: Reader | None = None
     """An encoder; records then have windows."""
     descriptions: Mapping[str, Window] = field(default_factory=dict)
@@ -244,8 +248,12 @@ class Training:
 
     @cached_property
     def labels(self) -> frozenset[str | None]:
-        """Classes whose names are linked."""
-        return frozenset(c.label for r in self.records for c in r.cases if c.entity)
+        """Classes whose names are linked: those of which ``LEAST_LINKED`` or more have an id."""
+        every = Counter(case.label for record in self.records for case in record.cases)
+        linked = Counter(
+            case.label for record in self.records for case in record.cases if case.entity
+        )
+        return frozenset(label for label, n in linked.items() if n >= LEAST_LINKED * every[label])
 
     @cached_property
     def knowledge(self) -> Knowledge:
@@ -322,6 +330,8 @@ class Training:
             rest = [one for other, of in by_part.items() if other != part for one in of]
             linear = self._fit(rest or own, uses, len(FEATURES))
             for case, of in (pair for one in own for pair in one.pairs()):
+                if case.entity is None and not self.nil:
+                    continue
                 choice = softmax(linear.score(of.features))
                 rows.append(_facts_of_choice(of.features, choice))
                 right.append(of.entities[int(choice.argmax())] == case.entity)

@@ -22,8 +22,10 @@ def measure(
     """All numbers of the report, each a ``Ratio`` or an ``F1``, by name.
 
     With ``nil``, names that have no entity count as links to NIL, as in HIPE-2022: as spans are
-    given, its precision, recall and F1 are the fraction of names with the right answer.
+    given, its precision, recall and F1 are the fraction of names with the right answer. Without,
+    nobody has said who they are, and a link of them is neither right nor wrong.
     """
+    has_answer = _is_any if nil else _has_id
     of = Ratios(outcomes, replicates=replicates, seed=seed)
     ways = {"baseline": _by_baseline, "prior alone": _by_prior, "all features": _by_all}
     found: dict[str, Ratio | F1] = {
@@ -37,15 +39,21 @@ def measure(
         found[f"recall at {rank} of known entities"] = of.ratio(
             partial(_is_within, rank), lambda o: o.is_known
         )
-    found["wrong among written"] = of.ratio(lambda o: o.chosen != o.gold, lambda o: o.is_written)
+    found["wrong among written"] = of.ratio(
+        lambda o: o.chosen != o.gold, lambda o: o.is_written and has_answer(o)
+    )
     found["written"] = of.ratio(lambda o: o.is_written, _has_id)
+    if not nil and not all(map(_has_id, outcomes)):
+        found["written of names without an id"] = of.ratio(
+            lambda o: o.is_written, lambda o: not _has_id(o)
+        )
     found["links, strict"] = of.f1(
-        lambda o: o.is_written and o.is_right, lambda o: o.is_written, _has_id
+        lambda o: o.is_written and o.is_right, lambda o: o.is_written and has_answer(o), _has_id
     )
     found["NIL"] = of.f1(
-        lambda o: not o.is_written and not o.is_known,
-        lambda o: not o.is_written,
-        lambda o: not o.is_known,
+        lambda o: not o.is_written and not o.is_known and has_answer(o),
+        lambda o: not o.is_written and has_answer(o),
+        lambda o: not o.is_known and has_answer(o),
     )
     if nil:
         answers: dict[str, Callable[[Outcome], str | None]] = {
@@ -66,6 +74,10 @@ def _answers(answer: Callable[[Outcome], str | None], one: Outcome) -> bool:
 
 def _is_within(rank: int, one: Outcome) -> bool:
     return one.rank is not None and one.rank <= rank
+
+
+def _is_any(_: Outcome) -> bool:
+    return True
 
 
 def _has_id(one: Outcome) -> bool:
@@ -137,8 +149,8 @@ def _describe(
         rows.append([f"{name}: F1", f"{one.value:.3f}", _between(one), "", ""])
     yield Table(rows)
     yield Text(
-        "NIL: names that are left without a link; right where they have no id, or one that is not "
-        "known."
+        "NIL: names that are left without a link; right where their id is not known, or, with "
+        "--nil, where they have none. Without --nil, names without an id count nowhere else."
     )
     yield Heading("By class, ambiguity and novelty")
     rows = [["", "names", "baseline", "prior alone", "all features", "written", "wrong"]]

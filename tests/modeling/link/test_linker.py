@@ -1,11 +1,13 @@
 import math
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import onoma
+from corpora.document import Mention
 from corpora.entities.lookup import EntityLookup, Pairs, write_lookup
 from corpora.errors import CorpusError
 from modeling.link.candidates import FEATURES, Knowledge
@@ -176,6 +178,54 @@ def test_links_are_written_with_their_probability_and_what_is_there_stays(linker
     assert counters == {"names.linked_before": 1, "links": 1, "names.without_candidates": 1}
     again = link_document(linked, linker, counters)
     assert again == linked
+
+
+def incomplete():
+    """Letters in which every third name of somebody who is known has no id, and one title has."""
+    return [
+        letter(
+            f"{n}",
+            "Klee kam. Paul Klee las den Roman.",
+            *(("Klee", None if n % 3 == 0 else PAUL), ("Paul Klee", PAUL)),
+        )
+        for n in range(60)
+    ]
+
+
+def test_names_without_an_id_teach_nothing_unless_they_mean_nobody_who_is_known():
+    training = [record_of(document) for document in incomplete()]
+    document = letter("x", "Klee kam.", ("Klee", None))
+
+    [by_default] = Training(training, REGISTER).train().rank(record_of(document))
+    [as_nil] = Training(training, REGISTER, nil=True).train().rank(record_of(document))
+
+    assert (by_default.entities[0], as_nil.entities[0]) == (PAUL, PAUL)
+    assert by_default.probability > 0.95
+    assert as_nil.probability < 0.7
+
+
+def test_links_of_names_without_an_id_are_neither_right_nor_wrong():
+    training = [record_of(document) for document in incomplete()]
+
+    found = measure(cross_validate(training, REGISTER), replicates=10)
+    as_nil = measure(cross_validate(training, REGISTER, nil=True), replicates=10, nil=True)
+
+    assert (found["wrong among written"].part, found["wrong among written"].whole) == (0, 100)
+    assert found["written of names without an id"].part == 20
+    assert "written of names without an id" not in as_nil
+    assert as_nil["NIL is an answer: all features"].part == 100
+
+
+def test_a_class_of_which_hardly_a_name_has_an_id_is_not_linked():
+    def documents(n_with):
+        for n in range(41):
+            text = letter(f"{n}", "Klee las den Roman.", ("Klee", PAUL))
+            place = text.text.index("Roman")
+            work = Mention(place, place + 5, label="work", entity="s:w" if n < n_with else None)
+            yield record_of(replace(text, mentions=(*text.mentions, work)))
+
+    assert Training(list(documents(2)), {}).labels == {"person"}  # of 41
+    assert Training(list(documents(3)), {}).labels == {"person", "work"}
 
 
 def test_training_without_links_says_what_to_do():
