@@ -2,7 +2,6 @@
 
     python -m benchmarks.linking --entities 6000000
     python -m benchmarks.linking --letters 'letters/*.xml' --edition sturm --register 'reg/*.xml'
-    python -m benchmarks.linking --letters 'editions/*.xml' --reference 'ref=#{}'  # diaries
     python -m benchmarks.linking --ambiguous build/links-ltgwiki --beside build/links-ltgwiki-e5
 
 ``--letters`` takes the references of persons and places out of a fifth of the files, chosen by
@@ -143,8 +142,7 @@ def measure_references(given: argparse.Namespace, folder: Path) -> None:
     register = ["--register", given.register] if given.register else []
     call("modeling.link", "train", made[0] / "documents", *register, "--output", made[1])
     tei = ["--tei", f"{bare}/*.xml"]
-    style = ["--reference", given.reference] if given.reference else []
-    call("modeling.predict", "--link", made[1], *tei, *edition, *style, "--output", made[2])
+    call("modeling.predict", "--link", made[1], *tei, *edition, "--output", made[2])
     call("modeling.predict", "--tei", f"{made[2]}/*.xml", "--undo", "--output", made[3])
     taken = written = right = added = same = 0
     for path in held_out:
@@ -241,7 +239,6 @@ def main() -> None:
     parser.add_argument("--letters", metavar="PATTERN", help="TEI files of an edition")
     parser.add_argument("--edition", default="tei", help="of --letters")
     parser.add_argument("--register", metavar="PATTERN", help="of --letters")
-    parser.add_argument("--reference", metavar="ATTRIBUTE=VALUE", help="of modeling.predict")
     parser.add_argument("--ambiguous", type=Path, metavar="DIR", help="of modeling.link evaluate")
     parser.add_argument("--beside", type=Path, metavar="DIR", help="with --ambiguous: another one")
     given = parser.parse_args()

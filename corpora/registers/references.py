@@ -1,8 +1,9 @@
 """References to entries as an edition writes them: ``#P.1``, ``kbga-actors-2151``, an address."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from corpora.document import Document, Mention
 from corpora.errors import UsageError
@@ -112,6 +113,26 @@ class Referrer:
         return _referring(mention, style.attribute, value, edition=self._edition)
 
 
+class Usage(NamedTuple):
+    """A style in which entities of a space are referred to by mentions with a label."""
+
+    label: str
+    space: str
+    attribute: str
+    value: str
+    """As of ``Style``."""
+
+
+def usages_of(mentions: Iterable[Mention]) -> Iterator[Usage]:
+    """Yield how mentions refer to their entity, whatever edition they are of."""
+    for mention in mentions:
+        space, _, id = (mention.entity or "").partition(":")
+        for name, value in mention.attributes.items():
+            if id and name.startswith("@") and value.endswith(id):
+                style = f"{value.removesuffix(id)}{_HOLE}"
+                yield Usage(mention.label or "", space, name.removeprefix("@"), style)
+
+
 class Habits:
     """How an edition refers to entities that are known: by label and space, as most often there.
 
@@ -119,10 +140,23 @@ class Habits:
     """
 
     def __init__(
-        self, edition: Edition, known: Collection[str] | None = None, *, given: Style | None = None
+        self,
+        edition: Edition,
+        known: Collection[str] | None = None,
+        *,
+        given: Style | None = None,
+        elsewhere: Iterable[Usage] = (),
     ) -> None:
-        """``known`` are entities with their space, as ``letters:p1``; None: any."""
+        """``known`` are entities with their space, as ``letters:p1``; None: any.
+
+        ``elsewhere`` are styles of other files of the edition, the most frequent first, for what
+        these files do not show.
+        """
         self._edition, self._known, self._given = edition, known, given
+        self._elsewhere: dict[tuple[str, str], Style] = {}
+        for label, space, attribute, value in elsewhere:
+            if attribute in edition.entity:
+                self._elsewhere.setdefault((label, space), Style(attribute, value))
         self._counts: defaultdict[tuple[str, str], Counter[Style]] = defaultdict(Counter)
 
     def learn(self, documents: Iterable[Document]) -> None:
@@ -144,8 +178,9 @@ class Habits:
                 return
 
     def _style(self, label: str | None, entity: str) -> Style | None:
-        usual = self._counts[label or "", entity.partition(":")[0]].most_common(1)
-        return self._given or next((style for style, _ in usual), None)
+        key = (label or "", entity.partition(":")[0])
+        usual = self._counts[key].most_common(1)
+        return self._given or next((style for style, _ in usual), self._elsewhere.get(key))
 
     def refer(self, mention: Mention) -> Mention:
         """Give a mention the reference to its entity; its entity is what is read from that.

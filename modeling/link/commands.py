@@ -6,7 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from corpora.datasets.rows import document_from_row
 from corpora.datasets.schemas import SCHEMAS
@@ -14,6 +14,7 @@ from corpora.datasets.shards import open_dataset, read_batches, read_tagged, wri
 from corpora.document import Document
 from corpora.entities.lookup import EntityLookup, pairs_of, write_lookup
 from corpora.errors import UsageError
+from corpora.registers.references import Usage, usages_of
 from corpora.registers.register import open_registers
 from corpora.runs.dataset_inputs import find_shards
 from corpora.system.arguments import Summary
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 def train(options: "TrainOptions") -> Iterator[str | Summary]:
     """Make a linker, and say what it learned from."""
-    records, hashes = _read(options.documents, with_text=options.encoder is not None)
+    records, hashes, styles = _read(options.documents, with_text=options.encoder is not None)
     register = read_register(options.register, records, space=options.space)
     settings: dict[str, object] = {
         "documents": hashes,
@@ -48,6 +49,7 @@ def train(options: "TrainOptions") -> Iterator[str | Summary]:
         "nil": options.nil,
     }
     settings["seed"] = options.seed
+    settings["references"] = [style for style, _ in styles.most_common()]
     if options.vocabulary is not None:
         settings["vocabulary"] = str(options.vocabulary.resolve())
     if options.encoder is not None:
@@ -77,13 +79,13 @@ def train(options: "TrainOptions") -> Iterator[str | Summary]:
 def evaluate(options: "EvaluateOptions") -> Iterator[str | Summary]:
     """Cross-validate, and write the report."""
     with_text = options.encoder is not None
-    records, _ = _read(options.documents, with_text=with_text)
+    records, *_ = _read(options.documents, with_text=with_text)
     register = read_register(options.register, records, space=options.space)
     vocabulary = _open_vocabulary(options.vocabulary)
     learning = _learning(options, register)
     if options.test:
         training = Training(records, register, vocabulary, **learning)
-        test, _ = _read(options.test, with_text=with_text)
+        test, *_ = _read(options.test, with_text=with_text)
         _check_others(records, test)
         linker, prior = training.train(), training.train(uses=PRIOR)
         outcomes = judge(test, linker, prior=prior, nil=options.nil)
@@ -214,20 +216,28 @@ def read_documents(folder: Path) -> Iterator[Document]:
             yield from map(document_from_row, batch.to_pylist())
 
 
-def _read(
-    folders: Sequence[Path], *, with_text: bool = False
-) -> tuple[list[Record], dict[str, str]]:
-    """Read what is learned from, and the hash of each dataset."""
-    records, hashes = [], {}
+class _Read(NamedTuple):
+    """What is learned from."""
+
+    records: list[Record]
+    hashes: dict[str, str]
+    """Of each dataset."""
+    styles: Counter[Usage]
+    """How its names refer to entities."""
+
+
+def _read(folders: Sequence[Path], *, with_text: bool = False) -> _Read:
+    read = _Read([], {}, Counter())
     for folder in folders:
         files = find_shards([str(folder)], "documents")
         joined = " ".join(file.sha256 for file in files)
-        hashes[folder.as_posix()] = hashlib.sha256(joined.encode()).hexdigest()
+        read.hashes[folder.as_posix()] = hashlib.sha256(joined.encode()).hexdigest()
         for file in files:
             for batch in read_batches(Path(file.path), SCHEMAS["documents"]):
-                documents = map(document_from_row, batch.to_pylist())
-                records += [record_of(one, with_text=with_text) for one in documents]
-    return records, hashes
+                for document in map(document_from_row, batch.to_pylist()):
+                    read.records.append(record_of(document, with_text=with_text))
+                    read.styles.update(usages_of(document.mentions))
+    return read
 
 
 def read_register(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from corpora.datasets.shards import sha256_of
 from corpora.document import Document, Mention
-from corpora.registers.references import Habits, parse_style
+from corpora.registers.references import Habits, Usage, parse_style
 from corpora.tei.edition import Edition
 from corpora.tei.provenance import Model
 from corpora.tei.writer import Standing, TeiFile, WriteOptions, Written
@@ -73,7 +73,10 @@ def open_linker(
     if threshold is not None:
         linker.threshold = threshold
     known = {*linker.knowledge.register, *linker.knowledge.counts.documents}
-    habits = Habits(edition, known, given=parse_style(reference, edition) if reference else None)
+    given = parse_style(reference, edition) if reference else None
+    styles = linker.settings.get("references")
+    elsewhere = [Usage(*one) for one in styles] if isinstance(styles, list) else []
+    habits = Habits(edition, known, given=given, elsewhere=elsewhere)
     habits.learn(documents)
     return OpenLinker(linker, _model_of(folder), habits)
 

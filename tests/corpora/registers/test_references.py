@@ -3,7 +3,7 @@
 import pytest
 
 from corpora.document import Document, Mention
-from corpora.registers.references import Habits, parse_style
+from corpora.registers.references import Habits, Usage, parse_style, usages_of
 from corpora.tei.edition import edition_path, load_edition
 
 
@@ -51,6 +51,18 @@ def test_a_name_is_referred_to_as_others_of_its_label_are(entity, label, written
     referred = habits.refer_to_same(mention(entity, label))
 
     assert (referred.attributes, referred.entity) == (written, entity)
+
+
+def test_what_files_do_not_show_is_written_as_elsewhere_in_the_edition(edition):
+    elsewhere = [Usage("place", "pmb", "n", "{}"), *usages_of(SEEN)]  # @n refers to nothing here
+
+    habits = Habits(edition, elsewhere=elsewhere)
+
+    assert habits.refer_to_same(mention("pmb:7")).attributes == {"@ref": "#pmb7"}
+    assert habits.refer_to_same(mention("mine:o9")).attributes == {"@ref": "#o9"}
+    assert habits.refer_to_same(mention("gnd:7")).attributes == {}
+    habits.learn([document(mention("mine:o9", key="o9"))])
+    assert habits.refer_to_same(mention("mine:o8")).attributes == {"@key": "o8"}
 
 
 def test_a_given_style_outweighs_habits_where_it_says_the_same(edition):

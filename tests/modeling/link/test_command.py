@@ -173,3 +173,27 @@ def test_names_that_an_edition_marks_get_its_kind_of_reference_and_lose_it_again
     applying = (*tei, str(tmp_path / "a.xml"), "--apply", str(tmp_path / "list.tsv"))
     assert predict([*applying, "--reviewer", "kb", "--output", str(tmp_path / "applied")]) == 0
     assert re.search(' resp="#onoma-.* #kb">Klee<', (tmp_path / "applied" / "a.xml").read_text())
+
+
+def test_files_without_any_reference_get_those_of_the_documents_that_the_linker_learned(tmp_path):
+    def with_reference(mention):
+        id = mention.entity.removeprefix("s:")
+        return replace(mention, attributes={"@ref": f"leute.xml#{id}", "@n": id})
+
+    learned = [
+        replace(one, mentions=tuple(map(with_reference, one.mentions))) for one in letters(40)
+    ]
+    write_documents(tmp_path / "letters", learned)
+    train = ["train", str(tmp_path / "letters"), "--max-wrong", "0.1"]
+    assert main([*train, "--output", str(tmp_path / "linker")]) == 0
+    (tmp_path / "s.toml").write_text('name = "s"\n[labels]\nperson = ["persName"]\n')
+    (tmp_path / "a.xml").write_text(
+        "<TEI><teiHeader><fileDesc><titleStmt><title>T</title></titleStmt></fileDesc></teiHeader>"
+        "<text><body><p>Heute <persName>Klee</persName>.</p></body></text></TEI>"
+    )
+
+    tei = ("--edition", str(tmp_path / "s.toml"), "--tei", str(tmp_path / "a.xml"))
+    link = ("--link", str(tmp_path / "linker"))
+    assert predict([*link, *tei, "--output", str(tmp_path / "linked")]) == 0
+
+    assert ' ref="leute.xml#P.3" cert' in (tmp_path / "linked" / "a.xml").read_text()
