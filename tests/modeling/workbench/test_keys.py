@@ -80,7 +80,8 @@ def test_the_overview_leads_to_the_places_of_a_form(serve, browser):
     places.last.click()
 
     editor.page.wait_for_function("() => !document.querySelector('#dialog').open")
-    assert editor.page.inner_text("#title") in where
+    title = "document.querySelector('#title').innerText"  # once the letter has come
+    editor.page.wait_for_function(f"where => {title} && where.includes({title})", arg=where)
     assert not editor.faults
 
 
