@@ -133,6 +133,17 @@ def usages_of(mentions: Iterable[Mention]) -> Iterator[Usage]:
                 yield Usage(mention.label or "", space, name.removeprefix("@"), style)
 
 
+def usual(usages: Counter[Usage]) -> list[Usage]:
+    """Choose the most frequent style of each label, space and attribute; the most frequent first.
+
+    So there are few, however many values the attributes of an edition have.
+    """
+    found: dict[tuple[str, str, str], Usage] = {}
+    for usage, _ in usages.most_common():
+        found.setdefault(usage[:3], usage)
+    return list(found.values())
+
+
 class Habits:
     """How an edition refers to entities that are known: by label and space, as most often there.
 

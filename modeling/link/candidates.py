@@ -126,7 +126,7 @@ class Knowledge:
         return self._kinds.get(kind, Counter())
 
     def name_of(self, entity: str) -> _Name:
-        """What an entity is called."""
+        """Give what an entity is called: its title, or the first form of its entry."""
         if entity not in self._names:
             known = self.register.get(entity)
             text = known.forms[0] if known and known.forms else entity.partition(":")[2]

@@ -14,7 +14,7 @@ from corpora.datasets.shards import open_dataset, read_batches, read_tagged, wri
 from corpora.document import Document
 from corpora.entities.lookup import EntityLookup, pairs_of, write_lookup
 from corpora.errors import UsageError
-from corpora.registers.references import Usage, usages_of
+from corpora.registers.references import Usage, usages_of, usual
 from corpora.registers.register import open_registers
 from corpora.runs.dataset_inputs import find_shards
 from corpora.system.arguments import Summary
@@ -23,7 +23,7 @@ from modeling.link.candidates import Known
 from modeling.link.contexts import Reader
 from modeling.link.datasets import link_dataset, link_sentences
 from modeling.link.evaluation import cross_validate, judge
-from modeling.link.linker import PRIOR, Linker, Training
+from modeling.link.linker import LEAST_LINKED, PRIOR, Linker, Training, count_linked
 from modeling.link.records import Record, Window, record_of
 from modeling.link.report import write_report
 from modeling.link.scores import compare, describe, measure
@@ -49,7 +49,7 @@ def train(options: "TrainOptions") -> Iterator[str | Summary]:
         "nil": options.nil,
     }
     settings["seed"] = options.seed
-    settings["references"] = [style for style, _ in styles.most_common()]
+    settings["references"] = usual(styles)
     if options.vocabulary is not None:
         settings["vocabulary"] = str(options.vocabulary.resolve())
     if options.encoder is not None:
@@ -66,6 +66,7 @@ def train(options: "TrainOptions") -> Iterator[str | Summary]:
     yield f"knows {len(linker.knowledge.counts.documents):,} entities of documents" + (
         f", {len(register):,} of the register" if register else ""
     )
+    yield from _left_out(records)
     if linker.threshold > 1:
         yield "note  no link is sure enough to be written: too few names, or --max-wrong too small"
     else:
@@ -98,6 +99,7 @@ def evaluate(options: "EvaluateOptions") -> Iterator[str | Summary]:
             log=lambda line: sys.stderr.write(f"  {line}\n"),
             **learning,
         )
+    yield from _left_out(records)
     names = ", ".join(_name_of(path) for path in options.test or options.documents)
     yield write_report(
         outcomes,
@@ -110,6 +112,16 @@ def evaluate(options: "EvaluateOptions") -> Iterator[str | Summary]:
     yield f"made  {options.output}: report.md, report.json, names.tsv (each name)"
     scores = read_json(options.output / "report.json")
     yield Summary({"output": str(options.output), "names": len(outcomes), "scores": scores})
+
+
+def _left_out(records: Iterable[Record]) -> Iterator[str]:
+    """Yield a note on each class that has ids, but so few that its names are not linked."""
+    for label, count in count_linked(records).items():
+        if count.linked and not count.suffices:
+            yield (
+                f"note  {label or 'names without a class'}: {count.linked:,} of {count.names:,} "
+                f"have an id, fewer than {LEAST_LINKED:.0%}; they are not linked"
+            )
 
 
 def _learning(

@@ -222,6 +222,26 @@ def _read_lines(path: Path) -> list[Any]:  # Any: as ``parse_json``
         return [parse_json(line) for line in file]
 
 
+class LinkedCount(NamedTuple):
+    """How many names of a class have an id."""
+
+    linked: int
+    names: int
+
+    @property
+    def suffices(self) -> bool:
+        """Say whether names of the class are linked."""
+        return self.linked > 0 and self.linked >= LEAST_LINKED * self.names
+
+
+def count_linked(records: Iterable[Record]) -> dict[str | None, LinkedCount]:
+    """Count the names of each class, and those that have an id."""
+    cases = [case for record in records for case in record.cases]
+    linked = Counter(case.label for case in cases if case.entity)
+    names = Counter(case.label for case in cases)
+    return {label: LinkedCount(linked[label], n) for label, n in names.items()}
+
+
 @dataclass
 class Training:
     """What a linker is made from; used once."""
@@ -241,19 +261,19 @@ class Training:
     def __post_init__(self) -> None:
         """Raise ``CorpusError`` where no name is linked."""
         if not self.labels:
+            found = count_linked(self.records).values()
+            n, of = sum(count.linked for count in found), sum(count.names for count in found)
             raise CorpusError(
-                "No mention of the training documents has an entity. Train on documents whose "
-                "names are linked (an edition with @ref or @key, a wiki)."
+                f"{n:,} of {of:,} names of the training documents have an id, too few in each "
+                f"class: {LEAST_LINKED:.0%} must. Train on documents whose names are linked (an "
+                "edition with @ref or @key, a wiki)."
             )
 
     @cached_property
     def labels(self) -> frozenset[str | None]:
         """Classes whose names are linked: those of which ``LEAST_LINKED`` or more have an id."""
-        every = Counter(case.label for record in self.records for case in record.cases)
-        linked = Counter(
-            case.label for record in self.records for case in record.cases if case.entity
-        )
-        return frozenset(label for label, n in linked.items() if n >= LEAST_LINKED * every[label])
+        counts = count_linked(self.records)
+        return frozenset(label for label, count in counts.items() if count.suffices)
 
     @cached_property
     def knowledge(self) -> Knowledge:

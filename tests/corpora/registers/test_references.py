@@ -1,9 +1,11 @@
 """References as an edition writes them."""
 
+from collections import Counter
+
 import pytest
 
 from corpora.document import Document, Mention
-from corpora.registers.references import Habits, Usage, parse_style, usages_of
+from corpora.registers.references import Habits, Usage, parse_style, usages_of, usual
 from corpora.tei.edition import edition_path, load_edition
 
 
@@ -63,6 +65,13 @@ def test_what_files_do_not_show_is_written_as_elsewhere_in_the_edition(edition):
     assert habits.refer_to_same(mention("gnd:7")).attributes == {}
     habits.learn([document(mention("mine:o9", key="o9"))])
     assert habits.refer_to_same(mention("mine:o8")).attributes == {"@key": "o8"}
+
+
+def test_of_the_styles_of_an_attribute_the_most_frequent_is_kept():
+    seen = [mention(f"mine:o{n}", ref=f"list{n % 500}.xml#o{n}", n=f"{n}") for n in range(1000)]
+    seen += [mention(f"mine:o{n}", ref=f"#o{n}") for n in range(3)]
+
+    assert usual(Counter(usages_of(seen))) == [Usage("place", "mine", "ref", "#{}")]
 
 
 def test_a_given_style_outweighs_habits_where_it_says_the_same(edition):

@@ -57,6 +57,13 @@ def test_hidden_forms_are_as_if_they_were_not_known(forms):
     assert forms.look_up("Lichtenstein")
 
 
+@pytest.mark.parametrize(("n", "is_found"), [(2000, True), (2001, False)])
+def test_a_word_of_very_many_forms_finds_none_of_them(n, is_found):
+    many = Forms([(f"Street to Constantinople {number}", f"o:{number}") for number in range(n)])
+
+    assert bool(many.look_up("Street")) == is_found
+
+
 def test_endings_are_those_that_forms_of_several_entities_show():
     words = {"a": ["peru", "perus"], "b": ["basel", "basels"], "c": ["rom", "romanum"]}
 

@@ -122,19 +122,29 @@ def test_the_rest_of_a_name_is_looked_for_in_the_document(text, names, rest):
     )
 
 
-def test_an_entity_that_is_called_so_comes_before_one_whose_name_has_more():
-    """Each page is linked from one other, by a form that another page's name begins with."""
-    titles = ["Bern", "Canton of Bern", "Internet", "Internet in Uri", "Court", "Court of Bern"]
-    training = [
-        letter(f"{title} {n}", f"Here {title} is, and there.", (title, f"w:{title}"))
-        for title in titles
-        for n in range(3)
+TOWNS = ("Aarau", "Baden", "Chur", "Davos", "Gossau", "Herisau", "Luzern", "Thun", "Zug")
+
+
+def test_an_entity_is_likelier_for_being_called_so():
+    """Each town's name means the town and its canton as often; the canton is named more often."""
+    names = [
+        pair
+        for town in TOWNS
+        for pair in ((town, f"w:{town}"), (town, f"w:{town} (canton)"))
+        + ((f"Land {town}", f"w:{town} (canton)"),) * (4 if town == "Zug" else 0)
     ]
-    trained = Training([record_of(document) for document in training], {}).train()
+    training = [record_of(letter(f"{n}", f"In {f}.", (f, e))) for n, (f, e) in enumerate(names * 3)]
+    toward = [
+        record_of(letter(f"t{n}", f"In {t}.", (t, f"w:{t}"))) for n, t in enumerate(TOWNS[:6])
+    ]
+    document = letter("x", "In Zug.", ("Zug", None))
 
-    chosen = best(trained, letter("x", "Of Bern and the court", ("Bern", None), ("court", None)))
+    def probability(uses):
+        [ranked] = Training([*training, *toward], {}).train(uses=uses).rank(record_of(document))
+        return ranked.choice[ranked.entities.index("w:Zug")]
 
-    assert chosen == ["w:Bern", "w:Court"]
+    without = probability([one for one in FEATURES if "the name" not in one])
+    assert probability(FEATURES) > without + 0.05
 
 
 def test_ids_that_are_no_names_have_no_name(linker):
@@ -181,7 +191,7 @@ def test_links_are_written_with_their_probability_and_what_is_there_stays(linker
 
 
 def incomplete():
-    """Letters in which every third name of somebody who is known has no id, and one title has."""
+    """Letters of two names each; in every third letter one has no id, though it is known."""
     return [
         letter(
             f"{n}",
@@ -224,13 +234,20 @@ def test_a_class_of_which_hardly_a_name_has_an_id_is_not_linked():
             work = Mention(place, place + 5, label="work", entity="s:w" if n < n_with else None)
             yield record_of(replace(text, mentions=(*text.mentions, work)))
 
-    assert Training(list(documents(2)), {}).labels == {"person"}  # of 41
+    assert Training(list(documents(2)), {}).labels == {"person"}  # of 41; 5 % are asked for
     assert Training(list(documents(3)), {}).labels == {"person", "work"}
 
 
 def test_training_without_links_says_what_to_do():
-    with pytest.raises(CorpusError, match="Train on documents whose names are linked"):
+    with pytest.raises(CorpusError, match=r"0 of 1 names .* Train on documents whose names are"):
         Training([record_of(letter("x", "Klee", ("Klee", None)))], {})
+
+
+def test_training_with_too_few_links_says_how_few():
+    few = letter("x", "Klee " * 21, ("Klee", PAUL), *[("Klee", None)] * 20)
+
+    with pytest.raises(CorpusError, match=r"1 of 21 names .* too few in each class: 5% must"):
+        Training([record_of(few)], {})
 
 
 def test_a_report_has_the_baseline_beside_the_linker(tmp_path):
