@@ -286,6 +286,7 @@ def check_room(pending: Sequence[Step], at: Path, size: int, *, room: float) -> 
     }
     there = sum(held.values())
     for number, step in enumerate(pending):
+        held.pop(step.makes, None)  # half made: it is part of what the step needs
         most = max(most, LEAST + sum(held.values()) + step.room * size)
         held[step.makes] = step.left * size
         later = {name for other in pending[number + 1 :] for name in other.reads}

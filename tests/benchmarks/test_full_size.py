@@ -1,5 +1,6 @@
 """Steps of the size benchmark: resumed by name, their room checked, what nobody reads deleted."""
 
+import os
 import sys
 
 import pytest
@@ -45,6 +46,18 @@ def test_a_run_that_needs_more_room_than_allowed_does_not_begin(tmp_path):
         run_steps("wikipedia", 1000, tmp_path, steps=[step("a", room=2e6)], room=1)
 
     assert not read_results(tmp_path)
+
+
+def test_what_a_killed_step_left_is_not_counted_beside_what_the_step_needs(tmp_path):
+    left = tmp_path / "wikipedia-1000" / "a" / "half"
+    left.parent.mkdir(parents=True)
+    with left.open("wb") as file:
+        os.posix_fallocate(file.fileno(), 0, 100_000_000)
+
+    resumed = step("a", code="pass", room=400e3)  # 0.3 GB beside it, and 0.4: below 0.75
+    run_steps("wikipedia", 1000, tmp_path, steps=[resumed], room=0.75)
+
+    assert [line["step"] for line in read_results(tmp_path)] == ["a"]
 
 
 def test_memory_and_processor_time_are_those_of_all_processes():
