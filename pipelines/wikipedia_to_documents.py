@@ -260,10 +260,6 @@ def _kinds_of_blocks(options: Options) -> list[str]:
         raise UsageError(f"--blocks {min(unknown)}: there is none; there are {', '.join(KINDS)}.")
     if given and options.extractor != "onoma":
         raise UsageError("--blocks: WikiExtractor cannot do it. Leave out --extractor or --blocks.")
-    if given and options.reuse:
-        raise UsageError(
-            "--blocks: pages that --reuse takes over are not read, and have none. Leave out one."
-        )
     return [name for name in KINDS if name in given]
 
 

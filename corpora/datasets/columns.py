@@ -171,7 +171,11 @@ class Mentions:
     @classmethod
     def of(cls, batch: pa.RecordBatch) -> "Mentions":
         """The mentions of a batch of documents."""
-        column = batch.column("mentions")
+        return cls.of_column(batch.column("mentions"))
+
+    @classmethod
+    def of_column(cls, column: pa.ListArray) -> "Mentions":
+        """The mentions of a column."""
         lengths = pa.compute.list_value_length(column).fill_null(0).to_numpy()
         return cls(column.flatten(), np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
 

@@ -47,7 +47,10 @@ def read_hashes(file: Path) -> list[str]:
 
 @dataclass(slots=True)
 class Forgetting:
-    """Takes rows and mentions out of batches, and counts them; ``documents`` before ``reuse``."""
+    """Takes rows and mentions out of batches, and counts them.
+
+    Those of ``documents`` and ``blocks`` come before those of ``reuse``.
+    """
 
     hashes: frozenset[str]
     counts: Counter[str]
@@ -124,7 +127,7 @@ class Forgetting:
         ids = batch.column("id").to_pylist()
         if self.touched.isdisjoint(ids):
             return batch
-        for name, none in (("xml", UNREAD), ("led_on", [])):
+        for name, none in (("xml", UNREAD), ("led_on", []), ("blocks_led_on", None)):
             old = batch.column(name).to_pylist()
             rows = [none if id in self.touched else v for id, v in zip(ids, old, strict=True)]
             batch = with_columns(batch, {name: rows})

@@ -93,6 +93,7 @@ _OF_PAGE = _columns(
     counters=_list(key=_STRING, value=_INT32),
     led_on=_list(link=_INT32, title=_STRING),
     unmatched=pa.list_(_INT32),
+    blocks_led_on=_list(link=_INT32, title=_STRING),
     meaning=_STRING,
     **dict.fromkeys(EXAMPLE_COUNTS, _INT32),
 )
@@ -245,7 +246,7 @@ def _published() -> Iterable[Schema]:
     wikipedia, examples = "wikipedia_to_documents", "documents_to_examples"
     yield Schema("redirects", 1, pa.schema(_REDIRECTS), wikipedia)
     yield Schema("blocks", 1, pa.schema(_BLOCKS), f"{wikipedia} --blocks")
-    yield Schema("reuse", 2, pa.schema([_DOCUMENTS[0], *_OF_PAGE]), wikipedia)
+    yield Schema("reuse", 3, pa.schema([_DOCUMENTS[0], *_OF_PAGE]), wikipedia)
     yield Schema("entities", 2, pa.schema(_ENTITIES), "documents_to_entity_vocab", since=1)
     # Uncompressed: training maps them into memory, and reads them as they lie there.
     yield Schema("examples", 1, pa.schema(_EXAMPLES), examples, compression=None)

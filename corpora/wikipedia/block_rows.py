@@ -5,13 +5,15 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpora.datasets.columns import list_array, mention_array, with_field
+from corpora.datasets.columns import Mentions, list_array, mention_array, with_columns, with_field
 from corpora.datasets.redirect_table import RedirectTable
 from corpora.datasets.schemas import SCHEMAS
 from corpora.wikipedia.aside import SideBlock
+from corpora.wikipedia.reuse_links import note_led_on, put_back, without_wiki
 
 _BLOCKS = SCHEMAS["blocks"].columns
 _COLUMN = SCHEMAS["wiki_pages"].columns.field("blocks").type
@@ -94,33 +96,69 @@ def _mentions(blocks: Sequence[SideBlock]) -> pa.ListArray:
     return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), structs).cast(column)
 
 
-def finished_blocks(pages: pa.RecordBatch, wiki: str, redirects: RedirectTable) -> pa.RecordBatch:
-    """Make the rows of a batch of pages: with ids, and mentions that name entities."""
+def resolve_blocks(pages: pa.RecordBatch, wiki: str, redirects: RedirectTable) -> pa.RecordBatch:
+    """Let the links in the blocks of pages, which are as written, name entities.
+
+    ``blocks_led_on`` notes for the next refresh which of them were led on by a redirect.
+    """
+    ends, structs = _ends(pages.column("blocks")), pages.column("blocks").flatten()
+    links = Mentions.of_column(structs.field("mentions"))
+    written = links.structs.field("entity").dictionary_encode()
+    titles = redirects.resolve(written.dictionary).take(written.indices)
+    led_on = note_led_on(links.structs.field("entity"), titles, links.ends[ends])
+    entities = pc.binary_join_element_wise(wiki, titles, ":")
+    blocks = _with_links(structs, links, entities)
+    column = pa.ListArray.from_arrays(pa.array(ends), blocks)
+    return with_columns(pages, {"blocks": column, "blocks_led_on": led_on})
+
+
+def blocks_as_written(notes: pa.RecordBatch, blocks: pa.RecordBatch) -> pa.ListArray:
+    """Make the column of pages again, of their rows in ``reuse`` and those of their blocks."""
+    found = pc.value_counts(blocks.column("document_id"))
+    numbers = dict(zip(found.field(0).to_pylist(), found.field(1).to_pylist(), strict=True))
+    lengths = [numbers.get(id, 0) for id in notes.column("id").to_pylist()]
+    ends = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    parents = pc.replace_substring_regex(blocks.column("parent"), "^.*#", "").cast(pa.int32())
+    fields = [blocks.column(field.name) for field in list(_COLUMN.value_type)[1:]]
+    structs = pa.StructArray.from_arrays([parents, *fields], fields=list(_COLUMN.value_type))
+    if len(blocks):
+        wiki = blocks.column("document_id")[0].as_py().rpartition(":")[0]
+        links = Mentions.of_column(structs.field("mentions"))
+        titles = without_wiki(wiki, links.structs.field("entity"))
+        titles = put_back(titles, notes.column("blocks_led_on"), links.ends[ends[:-1]])
+        structs = _with_links(structs, links, titles)
+    return pa.ListArray.from_arrays(pa.array(ends), structs)
+
+
+def _with_links(
+    structs: pa.StructArray, links: Mentions, entities: pa.StringArray
+) -> pa.StructArray:
+    """Let the links in blocks name other entities."""
+    column = Mentions(with_field(links.structs, "entity", entities), links.ends).column()
+    return with_field(structs, "mentions", column.cast(structs.type.field("mentions").type))
+
+
+def finished_blocks(pages: pa.RecordBatch) -> pa.RecordBatch:
+    """Make the rows of a batch of pages, whose links are resolved: with ids."""
     column = pages.column("blocks")
-    lengths = pc.list_value_length(column).fill_null(0).to_numpy()
+    ends = _ends(column)
+    lengths = np.diff(ends)
     structs = column.flatten()
     documents = pages.column("id").take(pa.array(np.repeat(np.arange(len(pages)), lengths)))
-    first = np.repeat(np.cumsum(lengths) - lengths, lengths)
-    numbers = pa.array(np.arange(len(structs)) - first)
-    mentions = structs.field("mentions")
-    links = mentions.flatten()
-    titles = links.field("entity").dictionary_encode()
-    resolved = redirects.resolve(titles.dictionary).take(titles.indices)
-    entities = pc.binary_join_element_wise(wiki, resolved, ":")
-    ends = np.concatenate([[0], np.cumsum(pc.list_value_length(mentions).to_numpy())])
+    numbers = pa.array(np.arange(len(structs)) - np.repeat(ends[:-1], lengths))
     columns = {
         "id": _ids(documents, numbers),
         "document_id": documents,
         "parent": _ids(documents, structs.field("parent")),
-        "mentions": pa.ListArray.from_arrays(
-            pa.array(ends, pa.int32()), with_field(links, "entity", entities)
-        ),
     }
-    arrays = [
-        columns.get(field.name, structs.field(field.name) if field.name not in columns else None)
-        for field in _BLOCKS
-    ]
+    arrays = [columns[name] if name in columns else structs.field(name) for name in _BLOCKS.names]
     return pa.RecordBatch.from_arrays(arrays, schema=_BLOCKS)
+
+
+def _ends(column: pa.ListArray) -> npt.NDArray[np.int32]:
+    """Where the lists of a column begin, and the last ends, in what ``flatten`` makes of it."""
+    lengths = pc.list_value_length(column).fill_null(0).to_numpy()
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
 
 
 def _ids(documents: pa.StringArray, numbers: pa.Array) -> pa.StringArray:

@@ -13,19 +13,16 @@ import pyarrow.compute as pc
 
 from corpora.datasets.columns import (
     Mentions,
-    list_array,
     mention_array,
     with_columns,
     with_field,
     with_mentions,
 )
 from corpora.datasets.redirect_table import RedirectTable
-from corpora.datasets.schemas import EXAMPLE_COUNTS, SCHEMAS
+from corpora.datasets.schemas import EXAMPLE_COUNTS
 from corpora.matching.arrays import code_points, code_units
-from corpora.wikipedia.reuse_links import as_written, find_finished
+from corpora.wikipedia.reuse_links import as_written, find_finished, note_led_on
 from corpora.wikipedia.unmatched import OWN, Unmatched, unmatched_of
-
-_LED_ON = SCHEMAS["wiki_pages"].columns.field("led_on").type
 
 EXAMPLE_WORDS = 510
 """Words of an example in the table that compares with and without augmentation."""
@@ -78,7 +75,7 @@ class Resolver:
         links = Mentions.of(batch)
         written = links.structs.field("entity")
         titles = self._resolved(written)
-        led_on = _led_on(written, titles, links.ends)
+        led_on = note_led_on(written, titles, links.ends)
         unmatched = unmatched_of(titles, links.ends, batch.column("title"), table=self.unmatched)
         entities = pc.binary_join_element_wise(self.wiki, titles, ":")
         links = Mentions(with_field(links.structs, "entity", entities), links.ends)
@@ -180,16 +177,6 @@ def _add_up(counters: pa.ListArray, into: Counter[str]) -> None:
     )  # exact: below 2^53
     for name, n in zip(names.dictionary.to_pylist(), sums.astype(np.int64).tolist(), strict=True):
         into[name] += n
-
-
-def _led_on(
-    written: pa.StringArray, titles: pa.StringArray, ends: npt.NDArray[np.int32]
-) -> pa.ListArray:
-    """The links of each document whose titles were redirects: their numbers and these titles."""
-    changed = np.flatnonzero(pc.not_equal(titles, written).to_numpy(zero_copy_only=False))
-    before = np.searchsorted(changed, ends).astype(np.int32)
-    numbers = changed - np.repeat(ends[:-1], np.diff(before))
-    return list_array(before, [numbers, written.take(pa.array(changed))], _LED_ON)
 
 
 def _merged(

@@ -10,6 +10,8 @@ A row of ``documents`` follows from
 - that no page before it in the dump has its id: duplicates are sought among all rows, taken over or
   not, as ever.
 
+The rows of its ``blocks`` are taken over with it. Their links are resolved again in any case.
+
 Which namespace a title is in, and what a link's prefix means, follows from ``<siteinfo>``, which is
 among the parameters of the plan. Rejected pages, redirects, pages of other namespaces and those
 that have no text are read in every run. The counters are sums over pages; those of a page stand in
@@ -35,7 +37,7 @@ from corpora.runs.journal import read_run
 from corpora.runs.plan import Plan, Unit
 from corpora.system.parsing import JsonObject, read_json
 from corpora.system.staging import url_of
-from corpora.wikipedia.reuse_shards import DOCUMENTS, NOTES
+from corpora.wikipedia.reuse_shards import BLOCKS, DOCUMENTS, NOTES
 
 TAKEN, AGAIN, DAMAGED = "taken over", "resolved again", "damaged: "
 """What ``run.json`` says under ``reused``."""
@@ -71,7 +73,8 @@ def find_earlier(folder: Path, *, output: Path) -> EarlierRun:
             f"--reuse {folder}: it keeps no hashes of its pages ({NOTES}/ is missing), for it was "
             "made by an older version. Build once without --reuse; the next run can use that."
         )
-    for name in (DOCUMENTS, NOTES):
+    blocks = [BLOCKS] if f"{BLOCKS}/dataset.json" in run["files"] else []
+    for name in (DOCUMENTS, NOTES, *blocks):
         file = folder / name / "dataset.json"
         if not file.is_file() or sha256_of(file) != run["files"].get(f"{name}/dataset.json"):
             raise UsageError(

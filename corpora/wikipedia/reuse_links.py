@@ -13,9 +13,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpora.datasets.columns import Mentions, with_field, with_mentions
+from corpora.datasets.columns import Mentions, list_array, with_field, with_mentions
 from corpora.datasets.redirect_table import RedirectTable
+from corpora.datasets.schemas import SCHEMAS
 from corpora.wikipedia.unmatched import Unmatched, unmatched_of
+
+_LED_ON = SCHEMAS["wiki_pages"].columns.field("led_on").type
 
 Flags = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.signedinteger]
@@ -35,15 +38,17 @@ def find_finished(
     document, is_link = _links(mentions, is_taken)
     entities = mentions.structs.field("entity").filter(pa.array(is_link))
     document = document[is_link]
-    numbers, written = _led_on(pages, np.searchsorted(document, np.arange(len(pages))))
-    led = _without(wiki, entities.take(pa.array(numbers)))
+    first = np.searchsorted(document, np.arange(len(pages)))
+    numbers, written = _led_on(pages.column("led_on"), first)
+    led = without_wiki(wiki, entities.take(pa.array(numbers)))
     suspects = np.flatnonzero(redirects.may_have(entities, skip=len(f"{wiki}:".encode())))
-    titles = _without(wiki, entities.take(pa.array(suspects)))
+    titles = without_wiki(wiki, entities.take(pa.array(suspects)))
     differs = np.zeros(len(entities), bool)
     differs[suspects] = _are_unequal(redirects.resolve(titles), titles)
     differs[numbers] = _are_unequal(redirects.resolve(written), led)
     is_taken[document[differs]] = False
-    return is_taken & _are_as_matched(pages, _without(wiki, entities), document, table=unmatched)
+    titles = without_wiki(wiki, entities)
+    return is_taken & _are_as_matched(pages, titles, document, table=unmatched)
 
 
 def _are_as_matched(
@@ -72,12 +77,33 @@ def as_written(pages: pa.RecordBatch, wiki: str) -> pa.RecordBatch:
     structs, document = mentions.structs.filter(pa.array(is_link)), document[is_link]
     ends = np.searchsorted(document, np.arange(len(pages) + 1)).astype(np.int32)
     entities = structs.field("entity")
-    titles = pc.if_else(pa.array(is_taken[document]), _without(wiki, entities), entities)
-    numbers, written = _led_on(pages, ends[:-1])
+    titles = pc.if_else(pa.array(is_taken[document]), without_wiki(wiki, entities), entities)
+    titles = put_back(titles, pages.column("led_on"), ends[:-1])
+    return with_mentions(pages, Mentions(with_field(structs, "entity", titles), ends))
+
+
+def note_led_on(
+    written: pa.StringArray, titles: pa.StringArray, ends: npt.NDArray[np.int32]
+) -> pa.ListArray:
+    """The links of each page whose titles were redirects: their numbers and these titles.
+
+    ``ends`` begins with 0; page ``i`` has the links from ``ends[i]`` to ``ends[i + 1]``.
+    """
+    changed = np.flatnonzero(pc.not_equal(titles, written).to_numpy(zero_copy_only=False))
+    before = np.searchsorted(changed, ends).astype(np.int32)
+    numbers = changed - np.repeat(ends[:-1], np.diff(before))
+    return list_array(before, [numbers, written.take(pa.array(changed))], _LED_ON)
+
+
+def put_back(titles: pa.StringArray, led_on: pa.ListArray, first: Rows) -> pa.StringArray:
+    """Put the titles of links that were led on back in their places.
+
+    ``first`` is the number of each page's first link.
+    """
+    numbers, written = _led_on(led_on, first)
     is_led = np.zeros(len(titles), bool)
     is_led[numbers] = True
-    titles = pc.replace_with_mask(titles, pa.array(is_led), written)
-    return with_mentions(pages, Mentions(with_field(structs, "entity", titles), ends))
+    return pc.replace_with_mask(titles, pa.array(is_led), written)
 
 
 def _is_taken(pages: pa.RecordBatch) -> Flags:
@@ -93,18 +119,14 @@ def _links(mentions: Mentions, which: Flags) -> tuple[Rows, Flags]:
     return document, is_link & which[document]
 
 
-def _led_on(pages: pa.RecordBatch, first: Rows) -> tuple[Rows, pa.StringArray]:
-    """Numbers, among all links, of those that are led on, and their titles.
-
-    ``first`` is the number of each document's first link.
-    """
-    column = pages.column("led_on")
+def _led_on(column: pa.ListArray, first: Rows) -> tuple[Rows, pa.StringArray]:
+    """Numbers, among all links, of those that are led on, and their titles."""
     lengths = pc.list_value_length(column).fill_null(0).to_numpy()
     pairs = column.flatten()
     return np.repeat(first, lengths) + pairs.field("link").to_numpy(), pairs.field("title")
 
 
-def _without(wiki: str, entities: pa.StringArray) -> pa.StringArray:
+def without_wiki(wiki: str, entities: pa.StringArray) -> pa.StringArray:
     """Take the wiki's name and the colon from the front of entities."""
     return pc.utf8_slice_codeunits(entities, start=len(wiki) + 1)
 

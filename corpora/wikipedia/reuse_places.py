@@ -38,7 +38,14 @@ from corpora.runs.plan import fingerprint_of
 from corpora.system.buckets import is_url
 from corpora.system.parsing import read_json
 from corpora.system.staging import stage
-from corpora.wikipedia.reuse_shards import DOCUMENTS, NOTES, KeptShards, open_shard, place_of
+from corpora.wikipedia.reuse_shards import (
+    BLOCKS,
+    DOCUMENTS,
+    NOTES,
+    KeptShards,
+    open_shard,
+    place_of,
+)
 
 _PARTS = (("first", np.uint64), ("last", np.uint64), ("row", np.uint32), ("characters", np.uint32))
 IDS, PLACES, ABOUT = "ids", "places", "about.json"
@@ -123,9 +130,12 @@ def name_of(fingerprint: str) -> str:
 def open_earlier(folder: Path | str, fingerprint: str) -> dict[str, Dataset]:
     """Open the datasets of an earlier run, of a bucket without their shards.
 
-    Raises ``CorpusError`` where it is not what the run was planned with.
+    ``blocks`` is one of them where it has some. Raises ``CorpusError`` where it is not what the run
+    was planned with.
     """
     datasets = {name: _open(folder, name) for name in (DOCUMENTS, NOTES)}
+    if datasets[DOCUMENTS].description["plan"]["parameters"].get("blocks"):
+        datasets[BLOCKS] = _open(folder, BLOCKS)
     for dataset in datasets.values():
         if dataset.description["plan"].get("fingerprint") != fingerprint:
             raise CorpusError(f"{dataset.path}: is another now")

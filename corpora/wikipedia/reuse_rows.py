@@ -139,7 +139,7 @@ class TakenRows:
         Raises ``DamagedDatasetError`` where what the run has kept was taken away.
         """
         if pages.column("place").null_count == len(pages):
-            return _with_blocks(pages)
+            return _whole(pages)
         rows = pa.concat_batches(list(self._parts(pages)))
         if not all(rows.column(name).equals(pages.column(name)) for name in ("id", "xml")):
             raise DamagedDatasetError(
@@ -171,15 +171,6 @@ class TakenRows:
             opens = self._open if name == self._name else None
             self._earlier[name] = KeptShards(self.kept / name, opens)
         return self._earlier[name]
-
-
-def _with_blocks(pages: pa.RecordBatch) -> pa.RecordBatch:
-    """Rows that were read, and the blocks beside their texts, if there are any."""
-    blocks = pages.column("blocks")
-    if blocks.null_count == len(pages):
-        return _whole(pages)
-    columns = [*pages.select(ROWS.names).columns, blocks]
-    return pa.RecordBatch.from_arrays(columns, schema=ROWS.append(_PAGES.field("blocks")))
 
 
 def _whole(pages: pa.RecordBatch) -> pa.RecordBatch:

@@ -7,9 +7,8 @@ checked; the hash stands beside it, and is taken again by each process before it
 
 import errno
 from bisect import bisect_right
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache, partial
 from itertools import accumulate
 from pathlib import Path
 
@@ -29,11 +28,13 @@ from corpora.errors import CorpusError, DamagedDatasetError
 from corpora.runs.build import sync_folder
 from corpora.system.parsing import parse_json
 from corpora.system.staging import bring, url_of
+from corpora.wikipedia.block_rows import blocks_as_written
 
 Datasets = Mapping[str, Dataset]
-DOCUMENTS, NOTES = "documents", "reuse"
-ROWS = pa.schema([*SCHEMAS[DOCUMENTS].columns, *list(SCHEMAS[NOTES].columns)[1:]])
-"""A document and what is known of its page; both have the id."""
+DOCUMENTS, NOTES, BLOCKS = "documents", "reuse", "blocks"
+_OF_BLOCKS = SCHEMAS["wiki_pages"].columns.field("blocks")
+ROWS = pa.schema([*SCHEMAS[DOCUMENTS].columns, *list(SCHEMAS[NOTES].columns)[1:], _OF_BLOCKS])
+"""A document, what is known of its page (both have the id), and the blocks beside its text."""
 _OPEN_SHARDS = 4
 _OPEN_BATCHES = 2
 _ALONE = pa.ipc.IpcReadOptions(use_threads=False)  # as shards are read everywhere
@@ -54,7 +55,7 @@ def place_of(dataset: Dataset, shard: Shard) -> Path:
 
 
 def open_shard(file: Path, name: str, *, sha256: str | None) -> pa.ipc.RecordBatchFileReader:
-    """Map a shard of ``documents`` or ``reuse``; raises ``CorpusError`` with its name.
+    """Map a shard of ``documents``, ``reuse`` or ``blocks``; raises ``CorpusError`` with its name.
 
     With a hash the file is read, and must have it.
     """
@@ -81,12 +82,12 @@ class KeptShards:
         self._shards: OrderedDict[int, _Shard] = OrderedDict()
 
     def keep(self, number: int, datasets: Datasets) -> None:
-        """Keep a shard, and what is known of its pages, unless that was done.
+        """Keep a shard, what is known of its pages, and their blocks, unless that was done.
 
         Raises ``CorpusError``, with its name, for a file that is not what was written.
         """
         note = self._note(number)
-        names = {name: self._file(name, number) for name in (DOCUMENTS, NOTES)}
+        names = {name: self._file(name, number) for name in datasets}
         if all(file.exists() for file in (note, *names.values())):
             return
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -99,9 +100,7 @@ class KeptShards:
 
     def rows(self, number: int, start: int, stop: int) -> Iterator[pa.RecordBatch]:
         """Some rows of a shard, batch by batch, with what is known of their pages."""
-        shard = self._shard(number)
-        for n, first, end in shard.parts(start, stop):
-            yield shard.batch(n).slice(first, end - first)
+        yield from self._shard(number).rows(start, stop)
 
     def _shard(self, number: int) -> "_Shard":
         """Open a shard, and keep it open while it is in use."""
@@ -118,10 +117,10 @@ class KeptShards:
                 self.keep(number, self._earlier())
             kept = parse_json(self._note(number).read_text("utf-8"))
             return _Shard(
-                *(
-                    open_shard(self._file(n, number), n, sha256=str(kept[n]))
-                    for n in (DOCUMENTS, NOTES)
-                )
+                {
+                    name: open_shard(self._file(name, number), name, sha256=str(sha256))
+                    for name, sha256 in kept.items()
+                }
             )
         except (CorpusError, OSError, ValueError, KeyError, TypeError) as error:
             raise DamagedDatasetError(
@@ -137,30 +136,72 @@ class KeptShards:
 
 
 class _Shard:
-    """An open shard, and what is known of its pages; mapped."""
+    """An open shard of documents, what is known of their pages, and their blocks; mapped."""
+
+    def __init__(self, readers: Mapping[str, pa.ipc.RecordBatchFileReader]) -> None:
+        """Take a reader of each dataset; raises ``CorpusError`` where they are of other pages."""
+        self._documents, notes = readers[DOCUMENTS], readers[NOTES]
+        self._notes = [notes.get_batch(n) for n in range(notes.num_record_batches)]
+        self._starts = list(accumulate(map(len, self._notes), initial=0))
+        self._blocks = _Blocks(readers[BLOCKS], self._notes) if BLOCKS in readers else None
+        self._read: OrderedDict[int, pa.RecordBatch] = OrderedDict()
+
+    def rows(self, start: int, stop: int) -> Iterator[pa.RecordBatch]:
+        """Some of the rows, batch by batch."""
+        for n, first, end in _parts(self._starts, start, stop):
+            if n not in self._read:
+                self._read[n] = self._batch(n)
+                if len(self._read) > _OPEN_BATCHES:
+                    self._read.popitem(last=False)
+            self._read.move_to_end(n)
+            yield self._read[n].slice(first, end - first)
+
+    def _batch(self, number: int) -> pa.RecordBatch:
+        """Read a batch: documents, what is known of their pages, and their blocks."""
+        notes = self._notes[number]
+        columns = self._documents.get_batch(number).columns + notes.columns[1:]
+        blocks = pa.nulls(len(notes), _OF_BLOCKS.type)
+        if self._blocks:
+            first = self._starts[number]
+            blocks = blocks_as_written(notes, self._blocks.of(first, first + len(notes)))
+        return pa.RecordBatch.from_arrays([*columns, blocks], schema=ROWS)
+
+
+class _Blocks:
+    """The blocks of a shard's documents, in whose order they lie; raises ``CorpusError`` if not."""
 
     def __init__(
-        self, documents: pa.ipc.RecordBatchFileReader, notes: pa.ipc.RecordBatchFileReader
+        self, reader: pa.ipc.RecordBatchFileReader, notes: Sequence[pa.RecordBatch]
     ) -> None:
-        read = [notes.get_batch(n) for n in range(notes.num_record_batches)]
-        self._starts = list(accumulate(map(len, read), initial=0))
-        self.batch = lru_cache(maxsize=_OPEN_BATCHES)(partial(_batch, documents, read))
+        self._reader = reader
+        self._starts, lengths = [0], Counter[str]()
+        for n in range(reader.num_record_batches):
+            documents = reader.get_batch(n).column("document_id")
+            self._starts.append(self._starts[-1] + len(documents))
+            lengths.update(documents.to_pylist())
+        ids = (id for batch in notes for id in batch.column("id").to_pylist())
+        self._ends = list(accumulate((lengths[id] for id in ids), initial=0))
+        """Of documents: which rows are those of the blocks of each."""
+        if self._ends[-1] != self._starts[-1]:
+            raise CorpusError(f"{BLOCKS}: of other documents than {NOTES}")
 
-    def parts(self, start: int, stop: int) -> Iterator[tuple[int, int, int]]:
-        """The batches that rows lie in, and the first and the end of them there."""
-        while start < stop:
-            n = bisect_right(self._starts, start) - 1
-            first, end = self._starts[n], min(stop, self._starts[n + 1])
-            yield n, start - first, end - first
-            start = end
+    def of(self, start: int, stop: int) -> pa.RecordBatch:
+        """Give the blocks of documents that lie beside each other."""
+        parts = _parts(self._starts, self._ends[start], self._ends[stop])
+        some = [self._reader.get_batch(n).slice(first, end - first) for n, first, end in parts]
+        return pa.concat_batches(some) if some else SCHEMAS[BLOCKS].columns.empty_batch()
 
 
-def _batch(
-    documents: pa.ipc.RecordBatchFileReader, notes: Sequence[pa.RecordBatch], number: int
-) -> pa.RecordBatch:
-    """Read a batch: documents, and what is known of their pages."""
-    columns = documents.get_batch(number).columns + notes[number].columns[1:]
-    return pa.RecordBatch.from_arrays(columns, schema=ROWS)
+def _parts(starts: Sequence[int], start: int, stop: int) -> Iterator[tuple[int, int, int]]:
+    """Find the batches that rows lie in, and the first and the end of them there.
+
+    ``starts`` are the first rows of all batches, and the end of the last.
+    """
+    while start < stop:
+        n = bisect_right(starts, start) - 1
+        first, end = starts[n], min(stop, starts[n + 1])
+        yield n, start - first, end - first
+        start = end
 
 
 def _keep(dataset: Dataset, shard: Shard, target: Path) -> str:

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 import apache_beam as beam
+import pyarrow as pa
 
 from corpora.datasets.canonical import canonical
 from corpora.datasets.columns import batch_of
@@ -18,7 +19,7 @@ from corpora.runs.record_errors import read_record, read_rows
 from corpora.runs.work_directory import WorkDirectory
 from corpora.system.parsing import JsonObject
 from corpora.wikipedia.articles import Article, Redirect, read_definition
-from corpora.wikipedia.block_rows import finished_blocks
+from corpora.wikipedia.block_rows import finished_blocks, resolve_blocks
 from corpora.wikipedia.definitions import build_definitions
 from corpora.wikipedia.dump import read_pages_of, read_template_pages
 from corpora.wikipedia.page_items import PageItems, build_page_items, with_items
@@ -291,21 +292,33 @@ class MatchTitles(OfRun, PerUnit[Rows, Yield]):
             resolved = self._resolver.redirects.finals(batch.column("title"))
             yield Rows("redirects", batch.set_column(4, batch.schema.field(4), resolved))
             return
-        for _, finished in read_rows(batch, lambda some: canonical(self._resolver.finish(some))):
+        for _, finished in read_rows(batch, self._finish):
             if isinstance(finished, Rejected):
                 yield Counts(rejected=[finished])
                 continue
-            for name in ("documents", "reuse"):
-                yield Rows(name, finished.select(SCHEMAS[name].columns.names))
-            if "blocks" in finished.schema.names:
-                blocks = finished_blocks(finished, self.settings["wiki"], self._resolver.redirects)
+            blocks = finished_blocks(finished)
+            yield Rows("documents", _columns_of("documents", finished))
+            if len(blocks):  # before what is known of pages, which names what these have lost
                 yield Rows("blocks", canonical(blocks))
+            yield Rows("reuse", _columns_of("reuse", finished))
             yield Counts(written=finished.num_rows)
+
+    def _finish(self, pages: pa.RecordBatch) -> pa.RecordBatch:
+        finished = self._resolver.finish(pages)
+        if self.settings["blocks"]:
+            redirects = self._resolver.redirects
+            finished = resolve_blocks(finished, self.settings["wiki"], redirects)
+        return canonical(finished)
 
     def finish(self) -> Iterator[Yield]:
         """Give the counts."""
         n_again = self._resolver.n_again
         yield Counts(self._resolver.counters, reused={AGAIN: n_again} if n_again else {})
+
+
+def _columns_of(name: str, rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Take the columns of a dataset out of rows."""
+    return rows.select(SCHEMAS[name].columns.names)
 
 
 @dataclass(kw_only=True, eq=False)

@@ -17,7 +17,11 @@ from tests.pipelines.test_on_bucket import hashes
 pytestmark = pytest.mark.usefixtures("bucket")
 DATA = Path(__file__).resolve().parents[1] / "data"
 CHAIN = (
-    ("wikipedia_to_documents", "dawiki", "--input {data}/wikipedia/kleinwiki-*.xml"),
+    (
+        "wikipedia_to_documents",
+        "dawiki",
+        "--input {data}/wikipedia/kleinwiki-*.xml --blocks tables,infoboxes,references",
+    ),
     ("documents_to_entity_vocab", "vocab", "--input {root}/dawiki/documents"),
     ("augment_mentions", "augmented", "--input {root}/dawiki --forms {root}/vocab"),
     ("documents_to_tokenizer", "tok", "--input {root}/dawiki --size 500"),
@@ -32,7 +36,12 @@ CHAIN = (
         "vocab-2",
         "--input {root}/dawiki/documents --previous {root}/vocab",
     ),
-    ("wikipedia_to_documents", "dawiki-2", "--input {data}/wikipedia/*.xml --reuse {root}/dawiki"),
+    (
+        "wikipedia_to_documents",
+        "dawiki-2",
+        """--input {data}/wikipedia/*.xml --blocks tables,infoboxes,references
+        --reuse {root}/dawiki""",
+    ),
     ("documents_to_lexicon", "lexicon", "--input {root}/dawiki/documents"),
     ("text_to_documents", "novel", "--input {data}/text/wulingzhen.txt --lang zh"),
     ("news_to_documents", "news", "--html {data}/news/*.html* --urls {data}/news/urls.tsv"),

@@ -348,10 +348,12 @@ def test_rows_are_taken_over_from_bucket_to_bucket(cluster, there, dump, tmp_pat
     monkeypatch.setattr(wikipedia_to_documents, "RANGE_BYTES", RANGES)
     old, local, new = tmp_path / "old", tmp_path / "local", tmp_path / dump.name
     new.write_text(dump.read_text("utf-8").replace("</text>", " Neues.</text>", 1), "utf-8")
-    assert wikipedia_to_documents.main(["--input", str(dump), "--output", str(old)]) == 0
-    assert wikipedia_to_documents.main(["--input", str(new), "--output", str(local)]) == 0
+    blocks = ("--blocks", "tables,infoboxes,references,math")
+    for source, output in ((dump, old), (new, local)):
+        command = ("--input", str(source), "--output", str(output), *blocks)
+        assert wikipedia_to_documents.main(command) == 0
     put(cluster, old, "s3://onoma/old")
-    output, options = "s3://onoma/new", ("--input", new, "--reuse", "s3://onoma/old")
+    output, options = "s3://onoma/new", ("--input", new, "--reuse", "s3://onoma/old", *blocks)
     command = ("wikipedia_to_documents", output, *options)
 
     job = cluster.submit(*command, pool=cluster.pool(0))
