@@ -243,11 +243,6 @@ def _is_expanding(options: Options) -> bool:
     """Read ``--expand-templates``."""
     if options.expand_templates and options.extractor != "onoma":
         raise UsageError("--expand-templates: not with --extractor wikiextractor. Leave out one.")
-    if options.expand_templates and options.reuse:
-        raise UsageError(
-            "--expand-templates: pages that --reuse takes over would have definitions of then. "
-            "Leave out one."
-        )
     return options.expand_templates
 
 
@@ -328,7 +323,11 @@ def parse(units: PCollection, options: Options, run: Run) -> PCollection:
 
     return (
         units
-        | ReadDump(max_page_bytes=options.max_page_bytes, folder=run.folder)
+        | ReadDump(
+            max_page_bytes=options.max_page_bytes,
+            expands=options.expand_templates,
+            folder=run.folder,
+        )
         | ParsePages(
             settings=run.parameters,
             templates=named(_TEMPLATES, run.auxiliary),

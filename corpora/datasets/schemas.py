@@ -94,6 +94,8 @@ _OF_PAGE = _columns(
     led_on=_list(link=_INT32, title=_STRING),
     unmatched=pa.list_(_INT32),
     blocks_led_on=_list(link=_INT32, title=_STRING),
+    templates=pa.list_(_STRING),
+    definitions=_STRING,
     meaning=_STRING,
     **dict.fromkeys(EXAMPLE_COUNTS, _INT32),
 )

@@ -73,6 +73,10 @@ class Article:
     """Its title if it only lists meanings."""
     authority: Authority = NOTHING
     """Who or what it is about, as it says itself."""
+    templates: Sequence[str] | None = None
+    """Those for which the definitions of the dump were asked, if there are any."""
+    definitions: str | None = None
+    """The hash of what these said."""
 
     @property
     def metadata(self) -> dict[str, str]:
@@ -129,6 +133,7 @@ class ArticleReader:
         authority = self.templates.authority.read(page.text)
         counters.update(count_ids(authority))
         text.links.sort(key=lambda link: (link.start, -link.end))
+        asked, definitions = sorted(text.asked), self.templates.definitions
         scalars = {
             "id": f"{self.wiki.name}:{page.id or page.title}",
             "group": self.wiki.name,
@@ -148,6 +153,8 @@ class ArticleReader:
             counters=counters,
             meaning=meaning,
             authority=authority,
+            templates=asked if definitions else None,
+            definitions=definitions.hash_of(asked) if definitions else None,
         )
 
     def texts(self, pages: Iterable[object]) -> Iterator[str]:

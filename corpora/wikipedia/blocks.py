@@ -54,6 +54,8 @@ class PageText:
     """Names of the templates that leave none."""
     expanded: Counter[str] = field(default_factory=Counter)
     """Names of the templates that are shown by their definition in the dump."""
+    asked: set[str] = field(default_factory=set)
+    """Names of templates for which the definitions of the dump were asked."""
     n_not_expanded: int = 0
     """Times that this would have made the page too long."""
     literals: list[str] = field(default_factory=list)

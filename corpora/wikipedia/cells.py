@@ -120,7 +120,7 @@ def _reference(block: SideBlock, inside: Simplifier) -> list[Cell]:
         text = inside.without_tags(text)
     calls: list[tuple[str, str]] = []
     if simple := _ONE_CALL.fullmatch(text):
-        action = inside.templates.action(simple[1])
+        action = inside.action(simple[1])
         if action.kind in ("drop", "silent"):
             text, calls = "", [(action.name, simple[2])]
     if "{" in text:

@@ -9,6 +9,7 @@ to ``\x00`` and a definition.
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ DEFINED = "\x00"
 """Before a definition; no title has it."""
 MAX_CHARACTERS = 2000
 """Of a definition; a longer one is not shown."""
+_MAX_HASHES = 100_000  # of definitions that are remembered
 _ONLY = re.compile(r"<onlyinclude\s*>(.*?)</onlyinclude\s*>", re.DOTALL | re.IGNORECASE)
 _NOT_SHOWN = re.compile(
     r"<!--.*?(?:-->|\Z)|<noinclude\s*>.*?(?:</noinclude\s*>|\Z)|</?includeonly\s*/?>"
@@ -153,13 +155,27 @@ class Definitions:
     def __init__(self, folder: Path) -> None:
         """Open the table; raises ``CorpusError`` where there is none."""
         self._table = RedirectTable(folder)
+        self._hashes: dict[str, bytes] = {}
 
     def find(self, name: str) -> Parts | str | None:
         """Find the definition of a template, or the name of the one that it redirects to."""
+        found = self._find(name)
+        return parse(found[1:]) if found[:1] == DEFINED else found or None
+
+    def _find(self, name: str) -> str:
         [found] = self._table.finals(pa.array([name], pa.string())).to_pylist()
-        if not found:
-            return None
-        return parse(found[1:]) if found[0] == DEFINED else str(found)
+        return found or ""
+
+    def hash_of(self, names: Iterable[str]) -> str:
+        """Hash what the table says of some names, to 32 digits: in their order, and only that."""
+        said = sha256()
+        for name in names:
+            if name not in self._hashes:
+                if len(self._hashes) > _MAX_HASHES:
+                    self._hashes.clear()
+                self._hashes[name] = sha256(self._find(name).encode()).digest()
+            said.update(self._hashes[name])
+        return said.hexdigest()[:32]
 
 
 def build_definitions(folder: Path, found: Iterable[pa.RecordBatch]) -> dict[str, int]:

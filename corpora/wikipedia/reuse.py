@@ -10,7 +10,9 @@ A row of ``documents`` follows from
 - that no page before it in the dump has its id: duplicates are sought among all rows, taken over or
   not, as ever.
 
-The rows of its ``blocks`` are taken over with it. Their links are resolved again in any case.
+The rows of its ``blocks`` are taken over with it. Their links are resolved again in any case. With
+``--expand-templates`` it shows what the dump's own templates say: it is taken over if the
+definitions of all those that it asks for, found or not, have the hash of then.
 
 Which namespace a title is in, and what a link's prefix means, follows from ``<siteinfo>``, which is
 among the parameters of the plan. Rejected pages, redirects, pages of other namespaces and those
@@ -41,7 +43,7 @@ from corpora.wikipedia.reuse_shards import BLOCKS, DOCUMENTS, NOTES
 
 TAKEN, AGAIN, DAMAGED = "taken over", "resolved again", "damaged: "
 """What ``run.json`` says under ``reused``."""
-_ANY = {"fingerprint", "inputs", "units", "units of extract"}
+_ANY = {"fingerprint", "inputs", "units", "units of define", "units of extract"}
 """What of a plan may be another: which pages there are, and how they are cut into units."""
 _ANY_PARAMETERS = {"limit", "exclude", "forgotten"}
 _ANY_FILES = {"page_props"}
@@ -107,9 +109,8 @@ def with_earlier(plan: Plan, earlier: EarlierRun, *, is_elsewhere: bool = False)
     def with_setting(units: Iterable[Unit]) -> tuple[Unit, ...]:
         return tuple(replace(unit, settings={**unit.settings, **setting}) for unit in units)
 
-    [stage] = plan.stages
-    stage = replace(stage, units=with_setting(stage.units))
-    return replace(plan, units=with_setting(plan.units), stages=(stage,))
+    stages = tuple(replace(stage, units=with_setting(stage.units)) for stage in plan.stages)
+    return replace(plan, units=with_setting(plan.units), stages=stages)
 
 
 def address_of(folder: Path) -> str:

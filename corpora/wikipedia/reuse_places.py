@@ -3,15 +3,16 @@
 Where each row lies is a table beside the new run, made once by whoever needs it first and mapped by
 all: 24 bytes a document, shared by the processes of a machine; 40 while it is made. ``places``
 holds, in the order of the hashes, their first and last 8 bytes (uint64), the number of the row
-(uint32), and the characters of its text (uint32); ``ids`` the ids of all rows, shard by shard, and
-the titles of pages that only list meanings. One that has other bytes than were written is made
-again. A shard in which a row is found is kept with the run.
+(uint32), and the characters of its text (uint32); ``ids`` the ids of all rows, shard by shard, the
+titles of pages that only list meanings, and the names of templates that a row asked for (with
+``--expand-templates``). One that has other bytes than were written is made again. A shard
+in which a row is found is kept with the run.
 """
 
 import errno
 import shutil
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate, groupby
 from operator import attrgetter
@@ -38,6 +39,7 @@ from corpora.runs.plan import fingerprint_of
 from corpora.system.buckets import is_url
 from corpora.system.parsing import read_json
 from corpora.system.staging import stage
+from corpora.wikipedia.definitions import Definitions
 from corpora.wikipedia.reuse_shards import (
     BLOCKS,
     DOCUMENTS,
@@ -50,7 +52,8 @@ from corpora.wikipedia.reuse_shards import (
 _PARTS = (("first", np.uint64), ("last", np.uint64), ("row", np.uint32), ("characters", np.uint32))
 IDS, PLACES, ABOUT = "ids", "places", "about.json"
 _FULL = {errno.EEXIST, errno.ENOTEMPTY}  # what a folder is that is to be replaced
-_IDS = pa.schema([SCHEMAS[NOTES].columns.field(name) for name in ("id", "meaning")])
+_OF_ROWS = ("id", "meaning", "templates", "definitions")
+_IDS = pa.schema([SCHEMAS[NOTES].columns.field(name) for name in _OF_ROWS])
 
 
 class Place(NamedTuple):
@@ -72,12 +75,20 @@ class Earlier:
     ``damaged``, and its pages are not found.
     """
 
-    def __init__(self, folder: Path | str, fingerprint: str, kept: Path) -> None:
+    def __init__(
+        self,
+        folder: Path | str,
+        fingerprint: str,
+        kept: Path,
+        *,
+        definitions: Definitions | None = None,
+    ) -> None:
+        """Open it; a row that shows templates is found if ``definitions`` are those of then."""
         self.name = name_of(fingerprint)
         """Of the folder inside ``kept``."""
         self.damaged: set[str] = set()
         self._places: _Places | None = None
-        self.kept = kept / self.name
+        self.kept, self._definitions = kept / self.name, definitions
         self._shards = KeptShards(self.kept)
         self._is_kept: dict[int, bool] = {}
         try:
@@ -87,6 +98,7 @@ class Earlier:
             self.damaged.add("dataset.json")
             return
         self.damaged |= {f"{NOTES}/{name}" for name in self._places.damaged}
+        self._ids_of = self._places.ids_of  # of rows that were found: where there are places
         self._starts = list(accumulate((s.rows for s in self._datasets[NOTES].shards), initial=0))
 
     def find(self, hash: str) -> Place | None:
@@ -96,16 +108,22 @@ class Earlier:
             return None
         row, characters = found
         number = bisect_right(self._starts, row) - 1
-        if not self._keep(number):
-            return None
-        return Place(number, row - self._starts[number], characters, hash)
+        place = Place(number, row - self._starts[number], characters, hash)
+        return place if self._is_as_defined(place) and self._keep(number) else None
+
+    def _is_as_defined(self, place: Place) -> bool:
+        """Say whether the definitions of the templates that a row asked for are those of then."""
+        if self._definitions is None:
+            return True
+        rows = self._ids_of(place.shard)
+        asked, then = (rows.column(name)[place.row].as_py() for name in _OF_ROWS[2:])
+        return bool(self._definitions.hash_of(asked) == then)
 
     def ids(self, places: Sequence[Place]) -> pa.RecordBatch:
         """The ids of rows that were found, and their titles where they only list meanings."""
-        ids: pa.ipc.RecordBatchFileReader = self._places.ids if self._places else None
         return pa.concat_batches(
             [
-                ids.get_batch(shard).take(pa.array([place.row for place in some]))
+                self._ids_of(shard).take(pa.array([place.row for place in some]))
                 for shard, some in groupby(places, attrgetter("shard"))
             ]
         )
@@ -134,7 +152,7 @@ def open_earlier(folder: Path | str, fingerprint: str) -> dict[str, Dataset]:
     was planned with.
     """
     datasets = {name: _open(folder, name) for name in (DOCUMENTS, NOTES)}
-    if datasets[DOCUMENTS].description["plan"]["parameters"].get("blocks"):
+    if datasets[DOCUMENTS].description["plan"].get("parameters", {}).get("blocks"):
         datasets[BLOCKS] = _open(folder, BLOCKS)
     for dataset in datasets.values():
         if dataset.description["plan"].get("fingerprint") != fingerprint:
@@ -172,8 +190,9 @@ class _Places:
             _make_places(notes, folder)
         with pa.memory_map(str(folder / PLACES)) as source:
             data = source.read_buffer() if source.size() else pa.py_buffer(b"")
-        self.ids = pa.ipc.open_file(pa.memory_map(str(folder / IDS)))
-        """A batch for each shard."""
+        ids = pa.ipc.open_file(pa.memory_map(str(folder / IDS)))
+        self.ids_of: Callable[[int], pa.RecordBatch] = lru_cache(maxsize=4)(ids.get_batch)
+        """The batch of a shard."""
         self.damaged: list[str] = read_json(folder / ABOUT)["damaged"]
         n = data.size // sum(type(0).nbytes for _, type in _PARTS)
         offset = 0
@@ -268,9 +287,9 @@ def _read(notes: Dataset, shard: Shard) -> pa.Table:
     """Read what is known of the pages of a shard; raises ``CorpusError`` where it is damaged."""
     file = place_of(notes, shard)
     open_shard(file, NOTES, sha256=shard.sha256)
-    columns = ("id", "xml", "characters", "meaning")
-    schema = pa.schema([notes.schema.columns.field(name) for name in columns])
-    table = pa.Table.from_batches(read_batches(file, notes.schema, columns=columns), schema)
+    wanted = {*_OF_ROWS, "xml", "characters"}
+    schema = pa.schema([field for field in notes.schema.columns if field.name in wanted])
+    table = pa.Table.from_batches(read_batches(file, notes.schema, columns=schema.names), schema)
     if len(table) != shard.rows:
         raise CorpusError("other rows than dataset.json says")
     return table

@@ -108,6 +108,8 @@ class PageRows:
             "characters": [len(article.text.text) for article in articles],
             "counters": list_array(ends, pairs, _PAGES.field("counters").type),
             "meaning": [article.meaning for article in articles],
+            "templates": [article.templates for article in articles],
+            "definitions": [article.definitions for article in articles],
         }
         if any(article.text.aside for article in articles):
             known["blocks"] = block_column([article.text.aside for article in articles])

@@ -189,7 +189,8 @@ class _Blocks:
         """Give the blocks of documents that lie beside each other."""
         parts = _parts(self._starts, self._ends[start], self._ends[stop])
         some = [self._reader.get_batch(n).slice(first, end - first) for n, first, end in parts]
-        return pa.concat_batches(some) if some else SCHEMAS[BLOCKS].columns.empty_batch()
+        none = pa.RecordBatch.from_pylist([], schema=SCHEMAS[BLOCKS].columns)
+        return pa.concat_batches([none, *some])
 
 
 def _parts(starts: Sequence[int], start: int, stop: int) -> Iterator[tuple[int, int, int]]:

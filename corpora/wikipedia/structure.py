@@ -86,6 +86,7 @@ class Simplifier:
         wiki, templates = self.wiki, self.templates
         other = Simplifier(wiki, templates, title=self.title, today=self.today, aside=self.aside)
         other.found.names, other.found.literals = [*self.found.names], [*self.found.literals]
+        other.found.asked = self.found.asked
         return other
 
     def simplify(self, source: str) -> PageText:
@@ -271,7 +272,7 @@ class Simplifier:
         """Keep a reference or infobox aside; returns its place, or those of what it holds."""
         kept = ""
         if head := _NAME.match(marked):
-            action = self.templates.action(head[1])
+            action = self.action(head[1])
             inside = marked[head.end() + marked.startswith("|", head.end()) : -2]
             if action.kind == "reference":
                 return aside.called_reference(inside)
@@ -286,7 +287,7 @@ class Simplifier:
         head = _NAME.match(text, start)
         if not head:
             return ""
-        action = self.templates.action(head[1])
+        action = self.action(head[1])
         bar = text.startswith("|", head.end())
         inside = text[head.end() + bar : end - 2]
         if head[0].startswith("{{{") and text.startswith("}}}", end - 3):
@@ -315,6 +316,13 @@ class Simplifier:
             self.found.in_notes.append(inside)
         self.found.silent[action.name] += 1
         return _mark(text, start, end)
+
+    def action(self, raw: str) -> Action:
+        """Find what to do with a template, and note whether the dump was asked for it."""
+        action = self.templates.action(raw)
+        if action.asked:
+            self.found.asked.add(action.asked)
+        return action
 
     def parameter(self, inside: str | None, text: str, *, depth: int) -> str:
         """Show the default of a parameter; of one without, nobody knows what it shows."""

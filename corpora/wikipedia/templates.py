@@ -8,7 +8,7 @@ in ``[ ]`` shows only if a field in it is not empty; a backslash makes the next 
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -93,6 +93,8 @@ class Action:
     argument: str = ""
     definition: Parts | None = None
     """What is expanded."""
+    asked: str = ""
+    """The name for which the definitions of the dump were asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,12 +152,14 @@ class TemplateTable:
         """Find what the dump says of a template that no table shows, under whatever name."""
         if name in self.silent:
             return Action("silent", name)
-        found = self.definitions.find(name) if self.definitions else None
+        if self.definitions is None:
+            return Action("drop", name[:80])
+        found = self.definitions.find(name)
         if isinstance(found, tuple):
-            return Action("expand", name[:80], definition=found)
+            return Action("expand", name[:80], definition=found, asked=name)
         if found and (action := self._known(found)):
-            return action
-        return Action("silent" if found in self.silent else "drop", name[:80])
+            return replace(action, asked=name)
+        return Action("silent" if found in self.silent else "drop", name[:80], asked=name)
 
     def show(self, action: Action, inside: str, *, title: str, today: str) -> str:
         """Show a template; ``inside`` stands between the name (and its pipe) and the braces."""

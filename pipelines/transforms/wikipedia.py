@@ -20,7 +20,7 @@ from corpora.runs.work_directory import WorkDirectory
 from corpora.system.parsing import JsonObject
 from corpora.wikipedia.articles import Article, Redirect, read_definition
 from corpora.wikipedia.block_rows import finished_blocks, resolve_blocks
-from corpora.wikipedia.definitions import build_definitions
+from corpora.wikipedia.definitions import Definitions, build_definitions
 from corpora.wikipedia.dump import read_pages_of, read_template_pages
 from corpora.wikipedia.page_items import PageItems, build_page_items, with_items
 from corpora.wikipedia.pages import Page
@@ -48,10 +48,13 @@ class ReadDump(OfRun, ReadUnits[Page | Place | Rejected | Counts]):
 
     max_page_bytes: int
     """A larger page is rejected."""
+    expands: bool = False
+    """Whether pages show templates that ``BuildDefinitions`` has in its table."""
 
     def read(self, unit: Unit) -> Iterator[Page | Place | Rejected | Counts]:
         """Read a range."""
-        earlier = _earlier_of(unit, self.folder)
+        definitions = Definitions(self.work.tables / DEFINITIONS) if self.expands else None
+        earlier = _earlier_of(unit, self.folder, definitions)
         yield from read_pages_of(
             unit.inputs[0],
             unit.part,
@@ -63,10 +66,11 @@ class ReadDump(OfRun, ReadUnits[Page | Place | Rejected | Counts]):
             yield Counts(reused={f"{DAMAGED}{name}": 1 for name in earlier.damaged})
 
 
-def _earlier_of(unit: Unit, folder: str) -> Earlier | None:
+def _earlier_of(unit: Unit, folder: str, definitions: Definitions | None = None) -> Earlier | None:
     """Open the earlier dataset of a unit: its own, for a process may have threads."""
     setting = unit.settings.get("earlier")
-    return setting and Earlier(**setting, kept=WorkDirectory(folder).carried)
+    kept = WorkDirectory(folder).carried
+    return setting and Earlier(**setting, kept=kept, definitions=definitions)
 
 
 class ReadDefinitions(ReadUnits[Rows]):

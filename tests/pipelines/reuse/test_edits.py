@@ -203,8 +203,8 @@ def test_refresh_of_a_complete_wiki_is_a_full_rebuild(realdata, tmp_path, monkey
     dump = bz2.decompress(
         (realdata("wiki-dumps") / "ltgwiki-latest-pages-articles.xml.bz2").read_bytes()
     ).decode()
-    blocks = ("--blocks", "tables,infoboxes,references,math")
-    assert run(dump, tmp_path / "old", *blocks, month=10) == 0
+    options = ("--blocks", "tables,infoboxes,references,math", "--expand-templates")
+    assert run(dump, tmp_path / "old", *options, month=10) == 0
     numbers = count()
     edited = re.sub(
         "</text>", lambda m: f" [[Reiga]] {m[0]}" if not next(numbers) % 40 else m[0], dump
@@ -216,7 +216,7 @@ def test_refresh_of_a_complete_wiki_is_a_full_rebuild(realdata, tmp_path, monkey
         flags=re.DOTALL,
     )
 
-    counts = refresh(removed, tmp_path / "old", tmp_path, *blocks)
+    counts = refresh(removed, tmp_path / "old", tmp_path, *options)
 
     assert counts["taken over"] > 0.9 * account(tmp_path / "old")["written"]
     assert counts["resolved again"] > 0
