@@ -1,7 +1,7 @@
 r"""Templates whose definition is in the dump, and is plain text with parameters.
 
-A definition is one line: text, links, tags such as ``<small>``, and parameters (``{{{1}}}``,
-``{{{name|default}}}``), but no call of another template and no parser function. The table is one of
+A definition is one line: text, links, tags such as ``<small>``, parameters (``{{{1}}}``,
+``{{{name|default}}}``), and calls of other templates, but no parser function. The table is one of
 redirects (``corpora/datasets/redirect_table.py``): the name of a template leads to another name, or
 to ``\x00`` and a definition.
 """
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Union
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -39,12 +39,14 @@ _INLINE = re.compile(
     r"|span|strike|strong|sub|sup|time|tt|u|var|wbr)\b[^<>]*>",
     re.IGNORECASE,
 )
-_BRACES = re.compile(r"\{\{\{|\}\}\}|\|")
+_SIGNS = re.compile(r"\{{2,}|\}{2,}|\[\[|\]\]|\|")
+_PLAIN_NAME = re.compile(r"[^{}|#:<>\[\]]*[^{}|#:<>\[\]\s][^{}|#:<>\[\]]*")
 _OTHER = re.compile(r"\{\{|\}\}|\{\||__[^\W\d_]+__|\n")
 _PREFIX = re.compile(r"\[\[\s*([^\[\]|{}:]+):")
 _STARTS = frozenset("*#:;=|!{ ")
 
-Parts = tuple["str | Parameter", ...]
+Part = Union[str, "Parameter", "Inclusion"]
+Parts = tuple[Part, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,14 @@ class Parameter:
     name: str
     default: Parts | None
     """Null where there is none: then nothing is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inclusion:
+    """A call of another template in a definition."""
+
+    name: str
+    arguments: tuple[Parts, ...]
 
 
 def definition_of(source: str, wiki: Wiki) -> str:
@@ -90,63 +100,129 @@ def _texts(parts: Parts) -> Iterator[str]:
         if isinstance(part, str):
             yield part
         else:
-            yield from _texts(part.default or ())
+            for inner in _inside(part):
+                yield from _texts(inner)
+
+
+def _inside(part: Parameter | Inclusion) -> tuple[Parts, ...]:
+    """What is in a part: the default of a parameter, or the arguments of a call."""
+    if isinstance(part, Inclusion):
+        return part.arguments
+    return () if part.default is None else (part.default,)
+
+
+@dataclass(slots=True)
+class _Open:
+    """What is open while a definition is parsed, and its parts between pipes."""
+
+    braces: int
+    parts: list[list[Part]]
+    links: int = 0
+    """Brackets of links that are open in it."""
+
+    def add(self, part: Part) -> None:
+        if part != "":
+            self.parts[-1].append(part)
+
+    def pipe(self) -> None:
+        """Begin the next part, unless the pipe is of a link, or in the default of a parameter."""
+        if self.braces == 0 or self.links or (self.braces == 3 and len(self.parts) == 2):
+            self.add("|")
+        else:
+            self.parts.append([])
+
+    def close(self) -> Part:
+        """Make a parameter, or the call of a template."""
+        name = "".join(part for part in self.parts[0] if isinstance(part, str))
+        if not all(isinstance(part, str) for part in self.parts[0]):
+            raise ValueError("a name holds parameters or templates")
+        values = tuple(map(tuple, self.parts[1:]))
+        if self.braces == 3:
+            return Parameter(name.strip(), values[0] if values else None)
+        if not _PLAIN_NAME.fullmatch(name):
+            raise ValueError("a parser function, or no name")
+        return Inclusion(name.strip(), values)
 
 
 def parse(text: str) -> Parts:
-    """Find the parameters of a definition; raises ``ValueError`` where braces do not match."""
-    stack: list[tuple[str, list[str | Parameter]]] = [("", [])]
-    names: list[str | None] = []
+    """Find the parameters of a definition, and the templates that it calls.
+
+    Raises ``ValueError`` where braces do not match, and for parser functions.
+    """
+    stack = [_Open(0, [[]])]
     position = 0
-    for mark in _BRACES.finditer(text):
-        parts = stack[-1][1]
-        if mark[0] == "|" and (not names or names[-1] is not None):
-            continue  # of a link, or a second one, which MediaWiki leaves out
-        parts.append(text[position : mark.start()])
-        position = mark.end()
-        if mark[0] == "{{{":
-            stack.append(("", []))
-            names.append(None)
-        elif mark[0] == "|":
-            names[-1] = _name(parts)
-            parts.clear()
+    for sign in _SIGNS.finditer(text):
+        stack[-1].add(text[position : sign.start()])
+        position = sign.end()
+        if sign[0] == "|":
+            stack[-1].pipe()
+        elif sign[0][0] in "[]":
+            stack[-1].links = max(0, stack[-1].links + (1 if sign[0] == "[[" else -1))
+            stack[-1].add(sign[0])
+        elif sign[0] in ("{{", "{{{"):
+            stack.append(_Open(len(sign[0]), [[]]))
         else:
-            if not names:
-                raise ValueError("a parameter is closed that is not open")
-            stack.pop()
-            name = names.pop()
-            is_bare = name is None
-            made = Parameter(_name(parts) if name is None else name, None if is_bare else (*parts,))
-            stack[-1][1].append(made)
-    if names:
-        raise ValueError("a parameter is not closed")
-    stack[0][1].append(text[position:])
-    return tuple(part for part in stack[0][1] if part)
+            _close(stack, len(sign[0]) if sign[0][0] == "}" else 0)
+    if len(stack) > 1:
+        raise ValueError("braces are not closed")
+    stack[0].add(text[position:])
+    return tuple(stack[0].parts[0])
 
 
-def _name(parts: list[str | Parameter]) -> str:
-    if not all(isinstance(part, str) for part in parts):
-        raise ValueError("the name of a parameter is one")
-    return "".join(map(str, parts)).strip()
+def _close(stack: list[_Open], n_braces: int) -> None:
+    """Close what so many braces close."""
+    if not n_braces:
+        raise ValueError("a name holds parameters or templates")
+    while n_braces:
+        n_braces -= stack[-1].braces or n_braces + 1
+        if n_braces < 0:
+            raise ValueError("braces are closed that are not open")
+        made = stack.pop().close()
+        stack[-1].add(made)
 
 
 def count_parameters(parts: Parts) -> int:
     """How often a definition has a parameter, at most."""
-    parameters = (part for part in parts if isinstance(part, Parameter))
-    return sum(1 + count_parameters(parameter.default or ()) for parameter in parameters)
+    return sum(
+        isinstance(part, Parameter) + sum(map(count_parameters, _inside(part)))
+        for part in parts
+        if not isinstance(part, str)
+    )
+
+
+def has_calls(parts: Parts) -> bool:
+    """Say whether a definition calls another template."""
+    return any(
+        isinstance(part, Inclusion) or any(map(has_calls, _inside(part)))
+        for part in parts
+        if not isinstance(part, str)
+    )
 
 
 def show(parts: Parts, call: "Call") -> str:
-    """Show a definition with the parameters of a call."""
+    """Show a definition with the parameters of a call; other templates stay calls."""
     shown = []
     for part in parts:
         if isinstance(part, str):
             shown.append(part)
+        elif isinstance(part, Inclusion):
+            shown.append("{{" + "|".join([part.name, *_arguments(part, call)]) + "}}")
         elif (value := call.given(part.name)) is not None:
             shown.append(value)
         elif part.default is not None:
             shown.append(show(part.default, call))
     return "".join(shown)
+
+
+def _arguments(inclusion: Inclusion, call: "Call") -> Iterator[str]:
+    """Show the arguments of a call; a value with ``=`` in it is still that of its number."""
+    number = 0
+    for argument in inclusion.arguments:
+        value = show(argument, call)
+        if not any("=" in part for part in argument if isinstance(part, str)):
+            number += 1
+            value = f"{number}={value}" if "=" in value else value
+        yield value
 
 
 class Definitions:

@@ -23,7 +23,7 @@ from corpora.matching.arrays import code_units
 from corpora.segmentation.language_tags import primary_language
 from corpora.wikipedia.aside import PLACE, PLACES, Aside, places_in, unplaced
 from corpora.wikipedia.blocks import PageText
-from corpora.wikipedia.definitions import Parts, count_parameters, show
+from corpora.wikipedia.definitions import Parts, count_parameters, has_calls, show
 from corpora.wikipedia.disambiguation import signs_of, words
 from corpora.wikipedia.image_options import ImageOptions, options_of
 from corpora.wikipedia.markup import tags
@@ -54,6 +54,8 @@ _CAPTION_MARK = re.compile("([\x04\x05])")
 _JOINING = "[]{}|!-\n"
 """What may be markup with what follows: no place mark stands between two of these."""
 _NAME = re.compile(r"\{\{+([^{}|]*)")
+_MARK = re.compile("\x00\\d+\x00")
+"""Of what was dropped."""
 _FLAGS = re.compile(r"[A-Z+;-]*")
 _VARIANT = re.compile(r"-\{([^{}]*?)\}-")
 
@@ -78,6 +80,8 @@ class Simplifier:
         self.found = PageText()
         self.room = _ROOM
         """Characters that expanded templates may still have."""
+        self.expanding: list[str] = []
+        """Names of templates in whose definitions we are: none is shown in itself."""
         self.calls: list[tuple[str, str]] | None = None
         """Name and parameters of templates that are not shown, where they are asked for."""
 
@@ -265,20 +269,24 @@ class Simplifier:
             shown = self.template(text, start, end, depth=0)
         is_alone = text[before - 1 : before] == "\n"
         if is_alone or self.calls is not None or marked.startswith("{{#"):
-            return shown + self._kept(marked, aside, is_alone=is_alone)
+            return shown + self._kept(marked, aside, shown=shown, is_alone=is_alone)
         return shown + places_in(marked)
 
-    def _kept(self, marked: str, aside: Aside, *, is_alone: bool) -> str:
-        """Keep a reference or infobox aside; returns its place, or those of what it holds."""
+    def _kept(self, marked: str, aside: Aside, *, shown: str, is_alone: bool) -> str:
+        """Keep a reference or infobox aside; returns its place, or those of what it holds.
+
+        A template whose definition shows nothing is one that is dropped.
+        """
         kept = ""
         if head := _NAME.match(marked):
             action = self.action(head[1])
             inside = marked[head.end() + marked.startswith("|", head.end()) : -2]
             if action.kind == "reference":
                 return aside.called_reference(inside)
-            if self.calls is not None and action.kind in ("drop", "silent"):
+            is_empty = action.kind == "expand" and not any(map(str.isalnum, _MARK.sub("", shown)))
+            if self.calls is not None and (is_empty or action.kind in ("drop", "silent")):
                 self.calls.append((action.name, inside))
-            if is_alone and action.kind == "drop":
+            if is_alone and (is_empty or action.kind == "drop"):
                 kept = aside.infobox(action.name, inside)
         return kept or places_in(marked)
 
@@ -296,8 +304,8 @@ class Simplifier:
             if action.function:  # a template may stand right after the colon
                 inside = f"{action.argument}{'|' * bar}{inside}"
             return self.show(action, inside, depth=depth)
-        if action.definition and depth < MAX_DEPTH:
-            shown = self.expand(action.definition, inside, depth=depth)
+        if action.definition and depth < MAX_DEPTH and action.name not in self.expanding:
+            shown = self.expand(action, action.definition, inside, depth=depth)
             if shown is not None:
                 self.found.expanded[action.name] += 1
                 return shown
@@ -339,10 +347,10 @@ class Simplifier:
         self.count_shown(rendered, shown)
         return f"\n{shown}\n" if "\x03" in shown else shown
 
-    def expand(self, definition: Parts, inside: str, *, depth: int) -> str | None:
+    def expand(self, action: Action, definition: Parts, inside: str, *, depth: int) -> str | None:
         """Show a template by its definition in the dump; none where the page would grow too long.
 
-        What stands in its parameters is read before.
+        What stands in its parameters is read before, templates that it calls after.
         """
         if self.room <= 0:
             return None
@@ -354,6 +362,10 @@ class Simplifier:
         shown = show(definition, split_call(rendered, self.today))
         self.room -= len(shown)
         self.count_shown(rendered, shown)
+        if has_calls(definition):
+            self.expanding.append(action.name)
+            shown = self.without_templates(shown, depth=depth + 1)
+            self.expanding.pop()
         return shown
 
     # --- variants and files

@@ -405,6 +405,8 @@ TEMPLATES = (
     ("Vorlage:Fluss", "der [[{{{1}}}]]{{{2|, ein Fluss}}}<noinclude>{{Doku}}</noinclude>"),
     ("Vorlage:Doppelt", "{{{1}}}{{{1}}}"),
     ("Vorlage:Rechnung", "{{#expr:1+1}}"),
+    ("Vorlage:Flüsse", "{{Fluss|{{{1}}}|}} und {{Strom|{{{2}}}}}{{Stub}}"),
+    ("Vorlage:Kreis", "{{Kreis|{{{1}}}}} {{Kreis|{{{1}}}}} {{Kreis|{{{1}}}}}"),
 )
 
 
@@ -421,6 +423,8 @@ def test_templates_are_shown_by_their_definition_in_the_dump(tmp_path):
             "Hier fließt {{Strom|Orbel}} und {{fluss|Flanne|}} {{zusammen|5 km}} {{Rechnung|1}}.",
         ),
         Page(521, "Lang", f"Sehr {nested} lang."),
+        Page(522, "Mündung", "Hier treffen sich {{Flüsse|Orbel|Flanne}}."),
+        Page(523, "Rund", "Immer {{Kreis|[[Orbel]]}} im Kreis."),
     ]
     wiki = SmallWiki()
     file = tmp_path / "kleinwiki-20261101-pages-articles.xml"
@@ -437,12 +441,14 @@ def test_templates_are_shown_by_their_definition_in_the_dump(tmp_path):
     assert valley.text == "Hier fließt der Orbel, ein Fluss und der Flanne 5 km."
     assert [m.entity for m in valley.mentions] == ["kleinwiki:Orbel", "kleinwiki:Flanne"]
     assert len(texts["Lang"].text) < 200_000
+    assert texts["Mündung"].text == "Hier treffen sich der Orbel und der Flanne, ein Fluss."
+    assert texts["Rund"].text == "Immer im Kreis."
     description = describe(tmp_path / "out")
     counters = description["counters"]
-    assert (counters["templates.definitions"], counters["templates.redirects"]) == (3, 2)
+    assert (counters["templates.definitions"], counters["templates.redirects"]) == (5, 2)
     named = named_counters(tmp_path / "out")
-    assert (named["expanded/Strom"], named["expanded/Fluss"]) == (1, 1)
+    assert (named["expanded/Strom"], named["expanded/Fluss"]) == (2, 2)
     assert counters["templates.not_expanded"] > 0
     assert links_add_up(counters)
     assert description["accounting"]["read"] == len(wiki.pages) + len(pages)
-    assert "Fluss (1)" in (tmp_path / "out" / "report.md").read_text("utf-8")
+    assert "Fluss (2)" in (tmp_path / "out" / "report.md").read_text("utf-8")

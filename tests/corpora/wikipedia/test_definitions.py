@@ -2,7 +2,7 @@
 
 import pytest
 
-from corpora.wikipedia.definitions import definition_of, parse, show
+from corpora.wikipedia.definitions import count_parameters, definition_of, has_calls, parse, show
 from corpora.wikipedia.templates import split_call
 from corpora.wikipedia.titles import wiki_of
 
@@ -20,6 +20,8 @@ WIKI = wiki_of(name="dewiki", lang="de")
          '<span style="color:{{{1|red}}}">{{{2}}}</span>'),
         ("[[Datei:{{{1}}}.svg|20px]] [[{{{1}}}]]", "[[Datei:{{{1}}}.svg|20px]] [[{{{1}}}]]"),
         ("{{{1|{{{name|unbekannt}}}}}}", "{{{1|{{{name|unbekannt}}}}}}"),
+        ("{{Andere|{{{1}}}}}", "{{Andere|{{{1}}}}}"),
+        ("{{{1|{{Leer}}}}} {{a|{{b|c}}}}", "{{{1|{{Leer}}}}} {{a|{{b|c}}}}"),
     ],
 )  # fmt: skip
 def test_a_line_of_text_with_parameters_is_a_definition(source, definition):
@@ -29,7 +31,9 @@ def test_a_line_of_text_with_parameters_is_a_definition(source, definition):
 @pytest.mark.parametrize(
     "source",
     [
-        "", "{{#if:{{{1|}}}|a}}", "{{Andere|{{{1}}}}}", "{{{{{1}}}}}", "a\nb", "{| \n| a\n|}",
+        "", "{{#if:{{{1|}}}|a}}", "{{{{{1}}}}}", "{{{{{1}}}|x}}",
+        "{{a|{{lc:X}}}}", "{{a{{b}}|c}}", "{{a", "{{a}", "{{ }}", "{{{1|{{a}}}",
+        "a\nb", "{| \n| a\n|}",
         "<div>Baustein</div>", "Text <ref>x</ref>", "<math>x</math>", "* Punkt", ": ''siehe''",
         "Stub [[Kategorie:Stub]]", "a }}} b", "{{{1", "__NOTOC__", "x" * 3000, "a < b",
     ],
@@ -58,3 +62,25 @@ def test_a_pipe_of_a_link_is_no_default():
     definition = parse("[[{{{1}}}|x]] {{{2|[[A|b]]}}}")
 
     assert show(definition, split_call("A")) == "[[A|x]] [[A|b]]"
+
+
+@pytest.mark.parametrize(
+    ("call", "shown"),
+    [
+        ("augi", "{{lang|lv|latvīšu: ''augi''|x=}} {{leer}}"),
+        ("1=a=b|x=[[c|d]]", "{{lang|lv|2=latvīšu: ''a=b''|x=[[c|d]]}} {{leer}}"),
+    ],
+)
+def test_calls_of_other_templates_stay_calls_with_their_parameters_filled_in(call, shown):
+    definition = parse("{{lang|lv|latvīšu: ''{{{1}}}''|x={{{x|}}}}} {{leer}}")
+
+    assert show(definition, split_call(call)) == shown
+    assert has_calls(definition)
+    assert count_parameters(definition) == 2
+
+
+def test_braces_that_meet_belong_to_what_is_open():
+    definition = parse("{{a|{{{1|{{b|[[c|d]]|e}}}}}}}")
+
+    assert show(definition, split_call("")) == "{{a|{{b|[[c|d]]|e}}}}"
+    assert show(definition, split_call("f")) == "{{a|f}}"

@@ -16,12 +16,15 @@ TEMPLATES = (
     Page(502, "Vorlage:Maß", "Vorlage:Nowrap", namespace=10, is_redirect=True),
     Page(503, "Vorlage:Rechnung", "{{#expr:1+1}}", namespace=10),
     Page(504, "Vorlage:Ort", "[[Kahn]] ({{{1}}})", namespace=10),
+    Page(505, "Vorlage:Bach", "{{Rinnsal|{{{1}}}}} im Tal", namespace=10),
+    Page(506, "Vorlage:Rinnsal", "[[{{{1}}}]]", namespace=10),
 )
 ARTICLES = (
     Page(600, "Tal", "Hier fließt {{Strom|Orbel}}."),
     Page(601, "Aue", "Hier fließt {{fluss|Flanne|}} {{Maß|5 km}} breit."),
     Page(602, "Wehr", "Es hat {{Rechnung|2}} Tore und {{Neu|drei}} Stege."),
     Page(603, "Furt", "Sie liegt flach.<ref>{{Ort|[[Mühle]]}}</ref>\n{|\n| {{Ort|Heck}}\n|}"),
+    Page(604, "Klamm", "Darin rauscht {{Bach|Orbel}}."),
 )
 N = len(ARTICLES)
 ALL = SmallWiki((*WIKI.pages, *TEMPLATES, *ARTICLES))
@@ -36,17 +39,21 @@ EDITS = {
     ),
     "definition gone": (lambda w: w.without("Vorlage:Strom"), {"Tal"}),
     "definition new": (
-        lambda w: w.plus(Page(505, "Vorlage:Neu", "''{{{1}}}''", namespace=10)),
+        lambda w: w.plus(Page(507, "Vorlage:Neu", "''{{{1}}}''", namespace=10)),
         {"Wehr"},
     ),
     "no definition becomes one": (lambda w: w.edit("Vorlage:Rechnung", text="{{{1}}}"), {"Wehr"}),
     "definition of a template that is not used": (
-        lambda w: w.plus(Page(505, "Vorlage:Leer", "leer", namespace=10)),
+        lambda w: w.plus(Page(507, "Vorlage:Leer", "leer", namespace=10)),
         set(),
     ),
     "edited, but not what is shown": (
         lambda w: w.edit("Vorlage:Ort", text="[[Kahn]] ({{{1}}})<noinclude>Doku</noinclude>"),
         set(),
+    ),
+    "definition that another one calls changed": (
+        lambda w: w.edit("Vorlage:Rinnsal", text="der Bach [[{{{1}}}]]"),
+        {"Klamm"},
     ),
     "redirect to what our tables show is gone": (lambda w: w.without("Vorlage:Maß"), {"Aue"}),
 }
@@ -86,7 +93,7 @@ def test_templates_in_blocks_are_asked_for_too(tmp_path):
 
 
 def test_only_runs_that_show_templates_keep_their_names(earlier, tmp_path):
-    assert run(replace(ALL, pages=ALL.pages[-8:]), tmp_path / "plain") == 0
+    assert run(replace(ALL, pages=ALL.pages[-9:]), tmp_path / "plain") == 0
 
     asked = {note["id"]: note["templates"] for note in open_dataset(earlier / "reuse").rows()}
 
