@@ -148,10 +148,10 @@ def pretrained(args: argparse.Namespace, name: str, encoder: Path) -> dict[str, 
 def scores(args: argparse.Namespace, model: Path, name: str) -> list[float]:
     """F1 on Sturm's test of a CRF from this encoder, for each seed, in percent."""
     run, ner = args.output / "taggers" / name, args.output / "ner"
-    seeds, short = [*map(str, args.seeds)], ["training.epochs=1", "training.samples=32"]
+    seeds, short = ",".join(map(str, args.seeds)), ["training.epochs=1", "training.samples=32"]
     settings = ["optimizer.lr=2e-4", *(short if args.tiny else ["training.epochs=6"])]
     if not (run / "summary.json").is_file():
-        where = ("--ner", ner, "--model", model, "--output", run, "--seeds", *seeds)
+        where = ("--ner", ner, "--model", model, "--output", run, "--seeds", seeds)
         command(args.output, "modeling.finetune", "crf", *where, "--set", *settings)
         command(args.output, "modeling.evaluate", run, "--ner", ner)
     [report] = (run / "evaluation").rglob("evaluation.json")

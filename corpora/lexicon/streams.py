@@ -21,8 +21,8 @@ import pyarrow as pa
 
 from corpora.document import Span
 from corpora.matching.arrays import code_points
-from corpora.matching.surface_forms import UNSPACED
 from corpora.segmentation.language_tags import primary_language
+from corpora.segmentation.scripts import UNSPACED
 from corpora.segmentation.sentences import segmenter
 
 Ids = npt.NDArray[np.uint32]

@@ -23,6 +23,7 @@ import numpy.typing as npt
 from corpora.matching.arrays import Numbers, code_points
 from corpora.matching.automaton import Automaton, Cover
 from corpora.segmentation.language_tags import primary_language
+from corpora.segmentation.scripts import UNSPACED
 
 _Codes = npt.NDArray[np.uint32]
 _Flags = npt.NDArray[np.bool_]
@@ -44,12 +45,6 @@ PIECE = 1 << 13
 _OTHER, _WORD, _HANGUL, _UNSPACED, _EXTENDS, _UNKNOWN = range(6)
 _START, _END, _JOINED = 2, 3, 4  # the marks: control characters, which XML forbids
 _NEWLINE = ord("\n")
-UNSPACED = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1950-\u1aaf\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029"
-    "\u3031-\u303b\u3041-\u312f\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua9e0-\ua9ff"
-    "\uaa60-\uaa7f\uf900-\ufaff\uff66-\uff9d\U0001aff0-\U0001b16f\U00020000-\U0003fffd"
-)
-"""Ranges of the scripts that are written without spaces: first, hyphen, last."""
 _UNSPACED_CHARACTERS = re.compile(f"[{UNSPACED}]")
 _JOINERS = frozenset("\u00ad\u200c\u200d")
 """Soft hyphen and (non-)joiners: inside a word they are a part of it."""

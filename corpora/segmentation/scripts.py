@@ -1,4 +1,4 @@
-"""Properties of letters: which have case, which may be initials."""
+"""Properties of letters: which have case, which may be initials, which need no spaces."""
 
 from unicodedata import category
 
@@ -8,6 +8,15 @@ _WORDS = ("\u1100-\u11ff", "\u2e80-\u9fff", "\ua960-\ua97f", "\uac00-\ud7ff", "\
 """A letter is often a word: Hangul, kana, Han."""
 _RANGES = tuple((some[0], some[-1]) for some in _WORDS)
 _ASTRAL = "\U00020000"
+UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1950-\u1aaf\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029"
+    "\u3031-\u303b\u3041-\u312f\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua9e0-\ua9ff"
+    "\uaa60-\uaa7f\uf900-\ufaff\uff66-\uff9d\U0001aff0-\U0001b16f\U00020000-\U0003fffd"
+)
+"""Ranges of the scripts that are written without spaces (Han, Kana, Thai, Lao, Khmer, Burmese …):
+first, hyphen, last."""
+WIDE = "\u3000-\u3004\u3008-\u3020\u302a-\u3030\u303c-\u303f\uff01-\uff65"
+"""Marks of these scripts, and letters as wide as theirs; none that is in ``UNSPACED``."""
 
 
 def begins_low(word: str) -> bool:

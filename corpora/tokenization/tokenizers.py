@@ -137,6 +137,18 @@ class Tokenizer:
         return continuing
 
     @cached_property
+    def blanks(self) -> NDArray[np.bool_]:
+        """A flag for each id that stands for spaces and nothing else: ``▁``, in bytes ``Ġ``."""
+        blanks = np.zeros(self.size, np.bool_)
+        if not self._is_wordpiece:  # there they are letters
+            sign = "Ġ" if "'ByteLevel'" in str(self.parts["pre_tokenizer"]) else "▁"
+            vocab = self.backend.get_vocab(with_added_tokens=False)
+            blanks[[id for subword, id in vocab.items() if subword and not subword.strip(sign)]] = (
+                True
+            )
+        return blanks
+
+    @cached_property
     def _is_wordpiece(self) -> bool:
         return type(self.backend.model).__name__ == "WordPiece"
 

@@ -4,7 +4,9 @@ A *word* here is a token of a ``ner`` row. The words of a sentence are joined by
 cut by the tokenizer; a subword belongs to the word in which it starts, or before which, where it
 begins with the space. A word that has no subword then (control characters, the empty string) gets
 one [UNK]. Each sentence is cut alone: where subwords mark spaces, its first word has none before
-it, be it read with context or without.
+it, be it read with context or without. Before a word of a script that is written without spaces
+(Han, Kana, Thai …), a subword of nothing but the space is left out: running text has none there,
+and as the first of its word it would say nothing of it.
 
 All subwords of a set stand in one row, the sentences of a document one after the other, so that a
 window is a range of it, context included.
@@ -27,6 +29,7 @@ from torch import Tensor
 from corpora.datasets.shards import open_dataset, read_tagged, sha256_of
 from corpora.document import Sentence
 from corpora.errors import CorpusError
+from corpora.segmentation.scripts import UNSPACED, WIDE
 from corpora.tokenization.tokenizers import Special, Subwords, Tokenizer
 from modeling.config import ConfigError
 from modeling.data.batch import borders_of, ranges
@@ -36,6 +39,10 @@ from modeling.tagging_config import SentencesConfig
 
 Flags = NDArray[np.bool_]
 
+_NO_SPACE: Final = [
+    np.array(sorted(map(ord, (UNSPACED + WIDE)[at::3])), np.uint32) for at in (0, 2)
+]
+"""Of scripts that are written without spaces: the first of each range, and the last."""
 _AT_ONCE: Final = 4096  # sentences that are cut into subwords at once
 
 
@@ -372,18 +379,45 @@ def _cut(
     starts = _joined([subwords.starts for subwords in cut]) + np.repeat(shifts, n_cut)
     words = np.searchsorted(ends, starts, side="right")
     words = np.maximum.accumulate(np.minimum(words, np.repeat(edges[1:] - 1, n_cut)))
+    cut_ids, begins = _joined([subwords.ids for subwords in cut]), np.zeros(len(words), np.bool_)
+    begun = [subwords.word_starts for subwords in cut]
+    begins[_joined(begun) + np.repeat(borders_of(n_cut)[:-1], list(map(len, begun)))] = True
+    blanks = tokenizer.blanks[cut_ids]
+    if blanks.any():
+        kept = _without_blanks(sentences, words, blanks, begins=begins)
+        words, cut_ids, begins = words[kept], cut_ids[kept], begins[kept]
     counts = np.bincount(words, minlength=len(sizes))
     n_subwords = np.maximum(counts, 1)
     at = borders_of(n_subwords)[words] + np.arange(len(words)) - borders_of(counts)[words]
     ids = np.full(int(n_subwords.sum()), tokenizer.special.unk, np.int32)
-    ids[at] = _joined([subwords.ids for subwords in cut])
     begins_word = np.ones(len(ids), np.bool_)
-    begins_word[at] = False
-    begun = [subwords.word_starts for subwords in cut]
-    begins_word[at[_joined(begun) + np.repeat(borders_of(n_cut)[:-1], list(map(len, begun)))]] = (
-        True
-    )
+    ids[at], begins_word[at] = cut_ids, begins
     return ids, begins_word, n_words, n_subwords, counts == 0
+
+
+def _without_blanks(
+    sentences: Sequence[Sentence], words: Integers, blanks: Flags, *, begins: Flags
+) -> Flags:
+    """Tell which subwords are kept; the first one that is kept of a word ``begins`` it.
+
+    ``words`` has the word of each subword. Blank ones are left out of words of scripts without
+    spaces that have other ones.
+    """
+    tokens = list(chain.from_iterable(sentence.tokens for sentence in sentences))
+    text = "".join(token[:1] or " " for token in tokens)
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+    n_other = np.bincount(words[~blanks], minlength=len(tokens))
+    kept = ~(blanks & (_need_no_space(codes) & (n_other > 0))[words])
+    changed = np.unique(words[~kept])
+    begins[np.flatnonzero(kept)[np.searchsorted(words[kept], changed)]] = True
+    return kept
+
+
+def _need_no_space(codes: NDArray[np.uint32]) -> Flags:
+    """Tell which code points are of a script without spaces, or a mark of one."""
+    firsts, lasts = _NO_SPACE
+    at = np.searchsorted(firsts, codes, side="right") - 1
+    return (at >= 0) & (codes <= lasts[at])
 
 
 def _encode(sentences: Sequence[Sentence], tokenizer: Tokenizer) -> Sequence[Subwords]:

@@ -134,7 +134,9 @@ chain."""
 
 SPACES: Final = (
     "How the tokenizer cuts a word depends on the space before it, and Onoma reads words with one "
-    'space between any two, before a full stop, too: give " ".join(words) to have its scores.'
+    'space between any two, before a full stop, too: give " ".join(words) to have its scores. '
+    "Before words of scripts without spaces (Han, Kana, Thai) it leaves out a subword that is "
+    "nothing but the space (▁): there, scores differ."
 )
 
 WITHOUT_CONTEXT: Final = (

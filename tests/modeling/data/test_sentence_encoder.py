@@ -61,8 +61,14 @@ def sentence(tokens, number=0, document="d"):
     )
 
 
+WESTERN = st.lists(st.text(ALPHABET.replace("北京", ""), max_size=6), max_size=12).map(tuple)
+
+
 def slowly(tokens, tokenizer):
-    """Of each word its subwords, character by character: a space belongs to the word after it."""
+    """Of each word its subwords, character by character: a space belongs to the word after it.
+
+    Before a Chinese character it has none of its own.
+    """
     owners = []
     for number, token in enumerate(tokens):
         owners += [number] * (len(token) + (number > 0))
@@ -70,6 +76,9 @@ def slowly(tokens, tokenizer):
     words = [[] for _ in tokens]
     for id, start in zip(cut.ids.tolist(), cut.starts.tolist(), strict=True):
         words[owners[start]].append(id)
+    for token, word in zip(tokens, words, strict=True):
+        if token[:1] in ("北", "京") and not tokenizer.blanks[word].all():
+            word[:] = [id for id in word if not tokenizer.blanks[id]]
     return [word or [tokenizer.special.unk] for word in words]
 
 
@@ -103,7 +112,7 @@ def test_subwords_of_plain_words_spell_them(tokenizer, words):
 
 
 @every_tokenizer
-@given(sentences=st.lists(WORDS, max_size=5))
+@given(sentences=st.lists(WESTERN, max_size=5))
 def test_words_of_the_pre_tokenizer_are_those_of_the_joined_text(tokenizer, sentences):
     encoder = SentenceEncoder(tokenizer, SentencesConfig(max_length=64))
 
@@ -119,6 +128,22 @@ def test_words_of_the_pre_tokenizer_are_those_of_the_joined_text(tokenizer, sent
     of_unknown[encoded.word_starts[encoded.is_unknown]] = True
     assert encoded.begins_word[~of_unknown].tolist() == expected
     assert encoded.begins_word[of_unknown].all()
+
+
+@every_tokenizer
+@given(sentences=st.lists(WORDS, max_size=5))
+def test_a_space_is_no_subword_of_a_chinese_character(tokenizer, sentences):
+    encoder = SentenceEncoder(tokenizer, SentencesConfig(max_length=64))
+
+    encoded = encoder.encode([sentence(words) for words in sentences])
+
+    for number, words in enumerate(sentences):
+        at = range(encoded.word_begins[number], encoded.word_begins[number + 1])
+        for word, token in zip(at, words, strict=True):
+            if token in ("北", "京"):
+                start, end = encoded.word_starts[word], encoded.word_ends[word]
+                assert encoded.begins_word[start]
+                assert not tokenizer.blanks[encoded.subwords[start:end]].any()
 
 
 def test_a_word_without_a_subword_is_unknown_and_counted():
