@@ -67,20 +67,20 @@ _LAZY = {
 
 
 class _OurPackages:
-    """Finds ``corpora``, ``pipelines`` and ``modeling`` beside this file, before all others.
+    """Finds ``corpora``, ``pipelines`` and ``modeling`` beside this file, before all other places.
 
-    A folder that a user works in may have packages of these names, too.
+    The current folder of a user may hold packages of these names, too.
     """
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        """Find one of the three; None for all else."""
+        """Find one of the three packages; None for all other names."""
         del path, target
         return PathFinder.find_spec(name, [str(_FOLDER)]) if name in PACKAGES else None
 
 
 def _check_packages() -> None:
-    """Raise ``ImportError`` where a package of the user's is loaded under a name of ours."""
+    """Raise ``ImportError`` where another package is loaded under one of our names."""
     for name in PACKAGES:
         file = getattr(sys.modules.get(name), "__file__", None)
         if name in sys.modules and (file is None or Path(file).resolve().parents[1] != _FOLDER):
@@ -98,7 +98,7 @@ sys.meta_path.insert(0, _OurPackages)
 
 
 def __getattr__(name: str) -> Any:
-    """Load a class when it is asked for (PEP 562)."""
+    """Import a class when it is first used (PEP 562)."""
     if name == "__version__":
         return import_module("corpora").__version__
     if name not in _LAZY:
@@ -113,9 +113,9 @@ def __dir__() -> list[str]:
 def open_dataset(path: str | Path) -> "Dataset":
     """Open a dataset: a folder with ``dataset.json``, here or in a bucket.
 
-    It has a length, is iterated (documents and sentences as objects, all else as rows), and gives a
-    row by its id: ``dataset["01.xml"]``. Raises ``CorpusError`` where there is none, or one of
-    another version.
+    It has a length, can be iterated (documents and sentences as objects, all else as rows), and
+    finds a row by its id: ``dataset["01.xml"]``. Raises ``CorpusError`` where there is none, or one
+    of another version.
     """
     from corpora.datasets.shards import open_dataset as open_
 
@@ -123,7 +123,7 @@ def open_dataset(path: str | Path) -> "Dataset":
 
 
 def read_tei(xml: str | bytes, *, edition: str = "tei", name: str = "text.xml") -> "Document":
-    """Read a TEI text; ``edition`` is a shipped one or a TOML file (docs/editions.md).
+    """Read a TEI text; ``edition`` is a shipped edition or a TOML file (docs/editions.md).
 
     ``name`` becomes the id. Raises ``CorpusError`` for what is no TEI, has no text, or holds
     several texts (``teiCorpus``: run ``onoma tei``).
@@ -141,10 +141,10 @@ def read_tei(xml: str | bytes, *, edition: str = "tei", name: str = "text.xml") 
 
 
 def parse_wikitext(source: str, *, wiki: str = "enwiki", title: str = "") -> "Document":
-    """Read the wikitext of a page: its text, and each link as a mention (``enwiki:Berlin``).
+    """Parse the wikitext of a page: its text, and each link as a mention (``enwiki:Berlin``).
 
-    Redirects are not resolved, and namespaces are the canonical and the language's own: for all of
-    a wiki, run ``onoma wikipedia``.
+    Redirects are not resolved, and namespaces are the canonical ones and those of the language: for
+    a whole wiki, run ``onoma wikipedia``.
     """
     from corpora.wikipedia.single_page import read_page
 
@@ -152,7 +152,7 @@ def parse_wikitext(source: str, *, wiki: str = "enwiki", title: str = "") -> "Do
 
 
 def mark(document: "Document") -> str:
-    """Write the text with its mentions in brackets: ``[Walden|pers|sturm:P.0000001]``."""
+    """Write a text with its mentions in brackets: ``[Walden|pers|sturm:P.0000001]``."""
     from corpora.store.inspection import mark as written
 
     return written(document)
@@ -161,7 +161,7 @@ def mark(document: "Document") -> str:
 def load_tagger(path: str | Path, *, device: str = "cpu") -> "Tagger":
     """Open a tagger: a run of ``onoma finetune``, or an archive of one.
 
-    ``tagger(text, lang="de")`` gives mentions. Raises ``CorpusError`` where there is none.
+    ``tagger(text, lang="de")`` returns mentions. Raises ``CorpusError`` where there is none.
     """
     from modeling.taggers.tagger import Tagger
 
@@ -179,9 +179,9 @@ def load_linker(path: str | Path) -> "Linker":
 
 
 def link(document: "Document", linker: "Linker") -> "Document":
-    """Say who is meant: give names an entity, where the linker is sure enough.
+    """Link mentions to entities, where the linker is sure enough.
 
-    Names that have an entity keep it, but for those that a linker gave.
+    Mentions that have an entity keep it, unless a linker gave it.
     """
     from collections import Counter
 
@@ -205,14 +205,14 @@ class Command(NamedTuple):
     """An option that makes another command of it, with options of its own."""
 
     def main(self, argv: Sequence[str]) -> int:
-        """Do the command; returns the exit status."""
+        """Run the command; return the exit status."""
         module = import_module(self.module)
         if hasattr(module, "__path__"):
             module = import_module(f"{self.module}.__main__")
         return int(module.main([*self.first, *argv]))
 
     def parsers(self) -> "list[ArgumentParser]":
-        """What reads its options; those of the mode come last."""
+        """Return the parsers of its options; the parser of ``mode`` comes last."""
         from corpora.system.arguments import parser_of
 
         found: list[Any] = [parser_of(lambda _: self.main(()))]
@@ -275,13 +275,13 @@ COMMANDS: Mapping[str, tuple[Command, ...]] = {
 
 
 def commands() -> Iterator[Command]:
-    """All commands, in the order of the help."""
+    """Iterate over all commands, in the order of the help."""
     for some in COMMANDS.values():
         yield from some
 
 
 def names_of_modules() -> dict[str, str]:
-    """What is typed for a module: ``onoma show`` for ``corpora.shards show``."""
+    """Map modules to the commands that users type: ``corpora.shards show`` to ``onoma show``."""
     return {" ".join([c.module, *c.first]): f"onoma {c.name}" for c in commands()}
 
 
@@ -296,7 +296,7 @@ def _help() -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; returns the exit status (docs/commands.md has the table)."""
+    """Run a command; return the exit status (docs/commands.md has the table)."""
     from corpora.system.arguments import fail
     from corpora.system.command_names import commands_named
     from corpora.system.extras import missing_extra
@@ -326,9 +326,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def run_command() -> int:
-    """Run the command of this process, which the current folder gives no packages to.
+    """Run the command of this process; no package is imported from the current folder.
 
-    That holds for processes that it starts, too, which look where Python looks here.
+    The same holds for processes that it starts, which search the places that Python searches here.
     """
     os.environ["PYTHONSAFEPATH"] = "1"
     here = Path.cwd()

@@ -40,7 +40,7 @@ _PARTS = {"note": "note", **dict.fromkeys(("head", "titlepart", "doctitle"), "he
 
 
 def part_of_text(kind: str) -> str:
-    """Tell what a block of this kind belongs to: ``text``, ``note`` or ``heading``."""
+    """Return the part of text that a kind of block belongs to: ``text``, ``note``, ``heading``."""
     return _PARTS.get(kind, "text")
 
 
@@ -59,11 +59,11 @@ class Mention(Span):
 
     @property
     def key(self) -> tuple[int, int, str | None, str | None]:
-        """Where it stands, and what it says: start, end, label, entity."""
+        """Start, end, label, entity."""
         return self.start, self.end, self.label, self.entity
 
     def __post_init__(self) -> None:
-        """Refuse an empty span, an unknown origin, a score that is no probability."""
+        """Refuse an empty span, an unknown origin, or a score that is no probability."""
         Span.__post_init__(self)
         if self.origin not in ORIGINS:
             raise InvalidDocumentError(
@@ -103,7 +103,10 @@ class Document:
     metadata: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
-        """Raise ``InvalidDocumentError`` if spans leave the text, overlap or cross."""
+        """Raise ``InvalidDocumentError`` for an empty id, or spans that leave the text or cross.
+
+        Paragraphs must not overlap one another, nor sentences; mentions may nest.
+        """
         if not self.id:
             raise InvalidDocumentError(f"{self.source}: a document needs an id")
         for name, spans in (("paragraphs", self.paragraphs), ("sentences", self.sentences)):
@@ -112,12 +115,12 @@ class Document:
 
 
 def reading_order(mention: Span) -> tuple[int, int]:
-    """Sort key: by start, the longer (outer) first."""
+    """Return the sort key of a span: by start, the longer (outer) first."""
     return mention.start, -mention.end
 
 
 def without_crossing(mentions: Iterable[Mention]) -> tuple[list[Mention], list[Mention]]:
-    """Sort mentions, and take out those that would cross an earlier one: (kept, dropped)."""
+    """Sort mentions and drop those that would cross an earlier kept one: (kept, dropped)."""
     kept: list[Mention] = []
     dropped: list[Mention] = []
     ends: list[int] = []  # of the mentions that are open at the current start, outermost first
@@ -133,10 +136,10 @@ def without_crossing(mentions: Iterable[Mention]) -> tuple[list[Mention], list[M
 
 
 class SpanIndex(Generic[_T]):
-    """Things at places of a text, quick to ask which of them a place touches.
+    """An index of things by their places in a text: fast to find those that overlap a place.
 
-    A thing is filed under each stretch of ``STRETCH`` characters that it touches, so a question
-    costs time for the things nearby alone, however they nest and cross.
+    A thing is filed under each stretch of ``STRETCH`` characters that it touches, so a query costs
+    time only for the things nearby, however they nest and cross.
     """
 
     STRETCH = 64
@@ -145,19 +148,19 @@ class SpanIndex(Generic[_T]):
         self._stretches: dict[int, dict[int, tuple[int, int, _T]]] = {}
 
     def add(self, start: int, end: int, thing: _T) -> None:
-        """File a thing under a place."""
+        """File a thing under its place."""
         for number in self._numbers(start, end):
             self._stretches.setdefault(number, {})[id(thing)] = (start, end, thing)
 
     def remove(self, start: int, end: int, thing: _T) -> None:
-        """Take out the same object, which was filed under this place."""
+        """Remove a thing; it must be the same object, filed under this place."""
         for number in self._numbers(start, end):
             del self._stretches[number][id(thing)]
 
     def touching(self, start: int, end: int) -> list[_T]:
         """Find the things that share characters with a place, in the order of their stretches.
 
-        Things that were filed in reading order are found in it.
+        Things that were filed in reading order are found in reading order.
         """
         found: dict[int, _T] = {}
         for number in self._numbers(start, end):
@@ -171,7 +174,7 @@ class SpanIndex(Generic[_T]):
 
 
 def index_of(mentions: Iterable[Mention]) -> SpanIndex[Mention]:
-    """File mentions under their places."""
+    """Build an index of mentions by their places."""
     index = SpanIndex[Mention]()
     for mention in mentions:
         index.add(mention.start, mention.end, mention)

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 
 class CorpusError(Exception):
-    """Something about the input, the options or the disk is not as it must be."""
+    """A fault of the input, the options or the disk that a user can fix."""
 
     exit_status: ClassVar[int] = 1
     """Of a command that it ends."""
@@ -27,7 +27,7 @@ class ShardSchemaError(CorpusError):
 
 
 class DamagedDatasetError(CorpusError):
-    """A dataset on disk is not what its ``dataset.json`` says."""
+    """A dataset on disk differs from its ``dataset.json``."""
 
 
 class InputChangedError(CorpusError):

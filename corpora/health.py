@@ -58,7 +58,7 @@ def _examine(options: Options) -> Iterator[str | Summary]:
 
 
 def _open_source(path: Path, *, split: str, limit: int | None) -> Callable[[], Iterator[Sentence]]:
-    """Choose the reader for the suffix; check what can be checked."""
+    """Choose the reader for the suffix; check the path and ``limit`` first."""
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         raise UsageError(

@@ -10,7 +10,8 @@ Row = Sequence[object]
 def markdown_table(head: Row, rows: Iterable[Row], *, align: str = "") -> list[str]:
     """Write the lines of a table; ``align`` has ``l`` or ``r`` for each column (default: ``lrr…``).
 
-    Whole numbers get commas. What would end a cell is escaped, all other Markdown works.
+    Whole numbers get commas. Characters that would end a cell are escaped; all other Markdown
+    works.
     """
     rules = [{"l": "---", "r": "---:"}[side] for side in align or "l".ljust(len(head), "r")]
     return [f"| {' | '.join(map(_markdown, row))} |" for row in (head, rules, *rows)]
@@ -21,7 +22,7 @@ def _markdown(cell: object) -> str:
 
 
 def _text(cell: object) -> str:
-    """Text on one line, without control characters."""
+    """Format a value on one line, without control characters."""
     text = f"{cell:,}" if isinstance(cell, Integral) else str(cell)
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
@@ -44,7 +45,7 @@ def html_list(items: Iterable[str]) -> str:
 
 
 def html_page(title: str, body: str, *, style: str = "") -> str:
-    """Write a page that asks for nothing outside; ``style`` is added to that of all."""
+    """Write a page without outside resources; ``style`` is added to the style of all pages."""
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'

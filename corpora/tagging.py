@@ -17,7 +17,7 @@ IOB2_TAG = re.compile(r"O|[BI]-\S+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """Strict micro scores: a span counts if both its ends and its label are right."""
+    """Strict micro scores: a predicted span counts if both its ends and its label are right."""
 
     correct: int
     predicted: int
@@ -25,26 +25,26 @@ class Score:
 
     @property
     def precision(self) -> float:
-        """Ratio of the predicted spans that are right."""
+        """The fraction of the predicted spans that are right."""
         return self.correct / self.predicted if self.predicted else 0.0
 
     @property
     def recall(self) -> float:
-        """Ratio of the gold spans that were found."""
+        """The fraction of the gold spans that were found."""
         return self.correct / self.gold if self.gold else 0.0
 
     @property
     def f1(self) -> float:
-        """Harmonic mean of precision and recall."""
+        """The harmonic mean of precision and recall."""
         total = self.predicted + self.gold
         return 2 * self.correct / total if total else 0.0
 
 
 def to_iob2(spans: Sequence[TokenSpan], n_tokens: int) -> tuple[str, ...]:
-    """Write spans, in any order, as ``n_tokens`` tags.
+    """Convert spans, in any order, to ``n_tokens`` tags.
 
-    Raises ``InvalidDocumentError`` if a span is empty, has no proper label, leaves the sentence
-    or overlaps another.
+    Raises ``InvalidDocumentError`` if a span is empty, has no proper label, leaves the sentence or
+    overlaps another.
     """
     tags = ["O"] * n_tokens
     for span in sorted(spans, key=lambda span: span.start):
@@ -61,10 +61,10 @@ def to_iob2(spans: Sequence[TokenSpan], n_tokens: int) -> tuple[str, ...]:
 
 
 def from_iob2(tags: Sequence[str], *, strict: bool = True) -> list[TokenSpan]:
-    """Read the spans off the tags, in order.
+    """Convert tags to spans, in order.
 
-    An orphan ``I-x``, which continues no span of class ``x``, is no part of any span. With
-    ``strict=False`` it opens one, as the ``conlleval`` script reads it. Raises
+    An orphan ``I-x``, which continues no span of class ``x``, belongs to no span. With
+    ``strict=False`` it opens a span, as in the ``conlleval`` script. Raises
     ``InvalidDocumentError`` for what is no IOB2 tag.
     """
     spans: list[TokenSpan] = []

@@ -55,7 +55,7 @@ class Plan(TypedDict):
 
 @step()
 def plan(job: Job) -> list[Plan]:
-    """Say what is made of which wiki: one plan for each."""
+    """Make one plan for each wiki."""
     settings = job.settings
     version = checked(job.params, "version", NAME) or job.version()
     names = chosen(settings.wikis, job.params["wikis"], table="wiki")
@@ -78,9 +78,9 @@ def plan(job: Job) -> list[Plan]:
 
 @step(JOB)
 def download(job: Job, plan: Plan) -> list[str]:
-    """Fetch the newest complete dump, or that of a date; returns its files.
+    """Download the newest complete dump, or the dump of a date; return its files.
 
-    Which one it was is written down: the same run never takes a newer one.
+    The date is written down, so that the same run never takes a newer dump.
     """
     wiki, work = job.settings.wikis[plan["wiki"]], job.settings.work
     pin = work / "pins" / f"{plan['wiki']}-{plan['version']}.json"
@@ -102,7 +102,7 @@ def download(job: Job, plan: Plan) -> list[str]:
 
 @step(JOB)
 def documents(job: Job, plan: Plan, files: list[str]) -> str:
-    """Make documents of the dump."""
+    """Make documents from the dump; pages that have not changed are taken over."""
     previous = plan["previous"].get("documents")
     has_hashes = previous and (Path(previous) / "reuse").is_dir()
     return job.make(
@@ -115,7 +115,7 @@ def documents(job: Job, plan: Plan, files: list[str]) -> str:
 
 @step(JOB)
 def compare(job: Job, plan: Plan, documents: str) -> str:
-    """Compare with the current version; stop where it moved too far, or not at all."""
+    """Compare with the current version; stop where it moved too far, skip where nothing changed."""
     previous = plan["previous"].get("documents")
     if not previous:
         return documents
@@ -133,7 +133,7 @@ def compare(job: Job, plan: Plan, documents: str) -> str:
 
 
 def _is_same(plan: Plan, documents: str) -> bool:
-    """Tell whether these documents are current, and so is all that was made of them."""
+    """Tell whether these documents, and all that was made from them, are current."""
     current = [plan["previous"].get(part, "") for part in ("documents", "vocabulary", "examples")]
     if not all(current) or len({Path(folder).name for folder in current}) > 1:
         return False
@@ -143,7 +143,7 @@ def _is_same(plan: Plan, documents: str) -> bool:
 
 @step(JOB)
 def vocabulary(job: Job, plan: Plan, documents: str) -> str:
-    """Count entities; those that were known keep their ids."""
+    """Count entities; known entities keep their ids."""
     return job.make(
         "pipelines.documents_to_entity_vocab",
         f"{plan['work']}/vocabulary",
@@ -155,7 +155,7 @@ def vocabulary(job: Job, plan: Plan, documents: str) -> str:
 
 @step(JOB)
 def tokenizer(job: Job, plan: Plan, documents: str) -> str:
-    """The tokenizer of the settings, or the current one; or else learn one."""
+    """Return the tokenizer of the settings, or the current one, or learn one."""
     wiki = job.settings.wikis[plan["wiki"]]
     if there := wiki.tokenizer or plan["previous"].get("tokenizer"):
         return str(there)
@@ -168,7 +168,7 @@ def tokenizer(job: Job, plan: Plan, documents: str) -> str:
 
 @step(JOB)
 def examples(job: Job, plan: Plan, documents: str, *made: str) -> str:
-    """Make the examples that encoders learn from; ``made`` are tokenizer and vocabulary."""
+    """Make the examples for pre-training; ``made`` are tokenizer and vocabulary."""
     tokenizer, vocabulary = made
     return job.make(
         "pipelines.documents_to_examples",
@@ -186,7 +186,7 @@ def publish(job: Job, plan: Plan, made: dict[str, str]) -> dict[str, dict[str, o
     published = {
         part: job.publish(made[part], shelves[part], plan["version"])
         for part in ("documents", "tokenizer", "vocabulary", "examples")
-        if made[part].startswith(f"{plan['work']}/")  # or else a tokenizer that was there before
+        if made[part].startswith(f"{plan['work']}/")  # not a tokenizer from an earlier run
     }
     job.add_event(CORPORA, wiki=plan["wiki"], **published)
     return published
@@ -194,7 +194,7 @@ def publish(job: Job, plan: Plan, made: dict[str, str]) -> dict[str, dict[str, o
 
 @step()
 def tidy(job: Job, plan: Plan) -> None:
-    """Remove versions and dumps that nobody needs, and the folder of this run."""
+    """Remove versions and dumps that nobody needs, and the work folder of this run."""
     job.prune(*shelves_of_wiki(plan["wiki"]).values())
     job.remove_dumps(plan["wiki"])
     job.remove_work(plan["work"])
@@ -202,7 +202,7 @@ def tidy(job: Job, plan: Plan) -> None:
 
 @task_group
 def refresh(plan: Plan) -> None:
-    """All that is made of one wiki."""
+    """Make and publish everything for one wiki."""
     made = documents(plan, download(plan))
     compared = compare(plan, made)
     vocab = vocabulary(plan, compared)
@@ -240,7 +240,7 @@ def refresh(plan: Plan) -> None:
     },
 )
 def corpus_refresh() -> None:
-    """Dump to documents to examples, for each wiki."""
+    """Make documents and examples from the dump of each wiki."""
     refresh.expand(plan=plan())
 
 

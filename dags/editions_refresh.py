@@ -52,13 +52,13 @@ class Plan(TypedDict):
 
 @step()
 def editions(job: Job) -> list[str]:
-    """List the editions that are looked at."""
+    """List the editions that this run looks at."""
     return chosen(job.settings.editions, job.params["editions"], table="edition")
 
 
 @step()
 def look(job: Job, name: str) -> Plan:
-    """Say what is made again of an edition; skip it where it has not changed."""
+    """Make the plan of an edition; skip it where it has not changed."""
     settings = job.settings
     edition = settings.editions[name]
     if edition.checkout:
@@ -76,7 +76,10 @@ def look(job: Job, name: str) -> Plan:
 
 
 def _encoder(settings: Settings, model: str) -> str:
-    """The folder of an encoder: what [[model]] published last, or a folder; may be none."""
+    """Return the folder of an encoder: the current one of a [[model]], or a given folder.
+
+    Returns an empty string where the edition names none.
+    """
     if model not in settings.models:
         return str(settings.folder / model) if model else ""
     current = settings.current(f"{model}-encoder")
@@ -87,7 +90,7 @@ def _encoder(settings: Settings, model: str) -> str:
 
 @step(JOB)
 def ner(job: Job, plan: Plan) -> str:
-    """Make NER data of the TEI files."""
+    """Make NER data from the TEI files."""
     edition = job.settings.editions[plan["edition"]]
     return job.make(
         "pipelines.tei_to_ner",
@@ -98,7 +101,7 @@ def ner(job: Job, plan: Plan) -> str:
 
 @step(TRAIN, pool=TRAINING)
 def finetune(job: Job, plan: Plan, ner: str) -> str:
-    """Train a tagger; none, where the settings name no model."""
+    """Train a tagger; return an empty string where the settings name no model."""
     if not plan["encoder"]:
         return ""
     edition, output = job.settings.editions[plan["edition"]], Path(plan["work"]) / "tagger"
@@ -145,7 +148,7 @@ def tidy(job: Job, plan: Plan) -> None:
 
 @task_group
 def refresh(name: str) -> None:
-    """All that is made of one edition."""
+    """Make and publish everything for one edition."""
     plan = look(name)
     made = ner(plan)
     tagger = finetune(plan, made)
@@ -163,7 +166,7 @@ def refresh(name: str) -> None:
     },
 )
 def editions_refresh() -> None:
-    """TEI to NER to tagger, for each edition that has changed."""
+    """Make NER data and a tagger for each edition that has changed."""
     refresh.expand(name=editions())
 
 

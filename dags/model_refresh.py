@@ -53,7 +53,7 @@ class Plan(TypedDict):
 
 @step()
 def plan(job: Job) -> list[Plan]:
-    """Say which models are trained further: one plan for each."""
+    """Make one plan for each model that is to be trained further."""
     settings = job.settings
     events = (job.context["triggering_asset_events"] or {}).get(CORPORA, [])
     wikis = {event.extra.get("wiki") for event in events}
@@ -84,7 +84,7 @@ def _plan(settings: Settings, model: Model, version: str) -> Plan:
 
 @step(TRAIN, pool=TRAINING)
 def pretrain(job: Job, plan: Plan) -> str:
-    """Train further; a retry resumes from the last checkpoint."""
+    """Train an encoder further; a retry resumes from the last checkpoint."""
     model = job.settings.models[plan["model"]]
     examples = plan["examples"] or job.settings.current(f"{model.wiki}-examples")
     if not examples:
@@ -95,9 +95,10 @@ def pretrain(job: Job, plan: Plan) -> str:
 
 @step(TRAIN, pool=TRAINING)
 def finetune(job: Job, plan: Plan, encoder: str) -> dict[str, str] | None:
-    """Train a tagger of the edition; none, where it has no NER data.
+    """Train a tagger of the edition on its NER data; return None where it has none.
 
-    On what is current now: pre-training may have taken days. Returns the folders of both.
+    Uses the data that is current now, because pre-training may have taken days. Returns the folders
+    of the tagger and the NER data.
     """
     name = job.settings.models[plan["model"]].edition
     current = job.settings.current(f"{name}-ner") if name else None
@@ -110,7 +111,7 @@ def finetune(job: Job, plan: Plan, encoder: str) -> dict[str, str] | None:
 
 @step(JOB, pool=TRAINING)
 def evaluate(job: Job, plan: Plan, trained: dict[str, str] | None) -> None:
-    """Score it; stop where it is worse than the current one."""
+    """Score the tagger; stop where it is worse than the current one."""
     if trained:
         edition = job.settings.models[plan["model"]].edition
         job.evaluate(job.settings.editions[edition], **trained)
@@ -125,7 +126,7 @@ def publish_encoder(job: Job, plan: Plan, encoder: str) -> None:
 
 @step(outlets=[TAGGERS])
 def publish_tagger(job: Job, plan: Plan, trained: dict[str, str] | None) -> None:
-    """Verify and publish the tagger that judged it; add an event to the asset."""
+    """Verify and publish the tagger that the encoder was judged by; add an event to the asset."""
     if not trained:
         raise AirflowSkipException(f"{plan['model']}: no edition with NER data.")
     edition = job.settings.models[plan["model"]].edition
@@ -135,7 +136,7 @@ def publish_tagger(job: Job, plan: Plan, trained: dict[str, str] | None) -> None
 
 @step(trigger_rule="none_failed_min_one_success")
 def tidy(job: Job, plan: Plan) -> None:
-    """Remove what nobody needs, and the folder of this run."""
+    """Remove what nobody needs, and the work folder of this run."""
     edition = job.settings.models[plan["model"]].edition
     job.prune(f"{plan['model']}-encoder", *([f"{edition}-tagger"] if edition else []))
     job.remove_work(plan["work"])
@@ -143,7 +144,7 @@ def tidy(job: Job, plan: Plan) -> None:
 
 @task_group
 def refresh(plan: Plan) -> None:
-    """All that is made of one model."""
+    """Make and publish everything for one model."""
     encoder = pretrain(plan)
     trained = finetune(plan, encoder)
     scored = evaluate(plan, trained)
@@ -158,7 +159,7 @@ def refresh(plan: Plan) -> None:
     is_paused_upon_creation=False,  # without a [[model]] it does nothing
 )
 def model_refresh() -> None:
-    """Examples to encoder to tagger, for each model whose corpus is new."""
+    """Train encoder and tagger for each model whose corpus is new."""
     refresh.expand(plan=plan())
 
 

@@ -50,7 +50,7 @@ class Plan(TypedDict):
 
 @step()
 def plan(job: Job) -> list[Plan]:
-    """Say what is read, and what was read before: one plan for each."""
+    """Make one plan for each file of sites."""
     names = chosen(job.settings.news, job.params["news"], table="news")
     version = job.version("%Y%m%dT%H%M")
     return [_plan(job.settings, job.settings.news[name], version) for name in names]
@@ -75,7 +75,7 @@ def _plan(settings: Settings, news: News, version: str) -> Plan:
 def documents(job: Job, plan: Plan) -> str:
     """Crawl, and make documents of the articles that no earlier version has.
 
-    A retry ends the crawl that was begun, and begins no other.
+    A retry finishes the crawl that was begun, and begins no other.
     """
     news = job.settings.news[plan["news"]]
     output = job.make(
@@ -93,7 +93,7 @@ def documents(job: Job, plan: Plan) -> str:
 
 @step(JOB)
 def annotate(job: Job, plan: Plan, documents: str) -> str:
-    """Add mentions of the entities of a vocabulary; none, where the settings name no wiki."""
+    """Add mentions of a vocabulary's entities; return an empty string where there is no wiki."""
     news = job.settings.news[plan["news"]]
     if not news.wiki:
         return ""
@@ -117,13 +117,13 @@ def publish(job: Job, plan: Plan, made: dict[str, str]) -> None:
 
 @step()
 def tidy(job: Job, plan: Plan) -> None:
-    """Remove the folder of this run."""
+    """Remove the work folder of this run."""
     job.remove_work(plan["work"])
 
 
 @task_group
 def refresh(plan: Plan) -> None:
-    """All that is made of one file of sites."""
+    """Make and publish everything for one file of sites."""
     made = documents(plan)
     published = publish(plan, {"news": made, "annotated": annotate(plan, made)})
     published >> tidy(plan)
@@ -131,7 +131,7 @@ def refresh(plan: Plan) -> None:
 
 @refresh_dag(DOC, schedule="30 4 * * *", params={"news": names_of("news")})
 def news_refresh() -> None:
-    """Sites to annotated documents, for each file of sites."""
+    """Make annotated documents for each file of sites."""
     refresh.expand(plan=plan())
 
 

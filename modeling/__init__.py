@@ -1,6 +1,6 @@
-"""What is learned from text: layers, models, training; ``Tagger`` and ``Encoder`` for who uses it.
+"""Models of text: layers, training, and for users ``Tagger`` and ``Encoder``.
 
-Importing this loads nothing else: torch is loaded when one of the two is first asked for.
+Importing this package loads nothing else: torch is loaded when one of these is first asked for.
 """
 
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ _MODULES = {"Encoder": "modeling.taggers.encoder", "Tagger": "modeling.taggers.t
 
 
 def __getattr__(name: str) -> object:
-    """Load a class when it is asked for (PEP 562)."""
+    """Load ``Encoder`` or ``Tagger`` when it is first asked for (PEP 562)."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module  # noqa: PLC0415 - as little as can be

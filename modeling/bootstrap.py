@@ -20,12 +20,12 @@ Unit = Literal["documents", "sentences"]
 MIN_DOCUMENTS = 10
 """With fewer, sentences are drawn: so few units say little about their spread."""
 
-_CELLS = 1 << 21  # weights that are made at once: 16 MiB
+_CELLS = 1 << 21  # weights in memory at once: 16 MiB
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
-    """The range of 95 % of the replicates."""
+    """A 95 % interval of a score: its 2.5th and 97.5th percentile over the replicates."""
 
     low: float
     high: float
@@ -35,7 +35,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """The unit that is drawn with each sentence."""
+    """The unit (document or sentence) that each sentence is drawn with."""
 
     kind: Unit
     of: Numbers
@@ -44,7 +44,7 @@ class Units:
 
     @classmethod
     def choose(cls, document_ids: Sequence[str]) -> "Units":
-        """Take documents where there are ``MIN_DOCUMENTS`` or more, or else sentences."""
+        """Choose documents as units if there are at least ``MIN_DOCUMENTS``, else sentences."""
         ids: dict[str, int] = {}
         of = [ids.setdefault(id, len(ids)) for id in document_ids]
         if len(ids) < MIN_DOCUMENTS:
@@ -53,7 +53,7 @@ class Units:
 
 
 def resample(columns: Numbers, units: Units, *, replicates: int = 1000, seed: int = 1) -> Reals:
-    """(N, K) counts of sentences to (R, K): their sums in each replicate."""
+    """Sum the (N, K) counts of sentences over the units of each replicate, shape (R, K)."""
     sums = np.zeros((units.n, columns.shape[1]))
     np.add.at(sums, units.of, columns)
     drawn = [weights @ sums for weights in _draw(units.n, replicates, seed=seed)]
@@ -61,7 +61,7 @@ def resample(columns: Numbers, units: Units, *, replicates: int = 1000, seed: in
 
 
 def _draw(n: int, replicates: int, *, seed: int) -> Iterator[Reals]:
-    """(…, U): how often each unit is drawn, some replicates at a time."""
+    """Yield (…, U) arrays: how often each unit is drawn in each of some replicates."""
     generator = np.random.default_rng(seed)
     at_once = max(1, _CELLS // max(n, 1))
     for start in range(0, replicates if n else 0, at_once):
@@ -71,7 +71,10 @@ def _draw(n: int, replicates: int, *, seed: int) -> Iterator[Reals]:
 
 
 def percentiles(values: Reals) -> Interval | None:
-    """The interval of (R,) replicates, NaN where the score is not defined; None: it never is."""
+    """Compute the interval of (R,) replicates of a score; None if it is defined in none of them.
+
+    The score is NaN in replicates in which it is not defined.
+    """
     defined = values[~np.isnan(values)]
     if not len(defined):
         return None

@@ -32,13 +32,13 @@ _PATIENCE: Final = b"\nA checkpoint is written after this step. Ctrl-C again end
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM came; what Ctrl-C would end in an orderly way ends likewise."""
+    """The exception for SIGTERM, which ends the work in the same orderly way as Ctrl-C."""
 
 
 class Termination:
-    """Listen to SIGTERM and Ctrl-C: raise at once, or, while ``deferred``, let others do so.
+    """A listener for SIGTERM and Ctrl-C, which raises at once or, while ``deferred``, takes note.
 
-    A second Ctrl-C raises at once in any case.
+    While ``deferred``, a signal only sets ``is_asked``; a second Ctrl-C raises at once in any case.
     """
 
     def __init__(self) -> None:
@@ -48,7 +48,10 @@ class Termination:
 
     @contextmanager
     def heard(self) -> Iterator[None]:
-        """Listen; in the main thread only. Where Ctrl-C is ignored, it stays so."""
+        """Listen to the signals inside the block; only possible in the main thread.
+
+        If Ctrl-C is ignored when the block begins, it stays ignored.
+        """
         earlier = {signal.SIGTERM: signal.signal(signal.SIGTERM, self._hear)}
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             earlier[signal.SIGINT] = signal.signal(signal.SIGINT, self._hear)
@@ -60,7 +63,7 @@ class Termination:
 
     @contextmanager
     def deferred(self) -> Iterator[None]:
-        """Only take note inside; the caller looks at ``is_asked`` again and again."""
+        """Take note of signals inside the block; the caller must check ``is_asked`` regularly."""
         self._is_deferred = True
         try:
             yield
@@ -68,7 +71,7 @@ class Termination:
             self._is_deferred = False
 
     def end(self) -> KeyboardInterrupt:
-        """Make the exception that ends what was stopped."""
+        """Return the exception to raise: ``KeyboardInterrupt`` after Ctrl-C or ``Terminated``."""
         return KeyboardInterrupt() if self._is_interrupted else Terminated()
 
     def _hear(self, number: int, _: object) -> None:
@@ -78,17 +81,17 @@ class Termination:
         if is_second or not self._is_deferred:
             raise self.end()
         if number == signal.SIGINT:
-            os.write(2, _PATIENCE)  # what was interrupted may be writing to sys.stderr
+            os.write(2, _PATIENCE)  # the interrupted code may be writing to sys.stderr
 
 
 def as_json() -> bool:
-    """Declare the field ``json`` of a command whose work gives a ``Summary``."""
+    """Declare the field ``json`` of the options of a command that returns a ``Summary``."""
     is_given: bool = option(default=False, help=SUMMARY)
     return is_given
 
 
 def show(lines: Iterable[str | Summary]) -> Summary | None:
-    """Write lines to standard output; returns the summary that stands among them."""
+    """Write lines to standard output; return the summary if there is one among them."""
     summary = None
     for line in lines:
         if isinstance(line, Summary):
@@ -110,17 +113,17 @@ def start(
 ) -> int:
     """Read the command line into ``kind``, a frozen dataclass, and do the ``work``.
 
-    Where ``kind`` has a field ``json`` (``as_json``) and it is given, the summary alone is written
-    to standard output, and to standard error what would stand there.
+    If ``kind`` has a field ``json`` (``as_json``) and it is set, only the summary is written to
+    standard output, and all other output to standard error.
 
     Returns the status of the summary, or 0; 1 for an error, 130 for Ctrl-C, 143 for SIGTERM. Ends
-    the process with status 2 where the command is wrong. ``resumes`` says where a stopped run
-    resumes; ``errors`` are expected besides those of all commands.
+    the process with status 2 if the command is wrong. ``resumes`` says where a stopped run resumes;
+    ``errors`` are exceptions that are reported as errors, besides those of all commands.
     """
     parser = make_parser(f"modeling.{name}", about)
     add_options(parser, kind)
     given = values_of(parser.parse_args(argv))
-    # Before torch is loaded: where another job runs, threads that spin take its time and ours.
+    # Before torch is loaded: beside another job, threads that wait actively slow both down.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
     expected: tuple[type[Exception], ...] = (CorpusError, ConfigError, OSError, *errors)
@@ -148,19 +151,19 @@ def start(
 
 
 def check_given(options: object, *names: str) -> None:
-    """Raise ``UsageError`` for the first option that is needed, but was not given."""
+    """Raise ``UsageError`` for the first of the named options that was not given."""
     for name in names:
         if not getattr(options, name):
             raise UsageError(f"{'a recipe' if name == 'recipe' else '--' + name} is needed")
 
 
 def count(text: str) -> int:
-    """0, 1, 2 …; ``ArgumentTypeError`` for what is none."""
+    """Parse an integer from 0 on; raise ``ArgumentTypeError`` for any other text."""
     return _number(text, least=0)
 
 
 def positive(text: str) -> int:
-    """1, 2, 3 …; ``ArgumentTypeError`` for what is none."""
+    """Parse an integer from 1 on; raise ``ArgumentTypeError`` for any other text."""
     return _number(text, least=1)
 
 
@@ -171,7 +174,7 @@ def _number(text: str, *, least: int) -> int:
 
 
 def counts(text: str) -> tuple[int, ...]:
-    """``0,1,2``; ``ArgumentTypeError`` for what is none."""
+    """Parse integers from 0 on (``0,1,2``); raise ``ArgumentTypeError`` for any other text."""
     try:
         return tuple(count(part.strip()) for part in text.split(","))
     except argparse.ArgumentTypeError:

@@ -25,20 +25,27 @@ _RENAMED = {
 
 
 class ConfigError(ValueError):
-    """A setting that does not exist, or has a value that it cannot have."""
+    """The error for a setting that does not exist, or whose value is not allowed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """Settings; a child is a frozen dataclass of numbers, words, tuples, maps and settings."""
+    """The base class of settings.
+
+    A subclass is a frozen dataclass of numbers, strings, tuples, mappings and other settings.
+    """
 
     def to_json(self) -> Any:  # Any: an object, of the shape of the class
-        """Plain values, for a JSON file."""
+        """Convert the settings to plain values for a JSON file."""
         return json.loads(json.dumps(asdict(self)))
 
     @classmethod
     def from_json(cls, values: Mapping[str, object]) -> Self:
-        """The reverse of ``to_json``; ``ConfigError`` for what is unknown or of another type."""
+        """Make settings from the values that ``to_json`` returns.
+
+        Earlier names of settings (``_RENAMED``) are accepted. Raises ``ConfigError`` for an unknown
+        name or a value of another type.
+        """
         hints = get_type_hints(cls)
         values = {n if n in hints else _RENAMED.get(n, n): v for n, v in values.items()}
         for name in values:
@@ -48,18 +55,19 @@ class Config:
         return cls(**checked)
 
     def save(self, path: Path) -> None:
-        """Write a JSON file."""
+        """Write the settings to a JSON file."""
         path.write_text(json.dumps(self.to_json(), indent=2) + "\n", encoding="utf-8")
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read what ``save`` wrote."""
+        """Read the settings that ``save`` wrote."""
         return cls.from_json(read_json(path))
 
     def override(self, settings: Sequence[str]) -> Self:
-        """Apply ``optimizer.lr=1e-4`` and the like; values are JSON, or else words.
+        """Apply settings like ``optimizer.lr=1e-4``; a value is read as JSON, or else as a string.
 
-        Raises ``ConfigError`` that lists the names there are.
+        Raises ``ConfigError`` for a wrong value or an unknown name; the message then lists the
+        names there are.
         """
         changed = self
         for setting in settings:
@@ -100,7 +108,7 @@ def _unknown(cls: type, name: str, hints: Collection[str]) -> str:
 
 
 def _checked(value: object, hint: object, *, where: str) -> object:
-    """The value as the type says, or ``ConfigError``."""
+    """Return the value converted to the type ``hint``; raise ``ConfigError`` if it does not fit."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         if value is None and NoneType in arguments:
@@ -130,7 +138,7 @@ def _checked(value: object, hint: object, *, where: str) -> object:
 
 
 def _fits(value: float, hint: object) -> bool:
-    is_finite = abs(value) <= sys.float_info.max  # nor NaN
+    is_finite = abs(value) <= sys.float_info.max  # False for NaN, too
     return is_finite and (hint is float or (hint is int and int(value) == value))
 
 
@@ -152,7 +160,7 @@ _MOST: Mapping[str, int] = {
 
 @dataclass(frozen=True, kw_only=True)
 class EncoderConfig(Config):
-    """The parts of an encoder."""
+    """The settings of an encoder."""
 
     n_subwords: int = 0
     """Size of the tokenizer; 0: filled in from the examples."""
@@ -212,9 +220,9 @@ class EncoderConfig(Config):
 
     @property
     def least_values(self) -> int:
-        """How many numbers its weights have at least, those of entities among them.
+        """A lower bound of the number of weights, the embeddings of entities included.
 
-        Of an encoder that transformers runs: none, for what it shares is not known here.
+        0 for an encoder that transformers runs: which weights it shares is not known here.
         """
         if self.foreign:
             return 0
@@ -224,18 +232,18 @@ class EncoderConfig(Config):
 
     @property
     def reads_words(self) -> bool:
-        """Whether it needs to know the words of its pre-tokenizer."""
+        """Whether the encoder needs to know the words of its pre-tokenizer."""
         return self.attention.startswith("whole_word")
 
     @property
     def reads_mentions(self) -> bool:
-        """Whether mentions are rows of their own."""
+        """Whether mentions are rows of their own after the subwords (LUKE)."""
         return self.n_entities > 0 and self.entities == "mentions"
 
 
 @dataclass(frozen=True, kw_only=True)
 class HeadsConfig(Config):
-    """What is predicted in pre-training, and how much each objective weighs."""
+    """The objectives of pre-training, and the weight of each in the loss."""
 
     weights: dict[str, float] = field(default_factory=lambda: {"subwords": 1.0})
     """Weight of ``subwords`` (masked language model), ``entities`` (masked entities),
@@ -253,7 +261,7 @@ class HeadsConfig(Config):
 
 @dataclass(frozen=True, kw_only=True)
 class MaskingConfig(Config):
-    """Dynamic masking."""
+    """The settings of dynamic masking."""
 
     unit: Literal["subword", "word", "entity"] = "word"
     """What is masked as one; ``entity``: whole mentions first, as ERNIE, words elsewhere."""
@@ -303,7 +311,7 @@ class DataConfig(Config):
 
 @dataclass(frozen=True, kw_only=True)
 class OptimizerConfig(Config):
-    """AdamW."""
+    """The settings of AdamW."""
 
     lr: float = 1e-4
     """Peak learning rate."""
@@ -326,7 +334,7 @@ class OptimizerConfig(Config):
 
 @dataclass(frozen=True, kw_only=True)
 class ScheduleConfig(Config):
-    """Warm-up, and what follows."""
+    """The learning rate over the steps: warm-up, and what follows."""
 
     shape: Literal["linear", "polynomial", "constant_cosine", "constant"] = "linear"
     warmup: float = 0.06
@@ -349,7 +357,7 @@ class ScheduleConfig(Config):
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingConfig(Config):
-    """How long, how large, how often."""
+    """The length of training, the size of batches, and how often it is evaluated and saved."""
 
     max_steps: int = 1_000
     batch_size: int = 256

@@ -23,12 +23,12 @@ th:first-child, td:first-child, td.text { text-align: left }
 pre { background: #f5f5f3; padding: .8rem; overflow-x: auto; font-size: 12px }
 """
 
-_SHADE = (42, 111, 187)  # of a cell that is all of its row
+_SHADE = (42, 111, 187)  # the colour of a cell with shade 1
 
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """Of the page (level 1) or of a section (2)."""
+    """The heading of the page (level 1) or of a section (level 2)."""
 
     text: str
     level: int = 2
@@ -61,14 +61,14 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """An element ``svg``; HTML only, for its numbers stand in a table as well."""
+    """An ``svg`` element; left out of Markdown, because a table holds its numbers as well."""
 
     svg: str
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Text as it stands: settings."""
+    """Preformatted text, such as settings."""
 
     text: str
 
@@ -77,7 +77,7 @@ Block = Heading | Text | Items | Table | Picture | Listing
 
 
 def to_markdown(blocks: Sequence[Block]) -> str:
-    """The page as Markdown, without its pictures."""
+    """Render the page as Markdown, without its pictures."""
     return "\n\n".join(text for block in blocks for text in _markdown(block)) + "\n"
 
 
@@ -104,14 +104,14 @@ def _markdown(block: Block) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    """Text in which nothing is markup."""
+    """Escape the characters that are markup in Markdown, and collapse white space."""
     for mark in "\\`*_[]<>|#":
         text = text.replace(mark, f"\\{mark}")
     return " ".join(text.split())
 
 
 def to_html(blocks: Sequence[Block]) -> str:
-    """The page as HTML that asks for nothing outside."""
+    """Render the page as one HTML file that loads no other files."""
     title = next((block.text for block in blocks if isinstance(block, Heading)), "")
     head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>{_STYLE}</style>'
     body = "\n".join(map(_html, blocks))
@@ -158,9 +158,10 @@ def _cells(row: Sequence[str], shades: Sequence[float], n_texts: int) -> Iterato
 def new_figure(
     n_rows: int, n_columns: int, size: tuple[float, float]
 ) -> "tuple[Figure, list[list[Axes]]]":
-    """Make a figure of matplotlib with panels, each of so many inches; rows of these.
+    """Make a matplotlib figure; return it with its panels, one list for each row.
 
-    Raises ``CorpusError`` where matplotlib is not installed.
+    ``size`` is the width and height of each panel in inches. Raises ``CorpusError`` if matplotlib
+    is not installed.
     """
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415 - slow, and optional
@@ -174,7 +175,7 @@ def new_figure(
 
 
 def to_svg(figure: "Figure", name: str, *, dpi: float | None = None) -> str:
-    """Give a figure as an element of HTML; the same bytes for the same picture."""
+    """Render a figure as an ``svg`` element; the same picture gives the same bytes."""
     import matplotlib as mpl  # noqa: PLC0415 - slow, and optional
 
     text = io.StringIO()

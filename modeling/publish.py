@@ -29,13 +29,13 @@ KIND = "model"
 def publish(
     run: Path, shelf: Path | str, *, version: str | None = None, evaluation: Path | None = None
 ) -> Path | str:
-    """Publish the model of a run, with what it scored; returns the folder of the version.
+    """Publish the model of a run with its evaluation; return the folder of the version.
 
-    ``shelf``: a folder ``STORE/NAME``, or its address (``str``) where it is in a bucket.
+    ``shelf`` is a folder ``STORE/NAME``, or its address (``str``) if it is in a bucket.
 
-    Without a ``version`` it is called by the hash of all its files. ``evaluation``: what
-    ``modeling.evaluate`` wrote (default: ``RUN/evaluation``, where there is one). Raises
-    ``CorpusError`` where there is no finished model, or the version holds other files.
+    ``version`` defaults to the start of a hash of all files. ``evaluation`` is a folder that
+    ``modeling.evaluate`` wrote (default: ``RUN/evaluation``, if there is one). Raises
+    ``CorpusError`` if there is no finished model, or if the version exists with other files.
     """
     from corpora.datasets.shards import link_or_copy, sha256_of, write_json  # noqa: PLC0415
     from corpora.runs.journal import sealed  # noqa: PLC0415
@@ -47,7 +47,7 @@ def publish(
     hashes = {name: sha256_of(path) for name, path in files.items()}
     fingerprint = fingerprint_of(hashes)
     staged = run / ".publishing"
-    take_away(staged)  # of a run that was killed
+    take_away(staged)  # left by a run that was killed
     try:
         for name, path in files.items():
             (staged / name).parent.mkdir(parents=True, exist_ok=True)
@@ -63,7 +63,7 @@ def publish(
 
 
 def _files(run: Path, evaluation: Path | None) -> Mapping[str, Path]:
-    """Name the files that are published, by their names there."""
+    """Map the names of the files in the published version to their paths now."""
     from modeling.taggers.archive import files_in  # noqa: PLC0415 - for --help
     from modeling.taggers.folders import (  # noqa: PLC0415
         find_model,
@@ -99,7 +99,7 @@ class Options:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Read the command line and publish; 0, or 1 for an error, or 2 for a wrong command."""
+    """Read the command line and publish; exit status 0, 1 for an error, 2 for a wrong command."""
 
     def work(options: Options) -> Summary:
         shelf = options.shelf if is_url(options.shelf) else Path(options.shelf)

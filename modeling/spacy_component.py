@@ -19,7 +19,7 @@ KEY = "onoma"
 
 
 class NamesComponent:
-    """Finds names with a tagger of Onoma; made by ``nlp.add_pipe("onoma", config={…})``."""
+    """A component that finds names with a tagger, made by ``nlp.add_pipe("onoma", config={…})``."""
 
     def __init__(
         self, tagger: Tagger, *, lang: str | None, threshold: float, key: str, sets_ents: bool
@@ -28,12 +28,12 @@ class NamesComponent:
         self.key, self.sets_ents = key, sets_ents
 
     def __call__(self, doc: Doc) -> Doc:
-        """Find the names of a document."""
+        """Find the names in a document."""
         [done] = self.pipe([doc])
         return done
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 64) -> Iterator[Doc]:
-        """Find the names of documents, ``batch_size`` at once, in their order."""
+        """Find the names in documents, ``batch_size`` at once; yield these in their order."""
         waiting = iter(stream)
         while docs := list(islice(waiting, batch_size)):
             texts = (document_of(doc.text, lang=self.lang) for doc in docs)
@@ -46,12 +46,12 @@ class NamesComponent:
 def add_mentions(
     doc: Doc, mentions: Sequence[Mention], *, key: str = KEY, sets_ents: bool = True
 ) -> None:
-    """Put mentions into ``doc.spans[key]``, all of them, and into ``doc.ents`` where they fit.
+    """Put all mentions into ``doc.spans[key]``, and those that fit into ``doc.ents``.
 
-    A span of spaCy has whole tokens: one that ends inside a token is made wider. The attributes of
-    the group have the characters that were found (``offsets``), and their probabilities
-    (``scores``), in the order of the spans. Of overlapping mentions the outer one is an entity, and
-    none is that would overlap one that is there.
+    A spaCy span consists of whole tokens: if a mention ends inside a token, its span is widened.
+    The attributes of the span group hold the exact characters of the mentions (``offsets``) and
+    their probabilities (``scores``), in the order of the spans. Of overlapping mentions, the outer
+    one becomes an entity; a mention that overlaps an existing entity becomes none.
     """
     spans = [_span_of(doc, mention) for mention in mentions]
     about = {
@@ -93,7 +93,7 @@ def make_component(  # noqa: PLR0917 - spaCy gives them by name
     spans_key: str,
     sets_ents: bool,  # noqa: FBT001 - spaCy's own
 ) -> NamesComponent:
-    """Make the component; ``lang`` is that of the pipeline, unless it is given."""
+    """Make the component; ``lang`` defaults to the language of the pipeline."""
     return NamesComponent(
         Tagger.load(Path(model)),
         lang=lang or nlp.lang,

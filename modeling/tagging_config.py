@@ -34,7 +34,7 @@ def check_decoder(kind: HeadKind, decoder: str) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class HeadConfig(Config):
-    """What is predicted from the states of words."""
+    """The settings of a head, which predicts tags or spans from the states of words."""
 
     kind: HeadKind = "softmax"
     """A tag for each word; Class-Start-End (NEISS paper, section 4.1); a linear chain; the same
@@ -72,7 +72,7 @@ class HeadConfig(Config):
 
     @property
     def longest_span(self) -> int:
-        """Subwords of the candidates; 0: no spans are scored."""
+        """The longest candidate span, in subwords; 0: no spans are scored."""
         return self.max_span_subwords if self.kind == "span" else 0
 
 
@@ -96,7 +96,7 @@ class SentencesConfig(Config):
 
 @dataclass(frozen=True, kw_only=True)
 class GazetteerConfig(Config):
-    """Names that are looked up, and what was found given to the head beside a word's state."""
+    """The source of names that are looked up; matches are features of words beside their states."""
 
     source: Literal["none", "train", "file", "entities"] = "none"
     """The names of the training set (cross-fitted); a file of names and labels; an entity
@@ -109,7 +109,7 @@ class GazetteerConfig(Config):
 
 @dataclass(frozen=True, kw_only=True)
 class FinetuningConfig(Config):
-    """How long, how large, how often."""
+    """The length of training, the size of batches, the epoch that is kept, and what is trained."""
 
     epochs: int = 10
     samples: int = 0
@@ -160,7 +160,7 @@ class FinetuneConfig(Config):
 
 @dataclass(frozen=True, kw_only=True)
 class TaggerConfig(Config):
-    """What a tagger is made of: saved beside its weights, and enough to build it."""
+    """All settings that a tagger is built from, saved beside its weights."""
 
     labels: tuple[str, ...] = ()
     """In the order of their ids."""

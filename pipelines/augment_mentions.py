@@ -105,7 +105,7 @@ class Options(CommonOptions):
 
 
 def plan(options: Options) -> Plan:
-    """Find the shards: a unit each; first of all, one unit chooses among the forms."""
+    """Plan a unit for each shard; a stage of one unit chooses among the forms before."""
     from corpora.runs.dataset_inputs import find_shards
 
     is_gated = options.policy == "gated"
@@ -134,7 +134,7 @@ def plan(options: Options) -> Plan:
 
 
 def _language_of(files: Sequence[InputFile]) -> str | None:
-    """The language of the first document."""
+    """Return the language of the first document."""
     from corpora.datasets.shards import read_batches
 
     for file in files:
@@ -159,9 +159,10 @@ def _forms_files(path: Path) -> dict[str, InputFile]:
 
 
 def _lexicon_of(options: Options, *, is_gated: bool) -> dict[str, object] | None:
-    """Say what is chosen of a lexicon, and ``of``: the column that names a document's own.
+    """Describe which words of a lexicon are chosen; None where the forms are no lexicon.
 
-    That is None where all documents have all words; the whole is None for other forms.
+    ``of`` is the column that names the lexicon of a document, or None where all documents have all
+    words.
     """
     from corpora.datasets.shards import open_dataset
 
@@ -181,7 +182,7 @@ def _lexicon_of(options: Options, *, is_gated: bool) -> dict[str, object] | None
 
 
 def _refuse_filters(options: Options) -> None:
-    """Raise ``UsageError`` where words of a lexicon are to be chosen, and there is none."""
+    """Raise ``UsageError`` for options that choose words of a lexicon, if there is no lexicon."""
     given = {
         "--words": options.words != "all",
         "--without-flags": options.without_flags is not None,
@@ -196,7 +197,7 @@ def _refuse_filters(options: Options) -> None:
 
 
 def _word_filter(options: Options) -> "WordFilter":
-    """Make the filter of words: as ``--words`` says, but for what is asked for by itself."""
+    """Make the filter of words from ``--words``; more specific options override it."""
     from corpora.lexicon.words import ALL, TAGGER
 
     if options.min_score is not None and not isfinite(options.min_score):
@@ -212,7 +213,7 @@ def _word_filter(options: Options) -> "WordFilter":
 
 
 def choose(units: PCollection, options: Options, run: Run) -> PCollection:
-    """Choose what each form means, and the forms that pass."""
+    """Choose the meaning of each form, and the forms that pass the gate."""
     from corpora.matching.form_dictionary import Gate
     from pipelines.transforms.forms import (
         ChooseForms,
@@ -245,7 +246,7 @@ def choose(units: PCollection, options: Options, run: Run) -> PCollection:
 
 
 def index(units: PCollection, options: Options, run: Run) -> PCollection:
-    """Make what was chosen a table on disk that all workers share."""
+    """Write the chosen forms as a table on disk that all workers share."""
     from pipelines.transforms.forms import IndexChosen
 
     step = IndexChosen(
@@ -255,7 +256,7 @@ def index(units: PCollection, options: Options, run: Run) -> PCollection:
 
 
 def augment(units: PCollection, options: Options, run: Run) -> PCollection:
-    """Match what was chosen in documents, and write them with more mentions."""
+    """Match the chosen forms in documents, and write the documents with more mentions."""
     from pipelines.transforms.documents import ReadDocuments
     from pipelines.transforms.forms import AddMentions
 
@@ -284,7 +285,7 @@ def _matching(options: Options, run: Run) -> "Matching":
 
 
 def _group_column(run: Run) -> str | None:
-    """The column that names a document's own forms; None where all documents have the same."""
+    """Return the column that names the lexicon of a document; None where all share all forms."""
     lexicon = run.parameters["lexicon"]
     return lexicon["of"] if lexicon else None
 

@@ -41,7 +41,7 @@ CUT = "by hash"  # instead of a split: of files whose sentences are divided
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommonOptions):
-    """What ``benchmark_to_ner`` asks for."""
+    """Options of ``benchmark_to_ner``."""
 
     format: str | None = option(
         None, choices=tuple(FORMATS), help="of all files (default: as the content shows)"
@@ -90,7 +90,7 @@ class Options(CommonOptions):
 
 
 def plan(options: Options) -> Plan:
-    """Find the files and how each is laid out, choose their splits, and cut the large ones."""
+    """Find the files and their layouts, choose their splits, and cut large files into parts."""
     found = find_inputs(options.input, exclude=options.exclude)
     files = describe_files(dict(islice(found.items(), options.limit)))
     splits, cut = _splits([file.name for file in files], options)
@@ -112,7 +112,7 @@ def plan(options: Options) -> Plan:
 
 
 def _splits(names: Sequence[str], options: Options) -> tuple[dict[str, str], JsonObject | None]:
-    """The split of each file; and how sentences are divided, where files are not."""
+    """Choose the split of each file; or describe how sentences are divided where files are not."""
     from corpora.ner.splits_by_name import choose_splits, named_splits
 
     if options.split == "file":
@@ -132,7 +132,7 @@ def _layout(file: InputFile, options: Options) -> Layout:
 
 
 def _auxiliary(options: Options) -> dict[str, InputFile]:
-    """The label map and the dictionaries; each is read, so that what is wrong is said now."""
+    """Describe the label map and the dictionaries; read each, so that errors appear at once."""
     from corpora.ner.entity_dictionary import read_dictionary
     from corpora.ner.labels import label_map_path, load_label_map
 
@@ -148,7 +148,7 @@ def _auxiliary(options: Options) -> dict[str, InputFile]:
 
 
 def _units(files: Sequence[InputFile], layouts: Mapping[str, JsonObject]) -> Iterator[Unit]:
-    """The units of a split: small files together, large ones in parts."""
+    """Yield the units of a split: small files together, large files in parts."""
     from corpora.ner.files import parts
 
     for unit in make_units(files):
@@ -161,7 +161,7 @@ def _units(files: Sequence[InputFile], layouts: Mapping[str, JsonObject]) -> Ite
 
 
 def graph(units: PCollection, options: Options, run: Run) -> PCollection:
-    """Read files, make rows of their sentences, divide them, and write them."""
+    """Read files, make rows of their sentences, divide them into splits, and write them."""
     from pipelines.transforms.ner import DivideSentences, MakeNerRows, ReadNerFiles
 
     layouts = {name: Layout(**layout) for name, layout in run.parameters["layouts"].items()}
@@ -190,7 +190,7 @@ PHASES = (Phase(graph),)
 
 
 def write_side_files(build: "Build") -> None:
-    """Write what each file holds, the card, and the forms of the dictionaries."""
+    """Write the table of files, the card, and the forms of the dictionaries."""
     from corpora.datasets.shards import write_json, write_text
     from corpora.ner.card import to_json, to_markdown
     from corpora.ner.entity_dictionary import forms, read_dictionary
@@ -215,7 +215,7 @@ def write_side_files(build: "Build") -> None:
 
 
 def _columns_by_split(build: "Build") -> dict[str, "ColumnSource"]:
-    """Open the sentences of each split that has a file, as often as is asked."""
+    """Map each split that has a file to a function that opens its sentences."""
     from corpora.ner.columns import columns_of_split
 
     shards: dict[str, list[Path]] = {split: [] for split in SPLITS}
@@ -233,7 +233,7 @@ def _title(build: "Build") -> str:
 
 
 def _notes(build: "Build") -> dict[str, str]:
-    """What a reader of the card must know of the run."""
+    """Collect what a reader of the card must know about the run."""
     account = build.accounting
     parameters = build.plan.parameters
     notes = {
@@ -248,7 +248,7 @@ def _notes(build: "Build") -> dict[str, str]:
 
 
 def next_steps(options: Options) -> list[str]:
-    """What to look at, and what to type next."""
+    """Tell what was made, and which commands may follow."""
     output = options.output
     return [
         f"made  {output} (dataset); {output}/sources.tsv says what each file holds",

@@ -15,26 +15,26 @@ from corpora.system.staging import url_of
 
 
 class Carrier:
-    """Copies what units read of this installation (an edition, a dictionary) into a folder.
+    """A copier of the installation's files that units read (an edition, a dictionary).
 
     All machines see the output folder under one path, but not this installation. Files elsewhere
-    are the user's, who says on which file system they lie. Of an output in a bucket, workers on
-    other machines see nothing else: what is here is put there, too.
+    belong to the user, who decides on which file system they lie. With an output in a bucket,
+    workers on other machines see nothing else, so every local file is uploaded.
     """
 
     def __init__(self, work: WorkDirectory, *, is_elsewhere: bool) -> None:
-        """``is_elsewhere``: workers may be on other machines."""
+        """Set up the copies; ``is_elsewhere``: workers may be on other machines."""
         self._work, self._is_elsewhere = work, is_elsewhere
         self._copies: dict[str, str] = {}
 
     def __call__(self, unit: Unit) -> Unit:
-        """The unit, with the paths of the copies."""
+        """Return the unit with the paths of the copies."""
         if self._work.bucket is None:
             return unit
         return replace(unit, inputs=tuple(map(self.carried, unit.inputs)))
 
     def carried(self, file: InputFile) -> InputFile:
-        """The file, with the path under which workers find it."""
+        """Return the file with the path under which workers find it; copy it if necessary."""
         bucket = self._work.bucket
         if not (self._is_elsewhere if bucket else _is_installed(file.path)):
             return file
@@ -48,14 +48,14 @@ class Carrier:
 
 
 def _put(bucket: Bucket, file: InputFile) -> str:
-    """Put a file of this machine beside the work of the run; its address."""
+    """Upload a file of this machine beside the work of the run; return its address."""
     name = f"carried/{file.sha256}/{Path(file.path).name}"
     bucket.put(name, Path(file.path))
     return bucket.url_of(name)
 
 
 def _copy(file: InputFile, carried: Path) -> Path:
-    """Copy in one atomic step, with the time of the last change, which units compare."""
+    """Copy a file in one atomic step, with its time of change, which units check."""
     source, folder = Path(file.path), carried / file.sha256[:16]
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / source.name
@@ -68,7 +68,7 @@ def _copy(file: InputFile, carried: Path) -> Path:
 
 @cache
 def _roots() -> tuple[Path, ...]:
-    """Where this installation lies: our own code, and the libraries."""
+    """Return the folders of this installation: our code and the libraries."""
     libraries = {sysconfig.get_path(name) for name in ("purelib", "platlib")}
     return tuple(Path(path).resolve() for path in (*corpora.__path__, *libraries))
 

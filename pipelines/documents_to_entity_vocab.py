@@ -49,7 +49,7 @@ _COUNTED = ("id", "group", "title", "text", "paragraphs", "sentences", "mentions
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommonOptions):
-    """What ``documents_to_entity_vocab`` asks for."""
+    """Options of ``documents_to_entity_vocab``."""
 
     origins: tuple[str, ...] = option(
         ("link",),
@@ -82,7 +82,7 @@ class Options(CommonOptions):
 
 
 def plan(options: Options) -> Plan:
-    """Find the shards of documents, and plan a unit for each, and for each part of the counts."""
+    """Plan a unit for each shard of documents, and for each partition of the counts."""
     from corpora.runs.dataset_inputs import find_shards
 
     if options.compact and not options.previous:
@@ -137,14 +137,14 @@ def equivalents(units: PCollection, _: Options, run: Run) -> PCollection:
 
 
 def index_equivalents(units: PCollection, _: Options, run: Run) -> PCollection:
-    """Make it a table on disk that all workers share."""
+    """Write the equivalents as a table on disk that all workers share."""
     from pipelines.transforms import entities
 
     return run.merge(units, entities.IndexEquivalents(folder=run.folder), stage="equivalents")
 
 
 def count(units: PCollection, options: Options, run: Run) -> PCollection:
-    """Count the mentions of documents, and list their pages."""
+    """Count the mentions in documents, and list the pages."""
     from pipelines.transforms import documents, entities
 
     return (
@@ -161,7 +161,7 @@ def count(units: PCollection, options: Options, run: Run) -> PCollection:
 
 
 def merge(units: PCollection, options: Options, run: Run) -> PCollection:
-    """Add up the counts of each partition of the entities."""
+    """Sum the counts of each partition of the entities."""
     from pipelines.transforms import entities, stages
 
     return (
@@ -177,7 +177,7 @@ def merge(units: PCollection, options: Options, run: Run) -> PCollection:
 
 
 def choose(units: PCollection, options: Options, run: Run) -> PCollection:
-    """Choose the entities, and give them ids."""
+    """Choose the entities, and assign ids."""
     from corpora.entities.choice import Rules
     from pipelines.transforms import entities, stages
 
@@ -193,7 +193,7 @@ def choose(units: PCollection, options: Options, run: Run) -> PCollection:
 
 
 def link(units: PCollection, _: Options, run: Run) -> PCollection:
-    """Add up each partition of the forms: how often each is linked, and to what."""
+    """Sum each partition of the forms: how often each form is linked, and to which entity."""
     from pipelines.transforms import entities, stages
 
     return (
@@ -205,7 +205,7 @@ def link(units: PCollection, _: Options, run: Run) -> PCollection:
 
 
 def index_forms(units: PCollection, options: Options, run: Run) -> PCollection:
-    """Make all forms a table on disk that all workers share, if they are to be found."""
+    """Write all forms as a table on disk that all workers share, if they are to be counted."""
     from pipelines.transforms import entities
 
     is_on = options.link_probability == "on"
@@ -214,7 +214,7 @@ def index_forms(units: PCollection, options: Options, run: Run) -> PCollection:
 
 
 def find(units: PCollection, options: Options, run: Run) -> PCollection:
-    """Find all forms in documents, and count where they are no counted mention."""
+    """Find all forms in documents, and count where they are not a counted mention."""
     from pipelines.transforms import documents, entities
 
     return (
@@ -227,14 +227,14 @@ def find(units: PCollection, options: Options, run: Run) -> PCollection:
 
 
 def sum_occurrences(units: PCollection, _: Options, run: Run) -> PCollection:
-    """Add up where forms were found."""
+    """Sum the occurrences of the forms."""
     from pipelines.transforms import entities
 
     return run.merge(units, entities.SumOccurrences(folder=run.folder), stage="find")
 
 
 def finish(units: PCollection, options: Options, run: Run) -> PCollection:
-    """Put the aliases into the rows of the vocabulary."""
+    """Add the aliases to the rows of the vocabulary."""
     from pipelines.transforms import entities
 
     is_on = options.link_probability == "on"
@@ -258,7 +258,7 @@ PHASES = (
 
 
 def write_side_files(build: "Build") -> None:
-    """Write the exports, the coverage and the report, from the finished shards alone."""
+    """Write the exports, the coverage and the report, all from the finished shards."""
     from corpora.datasets.shards import write_text
     from corpora.entities import exports
     from corpora.entities.choice import changes
@@ -287,7 +287,7 @@ def write_side_files(build: "Build") -> None:
 
 
 def warnings(_: Plan, counters: Mapping[str, int]) -> Iterator[str]:
-    """Say what is probably not meant."""
+    """Warn of what is probably a mistake."""
     from corpora.entities.exports import warn_of_missing_pages
 
     if warning := warn_of_missing_pages(counters):

@@ -54,7 +54,7 @@ _TOKENIZER_FILES = (
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommonOptions):
-    """What ``documents_to_examples`` asks for."""
+    """Options of ``documents_to_examples``."""
 
     tokenizer: Path = option(
         metavar="DIR|FILE", help="a tokenizer's folder, tokenizer.json or vocab.txt"
@@ -125,7 +125,7 @@ class Options(CommonOptions):
 
 
 def plan(options: Options) -> Plan:
-    """Find the shards, the tokenizer and the vocabulary: a unit for each shard."""
+    """Plan a unit for each shard; describe the tokenizer and the vocabulary."""
     from corpora.runs.dataset_inputs import find_shards
     from corpora.tokenization.tokenizers import Tokenizer
 
@@ -175,7 +175,7 @@ def _check(options: Options) -> None:
 
 
 def _identity(vocab: Path | None) -> dict[str, int | str | None]:
-    """The ids of a vocabulary, and the hash of its shards."""
+    """Return the number of entities of a vocabulary, and the hash of its shards."""
     from corpora.datasets.shards import open_dataset
 
     if vocab is None:
@@ -200,7 +200,7 @@ def _auxiliary(options: Options) -> dict[str, InputFile]:
 
 
 def sample(units: PCollection, options: Options, run: Run) -> PCollection:
-    """Find the ratios of all documents, which decide what is for validation."""
+    """Find the hash ratios of all documents, which decide which are for validation."""
     from corpora.examples.validation import COLUMNS
     from pipelines.transforms.documents import ReadDocuments
     from pipelines.transforms.examples import FindRatios
@@ -214,7 +214,7 @@ def sample(units: PCollection, options: Options, run: Run) -> PCollection:
 
 
 def merge(units: PCollection, options: Options, run: Run) -> PCollection:
-    """Write down what the units found, and the tokenizer."""
+    """Merge the ratios of all units, and write the tokenizer into the run."""
     from pipelines.transforms.examples import KeepTokenizer, MergeRatios
 
     keep_tokenizer = KeepTokenizer(
@@ -227,7 +227,7 @@ def merge(units: PCollection, options: Options, run: Run) -> PCollection:
 
 
 def make(units: PCollection, options: Options, run: Run) -> PCollection:
-    """Make examples of documents, and write them."""
+    """Make examples from documents, and write them."""
     from corpora.examples.maker import COLUMNS
     from pipelines.transforms.documents import ReadDocuments
     from pipelines.transforms.examples import MakeExamples
@@ -270,10 +270,10 @@ def _rules(options: Options) -> "Rules":
 
 
 def write_side_files(build: "Build") -> None:
-    """Write the report, and what belongs to the examples: tokenizer, entities, lost mentions.
+    """Write the report, and the files that belong to examples: tokenizer, entities, lost mentions.
 
-    Raises ``CorpusError`` where all examples of several documents are of one split, though two
-    were asked for.
+    Raises ``CorpusError`` where all examples of several documents are in one split, though two
+    splits were asked for.
     """
     from corpora.datasets.shards import write_text
     from corpora.examples import losses as example_losses
@@ -301,7 +301,7 @@ def write_side_files(build: "Build") -> None:
 
 
 def _check_splits(n_documents: Mapping[str, int], *, validation: float) -> None:
-    """Look at the documents of each split that have examples; it was chosen among all."""
+    """Check that each split has documents with examples; it was chosen among all documents."""
     from corpora.examples.maker import TRAIN, VALIDATION
 
     n_train, n_validation = n_documents[TRAIN], n_documents[VALIDATION]

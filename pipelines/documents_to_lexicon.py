@@ -39,7 +39,7 @@ MARKS = ("known", "inner", "compound", "function", "name")
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommonOptions):
-    """What ``documents_to_lexicon`` asks for."""
+    """Options of ``documents_to_lexicon``."""
 
     per: Literal["document", "group", "all"] = option(
         "group",
@@ -135,7 +135,7 @@ def plan(options: Options) -> Plan:
 
 
 def _look(files: Sequence[InputFile]) -> tuple[str, bool]:
-    """What the symbols of the first document are that is not empty, and whether it is Chinese."""
+    """Return the kind of symbols of the first document that has text, and whether it is Chinese."""
     from corpora.datasets.shards import read_batches
     from corpora.lexicon.streams import is_chinese, kind_of
 
@@ -148,7 +148,10 @@ def _look(files: Sequence[InputFile]) -> tuple[str, bool]:
 
 
 def _are_traditional(files: Sequence[InputFile]) -> bool:
-    """Whether the first documents of any shard are in traditional script; needs OpenCC then."""
+    """Tell whether the first documents of any shard are in traditional script.
+
+    Raises where they are, but OpenCC is not installed.
+    """
     from corpora.datasets.shards import read_batches
     from corpora.lexicon.known import check_opencc, is_traditional
 
@@ -191,7 +194,7 @@ def _stages(files: Sequence[InputFile], *, n_parts: int) -> Iterator[Stage]:
 
 
 def _slices(files: Sequence[InputFile]) -> Iterator[tuple[InputFile, dict[str, int]]]:
-    """Some batches of a shard each."""
+    """Yield slices of a few batches of a shard each."""
     import pyarrow as pa
 
     for file in files:
@@ -202,7 +205,7 @@ def _slices(files: Sequence[InputFile]) -> Iterator[tuple[InputFile, dict[str, i
 
 
 def count(units: PCollection, options: Options, run: Run) -> PCollection:
-    """Make streams of symbols of slices, and count the symbols."""
+    """Make streams of symbols from slices, and count the symbols."""
     from corpora.lexicon.slices import COLUMNS
     from pipelines.transforms.documents import ReadDocuments
     from pipelines.transforms.lexicon import CountSymbols
@@ -222,7 +225,7 @@ def count(units: PCollection, options: Options, run: Run) -> PCollection:
 
 
 def number(units: PCollection, options: Options, run: Run) -> PCollection:
-    """Number the symbols, and cut what can begin with each pair of them into ranges."""
+    """Assign numbers to all symbols; cut the strings into ranges by their first two symbols."""
     from pipelines.transforms.elements import ReadNothing
     from pipelines.transforms.lexicon import NumberSymbols
 
@@ -235,7 +238,7 @@ def number(units: PCollection, options: Options, run: Run) -> PCollection:
 
 
 def spread(units: PCollection, options: Options, run: Run) -> PCollection:
-    """Deal the windows of slices out to ranges."""
+    """Distribute the windows of slices to ranges."""
     from pipelines.transforms.lexicon import DealWindows
     from pipelines.transforms.stages import ReadStage
 
@@ -248,7 +251,7 @@ def spread(units: PCollection, options: Options, run: Run) -> PCollection:
 
 
 def merge(units: PCollection, options: Options, run: Run) -> PCollection:
-    """Count the strings of ranges, and what stands around them."""
+    """Count the strings of ranges, and the symbols around them."""
     from pipelines.transforms.lexicon import CountStrings, ReadWindows
 
     return (
@@ -262,7 +265,7 @@ def merge(units: PCollection, options: Options, run: Run) -> PCollection:
 
 
 def score(units: PCollection, options: Options, run: Run) -> PCollection:
-    """Put the strings of all parts together, score, mark and rank them."""
+    """Join the strings of all parts; score, mark and rank them."""
     from pipelines.transforms.elements import ReadNothing
     from pipelines.transforms.lexicon import JoinStrings, MarkStrings, RankStrings, ScoreStrings
 
@@ -305,7 +308,7 @@ PHASES = (
 
 
 def write_side_files(build: "Build") -> None:
-    """Write the words as a table, and the page."""
+    """Write the words as a table, and the report page."""
     from corpora.datasets.shards import write_text
     from corpora.lexicon.report import page_lines, read_page, table_lines
 

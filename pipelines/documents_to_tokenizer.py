@@ -32,7 +32,7 @@ PART_BYTES = 1 << 30
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommonOptions):
-    """What ``documents_to_tokenizer`` asks for."""
+    """Options of ``documents_to_tokenizer``."""
 
     size: int = option(
         30_000, help="subwords at most, special ones too (default: 30000)", at_least=MIN_SIZE
@@ -60,7 +60,7 @@ class Options(CommonOptions):
 
 
 def plan(options: Options) -> Plan:
-    """Find the shards of documents, and plan a unit for each, and one that learns from all."""
+    """Plan a unit for each shard of documents, and a unit that learns from all."""
     from corpora.runs.dataset_inputs import find_shards
 
     files = find_shards(options.input, "documents", exclude=options.exclude)[: options.limit]
@@ -103,7 +103,7 @@ def count(units: PCollection, options: Options, run: Run) -> PCollection:
 
 
 def merge(units: PCollection, _: Options, run: Run) -> PCollection:
-    """Add up the counts of each part of the words."""
+    """Sum the counts of each partition of the words."""
     from pipelines.transforms.stages import ReadPartition
     from pipelines.transforms.tokenizer import SumWords
 
@@ -133,7 +133,7 @@ PHASES = (Phase(count, "count"), Phase(merge, "merge"), Phase(learn))
 
 
 def write_side_files(build: "Build") -> None:
-    """Write the tokenizer and the report, from the finished shard and the counters alone."""
+    """Write the tokenizer and the report, both from the finished shard and the counters."""
     from corpora.datasets.shards import read_batches, write_text
     from corpora.tokenization.report import report
     from corpora.tokenization.tokenizers import Tokenizer, wordpiece

@@ -15,7 +15,7 @@ Job = tuple[Graph, Sequence[Unit]]
 
 
 def jobs_of(phases: Sequence[Phase], build: Build, *, is_elsewhere: bool = False) -> list[Job]:
-    """List what is still to be done, in order: units of a phase, and what merges them."""
+    """List the jobs that are not done, in order: pending units of a phase, and its merge."""
     stages = {stage.name: stage for stage in build.plan.stages}
     carry = Carrier(build.work, is_elsewhere=is_elsewhere)
     jobs: list[Job] = []
@@ -35,7 +35,7 @@ def jobs_of(phases: Sequence[Phase], build: Build, *, is_elsewhere: bool = False
 
 
 def describe(build: Build, *, code: str) -> Run:
-    """Say what transforms may know of a run."""
+    """Collect what transforms may know of a run."""
     plan = build.plan
     carry = Carrier(build.work, is_elsewhere=bool(code))
     auxiliary = {name: carry.carried(file) for name, file in plan.auxiliary.items()}
@@ -43,7 +43,7 @@ def describe(build: Build, *, code: str) -> Run:
 
 
 def do_jobs(jobs: Sequence[Job], options: CommonOptions, run: Run, *, log: Path) -> None:
-    """Do jobs in order; processes that it takes are gone afterwards, and write errors to a log."""
+    """Run jobs in order; worker processes end with it, and write errors to ``log``."""
     n_workers = min(options.workers, max((len(units) for _, units in jobs), default=0))
     if options.has_runner:
         from pipelines.on_beam import run_jobs

@@ -10,7 +10,7 @@ _IN_TEXT = re.compile(rf"UnitFailedError: (.*?){_OF_BEAM}", re.DOTALL)
 
 
 class UnitFailedError(CorpusError):
-    """A unit could not be done; the message says where, what, and what to do."""
+    """A unit failed; the message says where, what, and what to do."""
 
 
 class WorkerDiedError(Exception):
@@ -18,10 +18,10 @@ class WorkerDiedError(Exception):
 
 
 def failure_of(error: BaseException) -> CorpusError | None:
-    """Find what a transform raised for people to read; None where it is another error.
+    """Find the ``CorpusError`` that a transform raised; None where there is none.
 
     Beam's in-memory runner raises it with a note at its end; other runners raise an error of their
-    own, whose text has it somewhere.
+    own whose text contains it.
     """
     cause: BaseException | None = error
     while cause is not None:
@@ -35,10 +35,10 @@ def failure_of(error: BaseException) -> CorpusError | None:
 
 
 def explain(error: Exception, *, where: str) -> str:
-    """Say what went wrong, and what to do."""
+    """Describe an error, and what to do."""
     if not isinstance(error, OSError):
         return str(error)
-    is_full = error.errno in {errno.ENOSPC, errno.EDQUOT}  # of a copy: there, and not here
+    is_full = error.errno in {errno.ENOSPC, errno.EDQUOT}  # of a copy: the target is full
     return (
         f"{(is_full and error.filename2) or error.filename or where}: {error.strerror or error}. "
         "Nothing was published; fix it and run the same command again."

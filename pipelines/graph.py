@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class PCollection(Protocol):
-    """What flows through a graph: Beam's ``PCollection``, which is loaded where graphs are made."""
+    """The elements between two transforms: Beam's ``PCollection``, without loading Beam here."""
 
     def __or__(self, transform: object, /) -> "PCollection":
         """Apply a transform."""
@@ -42,14 +42,14 @@ class Phase:
 
 
 def needed(phases: Sequence[Phase], plan: Plan) -> list[Phase]:
-    """The phases whose stages a plan has; options may make others needless."""
+    """Select the phases whose stages a plan has; options may make others unnecessary."""
     stages = {stage.name for stage in plan.stages} | {""}
     return [phase for phase in phases if phase.stage in stages]
 
 
 @dataclass(frozen=True)
 class Run:
-    """What the transforms of a run may know of it."""
+    """The facts about a run that its transforms may use."""
 
     folder: str
     """``OUTPUT/.build/FINGERPRINT``."""
@@ -74,7 +74,7 @@ class Run:
         auxiliary: Mapping[str, InputFile] | None = None,
         code: str = "",
     ) -> "Run":
-        """Make it of a plan; ``auxiliary`` where its files lie elsewhere than the plan says."""
+        """Describe the run of a plan; ``auxiliary`` gives other paths for the auxiliary files."""
         return cls(
             folder=folder,
             fingerprint=plan.fingerprint,
@@ -93,7 +93,7 @@ class Run:
         """Merge what the units of a stage wrote, by steps that are each a ``Merge``."""
         from pipelines.transforms.elements import ReadNothing
 
-        nothing = self._write(stage, {})  # but a receipt
+        nothing = self._write(stage, {})  # only a receipt
         for step in (ReadNothing(), *steps, nothing):
             units = units | step
         return units

@@ -20,9 +20,9 @@ _units: Iterable[Unit] = ()
 
 
 class InMemoryOptions(PipelineOptions):
-    """Options that parse each kind of options once.
+    """Options that parse their arguments once for each kind of options.
 
-    Beam asks for a view of them some hundred times in a graph, and parses its arguments each time,
+    Beam asks for a view of them some hundred times in a graph, and parses the arguments each time,
     which is a fifth of the processor time of a small run.
     """
 
@@ -31,7 +31,7 @@ class InMemoryOptions(PipelineOptions):
         self.__dict__["_views"] = {}
 
     def view_as(self, cls: type[Kind]) -> Kind:
-        """Return these options as a kind of them; all kinds share their values."""
+        """Return these options as a kind of options; all kinds share their values."""
         views: dict[type[Kind], Kind] = self.__dict__["_views"]
         if cls not in views:
             views[cls] = super().view_as(cls)
@@ -39,7 +39,7 @@ class InMemoryOptions(PipelineOptions):
 
 
 def run_graph(graph: Graph, units: Iterable[Unit], *, options: CommonOptions, run: Run) -> None:
-    """Do units, one after the other; each is asked for when the one before is done.
+    """Run a graph on units, one after the other; each is taken when the one before is done.
 
     Raises what a transform raised, or what Beam made of it.
     """
@@ -63,9 +63,10 @@ def _take(_: bytes) -> Iterator[Unit]:
 
 
 def make_pipeline(options: PipelineOptions, *, folder: Path) -> beam.Pipeline:
-    """Make a pipeline of Beam; what it makes for transforms in other languages is not needed.
+    """Make a Beam pipeline; its folder for transforms in other languages is removed.
 
-    It is made in a folder that goes with the run: a kill would leave it in the system's.
+    That folder is made inside ``folder``, which goes with the run: after a kill it would stay in
+    the system's folder for temporary files.
     """
     folder.mkdir(parents=True, exist_ok=True)
     systems, tempfile.tempdir = tempfile.tempdir, str(folder)

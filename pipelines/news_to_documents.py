@@ -139,7 +139,7 @@ class Options(CommonOptions):
 
     @property
     def crawled(self) -> Path:
-        """Folder of the crawl: beside the output unless ``--archive`` names another."""
+        """The folder of the crawl: beside the output unless ``--archive`` names another."""
         return self.archive or self.output.with_name(f"{self.output.name}-crawl")
 
     @property
@@ -149,7 +149,7 @@ class Options(CommonOptions):
 
 
 def plan(options: Options) -> Plan:
-    """Crawl, if asked to; find the archives or pages, cut large archives, find earlier datasets."""
+    """Crawl if requested; find and cut archives, or find pages; find earlier datasets."""
     from corpora.news.reading import check_installed
 
     _check(options)
@@ -179,16 +179,16 @@ def plan(options: Options) -> Plan:
         auxiliary=auxiliary,
         stages=(
             Stage("read", tuple(units), READ),
-            Stage("count", (Unit(0),), {"boilerplate": "news_boilerplate"}),  # looks at all
+            Stage("count", (Unit(0),), {"boilerplate": "news_boilerplate"}),  # reads all units
             Stage("clean", plain, CLEANED),
             Stage("look_back", unit_for_each(shards), {"previous": "news_signatures"}),
-            Stage("compare", (Unit(0, shards),), {"duplicates": "news_duplicates"}),  # too
+            Stage("compare", (Unit(0, shards),), {"duplicates": "news_duplicates"}),  # as above
         ),
     )
 
 
 def _check(options: Options) -> None:
-    """Raise ``UsageError`` for options that are wrong, or do not fit each other."""
+    """Raise ``UsageError`` for options that are wrong, or that contradict each other."""
     if [bool(options.sites), bool(options.warc), bool(options.html)].count(True) != 1:
         raise UsageError("say where the pages are: --sites, --warc or --html, one of them.")
     if options.urls and not options.html:
@@ -207,10 +207,10 @@ def _check(options: Options) -> None:
 
 
 def archives_of(options: Options) -> tuple[str, ...]:
-    """The patterns of archives to read; with ``--sites`` these are crawled first.
+    """Return the patterns of archives to read; with ``--sites``, crawl first.
 
-    An output that was begun is made of what its archive has, without another crawl: the same
-    command ends what was killed, and does nothing where all is done.
+    If the output was begun and its crawl finished, there is no new crawl: the same command finishes
+    what was killed, and does nothing where all is done.
     """
     if not options.sites:
         return options.warc
@@ -239,7 +239,7 @@ def _say(line: str) -> None:
 
 
 def _find(find: Callable[[], T], option: str) -> T:
-    """Find inputs that an option names; raises ``UsageError`` with its name."""
+    """Find inputs of an option; raises ``UsageError`` with the name of the option."""
     try:
         return find()
     except UsageError as error:
@@ -280,14 +280,14 @@ def _page_units(options: Options) -> tuple[list[Unit], dict[str, InputFile]]:
 
 
 def _earlier_shards(previous: Sequence[str]) -> Sequence[InputFile]:
-    """The shards of the datasets whose articles are not taken again."""
+    """Find the shards of the earlier datasets whose articles are not taken again."""
     from corpora.runs.dataset_inputs import find_shards
 
     return _find(lambda: find_shards(previous, "documents"), "--previous") if previous else ()
 
 
 def _thresholds(options: Options) -> "Thresholds":
-    """Collect the thresholds of articles."""
+    """Collect the options that filter articles."""
     from corpora.news.filters import Thresholds
 
     return Thresholds(
@@ -301,7 +301,7 @@ def _thresholds(options: Options) -> "Thresholds":
 
 
 def read(units: PCollection, options: Options, run: Run) -> PCollection:
-    """Read pages, extract their articles, and leave out what is none that is wanted."""
+    """Read pages, extract their articles, and filter them."""
     from pipelines.transforms.news import (
         ExtractArticles,
         FilterArticles,
@@ -335,7 +335,7 @@ def count(units: PCollection, options: Options, run: Run) -> PCollection:
 
 
 def clean(units: PCollection, options: Options, run: Run) -> PCollection:
-    """Take boilerplate out of the articles, find sentences, take their signatures."""
+    """Remove boilerplate from the articles, find sentences, and compute signatures."""
     from pipelines.transforms.news import FindSentences, RemoveBoilerplate, SignArticles
     from pipelines.transforms.stages import ReadStage
 
@@ -350,7 +350,7 @@ def clean(units: PCollection, options: Options, run: Run) -> PCollection:
 
 
 def look_back(units: PCollection, _: Options, run: Run) -> PCollection:
-    """Take the signatures of earlier datasets."""
+    """Compute the signatures of earlier datasets."""
     from corpora.news.near_duplicates import SIGNED
     from pipelines.transforms.documents import ReadDocuments
     from pipelines.transforms.news import SignArticles
@@ -364,7 +364,7 @@ def look_back(units: PCollection, _: Options, run: Run) -> PCollection:
 
 
 def compare(units: PCollection, options: Options, run: Run) -> PCollection:
-    """Find the articles that say what another one says."""
+    """Find exact and near duplicates among the articles."""
     from pipelines.transforms.news import FindDuplicateArticles
 
     found = units | FindDuplicateArticles(folder=run.folder, threshold=options.near_duplicates)
@@ -372,7 +372,7 @@ def compare(units: PCollection, options: Options, run: Run) -> PCollection:
 
 
 def finish(units: PCollection, _: Options, run: Run) -> PCollection:
-    """Write the articles, each once."""
+    """Write the articles, without the duplicates."""
     from pipelines.transforms.news import DropDuplicateArticles
     from pipelines.transforms.stages import PublishRows, ReadStage
 

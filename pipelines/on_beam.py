@@ -18,12 +18,12 @@ _A_YEAR = 365 * 24 * 3600  # Beam's own service reports on a job no longer than 
 
 
 def run_jobs(jobs: Sequence[Job], options: CommonOptions, run: Run) -> None:
-    """Do graphs, each after the one before."""
+    """Run graphs, each after the one before."""
     _finish(make_job(jobs, options, run))
 
 
 def make_job(jobs: Sequence[Job], options: CommonOptions, run: Run) -> beam.Pipeline:
-    """Make the pipeline of graphs; units travel as a file, whatever their number."""
+    """Make one pipeline from graphs; units are passed as a file, whatever their number."""
     work = WorkDirectory(run.folder)
     folder = work.carried
     p = make_pipeline(beam_options(options.beam), folder=folder)
@@ -38,7 +38,7 @@ def make_job(jobs: Sequence[Job], options: CommonOptions, run: Run) -> beam.Pipe
 
 
 class _Apply(beam.PTransform):
-    """A graph as one transform, so that several may have steps of the same name."""
+    """A graph as one transform, so that several graphs may have steps of the same name."""
 
     def __init__(self, graph: Graph, options: CommonOptions, run: Run) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ def _finish(p: beam.Pipeline) -> None:
         try:
             result.wait_until_finish()  # whatever --no_wait_until_finish says: publishing is next
         except KeyboardInterrupt:
-            result.cancel()  # or else a cluster would continue
+            result.cancel()  # otherwise a cluster would continue
             raise
     except Exception as error:  # Beam wraps what workers raise in one or the other
         if isinstance(error.__cause__ or error.__context__, KeyboardInterrupt):
@@ -67,7 +67,7 @@ def _finish(p: beam.Pipeline) -> None:
 
 
 def beam_options(settings: Sequence[str]) -> PipelineOptions:
-    """Read Beam's options; raises ``UsageError`` where the job service does not answer."""
+    """Parse Beam's options; raises ``UsageError`` where the job service does not answer."""
     made = PipelineOptions(list(settings))
     service = made.view_as(PortableOptions)
     if service.job_endpoint and not any(s.startswith("--job_server_timeout") for s in settings):

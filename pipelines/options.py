@@ -26,7 +26,7 @@ T = TypeVar("T", bound="CommonOptions")
 
 @dataclass(frozen=True, kw_only=True)
 class CommonOptions:
-    """What every pipeline asks for."""
+    """The options of every pipeline."""
 
     input: tuple[str, ...] = option(
         metavar="PATTERN", help="files, folders or patterns (quote these)"
@@ -63,7 +63,7 @@ class CommonOptions:
 
     @property
     def has_runner(self) -> bool:
-        """Whether a runner was asked for, instead of that of this machine."""
+        """Whether a Beam runner was requested, instead of the runner of this machine."""
         return any(option.startswith("--runner") for option in self.beam)
 
     def __post_init__(self) -> None:
@@ -74,10 +74,10 @@ class CommonOptions:
 
 
 def parse_options(kind: type[T], argv: Sequence[str] | None, *, name: str, about: str) -> T:
-    """Read the command line into ``kind``.
+    """Parse the command line into ``kind``.
 
-    Ends the process with status 2 where an option is none, or has no such value; raises
-    ``UsageError`` where options make no sense.
+    Ends the process with status 2 where an option does not exist, or has no such value; raises
+    ``UsageError`` where options make no sense together.
     """
     parser = make_parser(name, about, is_passed_on=_is_of_beam)
     add_options(parser, kind)
@@ -95,7 +95,7 @@ def parse_options(kind: type[T], argv: Sequence[str] | None, *, name: str, about
 
 
 def values_in(options: CommonOptions, *names: str) -> dict[str, object]:
-    """Give some options by name, as the parameters of a plan have them: lists, no tuples."""
+    """Return some options by name, in the form of plan parameters: lists, no tuples."""
     values = ((name, getattr(options, name)) for name in names)
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values}
 
@@ -106,9 +106,9 @@ def said(lines: str) -> Callable[[CommonOptions], list[str]]:
 
 
 def origins_of(words: Sequence[str]) -> list[str]:
-    """The origins that are named, sorted; several may stand in one word, with commas between.
+    """Collect the named origins, sorted; one word may hold several, separated by commas.
 
-    Raises ``UsageError`` for one that there is not.
+    Raises ``UsageError`` for an unknown origin.
     """
     origins = {origin for word in words for origin in word.split(",")}
     if unknown := sorted(origins - ORIGINS):
@@ -117,7 +117,7 @@ def origins_of(words: Sequence[str]) -> list[str]:
 
 
 def _check_runner(options: CommonOptions) -> None:
-    """Raise ``UsageError`` where options are for another way to run than was asked for."""
+    """Raise ``UsageError`` for options that belong to another way of running."""
     if options.has_runner and options.workers > 1:
         raise UsageError("--workers is for this machine alone; with --runner leave it out")
     if options.beam and not options.has_runner:
@@ -128,7 +128,7 @@ def _check_runner(options: CommonOptions) -> None:
 
 
 def _beam_options(left_over: Sequence[str]) -> tuple[str, ...]:
-    """Check that what is left over are Beam's options; raises ``UsageError`` otherwise."""
+    """Check that the remaining options are Beam's; raises ``UsageError`` otherwise."""
     if not left_over:
         return ()
     _, wrong = _beam_parser().parse_known_args(list(left_over))
@@ -138,7 +138,7 @@ def _beam_options(left_over: Sequence[str]) -> tuple[str, ...]:
 
 
 def _is_of_beam(option: str) -> bool:
-    """Say whether Beam knows an option; without Beam, which is said later, none is refused."""
+    """Tell whether Beam knows an option; without Beam, True, because that is reported later."""
     if not find_spec("apache_beam"):
         return True
     return option in _beam_parser()._option_string_actions  # noqa: SLF001 - there is no public way

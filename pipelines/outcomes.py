@@ -23,7 +23,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Filtered:
-    """An input record that is left out on purpose."""
+    """An input record that was left out on purpose."""
 
     source: str
     reason: str
@@ -31,7 +31,7 @@ class Filtered:
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """An input record that is read; a later phase says what becomes of it."""
+    """An input record that was read; a later phase decides its outcome."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Rows:
 
     @classmethod
     def each(cls, dataset: str, batches: Iterable["pa.RecordBatch"]) -> Iterator["Rows"]:
-        """Hand on batches for a dataset."""
+        """Wrap each batch as rows of a dataset."""
         return (cls(dataset, batch) for batch in batches)
 
 

@@ -38,7 +38,7 @@ def _graphs(phases: Sequence[Phase]) -> Iterator[tuple[str, Graph]]:
 
 
 def _steps(graph: Graph, options: CommonOptions, run: Run) -> list[str]:
-    """The names of the steps of a graph, in order."""
+    """Return the names of the steps of a graph, in order."""
     with tempfile.TemporaryDirectory() as folder:
         p = make_pipeline(InMemoryOptions(), folder=Path(folder))
     units = p | "units" >> beam.Create([Unit(0)], reshuffle=False)

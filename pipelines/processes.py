@@ -35,9 +35,9 @@ def run_graph(
     n_workers: int,
     log: Path,
 ) -> None:
-    """Have units done; no process of it is left, whether it returns or raises.
+    """Run a graph on units in worker processes; none is left when it returns or raises.
 
-    Raises ``CorpusError``, ``RuntimeError`` or ``WorkerDiedError`` as soon as one failed.
+    Raises ``CorpusError``, ``RuntimeError`` or ``WorkerDiedError`` as soon as one worker failed.
     """
     context = get_context("forkserver")
     context.set_forkserver_preload(["pipelines.in_memory", graph.__module__])
@@ -83,15 +83,15 @@ def _work(
     place: tuple[str, dict[str, str]],
     task: tuple[Graph, CommonOptions, Run],
 ) -> None:
-    """Be a worker until there is no more to do, or the launcher is gone.
+    """Do units until there are no more, or the launcher is gone.
 
-    The environment is that of the run: the server that starts workers may have an earlier one.
+    The environment is the run's: the server that starts workers may have an older one.
     """
     log, environment = place
     os.environ.clear()
     os.environ.update(environment)
     threading.Thread(target=_follow_launcher, daemon=True).start()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the launcher, who ends us
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the launcher, which ends us
     os.dup2(os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT), 2)
     from pipelines.in_memory import run_graph as run_here
 
@@ -99,7 +99,7 @@ def _work(
     try:
         run_here(graph, _units(connection), options=options, run=run)
     except Exception as error:  # noqa: BLE001 - the launcher decides
-        with suppress(OSError):  # the log has no room
+        with suppress(OSError):  # the disk of the log is full
             traceback.print_exc()
         clear = failure_of(error)
         text = str(clear) if clear else traceback.format_exc().rstrip()
@@ -116,10 +116,10 @@ def _units(connection: Connection) -> Iterator[Unit]:
 
 
 def _follow_launcher() -> None:
-    """Die with the launcher, whatever the main thread does.
+    """Kill this process when the launcher ends, whatever the main thread does.
 
-    Where a library holds the interpreter, no thread of it runs: so the system is asked for a signal
-    at the end of the pipe that only the launcher holds, which ends this process.
+    While a library holds the interpreter lock, no thread runs: so on Linux the system also sends a
+    signal when the pipe that only the launcher holds is closed, and the signal ends this process.
     """
     if launcher := parent_process():
         if sys.platform == "linux":

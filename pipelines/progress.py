@@ -16,7 +16,7 @@ _LINE_SECONDS = 15.0
 
 @contextmanager
 def quiet(log: Path) -> Iterator[TextIO]:
-    """Send what this process and its children write to standard error to a file, meanwhile.
+    """Redirect standard error of this process and its children to a file inside ``with``.
 
     Yields a stream to the real standard error, for what people should see.
     """
@@ -33,7 +33,7 @@ def quiet(log: Path) -> Iterator[TextIO]:
 
 @dataclass
 class Progress:
-    """Says now and then how many of ``total`` units are done; use it with ``with``."""
+    """A reporter of how many of ``total`` units are done; use it with ``with``."""
 
     total: int
     count: Callable[[], int]
@@ -42,12 +42,12 @@ class Progress:
     _stop: threading.Event = field(default_factory=threading.Event)
 
     def __enter__(self) -> None:
-        """Begin to report, in a thread."""
+        """Start to report, in a thread."""
         self._reporter = threading.Thread(target=self._report, daemon=True)
         self._reporter.start()
 
     def __exit__(self, *_: object) -> None:
-        """Stop, and take the bar away."""
+        """Stop, and erase the bar."""
         self._stop.set()
         self._reporter.join()
         if self.stream.isatty():

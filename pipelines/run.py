@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Pipeline:
-    """What the module of a pipeline has."""
+    """The attributes of a pipeline's module."""
 
     plan: Callable[[CommonOptions], Plan]
     phases: Sequence[Phase]
@@ -62,7 +62,7 @@ class Pipeline:
 
     @classmethod
     def of(cls, module: ModuleType) -> "Pipeline":
-        """Take it out of the module."""
+        """Read them from the module."""
         return cls(
             plan=module.plan,
             phases=module.PHASES,
@@ -73,7 +73,7 @@ class Pipeline:
 
 
 def main(name: str, argv: Sequence[str] | None = None) -> int:
-    """Run the pipeline of that module name; returns the exit status."""
+    """Run the pipeline in the module ``name``; return the exit status."""
     _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -103,7 +103,7 @@ def main(name: str, argv: Sequence[str] | None = None) -> int:
 
 
 def _open_closed_streams() -> None:
-    """Let what is said go nowhere where a standard stream is closed."""
+    """Open standard streams that are closed to the null device."""
     for number, name in ((1, "stdout"), (2, "stderr")):
         if getattr(sys, name) is None:
             nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -117,12 +117,12 @@ def _say(lines: Sequence[str]) -> None:
     try:
         sys.stdout.write("".join(f"{_shown(line)}\n" for line in lines))
         sys.stdout.flush()
-    except OSError:  # whoever reads has seen enough, or has no room for it
+    except OSError:  # the reader has closed the pipe, or the disk is full
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _shown(line: str) -> str:
-    """A line with the names of commands that the user types, and its warning in colour."""
+    """Format a line: commands as the user types them, its warning in colour."""
     warning = "WARNING"
     if line.startswith(warning):
         line = paint(warning, "1;33", sys.stdout) + line.removeprefix(warning)
@@ -130,7 +130,7 @@ def _shown(line: str) -> str:
 
 
 def _run_anywhere(pipeline: Pipeline, options: CommonOptions) -> list[str]:
-    """Do what is to be done, here or with an output in a bucket; returns what is to be said."""
+    """Run the pipeline, with the output here or in a bucket; return the lines to print."""
     if not options.bucket:
         return _run(pipeline, options)
     from corpora.runs.on_bucket import open_output
@@ -146,7 +146,7 @@ def _run_anywhere(pipeline: Pipeline, options: CommonOptions) -> list[str]:
 
 
 def _check_shared(options: CommonOptions) -> None:
-    """Refuse what workers on other machines could not see; raises ``UsageError``."""
+    """Raise ``UsageError`` for an input that workers on other machines could not see."""
     reuse = getattr(options, "reuse", None)
     if options.has_runner and reuse and not url_of(reuse / "run.json"):
         raise UsageError(
@@ -158,7 +158,7 @@ def _check_shared(options: CommonOptions) -> None:
 def _run(
     pipeline: Pipeline, options: CommonOptions, *, remote: "BucketOutput | None" = None
 ) -> list[str]:
-    """Do what is to be done; returns what is to be said."""
+    """Run the pipeline; return the lines to print."""
     from corpora.runs.build import hold
 
     start = time.monotonic()
@@ -167,7 +167,7 @@ def _run(
         if is_complete:
             said = [f"{options.output}: already complete; nothing to do."]
             account, counters = build.published_account()
-            build.tidy()  # a run that was killed right after publishing did not
+            build.tidy()  # a run that was killed right after publishing did not tidy
         else:
             said = _build(pipeline, build, options=options)
             account, counters = build.accounting, build.counters
@@ -185,7 +185,7 @@ def _run(
 
 
 def _draw(pipeline: Pipeline, options: CommonOptions) -> list[str]:
-    """Plan, and draw what would be done."""
+    """Plan, and draw the graph of what would be done."""
     from pipelines.picture import to_mermaid
 
     return [to_mermaid(pipeline.phases, plan=pipeline.plan(options), options=options)]
@@ -198,13 +198,13 @@ def _plan(pipeline: Pipeline, options: CommonOptions, remote: "BucketOutput | No
         return plan
     from corpora.datasets.forgetting import read_hashes
 
-    # Hashes of ids in the plan, not of the file: that says when each was done, too.
+    # The plan holds the hashes in the file, not the hash of the file: it also holds dates.
     hashes = {"forgotten": read_hashes(options.forgotten)}
     return replace(plan, parameters={**plan.parameters, **hashes})
 
 
 def _check_inputs(plan: Plan, output: Path, remote: "BucketOutput | None") -> None:
-    """Refuse to read what an earlier run wrote into the output."""
+    """Raise ``UsageError`` for an input that an earlier run wrote into the output."""
     from corpora.runs.journal import published_files
     from corpora.system.staging import url_of
 
@@ -218,7 +218,7 @@ def _check_inputs(plan: Plan, output: Path, remote: "BucketOutput | None") -> No
 
 
 def _build(pipeline: Pipeline, build: "Build", *, options: CommonOptions) -> list[str]:
-    """Do the units that are not done, and publish all."""
+    """Do the pending units, and publish; return the lines to print."""
     said = []
     pending = build.pending()
     n_units = len(build.plan.units)
@@ -239,7 +239,7 @@ def _work(pipeline: Pipeline, build: "Build", *, options: CommonOptions) -> None
     jobs = jobs_of(pipeline.phases, build, is_elsewhere=options.has_runner)
     n_units = sum(len(units) for _, units in jobs)
     n_before = _count_receipts(build.receipts)
-    # Elsewhere there is an installation of its own, which must have the same code.
+    # Workers on other machines have another installation, which must have the same code.
     described = describe(build, code=version_of_code() if options.has_runner else "")
     with (
         quiet(log) as stream,
@@ -258,7 +258,10 @@ def _count_receipts(folder: Path) -> int:
 
 
 def _explain_failure(error: Exception, *, log: Path) -> Exception:
-    """Find the message of a unit in what was raised; else say what it was, and keep the rest."""
+    """Return the message of the failed unit, or else write the traceback to the log.
+
+    In that case the error ends with a hint at the log.
+    """
     if clear := failure_of(error):
         return clear
     if isinstance(error, OSError):
@@ -294,7 +297,7 @@ def _reasons(counts: Mapping[str, int]) -> str:
 def _as_data(
     plan: Plan, account: "Accounting", counters: Mapping[str, int], *, seconds: float
 ) -> dict[str, object]:
-    """The summary for programs: the same numbers, and all counters."""
+    """Build the summary for programs: the numbers of the printed one, and all counters."""
     return {
         "fingerprint": plan.fingerprint,
         "inputs": len(plan.inputs),

@@ -57,7 +57,7 @@ MAX_FILE_MB = 500
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommonOptions):
-    """What ``tei_to_ner`` asks for."""
+    """Options of ``tei_to_ner``."""
 
     edition: str = option(
         "tei", metavar="NAME|FILE", help="which element means what: a name or a TOML file"
@@ -94,7 +94,7 @@ class Options(CommonOptions):
 
     @property
     def has_lines(self) -> bool:
-        """Whether documents have the lines of their text."""
+        """Whether documents hold the line numbers of their text."""
         return self.lines or bool(self.register)
 
     @property
@@ -113,7 +113,7 @@ def plan(options: Options) -> Plan:
     found = find_inputs(options.input, suffix=SUFFIXES, exclude=options.exclude)
     files = describe_files(dict(islice(found.items(), options.limit)))
     included = _included(files, options)
-    # What others include is read there.
+    # A file that others include is read as a part of them.
     files = [file for file in files if file.name not in included]
     settings = {
         "edition_name": edition.name,
@@ -141,7 +141,7 @@ def plan(options: Options) -> Plan:
 
 
 def _registers(options: Options) -> dict[str, InputFile]:
-    """Describe the files of the register, by name; raises ``CorpusError`` where they hold none."""
+    """Describe the files of the register, by name; raises ``CorpusError`` for files without one."""
     if not options.register:
         return {}
     from corpora.registers.register import read_registers
@@ -152,7 +152,7 @@ def _registers(options: Options) -> dict[str, InputFile]:
 
 
 def _included(files: Sequence[InputFile], options: Options) -> dict[str, InputFile]:
-    """Describe the files that others include, by name: those in the folder of the inputs alone."""
+    """Describe the files that others include, by name: only files in the folder of the inputs."""
     from corpora.system.buckets import is_url
 
     found: dict[str, InputFile] = {}
@@ -174,7 +174,7 @@ def _included(files: Sequence[InputFile], options: Options) -> dict[str, InputFi
 def _learned(
     files: Sequence[InputFile], edition: Edition, options: Options
 ) -> Mapping[str, Abbreviations]:
-    """Learn abbreviations from all files, where that is asked for."""
+    """Learn abbreviations from all files, if the options ask for it."""
     if options.abbreviations != "learned":
         return {}
     readable = [file for file in files if file.size <= options.max_bytes]
@@ -193,9 +193,10 @@ def _texts(files: Sequence[InputFile], edition: Edition) -> Iterator[tuple[str |
 def _splits(
     names: Sequence[str], edition: Edition, options: Options
 ) -> tuple[Mapping[str, str], dict[str, object]]:
-    """Choose the split of each file, and say how.
+    """Choose the split of each file, and describe the method.
 
-    None are chosen by sentence, nor where a file has several documents, which are not known yet.
+    No split is chosen here when splitting by sentence, nor where a file has several documents,
+    which are not known yet.
     """
     if options.split_file:
         return read_split_file(options.split_file, names), {"split": "file"}
@@ -207,7 +208,7 @@ def _splits(
 
 
 def graph(units: PCollection, options: Options, run: Run) -> PCollection:
-    """Read files, parse them, cut them into sentences, and write both."""
+    """Read files, parse them, cut them into sentences, and write documents and sentences."""
     from pipelines.transforms.files import ReadFiles
     from pipelines.transforms.tei import ParseTei, ToSentences
 
@@ -299,7 +300,7 @@ def _write_card(build: "Build", health: "Health") -> None:
 
 
 def _write_register(build: "Build") -> Iterator[str]:
-    """Write entries, and how they fit the mentions, beside the datasets; yields what cards say."""
+    """Write the register and its coverage beside the datasets; yield a section for the card."""
     files = named(_REGISTER, build.plan.auxiliary)
     if not files:
         return
@@ -327,7 +328,7 @@ class _Documents:
     """At the end of sentences that are not the last of their paragraph."""
 
     def texts(self) -> Iterator[tuple[str | None, str]]:
-        """Yield the language and the text of each; counts the words at ends of sentences."""
+        """Yield language and text of each document; count the words at ends of sentences."""
         from corpora.datasets.shards import read_batches
 
         columns = ("lang", "text", "sentences")
@@ -340,12 +341,12 @@ class _Documents:
 
 
 def warnings(plan: Plan, counters: Mapping[str, int]) -> Iterator[str]:
-    """Say what is probably not meant."""
+    """Warn of what is probably a mistake."""
     return warnings_of(counters, plan.parameters["patterns"])
 
 
 def _notes(build: "Build") -> dict[str, str]:
-    """What a reader of the card must know of the run: how it was split, what was counted."""
+    """Collect what a reader of the card must know: how it was split, what was counted."""
     account = build.accounting
     parameters = build.plan.parameters
     notes = {

@@ -49,7 +49,7 @@ MAX_CHARACTERS = 500_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommonOptions):
-    """What ``text_to_documents`` asks for."""
+    """Options of ``text_to_documents``."""
 
     lang: str | None = option(
         None, metavar="TAG", help="of the texts that do not say: de, zh-TW …; decides on sentences"
@@ -131,7 +131,7 @@ def plan(options: Options) -> Plan:
 
 
 def _check(options: Options) -> None:
-    """Raise ``UsageError`` for options that are wrong, or do not fit each other."""
+    """Raise ``UsageError`` for options that are wrong, or that contradict each other."""
     from corpora.text.json_lines import is_language
 
     if options.split_pattern is not None and options.split_blank is not None:
@@ -148,7 +148,7 @@ def _check(options: Options) -> None:
 
 
 def _format(options: Options) -> str:
-    """The form of all files: as named, or as an option says that fits but one."""
+    """Return the format of all files: the given one, or the only one that an option fits."""
     is_split = options.split_pattern is not None or options.split_blank is not None
     if is_split and options.field:
         raise UsageError(
@@ -163,7 +163,7 @@ def _format(options: Options) -> str:
 
 
 def _settings(options: Options, files: Sequence[InputFile]) -> JsonObject:
-    """What all units must know; the folder's name is part of it where it becomes a group."""
+    """Collect the settings of all units; the folder's name is one where it becomes the group."""
     from corpora.text.encodings import check_encoding
     from corpora.text.json_lines import parse_fields
 
@@ -186,7 +186,7 @@ def _settings(options: Options, files: Sequence[InputFile]) -> JsonObject:
 
 
 def _cut(units: Iterable[Unit], settings: JsonObject) -> Iterator[Unit]:
-    """Number the units, those of large files cut into several."""
+    """Cut large files into several units, and number all units."""
     number = 0
     for unit in units:
         for part in _parts(unit, settings):
@@ -195,7 +195,7 @@ def _cut(units: Iterable[Unit], settings: JsonObject) -> Iterator[Unit]:
 
 
 def _parts(unit: Unit, of_run: JsonObject) -> Iterator[JsonObject]:
-    """The parts of a unit's file; nothing but an empty one where it cannot be cut."""
+    """Yield the parts of a unit's file; a single empty one where the file cannot be cut."""
     from corpora.runs.record_errors import read_record
     from corpora.text.encodings import CUTTABLE
     from corpora.text.opening import TextError, archive_kind
@@ -214,7 +214,7 @@ def _parts(unit: Unit, of_run: JsonObject) -> Iterator[JsonObject]:
         found = None
     if (
         found is None
-        or isinstance(found, Rejected)  # it is rejected where it is read
+        or isinstance(found, Rejected)  # the unit that reads the file rejects it
         or found.encoding not in CUTTABLE
         or found.format not in BORDERS
         or found.n_invalid
@@ -227,7 +227,7 @@ def _parts(unit: Unit, of_run: JsonObject) -> Iterator[JsonObject]:
 
 
 def read(units: PCollection, options: Options, run: Run) -> PCollection:
-    """Read records, and make documents of them."""
+    """Read records, and make documents from them."""
     from corpora.text.reader import Settings
     from pipelines.transforms.text import MakeDocuments, ReadText
 
@@ -248,14 +248,14 @@ def read(units: PCollection, options: Options, run: Run) -> PCollection:
 
 
 def merge(units: PCollection, _: Options, run: Run) -> PCollection:
-    """Find documents whose id another one has."""
+    """Find documents with the id of an earlier one."""
     from pipelines.transforms.stages import FindDuplicates
 
     return run.merge(units, FindDuplicates(folder=run.folder, remedy=REMEDY), stage="read")
 
 
 def finish(units: PCollection, _: Options, run: Run) -> PCollection:
-    """Write the documents, but for those whose id another one has."""
+    """Write the documents, without those whose id an earlier one has."""
     from pipelines.transforms.stages import DropDuplicates, PublishRows, ReadStage
 
     return (

@@ -25,14 +25,14 @@ FORGOTTEN = "forgotten"
 
 
 class UnitWriter:
-    """Write what becomes of the records of a unit; ``close`` makes it done, ``abandon`` undone.
+    """A writer of the outcomes of a unit: ``close`` completes the unit, ``abandon`` discards it.
 
-    A unit with the number ``MERGED`` is what merges the others of its stage. Its receipt has the
-    hashes of the tables, and so has that of a unit that is the only one of its stage.
+    A unit with the number ``MERGED`` merges the other units of its stage. Its receipt has the
+    hashes of the tables, and so has the receipt of the only unit of a stage.
     """
 
     def __init__(self, step: "WriteShards", number: int) -> None:
-        """Open a shard of each of the datasets of a step."""
+        """Open a shard for each dataset of a step."""
         self._work, self._step, self._number = WorkDirectory(step.folder), step, number
         self._tally = _Tally(Forgetting.of(step.forgotten) if step.forgotten else None)
         self._stack = ExitStack()
@@ -56,7 +56,7 @@ class UnitWriter:
         self._tally.add(outcome, self._writers)
 
     def close(self) -> Accounting:
-        """Finish the shards, and write the receipt: the unit is done."""
+        """Finish the shards and write the receipt: the unit is done; return its accounting."""
         self._stack.close()
         tally, stage = self._tally, self._step.stage
         has_tables = stage and (self._step.is_alone or self._number == MERGED)
@@ -78,13 +78,13 @@ class UnitWriter:
         return receipt.accounting
 
     def abandon(self) -> None:
-        """Leave nothing behind."""
+        """Remove the unfinished shards."""
         error = InterruptedError("abandoned")
         self._stack.__exit__(type(error), error, None)
 
 
 class _Tally:
-    """Counts the outcomes of a unit, and hands their rows to the shards."""
+    """The counts of a unit's outcomes; passes their rows on to the shards."""
 
     def __init__(self, forgetting: Forgetting | None = None) -> None:
         self.forgetting = forgetting
@@ -128,7 +128,7 @@ class _Tally:
         )
 
     def correct(self, counts: Counts) -> None:
-        """Add counters, and what is said of many records at once."""
+        """Add counters, and outcomes of many records at once."""
         self.counters.update(counts.counters)
         self.read += counts.read
         self.written += counts.written
@@ -143,7 +143,7 @@ class _Tally:
         self.rows.append(asdict(rejected))
 
     def _remembered(self, batch: pa.RecordBatch, *, schema: str) -> pa.RecordBatch:
-        """Take out of rows what is to be forgotten; each document was a record."""
+        """Remove from rows what is to be forgotten; a removed document counts as filtered."""
         if self.forgetting is None:
             return batch
         kept = self.forgetting.clean(batch, schema)
@@ -161,7 +161,7 @@ class _Tally:
         return Filtered(outcome.records[0].id, FORGOTTEN)
 
     def _without_double(self, outcome: Written | Filtered) -> Outcome:
-        """Reject a record one of whose rows has an id that another row has."""
+        """Reject a record that has a row with the id of an earlier row."""
         if isinstance(outcome, Filtered):
             return outcome
         for record in outcome.records:
@@ -180,7 +180,7 @@ class _Tally:
     def _write(self, outcome: Written, writers: Mapping[str, ShardWriter]) -> None:
         self.written += 1
         self.counters.update(outcome.counters)
-        if not outcome.records:  # they came as Rows
+        if not outcome.records:  # the rows came as Rows
             return
         by_schema = {writer.schema.name: writer for writer in writers.values()}
         for record in outcome.records:

@@ -129,7 +129,7 @@ class Options(CommonOptions):
 
 
 def plan(options: Options) -> Plan:
-    """Find the dump's files, look at their heads and ends, and cut them into ranges."""
+    """Find the files of the dump, examine their heads and ends, and cut them into ranges."""
     warn_of_old_expat()
     from corpora.wikipedia.dump import examine, read_pages_of
     from corpora.wikipedia.reuse import find_earlier, with_earlier
@@ -197,7 +197,7 @@ def plan(options: Options) -> Plan:
 
 
 def _settings(options: Options, sites: Sequence["SiteInfo"], *, file: str) -> JsonObject:
-    """Make the settings of all units; ``file`` is the name of a dump's file, maybe with its date.
+    """Make the settings of all units; ``file`` is the name of a dump file, perhaps with its date.
 
     Raises ``UsageError`` where the files are of several wikis.
     """
@@ -240,14 +240,14 @@ def _settings(options: Options, sites: Sequence["SiteInfo"], *, file: str) -> Js
 
 
 def _is_expanding(options: Options) -> bool:
-    """Read ``--expand-templates``."""
+    """Read and check ``--expand-templates``."""
     if options.expand_templates and options.extractor != "onoma":
         raise UsageError("--expand-templates: not with --extractor wikiextractor. Leave out one.")
     return options.expand_templates
 
 
 def _kinds_of_blocks(options: Options) -> list[str]:
-    """Read ``--blocks``."""
+    """Parse and check ``--blocks``."""
     from corpora.wikipedia.aside import KINDS
 
     given = [name.strip() for name in options.blocks.split(",") if name.strip()]
@@ -265,10 +265,11 @@ def _abbreviations(
     *,
     earlier: "EarlierRun | None",
 ) -> JsonObject | None:
-    """The table of abbreviations in place of our own for the language, if there is to be one.
+    """Choose a table of abbreviations to replace our table of the language; None: keep ours.
 
-    That of ``--abbreviations``, or, where we have none, that of the earlier run (its sentences are
-    taken over), or one that is learned from the first pages, whatever ``--limit`` says.
+    It is the table of ``--abbreviations``, or, where we have none, the table of the earlier run
+    (whose sentences are taken over), or one that is learned from the first pages, whatever
+    ``--limit`` says.
     """
     from corpora.segmentation.abbreviations import learn
     from corpora.segmentation.sentences import has_table
@@ -287,7 +288,7 @@ def _abbreviations(
 
 
 def _warn(options: Options, settings: JsonObject, doubts: dict[str, str]) -> None:
-    """Warn where a file's name and its head disagree, and of tables that there are not."""
+    """Warn where the name and the head of a file disagree, and of missing tables."""
     from corpora.wikipedia.readers import missing_tables
 
     for file, doubt in doubts.items():
@@ -303,7 +304,7 @@ def _warn(options: Options, settings: JsonObject, doubts: dict[str, str]) -> Non
 
 
 def define(units: PCollection, options: Options, run: Run) -> PCollection:
-    """Read the templates of ranges, and write the definitions that can be shown."""
+    """Read the templates of ranges, and write the definitions that can be expanded."""
     from pipelines.transforms.wikipedia import ReadDefinitions
 
     read = ReadDefinitions(settings=run.parameters, max_page_bytes=options.max_page_bytes)
@@ -350,7 +351,7 @@ def merge(units: PCollection, _: Options, run: Run) -> PCollection:
 
 
 def finish(units: PCollection, _: Options, run: Run) -> PCollection:
-    """Resolve links, match titles, and write what is published."""
+    """Resolve links, match titles, and write the published datasets."""
     from pipelines.transforms.stages import DropDuplicates, ReadStage
     from pipelines.transforms.wikipedia import AddItems, MatchTitles, TakeOver
 
@@ -373,7 +374,7 @@ PHASES = (
 
 
 def write_side_files(build: "Build") -> None:
-    """Write the report."""
+    """Write the report, and the table of abbreviations, if one was chosen."""
     from corpora.datasets.shards import write_text
     from corpora.segmentation.abbreviations import to_toml
     from corpora.wikipedia.report import to_markdown
@@ -394,7 +395,7 @@ next  python -m corpora.shards verify {output}
 
 
 def next_steps(options: Options) -> list[str]:
-    """Say what was taken over, and what to look at and to type next."""
+    """Tell what was taken over, what was made, and which commands may follow."""
     from corpora.wikipedia.reuse import say_reused
 
     return [*say_reused(options.output), *_next_steps(options)]

@@ -12,11 +12,12 @@ import pyarrow.compute as pc
 
 
 def canonical(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Make the buffers of a batch depend on its values alone.
+    """Return a batch with the same values whose buffers depend on the values alone.
 
-    Every buffer has just the bytes that are needed and begins with the first row; there is a bitmap
-    where there are nulls, its last bits are 0, and so is what stands behind a null. Raises
-    ``TypeError`` for columns that are not of strings, bytes, numbers, lists or structs.
+    Every buffer has exactly the bytes that are needed and begins with the first row. There is a
+    validity bitmap only where there are nulls; its unused last bits are 0, and so are the values
+    behind nulls. Raises ``TypeError`` for columns that are not of strings, bytes, numbers, lists or
+    structs.
     """
     arrays = [_canonical(column) for column in batch.columns]
     return pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
@@ -51,16 +52,17 @@ def _bitmap(array: pa.Array) -> pa.Buffer:
 
 
 def _under(structs: pa.Array, field: pa.Array) -> pa.Array:
-    """A field of structs that are not there is not there either."""
+    """Make a field null wherever the struct around it is null."""
     if not structs.null_count:
         return field
     return pc.if_else(structs.is_valid(), field, pa.scalar(None, field.type))
 
 
 def _starts(array: pa.Array) -> tuple[npt.NDArray[np.int32], pa.Array, int]:
-    """Where each string or list begins, from 0, and the last ends; one that is null has no length.
+    """Compute the offsets of the strings or lists, from 0; a null has length 0.
 
-    Beside it, the array without nulls, and where in its values its first one begins.
+    Returns these offsets (one more than rows), the array without nulls, and the position in the
+    values of that array where its first string or list begins.
     """
     if not array.null_count:
         offsets = _offsets(array)
@@ -74,7 +76,7 @@ def _starts(array: pa.Array) -> tuple[npt.NDArray[np.int32], pa.Array, int]:
 
 
 def _offsets(array: pa.Array) -> npt.NDArray[np.int32]:
-    """Where each string or list begins in the buffers, and the last ends."""
-    if not len(array):  # which need not have buffers
+    """Return the offsets of the strings or lists in the buffers, one more than rows."""
+    if not len(array):  # an empty array need not have buffers
         return np.zeros(1, np.int32)
     return np.frombuffer(array.buffers()[1], np.int32)[array.offset :][: len(array) + 1]

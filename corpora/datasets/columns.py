@@ -87,7 +87,7 @@ class DocumentColumns:
             self._attributes.add([("section", link[3])] if link[3] else ())
 
     def batch(self) -> pa.RecordBatch:
-        """Hand over what was collected, and start again."""
+        """Return the collected rows as a batch, and start an empty one."""
         columns: dict[str, pa.Array] = {
             name: pa.array(values, pa.string()) for name, values in self._scalars.items()
         }
@@ -107,7 +107,7 @@ class DocumentColumns:
 def batch_of(
     schema: str, columns: Iterable[Sequence[object] | npt.NDArray[np.generic]]
 ) -> pa.RecordBatch:
-    """Make a batch of a kind of dataset of the values of its columns."""
+    """Build a batch from the values of its columns; ``schema`` names the kind of dataset."""
     fields = SCHEMAS[schema].columns
     arrays = [pa.array(values, of.type) for of, values in zip(fields, columns, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=fields)
@@ -116,7 +116,7 @@ def batch_of(
 def list_array(
     ends: Sequence[int] | Offsets, fields: Sequence[Sequence[object] | pa.Array], type: pa.ListType
 ) -> pa.ListArray:
-    """Make a column of lists of structs; ``ends`` begins with 0 and has one more than rows."""
+    """Build a column of lists of structs; ``ends`` begins with 0 and has rows + 1 elements."""
     value_type = type.value_type
     arrays = [
         values if isinstance(values, pa.Array) else pa.array(values, value_type.field(i).type)
@@ -133,7 +133,7 @@ def mention_array(
     *,
     origins: Sequence[str],
 ) -> pa.StructArray:
-    """Make structs of mentions without label, score and attributes."""
+    """Build structs of mentions without label, score and attributes."""
     n = len(starts)
     if not isinstance(entities, pa.Array):
         entities = pa.array(entities, pa.string())
@@ -152,7 +152,7 @@ def mention_array(
 
 
 def with_field(structs: pa.StructArray, name: str, values: pa.Array) -> pa.StructArray:
-    """Put another column into structs that have no nulls."""
+    """Replace a field of structs that have no nulls."""
     type = structs.type
     arrays = [
         values if type.field(i).name == name else structs.field(i) for i in range(type.num_fields)
@@ -162,7 +162,7 @@ def with_field(structs: pa.StructArray, name: str, values: pa.Array) -> pa.Struc
 
 @dataclass(frozen=True, slots=True)
 class Mentions:
-    """The mentions of a batch: structs in a row, and where each document's begin and end."""
+    """The mentions of a batch: all structs in one array, and the offsets of each document."""
 
     structs: pa.StructArray
     ends: Offsets
@@ -170,21 +170,21 @@ class Mentions:
 
     @classmethod
     def of(cls, batch: pa.RecordBatch) -> "Mentions":
-        """The mentions of a batch of documents."""
+        """Read the mentions of a batch of documents."""
         return cls.of_column(batch.column("mentions"))
 
     @classmethod
     def of_column(cls, column: pa.ListArray) -> "Mentions":
-        """The mentions of a column."""
+        """Read the mentions of a column."""
         lengths = pa.compute.list_value_length(column).fill_null(0).to_numpy()
         return cls(column.flatten(), np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
 
     def numbers(self, name: str) -> Offsets:
-        """A column of numbers: ``start`` or ``end``."""
+        """Return a field of the mentions, ``start`` or ``end``, as an array."""
         return np.asarray(self.structs.field(name), np.int32)
 
     def merged(self, documents: Offsets, added: pa.StructArray) -> "Mentions":
-        """Add mentions, each to the document of that number, and put all into reading order."""
+        """Add mentions to the documents of the given indices, and sort all into reading order."""
         of = np.concatenate(
             [np.repeat(np.arange(len(self.ends) - 1), np.diff(self.ends)), documents]
         )
@@ -198,12 +198,12 @@ class Mentions:
         return Mentions(structs.take(pa.array(order)), ends)
 
     def column(self) -> pa.ListArray:
-        """The column of a batch."""
+        """Return the mentions as a column of lists, one list for each document."""
         return pa.ListArray.from_arrays(pa.array(self.ends, pa.int32()), self.structs)
 
 
 def with_mentions(batch: pa.RecordBatch, mentions: Mentions) -> pa.RecordBatch:
-    """Put other mentions into a batch of documents."""
+    """Replace the mentions of a batch of documents."""
     type = batch.schema.field("mentions").type
     return with_columns(batch, {"mentions": mentions.column().cast(type)})
 
@@ -211,7 +211,7 @@ def with_mentions(batch: pa.RecordBatch, mentions: Mentions) -> pa.RecordBatch:
 def with_columns(
     batch: pa.RecordBatch, columns: Mapping[str, Sequence[object] | pa.Array]
 ) -> pa.RecordBatch:
-    """Put other values into the columns of a batch; those that it does not have are left out."""
+    """Replace columns of a batch; names that the batch does not have are ignored."""
     columns = {name: batch.column(name) for name in batch.schema.names} | dict(columns)
     arrays = [
         values if isinstance(values, pa.Array) else pa.array(values, type)

@@ -30,12 +30,12 @@ _DOCUMENT = {"documents": "id", "reuse": "id"} | dict.fromkeys(
 
 
 def hash_of(kind: Kind, name: str) -> str:
-    """Give the SHA-256 under which an id stands in the list."""
+    """Return the SHA-256 under which an id stands in the list."""
     return hashlib.sha256(f"{kind}:{name}".encode()).hexdigest()
 
 
 def read_hashes(file: Path) -> list[str]:
-    """Read the list; raises ``UsageError`` where it is none."""
+    """Read the hashes of a list, sorted; raises ``UsageError`` where the file is no such list."""
     try:
         return sorted({str(row["sha256"]) for row in read_json(file)["forgotten"]})
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -47,9 +47,9 @@ def read_hashes(file: Path) -> list[str]:
 
 @dataclass(slots=True)
 class Forgetting:
-    """Takes rows and mentions out of batches, and counts them.
+    """A filter that takes rows and mentions out of batches, and counts them.
 
-    Those of ``documents`` and ``blocks`` come before those of ``reuse``.
+    Batches of ``documents`` and ``blocks`` must come before those of ``reuse``.
     """
 
     hashes: frozenset[str]
@@ -59,15 +59,15 @@ class Forgetting:
 
     @classmethod
     def of(cls, hashes: Iterable[str]) -> "Forgetting":
-        """Make one for the rows of a unit or of a version."""
+        """Build a filter for the rows of a unit or of a version."""
         return cls(frozenset(hashes), Counter(), set())
 
     def holds(self, kind: Kind, name: str | None) -> bool:
-        """Whether an id is in the list."""
+        """Tell whether an id is in the list."""
         return name is not None and hash_of(kind, name) in self.hashes
 
     def clean(self, batch: pa.RecordBatch, schema: str) -> pa.RecordBatch:
-        """Give a batch without what is to be forgotten: the same object where it holds nothing."""
+        """Return a batch without what is to be forgotten: the same object if it has none."""
         if column := _DOCUMENT.get(schema):
             batch = self._keep(
                 batch, schema, self._matches("document", batch.column(column)), what="documents"
@@ -83,7 +83,7 @@ class Forgetting:
         return batch
 
     def clean_record(self, record: Document | Sentence) -> Document | Sentence | None:
-        """Do the same to a document, or a sentence; None where nothing is left."""
+        """Remove from a document or sentence what is to be forgotten; None if all of it is."""
         id = record.id if isinstance(record, Document) else record.document_id
         if self.holds("document", id):
             return None
@@ -94,7 +94,7 @@ class Forgetting:
         return record if len(kept) == len(record.mentions) else replace(record, mentions=kept)
 
     def _matches(self, kind: Kind, names: pa.Array) -> pa.BooleanArray:
-        """Which of many ids are in the list; each distinct one is hashed once."""
+        """Tell for each id whether it is in the list; each distinct id is hashed once."""
         encoded = names.dictionary_encode()
         found = [self.holds(kind, name) for name in encoded.dictionary.to_pylist()]
         return pc.fill_null(pa.array(found, pa.bool_()).take(encoded.indices), False)  # noqa: FBT003
@@ -123,7 +123,7 @@ class Forgetting:
         return with_columns(batch, {"mentions": rows})
 
     def _unread(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Let pages whose mentions were taken out be read again: rows no longer fit them."""
+        """Mark pages whose mentions were taken out to be read again: the rows are outdated."""
         ids = batch.column("id").to_pylist()
         if self.touched.isdisjoint(ids):
             return batch
@@ -143,7 +143,7 @@ class Forgetting:
         return self._keep(batch, "redirects", pa.array(out, pa.bool_()), what="")
 
     def _without_entities(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Retire entities under a name that says nothing: ids of others stay what they are."""
+        """Retire forgotten entities under a neutral name; the ids of other entities stay."""
         if not pc.any(self._matches("entity", batch.column("entity"))).as_py():
             return batch
         rows = batch.to_pylist()

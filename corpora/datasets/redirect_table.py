@@ -67,10 +67,10 @@ class Summary:
 
 
 class RedirectTable:
-    """A finished table, mapped; may be open in any number of processes.
+    """A finished table, memory-mapped; any number of processes may have it open.
 
     Open it for each unit of work, which takes a millisecond: pages that were touched count as
-    memory of the process until it is dropped; then they are in the page cache only.
+    memory of the process until the table is dropped, and are in the page cache only from then on.
     Raises ``CorpusError`` where there is no table. A redirect that loops, or whose chain is too
     long, is not resolved: a link to it keeps its own title.
     """
@@ -82,27 +82,27 @@ class RedirectTable:
         self._final = np.frombuffer(_map(files["final"]), np.int32)
 
     def resolve(self, titles: pa.StringArray | Sequence[str]) -> pa.StringArray:
-        """Replace each title that is a redirect by the title where it ends; the others stay."""
+        """Replace each title that is a redirect by the title where its chain ends; others stay."""
         if not isinstance(titles, pa.Array):
             titles = pa.array(titles, pa.string())
         return pc.coalesce(self.finals(titles), titles)
 
     def finals(self, titles: pa.StringArray) -> pa.StringArray:
-        """Find where each title ends; null for no redirect, a loop, or too long a chain."""
+        """Find where the chain of each title ends; null for no redirect, a loop, or too long."""
         rows = self.rows(titles)
         is_redirect = rows >= 0
         rows[is_redirect] = self._final[rows[is_redirect]]
         return self._targets.take(pa.array(rows, mask=rows < 0)).cast(titles.type)
 
     def rows(self, titles: pa.StringArray) -> _Rows:
-        """Number of each title's redirect, in the order they were built from; -1 for none.
+        """Find the row of each title's redirect, in the order of the input; -1 for none.
 
-        A redirect that has another number than its title was left out as a duplicate.
+        A redirect whose title is found at another row than its own was left out as a duplicate.
         """
         return self._titles.find(titles)
 
     def may_have(self, titles: pa.StringArray, *, skip: int) -> npt.NDArray[np.bool_]:
-        """Say whether each may be the title of a redirect: true for all that are, and some others.
+        """Tell for each title whether it may be a redirect: true for all redirects and some others.
 
         ``skip`` bytes stand before each title.
         """
@@ -110,11 +110,11 @@ class RedirectTable:
 
 
 def build_table(folder: Path, redirects: Iterable[pa.RecordBatch]) -> Summary:
-    """Build the table of redirects with string columns ``title`` and ``target``, both normalised.
+    """Build the table from redirects with string columns ``title`` and ``target``, both normalised.
 
     Of redirects with the same title the first wins. The same redirects in the same order make the
-    same bytes, whatever the batches. The folder belongs to the table, and to one process while it
-    is built; what an interrupted build left there is removed. At most 2^31 redirects.
+    same bytes, whatever the batches. The folder belongs to the table, and to one process while the
+    table is built; files that an interrupted build left there are removed. At most 2^31 redirects.
     """
     folder.mkdir(parents=True, exist_ok=True)
     (folder / MARKER).unlink(missing_ok=True)
@@ -132,20 +132,20 @@ def build_table(folder: Path, redirects: Iterable[pa.RecordBatch]) -> Summary:
 
 
 class _Titles:
-    """The titles of a table, mapped, and their index."""
+    """The titles of a table, memory-mapped, and their index."""
 
     def __init__(self, files: Mapping[str, Path]) -> None:
         self.strings = _map_strings(files, "title")
         self._index = np.frombuffer(_map(files["index"]), np.uint64)
 
     def find(self, titles: pa.StringArray) -> _Rows:
-        """The first row with each title, or -1."""
+        """Find the first row with each title, or -1."""
         titles = titles.cast(pa.large_string())
         keys = hashes(titles) << _HALF
         rows = np.full(len(titles), -1, np.int64)
         left = np.argsort(keys)  # in the order of the index, a binary search is ten times faster
         places = np.searchsorted(self._index, keys[left])
-        while len(left):  # a round for each title of the same hash: seldom more than one
+        while len(left):  # one round for each title with the same hash: seldom more than one
             inside = places < len(self._index)
             left, places = left[inside], places[inside]
             entries = self._index[places]
@@ -159,7 +159,7 @@ class _Titles:
         return rows
 
     def may_have(self, titles: pa.StringArray, *, skip: int) -> npt.NDArray[np.bool_]:
-        """Say whether a title has the hash of each."""
+        """Tell for each string whether some title has its hash."""
         keys = hashes(titles, skip=skip) << _HALF
         order = np.argsort(keys)
         places = np.searchsorted(self._index, keys[order])
@@ -170,7 +170,10 @@ class _Titles:
         return flags
 
     def duplicates(self) -> _Rows:
-        """Rows whose title an earlier row has: sought only where an earlier row has their hash."""
+        """Find the rows whose title an earlier row has.
+
+        Only rows whose hash an earlier row has are looked up.
+        """
         again = self._index[1:] >> _HALF == self._index[:-1] >> _HALF
         rows: _Rows = (self._index[1:][again] & _ROW).astype(np.int64)
         is_double: npt.NDArray[np.bool_] = self.find(self.strings.take(pa.array(rows))) != rows
@@ -178,7 +181,7 @@ class _Titles:
 
 
 def _write_strings(files: Mapping[str, Path], redirects: Iterable[pa.RecordBatch]) -> None:
-    """Write the strings as they come, and the index of the titles."""
+    """Write the strings in the order they come, and the index of the titles."""
     entries, n_rows = [np.empty(0, np.uint64)], 0
     with ExitStack() as stack:
         opened = {name: stack.enter_context(files[name].open("wb")) for name in FILES[:4]}
@@ -202,7 +205,7 @@ def _write_strings(files: Mapping[str, Path], redirects: Iterable[pa.RecordBatch
 
 
 def _link(files: Mapping[str, Path]) -> _Links:
-    """For each redirect, the row of the redirect that it points to, or -1."""
+    """Find for each redirect the row of the redirect that it points to, or -1."""
     titles = _Titles(files)
     links = np.empty(len(titles.strings), np.int32)
     for start in range(0, len(links), ROWS_PER_CHUNK):
@@ -213,10 +216,11 @@ def _link(files: Mapping[str, Path]) -> _Links:
 
 
 def _follow(links: _Links) -> tuple[_Links, _Links]:
-    """For each redirect, the last one of its chain, and the steps to the end; both -1 for loops.
+    """Find for each redirect the last redirect of its chain and the number of steps to the end.
 
-    Each round doubles the distance. A round in which no chain comes to its end is the last: of a
-    longer chain that ends, some member would have come to the end in it.
+    Both are -1 for loops. Each round doubles the distance. The loop stops at the first round in
+    which no chain ends: if a longer chain ended, some member of it would have reached the end in
+    that round.
     """
     is_end = links < 0
     last = np.where(is_end, np.arange(len(links), dtype=np.int32), links)
@@ -233,7 +237,7 @@ def _follow(links: _Links) -> tuple[_Links, _Links]:
 
 
 def _summarise(files: Mapping[str, Path], steps: _Links) -> Summary:
-    """Count; duplicates have 0 steps, loops -1."""
+    """Count redirects, chains and loops; ``steps`` is 0 for duplicates and -1 for loops."""
     loops = np.flatnonzero(steps < 0)
     n_duplicates = int((steps == 0).sum())
     return Summary(
@@ -260,7 +264,7 @@ def _map_strings(files: Mapping[str, Path], column: str) -> pa.LargeStringArray:
 
 @contextmanager
 def _publish(folder: Path) -> Iterator[dict[str, Path]]:
-    """Give temporary names for the files of a table; at the end each gets its own."""
+    """Yield temporary names for the files of a table; rename them to the final names at the end."""
     files = {name: temporary_path(folder / name) for name in FILES}
     try:
         yield files
@@ -274,7 +278,7 @@ def _publish(folder: Path) -> Iterator[dict[str, Path]]:
 
 
 def _read_summary(folder: Path) -> Summary:
-    """Read ``table.json``, and hold the files against it."""
+    """Read ``table.json``, and check the sizes of the files against it."""
     try:
         content = parse_json((folder / MARKER).read_text(encoding="utf-8"))
         sizes = {name: (folder / name).stat().st_size for name in FILES}

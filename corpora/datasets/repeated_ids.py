@@ -15,13 +15,13 @@ from corpora.datasets.shards import read_batches
 from corpora.hashing.strings import long_hashes
 
 Hashes = npt.NDArray[np.uint64]
-_ROWS = 1 << 14  # hashed at once; most batches are a few dozen documents
+_ROWS = 1 << 14  # rows that are hashed at once; most batches are a few dozen documents
 
 
 def find_repeated(shards: Sequence[Path], schema: Schema) -> tuple[str | int, Path] | None:
     """Find the first id that an earlier row has, and the shard where it stands again.
 
-    Keeps 16 bytes a row: its hash, among those of some rows and among all.
+    Keeps 16 bytes a row: its hash once among the hashes of its group of rows, once among all.
     """
     suspects = equal_among(hashes_of_ids(shards, schema))
     seen: set[str | int] = set()
@@ -41,7 +41,7 @@ def hashes_of_ids(shards: Iterable[Path], schema: Schema) -> Hashes:
 
 
 def _put_together(batches: Iterable[pa.Array]) -> Iterator[pa.Array]:
-    """Make few large arrays of many small ones."""
+    """Concatenate many small arrays into a few large ones."""
     held: list[pa.Array] = []
     n_rows = 0
     for batch in batches:
@@ -55,7 +55,7 @@ def _put_together(batches: Iterable[pa.Array]) -> Iterator[pa.Array]:
 
 
 def equal_among(hashes: Hashes) -> Hashes:
-    """Sort hashes, in their place; returns those that stand there twice, each once."""
+    """Sort hashes in place; return the hashes that occur more than once, each once."""
     hashes.sort()
     return np.unique(hashes[1:][hashes[1:] == hashes[:-1]])
 

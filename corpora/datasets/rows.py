@@ -25,7 +25,7 @@ def _mapping(pairs: list[Row] | None) -> dict[str, str]:
 
 
 def document_to_row(document: Document) -> Row:
-    """Turn a document into a row of a ``documents`` dataset."""
+    """Convert a document to a row of a ``documents`` dataset."""
     row: Row = {name: getattr(document, name) for name in _SCALARS}
     row["paragraphs"] = [
         {"start": p.start, "end": p.end, "kind": p.kind} for p in document.paragraphs
@@ -48,7 +48,7 @@ def document_to_row(document: Document) -> Row:
 
 
 def document_from_row(row: Row) -> Document:
-    """Turn a row of a ``documents`` dataset into a document; raises ``InvalidDocumentError``."""
+    """Convert a row of a ``documents`` dataset to a document; raises ``InvalidDocumentError``."""
     columns = dict(row)
     columns["paragraphs"] = tuple(Paragraph(**p) for p in row["paragraphs"])
     columns["sentences"] = tuple(Span(**s) for s in row["sentences"])
@@ -60,12 +60,12 @@ def document_from_row(row: Row) -> Document:
 
 
 def sentence_to_row(sentence: Sentence) -> Row:
-    """Turn a sentence into a row of a ``ner`` dataset."""
+    """Convert a sentence to a row of a ``ner`` dataset."""
     return {name: getattr(sentence, name) for name in _SENTENCE}
 
 
 def sentence_from_row(row: Row) -> Sentence:
-    """Turn a row of a ``ner`` dataset into a sentence; raises ``InvalidDocumentError``."""
+    """Convert a row of a ``ner`` dataset to a sentence; raises ``InvalidDocumentError``."""
     lists = {
         name: None if row[name] is None else tuple(row[name])
         for name in ("tokens", "tags", "inner_tags", "token_starts")
@@ -80,7 +80,7 @@ FROM_ROW: dict[str, Callable[[Row], Document | Sentence]] = {
 
 
 def row_of(record: Document | Sentence) -> tuple[str, Row]:
-    """Name the dataset that a record belongs to, and turn it into a row."""
+    """Return the schema of the dataset that a record belongs to, and the record as a row."""
     if isinstance(record, Document):
         return "documents", document_to_row(record)
     return "ner", sentence_to_row(record)

@@ -12,18 +12,18 @@ _Columns = list[pa.Field]
 
 
 def _columns(required: str = "", /, **types: pa.DataType) -> _Columns:
-    """Make columns by their names; those that are ``required`` hold no nulls."""
+    """Build columns from names and types; those named in ``required`` hold no nulls."""
     names = required.split()
     return [pa.field(name, type, nullable=name not in names) for name, type in types.items()]
 
 
 def _required(type: pa.DataType, *names: str) -> _Columns:
-    """Make columns of one type that hold no nulls."""
+    """Build columns of one type that hold no nulls."""
     return [pa.field(name, type, nullable=False) for name in names]
 
 
 def _list(**fields: pa.DataType) -> pa.DataType:
-    """Make the type of lists of structs."""
+    """Build the type of lists of structs."""
     return pa.list_(pa.struct(_columns(**fields)))
 
 
@@ -84,7 +84,7 @@ _REDIRECTS = [
     *_required(_STRING, "id", "title", "target"),
     *_columns(section=_STRING, resolved=_STRING),
 ]
-# What is known of a document's page beside its text, so that a later run can take it over; see
+# Facts about a document's page beside its text, so that a later run can take the document over; see
 # corpora/wikipedia/reuse.py. Rows are in the order of the documents.
 _OF_PAGE = _columns(
     "xml characters counters",
@@ -121,7 +121,7 @@ _OF_BLOCK = _columns(
     mentions=_MENTIONS,
 )
 _BLOCKS = [*_required(_STRING, "id", "document_id"), *_columns(parent=_STRING), *_OF_BLOCK]
-# Between the stages: of a row that is taken over there is the id, the source, and where it lies.
+# Between the stages: a row that is taken over has only the id, the source, and its place.
 _WIKI_PAGES = [
     *(field.with_nullable(field.name not in {"id", "source"}) for field in _DOCUMENTS),
     *(field.with_nullable(nullable=True) for field in _OF_PAGE),
@@ -140,7 +140,7 @@ _ENTITIES = [
     *_required(_BOOL, "retired"),
     *_OF_PAGES,
 ]
-# Of the stages of documents_to_entity_vocab; `part` says which unit of the next stage reads a row.
+# The stages of documents_to_entity_vocab; `part` says which unit of the next stage reads a row.
 [_COUNT], [_PART] = _required(_INT64, "count"), _required(_INT32, "part")
 _ENTITY, _FORM, _WORD, _SCOPE = _required(_STRING, "entity", "form", "word", "scope")
 _ENTITY_STAGES = {
@@ -165,7 +165,7 @@ _EXAMPLES = [
 # A file beside examples: the rows of their entity vocabulary, in the order of ids.
 _EXAMPLE_ENTITIES = [*_required(_INT32, "id"), _ENTITY, _COUNT, *_required(_INT64, "mentions")]
 _SUBWORDS = [*_required(_INT32, "id"), *_required(_STRING, "subword"), _COUNT]
-# Of the stages of documents_to_tokenizer; `part` is as above.
+# The stages of documents_to_tokenizer; `part` is as above.
 _WORD_STAGES = {"word_counts": [_PART, _WORD, _COUNT], "word_totals": [_WORD, _COUNT]}
 _ENTROPIES = ("left_entropy", "right_entropy")
 _LEXICON = [
@@ -176,7 +176,7 @@ _LEXICON = [
     *_required(_DOUBLE, "mi", *_ENTROPIES, "score"),
     *_columns(rank=_INT64, flags=pa.list_(_STRING)),
 ]
-# Of the stages of documents_to_lexicon; arrays of numbers stand in binary columns as they are.
+# The stages of documents_to_lexicon; binary columns hold the raw bytes of arrays of numbers.
 _LEXICON_STAGES = {
     "lexicon_symbols": [_SCOPE, *_columns(symbol=_STRING), _COUNT],
     "lexicon_totals": [_SCOPE, *_columns(length=_INT32), _COUNT],
@@ -193,7 +193,7 @@ _LEXICON_STAGES = {
     ],
     "lexicon_ranks": _columns(row=_INT64, rank=_INT64),
 }
-# Of the stages of news_to_documents; `unit` and `row` say which article of which shard.
+# The stages of news_to_documents; `unit` and `row` say which article of which shard.
 _NEWS_STAGES = {
     "news_paragraphs": _columns(paragraph=_UINT64, title=_UINT64),
     "news_revisits": _columns(id=_STRING, url=_STRING, digest=_STRING, refers_to=_STRING),
@@ -242,7 +242,7 @@ _NER = [
 
 
 def _published() -> Iterable[Schema]:
-    """What pipelines publish."""
+    """Yield the schemas of the datasets that pipelines publish."""
     makers = "tei_to_ner, wikipedia_to_documents, text_to_documents, news_to_documents, "
     yield Schema("documents", 1, pa.schema(_DOCUMENTS), f"{makers}augment_mentions")
     wikipedia, examples = "wikipedia_to_documents", "documents_to_examples"
@@ -250,7 +250,7 @@ def _published() -> Iterable[Schema]:
     yield Schema("blocks", 1, pa.schema(_BLOCKS), f"{wikipedia} --blocks")
     yield Schema("reuse", 3, pa.schema([_DOCUMENTS[0], *_OF_PAGE]), wikipedia)
     yield Schema("entities", 2, pa.schema(_ENTITIES), "documents_to_entity_vocab", since=1)
-    # Uncompressed: training maps them into memory, and reads them as they lie there.
+    # Uncompressed: training memory-maps the shards.
     yield Schema("examples", 1, pa.schema(_EXAMPLES), examples, compression=None)
     yield Schema("example_entities", 1, pa.schema(_EXAMPLE_ENTITIES), examples, compression=None)
     yield Schema("subwords", 1, pa.schema(_SUBWORDS), "documents_to_tokenizer")
@@ -259,7 +259,7 @@ def _published() -> Iterable[Schema]:
 
 
 def _between_stages() -> Iterable[Schema]:
-    """What lies between the stages of a pipeline, and is never published."""
+    """Yield the schemas of datasets between the stages of a pipeline, which are never published."""
     for pipeline, compression, stages in (
         ("documents_to_examples", "lz4", _EXAMPLE_STAGES),
         ("text_to_documents", "lz4", {"pages": _DOCUMENTS}),

@@ -30,14 +30,14 @@ from corpora.system.parsing import JsonObject, parse_json
 
 _NO_LINK = {
     *(errno.EXDEV, errno.EPERM, errno.EACCES, errno.EMLINK),
-    *(errno.ENOTSUP, errno.ENOSYS),  # what file systems without links say, those of buckets too
+    *(errno.ENOTSUP, errno.ENOSYS),  # of file systems without links, also mounted buckets
 }
 ROWS_PER_BATCH = 1024
 CHARACTERS_PER_BATCH = 1 << 20
 
 
 class ShardRecord(TypedDict):
-    """A ``Shard`` there."""
+    """A ``Shard`` in ``dataset.json``."""
 
     name: str
     rows: int
@@ -46,7 +46,7 @@ class ShardRecord(TypedDict):
 
 
 class AccountingRecord(TypedDict):
-    """An ``Accounting`` there."""
+    """An ``Accounting`` in ``dataset.json``."""
 
     read: int
     written: int
@@ -55,7 +55,7 @@ class AccountingRecord(TypedDict):
 
 
 class Description(TypedDict):
-    """What ``dataset.json`` says; written last, by who publishes a dataset."""
+    """The content of ``dataset.json``, which is written last when a dataset is published."""
 
     schema: str
     version: int
@@ -76,7 +76,7 @@ class Shard:
     sha256: str
 
     def __post_init__(self) -> None:
-        """Raise ``ValueError`` for what no run writes, a name outside the folder above all."""
+        """Raise ``ValueError`` for what no run writes, above all a name outside the folder."""
         if not is_one_plain_name(self.name):
             raise ValueError(f"{self.name!r} is no plain name of a file in its folder")
         for value in (self.rows, self.bytes):
@@ -86,12 +86,12 @@ class Shard:
             raise ValueError(f"{self.sha256!r} is no hash")
 
     def to_json(self) -> ShardRecord:
-        """Give what ``dataset.json`` says of it."""
+        """Return the entry of the shard in ``dataset.json``."""
         return cast("ShardRecord", asdict(self))
 
 
 class _HashingFile:
-    """A file that knows the SHA-256 and the size of what was written to it."""
+    """A file that keeps the SHA-256 and the number of the bytes written to it."""
 
     def __init__(self, path: Path, *, is_lasting: bool) -> None:
         self.file: IO[bytes] = path.open("xb")
@@ -118,10 +118,10 @@ class _HashingFile:
 
 
 class ShardWriter:
-    """Write rows to one shard: temporary name, fsync, rename; the hash is taken while writing.
+    """A writer of one shard: temporary name, fsync, rename; the hash is computed while writing.
 
-    Use it with ``with``; an exception inside leaves no shard behind. ``shard`` is there afterwards.
-    One that is not ``is_lasting`` may be lost in a power cut: whoever needs it looks at its hash.
+    Use it with ``with``; an exception inside leaves no shard behind. ``shard`` is set afterwards. A
+    shard that is not ``is_lasting`` may be lost in a power cut: its readers must check the hash.
     """
 
     def __init__(self, path: Path, schema: Schema, *, is_lasting: bool = True) -> None:
@@ -135,7 +135,7 @@ class ShardWriter:
         """Open the temporary file."""
         options = pa.ipc.IpcWriteOptions(
             compression=self.schema.compression,
-            use_threads=False,  # a buffer is too little for a thread: it would cost a fifth more
+            use_threads=False,  # buffers are too small: threads would cost a fifth more time
         )
         self._file = _HashingFile(self._temporary, is_lasting=self.is_lasting)
         self._sink = pa.PythonFile(self._file, mode="w")
@@ -150,7 +150,7 @@ class ShardWriter:
             self._flush()
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
-        """Add many rows at once, after those that were added before."""
+        """Add a batch of rows, after the rows that were added before."""
         self._flush()
         if batch.num_rows:
             self._writer.write_batch(batch)
@@ -163,7 +163,7 @@ class ShardWriter:
             self.write_batch(batch)
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Finish the shard, or take away what was written."""
+        """Finish the shard; after an exception remove the temporary file instead."""
         if kind is not None:
             self._abandon()
             return
@@ -184,16 +184,17 @@ class ShardWriter:
 
 
 def temporary_path(path: Path) -> Path:
-    """Where a file is written before it is renamed; ``.tmp-*`` may be deleted when no run works.
+    """Make a unique name for a file until it is renamed.
 
-    No other attempt has this name: a runner may try a unit again while the first attempt still
-    works on another machine, where processes have the same numbers.
+    Files ``.tmp-*`` may be deleted when no run works. No other attempt has this name: a runner may
+    try a unit again while the first attempt still works on another machine, where processes have
+    the same numbers.
     """
     return path.with_name(f".tmp-{uuid.uuid4().hex}-{path.name}")
 
 
 def sha256_of(path: Path) -> str:
-    """Hash a file; raises ``OSError`` for what is none: a pipe or a device has no end."""
+    """Hash a regular file; raises ``OSError`` for others, because a pipe or a device has no end."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -202,9 +203,9 @@ def sha256_of(path: Path) -> str:
 
 
 def link_or_copy(source: Path, target: Path) -> bool:
-    """Link a file; copy it where links cannot be; returns whether it was copied."""
+    """Link a file, or copy it where links are impossible; return whether it was copied."""
     try:
-        target.hardlink_to(source.resolve())  # a link to a link would point nowhere from there
+        target.hardlink_to(source.resolve())  # a link to a symlink would point nowhere from there
     except OSError as error:
         if error.errno not in _NO_LINK:
             raise
@@ -226,13 +227,13 @@ def write_text(path: Path, lines: Iterable[str]) -> None:
 
 
 def write_json(path: Path, value: object) -> None:
-    """Write JSON in one atomic step, readable for people."""
+    """Write indented JSON in one atomic step."""
     write_text(path, [json.dumps(value, ensure_ascii=False, indent=1), "\n"])
 
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A dataset that is complete; made by ``open_dataset``."""
+    """A complete dataset; made by ``open_dataset``."""
 
     path: Path
     schema: Schema
@@ -242,7 +243,7 @@ class Dataset:
 
     @property
     def n_rows(self) -> int:
-        """Rows of all shards."""
+        """The number of rows of all shards."""
         return sum(shard.rows for shard in self.shards)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -256,24 +257,25 @@ class Dataset:
             yield from batch.to_pylist()
 
     def records(self) -> Iterator[Document | Sentence]:
-        """Read the rows in order, as documents or sentences; each is checked.
+        """Read the rows in order as documents or sentences; each is checked.
 
-        Raises ``ShardSchemaError`` for datasets of other things: these have ``rows`` only.
+        Raises ``ShardSchemaError`` for datasets of other records, which can be read by ``rows``
+        only.
         """
         if self.schema.name not in FROM_ROW:
             raise ShardSchemaError(f"{self.path}: {self.schema.name} are rows; read rows().")
         return map(FROM_ROW[self.schema.name], self.rows())
 
     def __len__(self) -> int:
-        """Rows of all shards."""
+        """Return the number of rows of all shards."""
         return self.n_rows
 
-    def __iter__(self) -> Iterator[Any]:  # Any: which it is, the schema says
-        """Read in order: documents or sentences, or rows where a row is something else."""
+    def __iter__(self) -> Iterator[Any]:  # Any: the type depends on the schema
+        """Iterate over documents or sentences, or over rows for other schemas, in order."""
         return iter(self.records() if self.schema.name in FROM_ROW else self.rows())
 
     def __getitem__(self, id: object) -> Any:  # Any: as above
-        """Find a row by its id; it is what iteration gives. Reads ids until it is found.
+        """Find a record by its id, in the form that iteration yields; reads ids until it is found.
 
         Raises ``KeyError`` where there is none.
         """
@@ -294,10 +296,10 @@ class Dataset:
 def read_batches(
     path: Path, schema: Schema | str, *, columns: Sequence[str] = ()
 ) -> Iterator[pa.RecordBatch]:
-    """Read one shard, memory-mapped, or some of its columns; what is read is sound.
+    """Read one shard, memory-mapped, or only some ``columns`` of it; each batch is validated.
 
     ``schema`` may be a name. Raises ``CorpusError`` where the file is no shard of this schema, or
-    is wrong inside.
+    is damaged inside.
     """
     schema = SCHEMAS[schema] if isinstance(schema, str) else schema
     fields = [schema.columns.names.index(name) for name in columns] or None
@@ -330,10 +332,10 @@ def read_shards(
 
 
 def read_batch(reader: pa.RecordBatchFileReader, number: int) -> pa.RecordBatch:
-    """Read a batch of a file that may come from elsewhere; raises ``pa.ArrowInvalid``.
+    """Read and validate a batch of a file from any source; raises ``pa.ArrowInvalid``.
 
-    Its hash may be right and its insides wrong: offsets behind the end of the values, text that is
-    no UTF-8, nulls where none may be. Whoever uses these ends in a crash.
+    A file with the right hash may still be wrong inside: offsets beyond the end of the values, text
+    that is no UTF-8, nulls in columns without nulls. Using such a batch crashes the process.
     """
     batch = reader.get_batch(number)
     batch.validate(full=True)
@@ -344,7 +346,7 @@ def read_batch(reader: pa.RecordBatchFileReader, number: int) -> pa.RecordBatch:
 
 
 def read_tagged(path: Path, *, split: str | None = None) -> Iterator[Sentence]:
-    """Read the sentences of a split, or of all, from a ``ner`` shard: tokens and tags only."""
+    """Read tokens and tags of a ``ner`` shard: the sentences of a split, or of all splits."""
     import pyarrow.compute as pc
 
     names = ("id", "document_id", "split", "tokens", "tags")
@@ -358,7 +360,7 @@ def read_tagged(path: Path, *, split: str | None = None) -> Iterator[Sentence]:
 
 
 def _tuples(column: pa.ListArray) -> Iterator[tuple[str, ...]]:
-    """Turn lists of strings into tuples; each distinct string is made once."""
+    """Convert lists of strings to tuples; each distinct string is made once."""
     import pyarrow.compute as pc
 
     encoded = column.flatten().dictionary_encode()
@@ -371,7 +373,7 @@ def _tuples(column: pa.ListArray) -> Iterator[tuple[str, ...]]:
 def open_dataset(path: Path | str, schema: str | None = None) -> Dataset:
     """Open a dataset; raises ``CorpusError`` where there is none, or one of another version.
 
-    One in a bucket is brought to this machine first.
+    A dataset in a bucket is copied to this machine first.
     """
     if is_url(path):
         from corpora.system.staging import stage
@@ -393,7 +395,7 @@ def open_dataset(path: Path | str, schema: str | None = None) -> Dataset:
 
 
 def _other_version(description: Description, known: Schema | None) -> str:
-    """Say what a dataset is that this code cannot open, and what to run."""
+    """Describe a dataset that this code cannot open, and what to run."""
     name, version = description["schema"], description["version"]
     plan = description["plan"]
     made_by = (plan.get("pipeline") if isinstance(plan, dict) else "") or ""

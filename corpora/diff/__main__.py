@@ -28,10 +28,10 @@ LEFT_OUT = "reuse"
 def compare_all(
     old: Path, new: Path, *, given: Sequence["Limit"] = (), n_examples: int = N_EXAMPLES
 ) -> list["Comparison"]:
-    """Compare a dataset with another, or each dataset of a run with that of the same name.
+    """Compare a dataset with another, or each dataset of a run with the dataset of the same name.
 
-    Raises ``CorpusError`` where there is none or one is missing in ``new``, ``UsageError`` for a
-    limit on what no dataset has.
+    Raises ``CorpusError`` where there is no dataset or one is missing in ``new``, ``UsageError``
+    for a limit on a measure that no dataset has.
     """
     from corpora.diff.comparison import compare
 
@@ -54,7 +54,7 @@ def compare_all(
 
 
 def _datasets(folder: Path) -> list[str]:
-    """The datasets of a folder, relative to it: itself, or those inside."""
+    """List the datasets of a folder, relative to it: itself (``""``), or those inside."""
     if (folder / "dataset.json").exists():
         return [""]
     inside = sorted({file.parent.name for file in folder.glob("*/dataset.json")} - {LEFT_OUT})
@@ -88,13 +88,13 @@ class TooFarError(CorpusError):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Compare; returns the exit status."""
+    """Compare two versions; return the exit status."""
     options = parse(Options, argv, name="corpora.diff", about=__doc__)
     return execute(lambda: _run(options), path=options.new)
 
 
 def _run(options: Options) -> Iterator[str]:
-    """Compare, and write what is asked for; gives the lines of the comparison."""
+    """Compare, write the requested files, and yield the lines of the comparison."""
     from corpora.datasets.shards import write_text
     from corpora.diff.limits import Limit
     from corpora.diff.report import to_html, to_json, to_words
@@ -118,7 +118,7 @@ def _run(options: Options) -> Iterator[str]:
 
 
 def _added(old: Path, new: Path) -> list[str]:
-    """The datasets of a run that the old one has not: nothing to compare them with."""
+    """List the datasets of the new run that the old run lacks: nothing to compare them with."""
     known = _datasets(old)
     return [] if "" in known else [name for name in _datasets(new) if name not in known]
 

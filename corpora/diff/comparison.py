@@ -25,7 +25,7 @@ Rows = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """A measure of both versions."""
+    """The values of a measure in both versions."""
 
     name: str
     old: int | float
@@ -63,8 +63,7 @@ def compare(
 ) -> Comparison:
     """Compare two versions of a dataset.
 
-    Raises ``ShardSchemaError`` where they are of different schemas, ``CorpusError`` where one is
-    none.
+    Raises ``ShardSchemaError`` where their schemas differ, ``CorpusError`` where one is no dataset.
     """
     before = _Version.read(open_dataset(old))
     after = _Version.read(open_dataset(new, before.schema))
@@ -116,7 +115,7 @@ class _Version:
 
     @classmethod
     def read(cls, dataset: Dataset) -> "_Version":
-        """Read a dataset once."""
+        """Read a dataset once; hash and count its rows."""
         kind = kind_of(dataset.schema)
         counts: Counter[str] = Counter({dataset.schema.name: 0})
         parts = {name: [np.empty(0, np.uint64)] for name in _parts(kind)}
@@ -132,7 +131,7 @@ class _Version:
         return cls(dataset, kind, held, with_ratios(measures, dataset.schema.name))
 
     def labels(self, rows: Sequence[int]) -> dict[int, tuple[str, str]]:
-        """Key and name of some rows, read again."""
+        """Read key and name of some rows again; return them by row."""
         needed = {*self.kind.keys, self.kind.name, self.kind.retired}
         columns = tuple(name for name in self.dataset.schema.columns.names if name in needed)
         wanted, position = set(rows), 0
@@ -153,7 +152,7 @@ class _Version:
 
 
 def _batches(dataset: Dataset) -> Iterator[pa.RecordBatch]:
-    """Read all rows; raises ``DamagedDatasetError`` where they are others than are listed."""
+    """Read all rows; raises ``DamagedDatasetError`` where a shard lacks rows or has too many."""
     for shard in dataset.shards:
         path, n_rows = dataset.path / shard.name, 0
         for batch in read_batches(path, dataset.schema):
@@ -167,7 +166,7 @@ def _batches(dataset: Dataset) -> Iterator[pa.RecordBatch]:
 
 
 def _parts(kind: Kind) -> dict[str, tuple[str, ...]]:
-    """The columns of each hash that is held of a row."""
+    """Map each hash that is kept of a row to the columns that it covers."""
     return {
         **{f"key {name}": (name,) for name in kind.keys},
         "name": (kind.name or kind.keys[0],),
@@ -181,7 +180,7 @@ def _live(batch: pa.RecordBatch, kind: Kind) -> pa.RecordBatch:
 
 @dataclass(frozen=True, slots=True)
 class _Matched:
-    """The pairs of rows of two versions that are the same."""
+    """The rows that both versions have, in pairs."""
 
     before: _Version
     after: _Version
@@ -213,7 +212,7 @@ class _Matched:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Rows by what became of them."""
+        """The number of rows that were added, removed, renamed, changed, or stayed the same."""
         is_changed = self.is_changed
         return {
             "added": self.after.n_rows - len(self.new),
@@ -224,7 +223,7 @@ class _Matched:
         }
 
     def examples(self, n: int) -> dict[str, list[str]]:
-        """The first rows that are added, removed, renamed and changed, for people to read."""
+        """Describe the first ``n`` rows that are added, removed, renamed and changed."""
         added = np.setdiff1d(np.arange(self.after.n_rows), self.new)[:n].tolist()
         removed = np.setdiff1d(np.arange(self.before.n_rows), self.old)[:n].tolist()
         renamed = np.flatnonzero(self.is_renamed)[:n].tolist()
@@ -252,7 +251,7 @@ def _label(row: tuple[str, str]) -> str:
 
 
 def _pair(before: _Version, after: _Version) -> tuple[Rows, Rows]:
-    """The rows that have a key in common: by the first key, what is left by the next."""
+    """Pair the rows of both versions by the first key, the rest by the next key, and so on."""
     partner = np.full(after.n_rows, -1)
     for key in after.kind.keys:
         keys, others = (version.columns[f"key {key}"] for version in (before, after))

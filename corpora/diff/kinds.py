@@ -17,8 +17,8 @@ from corpora.errors import DamagedDatasetError
 class Kind:
     """Keys by which rows of two versions are paired, and groups of columns that are compared.
 
-    A row is known by the first of its ``keys`` that a row of the other version has, too; one whose
-    ``name`` is another there was renamed, one that differs in a group of columns was changed.
+    Two rows are paired by the first of the ``keys`` that they have in common. A pair whose ``name``
+    differs was renamed; a pair that differs in a group of columns was changed.
     """
 
     keys: tuple[str, ...]
@@ -74,7 +74,7 @@ _TALLIED = ("split", "group")
 
 
 def kind_of(schema: Schema) -> Kind:
-    """Choose what is compared of a schema: all its columns, where no kind is known."""
+    """Choose what is compared of a schema: every column, where no kind is defined."""
     if schema.name in _KINDS:
         return _KINDS[schema.name]
     names = tuple(schema.columns.names)
@@ -99,7 +99,7 @@ _RATIOS = {
 
 
 def count_batch(batch: pa.RecordBatch, kind: Kind, schema: str, *, into: Counter[str]) -> None:
-    """Count what a batch of rows holds."""
+    """Count the rows, list elements and values of a batch; add the counts to ``into``."""
     into[schema] += batch.num_rows
     for name in kind.lists:
         into[name] += pc.sum(pc.list_value_length(batch.column(name)), min_count=0).as_py()
@@ -125,9 +125,9 @@ def _tally(column: pa.Array, *, prefix: str, into: Counter[str]) -> None:
 
 
 def count_account(description: Description, *, where: Path) -> Measures:
-    """Read the accounting of ``dataset.json``, and its counters.
+    """Read the accounting and the counters of ``dataset.json``.
 
-    Raises ``DamagedDatasetError`` for what is no count.
+    Raises ``DamagedDatasetError`` for a value that is no count.
     """
     try:
         account = description["accounting"]
@@ -150,7 +150,7 @@ def count_account(description: Description, *, where: Path) -> Measures:
 
 
 def with_ratios(measures: Measures, schema: str) -> Measures:
-    """Add the ratios of a schema; one over nothing is 0."""
+    """Add the ratios of a schema; a denominator of 0 counts as 1."""
     ratios = {
         name: round(measures.get(above, 0) / max(1, measures.get(below, 0)), 6)
         for name, (above, below) in _RATIOS.get(schema, {}).items()

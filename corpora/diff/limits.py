@@ -31,7 +31,7 @@ class Limit:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read ``MEASURE=HOW``; raises ``UsageError``."""
+        """Parse ``MEASURE=HOW``; raises ``UsageError``."""
         measure, _, how = text.partition("=")
         if not measure or not (how == "off" or _PERCENT.fullmatch(how) or _TIMES.fullmatch(how)):
             raise UsageError(
@@ -41,9 +41,10 @@ class Limit:
         return cls(measure, how)
 
     def exceeded(self, old: float, new: float) -> str:
-        """Say how two values exceed it; empty if they do not.
+        """Describe how two values exceed the limit; empty if they do not.
 
-        In decimal, not binary, fractions: 7 % of 100 are 7. What was nothing may not rise by +N%.
+        Computes with decimal, not binary, fractions: 7 % of 100 are 7. A measure that was 0 may not
+        rise at all under ``+N%``.
         """
         before, after = Fraction(str(old)), Fraction(str(new))
         if found := _PERCENT.fullmatch(self.how):
@@ -61,7 +62,7 @@ class Limit:
 
 
 def limits_of(schema: str, own: Mapping[str, str], given: Sequence[Limit]) -> Iterator[Limit]:
-    """The limits for datasets of a schema: those that are given come before those that are not."""
+    """Yield the limits for datasets of a schema; given limits replace the usual ones."""
     usual = {schema: ROWS, **own, **EVERYWHERE} | {limit.measure: limit.how for limit in given}
     for measure, how in usual.items():
         yield Limit(measure, how)

@@ -17,7 +17,7 @@ _STYLE = """
 
 
 def to_words(comparisons: Sequence[Comparison]) -> Iterator[str]:
-    """Say what became of each dataset, in lines; counters are left to JSON and HTML."""
+    """Describe the changes of each dataset in lines; counters are left to JSON and HTML."""
     for of in comparisons:
         rows = ", ".join(f"{of.counts[fate]:,} {fate}" for fate in FATES)
         yield f"{of.name} ({of.schema}): {rows}"
@@ -36,7 +36,7 @@ def to_words(comparisons: Sequence[Comparison]) -> Iterator[str]:
 
 
 def to_json(comparisons: Sequence[Comparison]) -> str:
-    """All that is known, the same for the same datasets."""
+    """Write all values as JSON, the same for the same datasets."""
     values = [
         asdict(of) | {"drift": {d.name: {"old": d.old, "new": d.new} for d in of.drift}}
         for of in comparisons
@@ -45,7 +45,7 @@ def to_json(comparisons: Sequence[Comparison]) -> str:
 
 
 def to_html(comparisons: Sequence[Comparison], *, old: str, new: str) -> str:
-    """Write the page; ``old`` and ``new`` are what the two versions are called."""
+    """Write the HTML page; ``old`` and ``new`` are the names of the two versions."""
     exceeded = [f"{of.name}: {why}" for of in comparisons for why in of.exceeded]
     verdict = [f'<p class="far">Too far: {escape(why)}.</p>\n' for why in exceeded]
     verdict = verdict or ['<p class="good">Nothing moved further than it may.</p>\n']
@@ -82,15 +82,15 @@ def _drift(drifts: Iterable[Drift]) -> str:
 
 
 def _number(value: float) -> str:
-    """A count with commas, a ratio with four digits."""
+    """Format a count with commas, a ratio with four digits."""
     return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
 
 
 def _percent(drift: Drift) -> str:
-    """Show the relative change of a measure."""
+    """Format the relative change of a measure."""
     return "new" if drift.ratio is None else f"{drift.ratio:+.1%}"
 
 
 def _one_line(text: str) -> str:
-    """Without line breaks and control characters, which titles should not have."""
+    """Replace line breaks and control characters, which titles should not have, by spaces."""
     return "".join(character if character.isprintable() else " " for character in text)

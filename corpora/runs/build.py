@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 LOCK = ".lock"
 BUILD = ".build"
-PIECES = "pieces"  # inside it: what planning made of inputs that cannot be entered in the middle
+PIECES = "pieces"  # inside .build: parts that planning cut from inputs without random access
 JOURNAL = "published.json"  # every file that runs have put into this folder, or were about to
 NAMED_COUNTERS = "counters.json"
 """Counters with a name in them, as ``hole/NAME``: there may be a million, and ``dataset.json`` is
@@ -73,16 +73,16 @@ class Build:
 
     @property
     def address(self) -> str:
-        """What workers open as their work directory."""
+        """The address that workers open as their work directory."""
         if self.remote:
             return self.remote.address_of(self.plan.fingerprint)
         return str(self.folder.absolute())
 
     def prepare(self) -> None:
-        """Throw away what other plans left unfinished, and make the folders of this one.
+        """Remove what other plans left unfinished, and make the folders of this plan.
 
-        Receipts of what is published are kept until something else is. Raises ``CorpusError``
-        where something lies in the way that no run made.
+        Receipts of the published data are kept until other data is published. Raises
+        ``CorpusError`` where a file that no run made is in the way.
         """
         self._check_foreign(self._names_to_come())
         published = str(read_run(self.output).get("fingerprint"))[:16]
@@ -109,13 +109,13 @@ class Build:
             self.remote.begin(self)
 
     def _builds(self) -> list[Path]:
-        """The folders of this plan and of others."""
+        """List the build folders of this plan and of others."""
         return [
             path for path in (self.output / BUILD).glob("*") if _BUILD_NAME.fullmatch(path.name)
         ]
 
     def _names_to_come(self) -> Iterator[str]:
-        """Name what lies there already under a name that publishing gives, or may take away."""
+        """Yield the names that publishing may replace or remove: existing files, ``run.json``."""
         for dataset in self.plan.datasets:
             folder = inside(self.output, f"{dataset}/" if dataset else "")
             if folder.exists() and not folder.is_dir():
@@ -125,7 +125,7 @@ class Build:
         yield "run.json"
 
     def _check_foreign(self, names: Iterable[str]) -> None:
-        """Raise ``CorpusError`` for a file that is there, and that no run made."""
+        """Raise ``CorpusError`` for an existing file that no run made."""
         ours = names_of_runs(self.output, self.output / BUILD / JOURNAL)
         for name in names:
             path = inside(self.output, name)
@@ -135,11 +135,11 @@ class Build:
                 )
 
     def staging(self, dataset: str) -> Path:
-        """Where the shards of a dataset lie until they are published."""
+        """Return the folder of a dataset's shards until they are published."""
         return self.folder / "shards" / dataset
 
     def pending(self, stage: Stage | None = None) -> list[Unit]:
-        """Find the units that are still to be done: no receipt, or a shard with another hash."""
+        """Find the units that are not done: without receipt, or with a shard of another hash."""
         units = stage.units if stage else self.plan.units
         done = map_in_order(partial(self._is_done, stage=stage), units)
         return [unit for unit, is_done in zip(units, done, strict=True) if not is_done]
@@ -157,7 +157,7 @@ class Build:
         )
 
     def _where(self, dataset: str, shard: Shard) -> Path | None:
-        """Find a shard whose hash is right: staged, or published already."""
+        """Find a shard with the right hash, staged or already published."""
         if known := self._right.get((dataset, shard)):
             return known
         for folder in (self.staging(dataset), self.output / dataset):
@@ -172,11 +172,11 @@ class Build:
         return None
 
     def receipt_path(self, unit: Unit, stage: Stage | None = None) -> Path:
-        """Where the receipt of a unit lies."""
+        """Return the path of a unit's receipt."""
         return self.work.place_of_receipt(stage.name if stage else "", unit.number)
 
     def is_published(self) -> bool:
-        """Whether every file of this plan is in place with its hash."""
+        """Tell whether every file of this plan is in place with its hash."""
         if self.remote:
             return self.remote.is_published(self.plan)
         run = read_run(self.output)
@@ -193,7 +193,7 @@ class Build:
             return False
 
     def published_account(self) -> tuple[Accounting, dict[str, int]]:
-        """Accounting and counters as the published files have them."""
+        """Read accounting and counters from the published files."""
         description = read_description(self.output / next(iter(self.plan.datasets)))
         path = self.output / NAMED_COUNTERS
         named = read_json(path) if path.exists() else {}
@@ -207,7 +207,7 @@ class Build:
 
     @cached_property
     def _totals(self) -> Totals:
-        """What all stages, their merges and the last units say.
+        """The sums over the receipts of all stages, their merges and the last units.
 
         Raises ``CorpusError`` where a receipt is missing or damaged: its counts would be lost.
         """
@@ -225,11 +225,11 @@ class Build:
         return totals
 
     def merge_receipt(self, stage: Stage) -> Path:
-        """Where the receipt lies of what merged the units of a stage."""
+        """Return the path of the receipt of the merge after a stage."""
         return self.work.place_of_receipt(stage.name, MERGED)
 
     def is_merged(self, stage: Stage) -> bool:
-        """Whether the units of a stage are merged, and the tables have the hashes of then."""
+        """Tell whether the units of a stage are merged, and the tables still have their hashes."""
         receipt = read_receipt(self.merge_receipt(stage))
         return (
             receipt is not None
@@ -266,7 +266,7 @@ class Build:
 
     @cached_property
     def reused(self) -> dict[str, int]:
-        """What all units together took over from earlier data."""
+        """Counts of what all units together took over from earlier data."""
         return sorted_counts(self._totals.reused)
 
     def shard_paths(self, dataset: str) -> list[Path]:
@@ -295,7 +295,7 @@ class Build:
                 )
 
     def publish(self, write_side_files: Callable[["Build"], None] | None = None) -> None:
-        """Put shards and side files into place; see the module for the order."""
+        """Move shards and side files into place; the module docstring describes the order."""
         if not self.accounting.adds_up:
             raise CorpusError(f"{self.output}: the accounting does not add up: {self.accounting}.")
         shutil.rmtree(self.side, ignore_errors=True)
@@ -320,7 +320,7 @@ class Build:
         self.tidy()
 
     def _write_journal(self) -> None:
-        """Note every file that is taken away or put in its place, before the first is touched."""
+        """Note every file that will be removed or put in place, before the first is touched."""
         journal = self.output / BUILD / JOURNAL
         coming = {path.name for path in self.side.iterdir()} | self._shard_names() | {"run.json"}
         for dataset in self.plan.datasets:
@@ -330,7 +330,7 @@ class Build:
         sync_folder(self.output / BUILD)
 
     def _shard_names(self) -> set[str]:
-        """Name the shards that are published, relative to the output."""
+        """Return the names of the published shards, relative to the output."""
         return {
             (Path(dataset) / shard.name).as_posix()
             for dataset in self.plan.datasets
@@ -338,7 +338,7 @@ class Build:
         }
 
     def _exchange(self, shards: Mapping[str, Sequence[Path]]) -> None:
-        """Take the old data out of force, ``run.json`` first, and put the new in its place."""
+        """Remove the old data, ``run.json`` first, and move the new data into its place."""
         names = {*read_journal(self.output / BUILD / JOURNAL)} - self._shard_names()
         old = [inside(self.output, name) for name in sorted(names)]
         _remove([self.output / "run.json"])
@@ -388,7 +388,7 @@ class Build:
         }
 
     def tidy(self) -> None:
-        """Keep the receipts of what is published now, the log of errors, and nothing else."""
+        """Keep only the receipts of what is published now, and the log if it has errors."""
         if self.remote:
             self.remote.tidy(self.plan.fingerprint)
             return
@@ -411,8 +411,8 @@ def hold(
 ) -> Iterator[Build]:
     """Hold an output folder for a run; raises ``FolderInUseError`` where another run does.
 
-    A function that makes the plan is called when the folder is held: it may write there, too. A
-    folder that did not exist, and for which no plan can be made, is gone afterwards.
+    If ``plan`` is a function, it is called when the folder is held, and may write there. A folder
+    that did not exist is removed again if no plan can be made for it.
     """
 
     def busy(holder: str) -> str:
@@ -454,7 +454,7 @@ def _sync(path: Path, flags: int) -> None:
 
 
 def _remove(paths: Sequence[Path]) -> None:
-    """Remove files, and let none of them come back after a power cut."""
+    """Remove files, and sync their folders, so that no file comes back after a power cut."""
     for path in paths:
         path.unlink(missing_ok=True)
     for folder in {path.parent for path in paths}:

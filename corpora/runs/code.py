@@ -40,7 +40,7 @@ _COMMAND = '\nif __name__ == "__main__":'
 
 @cache
 def code_hash(pipeline: str = "") -> str:
-    """Hash the code of a pipeline of ours; else all of ``corpora`` and ``pipelines``."""
+    """Hash the code of one of our pipelines, or else all of ``corpora`` and ``pipelines``."""
     digest = hashlib.sha256()
     for file in code_of(pipeline) if _module(pipeline).is_file() else _all():
         name = file.relative_to(_ROOT).as_posix()
@@ -68,7 +68,7 @@ def _module(pipeline: str) -> Path:
 
 
 def _imported(source: str) -> Iterator[Path]:
-    """The modules of ours that a source imports, and the packages that they lie in."""
+    """Find our modules that a source text imports, and the packages that contain them."""
     for match in _IMPORT.finditer(source):
         module, names = match[1] or match[3], match[2] or ""
         yield from _modules(module)
@@ -88,7 +88,7 @@ def _modules(name: str) -> Iterator[Path]:
 
 
 def _tables(folders: Iterable[Path]) -> Iterator[Path]:
-    """The tables of data in these folders, and in those inside that hold no code."""
+    """Find the TOML tables in these folders, and in their subfolders without code."""
     for folder in folders:
         yield from folder.glob("*.toml")
         for inside in folder.iterdir():

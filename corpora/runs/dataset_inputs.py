@@ -15,11 +15,11 @@ from corpora.system.staging import find, stage, url_of
 def find_shards(
     patterns: Sequence[str], schema: str, *, exclude: Sequence[str] = ()
 ) -> list[InputFile]:
-    """Find the shards of datasets, in the order of their names.
+    """Find the shards of datasets, sorted by name.
 
-    A pattern means a dataset, or a folder with one inside that is called like the schema. Raises
-    ``UsageError`` where it means nothing, ``CorpusError`` where it is no dataset of that schema or
-    a shard has other bytes than were written.
+    A pattern matches a dataset, or a folder with a dataset inside that is named like the schema.
+    Raises ``UsageError`` where a pattern matches nothing, ``CorpusError`` where a match is no
+    dataset of that schema or a shard has other bytes than were written.
     """
     hashes: dict[str, str] = {}
     addresses: dict[str, Path] = {}
@@ -65,7 +65,7 @@ def _folders(patterns: Sequence[str], *, inside: str) -> list[Path]:
 
 
 def _staged(pattern: str, *, inside: str) -> Iterator[Path]:
-    """Bring the datasets that a pattern of a bucket means."""
+    """Copy the datasets that a pattern in a bucket matches to this machine."""
     found, _ = find(f"{pattern.rstrip('/')}/**/dataset.json")
     folders = [url.removesuffix("/dataset.json") for url in found]
     depth = len(pattern.rstrip("/").split("/"))

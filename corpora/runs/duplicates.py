@@ -19,9 +19,10 @@ _FOUND = {"pages": "pages", "found_redirects": "redirects"}
 
 
 def find_duplicates(work: WorkDirectory, *, remedy: str) -> Iterator[Rejected]:
-    """Note the rows whose id was met before; yields a rejection for each document among them.
+    """Note the rows whose id an earlier row has; yield a rejection for each document among them.
 
-    ``remedy`` ends its message. Keeps 8 bytes a page, and while it sorts them 8 more.
+    ``remedy`` ends the message of the rejection. Keeps 8 bytes a page, and 8 more while the hashes
+    are sorted.
     """
     for dataset, schema in _FOUND.items():
         paths = work.shards(dataset)
@@ -55,7 +56,7 @@ def _names(path: Path, schema: str) -> Iterator[tuple[str, str]]:
 
 
 class DuplicateRows:
-    """The rows of a unit that ``find_duplicates`` noted."""
+    """The duplicate rows of a unit that ``find_duplicates`` noted."""
 
     def __init__(self, work: WorkDirectory, number: int) -> None:
         self._work, self._number = work, number
@@ -63,7 +64,7 @@ class DuplicateRows:
         self._n_seen: Counter[str] = Counter()
 
     def drop(self, dataset: str, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Leave them out of a batch; the batches of a dataset come in their order."""
+        """Drop the duplicate rows from a batch; the batches of a dataset must come in order."""
         if dataset not in self._noted:
             noted = read_json(_file(self._work, dataset))
             self._noted[dataset] = noted.get(str(self._number), [])

@@ -10,7 +10,7 @@ from corpora.system.parsing import parse_json
 
 
 class RunRecord(TypedDict, total=False):
-    """What ``run.json`` says; empty where there is none that is whole."""
+    """The content of ``run.json``; empty where the file is missing or damaged."""
 
     pipeline: str
     fingerprint: str
@@ -21,9 +21,9 @@ class RunRecord(TypedDict, total=False):
 
 
 def read_run(output: Path) -> RunRecord:
-    """``run.json``, or nothing where there is none that is whole.
+    """Read ``run.json``; return an empty record where it is missing or damaged.
 
-    Raises ``DamagedDatasetError`` where it names what is no file of the output.
+    Raises ``DamagedDatasetError`` where it lists a name that is no plain file name in the output.
     """
     try:
         run: RunRecord = parse_json((output / "run.json").read_text(encoding="utf-8"))
@@ -37,43 +37,43 @@ def read_run(output: Path) -> RunRecord:
 
 
 def has_files(run: object) -> bool:
-    """Whether JSON that was read is like a ``run.json``."""
+    """Tell whether parsed JSON has the form of a ``run.json``."""
     return isinstance(run, dict) and isinstance(run.get("files"), dict)
 
 
 def sealed(run: Mapping[str, object]) -> dict[str, object]:
-    """``run.json`` with a hash of itself; what it says under ``reused`` makes no difference."""
+    """Add a hash of itself to the content of ``run.json``; ``reused`` is not hashed."""
     return {**run, "sha256": hash_of(run)}
 
 
 def is_whole(run: RunRecord) -> bool:
-    """Whether ``run.json`` is as it was written; earlier versions wrote no hash."""
+    """Tell whether ``run.json`` is as it was written; earlier versions wrote no hash."""
     return run.get("sha256", "") in {"", hash_of(run)}
 
 
 def hash_of(run: Mapping[str, object]) -> str:
-    """Hash what ``run.json`` says, but for what makes no difference."""
+    """Hash the content of ``run.json`` without ``reused`` and ``sha256``."""
     return fingerprint_of(
         {name: said for name, said in run.items() if name not in {"reused", "sha256"}}
     )
 
 
 def published_files(output: Path) -> list[str]:
-    """Name the files of an output that a run made, relative to it."""
+    """List the files of an output that a run made, relative to the output."""
     return [*read_run(output).get("files", {}), "run.json"]
 
 
 def names_of_runs(output: Path, journal: Path) -> set[str]:
-    """Name what runs of pipelines have put into an output, killed ones too, or were about to.
+    """List the files that pipeline runs, also killed ones, put into an output or were about to.
 
-    Raises ``DamagedDatasetError`` where that is said of what is no file of the output.
+    Raises ``DamagedDatasetError`` for a listed name that is no plain file name in the output.
     """
     in_force = published_files(output) if "pipeline" in read_run(output) else []
     return {*in_force, *read_journal(journal)}
 
 
 def read_journal(file: Path) -> list[str]:
-    """Name what earlier runs have noted before they touched it; raises ``DamagedDatasetError``."""
+    """Read the names that runs noted before they touched them; raises ``DamagedDatasetError``."""
     try:
         names = list(parse_json(file.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):

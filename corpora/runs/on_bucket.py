@@ -47,18 +47,18 @@ class BucketOutput:
         self._etags: dict[str, str] = {}
 
     def address_of(self, fingerprint: str) -> str:
-        """What workers open as the work directory of a plan."""
+        """Return the address that workers open as the work directory of a plan."""
         return f"{self.bucket.url_of(self._folder_of(fingerprint))}#{self.mirror.name}"
 
     def _folder_of(self, fingerprint: object) -> str:
         return f"{BUILD}/{str(fingerprint)[:16]}"
 
     def holds(self, url: str) -> bool:
-        """Whether an object is one of those that are in force here."""
+        """Tell whether an object is one of the published files of this output."""
         return url.removeprefix(f"{self.bucket.url}/") in self._committed.get("files", {})
 
     def look(self) -> None:
-        """See what is in force, and finish what a killed run has begun to publish."""
+        """Read what is published, and finish what a killed run began to publish."""
         self._see()
         if self._committed and self._run_there() != self._committed and self._can_finish():
             self._finish()
@@ -83,7 +83,10 @@ class BucketOutput:
         )
 
     def begin(self, build: Build) -> None:
-        """Bring the receipts that are there; raises ``CorpusError`` for what no run has made."""
+        """Upload the plan, and download existing receipts.
+
+        Raises ``CorpusError`` where a file of the output was not made by a run.
+        """
         for dataset in build.plan.datasets:
             self._check_foreign([(PurePosixPath(dataset) / "dataset.json").as_posix(), "run.json"])
         folder = self._folder_of(build.plan.fingerprint)
@@ -92,7 +95,7 @@ class BucketOutput:
         self.bring_receipts(build)
 
     def bring_receipts(self, build: Build) -> None:
-        """Bring what receipts are there: they say which units are done, and nothing here does."""
+        """Synchronize the local receipts with the bucket, which decides what is done."""
         there = self.bucket / self._folder_of(build.plan.fingerprint)
         names = {found.name for found in there.list("receipts/")}
         for path in build.receipts.rglob("*.json"):
@@ -107,7 +110,10 @@ class BucketOutput:
             pass
 
     def is_published(self, plan: Plan) -> bool:
-        """Whether every file of a plan is in force with its hash; then what says so comes here."""
+        """Tell whether every file of a plan is published with its hash.
+
+        If so, download the files that describe the data.
+        """
         run = self._committed
         files: dict[str, str] = run.get("files", {})
         if run.get("fingerprint") != plan.fingerprint or self._run_there() != run:
@@ -125,7 +131,7 @@ class BucketOutput:
         return True
 
     def publish(self, folder: Path) -> None:
-        """Put what was published in a folder of this machine in force.
+        """Publish in the bucket what was published in a folder of this machine.
 
         Raises ``CorpusError`` where another run has published since this one began.
         """
@@ -166,7 +172,7 @@ class BucketOutput:
                 )
 
     def _finish(self) -> None:
-        """Do what the commit says: files get their names, and ``run.json`` comes last."""
+        """Carry out the commit: publish each file under its name, ``run.json`` last."""
         run = self._committed
         under = f"{self._folder_of(run['fingerprint'])}/files"
         names = [name for name in run["files"] if not is_shard(name)]
@@ -189,18 +195,18 @@ class BucketOutput:
             path.unlink(missing_ok=True)
 
     def _replace(self, name: str, data: bytes) -> None:
-        """Write a file as long as the commit is in force."""
+        """Write a file unless another commit has replaced this one."""
         seen = self._etags.get(name, "")
         while not self.bucket.replace(name, data, seen=seen, writer=self._writer):
             there, commit = self.bucket.read(name), self.bucket.read(PUBLISHED)
             if there is not None and there.data == data:
-                return  # somebody has done it for us
+                return  # another process has written the same bytes
             if commit is None or _parse(commit.data) != self._committed:
                 raise self._lost()
             seen = there.etag if there else ""
 
     def tidy(self, fingerprint: str) -> None:
-        """Remove what nobody needs: at once what is our own, and after a day the rest."""
+        """Remove objects that nobody needs: this plan's at once, all others after a day."""
         own, found = f"{self._folder_of(fingerprint)}/", self.bucket.list()
         files = self._committed.get("files", {})
         before = datetime.now(UTC) - GRACE
@@ -226,7 +232,7 @@ class BucketOutput:
 
 @contextmanager
 def open_output(url: str) -> Iterator[BucketOutput]:
-    """Open an output in a bucket; its copy on this machine is gone when a run was published.
+    """Open an output in a bucket; its copy on this machine is removed at the end, if all goes well.
 
     A lock on this machine only keeps copies apart: it decides nothing about what is published.
     """
@@ -239,7 +245,7 @@ def open_output(url: str) -> Iterator[BucketOutput]:
 
 
 def _take_mirror(name: str, stack: ExitStack) -> Path:
-    """Take the first copy that no other process of this machine works in."""
+    """Take the first copy in which no other process of this machine works."""
     for number in count():
         mirror = mirror_of(cache_folder(), f"{name}-{number}" if number else name)
         with suppress(FolderInUseError):
@@ -251,13 +257,13 @@ def _take_mirror(name: str, stack: ExitStack) -> Path:
 
 
 def is_shard(name: str) -> bool:
-    """Whether a published file is a shard, whose name says its bytes."""
+    """Tell whether a published file is a shard, whose name contains its hash."""
     last = PurePosixPath(name).name
     return last.startswith("shard-") and last.endswith(".arrow")
 
 
 def _files_of(folder: Path, run: RunRecord) -> Iterator[tuple[str, Path | bytes]]:
-    """Say what files become in a bucket: their names there, and what they hold."""
+    """Yield each file of a run with its name and content in the bucket."""
     for name in run["files"]:
         path, dataset = folder / name, str(PurePosixPath(name).parent).removeprefix(".")
         if PurePosixPath(name).name == "dataset.json":
@@ -284,7 +290,7 @@ def _size(content: Path | bytes) -> int:
 
 
 def _parse(data: bytes) -> RunRecord:
-    """Read a ``run.json``; nothing where it is none that a run has written."""
+    """Parse a ``run.json``; return an empty record where it is damaged, or not of a run."""
     try:
         run: RunRecord = parse_json(data.decode())
     except ValueError:

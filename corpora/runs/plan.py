@@ -46,20 +46,24 @@ class InputFile:
 
     @property
     def address(self) -> str:
-        """Where it comes from: its path, or its address in a bucket."""
+        """The path of the file, or its address in a bucket."""
         from corpora.system.staging import url_of
 
         return url_of(self.path) or self.path
 
     def read(self) -> bytes:
-        """Read it whole; raises ``InputChangedError`` unless it is what the plan saw."""
+        """Read the whole file; raises ``InputChangedError`` if it has changed since the plan."""
         data = self._here().read_bytes()
         if len(data) != self.size or hashlib.sha256(data).hexdigest() != self.sha256:
             raise self._changed()
         return data
 
     def check(self) -> Path:
-        """Its path, to read a part of it; raises ``InputChangedError`` as far as can be seen."""
+        """Return the local path, for reading a part of the file.
+
+        Raises ``InputChangedError`` if size or time of a local file have changed; other changes are
+        not seen.
+        """
         if is_url(self.path):
             return self._here()
         status = Path(self.path).stat()
@@ -68,7 +72,7 @@ class InputFile:
         return Path(self.path)
 
     def _here(self) -> Path:
-        """Its path on this machine; what lies in a bucket is brought, and compared."""
+        """Return the path on this machine; a file in a bucket is copied, and its hash checked."""
         if not is_url(self.path):
             return Path(self.path)
         from corpora.system.staging import bring
@@ -83,7 +87,7 @@ class InputFile:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A piece of work that makes one shard of each dataset."""
+    """A piece of work that makes one shard for each dataset."""
 
     number: int
     inputs: tuple[InputFile, ...] = ()
@@ -94,43 +98,43 @@ class Unit:
 
     @property
     def shard_name(self) -> str:
-        """The name of the shards that it makes."""
+        """The name of the shards that the unit makes."""
         return shard_name(self.number)
 
     def to_json(self) -> str:
-        """Write it down in one line; ``from_json`` reads it."""
+        """Write the unit as one line of JSON, for ``from_json``."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, line: str) -> "Unit":
-        """Read what ``to_json`` wrote."""
+        """Parse the output of ``to_json``."""
         values = json.loads(line)
         return cls(**values | {"inputs": tuple(InputFile(**file) for file in values["inputs"])})
 
 
 def unit_for_each(files: Iterable[InputFile]) -> tuple[Unit, ...]:
-    """Make a unit of each file."""
+    """Make one unit of each file."""
     return tuple(Unit(number, (file,)) for number, file in enumerate(files))
 
 
 def units_without_input(n: int) -> tuple[Unit, ...]:
-    """Make units that differ in their numbers alone: partitions of what is merged."""
+    """Make ``n`` units that differ only in their numbers: partitions of merged data."""
     return tuple(map(Unit, range(n)))
 
 
 def named(prefix: str, files: Mapping[str, InputFile]) -> list[InputFile]:
-    """Give the auxiliary files whose names begin with a prefix."""
+    """Select the auxiliary files whose names begin with a prefix."""
     return [file for name, file in files.items() if name.startswith(prefix)]
 
 
 def shard_name(number: int) -> str:
-    """Name the shards that the unit of that number makes."""
+    """Return the name of the shards that the unit with this number makes."""
     return f"shard-{number:05d}.arrow"
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Work that must be done before the units of a plan: what it makes is not published."""
+    """Work that must be done before the units of a plan; its datasets are not published."""
 
     name: str
     """Of the function of the pipeline that does a unit; ``after_NAME``, if there is one, merges."""
@@ -141,7 +145,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Plan:
-    """The work of one run; same plan, same bytes."""
+    """The work of one run; the same plan makes the same bytes."""
 
     pipeline: str
     datasets: Mapping[str, str]
@@ -162,7 +166,7 @@ class Plan:
 
     @cached_property
     def description(self) -> JsonObject:
-        """All that decides a byte of the output, as it stands in ``dataset.json``."""
+        """Everything that decides a byte of the output, as in ``dataset.json``."""
         return {
             "pipeline": self.pipeline,
             "inputs": [_described(file) for file in self.inputs],
@@ -192,7 +196,7 @@ def _described(file: InputFile) -> dict[str, str | int]:
 
 
 def _counted(units: Sequence[Unit]) -> list[object]:
-    """How inputs are cut into units: how many each takes, or which part of them."""
+    """Describe how inputs are cut into units: the number of inputs, or the part, of each unit."""
     return [dict(unit.part) or len(unit.inputs) for unit in units]
 
 
@@ -203,7 +207,7 @@ def _versions(datasets: Mapping[str, str]) -> dict[str, str]:
 
 
 def library_versions() -> dict[str, str]:
-    """Versions of Python and of the libraries that may change a byte of a shard."""
+    """Return the versions of Python and of the libraries that may change a byte of a shard."""
     python = ".".join(map(str, sys.version_info[:2]))
     return {"python": f"{platform.python_implementation()} {python}"} | {
         name: version(name) for name in LIBRARIES
@@ -212,7 +216,7 @@ def library_versions() -> dict[str, str]:
 
 @cache
 def version_of_code() -> str:
-    """Hash what decides the bytes that this process writes: our code, and the libraries."""
+    """Hash what decides the bytes that this process writes: our code and the library versions."""
     return fingerprint_of({"code": code_hash(), "libraries": library_versions()})
 
 
@@ -223,10 +227,10 @@ def find_inputs(
     exclude: Sequence[str] = (),
     option: str = "input",
 ) -> dict[str, Path]:
-    """Find the files that patterns (or folders, or file names) mean: relative name to path.
+    """Find the files that patterns, folders or file names match; map relative names to paths.
 
     Names are relative to the folder that all patterns share, and sorted; ``exclude`` holds patterns
-    over these names. Of a folder, all files are taken that end in ``suffix``, or in one of several.
+    over these names. In a folder, all files are taken that end in ``suffix``, or in one of several.
     Raises ``UsageError`` where a pattern matches nothing, a folder cannot be read, or a name is not
     fit for a table.
     """
@@ -246,7 +250,7 @@ def find_inputs(
 
 
 def name_relative(found: Mapping[str, Path], bases: Sequence[str]) -> dict[str, Path]:
-    """Name files, given by their addresses, relative to the folder that all bases share."""
+    """Name files, given by addresses, relative to the deepest folder that all bases share."""
     parts = zip(*(base.split("/") for base in bases), strict=False)
     shared = sum(1 for _ in takewhile(lambda names: len(set(names)) == 1, parts))
     named = {"/".join(address.split("/")[shared:]): path for address, path in found.items()}
@@ -256,7 +260,7 @@ def name_relative(found: Mapping[str, Path], bases: Sequence[str]) -> dict[str, 
 
 
 def _expand(pattern: str, *, suffix: Suffix) -> tuple[dict[str, Path], str]:
-    """What a pattern means, address to path, and the folder that they share."""
+    """Return the files that a pattern matches, address to path, and the folder they share."""
     if is_url(pattern):
         from corpora.system.staging import find
 
@@ -286,13 +290,16 @@ def _files_below(folder: Path, *, suffix: Suffix) -> Iterator[Path]:
 
 
 def _check_name(name: str) -> None:
-    """Names become ids, and stand in tables of lines and tabs."""
+    """Raise ``UsageError`` for a name that cannot be an id or a cell of a tab-separated table."""
     if not name.isprintable() or any("\ud800" <= character <= "\udfff" for character in name):
         raise UsageError(f"{name!r}: not printable UTF-8. Rename the file, or leave it out.")
 
 
 def without(named: Mapping[str, Path], patterns: Sequence[str]) -> dict[str, Path]:
-    """Leave out what patterns over the names mean; raises ``UsageError`` where that is nothing."""
+    """Drop the names that ``patterns`` match; raises ``UsageError`` where one matches nothing.
+
+    Also raises it where no name is left.
+    """
     kept = dict(named)
     for pattern in patterns:
         excluded = [name for name in named if fnmatchcase(name, pattern)]
@@ -308,14 +315,14 @@ def without(named: Mapping[str, Path], patterns: Sequence[str]) -> dict[str, Pat
 
 
 def describe_files(named: Mapping[str, Path]) -> list[InputFile]:
-    """Take the sizes and hashes of files, several at once."""
+    """Compute the sizes and hashes of files, several at once."""
     from corpora.system.threads import map_in_order
 
     return list(map_in_order(lambda item: describe_file(*item), named.items()))
 
 
 def describe_file(name: str, path: Path) -> InputFile:
-    """Take a file's size and hash."""
+    """Compute the size and hash of a file."""
     from corpora.datasets.shards import sha256_of
     from corpora.system.staging import ensure
 
@@ -334,7 +341,7 @@ def make_units(
 ) -> tuple[Unit, ...]:
     """Pack whole files, in order, into units of at most ``UNIT_BYTES`` and ``UNIT_FILES``.
 
-    A larger file is a unit of its own; ``settings`` is asked for those of each unit.
+    A larger file is a unit alone; ``settings`` returns the settings for the inputs of a unit.
     """
     return tuple(
         Unit(number, inputs, settings(inputs)) for number, inputs in enumerate(_pack(files))
@@ -344,7 +351,10 @@ def make_units(
 def limited(
     units: Iterable[Unit], limit: int, read: Callable[[Unit], Iterable[object]]
 ) -> Iterator[Unit]:
-    """The units that hold the first records; the last one says how many of its are taken."""
+    """Yield the units that hold the first ``limit`` records.
+
+    ``part`` of the last unit says how many of its records are taken.
+    """
     for unit in units:
         n = sum(1 for _ in islice(read(unit), limit))
         if n == limit:

@@ -14,7 +14,7 @@ from corpora.system.parsing import parse_json
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accounting:
-    """What became of the input records; ``read`` is the sum of the rest."""
+    """The number of input records by outcome; ``read`` is the sum of the others."""
 
     read: int = 0
     written: int = 0
@@ -25,21 +25,21 @@ class Accounting:
 
     @property
     def adds_up(self) -> bool:
-        """Whether every record that was read is accounted for."""
+        """Whether every record that was read has an outcome."""
         return self.read == self.written + self.n_filtered + self.n_rejected
 
     @property
     def n_filtered(self) -> int:
-        """Records that were filtered, for whatever reason."""
+        """The number of filtered records, for all reasons."""
         return sum(self.filtered.values())
 
     @property
     def n_rejected(self) -> int:
-        """Records that were rejected, for whatever reason."""
+        """The number of rejected records, for all reasons."""
         return sum(self.rejected.values())
 
     def to_json(self) -> AccountingRecord:
-        """Give what ``dataset.json`` says of it."""
+        """Return the entry in ``dataset.json``."""
         return cast("AccountingRecord", asdict(self))
 
     def __add__(self, other: "Accounting") -> "Accounting":
@@ -54,7 +54,7 @@ class Accounting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """What a finished unit says of itself."""
+    """The record that a finished unit writes."""
 
     fingerprint: str
     unit: int
@@ -73,7 +73,7 @@ class Receipt:
 
 
 class Totals:
-    """What the units of a run say together; receipts of thousands of counters are not kept."""
+    """The sums over the receipts of a run; receipts with thousands of counters are not kept."""
 
     def __init__(self) -> None:
         self.accounting = Accounting()
@@ -86,7 +86,7 @@ class Totals:
         """Of the last units."""
 
     def add(self, receipt: Receipt, *, is_last: bool = False) -> None:
-        """Add what a unit says, of the last ones or of a stage before."""
+        """Add the receipt of a unit; ``is_last`` for the units that write the published data."""
         self.accounting += receipt.accounting
         self.counters.update(receipt.counters)
         self.reused.update(receipt.reused)
@@ -97,27 +97,27 @@ class Totals:
 
 
 def sorted_counts(counter: Mapping[str, int]) -> dict[str, int]:
-    """Put counts into the order of their names, so that they are the same in every run."""
+    """Sort counts by name, so that every run writes them alike."""
     return {name: counter[name] for name in sorted(counter)}
 
 
 def write_receipt(path: Path, receipt: Receipt) -> None:
-    """Write a receipt in one atomic step, with a hash of itself."""
+    """Write a receipt with its hash in one atomic step."""
     values = _fields(receipt) | {
         "shards": {dataset: _fields(shard) for dataset, shard in receipt.shards.items()},
         "accounting": _fields(receipt.accounting),
     }
     text = json.dumps(values | {"sha256": fingerprint_of(values)}, ensure_ascii=False)
-    write_text(path, [text, "\n"])  # in one line: a third of the time, of which there are many
+    write_text(path, [text, "\n"])  # one line takes a third of the time; receipts are many
 
 
 def _fields(record: Receipt | Shard | Accounting) -> dict[str, object]:
-    """The fields of a record as they are: ``asdict`` would copy each of a thousand counters."""
+    """Return the fields of a record without copying: ``asdict`` would copy every counter."""
     return {field.name: getattr(record, field.name) for field in fields(record)}
 
 
 def read_receipt(path: Path) -> Receipt | None:
-    """Read a receipt; None where there is none that is whole."""
+    """Read a receipt; None where it is missing or damaged."""
     try:
         values = parse_json(path.read_text(encoding="utf-8"))
         if values.pop("sha256") != fingerprint_of(values):

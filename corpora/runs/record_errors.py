@@ -37,7 +37,7 @@ _logged: set[tuple[str, str, int]] = set()
 def read_record(
     read: Callable[[], T], *, source: str, position: str = "", excerpt: str = ""
 ) -> T | Rejected:
-    """Do what reads one record; its rejection, ``internal_error``, where anything is raised.
+    """Read one record by ``read``; turn any exception into a rejection, ``internal_error``.
 
     ``read`` must leave nothing half-done where it raises.
     """
@@ -50,9 +50,10 @@ def read_record(
 def read_rows(
     batch: "pa.RecordBatch", read: "Callable[[pa.RecordBatch], T]"
 ) -> "Iterator[tuple[pa.RecordBatch, T | Rejected]]":
-    """Do what reads a batch of rows: once, or where anything is raised, row by row.
+    """Read a batch of rows at once; if that raises, read it row by row.
 
-    Yields rows and what was made of them. ``read`` must leave nothing half-done where it raises.
+    Yields rows with the result of ``read`` for them. ``read`` must leave nothing half-done where it
+    raises.
     """
     try:
         done = read(batch)
@@ -70,7 +71,7 @@ def read_rows(
 
 
 def read_file_records(records: Iterable[T], *, source: str) -> Iterator[T | Rejected]:
-    """Hand on what is read of a file; where anything is raised, its rest is one rejected record."""
+    """Yield the records of a file; an exception turns the rest of the file into one rejection."""
     try:
         yield from records
     except BaseException as error:  # noqa: BLE001 - see _check
@@ -78,7 +79,7 @@ def read_file_records(records: Iterable[T], *, source: str) -> Iterator[T | Reje
 
 
 def _reject(error: BaseException, *, source: str, position: str, excerpt: str = "") -> Rejected:
-    """Reject a record for what was raised, and log it; what is not of a record is raised again."""
+    """Log an exception and make it a rejection; raise it again where it is no error of a record."""
     _check(error)
     frame = traceback.extract_tb(error.__traceback__)[-1]
     where = f"{source}: {position}" if position else source
@@ -97,14 +98,14 @@ def _reject(error: BaseException, *, source: str, position: str, excerpt: str = 
 
 
 def _check(error: BaseException) -> None:
-    """Raise again what is not an error of a record; panics of libraries in Rust are one."""
+    """Raise an exception again unless it is the error of a record; panics of Rust libraries are."""
     is_panic = type(error).__name__ == "PanicException"
     if isinstance(error, _OF_THE_RUN) or not (is_panic or isinstance(error, Exception)):
         raise error
 
 
 def _write_log(error: BaseException, *, where: str, frame: traceback.FrameSummary) -> None:
-    """Log the traceback; of the same error in the same line of code, only that of the first."""
+    """Log the traceback, but only once for the same error in the same line of code."""
     place = (type(error).__name__, frame.filename, frame.lineno or 0)
     if place in _logged:
         _log.error("%s: %s as before", where, place[0])
@@ -114,7 +115,7 @@ def _write_log(error: BaseException, *, where: str, frame: traceback.FrameSummar
 
 
 def _value(row: "pa.RecordBatch", name: str) -> str:
-    """What a column of strings has in a row, whatever its bytes are; empty where there is none."""
+    """Return the string of a row in a column, whatever its bytes are; empty where there is none."""
     import pyarrow as pa
 
     if name not in row.schema.names:
@@ -124,5 +125,5 @@ def _value(row: "pa.RecordBatch", name: str) -> str:
 
 
 def _writable(text: str) -> str:
-    """A text that can be written as UTF-8."""
+    """Escape characters that cannot be written as UTF-8."""
     return text.encode("utf-8", "backslashreplace").decode()

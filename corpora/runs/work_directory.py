@@ -24,7 +24,7 @@ _tables: dict[tuple[str, str], str] = {}  # etags of the lists whose tables this
 
 
 class WorkDirectory:
-    """What a run keeps until it is published: shards and tables of its stages, receipts."""
+    """The files that a run keeps until it is published: shards and tables of stages, receipts."""
 
     def __init__(self, folder: Path | str) -> None:
         self.folder = Path(folder)
@@ -40,14 +40,14 @@ class WorkDirectory:
 
     @property
     def tables(self) -> Path:
-        """Folder for what is merged between stages."""
+        """The folder for tables that are merged between stages."""
         if self.bucket:
             self._fetch_tables(self.bucket)
             (self.folder / "tables").mkdir(parents=True, exist_ok=True)
         return self.folder / "tables"
 
     def hashes_of_tables(self) -> dict[str, str]:
-        """Path in the folder of tables to SHA-256, of all files there."""
+        """Hash all files in the folder of tables: relative path to SHA-256."""
         folder = self.folder / "tables"
         files = (path for path in sorted(folder.rglob("*")) if path.is_file())
         named = ((path.relative_to(folder).as_posix(), path) for path in files)
@@ -59,11 +59,11 @@ class WorkDirectory:
         return self.folder / "carried"
 
     def place(self, dataset: str, number: int) -> Path:
-        """Where a unit writes its shard."""
+        """Return the path to which a unit writes its shard."""
         return self.folder / "shards" / dataset / shard_name(number)
 
     def shard(self, dataset: str, number: int) -> Path:
-        """The shard that a unit of an earlier stage made."""
+        """Return the shard of a unit of an earlier stage, downloaded if necessary."""
         path = self.place(dataset, number)
         if self.bucket and not path.exists():
             prefix = f"shards/{dataset}/{shard_name(number).removesuffix('.arrow')}-"
@@ -77,28 +77,28 @@ class WorkDirectory:
         return path
 
     def make_room(self, datasets: Iterable[str], stage: str) -> None:
-        """Make the folders that a unit writes to, where the output is in a bucket."""
+        """Make the folders that a unit writes to, if the output is in a bucket."""
         if self.bucket:
             for dataset in datasets:
                 (self.folder / "shards" / dataset).mkdir(parents=True, exist_ok=True)
             (self.folder / "receipts" / stage).mkdir(parents=True, exist_ok=True)
 
     def place_of_receipt(self, stage: str, number: int) -> Path:
-        """Where a unit writes its receipt."""
+        """Return the path to which a unit writes its receipt."""
         name = "merged" if number == MERGED else f"{number:05d}"
         return self.folder / "receipts" / stage / f"{name}.json"
 
     def receipt(self, stage: str, number: int) -> Path:
-        """The receipt of a unit of an earlier stage."""
+        """Return the receipt of a unit of an earlier stage, downloaded if necessary."""
         path = self.place_of_receipt(stage, number)
         if self.bucket and not path.exists():
             fetch(self.bucket, path.relative_to(self.folder).as_posix(), path)
         return path
 
     def shards(self, dataset: str) -> list[Path]:
-        """All shards of an intermediate dataset, in order.
+        """Return all shards of an intermediate dataset, in order.
 
-        The plan says which they are: a listing of a network file system may lack the newest.
+        The plan gives their number: a listing of a network file system may lack the newest.
         """
         counts = self._counts()
         if dataset in counts:
@@ -108,7 +108,7 @@ class WorkDirectory:
                 map_in_order(lambda n: self.shard(dataset, n), numbers, n_threads=n_threads)
             )
         found = (self.folder / "shards" / dataset).glob("shard-*.arrow")
-        return sorted(found, key=lambda path: (len(path.name), path.name))  # of any number
+        return sorted(found, key=lambda path: (len(path.name), path.name))  # in numeric order
 
     def _counts(self) -> dict[str, int]:
         path = self.folder / COUNTS
@@ -120,7 +120,7 @@ class WorkDirectory:
             return {}
 
     def fetch_shard(self, dataset: str, shard: Shard, path: Path, *, is_published: bool) -> bool:
-        """Bring a shard that a receipt names; returns whether it was there, with its bytes."""
+        """Download a shard that a receipt lists; return whether it exists with the right bytes."""
         if self.bucket is None:
             return False
         bucket, name = self.bucket, staged_name(dataset, shard)
@@ -135,7 +135,7 @@ class WorkDirectory:
         return False
 
     def send(self, stage: str, shards: Mapping[str, Shard], tables: Mapping[str, str]) -> None:
-        """Write the shards and tables of a unit into the bucket, by names that say their bytes."""
+        """Upload the shards and tables of a unit, under names that contain their hashes."""
         if self.bucket is None:
             return
         for dataset, shard in shards.items():
@@ -150,12 +150,12 @@ class WorkDirectory:
             self.bucket.put(f"tables/{stage}.json", json.dumps(dict(tables)).encode())
 
     def send_receipt(self, path: Path) -> None:
-        """Write a receipt into the bucket: after all that it names."""
+        """Upload a receipt; everything that it lists must be uploaded before."""
         if self.bucket:
             self.bucket.put(path.relative_to(self.folder).as_posix(), path)
 
     def _fetch_tables(self, bucket: Bucket) -> None:
-        """Bring the tables that stages have merged, and this machine has not, or not so."""
+        """Download the merged tables that this machine lacks or has with other bytes."""
         for found in bucket.list("tables/"):
             known = (str(self.folder), found.name)
             if not found.name.endswith(".json") or _tables.get(known) == found.etag:
@@ -170,23 +170,26 @@ class WorkDirectory:
 
 
 def mirror_of(cache: Path, name: str) -> Path:
-    """Where a machine keeps its copy of an output in a bucket."""
+    """Return the folder in which a machine keeps its copy of an output in a bucket."""
     return cache / "runs" / name
 
 
 def staged_name(dataset: str, shard: Shard) -> str:
-    """Name the shard of an intermediate dataset, in the folder of a run in a bucket."""
+    """Return the name of an intermediate shard in the bucket folder of a run."""
     return f"shards/{dataset}/{shard.name.removesuffix('.arrow')}-{shard.sha256}.arrow"
 
 
 def published_name(dataset: str, shard: Shard) -> str:
-    """Name a shard in a bucket, where a name says the bytes."""
+    """Return the name of a published shard in a bucket, which contains the hash."""
     name = f"{shard.name.removesuffix('.arrow')}-{shard.sha256[:16]}.arrow"
     return f"{dataset}/{name}" if dataset else name
 
 
 def fetch(bucket: Bucket, name: str, path: Path, *, sha256: str = "") -> None:
-    """Bring an object of a run; raises ``DamagedDatasetError`` where it is not what it was."""
+    """Download an object of a run; raises ``DamagedDatasetError`` where its hash is another.
+
+    Raises ``CorpusError`` where it is missing.
+    """
     try:
         found = bucket.download(name, path)
     except FileNotFoundError as error:

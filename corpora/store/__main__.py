@@ -25,7 +25,7 @@ from corpora.system.buckets import is_url
 
 
 def _store_of(arguments: argparse.Namespace) -> ModuleType:
-    """What does it: on a disk, or in a bucket, whose address is a string."""
+    """Return the module that does the work: for a disk, or for a bucket (address as a string)."""
     from corpora.store import on_bucket, versions
 
     return on_bucket if isinstance(arguments.shelf, str) else versions
@@ -133,7 +133,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; returns the exit status."""
+    """Run a command; return the exit status."""
     arguments = _arguments(argv)
     return execute(
         lambda: arguments.do(arguments),

@@ -65,7 +65,7 @@ class Part:
 
     @property
     def columns(self) -> pa.Schema:
-        """Those of the files: an earlier version may have fewer than the schema."""
+        """The columns of the files: an earlier version may have fewer than the schema."""
         for shard in self.dataset.shards:
             with pa.memory_map(str(self.dataset.path / shard.name)) as file:
                 return pa.ipc.open_file(file).schema
@@ -73,17 +73,17 @@ class Part:
 
     @property
     def row(self) -> str:
-        """What a row is."""
+        """A noun phrase that describes a row."""
         return self.about.get("row", "a row")
 
     @property
     def about(self) -> Mapping[str, str]:
-        """What its rows and columns are."""
+        """Descriptions of the rows and columns."""
         return _texts().get(self.dataset.schema.name, {})
 
 
 def describe(options: Options) -> Iterator[str | Summary]:
-    """Write the card and the Croissant file of a folder; gives what is to be said."""
+    """Write the card and the Croissant file of a folder; yield the lines to print."""
     found = datasets_in(options.path)
     folder = options.parquet or options.path
     title = options.title or options.path.resolve().name
@@ -105,7 +105,7 @@ def describe(options: Options) -> Iterator[str | Summary]:
 
 
 def datasets_in(folder: Path) -> dict[str, Dataset]:
-    """Open the dataset of a folder, or those inside it, by name."""
+    """Open the dataset of a folder, or the datasets inside it, by name."""
     if (folder / "dataset.json").exists():
         dataset = open_dataset(folder)
         return {dataset.schema.name: dataset}
@@ -116,7 +116,7 @@ def datasets_in(folder: Path) -> dict[str, Dataset]:
 
 
 def check_own(folder: Path) -> None:
-    """Raise ``UsageError`` where a card lies that somebody wrote."""
+    """Raise ``UsageError`` where a card or a Croissant file exists that Onoma did not write."""
     for name, mark in ((CARD, _MARK), (CROISSANT, '"cr:RecordSet"')):
         if (file := folder / name).exists() and mark not in file.read_text("utf-8"):
             raise UsageError(f"{file}: is not ours. Move it away, or choose another folder.")
@@ -134,9 +134,9 @@ def _as_it_lies(name: str, dataset: Dataset, folder: Path) -> Part:
 
 
 def write_parquet(name: str, dataset: Dataset, folder: Path) -> Part:
-    """Write a dataset as Parquet, a file for each shard; its bytes follow from those of the shard.
+    """Write each shard of a dataset as a Parquet file; the same shard makes the same bytes.
 
-    Raises ``UsageError`` where other data lies.
+    Raises ``UsageError`` where the folder holds other files.
     """
     import pyarrow.parquet as pq
 
@@ -157,7 +157,7 @@ def write_parquet(name: str, dataset: Dataset, folder: Path) -> Part:
 
 
 def _spdx(license: str | None) -> str | None:
-    """The name in SPDX of a licence of Creative Commons that is given by its address."""
+    """Convert the address of a Creative Commons licence to its SPDX name; others stay."""
     found = _CREATIVE_COMMONS.search(license or "")
     if not found:
         return license
@@ -166,7 +166,7 @@ def _spdx(license: str | None) -> str | None:
 
 
 def _license_of(parts: Sequence[Part]) -> str | None:
-    """The licence of all documents, where all have the same one."""
+    """Return the licence of the documents, if all have the same one."""
     found: set[str | None] = set()
     for column in _columns(parts, "license"):
         found.update(map(_spdx, pc.unique(column).to_pylist()))
@@ -174,7 +174,7 @@ def _license_of(parts: Sequence[Part]) -> str | None:
 
 
 def _columns(parts: Sequence[Part], name: str) -> Iterator[pa.Array]:
-    """A column of all parts that have it, batch by batch."""
+    """Yield a column, batch by batch, of all parts that have it."""
     for part in parts:
         if name in part.dataset.schema.columns.names:
             yield from (batch.column(name) for batch in part.dataset.batches())
@@ -213,7 +213,7 @@ def _sentence(parts: Sequence[Part]) -> str:
 
 
 def _distribution(part: Part) -> Iterator[dict[str, object]]:
-    """The files, each with its hash, and the set of them that rows are read from."""
+    """Describe each file with its hash, and then the set of files that rows are read from."""
     for name, sha256 in part.files.items():
         yield {
             "@type": "cr:FileObject",
@@ -260,7 +260,7 @@ def _field(part: Part, column: pa.Field) -> dict[str, object]:
 
 
 def _inside(id: str, source: Mapping[str, object], column: pa.Field) -> dict[str, object]:
-    """A field of the structures in a column."""
+    """Describe a field of the structs in a column."""
     about = {"@type": "cr:Field", "@id": f"{id}/{column.name}", "name": column.name}
     at = {**source, "transform": {"jsonPath": column.name}}
     return about | {"dataType": _type(column.type), "source": at}
@@ -280,7 +280,7 @@ def _type(kind: pa.DataType) -> str:
 def to_card(
     parts: Sequence[Part], options: Options, *, title: str, license: str | None
 ) -> Iterator[str]:
-    """Write a card in the form of the Hugging Face hub, whose head ``load_dataset`` reads."""
+    """Write a card in the form of the Hugging Face hub; ``load_dataset`` reads its YAML head."""
     yield from ("---", *_head(parts, title=title, license=license), "---", "", f"# {title}", "")
     yield from (options.about or "Made by [Onoma](https://pypi.org/project/onoma/).", "")
     for part in parts:
@@ -310,7 +310,7 @@ def to_card(
 
 
 def _head(parts: Sequence[Part], *, title: str, license: str | None) -> Iterator[str]:
-    """The YAML at the top: JSON is YAML, too, which spares rules for quotes."""
+    """Write the YAML head; values are JSON, which is YAML, too, and needs no rules for quotes."""
     yield f"pretty_name: {json.dumps(title, ensure_ascii=False)}"
     if license:
         yield f"license: {json.dumps(_hub_license(license))}"
@@ -327,7 +327,7 @@ def _head(parts: Sequence[Part], *, title: str, license: str | None) -> Iterator
 
 
 def _hub_license(license: str) -> str:
-    """As the hub names it: in small letters; ``other`` for an address."""
+    """Return the licence as the hub names it: in lower case, or ``other`` for an address."""
     return "other" if "/" in license else license.lower()
 
 
@@ -378,7 +378,7 @@ _CONTEXT: Mapping[str, object] = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Describe datasets; returns the exit status."""
+    """Describe datasets; return the exit status."""
     options = parse(Options, argv, name="corpora.store.catalogue", about=__doc__)
     return execute(lambda: describe(options), path=options.path, as_json=options.json)
 

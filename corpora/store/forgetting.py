@@ -57,8 +57,9 @@ def forget(
 ) -> Iterator[str]:
     """Take documents, and all mentions of entities, out of every version of a store.
 
-    Gives a line for each version that held any of it, and for each that was made of such a one and
-    must be made again. Without ``documents`` and ``entities``, what is noted already is done.
+    Yields a line for each version that held any of it, and for each version that was made from such
+    a version and must be made again. Without ``documents`` and ``entities``, the list is applied as
+    it stands.
     """
     shelves = _shelves(store)
     with locked(store / LOCK, busy=lambda _: f"{store}: another process forgets. Wait for it."):
@@ -83,17 +84,17 @@ def forget(
 
 
 def to_make_again(version: object) -> str:
-    """Say that a version was made of what is forgotten."""
+    """Return the warning that a version was made from forgotten data."""
     return f"WARNING {version}: was made of it; make it again, publish it, and prune"
 
 
 def what_is_next(file: object) -> str:
-    """Say who must read the list."""
+    """Return the line that says which pipelines need the list."""
     return f"next  give --forgotten {file} to the pipelines that make new versions"
 
 
 def check_forgotten(source: Path, file: Path) -> None:
-    """Raise ``CorpusError`` where a run holds what a store was asked to forget, in its list."""
+    """Raise ``CorpusError`` where a run holds anything on the store's list."""
     if not file.exists():
         return
     if counts := _held(source, read_hashes(file)):
@@ -104,7 +105,7 @@ def check_forgotten(source: Path, file: Path) -> None:
 
 
 def _shelves(store: Path) -> list[Path]:
-    """The shelves of a store; raises ``UsageError`` where there is none."""
+    """List the shelves of a store; raises ``UsageError`` where there is none."""
     found = sorted(file.parent for file in store.glob(f"*/{CURRENT}"))
     if not found:
         hint = f" Name the store: {store.parent}." if (store / HISTORY).exists() else ""
@@ -115,7 +116,7 @@ def _shelves(store: Path) -> list[Path]:
 def noted(
     rows: Sequence[Row], documents: Sequence[str], entities: Sequence[str], *, why: str, today: str
 ) -> list[Row]:
-    """Add to the rows of the list; raises ``UsageError`` where nothing is to be forgotten."""
+    """Add entries to the rows of the list; raises ``UsageError`` where the list stays empty."""
     rows, known = list(rows), hashes_in(rows)
     kinds: tuple[tuple[Kind, Sequence[str]], ...]
     kinds = ("document", documents), ("entity", entities)
@@ -130,19 +131,19 @@ def noted(
 
 
 def hashes_in(rows: Sequence[Row]) -> list[str]:
-    """What the rows of the list are about."""
+    """Return the hashes in the rows of the list, sorted and distinct."""
     return sorted({str(row["sha256"]) for row in rows})
 
 
 def done(rows: Sequence[Row], hashes: Sequence[str], today: str) -> list[Row]:
-    """Give the rows of the list with the day on which some of them were done."""
+    """Set the day on which rows of the list were done, where it is not set yet."""
     return [
         {**row, "done": row["done"] or today} if row["sha256"] in hashes else row for row in rows
     ]
 
 
 def _held(source: Path, hashes: Sequence[str]) -> Counter[str]:
-    """What of a list a run or a dataset holds; reads all rows."""
+    """Count what a run or a dataset holds of a list; reads all rows."""
     forgetting = Forgetting.of(hashes)
     for folder in datasets_in(source):
         dataset = open_dataset(folder)
@@ -152,7 +153,7 @@ def _held(source: Path, hashes: Sequence[str]) -> Counter[str]:
 
 
 def _free(shelf: Path, version: str, hashes: Sequence[str]) -> list[str]:
-    """Put a version without what is to be forgotten in its place; gives what is to be said."""
+    """Replace a version by one without forgotten data; return the lines to print."""
     source, target = shelf / version, incoming_of(shelf, version)
     lines = make_without(source, target, hashes)
     if lines:
@@ -163,9 +164,9 @@ def _free(shelf: Path, version: str, hashes: Sequence[str]) -> list[str]:
 
 
 def make_without(source: Path, target: Path, hashes: Sequence[str]) -> list[str]:
-    """Make a version again without what is to be forgotten, and verify it.
+    """Make a version again without forgotten data, and verify it; return the lines to print.
 
-    Gives what is to be said; nothing is made, nor said, where the version holds none of it.
+    Makes nothing, and returns no line, where the version holds none of it.
     """
     if not _held(source, hashes):
         return []
@@ -187,7 +188,7 @@ def make_without(source: Path, target: Path, hashes: Sequence[str]) -> list[str]
 def _free_dataset(
     folder: Path, target: Path, forgetting: Forgetting, *, before: Sequence[str]
 ) -> Iterator[tuple[str, str]]:
-    """Make a dataset again; gives its files, each with its hash."""
+    """Make a dataset again; yield its files, each with its hash."""
     dataset, counted = open_dataset(folder), Counter(forgetting.counts)
     shards = []
     for shard in dataset.shards:
@@ -203,7 +204,7 @@ def _free_dataset(
 
 
 def _free_shard(shard: Shard, dataset: Dataset, target: Path, *, forgetting: Forgetting) -> Shard:
-    """Write a shard again where it holds something; link it where it does not."""
+    """Write a shard again where it holds forgotten data; link it otherwise."""
     path, schema = dataset.path / shard.name, dataset.schema
     probe = Forgetting(forgetting.hashes, Counter(), forgetting.touched)
     if all(probe.clean(batch, schema.name) is batch for batch in read_batches(path, schema)):
@@ -216,7 +217,7 @@ def _free_shard(shard: Shard, dataset: Dataset, target: Path, *, forgetting: For
 
 
 def _seal(source: Path, target: Path, made: Mapping[str, str]) -> list[str]:
-    """Write ``run.json`` for what is there now; gives the files that are left out."""
+    """Write ``run.json`` for the files that are kept; return the files that are left out."""
     run = read_run(source)
     if not run:
         return []
@@ -239,7 +240,7 @@ def _seal(source: Path, target: Path, made: Mapping[str, str]) -> list[str]:
 
 
 def earlier_hashes_of(version: Path) -> set[str]:
-    """By which hashes others named a version before something was taken out of it."""
+    """Return the hashes by which others named a version before data was taken out of it."""
     return {
         hash
         for folder in datasets_in(version)
@@ -248,7 +249,7 @@ def earlier_hashes_of(version: Path) -> set[str]:
 
 
 def made_of(changed: Sequence[Path], shelves: Sequence[Path]) -> list[Path]:
-    """Versions that were made of those that changed, directly or not, and hold traces of it."""
+    """Find versions that were made from changed ones, directly or not, and hold traces of them."""
     hashes = {hash for version in changed for hash in earlier_hashes_of(version)}
     versions = [shelf / name for shelf in shelves for name in version_names(shelf)]
     pending = {

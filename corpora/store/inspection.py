@@ -28,11 +28,11 @@ examples:
 
 
 def verify(path: Path, *, rows: bool = False) -> list[str]:
-    """Check a dataset, or a run with all its datasets and files; returns a line for each.
+    """Check a dataset, or a run with all its datasets and files; return a line for each.
 
-    Every hash is taken again, the accounting must add up, ids must be unique, and no shard may
-    lie there that ``dataset.json`` does not know. With ``rows``, every row is checked as well.
-    Raises ``CorpusError`` at the first thing that is wrong.
+    Every hash is computed again, the accounting must add up, ids must be unique, and there must be
+    no shard that ``dataset.json`` does not list. With ``rows``, every row is checked as well.
+    Raises ``CorpusError`` at the first error.
     """
     if not (path / "run.json").exists():
         return [_verify_dataset(path, rows=rows)]
@@ -50,7 +50,7 @@ def verify(path: Path, *, rows: bool = False) -> list[str]:
 
 
 def _check_listed(path: Path, folder: Path, files: Mapping[str, str]) -> None:
-    """Raise where ``run.json`` lacks something of a dataset, or another dataset of its plan."""
+    """Raise where ``run.json`` lacks a file of a dataset, or another dataset of its plan."""
     about = read_description(path / folder)
     names = [*(shard["name"] for shard in about["shards"]), "rejected.jsonl"]
     of_plan = (Path(name) / "dataset.json" for name in about["plan"].get("schemas", ()))
@@ -112,7 +112,7 @@ def _verify_dataset(path: Path, *, rows: bool) -> str:
 
 
 def _check_ids(dataset: Dataset) -> None:
-    """Check the insides of shards, and ids; grows with the number of rows (a hash each)."""
+    """Check that shards are readable and ids unique; keeps one hash a row in memory."""
     seen: set[int] = set()
     for shard in dataset.shards:
         n_rows = 0
@@ -131,7 +131,7 @@ def _check_ids(dataset: Dataset) -> None:
 
 
 def _check_plan(dataset: Dataset) -> None:
-    """Hash the plan again."""
+    """Hash the plan again, and raise where the fingerprint differs."""
     plan = dict(dataset.description["plan"])
     if plan.pop("fingerprint", None) != fingerprint_of(plan):
         raise DamagedDatasetError(f"{dataset.path / 'dataset.json'}: damaged plan. {_AGAIN}")
@@ -150,7 +150,7 @@ def _check_accounting(dataset: Dataset, account: Accounting) -> None:
 
 
 def mark(document: Document) -> str:
-    """Write the text with its mentions in brackets: ``[Walden|pers|sturm:P.0000001]``."""
+    """Write a text with its mentions in brackets: ``[Walden|pers|sturm:P.0000001]``."""
     closing: dict[int, list[str]] = {}
     opening: dict[int, int] = {}
     for mention in document.mentions:
@@ -167,7 +167,7 @@ def mark(document: Document) -> str:
 
 
 def summary_of(path: Path) -> dict[str, object]:
-    """What is there of a dataset, or of a run, for programs."""
+    """Summarize a dataset, or a run, for JSON."""
     inside = sorted(path.glob("*/dataset.json")) if (path / "run.json").exists() else []
     folders = [file.parent for file in inside] or [path]
     datasets = [
@@ -178,7 +178,7 @@ def summary_of(path: Path) -> dict[str, object]:
 
 
 def show(path: Path, *, limit: int | None = None, as_json: bool = False) -> Iterator[str]:
-    """Page through the rows of a dataset, readably, or as JSON Lines."""
+    """Yield the rows of a dataset as readable text, or as JSON Lines."""
     dataset = open_dataset(path)
     for shard in dataset.shards:
         _check_hash(path / shard.name, shard.sha256)
@@ -224,7 +224,7 @@ def _count(text: str) -> int:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; returns the exit status."""
+    """Run a command; return the exit status."""
     arguments = _arguments(argv)
 
     def lines() -> Iterable[str]:

@@ -35,7 +35,7 @@ _REMOVED = "removed "
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What the object ``current`` of a shelf says."""
+    """The content of the object ``current`` of a shelf."""
 
     current: str
     """The name of a version; empty: none was published."""
@@ -55,7 +55,7 @@ def _parse(data: bytes) -> State:
 
 
 def change(bucket: Bucket, to: Callable[[State], State]) -> State:
-    """Change the state of a shelf by one conditional write; ``to`` may raise, or give the same."""
+    """Change the state of a shelf by a conditional write; ``to`` may raise, or change nothing."""
 
     def write(data: bytes) -> bytes:
         state = to(_parse(data))
@@ -65,7 +65,10 @@ def change(bucket: Bucket, to: Callable[[State], State]) -> State:
 
 
 def update(bucket: Bucket, name: str, to: Callable[[bytes], bytes]) -> bytes:
-    """Write an object by what it holds, again until nobody came in between; gives what it holds."""
+    """Compute the new content of an object from the old, and write it; return the content.
+
+    Repeats this until no other process has written in between.
+    """
     while True:
         there = bucket.read(name)
         seen, old = (there.etag, there.data) if there else ("", b"")
@@ -75,7 +78,7 @@ def update(bucket: Bucket, name: str, to: Callable[[bytes], bytes]) -> bytes:
 
 
 def publish(source: Path, shelf: str, *, version: str | None = None) -> str:
-    """Make what a run made the current version of a shelf; see ``versions.publish``."""
+    """Make the output of a run the current version of a shelf; see ``versions.publish``."""
     verify(source)
     bucket = Bucket(shelf)
     version = check_name(version or fingerprint_of_run(source)[:12])
@@ -88,7 +91,7 @@ def publish(source: Path, shelf: str, *, version: str | None = None) -> str:
             "changes. Choose another --version."
         )
     try:
-        _check_forgotten(source, bucket, seen=list_seen)  # whoever forgets looks at it from now on
+        _check_forgotten(source, bucket, seen=list_seen)  # from now on, `forget` sees the version
     except CorpusError:
         remove(bucket, [version])
         raise
@@ -97,7 +100,7 @@ def publish(source: Path, shelf: str, *, version: str | None = None) -> str:
 
 
 def put_version(bucket: Bucket, version: str, source: Path, *, instead_of: str = "") -> bool:
-    """Put the files of a folder under the name of a version; false where it holds other data."""
+    """Upload the files of a folder as a version; return False where it holds other data."""
     names = files_of(source)
     marker = "run.json" if "run.json" in names else "dataset.json"
     hashes = {name: sha256_of(source / name) for name in names if name != marker}
@@ -120,7 +123,7 @@ def put_version(bucket: Bucket, version: str, source: Path, *, instead_of: str =
 
 
 def _check_forgotten(source: Path, shelf: Bucket, *, seen: str | None) -> str:
-    """Raise for a run that holds what its store has forgotten; gives the etag of the list."""
+    """Raise for a run with data that its store has forgotten; return the etag of the list."""
     from corpora.store.forgetting import FORGOTTEN, check_forgotten
 
     store = store_of(shelf)
@@ -131,7 +134,7 @@ def _check_forgotten(source: Path, shelf: Bucket, *, seen: str | None) -> str:
 
 
 def store_of(shelf: Bucket) -> Bucket:
-    """Give the store of a shelf; raises ``UsageError`` for a bucket as a whole."""
+    """Return the store of a shelf; raises ``UsageError`` for the root of a bucket."""
     above = shelf.url.rpartition("/")[0]
     if above.endswith("/"):
         raise UsageError(f"{shelf.url}: is no shelf of a store. Name one: {shelf.url}/NAME.")
@@ -139,7 +142,7 @@ def store_of(shelf: Bucket) -> Bucket:
 
 
 def switch(shelf: str, version: str) -> str:
-    """Verify another version that is there, and make it current."""
+    """Verify another existing version, and make it current."""
     bucket = Bucket(shelf)
     before = look(bucket)
     if version not in version_names(shelf):
@@ -151,7 +154,7 @@ def switch(shelf: str, version: str) -> str:
 
 
 def _make_current(bucket: Bucket, version: str, *, seen: str) -> None:
-    """Make a version current, if that which was seen as the current one still is."""
+    """Make a version current; raises where another became current since ``seen`` was read."""
 
     def to(state: State) -> State:
         _check_not_removed(bucket, version, state)
@@ -169,7 +172,7 @@ def _make_current(bucket: Bucket, version: str, *, seen: str) -> None:
 
 def _check_not_removed(bucket: Bucket, version: str, state: State) -> None:
     if version in state.removed:
-        delete_removed(bucket)  # this process may have put something there since
+        delete_removed(bucket)  # this process may have uploaded objects since
         raise CorpusError(
             f"{bucket.url_of(version)}: was removed, and a name is not used twice in a bucket. "
             "Choose another --version."
@@ -179,9 +182,9 @@ def _check_not_removed(bucket: Bucket, version: str, state: State) -> None:
 def remove(
     bucket: Bucket, versions: Sequence[str], *, check: Callable[[State], None] = lambda _: None
 ) -> None:
-    """Take versions away, in one step for those who look for them, and delete their objects.
+    """Remove versions, atomically for readers, and delete their objects.
 
-    ``check`` may raise when it sees what is there at that moment.
+    ``check`` gets the state at that moment, and may raise.
     """
 
     def to(state: State) -> State:
@@ -194,7 +197,7 @@ def remove(
 
 
 def delete_removed(bucket: Bucket) -> None:
-    """Delete the objects of all versions that were removed: what says that they are there first."""
+    """Delete the objects of all removed versions, beginning with the files that mark versions."""
     removed = {*look(bucket).removed}
     change_history(bucket, lambda names: [name for name in names if name not in removed])
     found = [each.name for each in bucket.list() if version_of(each.name) in removed]
@@ -202,9 +205,9 @@ def delete_removed(bucket: Bucket) -> None:
 
 
 def remove_unfinished(bucket: Bucket) -> None:
-    """Remove what killed processes left: what is not whole, or beside what it was made instead of.
+    """Remove what killed processes left: incomplete versions, and replacements beside the original.
 
-    One that still works on it ends with an error.
+    A process that still works on one of them ends with an error.
     """
     there, left = {*version_names(bucket.url)}, []
     for begun in bucket.list(_BEGUN):
@@ -221,13 +224,13 @@ def _order_of_deletion(name: str) -> tuple[int, str]:
 
 
 def version_of(name: str) -> str:
-    """Say of which version of a shelf an object is; empty: of none."""
+    """Return the version of a shelf that an object belongs to; empty for none."""
     version, slash, _ = name.removeprefix(_BEGUN).partition("/")
     return version if slash or name.startswith(_BEGUN) else ""
 
 
 def change_history(bucket: Bucket, to: Callable[[list[str]], list[str]]) -> None:
-    """Change the names of the versions that were published, the oldest first."""
+    """Change the list of published versions, the oldest first."""
 
     def write(data: bytes) -> bytes:
         names = to(read_names(data or b"[]", where=bucket.url_of(HISTORY)))
@@ -237,7 +240,7 @@ def change_history(bucket: Bucket, to: Callable[[list[str]], list[str]]) -> None
 
 
 def current(shelf: str) -> str:
-    """Give the address of the current version; ask once, and keep what you got."""
+    """Return the address of the current version; ask once, and keep the answer."""
     bucket = Bucket(shelf)
     name = look(bucket).current
     if not name:
@@ -248,12 +251,12 @@ def current(shelf: str) -> str:
 
 
 def version_names(shelf: str) -> list[str]:
-    """List the versions that are there, in the order in which they were published."""
+    """List the existing versions in the order in which they were published."""
     return list(sizes(shelf))
 
 
 def sizes(shelf: str) -> dict[str, int]:
-    """List the versions that are there, as ``version_names`` does, with their bytes."""
+    """Map the existing versions, in the order of ``version_names``, to their sizes in bytes."""
     bucket = Bucket(shelf)
     found: dict[str, int] = {}
     whole = set()

@@ -58,8 +58,8 @@ def prune(
 ) -> list[Fate]:
     """Remove versions of a shelf that nobody needs; see ``retention.prune``.
 
-    Raises ``CorpusError``, with nothing removed, where another process has made a version current
-    since this one began.
+    Raises ``CorpusError``, and removes nothing, where another process has made one of these
+    versions current since this one began.
     """
     bucket = Bucket(shelf)
     there, name = sizes(shelf), bucket.url.rpartition("/")[2]
@@ -97,8 +97,8 @@ def forget(
 ) -> Iterator[str]:
     """Take documents, and all mentions of entities, out of every version of a store.
 
-    See ``forgetting.forget``. A version that held any of it is removed; what it was without goes by
-    its name with a number: ``20261101.1``.
+    See ``forgetting.forget``. A version that held any of it is removed, and replaced by a version
+    with a number after its name: ``20261101.1``.
     """
     store = Bucket(url)
     shelves = _shelves(store)
@@ -132,7 +132,7 @@ def forget(
 
 
 def _shelves(store: Bucket) -> list[str]:
-    """Name the shelves of a store; raises ``UsageError`` where there is none."""
+    """List the shelves of a store; raises ``UsageError`` where there is none."""
     parts = [found.name.split("/") for found in store.list()]
     found = {
         name[0] for name in parts if len(name) == 2 and (name[1] == CURRENT or version_of(name[1]))
@@ -145,7 +145,7 @@ def _shelves(store: Bucket) -> list[str]:
 
 
 def _free(bucket: Bucket, version: str, *, hashes: Sequence[str], folder: Path) -> list[str]:
-    """Put a version without what is to be forgotten in its place; gives what is to be said."""
+    """Replace a version by one without forgotten data; return the lines to print."""
     source, target = folder / version, folder / ".incoming"
     try:
         inside = bucket / version
@@ -161,7 +161,7 @@ def _free(bucket: Bucket, version: str, *, hashes: Sequence[str], folder: Path) 
 
 
 def _put_under_new_name(bucket: Bucket, version: str, target: Path) -> str:
-    """Put a folder under the first name with a number that is free."""
+    """Upload a folder under the first free name with a number."""
     removed = {*look(bucket).removed}
     base, _, number = version.rpartition(".")
     base = base if number.isdigit() and base in removed else version
@@ -172,7 +172,7 @@ def _put_under_new_name(bucket: Bucket, version: str, target: Path) -> str:
 
 
 def _put_in_place(bucket: Bucket, old: str, new: str) -> None:
-    """Put a version in the place of another, in one step for those who look for it."""
+    """Replace a version by another, atomically for readers."""
 
     def beside(names: list[str]) -> list[str]:
         if new in names or old not in names:
@@ -197,20 +197,20 @@ def _put_in_place(bucket: Bucket, old: str, new: str) -> None:
 
 
 class _Copies:
-    """Copies of what is in buckets, in a folder of this machine, and how they are called there."""
+    """Copies of bucket folders in a folder of this machine, with their addresses."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._names: dict[Path, str] = {}
 
     def place(self, url: str) -> Path:
-        """Say where the copy of a folder goes."""
+        """Choose the path for the copy of a folder."""
         path = self._folder / f"copy-{len(self._names):05d}"
         self._names[path] = url
         return path
 
     def of_run(self, run: Path | str) -> Path:
-        """Bring what says what a run needs, unless it is inside of what has its place."""
+        """Download the manifests of a run, unless the copy of a folder covers it."""
         if not isinstance(run, str):
             return run
         for path, url in self._names.items():
@@ -225,7 +225,7 @@ class _Copies:
         return path
 
     def named(self, text: str) -> str:
-        """Write addresses for paths of copies."""
+        """Replace paths of copies by their addresses."""
         for path, name in self._names.items():
             text = text.replace(str(path), name)
         return text
@@ -233,7 +233,7 @@ class _Copies:
 
 @contextmanager
 def _copies() -> Iterator[_Copies]:
-    """Make a folder for copies; after a kill, the cache clears it away in time."""
+    """Make a folder for copies; after a kill, the cache removes it some time later."""
     above = cache_folder() / "folders"
     with TemporaryDirectory(dir=above, ignore_cleanup_errors=True) as name:
         copies = _Copies(Path(name).resolve())
@@ -249,7 +249,7 @@ def _copies() -> Iterator[_Copies]:
 
 
 def _bring_store(store: Bucket, folder: Path) -> None:
-    """Bring all that says what the versions of a store are and what they need, as a store."""
+    """Download histories and manifests of a store, in the layout of a store on disk."""
     names = {found.name.split("/")[0] for found in store.list() if "/" in found.name}
     for name in sorted(names):
         shelf, bucket = folder / check_plain(name, where=Path(store.url)), store / name

@@ -26,7 +26,7 @@ _SHA256 = re.compile(r'"([0-9a-f]{64})"')
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """What becomes of a version, and why."""
+    """Whether a version is kept, and why."""
 
     version: str
     reason: str
@@ -37,11 +37,11 @@ class Fate:
 def prune(
     shelf: Path, *, keep: int, keep_for: Sequence[Path] = (), is_dry_run: bool = False
 ) -> list[Fate]:
-    """Remove versions of a shelf that nobody needs; returns what becomes of each.
+    """Remove versions of a shelf that nobody needs; return the fate of each.
 
-    Kept are the current one, the ``keep`` that were published last, those that a manifest below
-    one of ``keep_for`` names, directly or through other datasets of the store, and those that the
-    store did not publish. Raises ``CorpusError`` before anything is removed.
+    Kept are the current version, the ``keep`` versions that were published last, versions that a
+    manifest below one of ``keep_for`` names, directly or through other datasets of the store, and
+    versions that the store did not publish. Raises ``CorpusError`` before anything is removed.
     """
     if keep < 1:
         raise UsageError(f"--keep {keep}: must be at least 1.")
@@ -68,10 +68,10 @@ def prune(
 
 
 def needed_by(runs: Sequence[Path], store: Path) -> dict[Path, str]:
-    """The versions of all shelves of a store that runs need, each with the reason.
+    """Find the versions of all shelves of a store that runs need; map them to the reason.
 
-    Raises ``CorpusError`` for a run without a manifest, or one that names nothing in the store nor
-    any of the other ``runs``: what it needs is not known.
+    Raises ``CorpusError`` for a run without a manifest, or for a run that names neither anything in
+    the store nor another of the ``runs``: its needs are unknown.
     """
     shelves = [
         [(shelf / name).resolve() for name in version_names(shelf)]
@@ -94,15 +94,15 @@ def needed_by(runs: Sequence[Path], store: Path) -> dict[Path, str]:
 
 
 class _Needs:
-    """Follows hashes to the versions that have them, and from these to what they name."""
+    """Follows hashes to the versions that have them, and from these to the hashes they name."""
 
     def __init__(self, shelves: Sequence[Sequence[Path]], hashes: Mapping[Path, set[str]]) -> None:
         self._shelves, self._hashes = shelves, hashes
-        self._sure: list[tuple[Path, list[Path]]] = []  # who needs one, and the only one that does
-        self._any: list[tuple[Path, list[Path]]] = []  # who needs one of several, the newest last
+        self._sure: list[tuple[Path, list[Path]]] = []  # who needs, and the only version that has
+        self._any: list[tuple[Path, list[Path]]] = []  # who needs one of several, newest last
 
     def add(self, who: Path, wanted: set[str]) -> None:
-        """Note what a run or a version needs; what it has itself it needs from nobody."""
+        """Note what a run or a version needs, except for what it contains."""
         own = {who.resolve(), *who.resolve().parents}
         for hash_ in sorted(wanted):
             for versions in self._shelves:
@@ -111,7 +111,7 @@ class _Needs:
                     (self._any if having[1:] else self._sure).append((who, having))
 
     def followed(self) -> dict[Path, str]:
-        """All that is needed, each with the reason."""
+        """Return all versions that are needed, directly or not, each with the reason."""
         needed: dict[Path, str] = {}
         while self._sure or self._any:
             who, having = (self._sure or self._any).pop()
@@ -122,7 +122,7 @@ class _Needs:
 
 
 def named_by(run: Path) -> set[str]:
-    """All SHA-256 in the manifests of a run, of a folder of runs, or in one file."""
+    """Collect all SHA-256 in the manifests of a run or of a folder of runs, or in one file."""
     files = [run] if run.is_file() else list(_manifests(run))
     if not files:
         raise CorpusError(
@@ -133,7 +133,7 @@ def named_by(run: Path) -> set[str]:
 
 
 def _manifests(run: Path) -> Iterator[Path]:
-    """Those below a folder, through links, too: a run may lie on another disk."""
+    """Find the manifests below a folder, also through links: a run may lie on another disk."""
 
     def fail(error: OSError) -> None:
         raise error  # what cannot be read may need everything
@@ -149,7 +149,7 @@ def _manifests(run: Path) -> Iterator[Path]:
 
 
 def hashes_of(version: Path) -> set[str]:
-    """By which hashes others may name a version, its datasets and its files."""
+    """Collect the hashes by which others may name a version, its datasets and its files."""
     hashes = set()
     for folder in datasets_in(version):
         description = read_description(folder)
@@ -169,7 +169,7 @@ def hashes_of(version: Path) -> set[str]:
 
 
 def inputs_of(version: Path) -> set[str]:
-    """The hashes that the plans of a version name: inputs, auxiliary files, vocabularies."""
+    """Collect the hashes in the plans of a version: inputs, auxiliary files, vocabularies."""
     hashes: set[str] = set()
     for folder in datasets_in(version):
         plan = read_description(folder)["plan"]
@@ -179,13 +179,13 @@ def inputs_of(version: Path) -> set[str]:
 
 
 def datasets_in(version: Path) -> list[Path]:
-    """The datasets of a version: itself, or those inside it."""
+    """List the datasets of a version: the version itself, and those inside it."""
     files = [version / "dataset.json", *sorted(version.glob("*/dataset.json"))]
     return [file.parent for file in files if file.exists()]
 
 
 def _hashes_in(value: object) -> set[str]:
-    """All strings in a JSON value that look like a SHA-256."""
+    """Find all strings in a JSON value that look like a SHA-256."""
     return {*_SHA256.findall(json.dumps(value))}
 
 

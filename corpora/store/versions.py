@@ -36,13 +36,13 @@ MARKERS = ("run.json", "dataset.json")
 
 
 def publish(source: Path, shelf: Path, *, version: str | None = None) -> Path:
-    """Make what a run made the current version of a shelf, ``STORE/NAME``.
+    """Make the output of a run the current version of a shelf, ``STORE/NAME``.
 
-    Files are linked where that can be, else copied, and verified in their new place; ``source``
-    may go afterwards. Without a ``version`` it is called by its fingerprint. What is there already
-    under that name, with the same files, only becomes current. Raises ``CorpusError`` where
-    something is damaged or changes meanwhile, ``run.json`` and ``dataset.json`` do not agree, the
-    name holds other data, or another process works on either.
+    Files are linked where possible, else copied, and verified in their new place; ``source`` may be
+    deleted afterwards. Without ``version`` the name is made from the fingerprint. A version of that
+    name with the same files only becomes current. Raises ``CorpusError`` where something is damaged
+    or changes meanwhile, ``run.json`` and ``dataset.json`` do not agree, the name holds other data,
+    or another process works on either.
     """
     from corpora.store.forgetting import FORGOTTEN, check_forgotten
 
@@ -62,7 +62,7 @@ def publish(source: Path, shelf: Path, *, version: str | None = None) -> Path:
 
 
 def switch(shelf: Path, version: str) -> Path:
-    """Verify another version that is there, and make it current."""
+    """Verify another existing version, and make it current."""
     with hold(shelf):
         if version not in version_names(shelf):
             known = ", ".join(version_names(shelf)) or "none"
@@ -73,7 +73,7 @@ def switch(shelf: Path, version: str) -> Path:
 
 
 def current(shelf: Path) -> Path:
-    """The folder of the current version; ask once, and keep what you got.
+    """Return the folder of the current version; ask once, and keep the answer.
 
     Raises ``CorpusError`` where nothing is published.
     """
@@ -92,9 +92,9 @@ def current(shelf: Path) -> Path:
 
 
 def version_names(shelf: Path) -> list[str]:
-    """The versions that are there, in the order in which they were published.
+    """List the existing versions in the order in which they were published.
 
-    Those of which the history knows nothing come first.
+    Versions that the history does not list come first.
     """
     there = {path.name for path in shelf.glob("*") if _is_version(path)}
     known = [name for name in history(shelf) if name in there]
@@ -102,7 +102,7 @@ def version_names(shelf: Path) -> list[str]:
 
 
 def sizes(shelf: Path) -> dict[str, int]:
-    """The versions that are there, as ``version_names`` lists them, with their bytes."""
+    """Map the existing versions, in the order of ``version_names``, to their sizes in bytes."""
     return {
         name: sum(file.stat().st_size for file in (shelf / name).rglob("*") if file.is_file())
         for name in version_names(shelf)
@@ -111,7 +111,7 @@ def sizes(shelf: Path) -> dict[str, int]:
 
 @contextmanager
 def hold(shelf: Path) -> Iterator[None]:
-    """Hold a shelf, and take away what a killed process left on it."""
+    """Hold a shelf; first remove what a killed process left on it, or finish its exchange."""
     with locked(shelf / LOCK, busy=lambda _: _busy(shelf)):
         for ready in shelf.glob(f"{_READY}*"):
             if (version := shelf / ready.name.removeprefix(_READY)).exists():
@@ -130,18 +130,19 @@ def _busy(folder: Path) -> str:
 
 
 def remove(shelf: Path, version: str) -> None:
-    """Take a version away: in one step for those who look for it. For who holds the shelf."""
+    """Remove a version, atomically for readers; the caller must hold the shelf."""
     removed = shelf / f"{_REMOVED}{version}"
     (shelf / version).rename(removed)
     sync_folder(shelf)
-    take_away(removed)  # of a version that somebody moved to another disk, the link
+    take_away(removed)  # only the link, if somebody moved the version to another disk
     write_json(shelf / HISTORY, [name for name in history(shelf) if name != version])
 
 
 def exchange(shelf: Path, version: str, incoming: Path) -> None:
-    """Put a verified folder in the place of a version. For who holds the shelf.
+    """Replace a version by a verified folder; the caller must hold the shelf.
 
-    Whoever asks in between finds none; after a kill there, the next command on the shelf ends it.
+    There is a moment without the version; after a kill then, the next command on the shelf finishes
+    the exchange.
     """
     ready, removed = shelf / f"{_READY}{version}", shelf / f"{_REMOVED}{version}"
     for folder in {file.parent for file in incoming.rglob("*")} | {incoming}:
@@ -155,13 +156,13 @@ def exchange(shelf: Path, version: str, incoming: Path) -> None:
 
 
 def incoming_of(shelf: Path, version: str) -> Path:
-    """Where a version is made, before it is one."""
+    """Return the hidden folder in which a version is made."""
     return shelf / f"{_INCOMING}{version}"
 
 
 @contextmanager
 def _held_while_read(source: Path) -> Iterator[None]:
-    """Keep runs from changing a folder, or the one that it is a part of."""
+    """Keep runs from changing a folder, or its parent if that is a run, while it is read."""
     with ExitStack() as stack:
         for folder in (source, source.parent):
             if (folder / LOCK).exists() and (folder / ".build").is_dir():
@@ -174,7 +175,7 @@ def _held_while_read(source: Path) -> Iterator[None]:
 
 
 def _bring_in(source: Path, target: Path, names: Sequence[str]) -> None:
-    """Make a version of files of a run, under a hidden name until it is verified there."""
+    """Make a version from the files of a run, under a hidden name until it is verified there."""
     incoming = incoming_of(target.parent, target.name)
     try:
         for name in names:
@@ -196,7 +197,7 @@ def _bring_in(source: Path, target: Path, names: Sequence[str]) -> None:
 
 
 def _note(shelf: Path, version: str) -> None:
-    """Make a version the last of the history: before it is there, so that no version is unknown."""
+    """Make a version the last of the history, before it exists, so that every version is listed."""
     write_json(shelf / HISTORY, [*(n for n in history(shelf) if n != version), version])
     sync_folder(shelf)
 
@@ -209,7 +210,7 @@ def _make_current(shelf: Path, version: str) -> None:
 
 
 def files_of(source: Path) -> list[str]:
-    """What belongs to a version: all that ``run.json`` lists, or a dataset's own files."""
+    """List the files of a version: all that ``run.json`` lists, or the files of a dataset."""
     if (source / "run.json").exists():
         return published_files(source)
     shards = [shard.name for shard in open_dataset(source).shards]
@@ -217,7 +218,7 @@ def files_of(source: Path) -> list[str]:
 
 
 def check_name(version: str) -> str:
-    """Give the name of a version back; raises ``UsageError`` for one that cannot be."""
+    """Return the name of a version; raises ``UsageError`` for one that is not allowed."""
     if not _VERSION.fullmatch(version) or version in {CURRENT, HISTORY}:
         raise UsageError(
             f"--version {version!r}: letters, digits, dots, hyphens and underscores, as 20261101."
@@ -226,7 +227,7 @@ def check_name(version: str) -> str:
 
 
 def fingerprint_of_run(source: Path) -> str:
-    """Give the fingerprint of the plan of a run or a dataset."""
+    """Read the fingerprint of the plan of a run or a dataset."""
     said = read_run(source) or read_description(source)["plan"]
     return str(said.get("fingerprint"))
 
@@ -243,7 +244,7 @@ def _check_same(source: Path, target: Path) -> None:
 
 
 def _said_of_data(marker: Path) -> object:
-    """What a marker says of the data: all but what was taken over to make them."""
+    """Read a marker without ``reused`` and the hash of itself, which do not describe the data."""
     try:
         said = parse_json(marker.read_text(encoding="utf-8"))
     except ValueError:
@@ -258,13 +259,13 @@ def _is_version(path: Path) -> bool:
 
 
 def history(shelf: Path) -> list[str]:
-    """The names of all versions that were published and not removed, the last one last."""
+    """Read the names of all versions that were published and not removed, the newest last."""
     file = shelf / HISTORY
     return read_names(file.read_bytes(), where=file) if file.exists() else []
 
 
 def read_names(data: bytes, *, where: object) -> list[str]:
-    """Read a history; raises ``DamagedDatasetError`` where it is none."""
+    """Parse a history; raises ``DamagedDatasetError`` where it is not a list."""
     try:
         names = parse_json(data.decode())
         if not isinstance(names, list):

@@ -72,14 +72,14 @@ _is_looked_at: ContextVar[bool] = ContextVar("_is_looked_at", default=False)
 
 
 class _Made(BaseException):
-    """The parser of a command that is looked at, and not run."""
+    """Carries the parser of a command that is inspected, not run."""
 
     def __init__(self, parser: argparse.ArgumentParser) -> None:
         self.parser = parser
 
 
 def parser_of(main: Callable[[Sequence[str]], int]) -> argparse.ArgumentParser:
-    """Give the parser of a command, for help and completion; the command itself is not run."""
+    """Return the parser of a command, for help and completion, without running the command."""
     token = _is_looked_at.set(True)
     try:
         main([])
@@ -93,9 +93,8 @@ def parser_of(main: Callable[[Sequence[str]], int]) -> argparse.ArgumentParser:
 class ArgumentParser(argparse.ArgumentParser):
     """A parser that names an unknown option before all else, and refuses paths that are no UTF-8.
 
-    What is wrong is an ``error:`` line, as of all commands, with exit status 2. Paths of buckets
-    (``s3://…``) that are to be read are brought to this machine. What it says names commands as the
-    user types them.
+    Errors are an ``error:`` line, as of all commands, with exit status 2. Inputs in buckets
+    (``s3://…``) are copied to this machine. Help and messages name commands as the user types them.
     """
 
     def __init__(
@@ -103,33 +102,33 @@ class ArgumentParser(argparse.ArgumentParser):
         *,
         prog: str | None = None,
         is_passed_on: Callable[[str], bool] = lambda _: False,
-        **settings: Any,  # Any: as there
+        **settings: Any,  # Any: as in argparse
     ) -> None:
         super().__init__(prog=prog and as_typed(prog), **settings)
         self._is_passed_on = is_passed_on
         """Whether an option that is not ours is of a library that what is left over goes to."""
 
     def format_help(self) -> str:
-        """Write the help."""
+        """Return the help."""
         return said_as_typed(super().format_help())
 
     def format_usage(self) -> str:
-        """Write the usage."""
+        """Return the usage."""
         return said_as_typed(super().format_usage())
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
-        """End the process after a message."""
+        """End the process; print a message first."""
         super().exit(status, message and said_as_typed(message))
 
     def error(self, message: str) -> NoReturn:
-        """End the process with what is wrong, and who knows better."""
+        """End the process with the error, and a pointer to ``--help``."""
         said = message.removeprefix("argument ").removesuffix(".")
         self.exit(fail(f"{said}. See {self.prog} --help.", status=2))
 
     def parse_known_args(
         self, args: Iterable[str] | None = None, namespace: object = None
-    ) -> Any:  # Any: what the namespace is, decides there
-        """Parse, and look at all arguments and the current folder."""
+    ) -> Any:  # Any: argparse decides the type of the namespace
+        """Parse; check all arguments and the current folder, and fetch inputs from buckets."""
         if _is_looked_at.get():
             raise _Made(self)
         given = sys.argv[1:] if args is None else list(args)
@@ -144,7 +143,7 @@ class ArgumentParser(argparse.ArgumentParser):
         return found
 
     def _refuse_unknown(self, given: Sequence[str]) -> None:
-        """End the process where there is an option that nobody knows."""
+        """End the process if an option is unknown."""
         known = list(self._option_string_actions)
         words = [word.partition("=")[0] for word in takewhile(lambda word: word != "--", given)]
         if self._subparsers or {"-h", "--help"} & set(words):  # each has options of its own
@@ -160,10 +159,10 @@ def _no_such_option(word: str, known: Sequence[str]) -> str:
 
 
 class _Renamed(argparse.Action):
-    """An option that has another name now, which is ``const``."""
+    """An option that was renamed; ``const`` is the new name."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        """End with the new name."""
+        """End the process with the new name."""
         parser.error(f"{self.option_strings[0]}: renamed to {self.const}")
 
 
@@ -183,12 +182,11 @@ def option(
 ) -> Any:  # Any: as ``dataclasses.field``, so that the field may have its own type
     """Declare a field of a table of options; one without a default is required.
 
-    Its type says how it is read: ``int``, ``float``, ``Path``, ``bool`` (a flag), ``Literal``
-    (choices), ``tuple`` (one or more, unless ``type`` reads all of it); ``settings`` go to
-    ``argparse``, and come before that.
-    ``group`` is a heading of the help. Of the options with the same ``one_of``, exactly one must be
-    given. ``at_least``, ``above``, ``below`` and ``at_most`` are bounds that ``check`` looks at;
-    ``was`` is an earlier name, as ``--old``.
+    The type of the field decides how the value is parsed: ``int``, ``float``, ``Path``, ``bool`` (a
+    flag), ``Literal`` (choices), ``tuple`` (one or more, unless ``type`` parses all of it).
+    ``settings`` go to ``argparse``, and override this. ``group`` is a heading of the help. Of the
+    options with the same ``one_of``, exactly one must be given. ``at_least``, ``above``, ``below``
+    and ``at_most`` are bounds that ``check`` tests; ``was`` is an earlier name, as ``--old``.
     """
     of = {"positional": positional, "group": group, "one_of": one_of, "was": was}
     bounds = {"at_least": at_least, "above": above, "below": below, "at_most": at_most}
@@ -199,7 +197,10 @@ def option(
 def make_parser(
     name: str, about: str, *, is_passed_on: Callable[[str], bool] = lambda _: False
 ) -> ArgumentParser:
-    """Make the parser of ``python -m NAME``; what follows the first paragraph stands at the end."""
+    """Make the parser of ``python -m NAME``; the first paragraph of ``about`` is the description.
+
+    The rest of ``about`` stands at the end of the help.
+    """
     description, _, epilog = about.partition("\n\n")
     return ArgumentParser(
         prog=f"python -m {name}",
@@ -226,7 +227,7 @@ def add_options(parser: argparse.ArgumentParser, kind: "type[DataclassInstance]"
         if field.default is dataclasses.MISSING and not is_positional and not one_of:
             own["required"] = True
         name = field.name if is_positional else _flag(field.name)
-        if field.name.endswith("_"):  # a word of Python: from_ is --from
+        if field.name.endswith("_"):  # a keyword of Python: from_ is --from
             own["dest"] = field.name
         groups[one_of or title].add_argument(name, **own)
         if was := field.metadata["was"]:
@@ -243,7 +244,7 @@ def _flag(name: str) -> str:
 
 
 def _settings_for(kind: object, given: Mapping[str, object]) -> _Settings:
-    """What ``argparse`` must know of values of a type, beside what is given."""
+    """Infer the ``argparse`` settings for a type; ``given`` settings come before them."""
     if get_origin(kind) in {Union, UnionType}:
         [kind] = set(get_args(kind)) - {NoneType}
     inferred: dict[str, object] = {}
@@ -269,7 +270,7 @@ def _options(
 
 
 def values_of(namespace: argparse.Namespace) -> _Settings:
-    """Give what was parsed; what was not given is left to the default of its field."""
+    """Return the parsed values; options that were not given keep the defaults of their fields."""
     return {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in vars(namespace).items()
@@ -278,14 +279,14 @@ def values_of(namespace: argparse.Namespace) -> _Settings:
 
 
 def parse(kind: type[T], argv: Sequence[str] | None, *, name: str, about: str) -> T:
-    """Read a command line; ends the process with status 2 where it is wrong."""
+    """Parse a command line; ends the process with status 2 where it is wrong."""
     parser = make_parser(name, about)
     add_options(parser, kind)
     return kind(**values_of(parser.parse_args(argv)))
 
 
 def check(options: "DataclassInstance") -> None:
-    """Raise ``UsageError`` for a number out of the bounds of its option."""
+    """Raise ``UsageError`` for a number outside the bounds of its option."""
     for field in _options(options):
         value = getattr(options, field.name)
         bounds = {name: at for name, at in field.metadata["bounds"].items() if at is not None}
@@ -297,14 +298,14 @@ def check(options: "DataclassInstance") -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Summary:
-    """What a command did: for ``--json``."""
+    """The result of a command, for ``--json``."""
 
     values: Mapping[str, object]
     status: int = 0
     """The exit status."""
 
     def write(self) -> None:
-        """Write it to standard output, in a line."""
+        """Write the summary to standard output as one line of JSON."""
         sys.stdout.write(f"{json.dumps(self.values, ensure_ascii=False)}\n")
 
 
@@ -315,11 +316,11 @@ def execute(
     interrupted: str = "interrupted.",
     as_json: bool = False,
 ) -> int:
-    """Do a command and write its lines; returns the exit status, after the message of an error.
+    """Run a command and write its lines; return the exit status, after the message of an error.
 
-    A ``Summary`` among the lines is for programs: with ``as_json``, it alone is written to standard
-    output, and the lines to standard error. The status of an error is that of a ``CorpusError``; 1
-    for ``OSError`` (of ``path``, if it names no file), 130 for Ctrl-C.
+    A ``Summary`` among the lines is for programs: with ``as_json``, only the summary is written to
+    standard output, and the lines to standard error. The exit status of a ``CorpusError`` is its
+    ``exit_status``; 1 for ``OSError`` (of ``path``, if it names no file), 130 for Ctrl-C.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -331,7 +332,7 @@ def execute(
             elif as_json:
                 line.write()
         sys.stdout.flush()
-    except BrokenPipeError:  # whoever reads has seen enough
+    except BrokenPipeError:  # the reader has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except CorpusError as error:
         return fail(str(error), status=error.exit_status)
@@ -347,7 +348,7 @@ def execute(
 
 
 def message_of(error: Exception, *, path: Path | None = None) -> str:
-    """What an error says to users; of the disk: of which file, or else of ``path``."""
+    """Return the message of an error for users; an ``OSError`` names its file, or else ``path``."""
     where = isinstance(error, OSError) and (error.filename or path)
     if isinstance(error, OSError) and where:
         return f"{where}: {error.strerror or error}."
@@ -355,7 +356,7 @@ def message_of(error: Exception, *, path: Path | None = None) -> str:
 
 
 def fail(message: str, *, status: int) -> int:
-    """Write a message of an error; returns the exit status."""
+    """Write an error message; return the exit status."""
     sys.stderr.write(f"{paint('error:', '1;31', sys.stderr)} {said_as_typed(message)}\n")
     return status
 
@@ -368,7 +369,7 @@ def paint(text: str, style: str, stream: TextIO) -> str:
 
 
 def _brought(value: object, *, option: str) -> object:
-    """The value of an option, with local paths for those of buckets."""
+    """Copy inputs in buckets to this machine; return the value of the option with local paths."""
     if isinstance(value, list):
         return [_brought(each, option=option) for each in value]
     is_path = isinstance(value, Path)

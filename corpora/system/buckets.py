@@ -46,7 +46,7 @@ _WRITER = "onomawriter"  # in the metadata of what was written conditionally; le
 
 
 def is_url(path: object) -> bool:
-    """Whether a path is that of a bucket; raises ``UsageError`` for one of another kind."""
+    """Tell whether a path is the address of a bucket; raises ``UsageError`` for other addresses."""
     text = str(path)
     if _URL.fullmatch(text):
         return True
@@ -59,7 +59,7 @@ def is_url(path: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An object, as a listing has it."""
+    """An object in a listing."""
 
     name: str
     """Relative to the folder that was listed."""
@@ -96,15 +96,15 @@ class Bucket:
         self._store = open_store(kind, root)
 
     def __truediv__(self, name: str) -> "Bucket":
-        """Give a folder inside."""
+        """Return a folder inside."""
         return Bucket(f"{self.url}/{name}")
 
     def url_of(self, name: str) -> str:
-        """Give the address of an object."""
+        """Return the address of an object."""
         return f"{self.url}/{name}"
 
     def list(self, prefix: str = "") -> list[Found]:
-        """List the objects whose names begin so, in order of their names."""
+        """List the objects whose names begin with a prefix, sorted by name."""
         import obstore
 
         full = f"{self._prefix}{prefix}"
@@ -140,7 +140,7 @@ class Bucket:
         return self._again(name, get)
 
     def download(self, name: str, path: Path) -> str:
-        """Bring an object to this machine, in one atomic step; returns its SHA-256.
+        """Download an object in one atomic step; return its SHA-256.
 
         Raises ``FileNotFoundError`` where there is none.
         """
@@ -176,15 +176,16 @@ class Bucket:
         return digest.hexdigest()
 
     def put(self, name: str, data: bytes | Path) -> None:
-        """Write an object, over whatever is there: for names that say their bytes."""
+        """Write an object unconditionally: only for names that contain the hash of the content."""
         import obstore
 
         self._again(name, lambda: obstore.put(self._store, self._prefix + name, data))
 
     def replace(self, name: str, data: bytes, *, seen: str, writer: str) -> bool:
-        """Write an object if it is as it was seen (its etag; empty: there was none).
+        """Write an object if it has not changed since its etag was ``seen`` (empty: did not exist).
 
-        Returns whether it is this ``writer``'s now: an answer may be lost on its way.
+        Returns whether the object is this ``writer``'s now: the answer to a successful write may be
+        lost.
         """
         import obstore
         from obstore.exceptions import AlreadyExistsError, PreconditionError
@@ -206,9 +207,9 @@ class Bucket:
         return self._again(name, attempt)
 
     def _mode(self, name: str, seen: str) -> "PutMode":
-        """Say over what an object is written; raises ``PreconditionError`` if it has changed.
+        """Choose the condition of a write; raises ``PreconditionError`` if the object has changed.
 
-        Google compares numbers of versions only, which its listings lack.
+        Google compares version numbers only, which its listings lack.
         """
         import obstore
         from obstore.exceptions import PreconditionError
@@ -237,7 +238,7 @@ class Bucket:
                 continue
 
     def _again(self, name: str, do: Callable[[], T]) -> T:
-        """Do it until it succeeds or patience is over; what is refused is refused at once."""
+        """Call ``do`` until it succeeds or patience is over; a refused request is not repeated."""
         import obstore.exceptions as errors
 
         refused = (
@@ -252,7 +253,7 @@ class Bucket:
         while True:
             try:
                 return do()
-            except FileNotFoundError:  # what obstore raises for it is one, too
+            except FileNotFoundError:  # also what obstore raises
                 raise FileNotFoundError(2, "No such object", self.url_of(name)) from None
             except (errors.BaseError, ConnectionError, TimeoutError) as error:
                 is_refused = isinstance(error, refused) or _REFUSED.search(str(error))
@@ -271,13 +272,16 @@ _ADVICE = (
 
 
 def _etag(meta: "ObjectMeta") -> str:
-    """What tells one state of an object from another; Google compares versions, others etags."""
+    """Return a string that differs between states of an object: its etag and version, if any.
+
+    Google compares versions, others compare etags.
+    """
     version = meta["version"]
     return (meta["e_tag"] or "") + (f"{_VERSION}{version}" if version else "")
 
 
 def patience() -> float:
-    """How long a request is tried again, in seconds."""
+    """Return how long a request is tried again, in seconds."""
     text = os.environ.get(PATIENCE, "180")
     try:
         return float(text)
@@ -286,13 +290,13 @@ def patience() -> float:
 
 
 def _first_line(error: Exception) -> str:
-    """Say what went wrong in a line: the library adds how its request was configured."""
+    """Return the first line of an error: the library appends the configuration of the request."""
     return str(error).strip().partition("\n")[0].rstrip(".")[:500]
 
 
 @cache
 def open_store(kind: str, root: str) -> "Store":
-    """Open a bucket, once in a process; the environment says how."""
+    """Open a bucket, once in a process, as the environment configures it."""
     try:
         from obstore.store import AzureStore, GCSStore, S3Store
     except ImportError:

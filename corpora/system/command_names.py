@@ -16,7 +16,10 @@ _typed: dict[str, str] = {}
 
 @contextmanager
 def commands_named(names: Mapping[str, str]) -> Iterator[None]:
-    """While it lasts, call commands by these names: ``corpora.shards show`` to ``onoma show``."""
+    """Name commands by ``names`` inside a ``with`` block.
+
+    A key is a module with its first arguments: ``corpora.shards show`` becomes ``onoma show``.
+    """
     _typed.update(names)
     try:
         yield
@@ -25,16 +28,16 @@ def commands_named(names: Mapping[str, str]) -> Iterator[None]:
 
 
 def as_typed(text: str) -> str:
-    """Put the names that the user types into a text; none where modules are typed."""
+    """Replace ``python -m MODULE`` in a text by the command that the user types, if it is known."""
     if not _typed or "python -m " not in text:
         return text
     return re.sub(rf"python -m ({_any_of(_typed)}){_END}", lambda match: _typed[match[1]], text)
 
 
 def said_as_typed(text: str) -> str:
-    """The same in what we say ourselves, where modules and pipelines stand alone, too.
+    """Replace names of commands in our own messages, also modules and pipelines that stand alone.
 
-    ``modeling.finetune`` and ``tei_to_ner`` are ``onoma finetune`` and ``onoma tei``.
+    ``modeling.finetune`` and ``tei_to_ner`` become ``onoma finetune`` and ``onoma tei``.
     """
     if not _typed:
         return text

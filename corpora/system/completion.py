@@ -23,7 +23,7 @@ from corpora.system.arguments import execute, option, parse
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What may follow a command."""
+    """The words that may follow a command."""
 
     about: str = ""
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class Words:
 
 
 def words_of(*parsers: argparse.ArgumentParser, about: str = "") -> Words:
-    """Read what parsers of a command take; commands inside give their options, too."""
+    """Collect the options and words of the parsers of a command and of its subcommands."""
     options: dict[str, tuple[str, ...]] = {}
     helps: dict[str, str] = {}
     positional: list[str] = []
@@ -58,7 +58,7 @@ def words_of(*parsers: argparse.ArgumentParser, about: str = "") -> Words:
 
 
 def to_bash(commands: Mapping[str, Words]) -> Iterator[str]:
-    """Write a script for bash; files are completed where nothing else fits."""
+    """Write a completion script for bash; files are completed where nothing else fits."""
     yield "_onoma() {"
     yield '  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} words=""'
     yield "  if [ $COMP_CWORD -eq 1 ]; then"
@@ -82,14 +82,14 @@ def to_bash(commands: Mapping[str, Words]) -> Iterator[str]:
 
 
 def to_zsh(commands: Mapping[str, Words]) -> Iterator[str]:
-    """Write a script for zsh, through its reading of completions for bash."""
+    """Write a completion script for zsh, which loads the script for bash."""
     yield "#compdef onoma"
     yield "autoload -Uz bashcompinit && bashcompinit"
     yield from to_bash(commands)
 
 
 def to_fish(commands: Mapping[str, Words]) -> Iterator[str]:
-    """Write a script for fish, with what each command and option is for."""
+    """Write a completion script for fish, with the help of each command and option."""
     first = "complete -c onoma -n __fish_use_subcommand"
     for name, words in commands.items():
         yield f"{first} -f -a {name} -d {_fish(words.about)}"
@@ -114,13 +114,13 @@ class Options:
 
 
 def all_words() -> dict[str, Words]:
-    """What may follow each command of ``onoma``."""
+    """Collect the words that may follow each command of ``onoma``."""
     commands = import_module("onoma").commands()
     return {each.name: words_of(*each.parsers(), about=each.about) for each in commands}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Write a script; returns the exit status."""
+    """Write a script; return the exit status."""
     options = parse(Options, argv, name="corpora.system.completion", about=__doc__)
     writers = {"bash": to_bash, "zsh": to_zsh, "fish": to_fish}
     return execute(lambda: writers[options.shell](all_words()), path=Path())

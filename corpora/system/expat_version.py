@@ -12,7 +12,7 @@ SAFE = (2, 7, 4)
 
 @cache
 def warn_of_old_expat(version: tuple[int, int, int] = expat.version_info) -> None:
-    """Warn, once, where XML is about to be read by a parser with known faults."""
+    """Warn, once, if the XML parser of this Python has known faults."""
     if version < SAFE:
         log.warning(
             "expat %s, the XML parser of this Python, has known faults. Take Python 3.11.15, "

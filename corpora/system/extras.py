@@ -39,11 +39,11 @@ EXTRAS = {
 
 
 class MissingExtraError(UsageError):
-    """A library is not installed that a command needs."""
+    """A library that a command needs is not installed."""
 
 
 def missing_extra(error: ImportError) -> MissingExtraError | None:
-    """Say which extra brings what could not be imported; None where no extra does."""
+    """Return an error that names the extra for a failed import; None where no extra has it."""
     name = (error.name or "").partition(".")[0]
     if not isinstance(error, ModuleNotFoundError) or name not in EXTRAS:
         return None

@@ -23,7 +23,7 @@ _TEMPORARY = re.compile(r"\.tmp-[0-9a-f]{32}-.+", re.DOTALL)
 
 
 def is_plain(name: object) -> bool:
-    """Whether a name that was read is plain: ``a`` or ``a/b``, relative, printable, not hidden."""
+    """Tell whether a name is plain: ``a`` or ``a/b``, relative, printable, not hidden."""
     return (
         isinstance(name, str)
         and name.isprintable()
@@ -37,12 +37,12 @@ def _is_plain_part(part: str) -> bool:
 
 
 def is_one_plain_name(name: object) -> bool:
-    """Whether a name that was read is plain, and that of a file in the folder itself."""
+    """Tell whether a name is plain and names a file in the folder itself."""
     return is_plain(name) and "/" not in str(name)
 
 
 def check_plain(name: object, *, where: Path) -> str:
-    """Give a name that was read back; raises ``DamagedDatasetError`` unless it is plain."""
+    """Return a name from a file; raises ``DamagedDatasetError`` unless it is plain."""
     if not is_plain(name):
         raise DamagedDatasetError(
             f"{where}: names {name!r}, which is no plain name of a file in its folder. Somebody "
@@ -52,7 +52,7 @@ def check_plain(name: object, *, where: Path) -> str:
 
 
 def inside(folder: Path, name: str) -> Path:
-    """The path of a plain name; raises ``CorpusError`` where a link is on the way to it."""
+    """Return the path of a plain name; raises ``CorpusError`` where a folder above it is a link."""
     path = folder
     for part in name.split("/")[:-1]:
         path /= part
@@ -62,14 +62,14 @@ def inside(folder: Path, name: str) -> Path:
 
 
 def check_utf8(arguments: Sequence[str]) -> None:
-    """Raise ``UsageError`` for a path that is no UTF-8, the current folder's, too."""
+    """Raise ``UsageError`` for an argument, or a current folder, that is no UTF-8."""
     for path in (*arguments, str(Path.cwd())):
         if any("\ud800" <= character <= "\udfff" for character in path):
             raise UsageError(f"{path!r}: no UTF-8. Rename it, or work in another folder.")
 
 
 def refuse_links(folder: Path) -> None:
-    """Raise ``CorpusError`` where a folder, or anything in it, is a link."""
+    """Raise ``CorpusError`` where a folder, or anything below it, is a link."""
     if folder.is_symlink():
         raise _link(folder)
     with suppress(FileNotFoundError), os.scandir(folder) as entries:
@@ -94,7 +94,7 @@ def open_own(
     encoding: str | None = None,
     errors: str | None = None,
 ) -> IO[Any]:  # Any: as ``open``, text or bytes as the mode says
-    """Open a file of ours to write; raises ``CorpusError`` for a link, and what is no file."""
+    """Open a file of ours for writing; raises ``CorpusError`` for links and special files."""
     return open(path, mode, buffering, encoding, errors, opener=_open_no_link)
 
 
@@ -125,13 +125,13 @@ def locked(
     busy: Callable[[str], str],
     take: Callable[[int, int], object] = fcntl.flock,
 ) -> Iterator[None]:
-    """Hold a lock file, which is made with its folder, and names this process.
+    """Hold a lock file, which is created with its folder; write the id of this process to it.
 
-    Raises ``FolderInUseError`` with what ``busy`` says of the process that holds it, and
-    ``CorpusError`` for a file that is no lock: it stays as it is.
+    Raises ``FolderInUseError`` with the message of ``busy`` for the holding process, and
+    ``CorpusError`` for a file that is no lock, which stays as it is.
     """
     with _taken(path, busy=busy, take=take) as lock:
-        if os.fstat(lock.fileno()).st_nlink == 1:  # or it would be written to another's file, too
+        if os.fstat(lock.fileno()).st_nlink == 1:  # a hard link could be somebody else's file
             lock.truncate(0)
             lock.write(f"{os.getpid()}\n")
             lock.flush()
@@ -158,14 +158,14 @@ def _taken(
                 raise FolderInUseError(busy(holder.strip() or "unknown")) from None
             if os.fstat(lock.fileno()).st_nlink:
                 return lock
-            lock.close()  # whoever held it has removed it
+            lock.close()  # its last holder has removed the file
         except BaseException:
             lock.close()
             raise
 
 
 def take_away(path: Path) -> None:
-    """Remove a file or a folder, if it is there; of a link, the link alone."""
+    """Remove a file or a folder, if it exists; of a link, only the link."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -173,5 +173,5 @@ def take_away(path: Path) -> None:
 
 
 def is_temporary(path: Path) -> bool:
-    """Whether a file or folder is what a killed process left half written, by its name."""
+    """Tell by its name whether a file or folder was left half written by a killed process."""
     return bool(_TEMPORARY.fullmatch(path.name))

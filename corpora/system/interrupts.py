@@ -10,10 +10,10 @@ _STATUS = 130
 
 
 def end_quietly_while_loading() -> None:
-    """Let Ctrl-C end this process at once until a ``main`` runs; for ``python -m`` alone.
+    """Let Ctrl-C end this process at once until a ``main`` runs; only for ``python -m``.
 
-    Python calls a module that it still looks for ``-m``. What loads then may turn the
-    ``KeyboardInterrupt`` into any other error; nothing has begun that must be ended in order.
+    While Python looks for a module, ``sys.argv`` begins with ``-m``. Code that is being imported
+    may turn the ``KeyboardInterrupt`` into any other error; there is nothing yet to be cleaned up.
     """
     is_command = getattr(sys, "argv", [""])[:1] == ["-m"]
     is_free = threading.current_thread() is threading.main_thread()

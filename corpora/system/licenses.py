@@ -32,7 +32,7 @@ _KINDS: tuple[tuple[Kind, str], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class License:
-    """A distribution, and what it says of its licence."""
+    """A distribution and its licence, as its metadata give it."""
 
     name: str
     version: str
@@ -41,7 +41,7 @@ class License:
 
 
 def kind_of(license: str) -> Kind:
-    """Say what a licence asks of those who pass the library on."""
+    """Classify a licence by what it asks of those who redistribute the library."""
     order: list[Kind] = ["permissive", "weak copyleft", "copyleft", "proprietary", "unknown"]
     return min((_kind(part) for part in re.split(r"\bOR\b", license)), key=order.index)
 
@@ -54,7 +54,7 @@ def _kind(license: str) -> Kind:
 
 
 def license_of(distribution: Distribution) -> str:
-    """What its metadata say: the expression, else the classifiers, else the text's first line."""
+    """Read a licence: the expression, else the classifiers, else the first line of the text."""
     about = distribution.metadata
     for expression in about.get_all("License-Expression") or ():
         return str(expression)
@@ -65,10 +65,10 @@ def license_of(distribution: Distribution) -> str:
 
 
 def needed_by(name: str, extras: Collection[str] | None = None) -> list[License]:
-    """The libraries that a distribution needs, directly or not, as far as they are installed.
+    """List the installed libraries that a distribution needs, directly or not.
 
-    ``extras`` are those of the distribution that count: all, if they are not named. Of the others,
-    those count that are asked for (``cuda-toolkit[cublas]``).
+    ``extras`` names the extras of the distribution that count (default: all). Of other
+    distributions only requested extras count (``cuda-toolkit[cublas]``).
     """
     installed = {_canonical(found.name): found for found in distributions() if found.name}
     own = _canonical(name)
@@ -97,7 +97,7 @@ def _extras_of(distribution: Distribution | None, wanted: Collection[str] | None
 
 
 def _asked(line: str) -> Iterator[tuple[str, str]]:
-    """What a line of requirements asks for: a name, alone and with each of its extras."""
+    """Parse a requirement: yield its name, alone and with each of its extras."""
     if match := _REQUIREMENT.match(line):
         for extra in ("", *filter(None, (match[2] or "").split(","))):
             yield _canonical(match[1]), _canonical(extra.strip())
@@ -134,7 +134,7 @@ def _lines(options: Options) -> Iterator[str]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """List licences; returns the exit status."""
+    """List licences; return the exit status."""
     options = parse(Options, argv, name="corpora.system.licenses", about=__doc__)
     return execute(lambda: _lines(options), path=Path())
 

@@ -21,11 +21,11 @@ Any: who reads it knows what to look for, and checks what a person has written.
 
 
 class ParseError(CorpusError, ValueError):
-    """No JSON, or JSON that is not read: nested too deep, a number of too many digits."""
+    """A text that is no JSON, or is not accepted: nested too deep, a number of too many digits."""
 
 
 def parse_json(text: str | bytes, *, strict: bool = True) -> Any:  # Any: as ``json.loads``
-    """Read JSON as ``json.loads`` does; raises ``ParseError``, which says why but not where."""
+    """Parse JSON as ``json.loads`` does; raises ``ParseError``, which says why but not where."""
     try:
         return json.loads(text, strict=strict)
     except RecursionError as error:
@@ -35,7 +35,7 @@ def parse_json(text: str | bytes, *, strict: bool = True) -> Any:  # Any: as ``j
 
 
 def read_json(path: Path) -> Any:  # Any: as ``json.loads``
-    """Read a file of JSON; raises ``ParseError`` with its name, ``OSError`` where it is missing."""
+    """Parse a JSON file; raises ``ParseError`` with its name, ``OSError`` where it is missing."""
     try:
         return parse_json(path.read_text(encoding="utf-8"))
     except ValueError as error:
@@ -43,8 +43,8 @@ def read_json(path: Path) -> Any:  # Any: as ``json.loads``
 
 
 def parse_toml(text: str, *, where: object) -> dict[str, Any]:  # Any: as ``tomllib.loads``
-    """Read TOML; raises ``UsageError`` that begins with ``where`` it is, and the line if known."""
-    for number, written in enumerate(text.split("\n"), 1):  # other ends of lines may be in a key
+    """Parse TOML; the message of a ``UsageError`` begins with ``where``, and the line if known."""
+    for number, written in enumerate(text.split("\n"), 1):  # a key may hold other line breaks
         if written.count(".") > MAX_DOTS:
             raise UsageError(f"{where}:{number}: more than {MAX_DOTS:,} dots in a line. Break it.")
     try:
@@ -60,7 +60,7 @@ def parse_toml(text: str, *, where: object) -> dict[str, Any]:  # Any: as ``toml
 
 
 def _why(error: ValueError) -> str:
-    """What is wrong; Python's advice about long numbers is not for our users."""
+    """Return the message of an error, without Python's advice about long numbers."""
     return (
         "a number of too many digits" if "integer string conversion" in str(error) else f"{error}"
     )

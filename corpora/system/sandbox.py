@@ -49,8 +49,9 @@ class Bounds:
 class Task(Generic[T]):
     """A function of a module that another process calls; make one Task for all calls.
 
-    It returns what JSON can hold, dataclasses, tuples and dates, as its annotation says. Where it
-    raises a ``CorpusError`` with a ``reason``, the caller gets a ``TaskError`` with that.
+    The function may return what JSON can hold, dataclasses, tuples and dates, as its annotation
+    says. Where it raises a ``CorpusError`` with a ``reason``, the caller gets a ``TaskError`` with
+    that reason.
     """
 
     function: Callable[..., T]
@@ -59,17 +60,17 @@ class Task(Generic[T]):
 
 
 class TaskError(CountedError):
-    """No answer; ``reason`` is ``timeout``, ``memory``, ``failed``, or what the function says."""
+    """A call without answer: ``reason`` is ``timeout``, ``memory``, ``failed``, or the error's."""
 
 
 def call(task: Task[T], arguments: Arguments, *, bounds: Bounds) -> T:
-    """Have a function called by another process; raises ``TaskError``."""
+    """Call a function in another process; raises ``TaskError``."""
     answer: T = _engine(os.getpid(), task, bounds).call(arguments)
     return answer
 
 
 class _Engine(Generic[T]):
-    """The process, one for all threads of this one; a call that ends it ends it alone."""
+    """The other process, shared by all threads of this one; a fatal call ends only that process."""
 
     def __init__(self, task: Task[T], bounds: Bounds) -> None:
         self.task, self.bounds = task, bounds
@@ -109,7 +110,7 @@ class _Engine(Generic[T]):
         return values
 
     def _explain(self, process: "subprocess.Popen[bytes]") -> TaskError:
-        """Say why a process gave no answer, once it has ended."""
+        """Wait for the end of a process that gave no answer, and explain it."""
         _end(process)
         if process.returncode in (-signal.SIGPROF, -signal.SIGKILL):
             what = f"not read within {self.bounds.seconds:g} s of the processor"
@@ -127,7 +128,7 @@ class _Engine(Generic[T]):
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
-    """Close the pipes, and wait."""
+    """Close the pipes, and wait for the process."""
     try:
         process.communicate()
     except (BrokenPipeError, ValueError):
@@ -136,7 +137,7 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
 
 @cache
 def _engine(_: int, task: Task[T], bounds: Bounds) -> _Engine[T]:
-    """One for each process, by its id: a copy of a process does not share the pipes."""
+    """Make one engine for each process id: after a fork, the child must not share the pipes."""
     engine = _Engine(task, bounds)
     atexit.register(engine.close)
     return engine
@@ -156,7 +157,7 @@ def _start(task: Task[T], bounds: Bounds) -> "subprocess.Popen[bytes]":
 
 
 def restored(kind: Any, value: Any) -> Any:  # Any: a type that is known while it runs
-    """A value of a type, of what JSON made of it; of a union, its first type or None."""
+    """Restore a value of a type from JSON; a union stands for its first type or None."""
     arguments, origin = get_args(kind), get_origin(kind)
     if origin is UnionType:
         return None if value is None else restored(arguments[0], value)
@@ -175,7 +176,7 @@ _field_types = cache(get_type_hints)
 def serve(
     requests: IO[bytes], answers: IO[str], *, function: Callable[..., object], seconds: float
 ) -> int:
-    """Answer requests until there are no more; returns the exit status."""
+    """Answer requests until there are no more; return the exit status."""
     while True:
         try:
             arguments = pickle.load(requests)  # noqa: S301 - of our parent
@@ -205,12 +206,12 @@ def _plain(value: Any) -> object:  # Any: as ``json.dumps`` hands it on
 
 
 def _is_no_memory(error: Exception) -> bool:
-    """Say whether libxml2 got no memory, which lxml raises as an unknown error of syntax."""
+    """Tell whether libxml2 got no memory, which lxml reports as an unknown syntax error."""
     return type(error).__name__ == "XMLSyntaxError" and getattr(error, "code", 0) == _XML_NO_MEMORY
 
 
 def main(argv: list[str]) -> int:
-    """Bound this process, load the libraries, and serve."""
+    """Limit this process, load the libraries, and serve."""
     import resource
 
     (module, _, name), seconds, megabytes = argv[0].partition(":"), *argv[1:]
@@ -218,7 +219,7 @@ def main(argv: list[str]) -> int:
     resource.setrlimit(resource.RLIMIT_DATA, (bytes_, bytes_))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what libraries print is no answer
+    os.dup2(2, 1)  # libraries print to standard error, not among the answers
     function = getattr(import_module(module), name)
     function(**pickle.load(sys.stdin.buffer))  # noqa: S301 - of our parent
     return serve(sys.stdin.buffer, answers, function=function, seconds=float(seconds))

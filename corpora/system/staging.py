@@ -28,7 +28,7 @@ _found: dict[str, tuple[Bucket, Found]] = {}
 
 
 def cache_folder() -> Path:
-    """Where what comes from buckets is kept; made if it is not there, and cleared of old things."""
+    """Return the folder for copies from buckets; make it if necessary, and remove old copies."""
     above = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
     return _cleared(Path(os.environ.get(CACHE) or Path(above) / "onoma").absolute())
 
@@ -45,15 +45,15 @@ def _cleared(folder: Path) -> Path:
 
 
 def url_of(path: str | Path) -> str:
-    """Say where a file was brought from by this process; empty: from nowhere."""
+    """Return the address that this process copied a file from; empty for other files."""
     return _urls.get(str(path), "")
 
 
 def find(pattern: str, *, suffix: str | tuple[str, ...] = "") -> tuple[dict[str, Path], str]:
-    """Find what a pattern of a bucket means: address to path, and the folder that they share.
+    """Find what a pattern in a bucket matches: address to path, and the folder that they share.
 
-    Nothing is brought yet: ``ensure`` does that. Of a folder, all that ends in ``suffix`` is taken,
-    but what is hidden.
+    Nothing is downloaded yet: ``ensure`` does that. In a folder, all files are taken that end in
+    ``suffix``, except hidden ones.
     """
     fixed = pattern.rstrip("/")
     while any(character in fixed for character in _MAGIC):
@@ -72,16 +72,16 @@ def find(pattern: str, *, suffix: str | tuple[str, ...] = "") -> tuple[dict[str,
 
 
 def ensure(path: Path) -> Path:
-    """Bring a file that was found, if that was not done yet."""
+    """Download a file from ``find``, if that was not done yet; return its path."""
     if str(path) in _found:
         _bring(*_found[str(path)])
     return path
 
 
 def stage(url: str) -> Path:
-    """Bring a file, or a folder with all that belongs to it, to this machine; returns its path.
+    """Copy a file, or a folder with its published files, to this machine; return the path.
 
-    Raises ``CorpusError`` where there is nothing, or a shard has other bytes than its dataset says.
+    Raises ``CorpusError`` where there is nothing, or an object changes while it is read.
     """
     bucket = Bucket(url)
     if one := _find_one(bucket.url):
@@ -101,7 +101,7 @@ def stage(url: str) -> Path:
 
 
 def _find_one(url: str) -> tuple[Bucket, list[Found]] | None:
-    """The object of that name, and the folder it lies in."""
+    """Find the object with exactly this address, and the folder it lies in."""
     folder, _, name = url.rpartition("/")
     if not is_url(folder):
         return None
@@ -110,7 +110,7 @@ def _find_one(url: str) -> tuple[Bucket, list[Found]] | None:
 
 
 def _fits(url: str, pattern: str) -> bool:
-    """Whether an address fits a pattern, in which ``**`` alone crosses folders."""
+    """Tell whether an address matches a pattern, in which only ``**`` crosses folders."""
     parts, wanted = url.split("/"), pattern.split("/")
 
     def fits(i: int, j: int) -> bool:
@@ -134,7 +134,7 @@ def _is_hidden(name: str) -> bool:
 
 
 def _in_force(bucket: Bucket, there: Sequence[Found]) -> list[Found]:
-    """Leave out the shards that no ``dataset.json`` names: those of earlier runs."""
+    """Drop the shards that no ``dataset.json`` lists: they are from earlier runs."""
     shards: set[str] = set()
     for found in there:
         path = PurePosixPath(found.name)
@@ -148,7 +148,7 @@ def _is_shard(name: str) -> bool:
 
 
 def read_shards(bucket: Bucket, name: str) -> Mapping[str, str]:
-    """Read from a ``dataset.json`` which shards it names, with their hashes."""
+    """Read the shards that a ``dataset.json`` lists: name to hash."""
     content = bucket.read(name)
     where = bucket.url_of(name)
     try:
@@ -159,7 +159,7 @@ def read_shards(bucket: Bucket, name: str) -> Mapping[str, str]:
 
 
 def _place_all(bucket: Bucket, found: Sequence[Found]) -> dict[str, Path]:
-    """Say where objects will lie: address to path."""
+    """Choose the local paths of objects: address to path."""
     paths = {}
     for each in found:
         url = bucket.url_of(each.name)
@@ -183,7 +183,10 @@ def _bring(bucket: Bucket, found: Found) -> None:
 
 
 def bring(url: str, *, sha256: str) -> Path:
-    """Bring an object whose hash is known; raises ``FileNotFoundError`` where it is not there."""
+    """Copy an object with a known hash to this machine; raises ``FileNotFoundError``.
+
+    Raises ``DamagedDatasetError`` where its bytes have another hash.
+    """
     folder, _, name = url.rpartition("/")
     path = cache_folder() / "files" / sha256[:32] / name
     _urls[str(path)] = url
@@ -196,7 +199,7 @@ def bring(url: str, *, sha256: str) -> Path:
 
 
 def _assemble(url: str, paths: Mapping[str, Path]) -> Path:
-    """Make a folder of files that were brought, by links."""
+    """Make a folder of copied files, by hard links."""
     key = hashlib.sha256("\0".join([url, *map(str, paths.values())]).encode()).hexdigest()
     target = cache_folder() / "folders" / key[:32] / PurePosixPath(url).name
     if not target.exists():

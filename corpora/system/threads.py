@@ -15,10 +15,11 @@ _Out = TypeVar("_Out")
 def map_in_order(
     do: Callable[[_In], _Out], items: Iterable[_In], *, n_threads: int = N_THREADS
 ) -> Iterator[_Out]:
-    """Do something with each item, several at once; what comes out is in the order of the items.
+    """Apply a function to each item, several at once; yield the results in the order of the items.
 
-    Twice as many items as threads are begun before a result is taken, and no more: results wait in
-    bounded memory. What is raised for an item is raised in its turn; later items are not begun.
+    At most twice as many items as threads are begun before a result is taken, so that waiting
+    results need bounded memory. An exception for an item is raised in its turn; later items are not
+    begun.
     """
     begun: deque[Future[_Out]] = deque()
     pool = ThreadPoolExecutor(n_threads)

@@ -14,11 +14,11 @@ _PULL_S = 900
 
 
 class EditionError(Exception):
-    """An edition cannot be had; it may be there when it is looked at again."""
+    """An edition that cannot be read now, but perhaps at the next look."""
 
 
 def pull(checkout: Path) -> None:
-    """Bring a git checkout up to date; never merges."""
+    """Update a git checkout by fast-forward; never merges."""
     done = subprocess.run(
         ["git", "-C", str(checkout), "pull", "--ff-only", "--quiet"],  # noqa: S607
         capture_output=True,
@@ -32,7 +32,7 @@ def pull(checkout: Path) -> None:
 
 
 def state_of(settings: Settings, edition: Edition) -> str:
-    """A hash of all files of an edition, of its description, and of its options."""
+    """Hash all files of an edition, its description, and its options."""
     digest = hashlib.sha256(json.dumps(asdict(edition), sort_keys=True, default=str).encode())
     for file in _files(settings, edition):
         with file.open("rb") as data:
@@ -42,7 +42,10 @@ def state_of(settings: Settings, edition: Edition) -> str:
 
 
 def _files(settings: Settings, edition: Edition) -> Iterator[Path]:
-    """Those that the patterns of ``input`` name, as the pipeline reads them."""
+    """Find the files that the patterns of ``input`` match, as the pipeline reads them.
+
+    Raises ``EditionError`` where there is none. The description of the edition is added.
+    """
     found = set()
     for pattern in edition.input:
         path = settings.folder / pattern
@@ -64,7 +67,7 @@ def was_seen(settings: Settings, name: str, state: str) -> bool:
 
 
 def mark_seen(settings: Settings, name: str, state: str, *, outcome: str) -> None:
-    """Write down what became of a state, so that it is not tried again each hour."""
+    """Write down the outcome of a state, so that it is not tried again each hour."""
     file = _seen_file(settings, name)
     file.parent.mkdir(parents=True, exist_ok=True)
     partial = file.with_suffix(".partial")

@@ -13,7 +13,7 @@ _OWN = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__")
 
 
 def interpreter(settings: Settings) -> str:
-    """The Python that runs the commands: of the environment, of the settings, or this one."""
+    """Return the Python for the commands: of the environment, of the settings, or this one."""
     name = os.environ.get(PYTHON) or settings.python
     if not name:
         return sys.executable
@@ -21,7 +21,7 @@ def interpreter(settings: Settings) -> str:
 
 
 def without_airflow() -> dict[str, str]:
-    """Take the worker's environment without Airflow's own: its connections, keys and passwords."""
+    """Return the worker's environment without Airflow's connections, keys and passwords."""
     return {
         name: value
         for name, value in os.environ.items()
@@ -30,7 +30,7 @@ def without_airflow() -> dict[str, str]:
 
 
 def environment_of(settings: Settings) -> dict[str, str]:
-    """Of the commands: the interpreter is first on PATH, and what is written is seen at once."""
+    """Build the environment of the commands: interpreter first on PATH, output unbuffered."""
     kept = without_airflow()
     folder = str(Path(interpreter(settings)).parent)
     path = os.pathsep.join([folder, kept.get("PATH", os.defpath)])

@@ -49,7 +49,7 @@ def step(
     pool: str = JOBS,
     **more: Any,  # Any: what a task of Airflow takes
 ) -> Callable[[Callable[..., object]], Task]:
-    """Make a task of a function of a ``Job`` and what earlier tasks made."""
+    """Make a task of a function that takes a ``Job`` and the results of earlier tasks."""
 
     def decorate(function: Callable[..., object]) -> Task:
         def do(*made: object, **context: Any) -> object:  # Any: as ``Context``
@@ -80,15 +80,15 @@ class Job:
         return params
 
     def version(self, form: str = "%Y%m%d") -> str:
-        """Name what the run publishes, by its date."""
+        """Return the name of what the run publishes, which is made from its date."""
         return version_of(self.context["dag_run"], form)
 
     def run(self, module: str, *arguments: object, output: Path | None = None) -> list[str]:
-        """Run ``python -m MODULE ARGUMENTS``; returns the lines that it wrote.
+        """Run ``python -m MODULE ARGUMENTS``; return its last lines of output.
 
-        ``output``: a folder whose rejects are logged where it fails. Raises ``StoppedError`` for
-        exit status 3, ``AirflowFailException`` where options are wrong, ``AirflowException`` for
-        the rest, which Airflow tries again.
+        ``output`` is a folder whose rejects are reported where the command fails. Raises
+        ``StoppedError`` for exit status 3, ``AirflowFailException`` where options are wrong,
+        ``AirflowException`` for other failures, which Airflow tries again.
         """
         settings = self.settings
         command = [interpreter(settings), "-m", module, *map(str, arguments)]
@@ -106,20 +106,20 @@ class Job:
         raise (AirflowFailException if status == WRONG_COMMAND else AirflowException)(message)
 
     def make(self, module: str, output: str | Path, *arguments: object) -> str:
-        """Run a command that makes a folder; returns the folder."""
+        """Run a command that makes a folder; return the folder."""
         self.run(module, *arguments, "--output", output, output=Path(output))
         return str(output)
 
     def finetune(self, edition: Edition, output: Path, *, ner: str, encoder: str) -> str:
-        """Fine-tune an encoder on NER data; resumes where it was stopped."""
+        """Train a tagger from an encoder and NER data; a retry resumes the training."""
         options = ("--ner", ner, "--model", encoder, *edition.finetune)
         return self.make("modeling.finetune", output, edition.recipe, *options)
 
     def evaluate(self, edition: Edition, *, ner: str, tagger: str) -> None:
-        """Score a tagger; ``StoppedError`` where it is worse than the current one, not by chance.
+        """Score a tagger; ``StoppedError`` where it is significantly worse than the current one.
 
-        That which is current now: while this one was trained, another run may have published a
-        better.
+        Compares with the tagger that is current now: while this one was trained, another run may
+        have published a better one.
         """
         against = self.settings.current(f"{edition.name}-tagger")
         self.run(
@@ -137,20 +137,20 @@ class Job:
         *,
         by: Sequence[str] = ("corpora.store", "publish"),
     ) -> dict[str, object]:
-        """Verify and publish datasets, or a model; returns totals for the event of their asset."""
+        """Verify and publish datasets, or a model; return totals for the event of their asset."""
         folder = self.settings.shelf(shelf)
         self.run(*by, made, folder, "--version", version)
         return describe_version(folder / version)
 
     def add_event(self, asset: Asset, **extra: Any) -> None:  # Any: JSON
-        """Say what was published, in an event of an asset."""
+        """Attach a description of what was published to the event of an asset."""
         self.context["outlet_events"][asset].extra = extra
 
     def prune(self, *shelves: str) -> None:
-        """Keep the last versions of each shelf, and what any published model was made from.
+        """Remove old versions of each shelf, except those that a published model was made from.
 
-        Of models that is the encoder that a tagger began with; not what an encoder began with, or
-        else all of them would stay for ever.
+        An encoder is kept for the taggers that began with it, not for the encoders that did: these
+        would keep all encoders for ever.
         """
         settings = self.settings
         encoders = [f"{name}-encoder" for name in settings.models]
@@ -165,7 +165,7 @@ class Job:
                 self.run("corpora.store", "prune", settings.shelf(shelf), *options)
 
     def remove_dumps(self, wiki: str) -> None:
-        """Keep the last dumps of a wiki: the files that the locks of older ones name go."""
+        """Remove all but the last dumps of a wiki: older locks, and the files that they list."""
         locks = sorted((self.settings.work / "dumps").glob(f"{wiki}-????????.lock.json"))
         for lock in locks[: -self.settings.keep]:
             for file in json.loads(lock.read_text(encoding="utf-8"))["files"]:
@@ -173,7 +173,7 @@ class Job:
             lock.unlink()
 
     def remove_work(self, folder: str) -> None:
-        """Remove the folder in which a run worked; what it published are files of their own."""
+        """Remove the folder in which a run worked; published files are not part of it."""
         if self.settings.work not in Path(folder).parents:
             raise ValueError(f"{folder}: not in {self.settings.work}.")
         shutil.rmtree(folder, ignore_errors=True)
@@ -187,7 +187,7 @@ def _versions(shelves: Iterable[Path]) -> list[Path]:
 def stream(
     command: Sequence[str], *, folder: Path, environment: Mapping[str, str]
 ) -> tuple[int, list[str]]:
-    """Run a command on the leash of this process; returns its exit status and its last lines."""
+    """Run a command on the leash of this process; return its exit status and its last lines."""
     process = subprocess.Popen(
         [sys.executable, "-I", str(LEASH), *command],
         stdin=subprocess.PIPE,
@@ -198,7 +198,7 @@ def stream(
         text=True,
         encoding="utf-8",
         errors="replace",
-        start_new_session=True,  # what ends the task's own group must not end the leash before
+        start_new_session=True,  # a signal to the task's process group must not end the leash
     )
     assert process.stdin  # noqa: S101 - for mypy
     assert process.stdout  # noqa: S101
@@ -208,7 +208,7 @@ def stream(
             lines.append(line.rstrip("\n"))
             log.info("%s", lines[-1])
     finally:
-        process.stdin.close()  # of a task that is stopped or timed out: ends the command
+        process.stdin.close()  # ends the command if the task was stopped or timed out
         process.stdout.close()
         status = process.wait()
     return status, list(lines)

@@ -24,7 +24,7 @@ ADOPT = 36
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the command; returns the exit status."""
+    """Run the command; return the exit status."""
     with contextlib.suppress(AttributeError, OSError):  # another system
         ctypes.CDLL(None).prctl(ADOPT, 1, 0, 0, 0)
     try:
@@ -32,10 +32,10 @@ def main(argv: Sequence[str]) -> int:
     except OSError as error:
         sys.stderr.write(f"error: {argv[0]}: {error.strerror}. Check python in the settings.\n")
         return NOT_FOUND
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the pipe says when
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the pipe says when to end
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_caller, args=[command.pid], daemon=True).start()
-    os.waitid(os.P_PID, command.pid, os.WEXITED | os.WNOWAIT)  # its number stays taken
+    os.waitid(os.P_PID, command.pid, os.WEXITED | os.WNOWAIT)  # its id is not reused yet
     _signal(command.pid, signal.SIGKILL)
     status = command.wait()
     _end_adopted()
@@ -51,10 +51,10 @@ def _end_with_caller(group: int) -> None:
 
 
 def _end_adopted() -> None:
-    """End our children, and their children, which then are ours, until there are none."""
+    """Kill our children until there are none; their own children become ours meanwhile."""
     while children := list(_children()):
         for child in children:
-            os.kill(child, signal.SIGKILL)  # nobody else waits for it: the number is taken
+            os.kill(child, signal.SIGKILL)  # nobody else waits for it: its id is not reused
             os.waitpid(child, 0)
 
 

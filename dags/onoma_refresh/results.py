@@ -12,7 +12,10 @@ _Object = dict[str, Any]
 
 
 def describe_version(version: Path) -> dict[str, object]:
-    """Fingerprint and totals (of a tagger, its score) of what was published, for its asset."""
+    """Return fingerprint and totals of a published version, for its asset.
+
+    The totals of a tagger are its score.
+    """
     datasets = {}
     for file in _datasets_in(version):
         about = json.loads(file.read_text(encoding="utf-8"))
@@ -45,9 +48,9 @@ def _totals(about: _Object) -> dict[str, int]:
 
 
 def describe_rejects(output: Path | None) -> list[str]:
-    """Lines on what was rejected in a folder, and why: of a run that was published, or is not yet.
+    """Describe in lines what was rejected in a folder, and why, published or not.
 
-    A run that loses too much publishes nothing; what it says of its units lies in ``.build``.
+    A run that rejects too much publishes nothing; its receipts lie in ``.build``.
     """
     if output is None or not output.is_dir():
         return []
@@ -69,7 +72,7 @@ def describe_rejects(output: Path | None) -> list[str]:
 
 
 def _accounts(output: Path) -> Iterator[tuple[_Object, list[dict[str, str]]]]:
-    """Accounts and rejected rows: of each dataset, or else of each unit of the newest build."""
+    """Yield accounting and rejected rows: of the published run, or of units of the newest build."""
     for file in _datasets_in(output):
         rejected = list(_first_rows(file.with_name("rejected.jsonl")))
         yield _read(file).get("accounting", {}), rejected
@@ -89,14 +92,14 @@ def _read(file: Path) -> _Object:
 
 
 def _first_rows(file: Path) -> Iterator[_Object]:
-    """The first rows: there may be many more, of a large run that lost too much."""
+    """Read the first 100 rows: a large run that rejected too much may have many more."""
     if file.is_file():
         with file.open("rb") as rows:
             yield from filter(None, map(_object, islice(rows, 100)))
 
 
 def _object(text: bytes) -> _Object:
-    """A JSON object; empty where it cannot be read: a report of a failure must not fail."""
+    """Parse a JSON object; empty where it is damaged, because a failure report must not fail."""
     try:
         return dict(json.loads(text))
     except (ValueError, TypeError):
@@ -104,12 +107,12 @@ def _object(text: bytes) -> _Object:
 
 
 def rows_in(output: Path) -> int:
-    """Rows of all datasets in a folder."""
+    """Count the rows of all datasets in a folder."""
     about = [json.loads(file.read_text(encoding="utf-8")) for file in _datasets_in(output)]
     return sum(shard["rows"] for one in about for shard in one["shards"])
 
 
 def _datasets_in(folder: Path) -> Iterator[Path]:
-    """The ``dataset.json`` of a folder, and of those inside it."""
+    """Find the ``dataset.json`` of a folder, and those in its subfolders."""
     files = (folder / "dataset.json", *sorted(folder.glob("*/dataset.json")))
     return (file for file in files if file.is_file())

@@ -45,7 +45,7 @@ TRAIN: Final = timedelta(days=7)
 
 
 def report_failure(context: "Context") -> None:
-    """Tell the log, and the command that the settings name, what failed and what was rejected."""
+    """Report to the log, and to the command of the settings, what failed and what was rejected."""
     task = context["task_instance"]
     where = f"{task.dag_id} {context['run_id']} {task.task_id}"
     if task.map_index is not None and task.map_index >= 0:
@@ -55,7 +55,7 @@ def report_failure(context: "Context") -> None:
     try:
         settings = _read(context["params"])
     except AirflowFailException:
-        return  # it is what failed
+        return  # the settings themselves are the failure
     if settings.on_failure:
         done = subprocess.run(
             settings.on_failure,
@@ -91,9 +91,10 @@ SETTINGS: Final = Param(
 
 
 def load_settings(params: Params) -> Settings:
-    """Read the settings that the environment names, or those beside that a parameter names.
+    """Read the settings that the environment names, or the file that a parameter names.
 
-    Where they are wrong, or the store has gone, trying again would not fix it.
+    Raises ``AirflowFailException`` where they are wrong, or the store is missing: trying again
+    would not help.
     """
     settings = _read(params)
     try:
@@ -123,7 +124,7 @@ def refresh_dag(
     params: Mapping[str, Param],
     is_paused_upon_creation: bool | None = None,
 ) -> Callable[[Callable[..., None]], Callable[..., "DAG"]]:
-    """Make a DAG that runs once at a time, with what all of them have."""
+    """Make a DAG that runs once at a time, with the defaults of all DAGs here."""
     return dag(
         schedule=schedule,
         start_date=datetime(2026, 1, 1, tzinfo=UTC),
@@ -138,12 +139,15 @@ def refresh_dag(
 
 
 def whole(pattern: str) -> str:
-    """A pattern of a parameter that its whole value must match: ``$`` lets a line end follow."""
+    """Return a pattern that a whole value must match; ``$`` alone also allows a final line break.
+
+    A look-ahead in the pattern forbids that line break.
+    """
     return rf"^(?:{pattern})(?!\n)$"
 
 
 def checked(params: Params, name: str, pattern: str) -> str | None:
-    """The value of a parameter, checked again when it is used."""
+    """Return the value of a parameter, after checking it again."""
     value: str | None = params[name]
     if value is not None and not re.fullmatch(pattern, value):
         raise AirflowFailException(f"{name} = {value!r}: does not match {pattern}.")
@@ -151,7 +155,7 @@ def checked(params: Params, name: str, pattern: str) -> str | None:
 
 
 def names_of(what: str) -> Param:
-    """A parameter that says which of the settings a run is for."""
+    """Make a parameter that selects entries of the settings for a run."""
     return Param(
         default=None,
         type=["null", "array"],
@@ -161,7 +165,7 @@ def names_of(what: str) -> Param:
 
 
 def chosen(known: Mapping[str, object], names: Sequence[str] | None, *, table: str) -> list[str]:
-    """The names that a run is for: those given, or all."""
+    """Return the names that a run is for: the given ones, or all."""
     if unknown := [name for name in names or () if name not in known]:
         there = ", ".join(known) or "none"
         raise AirflowFailException(
@@ -173,9 +177,10 @@ def chosen(known: Mapping[str, object], names: Sequence[str] | None, *, table: s
 
 
 def check_version(settings: Settings, shelves: Sequence[str], version: str) -> None:
-    """Stop a run whose version is published already, and not the current one any more.
+    """Stop a run whose version is published already, and no longer current.
 
-    Published once more, it would become current again, and of one shelf perhaps but not of others.
+    If it were published again, it would become current again, perhaps on one shelf but not on
+    others.
     """
     for shelf in shelves:
         if settings.is_past(shelf, version):
@@ -187,9 +192,9 @@ def check_version(settings: Settings, shelves: Sequence[str], version: str) -> N
 
 
 def version_of(dag_run: "DagRunProtocol", form: str = "%Y%m%d") -> str:
-    """The name of what a run publishes: its date, so that a run of the same date has the same.
+    """Return the name of what a run publishes: its date, the same for each run of that date.
 
-    Of a run that assets started, which has no logical date, the time when it was due.
+    A run that assets started has no logical date; its name is made from the time when it was due.
     """
     date: datetime = dag_run.logical_date or dag_run.run_after
     return date.strftime(form)

@@ -22,7 +22,7 @@ Options = tuple[str, ...]
 
 
 class SettingsError(ValueError):
-    """The settings are missing or wrong: where, what, and what to do."""
+    """The settings are missing or wrong; the message says where, what, and what to do."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +96,7 @@ class Model:
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """All that a settings file says."""
+    """The content of a settings file."""
 
     folder: Path
     """Of the file."""
@@ -118,11 +118,11 @@ class Settings:
     models: Mapping[str, Model] = field(default_factory=dict)
 
     def shelf(self, name: str) -> Path:
-        """Where a dataset or a model is published."""
+        """Return the folder in which a dataset or a model is published."""
         return self.store / name
 
     def current(self, name: str) -> Path | None:
-        """The version that is current now, if there is one."""
+        """Return the folder of the current version, or None."""
         try:
             version = (self.shelf(name) / "current").read_text(encoding="utf-8").strip()
         except FileNotFoundError:
@@ -130,15 +130,16 @@ class Settings:
         return self.shelf(name) / version
 
     def is_past(self, name: str, version: str) -> bool:
-        """Whether a version is published, and another is current."""
+        """Tell whether a version is published, but another is current."""
         there, current = self.shelf(name) / version, self.current(name)
         return there.is_dir() and current is not None and current != there
 
 
 def beside(owners: Path, name: str | None) -> Path:
-    """The file of the server's owner, or another one in its folder; raises ``SettingsError``.
+    """Return the file of the server's owner, or another file in its folder.
 
-    Who may start a run chooses among what is there: settings name commands that are run.
+    Raises ``SettingsError`` for any other name: settings name commands that are run, so whoever
+    starts a run may only choose among existing files.
     """
     if not name:
         return owners
@@ -150,7 +151,7 @@ def beside(owners: Path, name: str | None) -> Path:
 
 
 def read(path: Path) -> Settings:
-    """Read and check a file; raises ``SettingsError``."""
+    """Read and check a settings file; raises ``SettingsError``."""
     try:
         with path.open("rb") as file:
             values = tomllib.load(file)
@@ -175,10 +176,10 @@ def read(path: Path) -> Settings:
 
 
 def check_store(settings: Settings) -> None:
-    """Raise ``SettingsError`` where a store was that is not there now.
+    """Raise ``SettingsError`` where a store existed earlier but is missing now.
 
-    Without it a disk that is not mounted would be a first version: nothing to compare with, and
-    entities with other ids.
+    Otherwise, with a disk that is not mounted, a run would make a first version: nothing to compare
+    with, and entities with other ids.
     """
     known = settings.work / "store-was-there"
     if any(settings.store.glob("*/current")):
@@ -195,7 +196,7 @@ def check_store(settings: Settings) -> None:
 def _make(
     kind: type[T], table: Mapping[str, object], *, where: str, base: Path, **more: object
 ) -> T:
-    """Make what a table says, each value of its type."""
+    """Build an object from a table, each value checked against its type."""
     hints = get_type_hints(kind)
     known = [f for f in fields(kind) if f.name not in more]  # type: ignore[arg-type]
     if unknown := sorted(set(table) - {f.name for f in known}):
@@ -218,7 +219,7 @@ def _value(kind: object, value: object, *, where: str, base: Path) -> object:
     if kind is str and isinstance(value, str):
         return value
     if kind in {Path, Path | None} and isinstance(value, str) and value:
-        return Path(os.path.normpath(base / value))  # links stay: a store may be one
+        return Path(os.path.normpath(base / value))  # symlinks stay: a store may be one
     if kind == Options and isinstance(value, list) and all(isinstance(one, str) for one in value):
         return tuple(value)
     if kind == Mapping[str, str] and isinstance(value, dict):
@@ -230,7 +231,7 @@ def _value(kind: object, value: object, *, where: str, base: Path) -> object:
 def _read_tables(
     values: Mapping[str, object], key: str, kind: type[Named], *, path: Path
 ) -> dict[str, Named]:
-    """Make what the ``[[key]]`` of a file say, by their names."""
+    """Build the objects of all ``[[key]]`` tables of a file, by name."""
     tables, base = values[key], path.absolute().parent
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise SettingsError(f"{path}: {key}: write [[{key}]], as often as there are some.")
@@ -245,7 +246,7 @@ def _read_tables(
 
 
 def _check(settings: Settings, path: Path) -> None:
-    """That names name something, and no two things have the same shelf or folder."""
+    """Check that references name something, and that no two entries share a shelf or folder."""
     if settings.work == settings.store or settings.work in settings.store.parents:
         raise SettingsError(
             f"{path}: work and store must be two folders, and store not in work: what lies in work "
@@ -274,7 +275,7 @@ def _check_named(name: str, known: Mapping[str, object], where: str) -> None:
 
 
 def shelves_of_wiki(name: str) -> dict[str, str]:
-    """What a wiki publishes, and under which name."""
+    """Map the parts that a wiki publishes to the names of their shelves."""
     return {
         "documents": name,
         "tokenizer": f"{name}-tokenizer",

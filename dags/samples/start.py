@@ -61,7 +61,7 @@ def main() -> int:
     port = urlsplit(settings["wiki"][0]["mirror"]).port or 80
     airflow = str(Path(sys.executable).with_name("airflow"))
     with served(mirror, port), new_password() as password:
-        write_mirror(mirror)  # not before: it may be that of another who serves it
+        write_mirror(mirror)  # not earlier: another process may be serving this folder
         for command in (["db", "migrate"], ["pools", "import", str(DAGS / "pools.json")]):
             subprocess.run([airflow, *command], env=environment, check=True)
         close_to_others(HOME)
@@ -80,7 +80,7 @@ def main() -> int:
 
 
 def environment_of(page: int) -> dict[str, str]:
-    """Of Airflow: nothing of another one, above all not its database."""
+    """Build the environment of this Airflow, without settings of another Airflow."""
     inherited = {name: value for name, value in os.environ.items() if "AIRFLOW_" not in name}
     return inherited | {
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
@@ -105,7 +105,7 @@ def environment_of(page: int) -> dict[str, str]:
 
 @contextlib.contextmanager
 def new_password() -> Iterator[str]:
-    """Choose one, and have Airflow know it as long as it runs."""
+    """Choose a password, and store it for Airflow inside the ``with`` block."""
     password = secrets.token_urlsafe(16)
     PASSWORDS.unlink(missing_ok=True)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
@@ -118,7 +118,7 @@ def new_password() -> Iterator[str]:
 
 
 def close_to_others(folder: Path) -> None:
-    """Take from others what an earlier version let them read; not of the environment inside."""
+    """Remove the file permissions of other users below a folder, except in the environment."""
     for root, folders, files in os.walk(folder):
         if Path(root) == folder:
             folders[:] = [name for name in folders if name != Path(sys.prefix).name]
@@ -135,10 +135,11 @@ def wait_for(
     logs: Path,
     grace_s: float = GRACE_S,
 ) -> int:
-    """Run commands until one ends, or until Ctrl-C or SIGTERM; then all that they started ends.
+    """Run commands until one ends, or until Ctrl-C or SIGTERM; then end all their processes.
 
-    Each is in a session of its own, so that a signal reaches it alone, and once: of a second one
-    Airflow's scheduler waits for its workers for ever. Their output goes to ``logs/NAME.log``.
+    Each command has a session of its own, so that a signal reaches only it, and only once: after a
+    second one, Airflow's scheduler waits for its workers for ever. Output goes to
+    ``logs/NAME.log``.
     """
     processes: dict[str, subprocess.Popen[bytes]] = {}
     try:
@@ -162,7 +163,7 @@ def wait_for(
 
 
 def _first_end(processes: Mapping[str, "subprocess.Popen[bytes]"], logs: Path) -> int:
-    """Wait until one ends, and tell which."""
+    """Wait until a process ends, print the end of its log, and return the exit status."""
     while True:
         for name, process in processes.items():
             status = process.poll()
@@ -176,7 +177,7 @@ def _first_end(processes: Mapping[str, "subprocess.Popen[bytes]"], logs: Path) -
 
 
 def _end(processes: Sequence["subprocess.Popen[bytes]"], grace_s: float) -> None:
-    """SIGTERM; what still runs after a time, and what they have left behind, gets SIGKILL."""
+    """Send SIGTERM; after a time, kill what still runs or was left behind."""
     for process in processes:
         process.terminate()
     end = time.monotonic() + grace_s
@@ -190,7 +191,7 @@ def _end(processes: Sequence["subprocess.Popen[bytes]"], grace_s: float) -> None
 
 
 def is_taken(port: int) -> bool:
-    """Whether something listens on a port of this machine."""
+    """Tell whether something listens on a port of this machine."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
@@ -213,7 +214,7 @@ def write_mirror(folder: Path) -> None:
 
 @contextlib.contextmanager
 def served(folder: Path, port: int) -> Iterator[int]:
-    """Serve a folder on loopback; port 0 takes any that is free."""
+    """Serve a folder on loopback; port 0 takes any free port."""
     handler = functools.partial(_Quiet, directory=str(folder))
     try:
         server = ThreadingHTTPServer(("127.0.0.1", port), handler)

@@ -24,19 +24,19 @@ from torch import Tensor
 
 
 def ranges(starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Write out ranges one after the other: starts (2, 7), sizes (2, 3) are 2 3 7 8 9."""
+    """Write out ranges one after the other: starts (2, 7) and sizes (2, 3) give 2 3 7 8 9."""
     ends = np.cumsum(sizes)
     total = int(ends[-1]) if len(ends) else 0
     return np.repeat(starts - (ends - sizes), sizes) + np.arange(total)
 
 
 def starts_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where each of some ranges starts that stand one after the other: sizes (2, 3) are 0 2."""
+    """Compute the start of each of some consecutive ranges: sizes (2, 3) give 0 2."""
     return borders_of(sizes)[:-1]
 
 
 def borders_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The same, and where the last one ends: sizes (2, 3) are 0 2 5."""
+    """Compute the starts of consecutive ranges, and the last end: sizes (2, 3) give 0 2 5."""
     return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
 
 
@@ -46,12 +46,12 @@ class Movable:
     __slots__ = ()
 
     def map(self, change: Callable[[Tensor], Tensor]) -> Self:
-        """Replace every tensor by what ``change`` makes of it, in the order of the fields."""
+        """Replace every tensor by what ``change`` returns for it, in the order of the fields."""
         parts = {one.name: _map(getattr(self, one.name), change) for one in fields(self)}  # type: ignore[arg-type]
         return replace(self, **parts)  # type: ignore[type-var]
 
     def to(self, device: torch.device | str) -> Self:
-        """Copy what is not there yet; pinned tensors without waiting."""
+        """Copy the tensors that are not on the device yet; pinned ones without waiting."""
         return self.map(lambda tensor: tensor.to(device, non_blocking=True))
 
     def pin_memory(self) -> Self:
@@ -60,7 +60,7 @@ class Movable:
 
 
 def _map(value: object, move: Callable[[Tensor], Tensor]) -> object:
-    """The value with every tensor in it moved."""
+    """Apply ``move`` to every tensor in a value; return a value without tensors as it is."""
     if isinstance(value, Tensor):
         return move(value)
     if isinstance(value, dict):
@@ -100,7 +100,7 @@ class Layout(Movable):
         longest: int,
         n: int,
     ) -> "Layout":
-        """Lay out rows that are in any order; each place must be taken at most once."""
+        """Lay out rows that are in any order; no two may have the same sequence and position."""
         index = sequences * longest + positions
         is_full = len(index) == n * longest and bool((index == np.arange(len(index))).all())
         attend = None
@@ -126,14 +126,14 @@ class Layout(Movable):
 
     @property
     def stands(self) -> Tensor:
-        """(B, N) bool: ``attend``, be it everywhere or not."""
+        """(B, N) bool: True where a row stands; ``attend``, but never None."""
         if self.attend is not None:
             return self.attend
         shape = (self.n_sequences, self.longest)
         return torch.ones(shape, dtype=torch.bool, device=self.index.device)
 
     def pad(self, rows: Tensor) -> Tensor:
-        """(rows, ...) -> (B, N, ...), zeros where no row stands; a view if nothing is padded."""
+        """Pad, (rows, ...) -> (B, N, ...), with zeros; return a view if nothing is padded."""
         shape = (self.n_sequences, self.longest, *rows.shape[1:])
         if self.attend is None:
             return rows.view(shape)
@@ -141,7 +141,7 @@ class Layout(Movable):
         return padded.index_copy(0, self.index, rows).view(shape)
 
     def pack(self, padded: Tensor) -> Tensor:
-        """(B, N, ...) -> (rows, ...); the reverse of ``pad``."""
+        """Remove the padding, (B, N, ...) -> (rows, ...); the reverse of ``pad``."""
         flat = padded.reshape(self.n_sequences * self.longest, *padded.shape[2:])
         return flat if self.attend is None else flat.index_select(0, self.index)
 
@@ -159,7 +159,7 @@ class Words(Movable):
 
     @classmethod
     def of(cls, starts: NDArray[np.int64], subwords: Layout) -> Self:
-        """Take the rows at which words begin, (W,) ascending."""
+        """Build the words of a batch from the rows at which they begin, (W,) ascending."""
         n_subwords = np.diff(starts, append=len(subwords.index))
         n_words = np.bincount(subwords.sequences.numpy()[starts], minlength=subwords.n_sequences)
         return cls(
@@ -171,7 +171,7 @@ class Words(Movable):
 
 @dataclass(frozen=True, slots=True)
 class Known(Movable):
-    """Subwords that know an entity, and what they know: the vectors of F numbers of its table."""
+    """The subwords that know an entity, each with its vector of F numbers from the entity table."""
 
     rows: Tensor
     """(C,) int64, ascending."""
@@ -181,7 +181,7 @@ class Known(Movable):
 
 @dataclass(frozen=True, slots=True)
 class Rows(Movable):
-    """What a layer may know of its rows: T subwords, and then E mentions."""
+    """The layout of the rows that a layer sees: T subwords, and then E mentions."""
 
     subwords: Layout
     together: Layout
@@ -196,7 +196,10 @@ class Rows(Movable):
     def with_mentions(
         cls, subwords: Layout, sequences: NDArray[np.int64], words: Words | None = None
     ) -> Self:
-        """Lay out E mentions, of these ``sequences`` (ascending), after the subwords of each."""
+        """Lay out E mentions after the subwords of their sequences.
+
+        ``sequences`` (E,), ascending, has the sequence of each mention.
+        """
         n, lengths = subwords.n_sequences, subwords.lengths.numpy()
         counts = np.bincount(sequences, minlength=n)
         entities = Layout.of(counts)
@@ -225,7 +228,7 @@ class Mentions(Movable):
     def of(
         cls, entities: NDArray[np.int64], firsts: NDArray[np.int64], sizes: NDArray[np.int64]
     ) -> Self:
-        """Take the position of the first subword of each mention, and how many it has."""
+        """Build mentions from the position of the first subword of each, and how many it has."""
         return cls(
             entities=torch.from_numpy(entities),
             positions=torch.from_numpy(ranges(firsts, sizes)),
@@ -245,7 +248,7 @@ class SubwordEntities(Movable):
 
 @dataclass(frozen=True, slots=True)
 class Choices(Movable):
-    """Among which ids targets are distinguished, where it is not the whole vocabulary.
+    """The ids that targets are distinguished among, where these are not the whole vocabulary.
 
     Each target belongs to one of G scopes (a document, a group); targets are ordered by scope.
     """
@@ -262,7 +265,7 @@ class Choices(Movable):
 
 @dataclass(frozen=True, slots=True)
 class Targets(Movable):
-    """What is to be predicted, of one objective."""
+    """The targets of one objective: where something is to be predicted, and the right ids."""
 
     rows: Tensor
     """(M,) int64: rows of subwords, or of mentions, or sequences; none twice."""
@@ -285,7 +288,7 @@ class Targets(Movable):
         n_others: NDArray[np.int64] | None = None,
         choices: Choices | None = None,
     ) -> Self:
-        """Take arrays."""
+        """Build targets from arrays."""
         drawn, others = (None if x is None else torch.from_numpy(x) for x in (negatives, n_others))
         return cls(torch.from_numpy(rows), torch.from_numpy(labels), drawn, others, choices)
 
@@ -317,7 +320,7 @@ class Batch(Movable):
 
 @dataclass(frozen=True, slots=True)
 class ExpectedTags(Movable):
-    """What another tagger says of the words of a batch: C tags, by their probabilities."""
+    """The tag probabilities of another tagger for the words of a batch, by C tags."""
 
     words: Tensor
     """(W, C): how likely each word has each tag."""
@@ -389,7 +392,7 @@ class Parcel:
     """Batches of int64 and bool tensors on their way to another process, as one array.
 
     A step may be hundreds of tensors. Sent one by one, each would take a file descriptor and a
-    subword of shared memory, of which there may be few; every index and id of a batch fits 32 bits.
+    piece of shared memory, of which there may be few. Every index and id of a batch fits 32 bits.
     """
 
     numbers: NDArray[np.int32]
@@ -401,7 +404,7 @@ class Parcel:
 
     @classmethod
     def pack(cls, batches: Sequence[Batch]) -> Self:
-        """Pack; the batches stay as they are."""
+        """Pack batches into one array; the batches stay as they are."""
         tensors: list[Tensor] = []
 
         def take(tensor: Tensor) -> Tensor:
@@ -414,7 +417,10 @@ class Parcel:
         return cls(np.concatenate([np.zeros(0, np.int32), *arrays]), kinds, empty)
 
     def unpack(self, *, pin: bool = False) -> list[Batch]:
-        """Unpack; all numbers are views of one tensor. Pinned, a GPU copies without waiting."""
+        """Unpack the batches; their int64 tensors are views of one tensor.
+
+        ``pin``: pin the tensors, so that a GPU copies them without waiting.
+        """
         numbers = torch.from_numpy(self.numbers).long()
         numbers = numbers.pin_memory() if pin else numbers
         values = iter(torch.split(numbers, [shape.numel() for _, shape in self.kinds]))

@@ -60,7 +60,7 @@ class Chosen(NamedTuple):
     """(n,) how often the set was gone through before."""
 
     def take(self, which: slice | Integers) -> "Chosen":
-        """Some of them, in this order."""
+        """Select some of the examples, in the order of ``which``."""
         return Chosen(*(column[which] for column in self))
 
 
@@ -75,7 +75,7 @@ class Epochs:
         """Of an epoch."""
 
     def step(self, number: int) -> Chosen:
-        """Of a step, from 0."""
+        """Return the examples of a step, which is counted from 0."""
         epoch, step = divmod(number, self.steps)
         first = step * self.batch_size
         places = np.arange(first, min(first + self.batch_size, self.n_examples))
@@ -87,10 +87,10 @@ class Epochs:
 class Mixture:
     """Sets by weight, endless: each goes through its own epochs.
 
-    Of each thousand examples in a row a set gives its ratio, in thousandths, rounded, at least
-    one; which of the thousand they are is a permutation. A set hands out its examples in the order
-    of that permutation, so that within a thousand an epoch's end may precede the last examples of
-    the epoch before.
+    Of every thousand consecutive examples, a set gives its fraction, rounded to thousandths, at
+    least one example. A permutation decides which of the thousand these are. Within a thousand,
+    examples of a set come in the order of that permutation, so that the first examples of an epoch
+    may come before the last ones of the epoch before.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class Mixture:
         """In which as many examples are taken as there are."""
 
     def step(self, number: int) -> Chosen:
-        """Of a step, from 0."""
+        """Return the examples of a step, which is counted from 0."""
         places = np.arange(self.batch_size) + number * self.batch_size
         blocks, places = np.divmod(places, BLOCK)
         slots = permuted(places, BLOCK, key_of(self.seed, Stream.SET, blocks))
@@ -140,10 +140,10 @@ def _thousandths(weights: NDArray[np.float64]) -> Integers:
 def proposal_of(
     counts: NDArray[np.int64] | NDArray[np.float64], *, power: float = 0.75
 ) -> NDArray[np.float64]:
-    """Probabilities to draw entities by: their counts, flattened by a power (0: all alike).
+    """Compute probabilities to draw entities by: counts to a power, normalized (0: all alike).
 
-    Special and retired entities, whose count is 0, are never drawn. The power is that of Mikolov
-    et al., "Distributed representations of words and phrases and their compositionality", 2013,
+    Special and retired entities, whose count is 0, are never drawn. The power is that of Mikolov et
+    al., "Distributed representations of words and phrases and their compositionality", 2013,
     section 2.2.
     """
     weights: NDArray[np.float64] = counts.astype(np.float64)
@@ -162,7 +162,7 @@ class Negatives:
         self._ends /= self._ends[-1]
 
     def of_step(self, number: int, *, seed: int) -> Integers:
-        """(n,) ids; the same on every device and for every micro-batch."""
+        """Draw the (n,) ids of a step, the same on every device and for every micro-batch."""
         keys = key_of(seed, Stream.NEGATIVE, number, np.arange(self.n))
         return np.searchsorted(self._ends, as_uniform(keys), side="right")
 
@@ -193,7 +193,7 @@ class Collator:
         self._n_entities = n_entities if n_entities or masks_mentions else None
 
     def __call__(self, views: Sequence[View], rng: Rng, negatives: Integers | None = None) -> Batch:
-        """Make a batch of one view or more; ``rng`` has their numbers, in this order.
+        """Make a batch of one view or more; ``rng`` has their random numbers, in this order.
 
         Raises ``CorpusError`` that names the example where a row is not valid.
         """
@@ -244,7 +244,10 @@ class _Maker(NamedTuple):
     micro_batch_size: int
 
     def by_length(self, chosen: Chosen) -> Chosen:
-        """The longest first: a device that cannot hold them says so at once."""
+        """Sort the examples by length, the longest first.
+
+        So a device with too little memory fails at once.
+        """
         lengths = np.empty(len(chosen.numbers), np.int64)
         for number, examples in enumerate(self.sets):
             here = chosen.sets == number
@@ -254,7 +257,7 @@ class _Maker(NamedTuple):
     def make(
         self, chosen: Chosen, *, seed: int, negatives: Integers | None = None
     ) -> Iterator[Batch]:
-        """Cut into micro-batches, in this order."""
+        """Yield the micro-batches of the examples, in this order."""
         for first in range(0, len(chosen.numbers), self.micro_batch_size):
             own = chosen.take(slice(first, first + self.micro_batch_size))
             sets = [self.sets[number] for number in own.sets.tolist()]
@@ -275,9 +278,9 @@ class Batches:
         config: all settings; those of the encoder and the heads say what a batch must have.
         sets: of the split ``train``.
         subwords: of the tokenizer.
-        proposal: (entities,) probabilities of negatives; None: all alike but the special ones.
+        proposal: (entities,) probabilities of negatives; None: all alike, but no special ones.
         scopes: for ``heads.entity_scope``, unless that is ``vocabulary``.
-        rank: the number of this device.
+        rank: the index of this device.
         world: how many devices there are.
     """
 
@@ -306,18 +309,21 @@ class Batches:
 
     @property
     def steps_per_epoch(self) -> int:
-        """In which each example is seen once; of weighted sets: as many as there are examples."""
+        """Steps that see each example once; of weighted sets: as many examples as there are."""
         return self._order.steps
 
     def batch(self, step: int) -> list[Batch]:
-        """The micro-batches of a step; none where a short last step leaves none to this device."""
+        """Return the micro-batches of a step for this device.
+
+        There are none where a short last step leaves no example to this device.
+        """
         chosen = self._maker.by_length(self._order.step(step))
         own = chosen.take(slice(self.rank, None, self.world))
         negatives = self._negatives.of_step(step, seed=self.seed) if self._negatives else None
         return list(self._maker.make(own, seed=self.seed, negatives=negatives))
 
     def steps(self, first: int, last: int, *, pin: bool = False) -> Iterator[list[Batch]]:
-        """The steps from ``first`` to before ``last``, made ahead by ``n_workers`` processes.
+        """Yield the steps from ``first`` to before ``last``, made ahead by ``n_workers`` processes.
 
         Args:
             first: where to begin.
@@ -337,7 +343,7 @@ class Batches:
             worker_init_fn=_follow_trainer,
             generator=torch.Generator(),  # or else the run's own generator would be drawn from
         )
-        with _signals_blocked():  # as they stay in a worker
+        with _signals_blocked():  # workers inherit this
             parcels = iter(loader)
         for parcel in parcels:
             if isinstance(parcel, CorpusError):
@@ -387,7 +393,7 @@ class ValidationBatches:
 
 
 def draws_negatives(config: PretrainConfig) -> bool:
-    """Whether negatives are drawn from the whole vocabulary, for a step together."""
+    """Tell whether negatives of the whole entity vocabulary are drawn, once for each step."""
     weights, heads = config.heads.weights, config.heads
     is_of_subwords = "subword_entities" in weights and heads.entity_scope == "vocabulary"
     return config.masking.n_negatives > 0 and ("entities" in weights or is_of_subwords)
@@ -396,11 +402,11 @@ def draws_negatives(config: PretrainConfig) -> bool:
 def _collator_of(
     config: PretrainConfig, masking: MaskingConfig, subwords: SubwordIds, *, scopes: Scopes | None
 ) -> Collator:
-    """Make the collator for a model: nothing is masked that it is not trained to predict."""
+    """Make the collator of a model, which masks only what the model is trained to predict."""
     encoder, weights = config.encoder, config.heads.weights
     spread = None
     if encoder.entities == "subwords":
-        spread = Spreader(  # entities are hidden only where subwords are masked: and predicted
+        spread = Spreader(  # an entity is hidden only where a subword is masked and predicted
             is_hiding=masking.hide_entity_when_masked and "subwords" in weights,
             is_predicting="subword_entities" in weights,
             scopes=scopes,
@@ -440,7 +446,7 @@ def _check_any(sets: Sequence[ExampleSet]) -> None:
 
 
 def _first_by_hash(sets: Sequence[ExampleSet], n: int) -> Chosen:
-    """The examples with the smallest hashes, as many as asked for; 0: all."""
+    """Select the ``n`` examples with the smallest hashes, in this order; 0: all."""
     hashes = np.concatenate([examples.hashes() for examples in sets])
     of_set = np.repeat(np.arange(len(sets)), [len(examples) for examples in sets])
     numbers = np.concatenate([np.arange(len(examples)) for examples in sets])
@@ -449,7 +455,7 @@ def _first_by_hash(sets: Sequence[ExampleSet], n: int) -> Chosen:
 
 
 class _Parcels(Dataset[Parcel | CorpusError]):
-    """Steps by number, packed for the way between processes; an error is sent like a step."""
+    """Steps by index, packed to be sent to another process; an error is sent in place of a step."""
 
     def __init__(self, batches: Batches) -> None:
         self._batches = batches
@@ -482,10 +488,10 @@ def _signals_blocked() -> Iterator[None]:
 
 
 def _follow_trainer(_: int) -> None:
-    """Let this worker end when the trainer does, however that ends, and not before.
+    """Make this worker end when the trainer does, however the trainer ends, and not before.
 
-    DataLoader's own watch is not enough: a worker that sees that the trainer is dead waits for ever
-    until somebody has read what it made.
+    DataLoader's own watch is not enough: a worker that sees that the trainer is dead waits forever
+    until somebody has read what the worker made.
     """
     signal.pthread_sigmask(signal.SIG_BLOCK, _FOR_TRAINER)
     if not hasattr(signal, "sigwaitinfo"):  # macOS: who sends a signal cannot be known
@@ -503,7 +509,7 @@ def _end_with_trainer() -> None:
 
 
 def _obey_trainer() -> None:
-    """End at a SIGTERM of the trainer."""
+    """End this process at a SIGTERM of the trainer, and at no other."""
     trainer = multiprocessing.parent_process()
     while trainer and signal.sigwaitinfo({signal.SIGTERM}).si_pid != trainer.pid:
         pass

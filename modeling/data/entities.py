@@ -39,7 +39,7 @@ class Scopes:
 
     Args:
         of_document: the index of each document's scope.
-        pairs: indices of scopes, shifted by 32 bits, and ids of their entities; ascending.
+        pairs: the index of a scope, shifted by 32 bits, plus the id of an entity; ascending.
     """
 
     def __init__(self, of_document: dict[str, int], pairs: Integers) -> None:
@@ -72,7 +72,7 @@ class Scopes:
         return cls(of_document, np.unique(np.concatenate(pairs)))
 
     def numbers(self, documents: Iterable[str]) -> Integers:
-        """The scope of each document; ``CorpusError`` for one that was not read."""
+        """Look up the scope of each document; raise ``CorpusError`` for one that was not read."""
         try:
             return np.array([self._of_document[document] for document in documents], np.int64)
         except KeyError as error:
@@ -81,12 +81,12 @@ class Scopes:
             ) from None
 
     def entities(self, scope: int) -> Integers:
-        """The ids of a scope, ascending."""
+        """Return the entity ids of a scope, ascending."""
         return self._ids[self._begins[scope] : self._begins[scope + 1]].astype(np.int64)
 
 
 def _number(names: pa.StringArray, numbers: dict[str, int]) -> Integers:
-    """The index of each name; new ones get the next."""
+    """Map each name to its index in ``numbers``; add a new name with the next index."""
     encoded = names.dictionary_encode()
     known = [numbers.setdefault(name, len(numbers)) for name in encoded.dictionary.to_pylist()]
     scopes: Integers = np.array(known, np.int64)[np.asarray(encoded.indices)]
@@ -97,12 +97,12 @@ def draw_others(places: Integers, size: int, *, n: int, keys: Numbers) -> Intege
     """Draw for each of M labels ``min(n, size - 1)`` other ids of its scope, none twice.
 
     Args:
-        places: (M,) of the labels among the ids of the scope.
+        places: (M,) the place of each label among the ids of the scope.
         size: how many ids the scope has.
         n: how many are asked for.
-        keys: (M,) random bits of each.
+        keys: (M,) random bits of each label.
 
-    Returns (M, S) places; all sets are as likely.
+    Returns (M, S) places among the ids of the scope; all sets are equally likely.
     """
     n = min(n, size - 1)
     if not n or not len(places):
@@ -135,14 +135,14 @@ class Spreader:
         documents: Sequence[str],
         negatives: Integers | None = None,
     ) -> tuple[SubwordEntities | None, Targets | None]:
-        """Make the entities of subwords, and the targets; None where there are none.
+        """Give subwords the entities of their mentions, and make the targets; None where none are.
 
         Args:
             text: of the batch.
             masked: (K,) rows of subwords that are to be predicted.
             rng: of its examples.
-            documents: (P,) of which document each part is.
-            negatives: of a softmax over all entities that is sampled.
+            documents: (P,) the id of the document of each part.
+            negatives: ids that a sampled softmax over all entities compares with.
         """
         owners = _owners_of(text)
         rows = np.flatnonzero(owners >= 0)
@@ -168,7 +168,11 @@ class Spreader:
     def _scoped(
         self, scopes: Scopes, rows: Integers, labels: Integers, *, numbers: Integers, keys: Numbers
     ) -> Targets:
-        """Targets, by scope: distinguished among all of it, or from ``n_negatives`` drawn."""
+        """Make targets that are sorted by scope, with the ids that each is distinguished from.
+
+        These are all ids of its scope, or ``n_negatives`` drawn from them. ``numbers`` (M,) has the
+        index of the scope of each target, ascending.
+        """
         chosen, counts = np.unique(numbers, return_counts=True)
         ends = np.cumsum(counts)[:-1]
         ids = [scopes.entities(scope) for scope in chosen.tolist()]
@@ -184,21 +188,21 @@ class Spreader:
             return Targets.of(rows, labels, choices=choices)
         negatives = np.repeat(labels[:, None], self.n_negatives, axis=1)
         parts = zip(np.split(negatives, ends), np.split(keys, ends), places, ids, strict=True)
-        for own, own_keys, own_places, of in parts:  # views: negatives are written
+        for own, own_keys, own_places, of in parts:  # views: `negatives` is written
             drawn = draw_others(own_places, len(of), n=self.n_negatives, keys=own_keys)
             own[:, : drawn.shape[1]] = of[drawn]
         return Targets.of(rows, labels, negatives, n_others=np.repeat(sizes, counts) - 1)
 
 
 def subword_entities(rows: Integers, entities: Integers) -> SubwordEntities | None:
-    """For a batch; None where no subword knows an entity."""
+    """Make the ``SubwordEntities`` of a batch; None where no subword knows an entity."""
     if not len(rows):
         return None
     return SubwordEntities(rows=torch.from_numpy(rows), entities=torch.from_numpy(entities))
 
 
 def _owners_of(text: Text) -> Integers:
-    """(T,) the mention whose entity each subword knows, −1 for none."""
+    """Find the mention whose entity each subword knows, shape (T,); −1 for none."""
     sizes = text.mention_ends - text.mention_starts
     order = np.lexsort((-np.arange(len(sizes)), sizes, text.entities > MASK))  # the last one wins
     ranks = np.full(len(text.subwords), -1)

@@ -67,7 +67,7 @@ class _Chunk(NamedTuple):
 
 
 class ExampleSet:
-    """The examples of one split, by number; opening copies nothing, and pickling opens again.
+    """The examples of one split, by index; opening copies nothing, and unpickling opens again.
 
     Raises ``CorpusError``, with the name of the file, where there is no dataset of examples, or a
     shard is missing, truncated, or has other columns or rows than ``dataset.json`` says.
@@ -97,7 +97,7 @@ class ExampleSet:
         return ExampleSet, (self.path, self.split)
 
     def __len__(self) -> int:
-        """How many examples the split has."""
+        """Return the number of examples in the split."""
         return len(self._rows)
 
     def __iter__(self) -> Iterator[Example]:
@@ -110,12 +110,12 @@ class ExampleSet:
         return Example(id, document_id, *lists)
 
     def document_id(self, number: int) -> str:
-        """The document of an example, without reading the rest of it."""
+        """Read the document id of an example, without the rest of it."""
         chunk, row = self._find(number)
         return self._text(chunk.document_ids, row)
 
     def hashes(self) -> NDArray[np.uint64]:
-        """The hash of each example's id; reads them all, so not for training sets."""
+        """Compute the hash of each example's id; reads all ids, so not for training sets."""
         chunks = (self._find(number) for number in range(len(self)))
         hashes = (hash64(self._text(chunk.ids, row)) for chunk, row in chunks)
         return np.fromiter(hashes, np.uint64, len(self))
@@ -137,7 +137,10 @@ def _smallest(n: int) -> type[np.int32] | type[np.int64]:
 
 
 def _read(path: Path, shard: Shard, dataset: Dataset) -> Iterator[pa.RecordBatch]:
-    """The record batches of a shard whose size and rows are as listed."""
+    """Yield the record batches of a shard whose size and rows are as listed.
+
+    Raises ``DamagedDatasetError`` where they are not.
+    """
     try:
         size = path.stat().st_size
     except OSError as error:
@@ -157,7 +160,7 @@ def _read(path: Path, shard: Shard, dataset: Dataset) -> Iterator[pa.RecordBatch
 
 
 def _batches(path: Path, schema: Schema) -> Iterator[pa.RecordBatch]:
-    """The record batches of a shard, memory-mapped, without a byte read ahead."""
+    """Yield the record batches of a shard, memory-mapped; no byte is read ahead."""
     try:
         with pa.ipc.open_file(pa.BufferReader(_map(path))) as reader:
             if reader.schema != schema.columns:
@@ -172,11 +175,11 @@ def _batches(path: Path, schema: Schema) -> Iterator[pa.RecordBatch]:
 
 
 def _map(path: Path) -> pa.Buffer:
-    """Map a file into memory, to be read in no order.
+    """Map a file into memory, for reads in random order.
 
-    Arrow's own ``memory_map`` asks the system for all that it is pointed at, so that each node of
-    a training would read every shard when it opens them; and for rows in a random order, what the
-    system reads ahead by itself is mostly another's.
+    Arrow's own ``memory_map`` asks the system for all that it is pointed at, so that each node of a
+    training run would read every shard when it opens them. For rows in random order, what the
+    system reads ahead by itself is mostly of no use to this node.
     """
     with pa.memory_map(str(path)) as source:
         first = source.read_buffer(1)  # keeps the whole map alive
@@ -207,7 +210,7 @@ def _views(column: pa.ListArray) -> tuple[Int32s, Int32s]:
 
 
 def _check_offsets(column: pa.StringArray) -> None:
-    """Raise ``ArrowInvalid`` where texts do not lie in the buffer; the texts are not read."""
+    """Raise ``ArrowInvalid`` for a null, or offsets beyond the buffer; texts are not read."""
     if not len(column):
         return
     _, starts, data = column.buffers()

@@ -68,10 +68,10 @@ _PARTS: Final = re.compile(rf"[{_HAN}]|(?:(?![{_HAN}])\w)+|[^\w\s]")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LookedUp:
-    """What was found in the words of some sentences, one sentence after the other.
+    """The names found in some sentences, word by word, one sentence after the other.
 
     The features of a word are, for each threshold and each tag but O, ``SCALE`` where the word has
-    it, and at last ``SCALE`` where it has none at any threshold; else 0.
+    that tag, and at last ``SCALE`` where the word has no tag at any threshold; else 0.
     """
 
     tags: TagCodes
@@ -89,7 +89,7 @@ class LookedUp:
         return n_thresholds * (self.n_tags - 1) + 1
 
     def rows(self, words: Indices) -> NDArray[np.float32]:
-        """(n, G) the features of some words."""
+        """Compute the features of some words, shape (n, G)."""
         tags = self.tags[words].astype(np.int64)
         features = np.zeros((len(tags), self.n_features), np.float32)
         rows, thresholds = np.nonzero(tags)
@@ -100,7 +100,7 @@ class LookedUp:
 
 @dataclass(frozen=True, eq=False)
 class Gazetteer:
-    """Names, ready to be looked up; about 40 bytes a form, and its text."""
+    """Names, ready to be looked up; about 40 bytes a form, besides the text of the form."""
 
     forms: pa.ListArray
     """(F,) lists of words; of equal ones that with the highest level counts, or the first."""
@@ -119,7 +119,10 @@ class Gazetteer:
 
     @classmethod
     def learn(cls, sentences: Sequence[Sentence], tagset: TagSet, *, level: int = 0) -> Self:
-        """Take the mentions of sentences, each with its most frequent label (ties: by name)."""
+        """Collect the mentions of sentences, each form with its most frequent label.
+
+        Of equally frequent labels, the first in the alphabet counts.
+        """
         columns = _columns(sentences, tagset)
         names = _names_of([columns], tagset)
         spans = find_spans(columns)
@@ -136,7 +139,7 @@ class Gazetteer:
     def from_file(cls, path: Path | str) -> Self:
         """Read lines ``form TAB label [TAB reliability]``, the last from 0 to 1 (none: 1).
 
-        Raises ``CorpusError`` for other lines, or where there is none.
+        Raises ``CorpusError`` for other lines, or a file without names.
         """
         rows = list(_read_lines(Path(path)))
         if not rows:
@@ -149,10 +152,10 @@ class Gazetteer:
 
     @classmethod
     def from_entities(cls, path: Path | str) -> Self:
-        """Take the aliases of an entity vocabulary, all of the class ``entity``.
+        """Collect the aliases of an entity vocabulary, all of the class ``entity``.
 
-        The reliability of a form is its link probability; of one whose link probability is not
-        known, 0. Raises ``CorpusError`` where there is no vocabulary, or it has no aliases.
+        The reliability of a form is its link probability, or 0 where that is not known. Raises
+        ``CorpusError`` where there is no vocabulary, or it has no aliases.
         """
         dataset = open_dataset(path, "entities")
         tables = [_read_aliases(dataset.path / shard.name) for shard in dataset.shards]
@@ -171,7 +174,7 @@ class Gazetteer:
 
     @property
     def thresholds(self) -> tuple[int, ...]:
-        """Its own, and those that all gazetteers have."""
+        """The gazetteer's own threshold, and then ``THRESHOLDS``."""
         return (self.level, *THRESHOLDS)
 
     @cached_property
@@ -181,7 +184,7 @@ class Gazetteer:
     def look_up(
         self, words: Sequence[Sequence[str]], *, thresholds: Sequence[int] | None = None
     ) -> LookedUp:
-        """Find names in the words of each sentence; at its own thresholds, unless others are given.
+        """Find names in the words of each sentence, at ``thresholds``; None: at the gazetteer's.
 
         Many sentences at once are faster.
         """
@@ -192,7 +195,7 @@ class Gazetteer:
         return LookedUp(tags, 1 + 2 * len(self.classes))
 
     def at_level(self, level: int) -> Self:
-        """The same with another threshold of its own."""
+        """Return the same gazetteer with another threshold of its own."""
         return replace(self, level=level)
 
     def save(self, folder: Path | str) -> None:
@@ -236,7 +239,10 @@ def _read_table(path: Path) -> pa.Table:
 
 
 def _read_lines(path: Path) -> Iterator[tuple[str, str, float]]:
-    """Form, label and reliability of each line that is not empty."""
+    """Yield form, label and reliability of each line that is not empty.
+
+    Raises ``CorpusError`` for a line that is not as ``from_file`` says, or an unreadable file.
+    """
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -264,7 +270,7 @@ def _reliability(text: str = "", *, where: str) -> float:
 
 
 def _read_aliases(path: Path) -> pa.Table:
-    """Form and link probability of all aliases of a shard, but those of retired entities."""
+    """Read form and link probability of the aliases of a shard, except of retired entities."""
     columns = ("aliases", "retired")
     schema = pa.schema([SCHEMAS["entities"].columns.field(name) for name in columns])
     batches = read_batches(path, SCHEMAS["entities"], columns=columns)
@@ -276,12 +282,15 @@ def _read_aliases(path: Path) -> pa.Table:
 
 
 def _levels(reliabilities: Iterable[float]) -> Indices:
-    """In twentieths, rounded down; a hair is no step: 0.15 are 3."""
+    """Convert reliabilities to twentieths, rounded down.
+
+    A tolerance of 1e-6 twentieths keeps floats from losing a step: 0.15 gives 3.
+    """
     return np.array([int(LEVELS * value + 1e-6) for value in reliabilities], np.int64)
 
 
 def _tag(names: Names, matches: Matches, n_words: int, *, thresholds: Sequence[int]) -> TagCodes:
-    """(W, V) the tags of the names that are found at each threshold."""
+    """Tag words with the names that are found at each threshold, shape (W, V)."""
     tags = np.zeros((n_words, len(thresholds)), np.int16)
     levels = names.levels[matches.forms]
     for column, threshold in enumerate(thresholds):
@@ -295,9 +304,9 @@ def _tag(names: Names, matches: Matches, n_words: int, *, thresholds: Sequence[i
 
 
 def _by_hash(forms: pa.ListArray, labels: Indices, levels: Indices) -> Names:
-    """Forms (F,), lists of words, to be looked up; of equal ones the highest level, or the first.
+    """Index forms (F,), lists of words, by their hashes.
 
-    Empty forms are left out.
+    Of equal forms the one with the highest level counts, or the first. Empty forms are left out.
     """
     begins = begins_of(forms)
     tokens = Runs(hash_strings(forms.flatten()))
@@ -313,7 +322,7 @@ def _by_hash(forms: pa.ListArray, labels: Indices, levels: Indices) -> Names:
 
 
 def _find(names: Names, sentences: SentenceColumns, *, by_parts: bool) -> Matches:
-    """Every name wherever it stands, by start, the longer first.
+    """Find every occurrence of every name, ordered by start, the longer first.
 
     ``by_parts``: forms are parts of words (``_parts_of``); a name begins and ends with a word.
     """
@@ -331,30 +340,31 @@ def _find(names: Names, sentences: SentenceColumns, *, by_parts: bool) -> Matche
 
 
 def _parts_of(texts: pa.StringArray) -> pa.ListArray:
-    """The parts of texts: runs of letters and digits, each Han or Kana character, each other one.
+    """Split texts into parts: runs of letters and digits, and all other characters one by one.
 
-    Whitespace is no part of anything. The parts do not depend on how a text is cut into words.
+    Each Han or Kana character is a part, too. Whitespace is in no part. The parts do not depend on
+    how a text is cut into words.
     """
     parts = [_PARTS.findall(text) for text in texts.to_pylist()]
     return pa.array(parts, pa.list_(pa.string()))
 
 
 def _word_columns(words: Sequence[Sequence[str]]) -> SentenceColumns:
-    """The words of sentences, without tags."""
+    """Convert the words of sentences to columns, without tags."""
     lengths = np.fromiter(map(len, words), np.int64, len(words))
     tokens = pa.array(list(chain.from_iterable(words)), pa.string())
     return SentenceColumns(tokens, borders_of(lengths), pa.nulls(len(tokens), pa.string()))
 
 
 def _columns(sentences: Sequence[Sentence], tagset: TagSet) -> SentenceColumns:
-    """Sentences with the tags that the set has; the others are O."""
+    """Convert sentences to columns, with the tags of the tag set; other tags become O."""
     columns = _word_columns([sentence.tokens for sentence in sentences])
     tags = pa.array(tagset.tags, pa.string()).take(pa.array(tagset.encode_all(sentences)))
     return replace(columns, tag_strings=tags)
 
 
 def _names_of(train: Sequence[SentenceColumns], tagset: TagSet) -> Names:
-    """The mentions of tagged sentences as names; labels have the ids of the tag set."""
+    """Collect the mentions of tagged sentences as names; labels have the ids of the tag set."""
     labels = Labels()
     labels.number(tagset.labels)
     return learn(tally(train, labels).forms.table(), train, labels)
@@ -363,9 +373,9 @@ def _names_of(train: Sequence[SentenceColumns], tagset: TagSet) -> Names:
 def learn_gazetteer(
     sentences: Sequence[Sentence], tagset: TagSet, *, folds: int = 10
 ) -> tuple[Gazetteer, LookedUp]:
-    """The gazetteer of a training set, and what is found in the set itself, cross-fitted.
+    """Learn a gazetteer from a training set; also look up names in the set itself, cross-fitted.
 
-    The gazetteer's own threshold is the one whose names, cross-fitted, score best.
+    The gazetteer's own threshold is the one with which the cross-fitted names score best.
     """
     found = cross_fitted(sentences, tagset, folds=folds, thresholds=_ALL)
     level = best_threshold(found, tagset.encode_all(sentences))
@@ -376,10 +386,10 @@ def learn_gazetteer(
 def with_best_level(
     gazetteer: Gazetteer, sentences: Sequence[Sentence], tagset: TagSet
 ) -> Gazetteer:
-    """A gazetteer that was not learned from these sentences, with the threshold that suits them.
+    """Return a gazetteer with the threshold that scores best on some sentences.
 
-    It is the one that scores best; by the borders of names alone, if it has classes that are no
-    labels.
+    The gazetteer must not have been learned from these sentences. If it has classes that are no
+    labels of the tag set, only the borders of names are scored.
     """
     found = gazetteer.look_up([sentence.tokens for sentence in sentences], thresholds=_ALL)
     is_labelled = set(gazetteer.classes) <= set(tagset.labels)
@@ -398,10 +408,10 @@ def cross_fitted(
     folds: int = 10,
     thresholds: Sequence[int] = (0, *THRESHOLDS),
 ) -> LookedUp:
-    """What is found in each sentence of names that were learned from the other folds.
+    """Find in each sentence the names that were learned from the other folds.
 
-    Names of the own documents would all be found, and a model would learn to trust the gazetteer as
-    it never may later.
+    Names of a sentence's own document would all be found, and a model would learn to trust the
+    gazetteer more than it may later.
     """
     if not isinstance(sentences, SentenceSet):
         sentences = SentenceSet.of(sentences)
@@ -420,11 +430,11 @@ def cross_fitted(
 
 
 def folds_of(sentences: SentenceSet, folds: int) -> Indices:
-    """(N,) the fold of each sentence: that of its document, or of its block.
+    """Assign a fold to each sentence, shape (N,): that of its document, or of its block.
 
-    Documents are dealt to the folds in the order of their hashes. Where there is one document
-    only, its sentences are cut into as many blocks as there are folds, for a name is likely to
-    come again in the next sentences, as it would not in another document.
+    Documents are dealt to the folds in the order of their hashes. If there is only one document,
+    its sentences are cut into as many blocks as there are folds: a name is likely to come again in
+    the next sentences, as it would not in another document.
     """
     n_documents = int(sentences.documents.max(initial=-1)) + 1
     if n_documents < 2:
@@ -436,17 +446,17 @@ def folds_of(sentences: SentenceSet, folds: int) -> Indices:
 
 
 def best_threshold(found: LookedUp, gold: Indices, *, with_labels: bool = True) -> int:
-    """Which column of what was found has the best strict F1 (ties: the first).
+    """Find the column of tags with the best strict F1 (ties: the first).
 
     Args:
         found: columns are thresholds.
         gold: (W,) tags.
-        with_labels: whether a label must be right, too: of the same ids as the gold ones.
+        with_labels: whether labels must be right, too; found and gold labels have the same ids.
     """
     n_labels = found.n_tags if with_labels else 1
 
     def keys(tags: Indices) -> Indices:
-        """A number for each span: of its first and last word, and its label, if there are any."""
+        """Compute a key of each span: of its first and last word, and its label if that counts."""
         firsts, lasts = gold_spans(tags)
         borders: Indices = firsts * (len(tags) + 1) + lasts - firsts
         return borders * n_labels + tags[firsts] % n_labels
@@ -461,15 +471,15 @@ def best_threshold(found: LookedUp, gold: Indices, *, with_labels: bool = True) 
 
 @dataclass(frozen=True, eq=False)
 class EntityLookup:
-    """Forms with the id of the entity that each means; of equal ones the first counts.
+    """Forms with the id of the entity that each means; of equal forms the first counts.
 
-    Maximum entity matching (published systems, C.11): of forms that overlap the leftmost, there the
-    longest; so each word is part of one entity, or of none. Words and forms are compared part by
-    part, so that it does not matter how the sentences were cut.
+    Maximum entity matching (published systems, C.11): of overlapping forms the leftmost is taken,
+    and of those that begin there the longest; so each word is part of one entity, or of none. Words
+    and forms are compared part by part, so that it does not matter how the sentences were cut.
 
-    An entity is ``SPACE:TITLE``. A document whose id is a space, or begins with one and ``/`` or
-    ``:`` (a chapter of a novel that has a lexicon of its own), knows the forms of this space alone
-    (E-D5); any other knows all.
+    An entity is ``SPACE:TITLE``. In a document whose id is ``SPACE``, or begins with ``SPACE/``
+    or ``SPACE:`` (a chapter of a novel that has a lexicon of its own), only the forms of this
+    ``SPACE`` are looked up (E-D5); in any other document, all forms are.
     """
 
     forms: pa.StringArray
@@ -490,7 +500,7 @@ class EntityLookup:
         return numbers, np.asarray(encoded.indices).astype(np.int64)
 
     def _space_of(self, document: str) -> int:
-        """The index of the space that a document has the forms of, −1 for all."""
+        """Find the index of the space whose forms are looked up in a document; −1 for all."""
         ends = [*(found.start() for found in _BORDERS.finditer(document)), len(document)]
         known = (self._spaces[0].get(document[:end]) for end in reversed(ends))
         return next((number for number in known if number is not None), -1)
@@ -500,7 +510,7 @@ class EntityLookup:
         return {}
 
     def _names(self, space: int) -> Names:
-        """The forms of a space, or all (−1), by hash; labels are their indices."""
+        """Index the forms of a space, or all (−1), by hash; labels are indices of forms."""
         if space not in self._made:
             own = np.arange(len(self)) if space < 0 else np.flatnonzero(self._spaces[1] == space)
             parts = _parts_of(self.forms.take(pa.array(own)))
@@ -510,9 +520,10 @@ class EntityLookup:
     def find(
         self, words: Sequence[Sequence[str]], documents: Sequence[str] | None = None
     ) -> Indices:
-        """(W,) the id of each word of these sentences, 0 for none; many at once are faster.
+        """Find the entity id of each word of the sentences, shape (W,); 0 for none.
 
-        ``documents`` (N,) are the ids of their documents; None: all forms are looked up in each.
+        Many sentences at once are faster. ``documents`` (N,) are the ids of their documents; None:
+        all forms are looked up in each sentence.
         """
         if documents is None:
             return self._find(words, -1)
@@ -538,7 +549,7 @@ class EntityLookup:
         return found
 
     def of_subwords(self, encoded: EncodedSentences) -> Indices:
-        """(Q,) the id that each subword of a set of sentences has with its word, 0 for none."""
+        """Find the entity id that each subword has with its word, shape (Q,); 0 for none."""
         sentences = encoded.sentences
         documents = [sentence.document_id for sentence in sentences]
         of_words = self.find([sentence.tokens for sentence in sentences], documents)

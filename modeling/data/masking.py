@@ -40,7 +40,7 @@ _RANDOM_BITS: Final = np.uint64(43)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Units:
-    """What is drawn as one, in the order of the text."""
+    """The units of the examples, each of which is drawn as one, in the order of the text."""
 
     sequences: Integers
     """(U,)"""
@@ -60,29 +60,35 @@ class Units:
         return len(self.starts)
 
     def in_random_order(self, bits: NDArray[np.uint64]) -> Integers:
-        """Order them by example, at random in each, those that go first before the others."""
+        """Return the indices of the units by example, at random within each.
+
+        Units that are ``are_first`` come before the others of their example.
+        """
         groups = self.sequences.astype(np.uint64) * np.uint64(2) + ~self.are_first
         keys = (groups << _RANDOM_BITS) | (bits >> (np.uint64(64) - _RANDOM_BITS))
         return np.argsort(keys, kind="stable")
 
     def within_count(self, order: Integers, limits: Integers) -> Flags:
-        """(U,) choose the first of each example, as many as its budget (B,) says."""
+        """Choose the first units of each example, as many as its budget says.
+
+        ``order`` has the units by example; ``limits`` are the budgets (B,). Returns flags (U,).
+        """
         sequences = self.sequences[order]
         chosen = np.zeros(len(self), np.bool_)
         chosen[order[_places_in_groups(sequences) < limits[sequences]]] = True
         return chosen
 
     def within_subwords(self, order: Integers, limits: Integers, *, used: Integers) -> Flags:
-        """(U,) choose units as they come, one that is longer than what is left skipped (LUKE).
+        """Choose units in order, and skip each that is longer than what is left (LUKE).
 
-        Where not one fits, and nothing was ``used``, the shortest is chosen. Each turn of the loop
-        takes units up to the first that is too long, and leaves out all that are: no more turns
-        than there are lengths.
+        Returns flags (U,). Where no unit fits, and nothing was ``used``, the shortest is chosen.
+        Each turn of the loop chooses the units before the first that is too long, and drops all
+        that are too long then: there are no more turns than different lengths of units.
 
         Args:
-            order: in which they are visited; those that it has not are never chosen.
-            limits: (B,) subwords.
-            used: (B,) of them, before.
+            order: in which the units are visited; one that is not in it is never chosen.
+            limits: (B,) budgets in subwords.
+            used: (B,) subwords of the budgets that were used before.
         """
         chosen = np.zeros(len(self), np.bool_)
         left = np.maximum(limits - used, 0)
@@ -106,12 +112,12 @@ class Units:
 
 
 def _places_in_groups(sequences: Integers) -> Integers:
-    """The place of each in its group, from 0; groups stand together."""
+    """Compute the index of each element in its group; ``sequences``, the groups, are ascending."""
     return np.arange(len(sequences)) - np.searchsorted(sequences, sequences)
 
 
 def _budgets(n: Integers, ratio: float) -> Integers:
-    """``max(1, round(ratio · n))`` of n, none of none, and none at all of no ratio."""
+    """Compute ``max(1, round(ratio · n))`` for each n; 0 where n or the ratio is 0."""
     if not ratio:
         return np.zeros_like(n)
     return np.where(n > 0, np.maximum(1, np.rint(ratio * n)), 0).astype(np.int64)
@@ -119,7 +125,7 @@ def _budgets(n: Integers, ratio: float) -> Integers:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Masked:
-    """A text with masks, and what stood there."""
+    """A text with masks, and the subwords that stood in their place."""
 
     subwords: Integers
     """(T,)"""
@@ -130,19 +136,20 @@ class Masked:
 
 
 class Masker:
-    """Draws masks by the rules of a ``MaskingConfig``; ``ConfigError`` where they cannot be."""
+    """Draws masks by the rules of a ``MaskingConfig``; ``ConfigError`` if these are not valid."""
 
     def __init__(self, config: MaskingConfig, subwords: SubwordIds) -> None:
         _check(config)
         self.config, self.subwords = config, subwords
 
     def mask_text(self, text: Text, rng: Rng, mentions: Integers | None = None) -> Masked:
-        """Choose units, and put masks, random subwords, or what stood there, in their place.
+        """Choose units, and replace their subwords by [MASK], by random ones, or by themselves.
 
         Args:
             text: of a batch.
             rng: of its examples.
-            mentions: numbers of those that were chosen, whose words may be masked, too.
+            mentions: indices of the chosen mentions, whose words are masked, too, with
+                ``mention_words``.
         """
         masked, firsts = self._mention_rows(text, mentions)
         units = self.units(text)
@@ -165,7 +172,11 @@ class Masker:
         return Masked(subwords, rows, text.subwords[rows])
 
     def _mention_rows(self, text: Text, mentions: Integers | None) -> tuple[Integers, Integers]:
-        """Rows of these mentions, where they are masked, and of each the first of its mention."""
+        """Find the rows of chosen mentions, and for each the first row of its mention.
+
+        Special subwords are left out. Both arrays are empty if the words of mentions are not
+        masked.
+        """
         if mentions is None or not self.config.mention_words or not self.config.ratio:
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
         units = _together(text, mentions)
@@ -174,7 +185,10 @@ class Masker:
         return rows[is_ordinary], firsts[is_ordinary]
 
     def mask_entities(self, entities: Integers, sequences: Integers, rng: Rng) -> Flags:
-        """Choose mentions: max(1, round(ratio · n)) of n, none of none."""
+        """Choose ``max(1, round(ratio · n))`` of the n mentions of each example; 0 of 0.
+
+        Returns flags (E,). Mentions of special entities are never chosen, and do not count in n.
+        """
         candidates = np.flatnonzero(entities > MASK)
         of = sequences[candidates]
         counters = _places_in_groups(sequences)[candidates]
@@ -188,9 +202,10 @@ class Masker:
     def replace_entities(
         self, entities: Integers, sequences: Integers, rng: Rng, *, n_entities: int
     ) -> tuple[Integers, Integers]:
-        """Choose mentions, and put [MASK], a random entity, or what stood there, in their place.
+        """Choose mentions, and replace their entities by [MASK], random ones, or themselves.
 
-        Returns the numbers of the chosen, ascending, and all entities as they are then.
+        Returns the indices of the chosen mentions, ascending, and the entities of all mentions
+        after the replacement.
         """
         chosen = np.flatnonzero(self.mask_entities(entities, sequences, rng))
         of, counters = sequences[chosen], _places_in_groups(sequences)[chosen]
@@ -203,7 +218,7 @@ class Masker:
         return chosen, replaced
 
     def units(self, text: Text) -> Units:
-        """What may be drawn: no unit has a special subword."""
+        """Find the units that may be drawn: those without a special subword."""
         starts = text.word_starts
         if self.config.unit == "subword":
             starts = np.arange(len(text.subwords))
@@ -218,7 +233,11 @@ class Masker:
         return units[specials == 0]
 
     def _choose(self, units: Units, text: Text, rng: Rng, *, masked: Integers) -> Flags:
-        """(U,) whether each is chosen; rows that are ``masked`` already count in the budget."""
+        """Choose units by the budget of the settings; return flags (U,).
+
+        In a budget of subwords, rows that are ``masked`` already count, and units that have one of
+        them are not chosen.
+        """
         counters = text.positions[units.starts]
         bits = rng.bits(Stream.UNIT, units.sequences, counters)
         if self.config.budget == "bernoulli":
@@ -237,7 +256,7 @@ class Masker:
 
 
 def _deal(draws: Reals, mask: float, random: float) -> tuple[Flags, Flags]:
-    """Which of some that were drawn for become a mask, and which something random."""
+    """Tell which draws become a mask, and which become something random."""
     is_mask = draws < mask
     return is_mask, ~is_mask & (draws < mask + random)
 
@@ -261,9 +280,10 @@ def _check(config: MaskingConfig) -> None:
 
 
 def _mentions_as_words(text: Text) -> tuple[Integers, Flags]:
-    """Rows at which a unit begins, a mention with its whole words being one, and which are such.
+    """Find the rows at which units begin, a mention with its whole words being one unit.
 
-    Of nested mentions the outer one counts; two that share a word are one.
+    Also returns which units are mentions. Of nested mentions the outer one counts; two mentions
+    that share a word are one unit.
     """
     firsts = np.searchsorted(text.word_starts, text.mention_starts, side="right") - 1
     lasts = np.searchsorted(text.word_starts, text.mention_ends - 1, side="right") - 1
@@ -275,7 +295,7 @@ def _mentions_as_words(text: Text) -> tuple[Integers, Flags]:
 
 
 def _together(text: Text, mentions: Integers) -> Units:
-    """These mentions as units; those that share a subword are one."""
+    """Make units of these mentions; mentions that share a subword are one unit."""
     mentions = mentions[np.argsort(text.mention_starts[mentions], kind="stable")]
     starts, ends = text.mention_starts[mentions], text.mention_ends[mentions]
     furthest = np.maximum.accumulate(ends)
@@ -287,7 +307,7 @@ def _together(text: Text, mentions: Integers) -> Units:
 
 
 def _overlap(units: Units, rows: Integers, *, n_rows: int) -> Flags:
-    """(U,) whether a unit has one of these rows."""
+    """Tell whether each unit has one of these rows, shape (U,)."""
     is_one = np.zeros(n_rows + 1, np.int64)
     is_one[rows + 1] = 1
     before = np.cumsum(is_one)

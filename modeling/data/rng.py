@@ -24,7 +24,7 @@ _ALL_BITS = (1 << 64) - 1
 
 
 class Stream(IntEnum):
-    """What a number decides; each has numbers of its own."""
+    """The decisions that random numbers are drawn for; each has numbers of its own."""
 
     SHUFFLE = 0
     SET = 1
@@ -48,12 +48,12 @@ def hash64(name: str) -> int:
 
 
 def mix(numbers: Numbers) -> Numbers:
-    """SplitMix64's output function: a permutation of the 64-bit numbers."""
+    """Apply SplitMix64's output function, a permutation of the 64-bit numbers."""
     return finalize(numbers + _GAMMA)
 
 
 def key_of(*parts: int | Numbers | Integers) -> Numbers:
-    """Make keys of numbers or arrays of them; the order counts."""
+    """Combine numbers, or arrays of numbers, into 64-bit keys; the order counts."""
     keys = np.zeros(1, np.uint64)
     for part in parts:
         number = part & _ALL_BITS if isinstance(part, int) else part
@@ -62,51 +62,51 @@ def key_of(*parts: int | Numbers | Integers) -> Numbers:
 
 
 def as_uniform(bits: Numbers) -> NDArray[np.float64]:
-    """Map to [0, 1), evenly: 53 bits."""
+    """Map 64 random bits to [0, 1), evenly: 53 of the bits are used."""
     return (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def as_below(bits: Numbers, n: int | Integers) -> Integers:
-    """Map to 0 … n - 1, n ≤ 2^32; no number is preferred by more than n / 2^32."""
+    """Map 64 random bits to 0 … n - 1, n ≤ 2^32; none is preferred by more than n / 2^32."""
     scaled = (bits >> np.uint64(32)) * np.asarray(n, np.uint64)
     return (scaled >> np.uint64(32)).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class Rng:
-    """The numbers of the examples of a batch, by the example's place in it."""
+    """The random numbers of the examples of a batch, by the index of the example in it."""
 
     keys: Numbers
     """(B,)"""
 
     @classmethod
     def of(cls, hashes: Numbers, *, seed: int, epochs: int | Integers) -> "Rng":
-        """Of examples whose ids have these hashes."""
+        """Make the rng of examples whose ids have these hashes."""
         return cls(np.broadcast_to(key_of(seed, epochs, hashes), hashes.shape))
 
     def bits(self, stream: Stream, examples: Integers, counters: Integers) -> Numbers:
-        """64 bits for each pair of an example and a counter."""
+        """Draw 64 bits for each pair of an example and a counter."""
         keys = mix(self.keys ^ mix(np.array([stream], np.uint64)))
         return mix(keys[examples] + counters.astype(np.uint64) * _GAMMA)
 
     def uniform(
         self, stream: Stream, examples: Integers, counters: Integers
     ) -> NDArray[np.float64]:
-        """A number in [0, 1) for each pair."""
+        """Draw a number in [0, 1) for each pair of an example and a counter."""
         return as_uniform(self.bits(stream, examples, counters))
 
     def one(self, example: int) -> "Rng":
-        """The numbers of one example alone."""
+        """Return the rng of one example alone."""
         return Rng(self.keys[example : example + 1])
 
     def table(self, stream: Stream, n: int) -> Numbers:
-        """(B, n) the first ``n`` numbers of each example."""
+        """Draw the first ``n`` numbers of each example, shape (B, n)."""
         examples, counters = np.indices((len(self.keys), n))
         return self.bits(stream, examples, counters)
 
 
 def permuted(places: Integers, n: int, keys: Numbers) -> Integers:
-    """Where a permutation of 0 … n - 1 puts these places; no table, so that n may be large.
+    """Map places by a permutation of 0 … n - 1; it needs no table, so n may be large.
 
     A Feistel network over the smallest even number of bits that holds n, applied again to what
     falls outside (cycle walking: Black and Rogaway, "Ciphers with arbitrary finite domains", 2002).

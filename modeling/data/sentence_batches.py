@@ -73,7 +73,7 @@ class Chosen:
 
     @classmethod
     def of(cls, encoded: EncodedSentences, numbers: Integers) -> "Chosen":
-        """Look up sentences by index."""
+        """Look up the words and windows of sentences, given by index."""
         n_words, n_windows = encoded.n_words[numbers], encoded.n_windows[numbers]
         words = ranges(encoded.word_begins[numbers], n_words)
         begins = encoded.windows.begins[numbers]
@@ -99,16 +99,17 @@ class Chosen:
         return self.ends - self.starts + 2
 
     def rows(self, subwords: Integers, windows: Integers) -> Integers:
-        """The rows of subwords of the set, each in a window of the batch."""
+        """Map subwords of the set, each in a window of the batch, to rows of the batch."""
         return self.firsts[windows] + 1 + subwords - self.starts[windows]
 
     def locate(self, firsts: Integers, lasts: Integers) -> tuple[Integers, Integers, Integers]:
-        """Subwords of the set (half-open) and window of spans, given by first and last words.
+        """Find start, end and window of spans, given by their first and last words.
 
-        The window is that of the first word, or where that does not hold the span, a later one.
-        Windows of a sentence are ordered by their starts and ends, so the last one that begins no
-        later than the span is the only other one to ask. Of a word that is longer than a window,
-        what the window holds.
+        Starts and ends are subwords of the set, half-open. The window is that of the first word, or
+        if that does not hold the span, a later one. Windows of a sentence are ordered by their
+        starts and ends, so the next ones are tried as long as they begin no later than the span.
+        Where no window holds a span, its end is beyond that of the window returned; but a span of
+        one word is cut to what the window holds.
         """
         starts = self.encoded.word_starts[self.words[firsts]]
         ends = self.encoded.word_ends[self.words[lasts]]
@@ -129,7 +130,11 @@ class Chosen:
     def span_batch(
         self, spans: tuple[Integers, ...], *, sentences: Integers, labels: Integers | None = None
     ) -> SpanBatch:
-        """Make a batch of spans: first and last words of the batch, and what ``locate`` says."""
+        """Make a batch of spans.
+
+        ``spans`` are the first and last words, indices in the batch, and what ``locate`` returns
+        for them.
+        """
         firsts, lasts, starts, ends, windows = spans
         before = starts_of(self.n_words)[sentences]
         columns = (
@@ -142,7 +147,7 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExpectedSet:
-    """What another tagger says of the words of a set."""
+    """The tag probabilities of another tagger for the words of a set."""
 
     words: NDArray[np.float16]
     """(W, C) how likely each word has each tag."""
@@ -150,9 +155,9 @@ class ExpectedSet:
     """(N, C, C) how often, on average, the second tag follows the first."""
 
     def take(self, words: Integers, sentences: Integers) -> ExpectedTags:
-        """Of a batch."""
+        """Select the probabilities for the words and sentences of a batch."""
         of_words = torch.from_numpy(self.words[words].astype(np.float32))
-        of_words /= of_words.sum(1, keepdim=True)  # half precision, rounded
+        of_words /= of_words.sum(1, keepdim=True)  # half precision made the sums inexact
         return ExpectedTags(of_words, torch.from_numpy(self.pairs[sentences]))
 
 
@@ -190,7 +195,7 @@ class SentenceCollator:
         return len(self.encoded)
 
     def __call__(self, numbers: Sequence[int] | Integers) -> SentenceBatch:
-        """Make a batch of one sentence or more."""
+        """Make a batch of one sentence or more, given by index."""
         encoded = self.encoded
         chosen = Chosen.of(encoded, np.asarray(numbers, np.int64))
         names = [encoded.sentences[number].id for number in chosen.numbers.tolist()]
@@ -245,17 +250,17 @@ class SentenceCollator:
 
 
 class SentenceBatches:
-    """The batches of training: each step's follows from its number and the seed alone.
+    """The batches of training: the index of a step and the seed alone determine its batch.
 
     The sentences follow one permutation after the other, each of all of them. An epoch is one
-    permutation, or so many ``samples``: then the next epoch continues where it ended.
+    permutation, or ``samples`` sentences: then the next epoch continues where it ended.
 
     Args:
         collator: makes the batches.
         batch_size: sentences of a step; the last step of an epoch may have fewer.
         seed: of the permutations.
         samples: sentences of an epoch; 0: all.
-        numbers: the sentences to learn from; None: all.
+        numbers: indices of the sentences to learn from; None: all.
     """
 
     def __init__(
@@ -276,20 +281,20 @@ class SentenceBatches:
         self.steps_per_epoch = -(-self.samples // batch_size)
 
     def numbers(self, epoch: int) -> Integers:
-        """The sentences of an epoch (from 0), in the order in which they are learned from."""
+        """Return the indices of the sentences of an epoch (from 0), in the order of training."""
         n = len(self._numbers)
         laps, places = np.divmod(np.arange(self.samples) + epoch * self.samples, n)
         return self._numbers[permuted(places, n, key_of(self.seed, Stream.SHUFFLE, laps))]
 
     def epoch(self, epoch: int, first: int = 0) -> Iterator[SentenceBatch]:
-        """The batches of an epoch (from 0), from step ``first`` (from 0) on."""
+        """Yield the batches of an epoch (from 0), from step ``first`` (from 0) on."""
         numbers = self.numbers(epoch)
         for start in range(first * self.batch_size, len(numbers), self.batch_size):
             yield self.collator(numbers[start : start + self.batch_size])
 
 
 class NumberedBatch(NamedTuple):
-    """A batch, and which sentences are in it."""
+    """A batch, and the indices of its sentences."""
 
     numbers: Integers
     """(S,)"""
@@ -299,13 +304,13 @@ class NumberedBatch(NamedTuple):
 def batches_by_length(
     collator: SentenceCollator, *, batch_size: int = 32, max_subwords: int = 4096
 ) -> Iterator[NumberedBatch]:
-    """All sentences, the longest first, so that little is padded; each once.
+    """Yield batches of all sentences, each once, the longest first, so that little is padded.
 
     Args:
         collator: makes the batches.
         batch_size: sentences of a batch, at most.
-        max_subwords: of a batch, at most, padding included; but a sentence whose windows have more
-            is a batch of its own.
+        max_subwords: subwords of a batch, at most, padding included; but a sentence whose windows
+            have more is a batch of its own.
     """
     longest, n_windows = collator.encoded.longest, collator.encoded.n_windows
     order = np.lexsort((np.arange(len(longest)), n_windows, longest))[::-1]
@@ -321,9 +326,9 @@ def batches_by_length(
 
 
 def first_by_hash(sentences: Sequence[Sentence], n: int) -> Integers:
-    """The indices of the ``n`` sentences whose ids have the smallest hashes, ascending; 0: all.
+    """Select the ``n`` sentences whose ids have the smallest hashes; 0: all.
 
-    With a larger ``n`` the same sentences are among them.
+    Returns their indices, ascending. With a larger ``n`` the same sentences are among them.
     """
     hashes = np.fromiter((hash64(s.id) for s in sentences), np.uint64, len(sentences))
     order = np.argsort(key_of(Stream.EVALUATION, hashes), kind="stable")
@@ -331,12 +336,12 @@ def first_by_hash(sentences: Sequence[Sentence], n: int) -> Integers:
 
 
 def _candidates(chosen: Chosen, *, max_subwords: int, tags: Integers | None) -> SpanBatch:
-    """The candidates of a batch, by sentence, first word and length.
+    """Make the candidate spans of a batch, ordered by sentence, first word and length.
 
     Args:
         chosen: the sentences.
         max_subwords: of a span that is longer than a word.
-        tags: (W,) gold tags, valid IOB2, to label them: 0, or 1 + the id of the label.
+        tags: (W,) gold tags, valid IOB2, to label the candidates: 0, or 1 + the id of the label.
     """
     encoded, n_words = chosen.encoded, chosen.n_words
     sizes = (encoded.word_ends - encoded.word_starts)[chosen.words]
@@ -370,7 +375,7 @@ class TooLong(NamedTuple):
 
 
 def too_long(encoded: EncodedSentences, tagset: TagSet, *, max_subwords: int) -> list[TooLong]:
-    """The gold spans of all sentences that are no candidates, in order."""
+    """Find the gold spans of all sentences that are no candidates, in order."""
     chosen, tags = Chosen.of(encoded, np.arange(len(encoded))), encoded.tags(tagset)
     firsts, lasts = gold_spans(tags)
     starts, ends, windows = chosen.locate(firsts, lasts)
@@ -388,7 +393,7 @@ def too_long(encoded: EncodedSentences, tagset: TagSet, *, max_subwords: int) ->
 
 
 def whole_text(document: Document, spans: Iterable[Span] = ()) -> Sentence:
-    """All words of a text as one sentence; words are cut where a span begins or ends."""
+    """Make one sentence of all words of a text; cut words where a span begins or ends."""
     breaker, text = segmenter(document.lang), document.text
     edges = breaker.edges(text)
     cuts = sorted({edge for span in spans for edge in (span.start, span.end)})
@@ -408,10 +413,10 @@ def whole_text(document: Document, spans: Iterable[Span] = ()) -> Sentence:
 
 
 def words_of(sentence: Sentence, span: Span | TokenSpan) -> WordSpan:
-    """The words that a span covers, if only in part.
+    """Find the words that a span covers, wholly or in part.
 
     A ``Span`` counts characters of the text, a ``TokenSpan`` words. Raises ``CorpusError`` where it
-    covers none, or the sentence does not say where its words stand.
+    covers none, or for a ``Span`` if the sentence does not say where its words stand.
     """
     n_words = len(sentence.tokens)
     if isinstance(span, TokenSpan):
@@ -435,9 +440,9 @@ def words_of(sentence: Sentence, span: Span | TokenSpan) -> WordSpan:
 
 
 def given_spans(chosen: Chosen, spans: Sequence[Sequence[WordSpan]]) -> SpanBatch:
-    """Make a batch of given spans of each sentence of a batch.
+    """Make a batch of the spans that are given for each sentence.
 
-    Raises ``CorpusError`` for one that no window holds, as only long sentences have.
+    Raises ``CorpusError`` for a span that no window holds, which only happens in long sentences.
     """
     sentences = np.repeat(np.arange(len(spans)), [len(own) for own in spans])
     starts, ends = np.array(list(chain.from_iterable(spans)), np.int64).reshape(-1, 2).T
@@ -457,9 +462,10 @@ def given_spans(chosen: Chosen, spans: Sequence[Sequence[WordSpan]]) -> SpanBatc
 def with_mentions(
     inputs: Batch, spans: SpanBatch, entities: NDArray[np.int64]
 ) -> tuple[Batch, Tensor]:
-    """Add a mention at each span to the windows, of these entities (P,); also their rows (P,).
+    """Add a mention with an entity, (P,), at each span of the windows.
 
-    Mentions stand window by window, those of a window in the order of the spans. On the CPU.
+    Returns the new batch, and the row of each span among the mentions, (P,). Mentions stand window
+    by window, those of a window in the order of the spans. On the CPU.
     """
     windows, layout = spans.windows.numpy(), inputs.rows.subwords
     order = np.argsort(windows, kind="stable")

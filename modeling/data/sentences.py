@@ -47,12 +47,12 @@ _AT_ONCE: Final = 4096  # sentences that are cut into subwords at once
 
 
 def word_counts(sentences: Iterable[Sentence]) -> Integers:
-    """(N,) words of each sentence."""
+    """Count the words of each sentence, shape (N,)."""
     return np.array([len(sentence.tokens) for sentence in sentences], np.int64)
 
 
 class SentenceSet(Sequence[Sentence]):
-    """Sentences by index, in the order of their datasets, and which document each is of."""
+    """Sentences by index, in the order of their datasets, and the document of each."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class SentenceSet(Sequence[Sentence]):
 
     @classmethod
     def of(cls, sentences: Sequence[Sentence]) -> Self:
-        """Take sentences as they are."""
+        """Make a set of sentences that are in memory."""
         digest = hashlib.sha256()
         for sentence in sentences:
             digest.update(repr((sentence.id, sentence.tokens, sentence.tags)).encode("utf-8"))
@@ -136,9 +136,9 @@ class Windows:
     def cut(cls, starts: Integers, ends: Integers, *, room: int, overlap: int) -> Self:
         """Cut sentences, ranges of subwords, into windows of at most ``room`` subwords.
 
-        A sentence that fits is one window, even where it is empty. A longer one is as few as have
-        ``overlap`` subwords in common, at least, with the next; they are of one size, evenly
-        spread. Every run of at most ``overlap + 1`` subwords lies in one of them.
+        A sentence that fits is one window, even where it is empty. A longer one is cut into as few
+        windows as possible that share at least ``overlap`` subwords with the next; they are of one
+        size, evenly spread. Every run of at most ``overlap + 1`` subwords lies in one of them.
         """
         lengths = ends - starts
         counts = np.maximum(1, -(-(lengths - overlap) // (room - overlap)))
@@ -153,9 +153,9 @@ class Windows:
     def with_context(
         self, starts: Integers, ends: Integers, *, room: int, most: int | None = None
     ) -> Self:
-        """Add what stands before and after, as far as the document goes (published systems, C.4).
+        """Add the subwords before and after, up to the document's ends (published systems, C.4).
 
-        The side that has less gives what it does not need to the other.
+        The side that has fewer leaves what it does not need to the other.
 
         Args:
             starts: (N,) where the document of each sentence begins.
@@ -176,10 +176,11 @@ class Windows:
         return type(self)(self.begins, self.starts - n_left, self.ends + n_right)
 
     def of_words(self, begins: Integers, starts: Integers, ends: Integers) -> Integers:
-        """(W,) the window in which each word is read.
+        """Choose the window in which each word is read, shape (W,).
 
-        Of those that hold its first subword, the one in which it is furthest from both edges; of
-        equals, the first. Only a word that no window holds wholly is cut by its window.
+        Of the windows that hold its first subword, it is the one in which the word is furthest from
+        both edges; of equals, the first. Only a word that no window holds wholly is cut by its
+        window.
 
         Args:
             begins: (N + 1,) words of each sentence.
@@ -248,18 +249,18 @@ class EncodedSentences:
         return longest
 
     def tags(self, tagset: TagSet) -> Integers:
-        """(W,) the gold tags of all words; those of unknown labels are O."""
+        """Convert the gold tags of all words to ids, shape (W,); unknown labels become O."""
         return tagset.encode_all(self.sentences)
 
 
 @dataclass(frozen=True, slots=True)
 class UsedSubwords:
-    """U subwords of a vocabulary, special ones among them: of a large one only these are trained.
+    """The U subwords of a large vocabulary that sentences have, special ones included.
 
-    A multilingual encoder has 250,000 subwords, and a training set some thousand of them. Rows of
-    the embedding that no sentence reads have no gradient; leaving them out of the model while it is
-    trained saves their gradient, the optimizer's state and the copies of checkpoints, and changes
-    nothing else but that they do not decay.
+    Only these are trained. A multilingual encoder has 250,000 subwords, and a training set some
+    thousand of them. Rows of the embedding that no sentence reads have no gradient; leaving them
+    out of the model while it is trained saves their gradient, the optimizer's state and the copies
+    of checkpoints, and changes nothing else, except that these rows have no weight decay.
     """
 
     ids: NDArray[np.int64]
@@ -267,26 +268,26 @@ class UsedSubwords:
 
     @classmethod
     def of(cls, encoded: Iterable[EncodedSentences]) -> Self:
-        """Those that sentences are made of."""
+        """Collect the subwords of sentences, and the special ones."""
         parts = [np.concatenate([e.subwords, np.array(e.special)]) for e in encoded]
         return cls(np.unique(np.concatenate(parts)).astype(np.int64))
 
     def __len__(self) -> int:
-        """U."""
+        """Return U, the number of used subwords."""
         return len(self.ids)
 
     def renumber(self, encoded: EncodedSentences) -> EncodedSentences:
-        """The same sentences by the ids of training."""
+        """Replace ids of the vocabulary by ids of training."""
         places = np.searchsorted(self.ids, encoded.subwords).astype(np.int32)
         special = Special(*np.searchsorted(self.ids, np.array(encoded.special)).tolist())
         return replace(encoded, subwords=places, special=special)
 
     def take(self, table: Tensor) -> Tensor:
-        """(V, D), a row for each subword of the vocabulary -> (U, D)."""
+        """Select the rows of the used subwords, (V, D) -> (U, D)."""
         return table.index_select(0, torch.from_numpy(self.ids))
 
     def put(self, rows: Tensor, table: Tensor) -> None:
-        """(U, D) into (V, D), which is changed."""
+        """Write rows (U, D) back to the table (V, D), which is changed."""
         table.index_copy_(0, torch.from_numpy(self.ids), rows.to(table))
 
 
@@ -295,8 +296,8 @@ class SentenceEncoder:
 
     Args:
         tokenizer: of the encoder that will read them.
-        config: the windows, of a length that was chosen; where they are to share more than half a
-            window, they share half a window.
+        config: the windows; their length must be set. An overlap of more than half a window is
+            reduced to half a window.
 
     Raises ``ConfigError`` for a length that leaves no room.
     """
@@ -312,7 +313,7 @@ class SentenceEncoder:
         self.max_context = config.max_context or None
 
     def encode(self, sentences: Sequence[Sentence]) -> EncodedSentences:
-        """Encode a set; other sequences are made one."""
+        """Encode sentences; if they are no ``SentenceSet``, one is made of them."""
         if not isinstance(sentences, SentenceSet):
             sentences = SentenceSet.of(sentences)
         order = np.argsort(sentences.documents, kind="stable")
@@ -368,12 +369,16 @@ class SentenceEncoder:
 def _cut(
     sentences: Sequence[Sentence], tokenizer: Tokenizer
 ) -> tuple[NDArray[np.int32], Flags, Integers, Integers, Flags]:
-    """Subwords, which begin a word, words per sentence, subwords per word, unknown words."""
+    """Cut sentences into subwords.
+
+    Returns the subwords, which of them begin a word of the pre-tokenizer, the number of words of
+    each sentence, the number of subwords of each word, and which words are unknown.
+    """
     n_words = word_counts(sentences)
     sizes = np.fromiter(map(len, chain.from_iterable(s.tokens for s in sentences)), np.int64)
     cut = _encode(sentences, tokenizer)
     n_cut = np.array([len(subwords) for subwords in cut], np.int64)
-    # All texts as if joined by single spaces, too: words end at `ends`, texts begin at `shifts`.
+    # As if all texts were joined by single spaces: words end at `ends`, texts begin at `shifts`.
     borders, edges = borders_of(sizes + 1), borders_of(n_words)
     shifts, ends = borders[edges[:-1]], borders[1:] - 1
     starts = _joined([subwords.starts for subwords in cut]) + np.repeat(shifts, n_cut)
@@ -398,10 +403,10 @@ def _cut(
 def _without_blanks(
     sentences: Sequence[Sentence], words: Integers, blanks: Flags, *, begins: Flags
 ) -> Flags:
-    """Tell which subwords are kept; the first one that is kept of a word ``begins`` it.
+    """Tell which subwords are kept, and correct ``begins``, which subwords begin a word.
 
-    ``words`` has the word of each subword. Blank ones are left out of words of scripts without
-    spaces that have other ones.
+    ``words`` has the index of the word of each subword. Blank subwords of a word in a script
+    without spaces are left out if the word has others; then the first that is kept begins the word.
     """
     tokens = list(chain.from_iterable(sentence.tokens for sentence in sentences))
     text = "".join(token[:1] or " " for token in tokens)
@@ -424,7 +429,7 @@ def _encode(sentences: Sequence[Sentence], tokenizer: Tokenizer) -> Sequence[Sub
     texts = [" ".join(sentence.tokens) for sentence in sentences]
     try:
         return tokenizer.encode(texts)
-    except (UnicodeError, CorpusError):  # whatever the library made of it
+    except (UnicodeError, CorpusError):  # the library may raise either
         for sentence, text in zip(sentences, texts, strict=True):
             try:
                 text.encode()

@@ -24,9 +24,10 @@ _UNLIMITED: Final = 512  # subwords of a window, where the encoder has no limit
 def window_settings(
     config: SentencesConfig, head: HeadConfig, encoder: EncoderConfig
 ) -> SentencesConfig:
-    """The settings with a length, and an overlap that leaves each span whole in one window.
+    """Set the length of windows, and an overlap of at least twice the longest candidate span.
 
-    Raises ``ConfigError`` for a length that the encoder has no positions for.
+    So each span lies whole in one window, unless ``SentenceEncoder`` reduces the overlap to half a
+    window. Raises ``ConfigError`` for a length that the encoder has no positions for.
     """
     is_limited = encoder.positions == "learned" or encoder.reads_mentions
     limit = encoder.max_positions if is_limited else max(config.max_length, _UNLIMITED)
@@ -41,7 +42,7 @@ def window_settings(
 
 
 class TooLong(TypedDict):
-    """How many gold ``spans`` a span head cannot find, and ``some`` of them by name."""
+    """The number of gold ``spans`` that a span head cannot find, and ``some`` of them by name."""
 
     spans: int
     some: list[str]
@@ -50,7 +51,10 @@ class TooLong(TypedDict):
 def name_too_long(
     config: TaggerConfig, tokenizer: Tokenizer, sentences: Sequence[Sentence]
 ) -> TooLong:
-    """Find the gold spans that a span head cannot find."""
+    """Count and name the gold spans that a span head cannot find, as they are no candidates.
+
+    For other heads there are none.
+    """
     if config.head.kind != "span":
         return {"spans": 0, "some": []}
     missed = too_long(
@@ -63,7 +67,7 @@ def name_too_long(
 
 
 def features_of(sentences: Sequence[Sentence], gazetteer: Gazetteer | None) -> LookedUp | None:
-    """What a gazetteer, if there is one, says of the words of sentences."""
+    """Look up the words of sentences in a gazetteer; return None if there is no gazetteer."""
     if gazetteer is None:
         return None
     return gazetteer.look_up([sentence.tokens for sentence in sentences])

@@ -28,11 +28,11 @@ class TagSet:
 
     @classmethod
     def of(cls, tags: Iterable[Sequence[str]]) -> "TagSet":
-        """The labels that stand in some tags, in the order of the alphabet."""
+        """Collect the labels of some tags, in alphabetical order."""
         return cls(tuple(sorted({tag[2:] for row in tags for tag in row if tag != "O"})))
 
     def with_labels(self, labels: Iterable[str]) -> "TagSet":
-        """The same, and more labels."""
+        """Return a tag set with these labels as well, in alphabetical order."""
         return TagSet(tuple(sorted({*self.labels, *labels})))
 
     @cached_property
@@ -45,18 +45,19 @@ class TagSet:
         return {tag: id for id, tag in enumerate(self.tags)}
 
     def __len__(self) -> int:
-        """How many tags: 1 + 2 L."""
+        """Return the number of tags, 1 + 2 L."""
         return len(self.tags)
 
     def encode(self, tags: Sequence[str]) -> Codes:
-        """The ids of the strict spans of IOB2 tags; what is of no known label is O.
+        """Convert IOB2 tags to the ids of their strict spans; spans of unknown labels become O.
 
-        An I- that continues nothing is no part of a span (``corpora.tagging``), hence O.
+        An orphan I-, which continues no span of its label, is no part of a span
+        (``corpora.tagging``), hence O.
         """
         return self.encode_spans(from_iob2(tags), len(tags))
 
     def encode_spans(self, spans: Iterable[TokenSpan], n_tokens: int) -> Codes:
-        """The ids of the tags that these disjoint spans have."""
+        """Convert disjoint spans to the ids of their tags; spans of unknown labels become O."""
         codes = np.zeros(n_tokens, np.int64)
         for span in spans:
             if (begin := self._ids.get(f"B-{span.label}")) is not None:
@@ -65,12 +66,12 @@ class TagSet:
         return codes
 
     def encode_all(self, sentences: Iterable[Sentence]) -> Codes:
-        """(W,) the ids of the tags of sentences, one after the other."""
+        """Convert the tags of sentences to ids, one sentence after the other, shape (W,)."""
         rows = [self.encode(sentence.tags) for sentence in sentences]
         return np.concatenate([np.zeros(0, np.int64), *rows])
 
     def decode(self, codes: Sequence[int] | NDArray[np.integer]) -> tuple[str, ...]:
-        """The tags of ids."""
+        """Convert ids to tags."""
         return tuple(self.tags[int(code)] for code in codes)
 
     @cached_property
@@ -91,7 +92,7 @@ class TagSet:
 
 
 def gold_spans(tags: Codes) -> tuple[Codes, Codes]:
-    """First and last words of the spans of tags (W,) that are valid IOB2."""
+    """Find the first and last words of the spans of tags (W,) that are valid IOB2."""
     firsts = np.flatnonzero(tags % 2 == 1)
     is_inside: NDArray[np.bool_] = (tags > 0) & (tags % 2 == 0)
     ends = np.flatnonzero(~np.append(is_inside, False))

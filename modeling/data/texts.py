@@ -79,7 +79,7 @@ class Part(NamedTuple):
 
     @property
     def mentions(self) -> tuple[Int32s, Int32s, Int32s]:
-        """Entities, starts and ends of the mentions wholly inside, counted likewise."""
+        """Entities, starts and ends of mentions wholly inside, counted from the part's start."""
         example, start, end = self
         mentions = example.entities, example.entity_starts, example.entity_ends
         if self.size == len(example.subwords):
@@ -102,7 +102,7 @@ class View:
     """Names to be counted."""
 
     def count(self) -> Counter[str]:
-        """Count the notes, and what is left out of the example."""
+        """Count the notes, and the subwords and mentions of the example that are left out."""
         own = [part for part in self.parts if part.example is self.example]
         n_subwords = len(self.example.subwords) - sum(part.size for part in own)
         counts = Counter(self.notes)
@@ -116,8 +116,9 @@ class View:
 def whole(example: Example, room: int, rng: Rng) -> View:
     """Show an example, or a window of it with whole words where it has more than ``room`` subwords.
 
-    The window begins at a word, no later than the first from which all the rest fits, each with
-    the same chance (N-D6), and ends with the last word that fits. ``rng`` is the example's own.
+    The window begins at a word, each with the same chance (N-D6), but no later than the first word
+    from which all the rest fits, and ends with the last word that fits. ``rng`` is the example's
+    own.
     """
     n = len(example.subwords)
     if n <= room:
@@ -130,13 +131,16 @@ def whole(example: Example, room: int, rng: Rng) -> View:
 
 
 def _word_borders(example: Example) -> Integers:
-    """Where words begin, and where the last one ends."""
+    """Find where words begin, 0 always among them, and where the last one ends."""
     borders = np.append(example.word_starts, len(example.subwords)).astype(np.int64)
     return borders if borders[0] == 0 else np.insert(borders, 0, 0)
 
 
 def _head(part: Part, room: int) -> tuple[Part, tuple[str, ...]]:
-    """Take the first whole words that fit; of a word that is longer, its first subwords."""
+    """Take the first whole words that fit; of a word that is longer, its first subwords.
+
+    Also returns the notes.
+    """
     if part.size <= room:
         return part, ()
     borders, end = _word_borders(part.example), part.start + room
@@ -147,7 +151,10 @@ def _head(part: Part, room: int) -> tuple[Part, tuple[str, ...]]:
 
 
 def _tail(part: Part, room: int) -> tuple[Part, tuple[str, ...]]:
-    """Take the last whole words that fit; of a word that is longer, its last subwords."""
+    """Take the last whole words that fit; of a word that is longer, its last subwords.
+
+    Also returns the notes.
+    """
     if part.size <= room:
         return part, ()
     borders, start = _word_borders(part.example), part.end - room
@@ -165,7 +172,10 @@ class Sentences(NamedTuple):
 
     @classmethod
     def of(cls, example: Example) -> Self:
-        """Take all; raises ``CorpusError`` where one is outside the example's subwords."""
+        """Take all sentences of an example.
+
+        Raises ``CorpusError`` where a sentence is outside the example's subwords.
+        """
         n, starts = len(example.subwords), example.sentence_starts.tolist()
         if starts and (min(starts) < 0 or max(starts) >= n):
             raise CorpusError(
@@ -184,17 +194,20 @@ class Sentences(NamedTuple):
         return self.borders[-1] - self.borders[0]
 
     def split(self, number: int) -> tuple["Sentences", "Sentences"]:
-        """Those before this one; and it and those after it."""
+        """Split before the sentence with this index into the sentences before, and the rest."""
         before, after = self.borders[: number + 1], self.borders[number:]
         return Sentences(self.example, before), Sentences(self.example, after)
 
     def split_near(self, rest: int) -> tuple["Sentences", "Sentences"]:
-        """Split where there are nearest to so many subwords after; the first has a sentence."""
+        """Split where the number of subwords after is nearest to ``rest``.
+
+        Both parts have a sentence, so there must be two.
+        """
         distances = [abs(self.borders[-1] - border - rest) for border in self.borders[1:-1]]
         return self.split(1 + distances.index(min(distances)))
 
     def limited(self, room: int) -> tuple["Sentences", tuple[str, ...]]:
-        """Take the first whole words that fit; also the notes."""
+        """Take the first whole words that fit; also return the notes."""
         if self.size <= room:
             return self, ()
         part, notes = _head(Part(self.example, self.borders[0], self.borders[-1]), room)
@@ -214,7 +227,7 @@ class Draws(NamedTuple):
 def viewer_of(
     pairs: Literal["none", "nsp", "sop"], max_length: int, *, swap_pairs: bool = False
 ) -> Viewer:
-    """Make what shows examples.
+    """Make the function that shows examples.
 
     Args:
         pairs: which texts are shown together.
@@ -239,9 +252,10 @@ def _show(
     max_length: int,
     swap_pairs: bool,
 ) -> list[View]:
-    """Show two texts, one of them of the example; or one text where no pair is to be made, or can.
+    """Show each example as two texts, or as one where no pair is asked for or possible.
 
-    Where no partner is found no coin is tossed: else all pairs that are left would be connected.
+    An example for which no partner is found is shown alone, whatever its label would be: otherwise
+    all such pairs would have label 1.
     """
     alone = [partial(whole, e, max_length - 2, rng.one(n)) for n, e in enumerate(examples)]
     if pairs == "none":
@@ -286,7 +300,7 @@ def _find_partner(
 
 
 def _below(number: int, n: int) -> int:
-    """One of 0 … n - 1, as ``rng.as_below`` makes of these 64 bits."""
+    """Map 64 bits to 0 … n - 1, as ``rng.as_below`` does."""
     return (number >> 32) * n >> 32
 
 
@@ -299,7 +313,7 @@ def _sentence_order(sentences: Sentences, draws: Draws, *, room: int) -> View:
 
 
 def next_sentence(sentences: Sentences, partner: Sentences, draws: Draws, *, room: int) -> View:
-    """Show a text and one that follows it, label 1; or, of the partner, one that does not, label 0.
+    """Show a text and the one that follows it, label 1; or one of the partner, label 0.
 
     Args:
         sentences: of the first text; two or more.
@@ -320,9 +334,10 @@ def next_sentence(sentences: Sentences, partner: Sentences, draws: Draws, *, roo
 def _grown(
     before: Sentences, after: Sentences, coins: Sequence[int], *, room: int
 ) -> tuple[tuple[Part, Part], tuple[str, ...]]:
-    """Grow texts from the last of the ones before and the first of the ones after; also the notes.
+    """Grow one text from the last sentence of ``before``, one from the first of ``after``.
 
-    They grow away from there; or, where already these two are too long, keep what is nearest.
+    They grow away from each other. If these two sentences are already too long together, each is
+    cut to at most ``room // 2`` subwords, those nearest to the other. Also returns the notes.
     """
     a, b = Part(before.example, *before.borders[-2:]), Part(after.example, *after.borders[:2])
     if a.size + b.size > room:
@@ -338,10 +353,10 @@ def _grown(
 def grow(
     before: Sequence[int], after: Sequence[int], *, room: int, coins: Sequence[int]
 ) -> tuple[int, int]:
-    """Say how many sentences to take on each side, given their sizes from the nearest on.
+    """Count the sentences to take on each side, given their sizes from the nearest on.
 
-    While both sides are open a coin, 0 or 1, says which grows; ``room`` + 2 coins are enough. A
-    side is closed by a sentence that does not fit, or when it has no more.
+    While both sides are open, a coin decides which grows: 0 before, 1 after; ``room`` + 2 coins are
+    enough. A side is closed by a sentence that does not fit, or when it has no more.
     """
     sizes, taken = (before, after), [0, 0]
     is_open = [bool(before), bool(after)]
@@ -361,7 +376,7 @@ def grow(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SubwordIds:
-    """Kinds of the subwords of a tokenizer."""
+    """The kinds of the subwords of a tokenizer: special, ordinary, or neither."""
 
     special: Special
     is_special: NDArray[np.bool_]
@@ -371,7 +386,7 @@ class SubwordIds:
 
     @classmethod
     def of(cls, tokenizer: Tokenizer) -> Self:
-        """Look at the vocabulary."""
+        """Sort the vocabulary of a tokenizer into kinds."""
         is_special, is_ordinary = np.zeros((2, tokenizer.size), np.bool_)
         is_special[list(tokenizer.specials)] = True
         vocab = tokenizer.backend.get_vocab(with_added_tokens=True)
@@ -379,7 +394,7 @@ class SubwordIds:
         return cls(tokenizer.special, is_special, np.flatnonzero(is_ordinary & ~is_special))
 
     def __len__(self) -> int:
-        """Number of ids: the largest, plus one."""
+        """Return the number of ids: the largest, plus one."""
         return len(self.is_special)
 
 
@@ -410,7 +425,7 @@ class Text:
 
     @property
     def mention_sequences(self) -> Integers:
-        """(E,) the sequence of each."""
+        """(E,) the sequence of each mention."""
         return self.sequences[self.mention_starts]
 
     @classmethod
@@ -422,7 +437,7 @@ class Text:
         Args:
             views: what is shown.
             subwords: of the tokenizer.
-            n_entities: of the vocabulary; 0: read mentions, but not what they refer to; None:
+            n_entities: of the vocabulary; 0: read mentions, but do not check their entities; None:
                 leave the mentions out.
 
         Raises ``CorpusError`` that names the example where a row is not valid.
@@ -457,7 +472,7 @@ class Text:
 
 
 def _ids_of(parts: Sequence[Part], sizes: Integers, n_subwords: int) -> Integers:
-    """The subwords of all parts, checked."""
+    """Join the subwords of all parts, and check that the vocabulary has them."""
     ids = np.concatenate([part.example.subwords[part.start : part.end] for part in parts])
     if len(ids) and not (ids.min() >= 0 and ids.max() < n_subwords):
         is_wrong, of = (ids < 0) | (ids >= n_subwords), np.repeat(np.arange(len(parts)), sizes)
@@ -466,7 +481,7 @@ def _ids_of(parts: Sequence[Part], sizes: Integers, n_subwords: int) -> Integers
 
 
 def _words_of(parts: Sequence[Part], rows: Integers, sizes: Integers) -> Integers:
-    """The rows at which words of parts begin, checked; ``rows`` are those of the parts."""
+    """Find the rows at which words begin, checked; ``rows`` are those at which parts begin."""
     columns = [part.word_starts for part in parts]
     of = np.repeat(np.arange(len(columns)), [len(column) for column in columns])
     starts = np.concatenate(columns).astype(np.int64)
@@ -475,7 +490,7 @@ def _words_of(parts: Sequence[Part], rows: Integers, sizes: Integers) -> Integer
 
 
 def _mentions_of(parts: Sequence[Part], rows: Integers, n_entities: int) -> tuple[Integers, ...]:
-    """(E,) the entity, first row, end and part of all mentions, checked."""
+    """Return entity, first row, end and part of all mentions, each (E,), checked."""
     triples = [part.mentions for part in parts]
     of = np.repeat(np.arange(len(triples)), [len(triple[0]) for triple in triples])
     sizes = np.array([part.size for part in parts], np.int64)[of]
@@ -491,7 +506,10 @@ def _mentions_of(parts: Sequence[Part], rows: Integers, n_entities: int) -> tupl
 
 
 def _check(parts: Sequence[Part], is_wrong: NDArray[np.bool_], of: Integers, *, what: str) -> None:
-    """Name the first example with something wrong; ``of`` is the part of each."""
+    """Raise ``CorpusError`` that names the first example with something wrong.
+
+    ``of`` has the index of the part to which each item belongs.
+    """
     if is_wrong.any():
         example = parts[int(of[is_wrong.argmax()])].example
         raise CorpusError(f"example {example.id}: has {what}. {ADVICE}")

@@ -25,14 +25,15 @@ def decode_spans(
     decoder: Literal["greedy", "schedule"] | str,
     labels: Sequence[str],
 ) -> list[Prediction]:
-    """(P, C) -> the names of each sentence, in order, each with the probability of its label.
+    """Decode candidates, (P, C) -> the spans of each sentence, in order, with their probabilities.
 
-    Each candidate has its best label, and is left out unless that is more probable than O. Of those
-    that overlap, ``greedy`` takes the most probable first (C.4); a tie is won by the earlier start,
-    then by the longer span. ``schedule`` takes the most probable set: if candidates are independent
-    but for being disjoint, log p(set) is Σ log p(O) over all, which is the same for every set, plus
-    Σ (log p(label) − log p(O)) over the names in it; the set with the largest such sum is found by
-    weighted interval scheduling, in O(P log P).
+    Each candidate has its best label, whose probability is that of the span, and is left out unless
+    the label is more probable than O. Of candidates that overlap, ``greedy`` takes the most
+    probable first (C.4); a tie is won by the earlier start, then by the longer span. ``schedule``
+    takes the most probable set: if candidates are independent but for being disjoint, log p(set) is
+    Σ log p(O) over all, which is the same for every set, plus Σ (log p(label) − log p(O)) over the
+    spans in it; the set with the largest such sum is found by weighted interval scheduling, in
+    O(P log P). Raises ``ValueError`` for any other decoder.
     """
     table = log_probabilities.detach().double().cpu().numpy()
     sentences, starts, ends = (
@@ -60,7 +61,10 @@ def decode_spans(
 
 
 def take_greedily(begins: Indices, ends: Indices, scores: Numbers) -> Indices:
-    """Numbers of disjoint spans: the highest score first; then the earlier, then the longer."""
+    """Select disjoint spans, the highest score first; then the earlier, then the longer.
+
+    Returns their indices, in this order.
+    """
     is_taken = np.zeros(int(ends.max(initial=0)), np.bool_)
     chosen = []
     for span in np.lexsort((-ends, begins, -scores)).tolist():
@@ -72,13 +76,14 @@ def take_greedily(begins: Indices, ends: Indices, scores: Numbers) -> Indices:
 
 
 def schedule(begins: Indices, ends: Indices, scores: Numbers) -> Indices:
-    """Numbers of disjoint spans with the largest sum of scores, all of which are positive.
+    """Select the disjoint spans with the largest sum of scores, all of which must be positive.
 
-    Of several such sets always the same is found, whatever the order of the candidates.
+    Returns their indices. Of several such sets always the same is found, whatever the order of the
+    candidates.
     """
     order = np.lexsort((begins, ends))
     begins, ends, gains = begins[order], ends[order], scores[order].tolist()
-    before = ends.searchsorted(begins, side="right").tolist()  # how many end before each begins
+    before = ends.searchsorted(begins, side="right").tolist()  # spans that end before each begins
     totals = [0.0]  # of the best set among the first 0, 1, 2 … spans
     for gain, n_before in zip(gains, before, strict=True):
         totals.append(max(totals[-1], totals[n_before] + gain))

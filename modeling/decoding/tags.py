@@ -28,14 +28,15 @@ from modeling.layers.crf import (
 
 
 def entity_fix(tags: Codes) -> Codes:
-    """(S, N) -> (S, N): an I- that continues nothing takes the label before it, O if none.
+    """Repair orphan I- tags, (S, N) -> (S, N): each takes the label before it; O if there is none.
 
     From left to right, each I- after a repaired tag of its own label stays; after O it becomes O,
-    after another label the I- of that; as first word it becomes the B- of its own. So a run of I-
-    follows the tag before the run, whatever its labels. Valid tags stay as they are.
+    after another label the I- of that label; as first word it becomes the B- of its own label. So a
+    run of I- follows the tag before the run, whatever the labels in the run. Valid tags stay as
+    they are.
 
     Scores may rise or fall by it, lenient ones (B-N9: O, I-X, I-X) and strict ones: of B-Z, I-X the
-    strict span is the first word, and afterwards both.
+    strict span is the first word, and after the repair both words.
     """
     is_inside = (tags != OUTSIDE) & (tags % 2 == 0)
     fixed = tags - (is_inside & (np.arange(tags.shape[1]) == 0))  # B- is the tag before I-
@@ -65,16 +66,16 @@ class ClassStartEnd:
 
 
 def class_start_end(sentence: ClassStartEnd, *, as_published: bool = False) -> Codes:
-    """(N,) tags of the names in a sentence.
+    """Compute the tags of the names in a sentence, shape (N,).
 
-    A name opens at a likely start and closes at a likely end. An end that nothing opened opens at
-    the best start since the last name; a likely start after an open name closes it at its best end.
-    Its label is the one with the largest sum over its words.
+    A name opens at a likely start and closes at a likely end. An end without an open name opens one
+    at the best start since the last name; a likely start after an open name closes that at its best
+    end. The label of a name is the one with the largest sum over its words.
 
     Two rules differ from the published ones. A start with neither an end nor a start after it is
-    closed at the best end of the rest of the sentence; and a name is dropped where O is more
-    likely, on average over its words, than all labels together. ``as_published``: such a start is
-    dropped; and so is a name if the sum of O is larger than that of its label.
+    closed at the best end of the rest of the sentence; and a name is dropped unless all labels
+    together are more likely, on average over its words, than O. ``as_published``: such a start is
+    dropped; and so is a name unless the sum of its label is larger than that of O.
     """
     tags = np.zeros(len(sentence.starts), np.int64)
     for first, last in _bounds(sentence, closes_last=not as_published):
@@ -88,7 +89,7 @@ def class_start_end(sentence: ClassStartEnd, *, as_published: bool = False) -> C
 
 
 def _bounds(sentence: ClassStartEnd, *, closes_last: bool) -> list[tuple[int, int]]:
-    """First and last word of each candidate; disjoint, in order."""
+    """Find the first and last word of each candidate; disjoint, in order."""
     starts, ends = sentence.starts, sentence.ends
     is_start, is_end = starts > _LIKELY, ends > _LIKELY
     followed_by_start = np.append(is_start[1:], False)
@@ -129,12 +130,11 @@ def decode(
     decoder: str,
     temperature: float = 1.0,
 ) -> list[Prediction]:
-    """(W, K) -> the spans of each sentence, disjoint and in order.
+    """Decode scores, (W, K) -> the spans of each sentence, disjoint and in order.
 
-    ``free``: the best path of the chain as it is, of whose tags strict spans are read, so that an
-    I- which continues nothing is in none. ``fix``: the same, repaired by ``entity_fix``.
-    ``viterbi``: the best valid path. ``cse``: ``class_start_end``, of such a head only.
-    ``ValueError`` for any other.
+    ``free``: the strict spans of the best path of the CRF as it is, so that an orphan I- is in no
+    span. ``fix``: the same path, repaired by ``entity_fix``. ``viterbi``: the best valid path.
+    ``cse``: ``class_start_end``, for a ``CseHead`` only. Raises ``ValueError`` for any other.
     """
     spans = _read_spans(_decode(head, scores, words, decoder=decoder))
     crf = head.valid_crf(scores, words, temperature)
@@ -148,14 +148,14 @@ def decode(
 def decode_tags(
     head: TokenHead, scores: Tensor, words: Layout, *, decoder: str
 ) -> list[tuple[str, ...]]:
-    """(W, K) -> the tags of each sentence as decoded: those of ``free`` may be invalid."""
+    """Decode scores, (W, K) -> the tags of each sentence; those of ``free`` may be invalid."""
     codes = _decode(head, scores, words, decoder=decoder)
     rows = zip(codes.tolist(), words.lengths.tolist(), strict=True)
     return [head.tagset.decode(row[:n]) for row, n in rows]
 
 
 def _decode(head: TokenHead, scores: Tensor, words: Layout, *, decoder: str) -> Codes:
-    """(S, N)."""
+    """Decode scores, (W, K) -> the ids of tags, (S, N), 0 beyond the lengths."""
     if decoder == "cse":
         return _class_start_end(head, scores, words)
     if decoder == "viterbi":
@@ -170,10 +170,10 @@ def _decode(head: TokenHead, scores: Tensor, words: Layout, *, decoder: str) -> 
 def word_probabilities(
     head: TokenHead, scores: Tensor, words: Layout, *, temperature: float = 1.0
 ) -> list[list[tuple[str, float]]]:
-    """(W, K) -> of each sentence, for each word, its most probable label (or ``O``) and how much.
+    """Compute the most probable label (or ``O``) of each word, and its probability.
 
-    B- and I- of a label are one. The labels of a sentence's words are of each word alone; they may
-    differ from those of the best spans.
+    (W, K) -> for each sentence, its words' labels and probabilities. B- and I- of a label are added
+    up. The label is that of each word alone; it may differ from that of the best spans.
     """
     crf = head.valid_crf(scores, words, temperature)
     marginals = word_log_marginals(crf).exp()  # (S, N, C)
@@ -190,7 +190,7 @@ def word_probabilities(
 
 
 def _class_start_end(head: TokenHead, scores: Tensor, words: Layout) -> Codes:
-    """(S, N)."""
+    """Decode the scores of a ``CseHead``, (W, K) -> the ids of tags, (S, N)."""
     if not isinstance(head, CseHead):
         raise ValueError(
             f"The decoder cse needs starts and ends, which {type(head).__name__} has not: take "
@@ -204,10 +204,10 @@ def _class_start_end(head: TokenHead, scores: Tensor, words: Layout) -> Codes:
 
 
 def _read_spans(tags: Codes) -> _Spans:
-    """(S, N), 0 beyond the lengths -> the strict spans."""
+    """Read the strict spans of tags, (S, N), which are 0 beyond the lengths."""
     is_begin = tags % 2 == 1
     is_inside = (tags != OUTSIDE) & ~is_begin
-    # A tag continues the one before if that has its label: 2 k + 1 or 2 k + 2, and it is I-.
+    # An I- of label k, tag 2 k + 2, continues the tag before it if that is 2 k + 1 or 2 k + 2.
     goes_on = np.zeros_like(is_begin)
     goes_on[:, 1:] = is_inside[:, 1:] & ((tags[:, 1:] + 1) // 2 == (tags[:, :-1] + 1) // 2)
     sentences, starts = np.nonzero(is_begin)

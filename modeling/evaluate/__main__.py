@@ -74,12 +74,12 @@ class Options:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Read the command line and score; 0, or 1 for an error, 2 for a wrong command, 3 for worse."""
+    """Run the command; return 0, or 1 for an error, 2 for a wrong command, 3 for a worse run."""
     return start(Options, argv, _evaluate, name="evaluate", about=__doc__)
 
 
 def _evaluate(options: Options) -> Summary | None:
-    # torch takes seconds to load: after the options are known to be right
+    # torch takes seconds to load: import it after the options are checked
     import torch  # noqa: PLC0415
 
     from modeling.evaluate.runs import run  # noqa: PLC0415

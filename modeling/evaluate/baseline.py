@@ -1,4 +1,4 @@
-"""The gazetteer baseline: the names of train, looked up without a model."""
+"""The gazetteer baseline: names of the training sentences, looked up without a model."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ N_FOLDS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:
-    """Sentences tagged by the names of train."""
+    """Sentences tagged by the names of train, and the level that was used."""
 
     forms: int
     """Distinct names."""
@@ -35,10 +35,11 @@ class Baseline:
 def find_baseline(
     sentences: Sequence[Sentence], *, train: Sequence[Sentence], dev: Sequence[Sentence] = ()
 ) -> Baseline:
-    """Tag sentences with the names of train; a level's ties go to the smaller.
+    """Tag sentences by looking up the names of train.
 
-    The level is that with the best strict F1 on dev; where dev has no mention, on train, by folds
-    of documents (of sentences, where there are fewer than ``MIN_DOCUMENTS``).
+    The level is the one with the best strict F1 on dev; ties go to the smaller level. If dev has no
+    mention, F1 is cross-fitted on train, over folds of documents (of sentences, if there are fewer
+    than ``MIN_DOCUMENTS`` documents).
     """
     names, labels = _learn(train)
     scores = score(names, to_columns(dev), labels)
@@ -83,7 +84,7 @@ def _tag(
 
 
 def _cross_fit(train: Sequence[Sentence]) -> list[Score]:
-    """Score each fold with the names of the others; counts are added up, by level."""
+    """Score each fold with the names of the other folds; return the summed counts of each level."""
     by_document = len({sentence.document_id for sentence in train}) >= MIN_DOCUMENTS
     folds: list[list[Sentence]] = [[] for _ in range(N_FOLDS)]
     for sentence in train:

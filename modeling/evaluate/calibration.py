@@ -32,7 +32,7 @@ class Bin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """Of some predictions."""
+    """The calibration of a set of predictions."""
 
     n: int
     ece: float
@@ -46,11 +46,14 @@ class Calibration:
 def calibrate(
     probabilities: Sequence[float] | Reals, is_right: Sequence[bool], *, n_bins: int = N_BINS
 ) -> Calibration:
-    """Compare (P,) probabilities with what is right; ``CorpusError`` for what is none."""
+    """Measure how well (P,) probabilities agree with whether each prediction is right.
+
+    Raises ``CorpusError`` for a number that is not a probability.
+    """
     values, right = np.asarray(probabilities, np.float64), np.asarray(is_right, np.float64)
     if len(wrong := values[~((values >= 0) & (values <= 1 + 1e-5))]):
         raise CorpusError(f"a prediction has the probability {wrong[0]}. Give one from 0 to 1.")
-    values = values.clip(max=1)  # float32 has rounded some up
+    values = values.clip(max=1)  # float32 may have rounded up
     bins = np.ceil(values * n_bins).astype(np.int64).clip(1) - 1
     counts = np.bincount(bins, minlength=n_bins)
     sums = np.bincount(bins, weights=values, minlength=n_bins).astype(np.float64)
@@ -76,7 +79,10 @@ def calibrate(
 
 
 def calibrate_spans(tagged: Sequence[Tagged]) -> tuple[Calibration, Mapping[str, Calibration]]:
-    """Of predicted spans, right where both ends and the label are; all, and by predicted label."""
+    """Measure the calibration of predicted spans: of all spans, and by predicted label.
+
+    A span is right if both ends and the label are.
+    """
     pairs: defaultdict[str, list[tuple[float, bool]]] = defaultdict(list)
     for one in tagged:
         gold = set(gold_keys(one))
@@ -88,7 +94,10 @@ def calibrate_spans(tagged: Sequence[Tagged]) -> tuple[Calibration, Mapping[str,
 
 
 def calibrate_words(tagged: Sequence[Tagged]) -> Calibration | None:
-    """Of the label of each word, where a head says it; None where it never does."""
+    """Measure the calibration of the most probable label of each word.
+
+    Sentences without such labels are skipped; returns None if no sentence has them.
+    """
     pairs = [
         (probability, label == plain(tag))
         for one in tagged

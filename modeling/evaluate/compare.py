@@ -29,7 +29,7 @@ _THINGS = ("sentences", "mentions", "words")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """Things that each of two runs has right or wrong."""
+    """Counts of things (sentences, mentions or words) by which of two runs has them right."""
 
     both_right: int
     only_first: int
@@ -38,15 +38,16 @@ class Agreement:
 
     @classmethod
     def of(cls, first: Flags, second: Flags) -> "Agreement":
-        """Count what is right in two runs."""
+        """Count things from flags that tell whether each of the two runs has them right."""
         wrong, of_second, of_first, right = np.bincount(2 * first + second, minlength=4).tolist()
         return cls(both_right=right, only_first=of_first, only_second=of_second, both_wrong=wrong)
 
     @property
     def correlation(self) -> float | None:
-        """Of the errors of the two (phi; DaLUKE thesis, Table 6.24); None: one makes none, or only.
+        """The correlation of the errors of the two runs (phi; DaLUKE thesis, Table 6.24).
 
-        1: they err at the same places; 0: as if they knew nothing of each other.
+        1: they err at the same places; 0: their errors are independent. None if one of the runs
+        has everything right, or everything wrong.
         """
         right = (self.both_right + self.only_first, self.both_right + self.only_second)
         n = sum(right) - self.both_right + self.both_wrong
@@ -59,7 +60,7 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Of a first and a second run; differences are first minus second."""
+    """The comparison of a first and a second run; differences are first minus second."""
 
     first: Rated
     second: Rated
@@ -81,15 +82,15 @@ class Comparison:
 
     @property
     def is_worse(self) -> bool:
-        """Say whether strict F1 of the first is lower, and the whole interval of the difference.
+        """Tell whether strict F1 of the first run is lower, beyond the interval of the difference.
 
-        A fall within the interval is none; on few sentences intervals are wide.
+        The whole interval must be below 0; on few sentences intervals are wide.
         """
         interval = self.difference.interval
         return self.difference.value < 0 and interval is not None and interval.high < 0
 
     def describe_fall(self, other: str) -> str:
-        """Say how much lower the first is."""
+        """Say in a sentence how much lower strict F1 of the first run is than that of ``other``."""
         spread = _between(self.difference.interval)
         return (
             f"strict F1 {100 * self.first.f1:.2f} is {-100 * self.difference.value:.2f} points "
@@ -97,7 +98,7 @@ class Comparison:
         )
 
     def to_json(self) -> ComparisonRecord:
-        """All numbers, and the ids of the sentences that only one has right."""
+        """Convert all numbers, and the ids of sentences that only one run has right, to JSON."""
         ids = [one.sentence.id for one in self.tagged[0]]
         scores = ("first", "second", "difference", "by_label", *_THINGS)
         record: ComparisonRecord = as_json(
@@ -112,7 +113,7 @@ class Comparison:
         return record
 
     def to_markdown(self, *, names: tuple[str, str], n_examples: int = 10) -> str:
-        """A page; of the sentences that only one run has right, it shows the first ones."""
+        """Write a page; it shows the first ``n_examples`` sentences that only one run has right."""
         return to_markdown(list(_describe(self, names, n_examples=n_examples)))
 
 
@@ -123,9 +124,9 @@ def compare(
     seed: int = 1,
     replicates: int = 1000,
 ) -> Comparison:
-    """Compare two runs; raises ``CorpusError`` unless they are on the same sentences, in order.
+    """Compare two runs; raises ``CorpusError`` unless they have the same sentences in one order.
 
-    The bootstrap is paired: a replicate draws the same sentences (documents) for both.
+    The bootstrap is paired: a replicate draws the same sentences (or documents) for both runs.
     """
     _check_same(first, second)
     names = all_labels(second, all_labels(first, ()))
@@ -156,7 +157,11 @@ def compare(
 
 
 def cohen_kappa(first: NDArray[np.str_], second: NDArray[np.str_]) -> float | None:
-    """(Agreement - e) / (1 - e), e as if both chose by their ratios (Cohen 1960)."""
+    """Compute (a - e) / (1 - e), where a is the agreement of two runs on words (Cohen 1960).
+
+    e is the agreement of two runs that choose labels at random with the same ratios. None without
+    words, or if both runs have one and the same label only.
+    """
     if not len(first):
         return None
     names = np.unique(np.concatenate([first, second]))

@@ -24,7 +24,7 @@ KINDS: Final[tuple[Kind, ...]] = ("correct", "type", "boundary", "both", "missin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A gold span, a predicted span, or two that belong together."""
+    """A gold span, a predicted span, or a pair of both, with the kind of error."""
 
     index: int
     """Of the sentence."""
@@ -40,11 +40,12 @@ class Finding:
 
 
 def align(gold: Sequence[Key], predicted: Sequence[Key]) -> list[tuple[int | None, int | None]]:
-    """Pair gold with predicted spans that share words, each with one at most.
+    """Pair gold spans with predicted spans that share words; each span is in one pair at most.
 
-    Pairs are taken one by one: those with the most words in common first, then of the same label,
-    then from left to right. As spans of a side are disjoint, two with the same ends always find
-    each other. Returns places in the two sequences: pairs, gold ones left, predicted ones left.
+    Pairs are chosen greedily: the most words in common first, then the same label, then from left
+    to right. As the spans of a side are disjoint, two spans with the same ends are always paired.
+    Returns indices into the two sequences: the pairs, then the unpaired gold spans, then the
+    unpaired predicted spans.
     """
     pairs = []
     for g, (start, end, label) in enumerate(gold):
@@ -61,12 +62,13 @@ def align(gold: Sequence[Key], predicted: Sequence[Key]) -> list[tuple[int | Non
 
 
 def find_errors(tagged: Sequence[Tagged]) -> list[Finding]:
-    """All gold and predicted spans, sentence by sentence, with what they are.
+    """Find the kind of each gold and predicted span, sentence by sentence.
 
-    ``correct``: both ends and the label are right; ``type``: both ends, but not the label;
-    ``boundary``: the label, and words in common; ``both``: words in common alone; ``missing``: a
-    gold span that is paired (``align``) with none; ``spurious``: a predicted one. Gold spans are
-    the first five together, predicted ones the first four and the last.
+    ``correct``: both ends and the label are right; ``type``: both ends are right, the label is not;
+    ``boundary``: the label is right, and the spans share words; ``both``: the spans only share
+    words; ``missing``: a gold span that ``align`` leaves unpaired; ``spurious``: a predicted span
+    that it leaves unpaired. The first five kinds add up to the gold spans, the first four and the
+    last to the predicted spans.
     """
     return [finding for index, one in enumerate(tagged) for finding in _find(index, one)]
 
@@ -95,7 +97,7 @@ def _kind(gold: Key | None, predicted: Key | None) -> Kind:
 
 
 def count_kinds(findings: Iterable[Finding]) -> dict[str, dict[Kind, int]]:
-    """Count each kind by label: the gold one, or else the predicted one."""
+    """Count the findings of each kind by label: the gold label, or else the predicted one."""
     counts: Counter[tuple[str, Kind]] = Counter((found.label, found.kind) for found in findings)
     labels = sorted({label for label, _ in counts})
     return {label: {kind: counts[label, kind] for kind in KINDS} for label in labels}
@@ -103,7 +105,7 @@ def count_kinds(findings: Iterable[Finding]) -> dict[str, dict[Kind, int]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confusion:
-    """Words by gold and predicted label, B- and I- taken off (D-E3)."""
+    """Counts of words by gold and predicted label, with B- and I- taken off (D-E3)."""
 
     labels: tuple[str, ...]
     """``O``, then the others."""
@@ -112,7 +114,7 @@ class Confusion:
 
 
 def confuse(tagged: Sequence[Tagged], labels: Sequence[str] = ()) -> Confusion:
-    """Count words; labels beyond those given are appended."""
+    """Count words by gold and predicted label; labels beyond the given ones are appended."""
     names = ("O", *all_labels(tagged, labels))
     ids = {name: id for id, name in enumerate(names)}
     gold = [ids[plain(tag)] for one in tagged for tag in one.sentence.tags]
@@ -123,7 +125,7 @@ def confuse(tagged: Sequence[Tagged], labels: Sequence[str] = ()) -> Confusion:
 
 
 def plain(tag: str) -> str:
-    """The label of a tag; ``O`` for none."""
+    """Return the label of a tag, without B- or I-; ``O`` for the tag ``O``."""
     return "O" if tag == "O" else tag[2:]
 
 
@@ -138,9 +140,9 @@ _ESCAPES = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
 
 
 def list_errors(runs: Mapping[str, tuple[Sequence[Tagged], Sequence[Finding]]]) -> Iterator[str]:
-    """Lines of TSV: ``COLUMNS``, then every span of every run that is not correct.
+    """Yield lines of TSV: ``COLUMNS``, then every finding of every run that is not correct.
 
-    Tabs, line ends and backslashes inside words are written with a backslash, as in JSON.
+    Tabs, line ends and backslashes inside words are escaped with a backslash, as in JSON.
     """
     yield "\t".join(COLUMNS) + "\n"
     for run, (tagged, findings) in runs.items():

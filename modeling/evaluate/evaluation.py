@@ -1,4 +1,4 @@
-"""All that is measured of a tagger on a set of sentences."""
+"""The evaluation of a tagger on a set of sentences: all that is measured."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -50,7 +50,7 @@ MANY_WORDS = 6
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The names and sentences of train."""
+    """The mentions and sentences of the training set."""
 
     sentences: frozenset[tuple[str, ...]]
     """By their tokens."""
@@ -59,7 +59,7 @@ class Known:
 
     @classmethod
     def of(cls, train: Iterable[Sentence]) -> "Known":
-        """Read the training sentences once."""
+        """Collect the mentions and sentences of ``train``, which is read once."""
         labels: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
         sentences = set()
         for sentence in train:
@@ -71,7 +71,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some of the sentences, or some of the mentions of all sentences."""
+    """A subset of the sentences, or of the mentions of all sentences, with its counts."""
 
     name: str
     rows: Numbers
@@ -82,7 +82,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slice:
-    """Strict score of a part of the mentions or sentences."""
+    """The strict score of a ``Part``, a subset of the mentions or sentences."""
 
     name: str
     sentences: int | None
@@ -92,7 +92,7 @@ class Slice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaselineScore:
-    """The score of the names of train on the same sentences (``baseline.py``)."""
+    """The score of the gazetteer baseline (``baseline.py``) on the same sentences."""
 
     forms: int
     threshold: float
@@ -105,7 +105,7 @@ class BaselineScore:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
-    """Of one run on one set of sentences."""
+    """The evaluation of one run on one set of sentences."""
 
     labels: tuple[str, ...]
     """Those asked for, then others that are gold or predicted."""
@@ -163,7 +163,7 @@ class Evaluation:
         return named
 
     def to_json(self) -> RunRecord:
-        """All numbers; the predictions and errors themselves have files of their own."""
+        """Convert all numbers to JSON; predictions and single errors are in other files."""
         names = [one.name for one in fields(self) if one.name not in {"tagged", "findings"}]
         record: RunRecord = as_json(
             {"scores": self.scores} | {name: getattr(self, name) for name in names}
@@ -172,7 +172,10 @@ class Evaluation:
 
 
 def as_json(value: object) -> Any:  # Any: ``records.py`` names the shapes
-    """Dataclasses as objects, scores with what follows from them, arrays as lists."""
+    """Convert a value to JSON: dataclasses to objects, arrays and tuples to lists.
+
+    A ``Rated`` also gets its precision, recall, F1 and interval by the normal approximation.
+    """
     if is_dataclass(value):
         made = {one.name: as_json(getattr(value, one.name)) for one in fields(value)}
         derived = ("precision", "recall", "f1", "normal") if isinstance(value, Rated) else ()
@@ -196,11 +199,11 @@ def evaluate(
     seed: int = 1,
     replicates: int = 1000,
 ) -> Evaluation:
-    """Measure what was predicted.
+    """Measure the predictions of a tagger.
 
-    ``without`` labels are left out, gold and predicted, of a second micro score. Without ``train``
-    there is no baseline, and no word on what training has seen. ``seed`` is the bootstrap's.
-    Raises ``CorpusError`` where there is no sentence, or ``without`` holds an unknown label.
+    The labels in ``without`` are left out, gold and predicted, of a second micro score. Without
+    ``train`` there is no baseline, and no score by what training has seen. ``seed`` is that of the
+    bootstrap. Raises ``CorpusError`` if there is no sentence, or an unknown label in ``without``.
     """
     strict = count_strict(tagged, labels)
     _check(tagged, strict.labels, without)
@@ -281,10 +284,11 @@ def _rate_baseline(baseline: Baseline, drawn: Mapping[str, Drawn], units: Units)
 
 
 def by_mention(tagged: Sequence[Tagged], known: Known) -> list[Part]:
-    """Mentions whose form, or form and label, are those of a training mention, and the others.
+    """Split mentions by whether train has a mention with their form, or their form and label.
 
-    A gold mention belongs to a part by its form and label, a predicted span by its own: what is
-    right belongs to the same part both ways, and the parts add up to the whole.
+    Each gold mention and each predicted span belongs to a part by its own form and label. So a
+    correct span is in the same part on both sides, and the first three parts add up to the whole;
+    the last two are sums of these.
     """
     rows = np.zeros((len(tagged), 3, 3), np.int64)
     for number, one in enumerate(tagged):
@@ -315,7 +319,7 @@ def _part_of(key: Key, one: Tagged, known: Known) -> int:
 
 
 def by_sentence(tagged: Sequence[Tagged], rows: Numbers, known: Known) -> list[Part]:
-    """Sentences whose tokens are those of a training sentence, and the others (B-N20)."""
+    """Split sentences by whether a training sentence has the same tokens (B-N20)."""
     leaked = np.array([one.sentence.tokens in known.sentences for one in tagged], np.bool_)
     long = np.array([len(one.sentence.tokens) >= MANY_WORDS for one in tagged], np.bool_)
     return [
@@ -326,9 +330,9 @@ def by_sentence(tagged: Sequence[Tagged], rows: Numbers, known: Known) -> list[P
 
 
 def by_length(tagged: Sequence[Tagged], rows: Numbers, *, n_buckets: int = N_BUCKETS) -> list[Part]:
-    """Sentences by their words, in parts as equal as can be (N-E4) with each length in one part.
+    """Group sentences by length into parts of nearly equal size (N-E4), each length in one part.
 
-    A length is in the part that the middle of its sentences is in, were all parts equal.
+    A length is in the part that would hold the middle one of its sentences if all parts were equal.
     """
     lengths = np.array([len(one.sentence.tokens) for one in tagged], np.int64)
     values, inverse, counts = np.unique(lengths, return_inverse=True, return_counts=True)

@@ -16,7 +16,7 @@ _BLUE, _GREY = "#2a6fbb", "#999"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """A ratio with an interval, and what it is of."""
+    """A ratio with its interval and the name of what it was measured on."""
 
     name: str
     ratio: float
@@ -25,9 +25,10 @@ class Point:
 
 
 def draw_reliability(bins: Sequence[Bin], *, title: str) -> str:
-    """The ratio that is right by probability; on the diagonal probabilities are what they say.
+    """Draw a reliability diagram as SVG: the ratio of right predictions by probability.
 
-    A bar is a bin, with its predictions above it; a point stands at its mean probability.
+    A bar is a bin, with its number of predictions above it; a point stands at its mean probability.
+    On the dashed diagonal, the ratio equals the probability.
     """
     parts = [_line(_x(0), _y(0), _x(1), _y(1), colour=_GREY, dashes="4 4")]
     for one in bins:
@@ -41,7 +42,7 @@ def draw_reliability(bins: Sequence[Bin], *, title: str) -> str:
 
 
 def draw_by_length(points: Sequence[Point], *, title: str) -> str:
-    """F1 of the parts of the sentences by length, shortest first, with intervals."""
+    """Draw the F1 of parts of the sentences by length as SVG, shortest first, with intervals."""
     parts, ticks = [], []
     for number, point in enumerate(points):
         x = _x((number + 0.5) / len(points))
@@ -68,7 +69,7 @@ def _frame(
     below: str,
     beside: str,
 ) -> str:
-    """Axes and their names around what is drawn."""
+    """Draw the title and the labelled axes around ``parts``, and return the SVG."""
     grid = [_line(_x(0), _y(n / 5), _x(1), _y(n / 5), colour="#ddd") for n in range(6)]
     numbers = [_text(_LEFT - 16, _y(n / 5) + 3, f"{n / 5:.1f}") for n in range(6)]
     names = [_text(x, _y(0) + 15, name) for x, name in ticks]

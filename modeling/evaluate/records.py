@@ -1,6 +1,6 @@
 """``evaluation.json``, ``comparison.json``, ``predictions.jsonl``: JSON of these shapes.
 
-Of the first two only what is read again is named here.
+For the first two, only the fields that are read again are declared here.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from modeling.bootstrap import Unit
 
 
 class IntervalRecord(TypedDict):
-    """``Interval``."""
+    """An ``Interval`` as JSON."""
 
     low: float
     high: float
@@ -18,7 +18,7 @@ class IntervalRecord(TypedDict):
 
 
 class RatedRecord(TypedDict):
-    """``Rated``, with what follows from its counts."""
+    """A ``Rated`` as JSON, with the scores that follow from its counts."""
 
     correct: int
     predicted: int
@@ -30,20 +30,20 @@ class RatedRecord(TypedDict):
 
 
 class ScoresRecord(TypedDict):
-    """``Scores``."""
+    """The ``Scores`` as JSON."""
 
     micro: RatedRecord
     by_label: Mapping[str, RatedRecord]
 
 
 class BaselineRecord(TypedDict):
-    """``BaselineScore``."""
+    """A ``BaselineScore`` as JSON."""
 
     score: RatedRecord
 
 
 class RunRecord(TypedDict):
-    """``Evaluation``: of one tagger."""
+    """An ``Evaluation``, of one tagger, as JSON."""
 
     scores: Mapping[str, float]
     n_sentences: int
@@ -56,7 +56,7 @@ class RunRecord(TypedDict):
 
 
 class SpreadRecord(TypedDict):
-    """``Spread``."""
+    """A ``Spread`` as JSON."""
 
     mean: float
     deviation: float | None
@@ -64,7 +64,7 @@ class SpreadRecord(TypedDict):
 
 
 class EvaluationRecord(TypedDict):
-    """``evaluation.json``: runs that differ in their seeds, and ``settings`` to make tables by."""
+    """The file ``evaluation.json``: runs that differ in their seeds, and settings for tables."""
 
     version: int
     title: str
@@ -74,7 +74,7 @@ class EvaluationRecord(TypedDict):
 
 
 class DifferenceRecord(TypedDict):
-    """``Difference``."""
+    """A ``Difference`` as JSON."""
 
     value: float
     interval: IntervalRecord | None
@@ -84,7 +84,7 @@ class DifferenceRecord(TypedDict):
 
 
 class ComparisonRecord(TypedDict):
-    """``comparison.json``: two runs on the same sentences."""
+    """The file ``comparison.json``: two runs on the same sentences."""
 
     first: RatedRecord
     second: RatedRecord

@@ -1,6 +1,6 @@
-"""Predictions and gold under other labels, to score a tagger on a set that names them otherwise.
+"""Mapped gold and predicted labels, to score a tagger on a dataset that names labels otherwise.
 
-The maps are those of datasets (``corpora/ner/labels.py``).
+The label maps are those of datasets (``corpora/ner/labels.py``).
 """
 
 from collections import Counter
@@ -14,7 +14,7 @@ from modeling.data.predictions import Tagged
 
 @dataclass(frozen=True, slots=True)
 class Relabelled:
-    """Sentences with mapped labels, gold and predicted."""
+    """Sentences with mapped gold and predicted labels, and counts of the changes."""
 
     tagged: list[Tagged]
     changes: Mapping[str, Counter[str]]
@@ -22,17 +22,17 @@ class Relabelled:
 
 
 def relabel(tagged: Sequence[Tagged], labels: LabelMap) -> Relabelled:
-    """Map gold and predicted labels; what becomes of no label is left out on both sides.
+    """Map gold and predicted labels; spans whose label maps to none are left out on both sides.
 
     ``words`` are dropped: the probability of a label that others are merged into is not known.
-    Raises ``UnknownLabelError`` where the map is to know all labels and does not.
+    Raises ``UnknownLabelError`` if the map is required to have all labels and lacks one.
     """
     changes = {"gold": Counter[str](), "predicted": Counter[str]()}
     return Relabelled([_relabel(one, labels, changes) for one in tagged], changes)
 
 
 def relabel_sentence(sentence: Sentence, labels: LabelMap) -> Sentence:
-    """The same for the tags of a training sentence."""
+    """Map the labels in the gold tags of a training sentence, as ``relabel`` does."""
     return replace(sentence, tags=_map_tags(sentence.tags, labels, Counter()))
 
 
@@ -53,9 +53,9 @@ def _relabel(one: Tagged, labels: LabelMap, changes: Mapping[str, Counter[str]])
 
 
 def _map_tags(tags: Sequence[str], labels: LabelMap, changes: Counter[str]) -> tuple[str, ...]:
-    """Map tags one by one, as those of datasets are.
+    """Map the labels of tags one by one, as for datasets, and count the changes.
 
-    An I- after a tag of another label, which IOB2 forbids, continues it if both become one.
+    An orphan I- after a tag of another label continues that span if both labels map to the same.
     """
     mapped: list[str] = []
     for tag in tags:

@@ -63,11 +63,11 @@ def write_report(
     settings: Mapping[str, object],
     notes: Sequence[str] = (),
 ) -> None:
-    """Write what runs (named by their seeds, say) scored; ``evaluation.json`` is written last.
+    """Write the files of an evaluation of runs, which are named by their seeds, for instance.
 
-    Beside it ``report.md``, ``report.html``, ``errors.tsv`` and ``predictions.jsonl``. ``settings``
-    are what tables are made by (``modeling.report``). Raises ``CorpusError`` without evaluations,
-    or where they were not made alike.
+    These are ``report.md``, ``report.html``, ``errors.tsv``, ``predictions.jsonl``, and last
+    ``evaluation.json``. Tables (``modeling.report``) group evaluations by ``settings``. Raises
+    ``CorpusError`` without runs, or if they were not measured in the same way.
     """
     blocks = describe(runs, title=title, notes=notes, settings=settings)
     scores = [one.scores for one in runs.values()]
@@ -90,7 +90,7 @@ def write_report(
 
 
 def _prediction(run: str, one: Tagged) -> str:
-    """A line of ``predictions.jsonl``."""
+    """Format a sentence and its predictions as a line of ``predictions.jsonl``."""
     row: PredictionRecord = {
         "run": run,
         "id": one.sentence.id,
@@ -114,7 +114,10 @@ def describe(
     notes: Sequence[str] = (),
     settings: Mapping[str, object] | None = None,
 ) -> list[Block]:
-    """Make a page about runs, by name; ``CorpusError`` where they were not measured alike."""
+    """Build the page about named runs.
+
+    Raises ``CorpusError`` without runs, or if they were not measured in the same way.
+    """
     evaluations = list(runs.values())
     _check(evaluations)
     last: list[Block] = []
@@ -290,7 +293,7 @@ def _sizes(scores: Sequence[Rated]) -> list[str]:
 
 
 def _score_cells(scores: Sequence[Rated]) -> list[str]:
-    """F1, its interval, precision, recall; of a score without gold and predictions: nothing."""
+    """Format F1, its interval, precision, recall; empty cells if nothing is gold or predicted."""
     if not any(score.gold or score.predicted for score in scores):
         return ["", "", "", ""]
     return [
@@ -316,18 +319,18 @@ def _between(low: float, high: float) -> str:
 
 
 def _percent(values: Iterable[float]) -> str:
-    """Write in percent; of several runs the mean ± the deviation."""
+    """Format a ratio in percent; for several runs, the mean ± the sample deviation."""
     return str(Spread.of(list(values)))
 
 
 def _number(values: Sequence[int]) -> str:
-    """Write a count; of several runs the mean."""
+    """Format a count; for several runs, the mean."""
     mean = sum(values) / len(values)
     return f"{mean:,.0f}" if mean.is_integer() else f"{mean:,.1f}"
 
 
 def _describe_errors(evaluations: Sequence[Evaluation]) -> Iterator[Block]:
-    """Count right and wrong spans by kind and label."""
+    """Yield a table that counts right and wrong spans by kind and label."""
     labels = dict.fromkeys(label for one in evaluations for label in (*one.labels, *one.kinds))
     counts = {label: Counter[Kind]() for label in labels}
     for one in evaluations:
@@ -353,7 +356,7 @@ def _together(evaluations: Sequence[Evaluation]) -> str:
 
 
 def _describe_examples(runs: Runs) -> Iterator[Block]:
-    """The first errors of each kind of the first run."""
+    """Yield a table of the first errors of each kind in the first run."""
     name, first = next(iter(runs.items()))
     n = Counter(found.kind for found in first.findings)
     rows = [["error", "gold", "predicted", "words", "probability"]]
@@ -379,7 +382,7 @@ def _example(found: Finding, words: Sequence[str]) -> list[str]:
 
 
 def show(words: Sequence[str], found: Finding) -> str:
-    """Show the words around, with the spans marked."""
+    """Return the words around a finding, with the gold span in [ ] and the predicted one in { }."""
     marked = list(words)
     spans = [span for span in (found.gold, found.predicted) if span]
     for span, (opening, closing) in ((found.predicted, "{}"), (found.gold, "[]")):
@@ -393,7 +396,10 @@ def show(words: Sequence[str], found: Finding) -> str:
 
 
 def _describe_confusion(evaluations: Sequence[Evaluation]) -> Iterator[Block]:
-    """Words by gold and predicted label; a row is darker where more of its words are."""
+    """Yield the counts of words by gold and predicted label.
+
+    A cell is darker if it holds a larger fraction of the words of its row.
+    """
     labels = list(dict.fromkeys(label for one in evaluations for label in one.confusion.labels))
     counts = np.zeros((len(labels), len(labels)), np.int64)
     for one in evaluations:
@@ -406,7 +412,7 @@ def _describe_confusion(evaluations: Sequence[Evaluation]) -> Iterator[Block]:
 
 
 def _describe_calibration(evaluations: Sequence[Evaluation]) -> Iterator[Block]:
-    """Compare probabilities with what is right."""
+    """Yield tables and a plot of the calibration of spans and words."""
     labels = sorted({label for one in evaluations for label in one.calibration_by_label})
     kinds = {"spans": [one.calibration for one in evaluations]}
     for label in labels:
@@ -435,7 +441,7 @@ def _describe_calibration(evaluations: Sequence[Evaluation]) -> Iterator[Block]:
 
 
 def _pool(runs: Sequence[Calibration]) -> list[Bin]:
-    """Take the bins of all runs together."""
+    """Merge the bins of all runs; means are weighted by the number of predictions."""
     pooled = []
     for bins in zip(*(run.bins for run in runs), strict=True):
         n = sum(one.n for one in bins)
@@ -447,7 +453,7 @@ def _pool(runs: Sequence[Calibration]) -> list[Bin]:
 
 
 def _describe_seqeval(runs: Runs) -> Iterator[Block]:
-    """Score the same tags by seqeval, the reference that strict and lenient F1 must equal."""
+    """Yield the scores of seqeval, the reference that our strict and lenient F1 must equal."""
     import seqeval.metrics as reference  # noqa: PLC0415 - slow
     from seqeval.scheme import IOB2  # noqa: PLC0415
 

@@ -44,7 +44,7 @@ WORSE = 3
 
 
 def run(options: "Options") -> Iterator[str | Summary]:
-    """Score, write, and say what came of it in lines; the summary comes last."""
+    """Tag, score and write the reports; yield lines for the terminal, and the summary last."""
     if options.fail_if_worse and options.against is None:
         raise UsageError("--fail-if-worse needs --against: worse than which run?")
     data = NerData.open(options.ner)
@@ -77,7 +77,7 @@ def run(options: "Options") -> Iterator[str | Summary]:
 
 @dataclass(frozen=True, kw_only=True)
 class _Found:
-    """Predictions of a tagger, and the sentences it was trained on; labels are mapped."""
+    """The predictions of a tagger and its training sentences, with labels already mapped."""
 
     tagged: list[Tagged]
     train: Sequence[Sentence]
@@ -104,7 +104,7 @@ class _Scorer:
     def report(
         self, taggers: Sequence[TaggerFolder], folder: Path, *, decoder: str | None
     ) -> Iterator[str]:
-        """Score the taggers of one setting, and write a report of all."""
+        """Score the taggers of one setting, write one report of all, and yield lines about it."""
         found = {t.name.split("/")[-1] or "tagger": self._tag(t, decoder) for t in taggers}
         has_folds = {bool(own.fold) for own in found.values()}
         if len(has_folds) > 1:
@@ -180,7 +180,10 @@ class _Scorer:
         return sentences
 
     def _trained_on(self, manifest: Manifest) -> list[Sentence]:
-        """The tagger's own training sentences, or others that were asked for; or none."""
+        """Return the training sentences of the tagger, if it was trained on this dataset.
+
+        Otherwise returns all training sentences of ``--train``, or none if it was not given.
+        """
         train = self.train.split("train")
         if manifest["examples"][:1] == [self.train.identity]:
             size = manifest["config"]["training"]["train_size"]
@@ -207,7 +210,7 @@ class _Scorer:
         }
 
     def _notes(self, name: str, found: _Found) -> Iterator[str]:
-        """Say what a reader must know of a tagger."""
+        """Yield the notes on a tagger that a reader of its report must know."""
         for side, counts in found.changes.items():
             made = ", ".join(f"{change}: {n:,}" for change, n in sorted(counts.items()))
             yield f"{name}: {side} labels changed by {self.options.labels}: {made or 'none'}"
@@ -227,9 +230,9 @@ class _Scorer:
     def compare(
         self, first: Sequence[TaggerFolder], second: Sequence[TaggerFolder], output: Path
     ) -> tuple[Path, Comparison]:
-        """Compare two runs, the first seed of each, on the same sentences; of folds all.
+        """Compare two runs on the same sentences; returns the folder of the files, and the result.
 
-        Returns the folder that it is written into, and the comparison.
+        Of each run, the first tagger is compared, or, for folds, all folds of its seed.
         """
         assert self.options.against is not None  # noqa: S101 - or nobody asks
         ours, theirs = (self._first_of(taggers).tagged for taggers in (first, second))
@@ -252,7 +255,7 @@ class _Scorer:
 
 
 def _scored(evaluations: Mapping[str, Evaluation]) -> str:
-    """How many taggers were scored; of a single one its interval."""
+    """Say how many taggers were scored, and, for a single one, the interval of strict F1."""
     said = f"{len(evaluations)} scored"
     intervals = [one.strict.micro.interval for one in evaluations.values()]
     if len(intervals) == 1 and intervals[0]:
@@ -261,7 +264,7 @@ def _scored(evaluations: Mapping[str, Evaluation]) -> str:
 
 
 def _beside_baseline(mean: float, evaluations: Sequence[Evaluation]) -> Iterator[str]:
-    """Say what the names of train score by themselves, and whether that is as good."""
+    """Yield the mean F1 of the gazetteer baseline, with a warning unless ``mean`` is above it."""
     if known := [one.baseline.score.f1 for one in evaluations if one.baseline]:
         baseline = fmean(known)
         is_better = mean > baseline
@@ -270,7 +273,7 @@ def _beside_baseline(mean: float, evaluations: Sequence[Evaluation]) -> Iterator
 
 
 def _joined(folds: Sequence[_Found]) -> dict[str, _Found]:
-    """All folds of a seed as one: each sentence was tagged by a model that had not seen it."""
+    """Join the folds of each seed: each sentence was tagged by a model not trained on it."""
     by_seed: dict[int, list[_Found]] = {}
     for fold in folds:
         by_seed.setdefault(fold.manifest["config"]["training"]["seed"], []).append(fold)
@@ -295,7 +298,7 @@ def _join(folds: Sequence[_Found]) -> _Found:
 
 
 def _distinct_names(first: Path, second: Path) -> tuple[str, str]:
-    """The names of two runs, with those of the folders around them where they are the same."""
+    """Return the names of two runs, preceded by those of folders around them until they differ."""
     parts = [path.resolve().parts for path in (first, second)]
     n = 1
     while parts[0][-n:] == parts[1][-n:] and n < max(map(len, parts)):

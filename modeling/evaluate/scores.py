@@ -22,10 +22,10 @@ Z = 1.96
 
 
 def normal_interval(f1: float, n: int) -> tuple[float, float] | None:
-    """By f ± 1.96 √(f (1 − f) / n), n gold mentions (DaLUKE thesis, eq. 4.3).
+    """Return the 95 % interval f ± 1.96 √(f (1 − f) / n), n gold mentions (DaLUKE thesis, eq. 4.3).
 
-    Not cut to [0, 1]. It takes F1 for a proportion and mentions for independent; given for
-    comparison. None without mentions.
+    The interval is not cut to [0, 1]. It treats F1 as a proportion and mentions as independent, and
+    is given for comparison only. None without mentions.
     """
     if not n:
         return None
@@ -35,7 +35,7 @@ def normal_interval(f1: float, n: int) -> tuple[float, float] | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """By how much the first of two runs is better than the second, on the same sentences."""
+    """The score of the first of two runs minus that of the second, on the same sentences."""
 
     value: float
     interval: Interval | None
@@ -46,10 +46,12 @@ class Difference:
 
 
 def paired_difference(value: float, replicates: Reals, units: Units) -> Difference:
-    """Rate a difference by (R,) differences of two runs, each on the same draw for both.
+    """Compute the interval and p value of a difference from its (R,) bootstrap replicates.
 
-    Two-sided: how often replicates are at least as far from ``value`` as this is from 0, the run
-    itself counted once (Davison and Hinkley 1997, section 4.2.1).
+    Each replicate is the difference of the two runs on one draw; NaN replicates are left out. The
+    test is two-sided: p is the fraction of replicates that are at least as far from ``value`` as
+    ``value`` is from 0, with ``value`` itself counted once (Davison and Hinkley 1997, section
+    4.2.1).
     """
     defined = replicates[~np.isnan(replicates)]
     n_far = int(np.count_nonzero(np.abs(defined - value) >= abs(value) - 1e-12))
@@ -64,7 +66,7 @@ def paired_difference(value: float, replicates: Reals, units: Units) -> Differen
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spread:
-    """Runs that differ in their seeds."""
+    """The mean and deviation of a score over runs that differ in their seeds."""
 
     mean: float
     deviation: float | None
@@ -73,7 +75,7 @@ class Spread:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> "Spread":
-        """Of at least one value."""
+        """Compute the spread of at least one value."""
         deviation = statistics.stdev(values) if len(values) > 1 else None
         return cls(mean=statistics.fmean(values), deviation=deviation, values=tuple(values))
 
@@ -84,7 +86,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rated(Score):
-    """Counts, what follows from them, and how sure F1 is."""
+    """A score (counts, precision, recall, F1) with an interval of F1."""
 
     interval: Interval | None = None
     """Of F1, by the bootstrap; None: without replicates."""
@@ -97,7 +99,7 @@ class Rated(Score):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scores:
-    """Of all sentences, in one way of counting."""
+    """The scores of all sentences, in one way of counting: strict, lenient or by word."""
 
     micro: Rated
     without: Rated | None
@@ -111,13 +113,13 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """K sets of counts: summed over all sentences, and over those of each replicate."""
+    """K sets of counts, summed over all sentences, and over the sentences of each replicate."""
 
     totals: Reals  # (K, 3)
     replicates: Reals  # (R, K, 3)
 
     def sum(self, chosen: NDArray[np.bool_] | None = None) -> "Drawn":
-        """All sets, or some, as one."""
+        """Add up all K sets of counts, or the ``chosen`` (K,) ones, to one set."""
         kept = slice(None) if chosen is None else chosen
         return Drawn(
             self.totals[kept].sum(axis=0, keepdims=True),
@@ -128,7 +130,10 @@ class Drawn:
 def draw(
     columns: Mapping[str, Numbers], units: Units, *, replicates: int = 1000, seed: int = 1
 ) -> dict[str, Drawn]:
-    """Sum (N, K, 3) counts, each K its own; all in the same replicates."""
+    """Sum named (N, K, 3) arrays of counts over all sentences, and over each bootstrap replicate.
+
+    K may differ between the arrays. The replicates are the same for all of them.
+    """
     flat = np.concatenate([rows.reshape(len(rows), -1) for rows in columns.values()], axis=1)
     totals = flat.sum(axis=0).astype(np.float64)
     sums = resample(flat, units, replicates=replicates, seed=seed)
@@ -144,7 +149,7 @@ def draw(
 
 
 def to_ratings(drawn: Drawn) -> list[Rated]:
-    """K ratings."""
+    """Convert K sets of counts to a list of K scores with intervals."""
     f1 = _defined_f1(drawn.replicates)
     return [
         Rated(correct=int(c), predicted=int(p), gold=int(g), interval=percentiles(column))
@@ -153,7 +158,10 @@ def to_ratings(drawn: Drawn) -> list[Rated]:
 
 
 def rate_labels(drawn: Drawn, labels: Sequence[str], *, without: Sequence[str] = ()) -> Scores:
-    """All that is said of the counts of labels; some are left out of one of the ratings."""
+    """Score the counts of L labels: micro, macro, and each label alone.
+
+    The labels in ``without`` are left out of the second micro score.
+    """
     kept = np.array([label not in without for label in labels], np.bool_)
     value = _macro(drawn.totals[None])[0]
     return Scores(
@@ -166,20 +174,23 @@ def rate_labels(drawn: Drawn, labels: Sequence[str], *, without: Sequence[str] =
 
 
 def subtract(drawn: Drawn, other: Drawn, units: Units, *, place: int = 0) -> Difference:
-    """F1 of a set of counts minus that of another, of the same sentences and replicates."""
+    """Compute F1 of one set of counts minus F1 of another, with its interval and p value.
+
+    Both are of the same sentences and replicates; ``place`` is the index of the set in each.
+    """
     value = f1_of(drawn.totals[place]) - f1_of(other.totals[place])
     replicates = f1_of(drawn.replicates[:, place]) - f1_of(other.replicates[:, place])
     return paired_difference(float(value), replicates, units)
 
 
 def _defined_f1(counts: Reals) -> Reals:
-    """(…, 3) to (…): F1, NaN where nothing is gold or predicted."""
+    """Compute F1 of (…, 3) counts, shape (…); NaN where nothing is gold or predicted."""
     exists = counts[..., PREDICTED] + counts[..., GOLD] > 0
     return np.where(exists, f1_of(counts), np.nan)
 
 
 def _macro(counts: Reals) -> Reals:
-    """(R, L, 3) to (R,): the mean of what is defined, NaN where nothing is."""
+    """Average F1 over labels: (R, L, 3) counts to (R,) means of the defined F1; NaN without any."""
     f1 = _defined_f1(counts)
     n_defined = np.count_nonzero(~np.isnan(f1), axis=1)
     return np.where(n_defined, np.nansum(f1, axis=1) / np.maximum(n_defined, 1), np.nan)

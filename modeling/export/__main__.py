@@ -70,7 +70,7 @@ class Options:
     json: bool = as_json()
 
     def __post_init__(self) -> None:
-        """Raise ``UsageError`` where there is no model, or something where it is to be written."""
+        """Raise ``UsageError`` if there is no model to read, or if the output exists already."""
         for name in ("output", "archive"):
             path: Path | None = getattr(self, name)
             if path is not None and path.exists():
@@ -89,7 +89,7 @@ class Options:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Read the command line, write the model; 0, or 1 for an error, 2 for a wrong command."""
+    """Read the command line and export; exit status 0, 1 for an error, 2 for a wrong command."""
     return start(Options, argv, _export, name="export", about=__doc__)
 
 

@@ -54,23 +54,23 @@ class Model:
 
 
 class Report(EvaluationRecord):
-    """``evaluation.json``, and what is of this model in it."""
+    """The content of ``evaluation.json``, with the record of this model as ``own``."""
 
     own: RunRecord
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """``run.json`` beside a model, or nothing."""
+    """Read ``run.json`` beside a model; return an empty manifest if there is none."""
     file = folder / MANIFEST
     manifest: Manifest = read_json(file) if file.is_file() else {}
     return {**manifest}
 
 
 def read_evaluations(run: Path, name: str, manifest: Manifest) -> list[Report]:
-    """The reports in RUN/evaluation that score this tagger, in the order of their folders.
+    """Read the reports in RUN/evaluation that score this tagger, in the order of their folders.
 
-    A report has a tagger by its trial (``seed-1``), and must have been made with its encoder, its
-    data and its settings. Raises ``CorpusError`` for a damaged one.
+    A report scores the tagger if it lists the tagger's trial (``seed-1``) and was made with the
+    same encoder, data and settings. Raises ``CorpusError`` for a damaged report.
     """
     found: list[Report] = []
     for file in sorted((run / "evaluation").rglob("evaluation.json")):
@@ -86,7 +86,7 @@ def read_evaluations(run: Path, name: str, manifest: Manifest) -> list[Report]:
 
 
 def _made_with(manifest: Manifest) -> dict[str, object]:
-    """Give what a report says of a tagger, as ``run.json`` beside the tagger has it."""
+    """Return the settings from ``run.json`` beside a tagger that a report on it must have, too."""
     config: Mapping[str, object] = manifest.get("config", {})
     training = manifest.get("config", {}).get("training", {})
     return {
@@ -104,7 +104,7 @@ def write_card(model: Model, options: "Options", folder: Path) -> None:
 
 
 def _front(model: Model, options: "Options") -> str:
-    """YAML; its strings are written as JSON, which is YAML."""
+    """Format the front matter as YAML; values are written as JSON, which is valid YAML."""
     lines: dict[str, str | list[str]] = {"library_name": model.library}
     if options.language:
         lines["language"] = [tag.strip() for tag in options.language.split(",")]

@@ -37,11 +37,11 @@ from modeling.training.sources import ENTITIES, read_names
 if TYPE_CHECKING:
     from modeling.export.__main__ import Options
 
-_PARENTS = 3  # folders above a tagger in which its run may be
+_PARENTS = 3  # folders above a tagger that may be its run
 
 
 def run(options: "Options") -> Iterator[str | Summary]:
-    """Write the folder or the file, and say what came of it in lines; the summary comes last.
+    """Write the folder or the archive; yield lines that report it, and the summary last.
 
     Raises ``ConfigError`` for options that do not go together.
     """
@@ -96,7 +96,7 @@ def _export_tagger(options: "Options", folder: Path, output: Path) -> list[str]:
 
 
 def _keep_for_us(model: TaggingModel, source: Path, folder: Path) -> None:
-    """Write what ``Tagger.load`` needs beside ONNX; of a tagger of spans there is no such thing."""
+    """Write what ``Tagger.load`` needs beside ``model.onnx``; nothing for a tagger of spans."""
     if not isinstance(model.head, TokenHead):
         return
     save_beside(model, folder)
@@ -127,7 +127,10 @@ def _card_of_tagger(
 
 
 def _run_of(path: Path) -> Path:
-    """The folder with the reports: that of a run, or above a tagger of one."""
+    """Find the folder with ``evaluation``: the path, or one of the ``_PARENTS`` folders above it.
+
+    Returns the path itself if there is none.
+    """
     resolved = path.resolve()
     above = [resolved, *resolved.parents][: _PARENTS + 1]
     return next((folder for folder in above if (folder / "evaluation").is_dir()), path)
@@ -176,7 +179,7 @@ def _card_of_encoder(source: Path, model: nn.Module, *how: str) -> Model:
 
 
 def _count(model: nn.Module) -> int:
-    """Parameters, each once."""
+    """Count the parameters, shared ones once."""
     return sum(parameter.numel() for parameter in model.parameters())
 
 
@@ -202,7 +205,7 @@ def _write_archive(options: "Options") -> Iterator[str]:
 
 
 def _files_of_encoder(folder: Path) -> dict[str, Path]:
-    """Name the files that an encoder is loaded from; not those that a run resumes from."""
+    """Map names to the files that an encoder is loaded from, without those for resuming a run."""
     names: set[str] = {CONFIG, MANIFEST, ENTITIES, *Tokenizer.open(folder).files()}
     patterns = ("model*.safetensors*", "pytorch_model*.bin*", "vocab.*", "merges.txt")
     names |= {file.name for pattern in patterns for file in folder.glob(pattern)}

@@ -45,14 +45,14 @@ _OPSET: Final = 18
 
 
 class PaddedEncoder(nn.Module):
-    """An encoder of ours, without mentions, as steps that no content of a tensor decides."""
+    """An encoder of ours without mentions, as operations that do not depend on tensors' values."""
 
     def __init__(self, encoder: TextEncoder) -> None:
         super().__init__()
         self.encoder = encoder
 
     def forward(self, subwords: Tensor, rows: Padded) -> Tensor:
-        """(B, N) ids -> (B, N, D), anything where no subword stands."""
+        """Encode (B, N) ids, shape (B, N, D); the states are arbitrary where no subword stands."""
         x = self._embed(subwords)
         for layer in self.encoder.encoder.layers:
             assert isinstance(layer, EncoderLayer)  # noqa: S101 - build_encoder makes no others
@@ -76,9 +76,9 @@ class PaddedEncoder(nn.Module):
 
 
 class Scorer(nn.Module):
-    """The module that becomes ONNX; its inputs are those of ``inputs``, in this order.
+    """The module that is exported to ONNX; ``inputs`` names its inputs in their order.
 
-    Raises ``ConfigError`` for an encoder whose subwords know entities.
+    Raises ``ConfigError`` for an encoder whose subwords know entities, or that transformers runs.
     """
 
     def __init__(self, encoder: TextEncoder, head: nn.Module | None, *, n_features: int) -> None:
@@ -105,11 +105,11 @@ class Scorer(nn.Module):
 
     @property
     def output(self) -> str:
-        """Its name."""
+        """The name of the output."""
         return "states" if self.head is None else "logits"
 
     def forward(self, *inputs: Tensor) -> Tensor:
-        """As above."""
+        """Compute scores, (B, N, K), or, without a head, states from the tensors of ``inputs``."""
         given = dict(zip(self.inputs, inputs, strict=True))
         rows = Padded(given["attention_mask"] > 0, words=given.get("words"))
         states = self.encoder(given["input_ids"], rows)
@@ -119,19 +119,22 @@ class Scorer(nn.Module):
 
 
 class _WordsOfSpans(nn.Module):
-    """The first scores of a span head: what a subword says as the first one, and as the last."""
+    """The first scores of a span head: of each subword as the first and as the last of a span."""
 
     def __init__(self, scores: FirstScores) -> None:
         super().__init__()
         self.begin, self.end = scores.begin, scores.end
 
     def forward(self, states: Tensor) -> Tensor:
-        """(B, N, D) -> (B, N, 2 C)."""
+        """Score states (B, N, D) as first and as last subword of a span, shape (B, N, 2 C)."""
         return torch.cat([self.begin(states), self.end(states)], dim=2)
 
 
 def scorer_of(model: TaggingModel) -> Scorer:
-    """The encoder and head of a tagger; ``ConfigError`` for a head that ONNX is not made of."""
+    """Make a scorer of the encoder and head of a tagger.
+
+    Raises ``ConfigError`` for a tagger that cannot be exported to ONNX.
+    """
     head, config = model.head, model.config
     if isinstance(head, TokenHead) and config.encoder.reads_mentions:
         raise ConfigError(
@@ -160,12 +163,10 @@ def scorer_of(model: TaggingModel) -> Scorer:
 def export_onnx(
     scorer: Scorer, folder: Path, settings: Mapping[str, object] | None = None
 ) -> float | None:
-    """Write ``model.onnx``, and ``onnx.json`` with the names of inputs and output, and settings.
+    """Write ``model.onnx``, and ``onnx.json`` with the names of inputs and output and ``settings``.
 
-    Returns what ``check_onnx`` does.
-
-    Where onnxruntime is installed, it must find the same scores as torch, to 1e-4, or this is a
-    ``CorpusError``, as it is where onnx and onnxscript are missing.
+    Returns the result of ``check_onnx``. Raises ``CorpusError`` if onnx or onnxscript is missing,
+    or if onnxruntime is installed and its scores differ from torch's by more than 1e-4.
     """
     _check_libraries()
     sample = _sample(scorer, n_texts=2, n_subwords=7)
@@ -191,11 +192,11 @@ def export_onnx(
 
 
 def to_int8(folder: Path, scorer: Scorer) -> float:
-    """Replace the weights of ``model.onnx`` by int8.
+    """Convert the weights of ``model.onnx`` to int8 (dynamic quantization).
 
-    Each output of a linear map has a scale of its own, the embeddings have one together;
-    activations are made int8 as they come (dynamic quantization). Returns the largest difference of
-    scores from torch's on random input: how many names that costs, only a scored set says.
+    Each output of a linear map has its own scale, the embeddings have one scale together;
+    activations are converted to int8 at run time. Returns the largest difference from torch's
+    scores on random input; how many names that costs, only an evaluation on a test set shows.
     """
     try:
         from onnxruntime.quantization import QuantType, quantize_dynamic  # noqa: PLC0415 - optional
@@ -211,7 +212,7 @@ def to_int8(folder: Path, scorer: Scorer) -> float:
 
 
 def decoder_settings(model: TaggingModel) -> dict[str, object]:
-    """Give what a decoder elsewhere needs: names of scores, temperature, transitions of a CRF."""
+    """Return what an external decoder needs: names of scores, temperature, transitions of a CRF."""
     config = model.config
     found: dict[str, object] = {
         "head": config.head.kind,
@@ -234,9 +235,9 @@ def decoder_settings(model: TaggingModel) -> dict[str, object]:
 
 
 def check_onnx(scorer: Scorer, file: Path) -> float | None:
-    """The largest difference between onnxruntime's and torch's scores; None without onnxruntime.
+    """Compute the largest difference between onnxruntime's and torch's scores of random input.
 
-    ``CorpusError`` if it is more than 1e-4.
+    Returns None without onnxruntime. Raises ``CorpusError`` if the difference is more than 1e-4.
     """
     try:
         import onnxruntime  # noqa: F401, PLC0415 - optional
@@ -249,7 +250,7 @@ def check_onnx(scorer: Scorer, file: Path) -> float | None:
 
 
 def _difference(scorer: Scorer, file: Path) -> float:
-    """The largest between scores of random input."""
+    """Compute the largest difference between onnxruntime's and torch's scores of random input."""
     import onnxruntime  # noqa: PLC0415 - optional
 
     session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
@@ -266,7 +267,7 @@ def _difference(scorer: Scorer, file: Path) -> float:
 
 
 def _sample(scorer: Scorer, *, n_texts: int, n_subwords: int) -> tuple[Tensor, ...]:
-    """Random inputs, of texts of several lengths."""
+    """Draw random inputs for texts of several lengths."""
     generator = torch.Generator().manual_seed(n_subwords)
     embeddings = scorer.encoder.encoder.embeddings
     if isinstance(embeddings.positions, LearnedPositions):
@@ -289,13 +290,13 @@ def _sample(scorer: Scorer, *, n_texts: int, n_subwords: int) -> tuple[Tensor, .
 
 
 def _is_large(scorer: nn.Module) -> bool:
-    """Say whether the weights do not fit into one file (2 GiB)."""
+    """Tell whether the weights exceed 1.5 GB, and so may not fit into one file (2 GiB)."""
     return sum(p.numel() * p.element_size() for p in scorer.parameters()) > 1.5e9
 
 
 @contextmanager
 def _silence() -> Iterator[None]:
-    """Silence the exporter, which logs in several ways."""
+    """Silence the loggers and warnings of the exporter inside the block."""
     loggers = [logging.getLogger(name) for name in ("torch.onnx", "onnxscript", "onnx_ir", "root")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:

@@ -31,10 +31,10 @@ _LAYER: Final = re.compile(r"^(encoder\.encoder\.layers\.)(\d+)(?=\.)")
 
 
 def with_layers(numbers: Sequence[int], given: Pretrained) -> Pretrained:
-    """Keep these layers of an encoder (from 1), in their order, and what is below and above them.
+    """Keep the given layers of an encoder (counted from 1), and all weights outside of layers.
 
-    A student of distillation begins so (Sanh et al. 2019, section 3). Raises ``ConfigError`` for an
-    encoder that transformers runs, and for layers that it has not.
+    The student of a distillation begins so (Sanh et al. 2019, section 3). Raises ``ConfigError``
+    for an encoder that transformers runs, and for numbers that are not ascending or not layers.
     """
     encoder = given.config.encoder
     _check_ours("--keep-layers", given)
@@ -61,10 +61,10 @@ def with_layers(numbers: Sequence[int], given: Pretrained) -> Pretrained:
 def with_subwords_of(
     datasets: Sequence[Path], given: Pretrained, tokenizer: Tokenizer
 ) -> tuple[Pretrained, Tokenizer]:
-    """The encoder and its tokenizer without the subwords that no text of the datasets has.
+    """Remove from an encoder and its tokenizer the subwords that no text of the datasets has.
 
-    Datasets are of documents or of NER sentences. Raises ``ConfigError`` for an encoder that
-    transformers runs, and ``CorpusError`` where there is no such dataset.
+    The datasets hold documents or NER sentences. Raises ``ConfigError`` for other datasets and for
+    an encoder that transformers runs, and ``CorpusError`` if there is no such dataset.
     """
     _check_ours("--trim-vocabulary", given)
     used: set[int] = set()
@@ -89,7 +89,7 @@ def _check_ours(option: str, given: Pretrained) -> None:
 
 
 def _texts(path: Path) -> Iterator[list[str]]:
-    """The texts of a dataset as they are cut into subwords, some at a time."""
+    """Yield the texts of a dataset, as they are cut into subwords, ``_AT_ONCE`` at a time."""
     dataset = open_dataset(path)
     schema = dataset.description["schema"]
     if schema not in {"documents", "ner"}:

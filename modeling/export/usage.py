@@ -146,7 +146,7 @@ WITHOUT_CONTEXT: Final = (
 
 
 def of_transformers(path: str, head: HeadConfig) -> tuple[str, list[str]]:
-    """The code, and what one must know of it."""
+    """Return Python code that runs a tagger with transformers, and notes on its results."""
     if head.kind != "span":
         return TOKENS.format(path=path), _ON_TOKENS.split("\n\n")
     is_joint = head.span_reading == "joint"
@@ -161,7 +161,7 @@ def of_transformers(path: str, head: HeadConfig) -> tuple[str, list[str]]:
 
 
 def of_onnx(path: str, *, with_words: bool) -> str:
-    """For onnxruntime."""
+    """Return Python code that runs a model with onnxruntime."""
     return ONNX.format(path=path, words=ONNX_WORDS if with_words else "")
 
 
@@ -173,7 +173,11 @@ INT8: Final = (
 
 
 def notes_on_onnx(worst: float | None) -> list[str]:
-    """``worst``: how much onnxruntime differed from torch; None: it was not asked."""
+    """Return notes on an ONNX model.
+
+    ``worst`` is the largest difference between onnxruntime's and torch's scores; None: onnxruntime
+    was not installed, and the scores were not compared.
+    """
     compared = (
         "Whether onnxruntime finds the same scores as torch was not looked at: it was not there."
         if worst is None

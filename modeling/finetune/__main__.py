@@ -106,7 +106,7 @@ class Options:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Read the command line and train; 0, or 1 for an error, or 2 for a wrong command."""
+    """Run the command; return 0, or 1 for an error, or 2 for a wrong command."""
     return start(
         Options, argv, _finetune, name="finetune", about=__doc__, resumes=" from the last epoch"
     )
@@ -141,7 +141,7 @@ def _finetune(options: Options) -> Summary:
             check_students(trials)
     except ConfigError as error:
         raise UsageError(str(error)) from error
-    # torch takes seconds to load: after the options are known to be right
+    # torch takes seconds to load: import it after the options are checked
     import torch  # noqa: PLC0415
 
     from modeling.finetune.session import finetune  # noqa: PLC0415
@@ -155,7 +155,7 @@ def _finetune(options: Options) -> Summary:
 
 
 def _begun(options: Options) -> "Begun | None":
-    """The tagger that is gone on from; None: an encoder is begun with."""
+    """Open the tagger whose training is continued; None if training begins with an encoder."""
     if options.tagger and options.model:
         raise UsageError("--tagger and --model: name one of them.")
     if options.labels and not options.tagger:
@@ -170,7 +170,7 @@ def _begun(options: Options) -> "Begun | None":
 
 
 def _teacher(options: Options) -> "Teacher | None":
-    """The tagger that is learned from."""
+    """Open the tagger that is learned from; None without ``--teacher``."""
     if not options.teacher:
         return None
     from modeling.finetune.teaching import Teacher  # noqa: PLC0415 - loads torch
@@ -179,7 +179,7 @@ def _teacher(options: Options) -> "Teacher | None":
 
 
 def _lexicon(given: str | None) -> list[str]:
-    """The settings that ``--augment-lexicon`` stands for."""
+    """Return the settings that ``--augment-lexicon`` stands for."""
     if given is None:
         return []
     if given == "train":

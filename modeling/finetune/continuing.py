@@ -1,7 +1,8 @@
 """Continue training a tagger: its encoder, and the rows of its head for labels that both have.
 
-Rows and columns of a head's weights have names (tags, classes, what a gazetteer says); what has the
-same name in the tagger begins as it is there, and what is new begins as in any other training.
+Rows and columns of a head's weights have names: tags, classes, features of a gazetteer. A row or
+column whose name is in the old tagger, too, begins with its values there; a new one begins as in
+any other training.
 
 Shapes: D width, G features of a gazetteer, K scores of a head.
 """
@@ -42,8 +43,8 @@ class Begun:
     def open(cls, path: Path, labels: LabelMap | None = None) -> "Begun":
         """Open a run of ``modeling.finetune``, a tagger, or an archive of one.
 
-        Raises ``CorpusError`` where there is none, and ``ConfigError`` for one whose words know
-        entities: which these are belongs to its training.
+        Raises ``CorpusError`` where there is none, and ``ConfigError`` for a tagger whose words
+        know entities: which entities these are was fixed by its training.
         """
         base = Base.of_tagger(path)
         config = read_settings(base.folder)
@@ -59,12 +60,12 @@ class Begun:
         return cls(base, config, targets)
 
     def settings(self, config: FinetuneConfig) -> FinetuneConfig:
-        """The settings of a recipe, for a head of this kind that reads sentences as this one."""
+        """Return the settings of a recipe, with head, data and gazetteer as in the tagger."""
         of = self.config
         return replace(config, head=of.head, data=of.data, gazetteer=of.gazetteer)
 
     def check(self, trials: Iterable[Trial]) -> None:
-        """Raise ``ConfigError`` for settings of another head."""
+        """Raise ``ConfigError`` for trials whose head has another kind or other span features."""
         for trial, name in product(trials, ("kind", "span_features")):
             there, here = getattr(self.config.head, name), getattr(trial.config.head, name)
             if there != here:
@@ -75,11 +76,14 @@ class Begun:
 
     @property
     def labels(self) -> set[str]:
-        """All that it finds, by their names here."""
+        """The labels that the tagger finds, under their new names."""
         return {target for target in self.targets.values() if target}
 
     def take_head(self, model: TaggingModel, classes: Sequence[str] | None) -> None:
-        """Copy into a head what the tagger's has; ``classes`` are those of the new gazetteer."""
+        """Copy the weights of the tagger's head into the head of ``model``, by name.
+
+        ``classes`` are those of the new gazetteer; None: there is none.
+        """
         weights, folder = load_weights(self.base.folder / FILE), self.base.folder
         has_names = (folder / GAZETTEER).is_dir()
         theirs = Gazetteer.load(folder / GAZETTEER).classes if has_names else None
@@ -96,15 +100,16 @@ class Begun:
         model.head.load_state_dict(state)
 
     def _named(self, labels: Sequence[str]) -> list[str]:
-        """What labels are called here; of several that become one, all but one are forgotten.
+        """Return the new names of labels; a forgotten label gets a name that no label has.
 
-        That is the one that keeps its name, or else the first.
+        If several labels map to one name, only one gets it: the label that has this name already,
+        or else the first. The others are forgotten.
         """
         named = [self.targets.get(label, label) for label in labels]
         for at, (label, target) in enumerate(zip(labels, named, strict=True)):
             is_second = target in named[:at] or (label != target and target in labels)
             if not target or is_second:
-                named[at] = f"\0{label}"  # which no label is called
+                named[at] = f"\0{label}"  # a name that no label has
         return named
 
 
@@ -126,7 +131,7 @@ class _Axes:
         self._features = [(border, feature) for border in borders for feature in features]
 
     def of(self, name: str, tensor: Tensor) -> list[_Names]:
-        """The names along each dimension of a parameter."""
+        """Return the names along each dimension of a parameter."""
         if tensor.dim() < 2:
             return [self._rows] * tensor.dim()
         if name.endswith("transitions.between"):
@@ -137,7 +142,10 @@ class _Axes:
 
 
 def _taken(new: Tensor, old: Tensor, axes: Iterable[tuple[_Names, _Names]]) -> Tensor:
-    """The new parameter, with the old one's values where all names are the same."""
+    """Copy the new parameter, with the values of the old one where all names are the same.
+
+    ``axes`` holds the new and the old names of each dimension; a scalar is taken from the old one.
+    """
     if not new.dim():
         return old.to(new)
     here, there = [], []

@@ -50,7 +50,7 @@ from modeling.training.records import DataRecord
 
 @dataclass(frozen=True)
 class NerData:
-    """A ``ner`` dataset, in memory."""
+    """A ``ner`` dataset in memory."""
 
     path: Path
     sentences: tuple[Sentence, ...]
@@ -58,9 +58,10 @@ class NerData:
 
     @classmethod
     def open(cls, path: Path) -> "NerData":
-        """Read all sentences, of a dataset or of the folder that a pipeline made it in.
+        """Read all sentences of a dataset.
 
-        Raises ``CorpusError`` where there is no such dataset.
+        If ``path`` holds no dataset, the folder ``ner`` in it is read, or, if ``path`` is itself
+        called ``ner``, the folder around it. Raises ``CorpusError`` if none of these is a dataset.
         """
         inner, outer = path / "ner", path.parent
         if not (path / "dataset.json").is_file():
@@ -74,19 +75,20 @@ class NerData:
 
     @property
     def name(self) -> str:
-        """Of the folder, or of the one around it, where it is called ``ner``."""
+        """The name of the folder, or of the folder around it if it is called ``ner``."""
         path = self.path.resolve()
         return path.parent.name if path.name == "ner" else path.name
 
     def split(self, name: str) -> list[Sentence]:
-        """The sentences of a split; may be none."""
+        """Select the sentences of a split, in order; there may be none."""
         return [sentence for sentence in self.sentences if sentence.split == name]
 
     def fold(self, fold: Fold) -> tuple[list[Sentence], list[Sentence]]:
-        """All sentences but those of a fold, and those: whole documents, where there are enough.
+        """Split all sentences into those outside a fold (train) and those in the fold (test).
 
-        Documents (or sentences) are dealt to the folds in the order of their hashes, so that there
-        is as much of them in each. Raises ``CorpusError`` where there are fewer than folds.
+        The units are documents, if there are two or more for each fold, or else sentences. They are
+        dealt to the folds in the order of their hashes, so that all folds have nearly the same
+        number of units. Raises ``CorpusError`` if there are fewer sentences than folds.
         """
         train: list[Sentence] = []
         test: list[Sentence] = []
@@ -98,9 +100,9 @@ class NerData:
         return train, test
 
     def _units(self, n_folds: int) -> list[str]:
-        """Name what each sentence goes to a fold with: its document, or itself.
+        """Return for each sentence the id of its unit: its document, or the sentence itself.
 
-        ``CorpusError`` where there are fewer than folds.
+        Raises ``CorpusError`` if there are fewer units than folds.
         """
         units = [sentence.document_id for sentence in self.sentences]
         if len(set(units)) < 2 * n_folds:
@@ -113,7 +115,7 @@ class NerData:
 
 
 def looked_up(config: FinetuneConfig) -> list[dict[str, str]]:
-    """Give the hashes of the files and datasets that the settings look up names or entities in."""
+    """Return the hashes of the files and datasets in which names and entities are looked up."""
     paths = {"gazetteer": config.gazetteer.path, "entities": config.data.entities}
     if config.gazetteer.source not in {"file", "entities"}:
         del paths["gazetteer"]
@@ -128,9 +130,10 @@ def looked_up(config: FinetuneConfig) -> list[dict[str, str]]:
 def look_up_names(
     config: GazetteerConfig, train: Sequence[Sentence], tagset: TagSet
 ) -> tuple[Gazetteer | None, LookedUp | None]:
-    """Make or read the gazetteer that the settings name, and look up the training sentences.
+    """Make or read the gazetteer of the settings, and look up the training sentences in it.
 
-    These are cross-fitted where the names are their own. None where no gazetteer is named.
+    If the names are learned from these sentences, the look-up is cross-fitted. Returns None and
+    None without a gazetteer.
     """
     if config.source == "none":
         return None, None
@@ -144,16 +147,16 @@ def look_up_names(
 
 
 class TrialData:
-    """The data of one trial, whose sentences ``check_sentences`` has looked at.
+    """The data of one trial; ``check_sentences`` must have checked its sentences before.
 
     Args:
         data: all sentences.
-        base: whose tokenizer cuts them.
-        encoder: its settings, as the tagger needs it.
-        trial: which sentences, and how they are read.
-        entities: that words know.
-        labels: that are found besides those of train, as those of a teacher are.
-        lessons: of a teacher, whose sentences without tags are learned from, too.
+        base: the model whose tokenizer cuts the sentences.
+        encoder: the settings of the encoder, as the tagger needs it.
+        trial: the settings that choose the sentences and how they are read.
+        entities: the entities that words know.
+        labels: labels of the tagger besides those of train; a teacher's are added in any case.
+        lessons: what a teacher says; its sentences without tags are learned from, too.
     """
 
     def __init__(
@@ -201,7 +204,7 @@ class TrialData:
 
     @cached_property
     def subwords(self) -> UsedSubwords | None:
-        """Those of train and dev, by whose ids the batches are made; None: by the tokenizer's."""
+        """The subwords of train and dev, renumbered in batches; None: batches have all subwords."""
         is_foreign = self.tagger.encoder.foreign
         return None if is_foreign else UsedSubwords.of(self._encoded.values())
 
@@ -231,11 +234,11 @@ class TrialData:
 
     @property
     def steps_per_epoch(self) -> int:
-        """Of training."""
+        """The number of training steps in an epoch."""
         return self._batches.steps_per_epoch
 
     def epoch(self, number: int, left: int) -> Iterator[SentenceBatch]:
-        """The batches of an epoch (from 0), at most so many."""
+        """Iterate over the batches of an epoch (counted from 0), at most ``left`` of them."""
         return islice(self._batches.epoch(number), left)
 
     @cached_property
@@ -244,13 +247,18 @@ class TrialData:
         return self._collator("dev", features_of(self.dev, self.gazetteer))
 
     def dev_batches(self) -> Iterator[NumberedBatch]:
-        """All sentences of dev, by length."""
+        """Iterate over batches of all sentences of dev, the longest first."""
         return batches_by_length(
             self._dev_collator, batch_size=self.config.training.evaluate_batch_size
         )
 
     def class_weights(self) -> Tensor | None:
-        """(1 + L,) of the loss: 1 / count among the words (spans) of train (D-F6), or None."""
+        """Compute the (1 + L,) class weights of the loss: 1 / count in train (D-F6).
+
+        Words are counted, or, for a span head, gold spans; the candidates that are no gold span (O)
+        are then estimated from the batches of an epoch. A count of 0 is taken for 1. None if the
+        settings ask for no weights.
+        """
         if self.config.head.class_weights == "none":
             return None
         counts = Counter(dict.fromkeys(("O", *self.tagset.labels), 0))
@@ -270,7 +278,7 @@ class TrialData:
         return 1 / torch.tensor([max(counts[n], 1) for n in ("O", *self.tagset.labels)])
 
     def too_long(self) -> dict[str, TooLong]:
-        """The gold spans that a span head cannot find: how many, and some of them by name."""
+        """Find gold spans that a span head cannot find, by split: how many, and some by name."""
         if self.config.head.kind != "span":
             return {}
         splits = {"train": self.train, "dev": self.dev}
@@ -281,7 +289,7 @@ class TrialData:
         }
 
     def describe(self) -> DataRecord:
-        """Sizes and what was counted, for the manifest."""
+        """Return sizes and counts of the data, for the manifest."""
         return {
             "ner": self.origin,
             "labels": list(self.tagset.labels),
@@ -294,7 +302,7 @@ class TrialData:
         }
 
     def save(self, folder: Path) -> None:
-        """Write the tokenizer, the gazetteer and the forms of entities beside a tagger."""
+        """Write the tokenizer, the gazetteer and the forms of entities into a tagger's folder."""
         self.tokenizer.save(folder)
         if self.gazetteer:
             self.gazetteer.save(folder / GAZETTEER)
@@ -303,7 +311,7 @@ class TrialData:
 
 
 def _divide(data: NerData, trial: Trial) -> tuple[Sequence[Sentence], Sequence[Sentence]]:
-    """The training sentences and those of dev; of a fold, the latter are none."""
+    """Select the sentences of train and of dev; a fold has no dev."""
     if trial.fold:
         train, _ = data.fold(trial.fold)
         dev: list[Sentence] = []
@@ -313,9 +321,9 @@ def _divide(data: NerData, trial: Trial) -> tuple[Sequence[Sentence], Sequence[S
 
 
 def chosen_for_training(sentences: Sequence[Sentence], size: int, *, where: Path) -> list[Sentence]:
-    """As many of the training sentences as ``training.train_size`` says.
+    """Choose ``size`` (``training.train_size``) of the training sentences by hash; 0: all.
 
-    Raises ``CorpusError`` where there are not so many.
+    They stay in order. Raises ``CorpusError`` if there are fewer sentences.
     """
     if size > len(sentences):
         raise CorpusError(
@@ -326,9 +334,10 @@ def chosen_for_training(sentences: Sequence[Sentence], size: int, *, where: Path
 
 
 def check_sentences(data: NerData, trials: Sequence[Trial]) -> None:
-    """Raise ``CorpusError`` or ``ConfigError`` for a trial that lacks what it learns from.
+    """Raise ``CorpusError`` or ``ConfigError`` for a trial that lacks the names it needs.
 
-    Before the first of them is trained: it may be hours until it is the last one's turn.
+    Train needs a name, and so does dev if it chooses the best epoch. Call this before the first
+    trial is trained: hours may pass until the last one begins.
     """
     for trial in trials:
         train, dev = _divide(data, trial)

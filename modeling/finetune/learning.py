@@ -1,7 +1,7 @@
-"""What of an encoder learns, and how fast: frozen layers, learning rates by depth, LoRA.
+"""Which parameters are trained, and how fast: frozen layers, learning rates by depth, LoRA.
 
-The depth of a parameter is 0 for embeddings, n for the n-th layer from below, and one more for all
-that stands above: the head.
+The depth of a parameter is 0 for embeddings, n for the n-th layer from below, and one more than the
+last layer for everything above it: the head.
 """
 
 import re
@@ -22,10 +22,11 @@ _LORA: Final = ".lora_"
 
 
 def frozen(model: TaggingModel, config: FinetuneConfig) -> set[str]:
-    """Name the parameters that stay as they are.
+    """Return the names of the parameters that are not trained.
 
-    With LoRA these are all of the encoder but its own. Entities that words know start from random
-    values, and learn in any case. Raises ``ConfigError`` where there are not as many layers.
+    With LoRA these are all parameters of the encoder but those of LoRA. Parameters of the entities
+    that words know start from random values, and are always trained. Raises ``ConfigError`` if more
+    layers are to be frozen than the encoder has.
     """
     training = config.training
     deepest = training.frozen_layers or -1
@@ -45,7 +46,7 @@ def frozen(model: TaggingModel, config: FinetuneConfig) -> set[str]:
 
 
 def lr_ratios(model: TaggingModel, config: FinetuneConfig) -> dict[str, float]:
-    """Name the fraction of the learning rate that each parameter has, where it is not all of it."""
+    """Return the fraction of the learning rate of each parameter whose fraction is below 1."""
     decay = config.training.layer_decay
     if decay == 1:
         return {}
@@ -58,7 +59,7 @@ def _is_new(name: str, config: FinetuneConfig) -> bool:
 
 
 def _depths(model: TaggingModel) -> dict[str, int]:
-    """The depth of each parameter; ``ConfigError`` where layers cannot be distinguished."""
+    """Find the depth of each parameter; ``ConfigError`` where layers cannot be distinguished."""
     n_layers, depths = model.config.encoder.n_layers, {}
     for name, _ in model.named_parameters():
         depths[name] = n_layers + 1
@@ -78,9 +79,9 @@ def _depths(model: TaggingModel) -> dict[str, int]:
 
 
 def add_lora(model: TaggingModel, config: FinetuneConfig) -> None:
-    """Put two narrow matrices beside each linear map of the encoder's layers (Hu et al. 2021).
+    """Add two low-rank matrices (LoRA; Hu et al. 2021) to each linear map of the encoder's layers.
 
-    Nothing happens where ``training.lora_rank`` is 0. Raises ``UsageError`` without peft.
+    The model stays as it is if ``training.lora_rank`` is 0. Raises ``UsageError`` without peft.
     """
     rank = config.training.lora_rank
     if not rank:
@@ -103,17 +104,17 @@ def add_lora(model: TaggingModel, config: FinetuneConfig) -> None:
 
 @runtime_checkable
 class _LoraLayer(Protocol):
-    """peft's, which need not be there."""
+    """A LoRA layer of peft, which need not be installed."""
 
     def merge(self) -> None:
-        """Add what it has learned to the weights."""
+        """Add the learned update to the weights."""
 
     def get_base_layer(self) -> nn.Module:
-        """The layer that it stands around."""
+        """Return the layer that the LoRA layer wraps."""
 
 
 def merge_lora(model: nn.Module) -> None:
-    """Add what LoRA has learned to the weights, and take it away: an ordinary model is left."""
+    """Merge what LoRA has learned into the weights, and remove LoRA: an ordinary model is left."""
     for parent, name, layer in list(_lora_layers(model)):
         layer.merge()
         setattr(parent, name, layer.get_base_layer())

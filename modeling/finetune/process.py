@@ -36,7 +36,7 @@ _ROOT: Final = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainSettings:
-    """What is trained, and where it is put."""
+    """Settings of a training: its encoder and recipe, and the folder for the result."""
 
     folder: Path
     encoder: Path | None = None
@@ -52,9 +52,10 @@ class TrainSettings:
         tagger: Path | None = None,
         labels: Path | None = None,
     ) -> Command:
-        """Train on the sentences of a folder, into a run in it: from a tagger, or from an encoder.
+        """Build the command that trains on ``FOLDER/ner`` and writes ``FOLDER/run``.
 
-        ``labels`` is a map of the tagger's. Where no name is in ``dev``, the last epoch is taken.
+        Training begins with ``encoder``, if it is set, or else continues ``tagger``, whose labels
+        the map ``labels`` renames. If no name is in ``dev``, the last epoch is taken.
         """
         has_dev = _has_names(one for one in sentences if one.split == "dev")
         begun = ("--tagger", tagger) if self.encoder is None else ("--model", self.encoder)
@@ -72,7 +73,7 @@ def _recipe_of(tagger: Path) -> str:
 
 
 class Job:
-    """Commands that run one after the other, as long as they succeed."""
+    """Commands that run one after the other in the background, until one of them fails."""
 
     def __init__(self, folder: Path, commands: Iterable[Command]) -> None:
         self.folder = folder
@@ -106,22 +107,22 @@ class Job:
             self.status = status
 
     def log(self) -> str:
-        """The end of what the commands said."""
+        """Read the end of the log of the commands; empty if there is none yet."""
         path = self.folder / "log.txt"
         try:
             with path.open("rb") as file:
                 file.seek(max(0, path.stat().st_size - _LOG_BYTES))
                 return file.read().decode("utf-8", "replace")
-        except FileNotFoundError:  # it has only begun
+        except FileNotFoundError:  # the job has only begun
             return ""
 
     def wait(self) -> int | None:
-        """Wait for the end; returns the exit status."""
+        """Wait for the end of the job; returns the exit status."""
         self._thread.join()
         return self.status
 
     def stop(self) -> None:
-        """End it; what was learned so far is in the folder."""
+        """Stop the job; what was learned so far stays in the folder."""
         with self._lock:
             self._is_stopped = True
             process = self._process
@@ -138,7 +139,7 @@ def _paths() -> str:
 
 
 def new_folder(folder: Path) -> Path:
-    """Make the next numbered folder of a folder (``1``, ``2`` …)."""
+    """Make the next numbered folder (``1``, ``2`` …) inside ``folder``."""
     numbers = [number_of(path) for path in folder.glob("*")]
     made = folder / str(max(numbers, default=0) + 1)
     made.mkdir(parents=True)
@@ -146,14 +147,15 @@ def new_folder(folder: Path) -> Path:
 
 
 def number_of(path: Path) -> int:
-    """The number of a folder that ``new_folder`` made; 0 for another."""
+    """Return the number of a folder that ``new_folder`` made; 0 for any other folder."""
     return int(path.name) if path.name.isdecimal() else 0
 
 
 def sentences_to_learn(documents: Iterable[Document]) -> list[Sentence]:
-    """The tagged sentences of documents, of the splits ``train`` and ``dev``.
+    """Convert documents to tagged sentences of the splits ``train`` and ``dev``.
 
-    Raises ``CorpusError`` where none has a name.
+    The split of a document is chosen by the hash of its text. If ``train`` would have no name, all
+    sentences are put into it. Raises ``CorpusError`` if no sentence has a name.
     """
     sentences = [
         replace(sentence, split=split)
@@ -166,7 +168,7 @@ def sentences_to_learn(documents: Iterable[Document]) -> list[Sentence]:
         return sentences
     if not _has_names(sentences):
         raise CorpusError("There is no name to learn from in these texts.")
-    return [replace(one, split="train") for one in sentences]  # too few for a dev
+    return [replace(one, split="train") for one in sentences]  # too few names for a split dev
 
 
 def _has_names(sentences: Iterable[Sentence]) -> bool:
@@ -174,7 +176,7 @@ def _has_names(sentences: Iterable[Sentence]) -> bool:
 
 
 def write_sentences(folder: Path, sentences: Sequence[Sentence]) -> None:
-    """Write a dataset of tagged sentences."""
+    """Write a dataset of tagged sentences into a new folder."""
     folder.mkdir()
     with ShardWriter(folder / "shard-00000.arrow", SCHEMAS["ner"]) as writer:
         for sentence in sentences:

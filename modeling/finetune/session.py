@@ -54,13 +54,11 @@ def finetune(
     begun: Begun | None = None,
     teacher: Teacher | None = None,
 ) -> Path:
-    """Train every trial that is not finished; returns the file that sums them up.
+    """Train every trial that is not finished; returns the path of ``summary.json``.
 
-    ``begun`` is a tagger that is gone on from, instead of an encoder, ``teacher`` one that is
-    learned from.
-
-    Raises ``CorpusError``, ``ConfigError`` or ``WeightsError`` for what does not fit, and
-    ``DivergedError``.
+    ``begun`` is a tagger whose training is continued, instead of an encoder; ``teacher`` is a
+    tagger that is learned from. Raises ``CorpusError``, ``ConfigError`` or ``WeightsError`` for
+    inputs that do not fit together, and ``DivergedError``.
     """
     data = NerData.open(options.ner)
     assert begun or options.model  # noqa: S101 - the command asks for one of them
@@ -77,7 +75,7 @@ def finetune(
             if teacher:
                 settings["examples"].append(teacher.identity)
             folder.claim(settings, is_forced=options.force, restarts=True)
-            if teacher and lessons is None:  # not before it is known that it may be
+            if teacher and lessons is None:  # only after ``claim`` has allowed the run
                 file = options.output / TEACHER
                 lessons = teacher.teach(data.split("train"), file, stream)
             session = _Session(
@@ -93,14 +91,14 @@ def finetune(
 
 
 def _split(data: NerData, trials: Sequence[Trial]) -> str:
-    """Name the split to be scored, as an option."""
+    """Return the option with the split to be scored; empty for folds."""
     if any(trial.fold for trial in trials):
         return ""
     return " --split test" if data.split("test") else " --split dev"
 
 
 def _settings(recipe: str, trial: Trial, *, data: NerData, base: Base) -> Manifest:
-    """Name all that a trial is made of, with versions, for ``settings.json``."""
+    """Collect all that determines a trial, with versions, for ``settings.json``."""
     return {
         "recipe": recipe,
         "setting": trial.setting,
@@ -125,7 +123,7 @@ class _Progress(Progress):
 
 
 class _Session(Core):
-    """One trial."""
+    """The training of one trial."""
 
     model: TaggingModel
     progress: _Progress
@@ -239,14 +237,14 @@ class _Session(Core):
         self.save_checkpoint({"progress.json": asdict(progress)}, keep=1)
 
     def _evaluate(self) -> None:
-        """Score on dev, with averaged weights where they are kept; keep the best."""
+        """Score on dev, with the averaged weights if there are any, and keep the best weights."""
         progress = self.progress
         if not self.data.dev:
             return
         with self.averaged():
             f1 = strict_f1(self._tag_dev())
             progress.n_worse = 0 if f1 > progress.best else progress.n_worse + 1
-            if f1 > progress.best or f1 == progress.best == 0.0:  # without a hit, the last
+            if f1 > progress.best or f1 == progress.best == 0.0:  # while F1 is 0, the last
                 progress.best, progress.best_epoch = f1, progress.epoch
                 self.keep_best()
         self.record("dev", {"epoch": progress.epoch, "strict_f1": f1})
@@ -256,7 +254,7 @@ class _Session(Core):
             return tag(self.model, self.data.dev_batches(), self.data.dev or ())
 
     def _finish(self) -> None:
-        """Write the tagger to ``final``: calibrated, with what its scores on dev were."""
+        """Write the tagger to ``final``: calibrated, and with its scores on dev."""
         is_best = self.config.training.choose == "best"
         if is_best:
             self.take_best()
@@ -282,12 +280,12 @@ class _Session(Core):
         self.display.say(f"made {self.folder.final}")
 
     def _clean(self) -> None:
-        """Take away what only an unfinished trial needs."""
+        """Remove the files that only an unfinished trial needs."""
         for path in (self.folder.checkpoints, self.folder.best):
             shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
 
     def _publish(self, scores: DevRecord) -> None:
-        """Write ``final``, which appears when it is whole."""
+        """Write the folder ``final``, which appears only when it is complete."""
         read, data = self.folder.read_settings(), self.data.describe()
         settings: Manifest = {**read, "dev": scores, "data": data}
         with appearing(self.folder.final) as temporary:
@@ -296,7 +294,7 @@ class _Session(Core):
             write_json(temporary / "run.json", settings)
 
     def _save_model(self, folder: Path) -> None:
-        """Write the model, with all subwords of its base."""
+        """Write the model, with the whole vocabulary of its base."""
         if self.data.subwords is None:
             self.model.save(folder)
         else:

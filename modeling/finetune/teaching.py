@@ -1,8 +1,9 @@
-"""Learn from another tagger (distillation): what it says of sentences, read once before training.
+"""Learn from another tagger (distillation), which scores all sentences once before training.
 
-A teacher says of each word how likely each tag is, and of each sentence how often, on average, one
-tag follows another: all of its probabilities that a student with a chain of tags can learn (Wang et
-al. 2021). The sentences are the training ones and those of documents that nobody tagged.
+A teacher gives for each word the probability of each tag, and for each sentence the expected number
+of times that one tag follows another: all of its probabilities that a student with a chain of tags
+can learn (Wang et al. 2021). The sentences are the training sentences and those of documents
+without tags.
 
 OUTPUT/teacher.safetensors    what the teacher said, for all trials
 
@@ -41,7 +42,7 @@ _EVERY: Final = 2048  # sentences between two lines of progress
 
 @dataclass(frozen=True, slots=True)
 class Teacher:
-    """A tagger, and sentences without tags that it teaches with."""
+    """A tagger that is learned from, and sentences without tags that it scores, too."""
 
     folder: Path
     sentences: tuple[Sentence, ...]
@@ -51,8 +52,8 @@ class Teacher:
     def open(cls, path: Path, documents: Sequence[Path], *, n_sentences: int = 0) -> "Teacher":
         """Find a tagger, and read the sentences of datasets of documents.
 
-        ``n_sentences`` are chosen of these by the hashes of their ids; 0: all are taken. Raises
-        ``CorpusError`` where there is no such tagger or dataset.
+        ``n_sentences`` of the sentences are chosen, by the hashes of their ids; 0: all of them.
+        Raises ``CorpusError`` if there is no such tagger or dataset.
         """
         folder = find_tagger(opened(path)).path
         paths = [str(dataset) for dataset in documents]
@@ -67,9 +68,10 @@ class Teacher:
         return cls(folder, tuple(found[number] for number in chosen), identity)
 
     def teach(self, tagged: Sequence[Sentence], file: Path, stream: TextIO) -> "Lessons":
-        """Let the tagger read all sentences, or read what it said of the same ones before.
+        """Let the tagger score the ``tagged`` and its own sentences; save the result in ``file``.
 
-        Raises ``ConfigError`` for a tagger of spans.
+        If ``file`` holds the result of an earlier call with the same identity, it is read instead.
+        Raises ``ConfigError`` for a tagger with a span head.
         """
         tagger = Tagger.load(self.folder)
         if tagger.model.config.head.kind == "span":
@@ -87,7 +89,7 @@ class Teacher:
 
 @dataclass(frozen=True, slots=True)
 class Lessons:
-    """What a teacher said, first of tagged sentences, and then of others."""
+    """What a teacher says of tagged sentences, and after them of sentences without tags."""
 
     tagset: TagSet
     tagged: tuple[Sentence, ...]
@@ -98,12 +100,10 @@ class Lessons:
     def learn(
         self, chosen: Sequence[Sentence], tagset: TagSet, *, gold_ratio: float
     ) -> ExpectedSet:
-        """Say what is learned of some of the tagged sentences, and of all others.
+        """Return what a student learns of the ``chosen`` tagged sentences, and of all others.
 
-        Args:
-            chosen: of the tagged ones.
-            tagset: of the student; it has all labels of the teacher.
-            gold_ratio: how much gold tags count beside the teacher's, from 0 to 1.
+        ``tagset`` is that of the student and has all labels of the teacher. ``gold_ratio``, from 0
+        to 1, is the weight of the gold tags; what the teacher says has the rest.
         """
         places = {sentence.id: number for number, sentence in enumerate(self.tagged)}
         numbers = [places[sentence.id] for sentence in chosen]
@@ -122,7 +122,7 @@ class Lessons:
 def _mix_gold(
     words: np.ndarray, pairs: np.ndarray, gold: Sequence[np.ndarray], *, ratio: float
 ) -> None:
-    """Mix gold tags into what is said of the first sentences, in place."""
+    """Mix gold tags into what is said of the first sentences, with weight ``ratio``, in place."""
     tags = np.concatenate([np.zeros(0, np.int64), *gold])
     words[: len(tags)] *= 1 - ratio
     words[np.arange(len(tags)), tags] += ratio
@@ -138,7 +138,10 @@ def _sentences(shard: Path) -> Iterator[Sentence]:
 
 
 def _read(file: Path, identity: dict[str, object]) -> ExpectedSet | None:
-    """What was said before, if it was of the same sentences and by the same tagger."""
+    """Read what a teacher said before; None if the file is missing, broken or of another identity.
+
+    The identity holds the teacher, the documents and the number of their sentences.
+    """
     try:
         with safe_open(file, "np") as tensors:
             if json.loads((tensors.metadata() or {}).get("identity", "null")) == identity:

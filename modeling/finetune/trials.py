@@ -41,7 +41,7 @@ _LEAST: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """One part of a cross-validation: what is tested on."""
+    """One fold of a cross-validation: the part that is tested on."""
 
     number: int
     """From 1."""
@@ -50,7 +50,7 @@ class Fold:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One model that is trained."""
+    """The settings of one model that is trained."""
 
     setting: str
     """Varied values, as a name of a folder: ``head.kind=crf,size=500``; empty: none."""
@@ -59,7 +59,7 @@ class Trial:
 
     @property
     def name(self) -> str:
-        """Its folder, inside that of the run."""
+        """The folder of the trial, inside that of the run."""
         parts = [f"fold-{self.fold.number}"] if self.fold else []
         parts.append(f"seed-{self.config.training.seed}")
         return "/".join([*([self.setting] if self.setting else []), "-".join(parts)])
@@ -73,10 +73,11 @@ def plan_trials(
     train_sizes: Sequence[int] = (),
     n_folds: int = 0,
 ) -> list[Trial]:
-    """Every combination: ``NAME=VALUE`` is set, ``NAME=VALUE,VALUE`` is tried.
+    """Build a trial for each combination of settings, training sizes, folds and seeds.
 
-    Raises ``ConfigError`` for settings that do not exist or have values that they cannot have, for
-    the same one twice, and for a single fold.
+    Of ``settings``, ``NAME=VALUE`` is set in all trials, ``NAME=VALUE,VALUE`` is tried with each
+    value. Raises ``ConfigError`` for unknown settings, impossible values, a setting given again
+    after several values, equal trials, and a single fold.
     """
     if n_folds < 0 or n_folds == 1:
         raise ConfigError(f"--folds {n_folds}: cross-validation needs two or more.")
@@ -126,9 +127,10 @@ def check_students(trials: Sequence[Trial]) -> None:
 
 
 def _check_once(named: Sequence[Sequence[str]], *, has_seeds: bool, has_sizes: bool) -> None:
-    """Raise ``ConfigError`` for a setting that would be lost beside another, and for seeds.
+    """Raise ``ConfigError`` for a setting given again after several values, and for several seeds.
 
-    One value may stand for another that was set before; beside several it would do nothing.
+    A setting may be given again after a single value, which it replaces. After several values, or
+    after ``--seeds`` or ``--train-sizes``, it may not.
     """
     taken = {name for name, has in ((_SEED, has_seeds), (_SIZE, has_sizes)) if has}
     for values in named:
@@ -144,7 +146,7 @@ def _check_once(named: Sequence[Sequence[str]], *, has_seeds: bool, has_sizes: b
 
 
 def _tried(config: FinetuneConfig, seed: int, fold: Fold | None) -> FinetuneConfig:
-    """With a seed; of a fold, which has no dev, the last epoch is taken (D-E4)."""
+    """Set the seed and, for a fold, which has no dev, the choice of the last epoch (D-E4)."""
     choose = "last" if fold else config.training.choose
     return replace(config, training=replace(config.training, seed=seed, choose=choose))
 
@@ -154,7 +156,10 @@ def _name_of(chosen: Sequence[str]) -> str:
 
 
 def _values(setting: str) -> list[str]:
-    """``a=1,2`` as ``a=1`` and ``a=2``; commas inside brackets and quotes do not count."""
+    """Split ``a=1,2`` into ``a=1`` and ``a=2``.
+
+    Commas inside brackets do not count, and a value that is JSON as a whole is not split.
+    """
     name, equals, text = setting.partition("=")
     if not equals:
         raise ConfigError(f"--set {setting}: expected NAME=VALUE, or NAME=VALUE,VALUE to try both.")
@@ -179,7 +184,7 @@ def _split(text: str) -> Iterator[str]:
 
 
 def _check_numbers(config: FinetuneConfig) -> None:
-    """Raise ``ConfigError`` that names the first setting that is too small, or a dropout of all."""
+    """Raise ``ConfigError`` for the first setting that is too small, or a dropout of 1 or more."""
     for name, least in _LEAST.items():
         part, _, field = name.partition(".")
         value = getattr(getattr(config, part), field)
@@ -190,7 +195,7 @@ def _check_numbers(config: FinetuneConfig) -> None:
 
 
 def _check_learning(config: FinetuneConfig) -> None:
-    """Raise ``ConfigError`` for settings that cannot be, or contradict each other."""
+    """Raise ``ConfigError`` for an impossible decay, or settings without effect on the encoder."""
     training = config.training
     if not 0 < training.layer_decay <= 1:
         raise ConfigError(f"training.layer_decay={training.layer_decay}: must be in (0, 1].")
@@ -210,7 +215,7 @@ def _check_learning(config: FinetuneConfig) -> None:
 
 
 def write_summary(output: Path, trials: Sequence[Trial]) -> tuple[Path, list[str]]:
-    """Write ``summary.json``; returns its path, and what a person wants to know in lines."""
+    """Write ``summary.json``; returns its path, and lines for the terminal."""
     rows = [_row(output, trial) for trial in trials]
     settings = [_sum_up(setting, rows) for setting in dict.fromkeys(row["setting"] for row in rows)]
     best = _best(settings)
@@ -228,7 +233,7 @@ def write_summary(output: Path, trials: Sequence[Trial]) -> tuple[Path, list[str
 
 
 def _best(settings: Sequence[SettingRow]) -> str | None:
-    """The setting with the best mean; None where there are several without scores."""
+    """Find the setting with the best mean; None if one of several settings has no scores."""
     if len(settings) > 1 and any(row["mean"] is None for row in settings):
         return None
     best = max(settings, key=lambda row: row["mean"] or 0.0)

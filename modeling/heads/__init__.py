@@ -1,1 +1,1 @@
-"""What is predicted from the rows that an encoder gives."""
+"""Heads: predictions from the rows that an encoder returns."""

@@ -1,8 +1,8 @@
 """Cross-entropy over a large vocabulary, in chunks of targets.
 
-All logits at once would be the largest tensor of a step: 10,000 targets and 30,000 subwords take
-1.2 GB in float32, and their gradient as much. So that no more than a chunk of them exists, a chunk
-leaves its share of the gradients at once, in the forward pass; nothing is computed twice.
+All logits at once would be the largest tensor of a step: for 10,000 targets and 30,000 subwords
+they take 1.2 GB in float32, and their gradient takes as much. So only one chunk of logits exists at
+a time: the forward pass also computes the chunk's part of the gradients. Nothing is computed twice.
 
 Shapes: M targets, F width of the features, V classes.
 """
@@ -29,14 +29,14 @@ class Scores(NamedTuple):
     """(M,) int64: how many ids score higher than the label; 0 is a hit, < k one of the top k."""
 
 
-@uncompiled  # each number of chunks would be compiled again
+@uncompiled  # torch would compile it again for each number of chunks
 def summed_cross_entropy(
     features: Tensor, weight: Tensor, *, bias: Tensor, labels: Tensor
 ) -> Tensor:
     """Sum over targets of −log softmax(features @ weightᵀ + bias)[label], in float32.
 
-    (M, F), (V, F), (V,), (M,) -> (). Under autocast the products are of its type, the softmax of
-    float32. The gradient can be taken once. No target: 0.
+    (M, F), (V, F), (V,), (M,) -> (). Under autocast, matrix products have the type of autocast, and
+    the softmax is float32. The gradient can be taken only once. Without targets the sum is 0.
     """
     product_type = _product_type(features)
     if not torch.is_grad_enabled():
@@ -48,9 +48,9 @@ def summed_cross_entropy(
 @uncompiled
 @torch.no_grad()
 def score(features: Tensor, weight: Tensor, *, bias: Tensor, labels: Tensor) -> Scores:
-    """Summed cross-entropy and ranks; float32 throughout, as bfloat16 would score many ids alike.
+    """Compute summed cross-entropy and ranks, in float32: in bfloat16 many ids would score alike.
 
-    A logit that is no number counts as higher than any other.
+    A logit that is NaN counts as higher than the label's.
     """
     return _score(features, weight, bias=bias, labels=labels, product_type=bias.dtype)
 
@@ -82,7 +82,7 @@ def _chunks(n_targets: int, n_classes: int) -> Iterator[slice]:
 
 
 def _logits(features: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """(m, F), (V, F), (V,) -> (m, V), float32 or wider."""
+    """Compute logits, float32 or wider: (m, F), (V, F), (V,) -> (m, V)."""
     if features.dtype == bias.dtype:
         return torch.addmm(bias, features, weight.T)
     return (features @ weight.T).to(bias.dtype).add_(bias)
@@ -93,7 +93,7 @@ class _Context(Context, Protocol):
 
 
 class _SummedCrossEntropy(torch.autograd.Function):
-    """Computes the gradients with the loss; ``backward`` only scales them."""
+    """A loss whose gradients are computed in ``forward``; ``backward`` only scales them."""
 
     @staticmethod
     def forward(  # noqa: PLR0917 - as torch calls it
@@ -141,7 +141,7 @@ class _SummedCrossEntropy(torch.autograd.Function):
 
 
 def _add_loss(loss: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
-    """Add the loss of labels (m, 1); turn logits (m, V) into their gradient, softmax − one-hot."""
+    """Add the loss of labels (m, 1); replace logits (m, V) by their gradient, softmax − one-hot."""
     loss -= logits.gather(1, labels).sum()
     highest = logits.amax(1, keepdim=True)
     exponentials = logits.sub_(highest).exp_()

@@ -1,6 +1,6 @@
 """Heads of pre-training: masked subwords, masked entities, whether one text follows another.
 
-A head is given the rows of targets alone, so that no logit is computed that the loss does not need.
+A head gets only the rows of targets, so that no logit is computed that the loss does not need.
 
 Shapes: M targets, D width of the encoder, F width of the features, V classes, S negatives.
 """
@@ -23,7 +23,7 @@ Activation = Literal["gelu", "relu"]
 
 
 class Transform(nn.Module):
-    """Dense, activation, norm."""
+    """A dense layer, an activation, and a norm."""
 
     def __init__(
         self,
@@ -39,12 +39,12 @@ class Transform(nn.Module):
         self.norm = nn.LayerNorm(out_width, eps=norm_eps)
 
     def forward(self, x: Tensor) -> Tensor:
-        """(M, D) -> (M, F)."""
+        """Map states (M, D) to features (M, F)."""
         return self.norm(self.activation(self.dense(x)))  # type: ignore[no-any-return]
 
 
 class Classifier(nn.Module):
-    """Scores classes by a linear map of features, its ``weight`` (V, F) and ``bias`` (V,)."""
+    """A head that scores classes by a linear map of features: ``weight`` (V, F), ``bias`` (V,)."""
 
     @property
     @abstractmethod
@@ -54,34 +54,34 @@ class Classifier(nn.Module):
     bias: Tensor
 
     def logits(self, states: Tensor) -> Tensor:
-        """(M, D) -> (M, V), of all classes."""
+        """Compute the logits (M, V) of all classes from states (M, D)."""
         return functional.linear(self._features(states), self.weight, self.bias)
 
     def logits_of(self, states: Tensor, ids: Tensor) -> Tensor:
-        """(M, D) and classes (M, C) of each target -> (M, C), of these alone."""
+        """Compute the logits (M, C) of C given classes of each target from states (M, D)."""
         features = self._features(states)
         return torch.einsum("mf,mcf->mc", features, self.weight[ids]) + self.bias[ids]
 
     def loss(self, states: Tensor, targets: Targets) -> Tensor:
-        """Summed cross-entropy in float32 of states (M, D) of targets."""
+        """Compute the cross-entropy of targets from their states (M, D), summed, in float32."""
         return summed_cross_entropy(
             self._features(states), self.weight, bias=self.bias, labels=targets.labels
         )
 
     def score(self, states: Tensor, targets: Targets) -> Scores:
-        """Loss and ranks over all classes of states (M, D) of targets."""
+        """Compute loss and ranks of targets over all classes from their states (M, D)."""
         return score(self._features(states), self.weight, bias=self.bias, labels=targets.labels)
 
     @abstractmethod
     def _features(self, states: Tensor) -> Tensor:
-        """(M, D) -> (M, F)."""
+        """Map states (M, D) to features (M, F)."""
 
 
 class VocabularyHead(Classifier):
-    """Scores each id of a vocabulary: features · its vector + its bias.
+    """A head that scores each id of a vocabulary: features · vector of the id + bias of the id.
 
-    The vectors are those of an embedding (tied: its weights stay the encoder's, and are saved with
-    it), or the head's own.
+    The vectors are those of an embedding of the encoder (``tied``: the weights belong to the
+    encoder and are saved with it), or a matrix of the head.
     """
 
     def __init__(self, *, table: nn.Embedding, transform: Transform | None, tied: bool) -> None:
@@ -91,7 +91,7 @@ class VocabularyHead(Classifier):
             None if tied else nn.Linear(table.embedding_dim, len(table.weight), bias=False)
         )
         self.bias = nn.Parameter(torch.zeros(len(table.weight)))
-        self._tied = (table,)  # in a tuple, so that it is no module of the head
+        self._tied = (table,)  # in a tuple, so that torch does not make it a submodule
 
     @property
     def weight(self) -> Tensor:
@@ -103,11 +103,12 @@ class VocabularyHead(Classifier):
 
 
 class EntityHead(VocabularyHead):
-    """Masked entities (L-M2): to the width of entities, GELU, norm; tied to the entity embedding.
+    """A head for masked entities (L-M2): dense to entity width, GELU, norm; tied to the embedding.
 
-    Where targets name negatives, the softmax is sampled (C.13): the sum over the vocabulary is
-    estimated from S draws with probabilities Q, as exp(label) + Σ exp(draw) / (S · Q(draw)), draws
-    of the label itself left out. Its expectation is the whole sum (B-E5: log-Q correction).
+    Where targets have negatives, the softmax is sampled (C.13): the sum over the vocabulary is
+    estimated from S ids drawn with probabilities Q, as exp(label) + Σ exp(draw) / (S · Q(draw)),
+    where draws of the label are left out. The expectation of this estimate is the whole sum (B-E5:
+    log-Q correction).
     """
 
     def __init__(self, *, table: nn.Embedding, transform: Transform) -> None:
@@ -118,9 +119,9 @@ class EntityHead(VocabularyHead):
         self.register_buffer("log_q", uniform, persistent=False)
 
     def set_proposal(self, log_q: Tensor) -> None:
-        """Say with which log-probability each id (V,) is drawn as a negative; uniform until then.
+        """Set the log-probabilities (V,) of drawing each id as a negative; by default uniform.
 
-        Raises ``ValueError`` if they are not probabilities of all ids.
+        Raises ``ValueError`` if these are not V log-probabilities of sum 1.
         """
         if log_q.shape != self.log_q.shape or abs(float(log_q.exp().sum()) - 1) > 1e-3:
             raise ValueError(
@@ -130,7 +131,7 @@ class EntityHead(VocabularyHead):
         self.log_q = log_q.to(self.log_q)
 
     def loss(self, states: Tensor, targets: Targets) -> Tensor:
-        """Summed cross-entropy in float32, sampled where the targets name negatives."""
+        """Compute the summed cross-entropy in float32; sampled if the targets have negatives."""
         if targets.negatives is None:
             return super().loss(states, targets)
         own, drawn = self._sampled_logits(self._features(states), targets.labels, targets.negatives)
@@ -142,18 +143,18 @@ class EntityHead(VocabularyHead):
     def _sampled_logits(
         self, features: Tensor, labels: Tensor, negatives: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """(M, F) -> logits of labels (M,) and of negatives (M, S), float32."""
+        """Compute float32 logits of labels (M,) and of negatives (M, S) from features (M, F)."""
         own = (features * self.weight[labels]).sum(1, dtype=self.bias.dtype) + self.bias[labels]
         drawn = functional.linear(features, self.weight[negatives])
         return own, drawn.to(self.bias.dtype) + self.bias[negatives]
 
 
 class PairHead(Classifier):
-    """Whether the second text follows the first: next sentence and sentence order prediction.
+    """A head for next sentence and sentence order prediction: does text 2 follow text 1?
 
-    Class 1 means that it does (C.9). ``cls`` reads [CLS] through BERT's pooler (dense, tanh);
-    ``mean`` reads the mean of all subwords, which for a linear map is NEISS's mean of logits
-    (B-N13).
+    Class 1 means that it does (C.9). ``cls`` reads [CLS] through BERT's pooler (dense, tanh).
+    ``mean`` reads the mean of all subwords; as the classifier is linear, this equals NEISS's mean
+    of logits (B-N13).
     """
 
     def __init__(self, *, width: int, pooling: Literal["cls", "mean"]) -> None:
@@ -172,12 +173,12 @@ class PairHead(Classifier):
         return self.classifier.bias
 
     def pool(self, subwords: Tensor, layout: Layout) -> Tensor:
-        """(T, D) -> (B, D): what the head reads of each sequence."""
+        """Pool subwords, (T, D) -> (B, D): [CLS] of each sequence, or the mean of its subwords."""
         if self.pooler is not None:
             starts = torch.arange(layout.n_sequences, device=subwords.device) * layout.longest
-            # Rows of subwords are in order, and each sequence has one: [CLS].
+            # Rows are ordered by sequence, and each sequence has at least one subword, [CLS].
             return subwords.index_select(0, torch.searchsorted(layout.index, starts))
-        if subwords.dtype.itemsize < 4:  # bfloat16 counts to 256
+        if subwords.dtype.itemsize < 4:  # bfloat16 has all integers only up to 256
             subwords = subwords.float()
         sums = subwords.new_zeros(layout.n_sequences, subwords.shape[1])
         ones = torch.ones_like(layout.sequences, dtype=subwords.dtype)
@@ -189,16 +190,17 @@ class PairHead(Classifier):
 
 
 class SubwordEntityHead(EntityHead):
-    """Scores entities as ``EntityHead`` does, over the vocabulary or over scopes (C.13, B-E5).
+    """An ``EntityHead`` with a softmax over the vocabulary or over scopes (C.13, B-E5).
 
-    Where targets have choices, the softmax is over all entities of the target's scope, in training
-    and in evaluation. Where they have negatives of their own, the sum over the n_others other
-    entities of the scope is estimated as n_others / S times the sum over S of them, drawn evenly
-    and none twice: its expectation is the whole sum, and with S = n_others it is the whole sum.
+    Where targets have ``choices``, the softmax is over all entities of the target's scope, in
+    training and in evaluation. Where each target has its own negatives (``n_others`` is set), the
+    sum over the n_others other entities of the scope is estimated as n_others / S times the sum
+    over S of them, drawn uniformly without replacement. The expectation of this estimate is the
+    whole sum; with S = n_others it is the whole sum.
     """
 
     def loss(self, states: Tensor, targets: Targets) -> Tensor:
-        """Summed cross-entropy in float32 of states (M, D) of targets."""
+        """Compute the cross-entropy of targets from their states (M, D), summed, in float32."""
         if targets.n_others is not None:
             return self._sampled(states, targets)
         if targets.choices is None:
@@ -206,13 +208,13 @@ class SubwordEntityHead(EntityHead):
         return _loss(*self._tables(states, targets.choices), choices=targets.choices)
 
     def score(self, states: Tensor, targets: Targets) -> Scores:
-        """Loss and ranks, over the whole vocabulary or the scopes, of states (M, D) of targets."""
+        """Compute loss and ranks, over the vocabulary or scopes, from states (M, D) of targets."""
         if targets.choices is None:
             return super().score(states, targets)
         return _score(*self._tables(states, targets.choices), choices=targets.choices)
 
     def _tables(self, states: Tensor, choices: Choices) -> tuple[Tensor, Tensor, Tensor]:
-        """Features of targets (M, F); vectors and biases of the ids of all scopes."""
+        """Return features of targets (M, F), and vectors and biases of the ids of all scopes."""
         vectors, biases = (each.index_select(0, choices.ids) for each in (self.weight, self.bias))
         return self._features(states), vectors, biases
 
@@ -235,7 +237,7 @@ class SubwordEntityHead(EntityHead):
 
 @uncompiled
 def _loss(features: Tensor, vectors: Tensor, biases: Tensor, *, choices: Choices) -> Tensor:
-    """Summed over scopes."""
+    """Sum the cross-entropy over all scopes; each softmax is over one scope."""
     parts = _by_scope(features, vectors, biases, choices=choices)
     return torch.stack(
         [summed_cross_entropy(f, w, bias=b, labels=places) for f, w, b, places in parts]
@@ -244,7 +246,7 @@ def _loss(features: Tensor, vectors: Tensor, biases: Tensor, *, choices: Choices
 
 @uncompiled
 def _score(features: Tensor, vectors: Tensor, biases: Tensor, *, choices: Choices) -> Scores:
-    """Each scope by itself."""
+    """Score each scope by itself; sum the losses and concatenate the ranks."""
     parts = _by_scope(features, vectors, biases, choices=choices)
     scores = [score(f, w, bias=b, labels=places) for f, w, b, places in parts]
     losses, ranks = zip(*scores, strict=True)
@@ -254,7 +256,7 @@ def _score(features: Tensor, vectors: Tensor, biases: Tensor, *, choices: Choice
 def _by_scope(
     features: Tensor, vectors: Tensor, biases: Tensor, *, choices: Choices
 ) -> Iterator[tuple[Tensor, ...]]:
-    """Features, vectors, biases and places of labels, of each scope."""
+    """Iterate over scopes: the features, vectors, biases and label places of each."""
     sizes, n_targets = list(choices.sizes), list(choices.n_targets)
     return zip(
         torch.split(features, n_targets),

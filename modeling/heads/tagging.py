@@ -1,8 +1,8 @@
-"""Tags of words: heads that score each word, and what a decoder reads of the scores, a CRF.
+"""Heads that score the words to be tagged, and turn the scores into a CRF for decoders.
 
-A head is a linear map of the words' states; heads differ in what the scores mean. Each gives the
-loss of gold tags, summed over words, and the log-potentials of all tag sequences, so that decoders
-and probabilities are the same for all (``modeling/decoding``).
+A head is a linear map of the states of words; heads differ in what their scores mean. Each head
+computes the loss of gold tags, summed over words, and the log-potentials of all tag sequences, a
+CRF. So decoders and probabilities are the same for all heads (``modeling/decoding``).
 
 Shapes: W words of S sentences together, N words of the longest, D width, K scores, L labels,
 C = 1 + 2 L tags (``modeling/data/tagset.py``).
@@ -47,9 +47,10 @@ _BOUNDARY_LOSSES: Final[dict[str, Callable[[Tensor, Tensor], Tensor]]] = {
 
 
 class TokenHead(nn.Module, ABC):
-    """Scores of words, by a linear map: N(0, 0.02), bias 0.
+    """A head that scores words by a linear map, initialized with N(0, 0.02) and bias 0.
 
-    ``n_scores`` is K (None: C); ``class_weights`` (1 + L,) are of O and of each label.
+    ``n_scores`` is K (None: C); ``class_weights`` (1 + L,) are the loss weights of O and of each
+    label.
     """
 
     class_weights: Tensor | None
@@ -78,28 +79,31 @@ class TokenHead(nn.Module, ABC):
         nn.init.zeros_(self.linear.bias)
 
     def forward(self, states: Tensor) -> Tensor:
-        """(W, D) -> (W, K), float32 or wider."""
+        """Compute the scores of words, float32 or wider: (W, D) -> (W, K)."""
         scores: Tensor = self.linear(self.dropout(states))
         return scores.float() if scores.dtype.itemsize < 4 else scores
 
     @abstractmethod
     def loss(self, scores: Tensor, words: Layout, tags: Tensor) -> Tensor:
-        """(W, K), gold tags (W,) -> () float32, summed over words."""
+        """Compute the loss of gold tags (W,) from scores (W, K): () float32, summed over words."""
 
     @abstractmethod
     def crf(self, scores: Tensor, words: Layout, temperature: float = 1.0) -> Crf:
-        """(W, K) -> log-potentials of tags; what is learned is divided by the temperature."""
+        """Convert scores (W, K) to log-potentials of tags.
+
+        Scores and learned transitions are divided by ``temperature``.
+        """
 
     def valid_crf(self, scores: Tensor, words: Layout, temperature: float = 1.0) -> Crf:
-        """The same without the paths that are no valid IOB2."""
+        """Convert scores as ``crf`` does, without the paths that are not valid IOB2."""
         crf = self.crf(scores, words, temperature)
         return constrained(crf, self.tagset.follows, self.tagset.begins)
 
     def loss_of_expected(self, scores: Tensor, words: Layout, expected: ExpectedTags) -> Tensor:
-        """Cross-entropy of all tag sequences with those of a teacher, () float32, summed.
+        """Compute the cross-entropy of tag sequences with a teacher's, () float32, summed.
 
-        That is log Z − E[score]: structural knowledge distillation (Wang et al. 2021, eq. 4). Where
-        the teacher is sure it is −log-likelihood.
+        It is log Z − E[score]: structural knowledge distillation (Wang et al. 2021, eq. 4). Where
+        the teacher is certain, it is the negative log-likelihood.
         """
         crf = self.crf(scores, words)
         mean = expected_score(crf, words.pad(expected.words), expected.pairs)
@@ -107,15 +111,15 @@ class TokenHead(nn.Module, ABC):
 
 
 class SoftmaxHead(TokenHead):
-    """A tag for each word, by itself (N-F1); B- and I- of a label share its class weight."""
+    """A head that tags each word by itself (N-F1); B- and I- of a label share its class weight."""
 
     def loss(self, scores: Tensor, words: Layout, tags: Tensor) -> Tensor:  # noqa: ARG002
-        """Cross-entropy."""
+        """Compute the cross-entropy of the gold tags, weighted by class if there are weights."""
         losses = functional.cross_entropy(scores, tags, reduction="none")
         return _weighted_sum(losses, classes_of(tags), self.class_weights).float()
 
     def crf(self, scores: Tensor, words: Layout, temperature: float = 1.0) -> Crf:
-        """Log-probabilities; all transitions are 0."""
+        """Return a CRF with log-probabilities as emissions; all transitions are 0."""
         emissions = (scores / temperature).log_softmax(1)
         nothing = emissions.new_zeros(len(self.tagset), len(self.tagset))
         return _make_crf(emissions, words, transitions=nothing, starts=nothing[0])
@@ -124,9 +128,10 @@ class SoftmaxHead(TokenHead):
 class CseHead(TokenHead):
     """Class-Start-End (NEISS paper, section 4.1): K = 1 + L + 2.
 
-    A word has a class (O or a label, without B- and I-), and by two sigmoids it begins a name or
-    not, and ends one or not. The loss is the class's cross-entropy + both boundary losses (B-N5):
-    ``bce``, |σ − y| or (σ − y)², where a start or end weighs ``boundary_weight`` times as much.
+    Each word has a class (O or a label, without B- and I-), and two sigmoids say whether the word
+    begins a name and whether it ends one. The loss is the cross-entropy of the class + both
+    boundary losses (B-N5): ``bce``, ``l1`` (|σ − y|) or ``l2`` ((σ − y)²), where a gold start or
+    end has ``boundary_weight`` times the weight of other words.
     """
 
     def __init__(
@@ -150,7 +155,7 @@ class CseHead(TokenHead):
         self.boundary_weight = boundary_weight
 
     def loss(self, scores: Tensor, words: Layout, tags: Tensor) -> Tensor:
-        """Cross-entropy of classes + losses of starts and of ends."""
+        """Compute the cross-entropy of classes + the losses of starts and of ends."""
         classes, starts, ends = self.parts(scores)
         gold = classes_of(tags)
         losses = functional.cross_entropy(classes, gold, reduction="none")
@@ -161,15 +166,16 @@ class CseHead(TokenHead):
         return total.float()
 
     def parts(self, scores: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """(W, K) -> logits of classes (W, 1 + L), of starts (W,) and of ends (W,)."""
+        """Split scores (W, K) into logits of classes (W, 1 + L), starts (W,) and ends (W,)."""
         return scores[:, :-2], scores[:, -2], scores[:, -1]
 
     def crf(self, scores: Tensor, words: Layout, temperature: float = 1.0) -> Crf:
-        """A path scores Σ log p(class) + log p(start or not) + log p(end or not) of its words.
+        """Return a CRF whose paths score Σ log p(class) + log p(start or not) + log p(end or not).
 
-        A word of a name ends it unless an I- follows, which then stands for "not ended":
-        log(1 − p) − log p of the word before, and that is − its logit. An I- without a name before
-        it has no such meaning and is forbidden; one that changes the label is not.
+        The sum is over the words of the path. Emissions of B- and I- assume that the word ends its
+        name. If an I- follows, it does not: so the emission of I- adds log(1 − p) − log p of the
+        word before, which is minus its end logit. An orphan I- (after O, or first in the sentence)
+        is forbidden; an I- that changes the label is not.
         """
         classes, starts, ends = (words.pad(part) / temperature for part in self.parts(scores))
         log_classes = classes.log_softmax(2)  # (S, N, 1 + L)
@@ -200,12 +206,15 @@ class CrfHead(TokenHead):
         self.transitions = transitions
 
     def loss(self, scores: Tensor, words: Layout, tags: Tensor) -> Tensor:
-        """−log-likelihood of the sentences."""
+        """Compute the negative log-likelihood of the gold tags, summed over sentences."""
         crf = self.crf(scores, words)
         return (log_partition(crf) - score(crf, words.pad(tags))).sum().float()
 
     def crf(self, scores: Tensor, words: Layout, temperature: float = 1.0) -> Crf:
-        """The scores, and the transitions as learned: what must not follow may be a penalty."""
+        """Return a CRF of the scores and the learned transitions.
+
+        Invalid transitions stay possible; at most they have a penalty (``RuledTransitions``).
+        """
         between, starts = self.transitions()
         return _make_crf(
             scores / temperature,
@@ -216,17 +225,17 @@ class CrfHead(TokenHead):
 
 
 def classes_of(tags: Tensor) -> Tensor:
-    """Tags -> 0 for O, 1 + the id of the label; any shape."""
+    """Map tags, of any shape, to classes: 0 for O, else 1 + the id of the label."""
     return (tags + 1) // 2
 
 
 def is_start(tags: Tensor) -> Tensor:
-    """Whether a tag is a B-; any shape."""
+    """Tell whether each tag, of any shape, is a B-."""
     return tags % 2 == 1
 
 
 def is_end(tags: Tensor, words: Layout) -> Tensor:
-    """(W,) valid tags -> (W,) bool: whether a word is the last one of a name."""
+    """Tell whether each word is the last one of a name: valid tags (W,) -> (W,) bool."""
     padded = words.pad(tags)  # (S, N), O beyond the length
     following = functional.pad(padded, (0, 1))[:, 1:]
     goes_on = (following != OUTSIDE) & ~is_start(following)
@@ -234,14 +243,14 @@ def is_end(tags: Tensor, words: Layout) -> Tensor:
 
 
 def _make_crf(emissions: Tensor, words: Layout, *, transitions: Tensor, starts: Tensor) -> Crf:
-    """Of emissions (W, C)."""
+    """Build a CRF of emissions (W, C), padded to (S, N, C)."""
     return Crf(words.pad(emissions), words.lengths, transitions, starts)
 
 
 def _weighted_sum(losses: Tensor, classes: Tensor, class_weights: Tensor | None) -> Tensor:
-    """() sum of losses (W,); weighted, it is W times torch's weighted mean.
+    """Sum losses (W,) to (); with class weights, compute W times torch's weighted mean.
 
-    So that the loss divided by the number of words is that of torch's ``cross_entropy``.
+    So the loss divided by the number of words equals torch's ``cross_entropy``.
     """
     if class_weights is None:
         return losses.sum()

@@ -2,7 +2,7 @@
 
 It reads each body whole before the application sees the request, so that a large, slow or broken
 one costs the application nothing. Refusals are JSON, ``{"detail": "…"}``, with a status that says
-why: 401, 403, 408, 411 to 415, 421, 503.
+why: 400, 401, 403, 408, 413 to 415, 421, 503.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ _PREFLIGHT_AGE: Final = b"600"  # seconds that a browser remembers what is allow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """Who may ask, and how much."""
+    """Limits on who may send requests, and on how much."""
 
     hosts: Collection[str] = ()
     """Names besides those of loopback that a request may call this server by; ``*``: any. A page
@@ -60,7 +60,7 @@ class Rules:
 
 
 class Refused(Exception):  # noqa: N818 - it is an answer
-    """A request is not answered by the application."""
+    """The refusal of a request: a status, a detail for the client, and more headers."""
 
     def __init__(self, status: int, detail: str, *, headers: Headers | None = None) -> None:
         super().__init__(detail)
@@ -68,7 +68,7 @@ class Refused(Exception):  # noqa: N818 - it is an answer
 
 
 class Busy(Refused):
-    """Too much waits already: the client is to come again."""
+    """A refusal (503) because too much work waits; the client should retry in a second."""
 
     def __init__(self, detail: str) -> None:
         headers = [(b"retry-after", str(_RETRY_AFTER).encode())]
@@ -76,11 +76,11 @@ class Busy(Refused):
 
 
 class _NotTaken(Exception):  # noqa: N818 - nobody sees it
-    """The client does not read the answer."""
+    """A client that does not read the answer in time."""
 
 
 class Guard:
-    """The middleware. ``counts`` has the answers by status, ``seconds`` what they took together."""
+    """The middleware, which also counts answers by status and adds up their seconds."""
 
     def __init__(self, app: "ASGIApp", rules: Rules) -> None:
         self.app, self.rules = app, rules
@@ -92,7 +92,7 @@ class Guard:
         """Of their bodies."""
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
-        """Answer a request, or let the application do so."""
+        """Check a request; let the application answer it, or answer with a refusal."""
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self.app(scope, receive, send)
@@ -134,7 +134,7 @@ class Guard:
         receive: "Receive",
         answer: "_Answer",
     ) -> None:
-        """Let the application answer; where the client hangs up, it is stopped."""
+        """Let the application answer; cancel it if the client disconnects."""
         gone = asyncio.Event()
         task = asyncio.ensure_future(self.app(scope, _replay(body, gone), answer))
 
@@ -160,7 +160,11 @@ class Guard:
             raise Refused(421, f"Host {host!r}: not a name of this server (--allow-host adds one).")
 
     def _check_origin(self, origin: str, *, host: str) -> Headers:
-        """Headers that let the page read the answer; none where it is of this server."""
+        """Return the headers that let a page of another origin read the answer (CORS).
+
+        None are returned without an origin, or for a page of this server. Raises ``Refused`` (403)
+        for an origin that is not allowed.
+        """
         if not origin:
             return []
         scheme, _, netloc = origin.partition("://")
@@ -176,7 +180,7 @@ class Guard:
         token, path = self.rules.token, asked.scope["path"]
         if token is None or path in self.rules.open_paths:
             return
-        # of this server: the cookies of others on this machine are sent here, too
+        # with the port: cookies of other servers on this machine are sent here, too
         name = f"onoma-{(asked.scope.get('server') or ('', 0))[1]}"
         bearer = asked.headers.get("authorization", "").removeprefix("Bearer ")
         in_query = asked.query_params.get("token", "")
@@ -184,7 +188,7 @@ class Guard:
             rest = urlencode([p for p in asked.query_params.multi_items() if p[0] != "token"])
             cookie = f"{name}={token}; HttpOnly; SameSite=Strict; Path=/"
             place = quote(path) + (f"?{rest}" if rest else "")
-            if not place.startswith("//"):  # another server
+            if not place.startswith("//"):  # would lead to another server
                 found = [(b"set-cookie", cookie.encode()), (b"location", place.encode())]
                 raise Refused(303, "", headers=found)
         given = (bearer, in_query, asked.cookies.get(name, ""))
@@ -194,7 +198,11 @@ class Guard:
     async def _read(
         self, headers: Mapping[str, str], receive: "Receive", answer: "_Answer"
     ) -> bytes:
-        """The body, whole; what of it is in memory is counted."""
+        """Read the whole body; count the bytes that are in memory.
+
+        Raises ``Refused`` for a body that is too large, compressed, late or incomplete, and
+        ``Busy`` where the bodies of all requests are too large together.
+        """
         rules, length = self.rules, headers.get("content-length", "0")
         if headers.get("content-encoding", "identity") != "identity":
             raise Refused(415, "Packed bodies are not read: leave Content-Encoding out.")
@@ -224,7 +232,7 @@ class Guard:
 
 
 class _Answer:
-    """Send with more headers, and count."""
+    """The ASGI ``send`` of one request, which adds headers and counts answers by status."""
 
     def __init__(self, guard: Guard, send: "Send") -> None:
         self.guard, self.send = guard, send
@@ -251,14 +259,14 @@ class _Answer:
         headers = [*refused.headers]
         if refused.status != 204:
             headers.append((b"content-length", str(len(body)).encode()))
-        if body:  # of the request, nobody reads any more
+        if body:  # the rest of the request is not read: close the connection
             headers += [(b"content-type", b"application/json"), _CLOSE]
         await self({"type": "http.response.start", "status": refused.status, "headers": headers})
         await self.send({"type": "http.response.body", "body": body})
 
 
 def _replay(body: bytes, gone: asyncio.Event) -> "Receive":
-    """Give the body once, and afterwards that the client is gone, when it is."""
+    """Make an ASGI ``receive``: the body once, then the disconnect as soon as ``gone`` is set."""
     waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replay() -> "Message":
@@ -271,7 +279,7 @@ def _replay(body: bytes, gone: asyncio.Event) -> "Receive":
 
 
 def host_name(host: str) -> str:
-    """The name in a Host header, without port and brackets, in small letters."""
+    """Return the host name in a Host header, in lower case, without port and brackets."""
     try:
         return urlsplit(f"//{host}").hostname or ""
     except ValueError:
@@ -279,7 +287,7 @@ def host_name(host: str) -> str:
 
 
 def new_token() -> str:
-    """A token that cannot be guessed."""
+    """Create a random token that cannot be guessed."""
     return secrets.token_urlsafe(24)
 
 
@@ -288,7 +296,7 @@ def _is_equal(given: str, token: str) -> bool:
 
 
 def _preflight(headers: Mapping[str, str]) -> Headers:
-    """What a browser asks before it lets a page ask."""
+    """Return the headers that answer a browser's preflight request (CORS)."""
     asked = headers.get("access-control-request-headers") or "content-type"
     return [
         (b"access-control-allow-methods", b"GET, POST"),

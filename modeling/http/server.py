@@ -25,7 +25,7 @@ _MAX_CONNECTIONS: Final = 1024
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Open a socket; port 0: any that is free. Raises ``UsageError`` where that cannot be."""
+    """Bind a socket to an address; port 0 takes any that is free. Raises ``UsageError``."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     opened = socket.socket(family)
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -46,8 +46,8 @@ class Server(uvicorn.Server):
 
     Args:
         app: usually a ``Guard``.
-        listener: of ``listen``.
-        on_ready: is called with the address once requests are answered.
+        listener: a socket of ``listen``.
+        on_ready: called with the address once requests are answered.
     """
 
     def __init__(
@@ -80,16 +80,16 @@ class Server(uvicorn.Server):
         return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
     def answer(self) -> None:
-        """Answer requests until SIGTERM or Ctrl-C, and then those that are here already."""
+        """Answer requests until SIGTERM or Ctrl-C, then finish those that have arrived."""
         with _endings_are_ours():
             self.run(sockets=[self.listener])
 
     def stop(self) -> None:
-        """End as SIGTERM would; from any thread."""
+        """Stop the server as SIGTERM would; any thread may call this."""
         self.should_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to answer, and say so."""
+        """Start to answer, then call ``on_ready`` with the address."""
         await super().startup(sockets)
         if self.started and self._on_ready is not None:
             self._on_ready(self.address)
@@ -97,10 +97,13 @@ class Server(uvicorn.Server):
 
 @contextmanager
 def _endings_are_ours() -> Iterator[None]:
-    """Let a signal that uvicorn has heeded, and raises again at its end, end nothing more."""
+    """Ignore SIGTERM and Ctrl-C outside uvicorn.
+
+    uvicorn handles both signals itself, and raises them again when it has ended.
+    """
     try:
         earlier = {one: signal.signal(one, _heed) for one in (signal.SIGTERM, signal.SIGINT)}
-    except ValueError:  # not the main thread: nobody listens
+    except ValueError:  # not the main thread, which alone can set handlers
         yield
         return
     try:
@@ -115,7 +118,7 @@ def _heed(*_: object) -> None:
 
 
 class _Protocol(H11Protocol):
-    """A connection that is closed where the head of a request does not come."""
+    """A connection that is closed where the head of a request does not come in time."""
 
     _timer: asyncio.TimerHandle | None = None
 

@@ -42,11 +42,12 @@ def export(
 ) -> None:
     """Write configuration, weights and tokenizer for ``AutoModel`` and ``AutoTokenizer``.
 
-    Without entities it is a ``BertForMaskedLM`` (with a head for pairs, ``BertForPreTraining``),
-    with entities a ``LukeForMaskedLM``; without heads, ``BertModel`` or ``LukeModel``. A pooler
-    that was never trained is the identity. The entity table has as many rows as ours: ``[MASK2]``,
-    which only their byte-level ``LukeTokenizer`` knows, has none. Raises ``ConfigError`` for what
-    transformers has no model for: relative positions, whole-word attention, other norms.
+    Without entities the architecture is ``BertForMaskedLM`` (with a head for pairs
+    ``BertForPreTraining``), with entities ``LukeForMaskedLM``; without heads it is ``BertModel`` or
+    ``LukeModel``. A pooler that was never trained is the identity. The entity table has as many
+    rows as ours: ``[MASK2]``, which only the byte-level ``LukeTokenizer`` knows, has none. Raises
+    ``ConfigError`` for what transformers has no model for: relative positions, whole-word
+    attention, other norms.
     """
     opened = open_tokenizer(tokenizer, model.config.encoder)
     config = make_config(model.config, pad=opened.special.pad, has_heads=has_heads)
@@ -56,7 +57,7 @@ def export(
 
 
 def open_tokenizer(folder: Path, encoder: EncoderConfig) -> Tokenizer:
-    """The tokenizer in a folder; ``ConfigError`` if it has more subwords than the encoder."""
+    """Open the tokenizer in a folder; raise ``ConfigError`` if it is larger than the encoder's."""
     opened = Tokenizer.open(folder)
     if opened.size > encoder.n_subwords:
         raise ConfigError(
@@ -69,7 +70,7 @@ def open_tokenizer(folder: Path, encoder: EncoderConfig) -> Tokenizer:
 def write_folder(
     folder: Path, config: "PretrainedConfig", tensors: Mapping[str, Tensor], *, tokenizer: Tokenizer
 ) -> None:
-    """Write what ``from_pretrained`` reads."""
+    """Write the files that ``from_pretrained`` reads: configuration, weights and tokenizer."""
     folder.mkdir(parents=True, exist_ok=True)
     config.save_pretrained(folder)
     save_weights(tensors, folder)
@@ -77,7 +78,7 @@ def write_folder(
 
 
 def save_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
-    """Write a tokenizer that sets [CLS] and [SEP] by itself, for where nobody else does."""
+    """Write a tokenizer that adds [CLS] and [SEP] itself, for programs that do not add them."""
     tokenizer.save(folder)
     file, special = folder / "tokenizer.json", tokenizer.special
     backend = Backend.from_file(str(file))
@@ -97,7 +98,10 @@ def save_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
 
 
 def depends_on_spaces(folder: Path) -> bool:
-    """Whether the tokenizer in a folder cuts a word otherwise after a space, as byte-level ones."""
+    """Tell whether the tokenizer in a folder cuts words differently after a space.
+
+    Byte-level tokenizers do.
+    """
     file = folder / "tokenizer.json"
     with clear_errors(f"{file}: the tokenizer cannot cut a text"):
         backend = Backend.from_file(str(file))
@@ -105,7 +109,7 @@ def depends_on_spaces(folder: Path) -> bool:
 
 
 def set_max_length(folder: Path, n_positions: int) -> None:
-    """Let their tokenizer know how many subwords fit."""
+    """Set ``model_max_length``, the number of subwords that fit, in ``tokenizer_config.json``."""
     file = folder / "tokenizer_config.json"
     values = read_json(file)
     text = json.dumps({**values, "model_max_length": n_positions}, ensure_ascii=False, indent=1)
@@ -116,7 +120,7 @@ def set_max_length(folder: Path, n_positions: int) -> None:
 def _tensors(
     model: PretrainingModel, config: "PretrainedConfig", *, has_heads: bool
 ) -> dict[str, Tensor]:
-    """The weights by their names."""
+    """Return the weights of a model under transformers' names."""
     state = {
         name: tensor
         for name, tensor in model.state_dict().items()
@@ -135,9 +139,9 @@ def _tensors(
 def rename(
     state: Mapping[str, Tensor], config: "PretrainedConfig", *, encoder: EncoderConfig
 ) -> dict[str, Tensor]:
-    """Weights of ours by their names, without prefix, and all that their base model has besides.
+    """Rename weights to transformers' names without prefix; add what its base model has besides.
 
-    What they have no name for is left out.
+    A weight that transformers has no name for is left out.
     """
     tensors = {}
     for name, tensor in state.items():
@@ -152,7 +156,10 @@ def rename(
 def _add_what_they_always_have(
     tensors: dict[str, Tensor], config: "PretrainedConfig", *, encoder: EncoderConfig
 ) -> None:
-    """Positions in a table, segments (zeros), and a pooler, if the architecture has one."""
+    """Add the weights that every model of transformers has, where ours has none.
+
+    These are positions in a table, segments (zeros), and a pooler if the architecture has one.
+    """
     width = encoder.width
     if encoder.positions == "sinusoidal":
         tensors[names.POSITIONS] = sinusoids(encoder.max_positions, width)
@@ -166,7 +173,7 @@ def _add_what_they_always_have(
 def _to_shapes_of_luke(
     tensors: dict[str, Tensor], config: "PretrainedConfig", *, state: Mapping[str, Tensor]
 ) -> None:
-    """Fill up tables with zero rows; the bias of the projection (D-M2) goes into the types."""
+    """Pad tables with zero rows; add the bias of the entity projection (D-M2) to the types."""
     first = first_position(config)
     positions, of_entities = tensors[names.POSITIONS], tensors[names.ENTITY_POSITIONS]
     zeros = positions.new_zeros(first, positions.shape[1])
@@ -181,7 +188,7 @@ def _to_shapes_of_luke(
 
 
 def _finish_heads(tensors: dict[str, Tensor], config: "PretrainedConfig") -> None:
-    """What they do not tie is written twice; the classes of pairs get their order."""
+    """Duplicate the weights that transformers does not tie, and reverse the classes of pairs."""
     head = names.subword_head(config.model_type)
     decoder = f"{head}.decoder.weight"
     is_tied = decoder not in tensors
@@ -199,10 +206,10 @@ _ENCODER: Final = "encoder."
 
 
 def export_tagger(model: TaggingModel, folder: Path, tokenizer: Path) -> str:
-    """Write a tagger for transformers; returns the name of the class that loads it.
+    """Write a tagger for transformers; return the name of the class that loads it.
 
-    Logits are divided by the temperature of the tagger, so that probabilities are its own. Raises
-    ``ConfigError`` for what transformers has no model for.
+    The classifier is divided by the temperature of the tagger, so that transformers computes the
+    tagger's probabilities. Raises ``ConfigError`` for what transformers has no model for.
     """
     classifier, architecture = _classifier(model)
     opened = open_tokenizer(tokenizer, model.config.encoder)
@@ -223,7 +230,7 @@ def export_tagger(model: TaggingModel, folder: Path, tokenizer: Path) -> str:
 
 
 def classes_of(model: TaggingModel) -> tuple[str, ...]:
-    """What is predicted, by id: tags of words, or O and the labels of spans."""
+    """List the classes in the order of their ids: tags of words, or O and the labels of spans."""
     if isinstance(model.head, SpanHead):
         return ("O", *model.config.labels)
     return model.tagset.tags
@@ -245,7 +252,10 @@ def _config(model: TaggingModel, architecture: str, *, pad: int) -> "PretrainedC
 
 
 def _classifier(model: TaggingModel) -> tuple[nn.Linear, str]:
-    """The linear map that transformers has as ``classifier``, and the class that has it."""
+    """Return the linear map that transformers calls ``classifier``, and the class that has it.
+
+    Raises ``ConfigError`` for a tagger that transformers has no class for.
+    """
     head, settings = model.head, model.config.head
     wrong = {
         "a gazetteer, whose features it cannot read": model.config.n_features > 0,
@@ -262,7 +272,7 @@ def _classifier(model: TaggingModel) -> tuple[nn.Linear, str]:
 
 
 def _widened(weight: Tensor, config: "PretrainedConfig") -> Tensor:
-    """Weights of spans read by their entity alone: zeros for the subwords."""
+    """Pad the weights of a span head that reads the entity alone: zeros for the subwords."""
     n_states = 3 if config.model_type == "luke" else 1
     return functional.pad(weight, (n_states * config.hidden_size - weight.shape[1], 0))
 

@@ -28,9 +28,9 @@ _PICKLED: Final = ("pytorch_model*.bin", "pytorch_model*.bin.index.json")
 
 
 def local_folder(path: Path) -> Path:
-    """The folder of a path: itself, or of ``hub:NAME[@REVISION]`` where its files were put.
+    """Return a path as it is, or for ``hub:NAME[@REVISION]`` the folder of the fetched files.
 
-    Raises ``CorpusError`` where the hub has no such model, or does not answer.
+    Raises ``CorpusError`` if the hub has no such model or does not answer.
     """
     if not str(path).startswith(PREFIX):
         return path
@@ -44,7 +44,7 @@ def local_folder(path: Path) -> Path:
 
 
 def _fetch(name: str, revision: str | None, patterns: Sequence[str]) -> Path:
-    """Bring the files of a model into the cache; returns their folder."""
+    """Fetch the files of a model into the cache; return their folder."""
     from huggingface_hub import constants, errors, snapshot_download  # noqa: PLC0415 - half a second
 
     try:
@@ -64,14 +64,14 @@ def _fetch(name: str, revision: str | None, patterns: Sequence[str]) -> Path:
 
 
 class Origin(TypedDict, total=False):
-    """A model of a hub, and the commit."""
+    """The name of a model on a hub, and its commit."""
 
     name: str
     revision: str
 
 
 def origin(folder: Path) -> Origin:
-    """``name`` and ``revision`` (the commit) of a folder that came from a hub; else nothing."""
+    """Return ``name`` and ``revision`` (the commit) of a folder of a hub's model, else nothing."""
     found = _CACHED.search(folder.absolute().as_posix())
     if found is None:
         return {}

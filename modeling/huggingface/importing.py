@@ -24,9 +24,10 @@ _FILES: Final = ("model.safetensors", "pytorch_model.bin")
 
 
 def read_tensors(folder: Path) -> dict[str, Tensor]:
-    """All tensors by name, numbers as float32; ``WeightsError`` where there are none.
+    """Read all tensors by name, floating-point ones as float32.
 
-    ``pytorch_model.bin`` is a pickle: only tensors are read from it, and no code is run.
+    ``pytorch_model.bin`` is a pickle: only tensors are read from it, and no code is run. Raises
+    ``WeightsError`` if there are no weights.
     """
     for name in _FILES:
         index = folder / f"{name}.index.json"
@@ -38,7 +39,7 @@ def read_tensors(folder: Path) -> dict[str, Tensor]:
 
 
 def _read_shards(index: Path) -> dict[str, Tensor]:
-    """The tensors of all files that an index names; they must lie beside it."""
+    """Read the tensors of all files that an index names; these must lie beside the index."""
     try:
         names = set(parse_json(index.read_text(encoding="utf-8"))["weight_map"].values())
     except (ValueError, KeyError, AttributeError) as error:
@@ -69,7 +70,7 @@ def _as_float32(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
 
 @dataclass(frozen=True, slots=True)
 class Pretrained:
-    """What a folder holds."""
+    """The settings and weights of a pre-trained model in a folder."""
 
     config: PretrainConfig
     """``encoder`` and ``heads`` as the weights need them; the rest as by default."""
@@ -81,7 +82,7 @@ class Pretrained:
     """Their names of weights that have no place here."""
 
     def build(self) -> PretrainingModel:
-        """The model with these weights."""
+        """Build the model with these weights."""
         with Undrawn():
             model = PretrainingModel.from_config(self.config)
         model.load_state_dict(self.weights)
@@ -91,10 +92,10 @@ class Pretrained:
 def read_pretrained(folder: Path) -> Pretrained:
     """Read a folder of transformers, or one that our models were saved in.
 
-    BERT, RoBERTa, ELECTRA, DistilBERT and LUKE become encoders of ours; what has other layers
-    (``modeling.models.foreign``) is run by transformers: its weights are those of its base model.
-    Raises ``WeightsError`` if weights are missing, or of a model that cannot be read. Where a LUKE
-    has no queries of its own for entities, they are copies of the plain one (D-M3).
+    BERT, RoBERTa, ELECTRA, DistilBERT and LUKE become encoders of ours. A model with other layers
+    (``modeling.models.foreign``) is run by transformers; its weights are those of its base model.
+    If a LUKE has no separate queries for entities, these are copies of the plain query (D-M3).
+    Raises ``WeightsError`` if weights are missing, or if the model cannot be read.
     """
     values = settings.read_json(folder)
     if "encoder" in values:
@@ -116,7 +117,7 @@ def read_pretrained(folder: Path) -> Pretrained:
 
 
 def read_encoder_config(folder: Path) -> EncoderConfig:
-    """The settings of the encoder in a folder; its weights are not looked at."""
+    """Read the settings of the encoder in a folder, without its weights."""
     values = settings.read_json(folder)
     if "encoder" in values:
         return PretrainConfig.from_json(values).encoder
@@ -126,7 +127,7 @@ def read_encoder_config(folder: Path) -> EncoderConfig:
 
 
 def _read_foreign(values: settings.Settings, folder: Path) -> Pretrained:
-    """The weights of a base model that transformers runs, by its names."""
+    """Read the weights of a base model that transformers runs, under transformers' names."""
     config = foreign.encoder_config(values)
     tensors = read_tensors(folder)
     with torch.device("meta"):
@@ -168,7 +169,10 @@ def _rename(
     theirs: "PretrainedConfig",
     where: Path,
 ) -> Pretrained:
-    """Give the tensors our names and shapes, and account for each."""
+    """Rename and reshape the tensors to ours; list those that are copies, and those not used.
+
+    Raises ``WeightsError`` if one is missing or has another shape than the settings say.
+    """
     used = _without_ties(found, theirs.model_type)
     of_theirs = {name: names.their_name(name, theirs.model_type) for name in expected}
     weights = {name: used.pop(other) for name, other in of_theirs.items() if other in used}
@@ -192,10 +196,10 @@ def _rename(
 
 
 def _without_ties(found: dict[str, Tensor], model_type: str) -> dict[str, Tensor]:
-    """The tensors, what is the same by definition once, under the name that we know."""
+    """Return the tensors, each tied one only once, under the name that we know."""
     head = names.subword_head(model_type)
     found = dict(found)
-    if f"{head}.decoder.bias" in found:  # the one that they add, where both are there
+    if f"{head}.decoder.bias" in found:  # where both exist, transformers adds this one
         found[f"{head}.bias"] = found.pop(f"{head}.decoder.bias")
     for decoder, table in (
         (f"{head}.decoder.weight", names.EMBEDDING),
@@ -213,7 +217,7 @@ def _are_equal(found: dict[str, Tensor], one: str, other: str) -> bool:
 def _to_our_shapes(
     weights: dict[str, Tensor], *, config: PretrainConfig, theirs: "PretrainedConfig"
 ) -> dict[str, Tensor]:
-    """Cut off rows that no position reaches, and put the classes of pairs into our order."""
+    """Cut off rows of positions that are never reached, and reverse the classes of pairs."""
     first, n_positions = settings.first_position(theirs), config.encoder.max_positions
     changed = dict(weights)
     for name, tensor in weights.items():

@@ -98,12 +98,12 @@ QUERY: Final = "attention.query"
 
 
 def subword_head(model_type: str) -> str:
-    """Their name of the module that predicts subwords; empty where it is not read."""
+    """Return transformers' name of the module that predicts subwords; empty if it is not read."""
     return _NAMES[model_type].get("heads.subwords", "")
 
 
 def their_name(name: str, model_type: str) -> str | None:
-    """Their name of a weight of ours; None where they have no such thing."""
+    """Return transformers' name for a weight of ours; None if it has no such weight."""
     module, _, kind = name.rpartition(".")
     if layer := _LAYER_NAME.fullmatch(module):
         number, part = layer.groups()
@@ -115,7 +115,7 @@ def their_name(name: str, model_type: str) -> str | None:
 
 
 def plain_query(name: str) -> str | None:
-    """The plain query that a query of entity-aware attention is copied from; None for others."""
+    """Return the plain query that a query of entity-aware attention is copied from, or None."""
     for query in QUERIES:
         layer, found, kind = name.partition(f"{query}.")
         if found:
@@ -124,10 +124,10 @@ def plain_query(name: str) -> str | None:
 
 
 def our_form(name: str, model_type: str) -> str:
-    """Their name without prefix, and with the names that TensorFlow gave to norms replaced."""
+    """Remove the prefix from transformers' name of a weight, and apply ``new_form``."""
     return new_form(name.removeprefix(PREFIXES[model_type]))
 
 
 def new_form(name: str) -> str:
-    """With the names that TensorFlow gave to norms replaced."""
+    """Replace TensorFlow's names for the weights of norms, ``gamma`` and ``beta``."""
     return re.sub(r"\.gamma$", ".weight", re.sub(r"\.beta$", ".bias", name))

@@ -20,7 +20,7 @@ _ACTIVATIONS: Final = ("gelu", "relu")
 
 
 def read_json(folder: Path) -> Settings:
-    """The settings in a folder; ``WeightsError`` where there are none."""
+    """Read the settings in a folder; raise ``WeightsError`` if they are missing or damaged."""
     try:
         return dict(parse_json((folder / FILE).read_text(encoding="utf-8")))
     except FileNotFoundError:
@@ -30,7 +30,7 @@ def read_json(folder: Path) -> Settings:
 
 
 def is_foreign(values: Settings) -> bool:
-    """Say whether transformers has to run a model, for its layers are not ours."""
+    """Tell whether transformers has to run a model, because its layers are not ours."""
     kind = values.get("model_type")
     if kind not in foreign.TYPES:
         return False
@@ -49,7 +49,10 @@ def _is_factored(values: Settings) -> bool:
 
 
 def to_config(values: Settings, *, where: object) -> "PretrainedConfig":
-    """Their settings, defaults filled in; ``WeightsError`` for models that are not read."""
+    """Convert settings to a class of transformers, with defaults filled in.
+
+    Raises ``WeightsError`` for models that are not read.
+    """
     model_type = values.get("model_type")
     if model_type not in _TYPES:
         known = ", ".join(sorted({*_TYPES, *foreign.TYPES}))
@@ -71,12 +74,15 @@ def to_config(values: Settings, *, where: object) -> "PretrainedConfig":
 
 
 def first_position(config: "PretrainedConfig") -> int:
-    """Their row of position 0: RoBERTa and its children begin after the id of [PAD]."""
+    """Return the row of position 0 in the table of transformers.
+
+    In RoBERTa and the models derived from it, positions begin after the id of [PAD].
+    """
     return 0 if config.model_type in _FROM_ZERO else int(config.pad_token_id or 0) + 1
 
 
 def read_encoder_config(config: "PretrainedConfig") -> EncoderConfig:
-    """Our settings of an encoder of theirs."""
+    """Convert transformers' settings of an encoder to ours."""
     is_luke = config.model_type == "luke"
     is_entity_aware = is_luke and config.use_entity_aware_attention
     is_distil = config.model_type == "distilbert"
@@ -104,7 +110,7 @@ def read_encoder_config(config: "PretrainedConfig") -> EncoderConfig:
 
 
 def make_config(config: PretrainConfig, *, pad: int, has_heads: bool) -> "PretrainedConfig":
-    """Their settings of a model of ours; ``ConfigError`` for what they have no model for."""
+    """Convert our settings to transformers'; raise ``ConfigError`` if it has no such model."""
     from transformers import BertConfig, LukeConfig  # noqa: PLC0415 - slow
 
     encoder, heads = config.encoder, config.heads

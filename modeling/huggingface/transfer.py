@@ -50,7 +50,7 @@ _ENTITY_TABLE: Final = "entity_embeddings.entities.weight"
 _OF_ENTITY_QUERIES = (".query_to_entities.", ".entity_query_to_words.", ".entity_query.")
 OF_SUBWORD_ENTITIES = (_ENTITY_TABLE, ".entity_key.", ".entity_value.", "embeddings.entities.")
 """Parts of the names of what subwords that know entities have."""
-_ENTITY_WIDTH: Final = 64  # of a table that begins here (E-M2)
+_ENTITY_WIDTH: Final = 64  # of an entity table that is new (E-M2)
 _TABLE: Final = "embeddings.subwords.weight"
 _MATRIX: Final = "heads.subwords.matrix.weight"
 _EMBEDDING: Final = "encoder.embeddings.subwords.weight"
@@ -80,13 +80,13 @@ class Transfer:
 def init_from(
     model: PretrainingModel, folder: Path, *, entity_rows: Tensor | None = None
 ) -> Transfer:
-    """Copy weights of a folder (``read_pretrained``) into a model, by name; the rest stays.
+    """Copy weights of a folder (``read_pretrained``) into a model by name; all others stay.
 
-    ``entity_rows`` is for another entity vocabulary: (entities here,) the row of each in the
-    folder, −1 where it has none; these rows are copied, the others are random, and the parameters
-    count as new. None: the same rows. Raises ``ConfigError`` if the settings of the encoders
-    differ, and ``WeightsError`` if shapes do. That ids mean the same subwords and entities is not
-    checked: the folder's tokenizer must have made the examples.
+    ``entity_rows`` is for another entity vocabulary: (entities here,) the row of each entity in the
+    folder, −1 where it has none. Rows of known entities are copied, the others stay random, and
+    the parameters count as new. None: the rows are the same. Raises ``ConfigError`` if the settings
+    of the encoders differ, and ``WeightsError`` if shapes do. Whether ids mean the same subwords
+    and entities is not checked: the folder's tokenizer must have made the examples.
     """
     given = read_pretrained(folder)
     parameters = dict(model.named_parameters())
@@ -116,8 +116,8 @@ def init_from(
 def with_settings_of(here: EncoderConfig, folder: Path) -> EncoderConfig:
     """Take from a folder (``read_pretrained``) what its weights need: sizes, norms, activation.
 
-    How attention looks and whether mentions are read stays as it is here; the number of subwords is
-    that of the examples.
+    The kind of attention and whether mentions are read stay as they are here; the number of
+    subwords is that of the examples.
     """
     there = read_encoder_config(folder)
     taken = [name for name in _SAME if name != "n_subwords"]
@@ -131,7 +131,10 @@ def with_settings_of(here: EncoderConfig, folder: Path) -> EncoderConfig:
 def _known_entities(
     parameters: Mapping[str, Tensor], given: Pretrained, *, rows: Tensor, folder: Path
 ) -> dict[str, Tensor]:
-    """Our parameters with a row for each entity, where the rows of known ones are the folder's."""
+    """Return our parameters that have a row for each entity, with rows copied for known entities.
+
+    Raises ``WeightsError`` if the folder's table has another shape.
+    """
     known = rows >= 0
     made: dict[str, Tensor] = {}
     for name in _ENTITY_ROWS:
@@ -206,12 +209,13 @@ def _log(transfer: Transfer, folder: Path) -> None:
 def encoder_for(
     config: EncoderConfig, *, reads_entities: bool, n_word_entities: int = 0
 ) -> EncoderConfig:
-    """The settings of a pre-trained encoder, as a tagger needs it.
+    """Adapt the settings of a pre-trained encoder to a tagger.
 
-    For spans its entities are cut to the special ones, of which [MASK] is every candidate (D-F3);
-    for words they are left out, and entity-aware attention is then plain attention. Where words
-    know entities (``n_word_entities``, the rows of their table), an encoder whose subwords know
-    none learns to: in keys and values, if its attention is plain, or else added to its embeddings.
+    For spans (``reads_entities``), the entities are cut to the special ones, and every candidate is
+    [MASK] (D-F3). For words, entities are left out, and entity-aware attention becomes plain
+    attention. If words know entities (``n_word_entities``, the rows of their table), an encoder
+    whose subwords know none learns to know them: in keys and values, if its attention can be plain,
+    else by vectors that are added to its embeddings.
     """
     plain = "plain" if config.attention in {"entity_aware", "char_entity"} else config.attention
     if n_word_entities:
@@ -233,11 +237,11 @@ def encoder_for(
 def take_encoder(
     model: TaggingModel, folder: Path, *, subwords: UsedSubwords | None = None
 ) -> None:
-    """Begin with the encoder of a folder (``read_pretrained``) or tagger, whatever heads it has.
+    """Load the encoder of a folder (``read_pretrained``) or a tagger into a model, without heads.
 
-    ``subwords``: the model has rows for these alone. Where words know entities, those that the
-    folder has not begin as they are. Raises ``WeightsError`` where the weights are not those of the
-    model's encoder.
+    ``subwords``: the model has rows for these alone. If words know entities, the weights of
+    entities that the folder has not keep their initial values. Raises ``WeightsError`` if the
+    weights do not fit the model's encoder.
     """
     weights = encoder_weights(_weights_of(folder), model.config.encoder)
     if subwords is not None:
@@ -250,9 +254,9 @@ def take_encoder(
 def save_with_all_subwords(
     model: TaggingModel, folder: Path, *, base: Path, subwords: UsedSubwords
 ) -> None:
-    """Write a model with a row for each subword of its base; those it lacks are the base's.
+    """Write a model with a row for each subword of its base; rows that it lacks are the base's.
 
-    ``base`` is the folder that ``take_encoder`` began with.
+    ``base`` is the folder that ``take_encoder`` read.
     """
     table, state = _weights_of(base)[_EMBEDDING], model.state_dict()
     subwords.put(state[_EMBEDDING], table)
@@ -262,7 +266,7 @@ def save_with_all_subwords(
 
 
 def _weights_of(folder: Path) -> dict[str, Tensor]:
-    """All weights of a pre-trained model, or of a tagger."""
+    """Load all weights of a pre-trained model or of a tagger."""
     if (folder / TAGGER_FILE).is_file():
         return load_weights(folder / FILE)
     return read_pretrained(folder).weights
@@ -271,7 +275,7 @@ def _weights_of(folder: Path) -> dict[str, Tensor]:
 def _with_new_entities(
     new: Mapping[str, Tensor], weights: Mapping[str, Tensor]
 ) -> dict[str, Tensor]:
-    """Weights of an encoder, with new rows after those of its entity table, or a new one."""
+    """Add the weights for subwords that know entities, or new rows to the entity table there is."""
     added = {n: w for n, w in new.items() if any(part in n for part in OF_SUBWORD_ENTITIES)}
     made = {**added, **weights}
     if _ENTITY_TABLE in weights:
@@ -281,7 +285,7 @@ def _with_new_entities(
 
 
 def encoder_weights(weights: Mapping[str, Tensor], config: EncoderConfig) -> dict[str, Tensor]:
-    """Of all weights of a pre-trained model those that such an encoder has, cut as it needs."""
+    """Select the weights that an encoder with these settings has; cut its entity table to size."""
     taken = {n.removeprefix(_ENCODER): w for n, w in weights.items() if n.startswith(_ENCODER)}
     if config.reads_mentions:
         table = taken[_ENTITY_TABLE]

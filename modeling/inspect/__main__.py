@@ -82,7 +82,10 @@ class Options:
     json: bool = as_json()
 
     def __post_init__(self) -> None:
-        """Raise ``UsageError`` for a command that asks for nothing, or not for enough."""
+        """Raise ``UsageError`` if nothing is asked for, or if ``--plot`` comes without ``--ner``.
+
+        Raises ``CorpusError`` if the folder of ``--ner`` does not exist.
+        """
         if not self.plot and self.attention is None:
             raise UsageError("nothing is asked for: --plot pca, or --attention TEXT")
         if self.plot and self.ner is None:
@@ -92,7 +95,7 @@ class Options:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Read the command line and draw; 0, or 1 for an error, or 2 for a wrong command."""
+    """Read the command line and draw; exit status 0, 1 for an error, 2 for a wrong command."""
     return start(Options, argv, _inspect, name="inspect", about=__doc__, errors=(ValueError,))
 
 

@@ -24,7 +24,7 @@ MAX_ROWS: Final = 512
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AttentionMap:
-    """The attention of a layer."""
+    """The attention weights of one layer."""
 
     layer: int
     """From 1."""
@@ -39,10 +39,11 @@ class AttentionMap:
 def attention_maps(
     encoder: Encoder, text: str, mentions: Sequence[Place] = (), *, lang: str | None = None
 ) -> list[AttentionMap]:
-    """The maps of all layers; ``mentions`` are read with the text, as ``Encoder.entities`` has it.
+    """Compute the attention maps of all layers for a text.
 
-    Raises ``UsageError`` for a text that is more than one window, and ``ValueError`` for a kind of
-    attention whose weights are not known.
+    ``mentions`` are read with the text as in ``Encoder.entities``. Raises ``UsageError`` for a text
+    of more than one window or of more than ``MAX_ROWS`` subwords, and ``ValueError`` for a kind of
+    attention whose weights cannot be computed.
     """
     batch = encoder.windows(text, mentions, lang=lang)
     layout = batch.rows.subwords
@@ -66,7 +67,7 @@ def attention_maps(
 
 
 def padded(rows: Rows) -> Padded:
-    """Give the rows of a layer as dense attention takes them."""
+    """Convert the rows of a layer to the form that dense attention reads."""
     layout = rows.together
     attend = layout.stands
     n_subwords, n_rows = len(rows.subwords.index), len(layout.index)
@@ -89,7 +90,7 @@ def padded(rows: Rows) -> Padded:
 
 @contextmanager
 def _recorded(model: TextEncoder) -> Iterator[list[tuple[nn.Module, Tensor, Rows]]]:
-    """Record what goes into each attention: the layer, x and rows."""
+    """Record the inputs of each attention inside the block: the layer, x and rows."""
     found: list[tuple[nn.Module, Tensor, Rows]] = []
 
     def record(layer: nn.Module, inputs: tuple[Tensor, Rows]) -> None:
@@ -107,7 +108,7 @@ def _recorded(model: TextEncoder) -> Iterator[list[tuple[nn.Module, Tensor, Rows
 
 
 def _names(encoder: Encoder, batch: Batch) -> dict[str, tuple[str, ...]]:
-    """Of subwords and mentions, and of words."""
+    """Return the names of the rows of each kind of map: subwords and mentions, subwords, words."""
     backend = encoder.tokenizer.backend
     subwords = [str(backend.id_to_token(id)) for id in batch.subwords.tolist()]
     ids = [] if batch.mentions is None else batch.mentions.entities.tolist()

@@ -33,16 +33,16 @@ class Components:
 
     @property
     def ratios(self) -> Numbers:
-        """(C,) of the variance."""
+        """The ratio of the variance of each component to the total, shape (C,)."""
         ratios: Numbers = self.variances / max(self.total, np.finfo(np.float64).tiny)
         return ratios
 
 
 def find_components(vectors: NDArray[np.floating], *, most: int = _FIRST) -> Components:
-    """The first components, ``most`` at most; ``CorpusError`` for fewer than two vectors.
+    """Compute the first principal components of (N, F) vectors, ``most`` at most.
 
-    The divisor is N − 1, of the samples (the thesis' code has the numbers of a vector there:
-    D-E9).
+    The variance is divided by N − 1, for N vectors (the thesis' code has the numbers of a vector
+    there: D-E9). Raises ``CorpusError`` for fewer than two vectors.
     """
     n, width = vectors.shape
     if n < 2:
@@ -66,10 +66,10 @@ def find_components(vectors: NDArray[np.floating], *, most: int = _FIRST) -> Com
 def embed(
     components: Components, method: Literal["tsne", "umap"], *, seed: int, neighbours: float
 ) -> Numbers:
-    """(N, 2): the plane of t-SNE (``neighbours`` is its perplexity), or of UMAP.
+    """Map vectors to a plane, (N, 2), by t-SNE (``neighbours`` is its perplexity) or by UMAP.
 
-    Both are given the first components, and begin with the first two. With too few vectors for so
-    many neighbours, there are fewer. Raises ``CorpusError`` where the library is not installed.
+    Both read the first components and begin with the first two. With too few vectors for so many
+    neighbours, fewer neighbours are used. Raises ``CorpusError`` if the library is not installed.
     """
     n = len(components.points)
     if method == "tsne":
@@ -86,7 +86,7 @@ def _tsne(points: Numbers, *, seed: int, perplexity: float) -> Numbers:
             "t-SNE needs scikit-learn: pip install 'onoma[plots]', or 'scikit-learn'."
         ) from error
     model = TSNE(perplexity=perplexity, init="pca", random_state=seed, n_jobs=1)
-    with threadpool_limits(1):  # its threads wait for each other beside those of torch
+    with threadpool_limits(1):  # its threads and those of torch would wait for each other
         return np.asarray(model.fit_transform(points), np.float64)
 
 

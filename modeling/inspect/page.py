@@ -30,7 +30,7 @@ _LISTED: Final = 10
 
 
 def run(options: "Options") -> Iterator[str | Summary]:
-    """Write the pictures and the page, and say what came of it in lines; the summary is last."""
+    """Write the pictures and the page; yield lines that report them, and the summary last."""
     encoder = Encoder.load(options.run, device=best_device())
     options.output.mkdir(parents=True, exist_ok=True)
     blocks: list[Block] = [Heading(f"Inside {options.run.name}", 1)]
@@ -95,7 +95,7 @@ def _show_spans(options: "Options", encoder: Encoder) -> Iterator[Block]:
 
 
 def _points(spans: Sequence[Drawn], planes: Mapping[str, Numbers]) -> Iterator[str]:
-    """A line for each span: where it stands, what it is, and where it lies in each plane."""
+    """Yield a TSV line for each span: place, label, text, and its coordinates in each plane."""
     axes = [f"{method}_{axis}" for method in planes for axis in "xy"]
     yield "\t".join(["sentence", "start", "end", "label", "text", *axes]) + "\n"
     for number, one in enumerate(spans):

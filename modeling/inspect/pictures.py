@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_GREY: Final = "#c4c4c0"  # of spans that are no names
+_GREY: Final = "#c4c4c0"  # for spans that are no names
 _SHOWN: Final = 20
 """Components whose ratio is drawn."""
 _CROSSED: Final = 4
@@ -23,7 +23,7 @@ DPI: Final = 150
 
 
 def draw_variances(components: Components) -> "Figure":
-    """The ratio of the variance that each of the first components has, and the first together."""
+    """Draw the ratio of the variance of each of the first components, and their running sum."""
     figure, [[panel]] = new_figure(1, 1, (4.5, 4.5))
     ratios = components.ratios[:_SHOWN]
     places = np.arange(1, len(ratios) + 1)
@@ -37,7 +37,7 @@ def draw_variances(components: Components) -> "Figure":
 
 
 def draw_crossed(components: Components, labels: Sequence[str]) -> "Figure":
-    """The first components against each other, coloured by label."""
+    """Plot the first components against each other, coloured by label."""
     n = min(_CROSSED, components.points.shape[1])
     figure, panels = new_figure(n, n, (2.4, 2.4))
     for row in range(n):
@@ -58,7 +58,7 @@ def draw_crossed(components: Components, labels: Sequence[str]) -> "Figure":
 def draw_plane(
     points: Numbers, labels: Sequence[str], n_words: Sequence[int], *, title: str
 ) -> "Figure":
-    """(N, 2) points, coloured by label, and by length."""
+    """Plot (N, 2) points twice: coloured by label, and by length in words."""
     figure, [[left, right]] = new_figure(1, 2, (5.0, 5.0))
     _scatter(left, points, labels, has_legend=True, size=6)
     left.set_title(f"{title}, by label", fontsize=10)
@@ -79,7 +79,7 @@ def draw_plane(
 
 
 def draw_attention(found: AttentionMap, heads: Sequence[int]) -> "Figure":
-    """A heat map for each of some heads (from 1) of a layer."""
+    """Draw a heat map for each of the given heads (counted from 1) of a layer."""
     n_columns = min(len(heads), 4)
     n_rows = -(-len(heads) // n_columns)
     size = float(np.clip(0.14 * len(found.names) + 1, 2.6, 12))
@@ -99,12 +99,15 @@ def draw_attention(found: AttentionMap, heads: Sequence[int]) -> "Figure":
 
 
 def save(figure: "Figure", file: Path) -> None:
-    """Write a PNG; the same bytes for the same picture."""
+    """Write a figure as PNG; the same picture gives the same bytes."""
     figure.savefig(file, dpi=DPI, metadata={"Software": None})
 
 
 def _colours(labels: Sequence[str]) -> dict[str, tuple[float, float, float] | str]:
-    """Of each label, in the order of the alphabet; of what is no name, grey, and drawn first."""
+    """Assign a colour to each label in alphabetical order; O is grey and comes first.
+
+    Labels are drawn in this order, so that spans that are no names lie below the others.
+    """
     from matplotlib import colormaps  # noqa: PLC0415 - slow, and optional
 
     palette = colormaps["tab10"].colors  # type: ignore[attr-defined]

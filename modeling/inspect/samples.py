@@ -25,18 +25,18 @@ class Drawn:
 
     @property
     def n_words(self) -> int:
-        """Its length."""
+        """The length of the span in words."""
         return self.span.end - self.span.start
 
     @property
     def text(self) -> str:
-        """Its words, joined by spaces."""
+        """The words of the span, joined by spaces."""
         return " ".join(self.sentence.tokens[self.span.start : self.span.end])
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The spans that were drawn, in the order of the sentences, and of how many."""
+    """The spans that were drawn, in the order of the sentences, and the number drawn from."""
 
     spans: tuple[Drawn, ...]
     n: int
@@ -50,10 +50,10 @@ def draw_spans(
     seed: int,
     max_words: int = 8,
 ) -> Sample:
-    """``size`` spans (0: all), without replacement, each with the same probability.
+    """Draw ``size`` spans (0: all) without replacement, each with the same probability.
 
-    ``names``: the spans that are tagged; ``all``: every run of at most ``max_words`` words, most
-    of them ``O``.
+    ``names``: the spans that are tagged; ``all``: every run of at most ``max_words`` words, most of
+    them ``O``.
     """
     if which == "names":
         counts = np.array([len(from_iob2(s.tags)) for s in sentences], np.int64)
@@ -77,7 +77,7 @@ def draw_spans(
 def read_vectors(
     encoder: Encoder, spans: Sequence[Drawn], *, parts: Parts | None = None
 ) -> NDArray[np.float32]:
-    """(N, F): the vectors of spans that stand sentence by sentence, in their order."""
+    """Compute the (N, F) vectors of spans, in their order; spans of one sentence are adjacent."""
     groups = [list(own) for _, own in groupby(spans, key=lambda one: id(one.sentence))]
     sentences = [own[0].sentence for own in groups]
     places = [[one.span for one in own] for own in groups]

@@ -1,6 +1,8 @@
-"""Self-attention: plain, entity-aware, char-entity, relative, to whole words; and of readers.
+"""Self-attention: plain, entity-aware, char-entity, relative, whole-word; attention of readers.
 
-Layers map rows (R, D) to rows (R, D), without residual connection and norm.
+Layers map rows (R, D) to rows (R, D), without residual connection and norm. A reader is a row that
+attends to the remembered keys and values of its sequence (``Memory``) and to itself; no other row
+attends to it.
 
 Shapes: B sequences, N positions, T subwords, E mentions, R = T + E rows, W words, H heads, K width
 of a head, D = H * K; V readers, at most L in a sequence; C subwords that know an entity, F width of
@@ -19,7 +21,7 @@ from modeling.layers.transformer import drop
 
 
 def checked_heads(width: int, n_heads: int) -> int:
-    """The number of heads; ``ValueError`` if the width is no multiple of it."""
+    """Return the number of heads; ``ValueError`` if it is below 1 or does not divide the width."""
     if n_heads < 1 or width % n_heads:
         raise ValueError(
             f"Attention {width} wide cannot have {n_heads} heads: "
@@ -29,18 +31,18 @@ def checked_heads(width: int, n_heads: int) -> int:
 
 
 def to_heads(rows: Tensor, layout: Layout, n_heads: int) -> Tensor:
-    """(rows, D) -> (B, H, N, K), zeros where no row stands."""
+    """Split rows into heads and pad them with zeros: (rows, D) -> (B, H, N, K)."""
     shape = (layout.n_sequences, layout.longest, n_heads, rows.shape[1] // n_heads)
     return layout.pad(rows).view(shape).transpose(1, 2)
 
 
 def from_heads(padded: Tensor, layout: Layout) -> Tensor:
-    """(B, H, N, K) -> (rows, D); the reverse of ``to_heads``."""
+    """Merge heads and remove padding, the reverse of ``to_heads``: (B, H, N, K) -> (rows, D)."""
     return layout.pack(padded.transpose(1, 2).flatten(2))
 
 
 class Memory(NamedTuple):
-    """What readers look at: subwords, as a layer's attention has made keys and values of them."""
+    """Keys and values of subwords, made by the attention of one layer; readers attend to them."""
 
     key: Tensor
     """(B, H, N, K)."""
@@ -50,7 +52,7 @@ class Memory(NamedTuple):
     """(B, N) bool, True where a subword stands; None: everywhere."""
 
     def cut(self, sequences: slice) -> "Memory":
-        """Some of the sequences."""
+        """Select some of the sequences."""
         attend = None if self.attend is None else self.attend[sequences]
         return Memory(self.key[sequences], self.value[sequences], attend)
 
@@ -72,7 +74,7 @@ class _MultiHead(nn.Module):
             setattr(self, name, nn.Linear(width, width))
 
     def heads(self, x: Tensor, layout: Layout) -> tuple[Tensor, Tensor, Tensor]:
-        """(R, D) -> queries, keys and values, (B, H, N, K) each."""
+        """Project rows (R, D) to queries, keys and values, (B, H, N, K) each."""
         query, key, value = (
             to_heads(project(x), layout, self.n_heads)
             for project in (self.query, self.key, self.value)
@@ -80,11 +82,11 @@ class _MultiHead(nn.Module):
         return query, key, value
 
     def merged(self, mixed: Tensor, layout: Layout) -> Tensor:
-        """(B, H, N, K) -> (R, D): the output."""
+        """Merge heads (B, H, N, K) and project them to output rows (R, D)."""
         return self.output(from_heads(mixed, layout))  # type: ignore[no-any-return]
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, *, layout: Layout) -> Tensor:
-        """(B, H, N, K) each -> (R, D): all rows look at all of their sequence."""
+        """Attend from each row to all rows of its sequence: (B, H, N, K) each -> (R, D)."""
         mixed = functional.scaled_dot_product_attention(
             query,
             key,
@@ -96,22 +98,25 @@ class _MultiHead(nn.Module):
 
 
 def _mask(layout: Layout) -> Tensor | None:
-    """(B, 1, 1, N)."""
+    """Return the mask (B, 1, 1, N), True where a row stands; None if no mask is needed."""
     return None if layout.attend is None else layout.attend[:, None, None]
 
 
 class _Remembered(_MultiHead):
-    """Attention whose keys and values readers look at afterwards."""
+    """Attention whose keys and values can be remembered for readers."""
 
     def remember(self, x: Tensor, layout: Layout) -> tuple[Tensor, Memory]:
-        """Rows of one kind (R, D) -> (R, D), and what readers need of them."""
+        """Attend among rows of one kind, (R, D) -> (R, D); also return the memory for readers."""
         query, key, value = self.heads(x, layout)
         return self.attend(query, key, value, layout=layout), Memory(key, value, layout.attend)
 
     def _read(
         self, x: Tensor, memory: Memory, readers: Layout, *, queries: tuple[Tensor, Tensor]
     ) -> Tensor:
-        """Attention of readers (V, D); ``queries`` are theirs to subwords, and to themselves."""
+        """Attend from readers (V, D) to the memory and to themselves: (V, D).
+
+        ``queries``, (V, D) each: the readers' queries to subwords, and to themselves.
+        """
         to_subwords, to_self = queries
         n_heads = self.n_heads
         scale = (x.shape[1] // n_heads) ** -0.5
@@ -132,20 +137,20 @@ class SelfAttention(_Remembered):
     """Multi-head scaled dot-product attention of all rows of a sequence (Vaswani et al. 2017)."""
 
     def forward(self, x: Tensor, rows: Rows) -> Tensor:
-        """(R, D) -> (R, D)."""
+        """Attend from each row to all rows of its sequence: (R, D) -> (R, D)."""
         return self.remember(x, rows.together)[0]
 
     def read(self, x: Tensor, memory: Memory, readers: Layout) -> Tensor:
-        """Attention of readers (V, D) -> (V, D): each looks at its sequence's memory and itself."""
+        """Attend from each reader to its sequence's memory and to itself: (V, D) -> (V, D)."""
         query = self.query(x)
         return self._read(x, memory, readers, queries=(query, query))
 
 
 class EntityAwareAttention(_Remembered):
-    """LUKE's attention: the query depends on what looks and on what is looked at.
+    """LUKE's attention: the query depends on the kinds of both the attending and the attended row.
 
-    Subword or mention x looks at y with the score Q_xy(x) . K(y) / √K; keys, values, and the
-    softmax over subwords and mentions are shared (Yamada et al. 2020, section 3.3).
+    A subword or mention x attends to y with the score Q_xy(x) . K(y) / √K; keys, values, and
+    the softmax over subwords and mentions are shared (Yamada et al. 2020, section 3.3).
     """
 
     QUERIES = ("query", "query_to_entities", "entity_query_to_words", "entity_query")
@@ -154,13 +159,13 @@ class EntityAwareAttention(_Remembered):
     entity_query: nn.Linear
 
     def forward(self, x: Tensor, rows: Rows) -> Tensor:
-        """(T + E, D) -> (T + E, D)."""
+        """Attend among subwords and mentions: (T + E, D) -> (T + E, D)."""
         n_subwords = len(rows.subwords.index)
         subwords, mentions = x[:n_subwords], x[n_subwords:]
         to_words = torch.cat([self.query(subwords), self.entity_query_to_words(mentions)])
         to_entities = torch.cat([self.query_to_entities(subwords), self.entity_query(mentions)])
-        # On a CPU the scores in two parts are cheaper than scores of twice the width; on a GPU
-        # these cost next to nothing, as the fused kernel then never writes a score to memory.
+        # On a CPU, computing scores in two parts is cheaper than with heads of twice the width. On
+        # a GPU the wider heads cost next to nothing: the fused kernel writes no score to memory.
         mix = _mix_in_parts if x.device.type == "cpu" else _mix_fused
         mixed = mix(
             (to_words, to_entities),
@@ -173,7 +178,7 @@ class EntityAwareAttention(_Remembered):
         return self.output(mixed)  # type: ignore[no-any-return]
 
     def read(self, x: Tensor, memory: Memory, readers: Layout) -> Tensor:
-        """Attention of mentions (V, D) -> (V, D): each looks at its subwords and itself."""
+        """Attend from each mention to the remembered subwords and to itself: (V, D) -> (V, D)."""
         queries = self.entity_query_to_words(x), self.entity_query(x)
         return self._read(x, memory, readers, queries=queries)
 
@@ -187,12 +192,15 @@ def _mix_in_parts(
     n_heads: int,
     dropout: float,
 ) -> Tensor:
-    """Values of rows (R, D), mixed; ``queries`` are those to words and those to entities."""
+    """Compute the mixed values of rows, (R, D).
+
+    ``queries``, (R, D) each: the queries to subwords, and the queries to mentions.
+    """
     kinds = (rows.subwords, rows.entities or _no_rows_like(rows.subwords))
     sizes = [len(layout.index) for layout in kinds]
 
     def parts(x: Tensor) -> list[Tensor]:
-        """(R, D) -> subwords (B, H, N, K) and mentions (B, H, N', K)."""
+        """Split rows (R, D) into heads of subwords (B, H, N, K) and of mentions (B, H, N', K)."""
         split = zip(torch.split(x, sizes), kinds, strict=True)
         return [to_heads(part, layout, n_heads) for part, layout in split]
 
@@ -220,7 +228,10 @@ def _mix_fused(
     n_heads: int,
     dropout: float,
 ) -> Tensor:
-    """The same by one attention of heads 2K wide: [Q_xw; Q_xe] . [K; 0] or . [0; K]."""
+    """Compute the same as ``_mix_in_parts`` by one attention with heads 2K wide.
+
+    Queries are [Q_xw; Q_xe]; keys are [K; 0] for subwords and [0; K] for mentions.
+    """
     layout, n_subwords = rows.together, len(rows.subwords.index)
     width = key.shape[1] // n_heads
     to_words, to_entities, key, value = (
@@ -240,21 +251,21 @@ def _mix_fused(
 
 
 def _no_rows_like(layout: Layout) -> Layout:
-    """No row in each of as many sequences."""
+    """Return a layout of as many sequences, each without rows."""
     return Layout.of([0] * layout.n_sequences).to(layout.index.device)
 
 
 def _hidden(layouts: tuple[Layout, ...]) -> Tensor | None:
-    """(B, N + N') bool, True where no row stands; None if they stand everywhere."""
+    """Return the mask (B, N + N') bool, True where no row stands; None if there is no padding."""
     if all(layout.attend is None for layout in layouts):
         return None
     return ~torch.cat([layout.stands for layout in layouts], dim=1)
 
 
 def relative_table(clip: int, width: int) -> nn.Parameter:
-    """(2 clip + 1, width), U(-0.05, 0.05) as Keras has it: a vector for each offset.
+    """Draw a table (2 clip + 1, width), a vector for each offset, from U(-0.05, 0.05) as in Keras.
 
-    ``ValueError`` if ``clip`` is less than 1.
+    Raises ``ValueError`` if ``clip`` is less than 1.
     """
     if clip < 1:
         raise ValueError(f"Relative positions are clipped at 1 or more, not at {clip}.")
@@ -262,7 +273,7 @@ def relative_table(clip: int, width: int) -> nn.Parameter:
 
 
 class RelativeSelfAttention(_MultiHead):
-    """Attention that knows how far apart two subwords are, up to a distance τ = ``clip``.
+    """Attention with relative positions: offsets of subwords, clipped at a distance τ = ``clip``.
 
     e_ij = q_i . (k_j + a_clip(j - i)) / √K and z_i = Σ_j α_ij (v_j + b_clip(j - i)). The tables
     ``keys`` a and ``values`` b belong to the layer and are shared by its heads; their middle row is
@@ -275,7 +286,7 @@ class RelativeSelfAttention(_MultiHead):
         self.values = relative_table(clip, width // n_heads)
 
     def forward(self, x: Tensor, rows: Rows) -> Tensor:
-        """(T, D) -> (T, D); the rows are subwords only."""
+        """Attend among subwords, which must be the only rows: (T, D) -> (T, D)."""
         layout = rows.subwords
         query, key, value = self.heads(x, layout)
         mixed = relative_attention(
@@ -290,10 +301,10 @@ class RelativeSelfAttention(_MultiHead):
 
 
 class WindowAttention(_MultiHead):
-    """Each subword looks at the subwords at most ``window`` away, itself among them.
+    """Attention of each subword to the subwords at most ``window`` away, itself included.
 
-    The softmax is over these only (B-N10). With ``clip`` it has relative positions, from tables
-    as ``RelativeSelfAttention`` has; None: no positions.
+    The softmax is over this window only (B-N10). ``clip``: the clipping distance of relative
+    positions, with tables as in ``RelativeSelfAttention``; None: no positions.
     """
 
     offsets: Tensor
@@ -309,7 +320,7 @@ class WindowAttention(_MultiHead):
             self.register_buffer("offsets", rows, persistent=False)
 
     def forward(self, x: Tensor, rows: Rows) -> Tensor:
-        """(T, D) -> (T, D)."""
+        """Attend from each subword to its window: (T, D) -> (T, D)."""
         layout = rows.subwords
         query, key, value = self.heads(x, layout)
         tables = None
@@ -327,10 +338,10 @@ class WindowAttention(_MultiHead):
 
 
 class WholeWordAttention(nn.Module):
-    """All words look at all words, and each subword at the subwords around it; the two are added.
+    """The sum of an attention among all words and a window attention among subwords.
 
-    A word is the mean of its subwords, and each subword gets what its word gets. ``clip``: both
-    have relative positions, of words and of subwords; None: neither has.
+    A word is the mean of its subwords; the output of the word is added to each of them. ``clip``:
+    both attentions have relative positions, of words and of subwords; None: neither has.
     """
 
     def __init__(self, *, width: int, n_heads: int, window: int, clip: int | None) -> None:
@@ -343,7 +354,10 @@ class WholeWordAttention(nn.Module):
         self.window = WindowAttention(width=width, n_heads=n_heads, window=window, clip=clip)
 
     def forward(self, x: Tensor, rows: Rows) -> Tensor:
-        """(T, D) -> (T, D); ``ValueError`` if the rows do not say which words there are."""
+        """Attend among words, and among subwords in windows: (T, D) -> (T, D).
+
+        Raises ``ValueError`` if ``rows`` has no words.
+        """
         words = rows.words
         if words is None:
             raise ValueError("Whole-word attention needs Rows.words: make the batch with words.")
@@ -352,20 +366,20 @@ class WholeWordAttention(nn.Module):
 
 
 def word_means(x: Tensor, words: Words) -> Tensor:
-    """(T, D) -> (W, D): the mean of the subwords of each word."""
+    """Compute the mean of the subwords of each word: (T, D) -> (W, D)."""
     sums = x.new_zeros(len(words.n_subwords), x.shape[1]).index_add(0, words.of_subword, x)
     return sums / words.n_subwords[:, None]
 
 
 class EntityTable(nn.Module):
-    """A vector for each entity (E-M2); all layers read the same."""
+    """A vector for each entity (E-M2); all layers read the same table."""
 
     def __init__(self, *, n_entities: int, entity_width: int) -> None:
         super().__init__()
         self.entities = nn.Embedding(n_entities, entity_width)
 
     def forward(self, of_subwords: SubwordEntities) -> Known:
-        """What subwords know: (C,) ids -> (C, F)."""
+        """Look up the vectors of the entities that subwords know: ids (C,) -> (C, F)."""
         return Known(of_subwords.rows, self.entities(of_subwords.entities))
 
 
@@ -389,14 +403,14 @@ class CharEntityAttention(_MultiHead):
         scale: float = 0.5,
         dropout: float = 0.0,
     ) -> None:
-        """``scale``: λ, the ratio of the entity."""
+        """Create the layer; ``scale`` is λ, the ratio of the entity in keys and values."""
         super().__init__(width=width, n_heads=n_heads, dropout=dropout)
         self.scale = scale
         self.entity_key = nn.Linear(entity_width, width, bias=False)
         self.entity_value = nn.Linear(entity_width, width, bias=False)
 
     def forward(self, x: Tensor, rows: Rows) -> Tensor:
-        """(T, D) -> (T, D)."""
+        """Attend among subwords, with keys and values mixed with entities: (T, D) -> (T, D)."""
         layout, query, key, value = rows.together, self.query(x), self.key(x), self.value(x)
         if rows.known is not None:
             key = self._mixed(key, self.entity_key, rows.known)
@@ -405,7 +419,10 @@ class CharEntityAttention(_MultiHead):
         return self.attend(query, key, value, layout=layout)
 
     def _mixed(self, projected: Tensor, project: nn.Linear, known: Known) -> Tensor:
-        """(T, D), and the vectors of C entities projected -> (T, D); λ of those is the entity's."""
+        """Mix entity vectors, projected by ``project``, into the rows (T, D) that know an entity.
+
+        Such a row becomes (1 − λ) row + λ entity; the other rows stay the same.
+        """
         ratios = projected.new_ones(len(projected), 1)
         ratios = ratios.index_fill_(0, known.rows, 1 - self.scale)
         of_entities = project(known.vectors).to(projected.dtype)

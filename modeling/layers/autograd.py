@@ -1,4 +1,4 @@
-"""What torch passes to an ``autograd.Function``: it has no public type that says so."""
+"""The type of what torch passes to an ``autograd.Function``; torch has no public type for it."""
 
 from typing import Protocol
 
@@ -6,7 +6,7 @@ from torch import Tensor
 
 
 class Context(Protocol):
-    """``ctx`` of forward and backward; what else one keeps is in a protocol of its own."""
+    """``ctx`` of forward and backward; a function that keeps more extends this protocol."""
 
     saved_tensors: tuple[Tensor, ...]
     needs_input_grad: tuple[bool, ...]

@@ -17,8 +17,8 @@ _LEAVING_OUT: Final[list[Callable[[], None]]] = []
 
 
 def uncompiled(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Mark a function, which ``leave_out_uncompiled`` leaves out."""
-    called = [function]  # itself, or what the compiler leaves out
+    """Mark a function that ``leave_out_uncompiled`` excludes from compilation."""
+    called = [function]  # the function, or its wrapper that is not compiled
 
     @functools.wraps(function)
     def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
@@ -32,6 +32,6 @@ def uncompiled(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
 
 def leave_out_uncompiled() -> None:
-    """Leave all marked functions out; called before a model is compiled."""
+    """Exclude all marked functions from compilation; called before a model is compiled."""
     for leave_out in _LEAVING_OUT:
         leave_out()

@@ -3,7 +3,7 @@
 A path is a tag for each word of a sentence; it scores starts[first tag] + the emissions of its
 tags + the transitions between them. Its probability is exp(score) over the sum of all paths'
 (Lafferty et al. 2001). All functions take sentences of different lengths, 0 among them, and ignore
-what stands beyond; sums are float64, as a sentence's score loses digits otherwise.
+what stands beyond the length; sums are float64, as the score of a sentence loses digits otherwise.
 
 Both directions of forward-backward run at once, as two chains of one batch. Sums of exponentials
 are matrix products, for which no exponential is taken inside the loop; each step is scaled to a sum
@@ -35,7 +35,7 @@ _PENALTY: Final = 10.0
 
 
 class Transitions(nn.Module):
-    """T = W, all of it free: LCRF of the NEISS paper, without tags for the frame (B-N6)."""
+    """Free transitions, T = W: LCRF of the NEISS paper, without tags for [CLS], [SEP] (B-N6)."""
 
     def __init__(self, n_tags: int) -> None:
         super().__init__()
@@ -43,16 +43,17 @@ class Transitions(nn.Module):
         self.starts = nn.Parameter(torch.randn(n_tags) * _DEVIATION)
 
     def forward(self) -> tuple[Tensor, Tensor]:
-        """(C, C) from, to; (C,) of the first word's tag."""
+        """Return the transitions (C, C), from and to, and the scores (C,) of the first tag."""
         return self.between, self.starts
 
 
 class RuledTransitions(nn.Module):
-    """T = (A + ω_f F) ⊙ W − ω_a F: LCRF_NER (NEISS paper, eq. 7); the same for the starts.
+    """Transitions T = (A + ω_f F) ⊙ W − ω_a F: LCRF_NER (NEISS paper, eq. 7); starts likewise.
 
-    A is 1 where a tag may follow, F = 1 − A where it must not. W, ω_f and ω_a are learned; nothing
-    keeps ω_a above 0. ``init``: ``off`` has ω_f = 1 and ω_a = 0, which is ``Transitions``; ``on``
-    ω_a = 10; ``neiss`` draws all from U(−0.05, 0.05), as the published code does (B-N7).
+    A is 1 where a tag may follow another, F = 1 − A is 1 where it must not. W, ω_f and ω_a are
+    learned; nothing keeps ω_a above 0. ``init``: ``off`` begins with ω_f = 1 and ω_a = 0, which
+    equals ``Transitions``; ``on`` with ω_f = 1 and ω_a = 10; ``neiss`` draws W, ω_f and ω_a from
+    U(−0.05, 0.05), as the published code does (B-N7).
     """
 
     def __init__(self, *, follows: Flags, begins: Flags, init: CrfInit) -> None:
@@ -70,7 +71,7 @@ class RuledTransitions(nn.Module):
                 nn.init.uniform_(parameter, -_LIMIT, _LIMIT)
 
     def forward(self) -> tuple[Tensor, Tensor]:
-        """(C, C) from, to; (C,) of the first word's tag."""
+        """Return the transitions (C, C), from and to, and the scores (C,) of the first tag."""
         return self._ruled(self.between, self.may_follow), self._ruled(self.starts, self.may_begin)
 
     def _ruled(self, weights: Tensor, allowed: Tensor) -> Tensor:
@@ -95,7 +96,7 @@ class Messages(NamedTuple):
 
 
 class Potentials(NamedTuple):
-    """A CRF with its words in front, in float64, and nothing (0) beyond the lengths."""
+    """A CRF in float64, with words as the first dimension and emissions of 0 beyond the lengths."""
 
     emissions: Tensor
     """(N, S, C)."""
@@ -120,35 +121,36 @@ class Potentials(NamedTuple):
 
     @torch.no_grad()
     def is_scalable(self) -> bool:
-        """Whether no step parts tags by more than float64 can hold; False if one is no number.
+        """Tell whether scaled float64 messages can hold all tags of a word; False for NaN.
 
-        After two steps at most each tag is reached from each other (IOB2: O, B-, I-), so that what
-        is forbidden does not count.
+        They can if the potentials of one word and one transition differ by at most ``_SPREAD``
+        between tags. Forbidden transitions do not count, because each tag is reached from each
+        other one by two transitions at most (IOB2: O, B-, I-).
         """
         steps = torch.maximum(_spread(self.transitions.flatten()), _spread(self.starts))
         return bool(steps + _spread(self.emissions).max() <= _SPREAD)
 
 
 def _spread(x: Tensor) -> Tensor:
-    """(..., C) -> (...): highest − lowest, what is forbidden left out."""
+    """Compute highest − lowest, without forbidden values: (..., C) -> (...)."""
     highest = x.amax(-1)
     allowed = torch.where(x > FORBIDDEN / 2, x, highest[..., None])
     return highest - allowed.amin(-1)
 
 
 def mirrored(x: Tensor, mirror: Tensor) -> Tensor:
-    """(N, S, C): the words of each sentence in the reverse order."""
+    """Reverse the order of the words of each sentence: (N, S, C) -> (N, S, C)."""
     return x.gather(0, mirror[:, :, None].expand_as(x))
 
 
 def at_ends(x: Tensor, lengths: Tensor) -> Tensor:
-    """(N, S) -> (S,): what stands at the last word of each sentence; 0 where there is none."""
+    """Select the value at the last word of each sentence, 0 if it is empty: (N, S) -> (S,)."""
     last = x.gather(0, (lengths - 1).clamp(min=0)[None])[0]
     return last.masked_fill(lengths == 0, 0.0)
 
 
 class _Scaled(NamedTuple):
-    """Messages, each word's scaled by a number of its own."""
+    """Messages, scaled by a different factor for each word."""
 
     forward: Tensor
     """(N, S, C), sum 1 for each word."""
@@ -190,10 +192,11 @@ def _scaled(potentials: Potentials) -> _Scaled:
 
 
 def _walk(factors: Tensor, weights: Tensor, *, first: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Walk along two chains (N, 2, S, C) with weights (2, C, C); ``first`` (C,) is of the one.
+    """Pass messages along two chains with factors (N, 2, S, C) and weights (2, C, C).
 
-    Returns the messages without and with the factors of their word, the latter with the sum 1, and
-    the sums (N, 2, S) that they were divided by.
+    ``first`` (C,) is the message that enters the first chain; 1 enters the second. Returns the
+    messages without and with the factors of their word, the latter scaled to the sum 1, and the
+    sums (N, 2, S) that they were divided by.
     """
     before, after = torch.ones_like(factors), torch.empty_like(factors)
     sums = factors.new_empty((*factors.shape[:3], 1))
@@ -210,7 +213,10 @@ def _walk(factors: Tensor, weights: Tensor, *, first: Tensor) -> tuple[Tensor, T
 
 
 def _log_walk(emissions: Tensor, transitions: Tensor, starts: Tensor) -> Tensor:
-    """(N, S, C), (C, C), (C,) -> (N, S, C): forward messages; differentiable."""
+    """Compute forward messages in logarithms: (N, S, C), (C, C), (C,) -> (N, S, C).
+
+    Autograd can differentiate this.
+    """
     message = emissions[0] + starts
     messages = [message]
     for emission in emissions[1:].unbind():
@@ -220,14 +226,14 @@ def _log_walk(emissions: Tensor, transitions: Tensor, starts: Tensor) -> Tensor:
 
 
 class LogPartition(torch.autograd.Function):
-    """``Potentials`` -> (S,): ``log_partition`` of CRFs that can be scaled.
+    """``log_partition`` of CRFs that can be scaled: ``Potentials`` -> (S,).
 
-    The gradient is marginals: of words for emissions, of pairs of words for transitions.
+    The gradients are marginals: of words for emissions, of pairs of words for transitions.
     """
 
     @staticmethod
     def forward(ctx: Context, *inputs: Tensor) -> Tensor:
-        """Sum, in float64."""
+        """Compute log Z of each sentence, (S,), in float64."""
         potentials = Potentials(*inputs)
         scaled = _scaled(potentials)
         ctx.save_for_backward(potentials.stands, *scaled)
@@ -236,7 +242,7 @@ class LogPartition(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Context, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        """Marginals, each times the gradient (S,) of its sentence."""
+        """Compute the marginals, each times the gradient (S,) of its sentence."""
         stands, forward, backward, entering, overlap, _, weights = ctx.saved_tensors
         factors = torch.where(stands, gradients[0].double() / overlap, 0.0)  # (N, S)
         weighted = forward * factors[:, :, None]
@@ -247,27 +253,30 @@ class LogPartition(torch.autograd.Function):
 
 
 def log_partition_of_logs(potentials: Potentials) -> Tensor:
-    """(S,), of any potentials; slower than ``LogPartition``, and differentiable by autograd."""
+    """Compute ``log_partition`` (S,) of any potentials; slower than ``LogPartition``.
+
+    Autograd can differentiate this.
+    """
     messages = _log_walk(potentials.emissions, potentials.transitions, potentials.starts)
     return at_ends(messages.logsumexp(2), potentials.lengths)
 
 
 @torch.no_grad()
 def messages(potentials: Potentials) -> Messages:
-    """Of all words; what stands beyond the lengths has no meaning."""
+    """Compute the messages of all words; values beyond the lengths have no meaning."""
     if not potentials.is_scalable():
         return messages_of_logs(potentials)
     scaled = _scaled(potentials)
     log_partition = at_ends(scaled.log_sums, potentials.lengths)
     forward = scaled.forward.log() + scaled.log_sums[:, :, None]
-    # At each word all paths together, forward · backward, are the partition: so it is scaled.
+    # At each word, Σ forward · backward must be the partition: this gives the scale of backward.
     rest = log_partition - scaled.log_sums - scaled.overlap.log()  # (N, S)
     backward = scaled.backward.log() + rest[:, :, None]
     return Messages(forward.transpose(0, 1), backward.transpose(0, 1), log_partition)
 
 
 def messages_of_logs(potentials: Potentials) -> Messages:
-    """``messages`` of any potentials, several times slower."""
+    """Compute ``messages`` of any potentials; several times slower."""
     emissions, mirror = potentials.emissions, potentials.mirror
     forward = _log_walk(emissions, potentials.transitions, potentials.starts)
     nothing = torch.zeros_like(potentials.starts)
@@ -279,7 +288,7 @@ def messages_of_logs(potentials: Potentials) -> Messages:
 
 @dataclass(frozen=True, slots=True)
 class Crf:
-    """Log-potentials of a linear chain; of one device."""
+    """Log-potentials of a linear chain; all tensors are on one device."""
 
     emissions: Tensor
     """(S, N, C) float."""
@@ -308,16 +317,18 @@ class Crf:
 
     @property
     def potentials(self) -> Potentials:
-        """As the sums take them."""
+        """The potentials as the sums over paths take them."""
         emissions = self.emissions.transpose(0, 1).double()
         emissions = emissions.masked_fill(~self.stands.T[:, :, None], 0.0)
         return Potentials(emissions, self.lengths, self.transitions.double(), self.starts.double())
 
 
 def constrained(crf: Crf, follows: Flags, begins: Flags) -> Crf:
-    """The CRF without the paths in which a tag follows (C, C), or begins (C,), that must not.
+    """Return the CRF without the paths that have a forbidden transition or first tag.
 
-    Its other paths score what they did, so that its sums and probabilities are of them alone.
+    ``follows`` (C, C) says whether the second tag may follow the first, ``begins`` (C,) whether a
+    tag may be the first. The scores of all other paths stay the same; so sums and probabilities of
+    the CRF are over these paths alone.
     """
     may_follow = torch.as_tensor(follows, device=crf.transitions.device)
     may_begin = torch.as_tensor(begins, device=crf.starts.device)
@@ -329,7 +340,7 @@ def constrained(crf: Crf, follows: Flags, begins: Flags) -> Crf:
 
 
 def score(crf: Crf, tags: Tensor) -> Tensor:
-    """(S, N) -> (S,) float64: the score of one path for each sentence."""
+    """Compute the score of one path for each sentence: tags (S, N) -> (S,) float64."""
     emissions, n_tags = crf.emissions, len(crf.starts)
     if not emissions.shape[1]:
         return emissions.double().sum((1, 2))
@@ -337,7 +348,7 @@ def score(crf: Crf, tags: Tensor) -> Tensor:
     tags = tags.masked_fill(~stands, 0)
     of_words = emissions.gather(2, tags[:, :, None])[:, :, 0].double()
     of_starts = crf.starts[tags[:, 0]].double().masked_fill(~stands[:, 0], 0.0)
-    # Counts, and one product: its gradient scatters nothing.
+    # Pairs are counted, then multiplied once: so the gradient needs no scatter.
     pairs = tags[:, :-1] * n_tags + tags[:, 1:]
     counts = of_words.new_zeros(len(tags), n_tags * n_tags)
     counts = counts.scatter_add(1, pairs, stands[:, 1:].double())
@@ -346,15 +357,12 @@ def score(crf: Crf, tags: Tensor) -> Tensor:
 
 
 def expected_score(crf: Crf, words: Tensor, pairs: Tensor) -> Tensor:
-    """(S,) float64: the mean score of paths drawn from another distribution.
+    """Compute the mean score (S,) float64 of paths that are drawn from another distribution.
 
-    The score is linear in which tags stand where, so all that counts of that distribution is
-    (Wang et al. 2021, section 3.1):
-
-    Args:
-        crf: whose score it is.
-        words: (S, N, C) how likely each word has each tag; beyond the length it has no meaning.
-        pairs: (S, C, C) how often, on average, the second tag follows the first.
+    The score is a sum over words and over pairs of neighbours, so only these marginals of the
+    distribution are needed (Wang et al. 2021, section 3.1). ``words`` (S, N, C): how likely each
+    word has each tag; it has no meaning beyond the length. ``pairs`` (S, C, C): how often, on
+    average, the second tag follows the first.
     """
     if not crf.emissions.shape[1]:
         return crf.emissions.double().sum((1, 2))
@@ -365,9 +373,9 @@ def expected_score(crf: Crf, words: Tensor, pairs: Tensor) -> Tensor:
 
 
 def log_partition(crf: Crf) -> Tensor:
-    """(S,) float64: the logarithm of the sum of exp(score) over all paths.
+    """Compute the logarithm of the sum of exp(score) over all paths, (S,) float64.
 
-    Its gradient, that can be taken once, is marginals.
+    The gradients are marginals; there is no second derivative.
     """
     if not crf.emissions.shape[1]:
         return crf.emissions.double().sum((1, 2))
@@ -379,9 +387,10 @@ def log_partition(crf: Crf) -> Tensor:
 
 @torch.no_grad()
 def viterbi(crf: Crf) -> Tensor:
-    """(S, N) int64: the path with the highest score; 0 beyond the length.
+    """Find the path with the highest score, (S, N) int64; 0 beyond the length.
 
-    No step back is kept: it is found again, of the one tag that the path goes on with.
+    No back-pointers are kept: on the way back, the best previous tag is computed again, only for
+    the tag that is on the path.
     """
     n_tags = len(crf.starts)
     best = _best_scores(crf)
@@ -398,9 +407,9 @@ def viterbi(crf: Crf) -> Tensor:
 
 
 def _best_scores(crf: Crf) -> Tensor:
-    """(N, C, S) float64: the highest score of a path up to each word that ends with the tag.
+    """Compute the highest score of a path that ends at each word with each tag, (N, C, S) float64.
 
-    Sentences stand last, as a maximum over the first dimension is several times faster.
+    Sentences are the last dimension, as a maximum over the first dimension is several times faster.
     """
     emissions = crf.emissions.permute(1, 2, 0)
     best = emissions.new_empty(emissions.shape, dtype=torch.float64).copy_(emissions)
@@ -417,7 +426,7 @@ def _best_scores(crf: Crf) -> Tensor:
 
 
 def word_log_marginals(crf: Crf) -> Tensor:
-    """(S, N, C) float64: log-probability that a word has a tag; −inf beyond the length."""
+    """Compute log-probabilities of tags of words, (S, N, C) float64; −inf beyond the length."""
     if not crf.emissions.shape[1]:
         return crf.emissions.detach().double()
     found = messages(crf.potentials)
@@ -427,7 +436,7 @@ def word_log_marginals(crf: Crf) -> Tensor:
 
 @torch.no_grad()
 def pair_counts(crf: Crf) -> Tensor:
-    """(S, C, C) float64: how often, on average over all paths, a tag follows another."""
+    """Compute how often, on average over all paths, a tag follows another: (S, C, C) float64."""
     n_tags = len(crf.starts)
     if crf.emissions.shape[1] < 2:
         return crf.emissions.new_zeros(len(crf.lengths), n_tags, n_tags, dtype=torch.float64)
@@ -441,11 +450,12 @@ def pair_counts(crf: Crf) -> Tensor:
 def span_log_probabilities(
     crf: Crf, *, sentences: Tensor, starts: Tensor, ends: Tensor, labels: Tensor
 ) -> Tensor:
-    """Log-probability of each span: of all paths in which it stands exactly so.
+    """Compute the log-probability of each span: of all paths with exactly this span, (P,) float64.
 
-    That is B- of its label (P,) from 0 at word ``starts`` (P,), I- of it up to ``ends`` (P,), and
-    there something else or the end of the sentence. Tags are those of ``modeling/data/tagset.py``.
-    (P,) float64; each span must lie in its sentence and have a word.
+    Such a path has B- of the label (P,), an id from 0, at word ``starts`` (P,), I- of the label at
+    the words up to ``ends`` (P,), exclusive, and at ``ends`` no such I- or the end of the sentence.
+    Tags are those of ``modeling/data/tagset.py``. Each span must lie in its sentence, given by
+    ``sentences`` (P,), and have at least one word.
     """
     if not len(starts):
         return crf.emissions.new_zeros(0, dtype=torch.float64)
@@ -453,7 +463,8 @@ def span_log_probabilities(
     found = messages(crf.potentials)
     begin, inside = 1 + 2 * labels, 2 + 2 * labels
     is_long = ends - starts > 1
-    # From the second word on, I- after I-: sums of those up to a word, one less the other.
+    # The words from the second on, as if each were an I- after an I-: differences of cumulative
+    # sums. ``opens`` corrects the second word, which follows a B-.
     emissions = crf.emissions[:, :, 2::2].double()
     stays = (emissions + transitions.diagonal()[2::2]).cumsum(1)  # (S, N, L)
     rest = stays[sentences, ends - 1, labels] - stays[sentences, starts, labels]
@@ -468,6 +479,6 @@ def span_log_probabilities(
 
 
 def _entering(crf: Crf, backward: Tensor, *, sentences: Tensor, ends: Tensor) -> Tensor:
-    """(P, C): log-sum of all that follows a span, by the tag of the word after it."""
+    """Compute the log-sum of all that follows a span, by the tag of the next word: (P, C)."""
     next = ends.clamp(max=crf.emissions.shape[1] - 1)
     return crf.emissions[sentences, next].double() + backward[sentences, next]

@@ -1,8 +1,8 @@
-"""Attention as it stands in papers: all weights at once, of sequences padded to one length.
+"""Attention as in papers: all weights at once, of sequences padded to one length.
 
-The layers compute the same in blocks, or in kernels that never write a weight to memory. This is
-for who wants to look at weights, and for other runtimes: no step depends on what is in a tensor.
-Layers are taken as they are; nothing is learned here, and there is no dropout.
+The layers compute the same in blocks, or in kernels that never write a weight to memory. This
+module is for inspecting weights, and for other runtimes: no step depends on the values in a tensor.
+It takes layers as they are; nothing is learned here, and there is no dropout.
 
 Shapes: B sequences, N positions, H heads, K width of a head, D = H * K, τ clipping distance.
 """
@@ -23,7 +23,7 @@ from modeling.layers.attention import (
 
 
 class Padded(NamedTuple):
-    """What attention may know of positions."""
+    """What an attention is told about the positions of padded sequences."""
 
     attend: Tensor
     """(B, N) bool, True where a row stands."""
@@ -38,7 +38,7 @@ class Padded(NamedTuple):
 
 
 class Dense(NamedTuple):
-    """What attention does."""
+    """The output and the weights of an attention."""
 
     output: Tensor
     """(B, N, D), anything where no row stands."""
@@ -48,9 +48,9 @@ class Dense(NamedTuple):
 
 
 def attend_densely(layer: nn.Module, x: Tensor, rows: Padded) -> Dense:
-    """(B, N, D) -> the same, by an attention of ``modeling.layers``.
+    """Apply an attention of ``modeling.layers`` to (B, N, D); also return its weights.
 
-    Raises ``ValueError`` for a layer that is none of these, and for whole words that are not given.
+    Raises ``ValueError`` for any other layer, and for whole-word attention without words.
     """
     match layer:
         case WholeWordAttention():
@@ -84,12 +84,12 @@ _Layer = (
 
 
 def _heads(x: Tensor, n_heads: int) -> Tensor:
-    """(B, N, D) -> (B, H, N, K)."""
+    """Split rows into heads: (B, N, D) -> (B, H, N, K)."""
     return x.view(*x.shape[:2], n_heads, x.shape[2] // n_heads).transpose(1, 2)
 
 
 def _softmax(scores: Tensor, attend: Tensor) -> Tensor:
-    """(B, H, N, N); ``attend`` is (B, 1, 1, N), or (B, 1, N, N)."""
+    """Compute weights from scores (B, H, N, N); ``attend`` is (B, 1, 1, N), or (B, 1, N, N)."""
     return scores.masked_fill(~attend, torch.finfo(scores.dtype).min).softmax(3)
 
 
@@ -101,7 +101,11 @@ def _with_offsets(
     tables: tuple[Tensor, Tensor] | None = None,
     window: int | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Mixed values (B, H, N, K), and weights: with relative positions, or only near by, or both."""
+    """Compute mixed values (B, H, N, K) and weights (B, H, N, N).
+
+    ``tables``: relative positions of keys and values; ``window``: rows attend only to rows at most
+    so far away.
+    """
     query, key, value = (
         _heads(project(x), layer.n_heads) for project in (layer.query, layer.key, layer.value)
     )

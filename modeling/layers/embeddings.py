@@ -21,7 +21,10 @@ class LearnedPositions(nn.Module):
         self.table = nn.Embedding(max_positions, width)
 
     def forward(self, rows: Rows) -> Tensor:
-        """Rows -> (T, D); ``ValueError`` if a sequence is longer than the table."""
+        """Look up the positions of subwords, (T, D).
+
+        Raises ``ValueError`` if a sequence is longer than the table.
+        """
         n_positions = self.table.num_embeddings
         if rows.subwords.longest > n_positions:
             raise ValueError(
@@ -40,7 +43,7 @@ class SinusoidalPositions(nn.Module):
         self.register_buffer("table", sinusoids(length, width), persistent=False)
 
     def forward(self, rows: Rows) -> Tensor:
-        """Rows -> (T, D)."""
+        """Look up the positions of subwords, (T, D); extend the table for a longer sequence."""
         length, width = self.table.shape
         if rows.subwords.longest > length:
             self.table = sinusoids(max(2 * length, rows.subwords.longest), width).to(self.table)
@@ -48,14 +51,14 @@ class SinusoidalPositions(nn.Module):
 
 
 def sinusoids(length: int, width: int) -> Tensor:
-    """(length, width): sin(p / 10000^(2i / width)) in even columns 2i, the cosine in odd ones."""
+    """Compute (length, width): sin(p / 10000^(2i / width)) in columns 2i, the cosine in 2i + 1."""
     frequencies = 10_000.0 ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)
     angles = torch.arange(length, dtype=torch.float64)[:, None] * frequencies
     return torch.stack([angles.sin(), angles.cos()], dim=2).flatten(1)[:, :width].float()
 
 
 class SubwordEmbeddings(nn.Module):
-    """Subwords, their positions and segments, added; then norm and dropout, as in BERT."""
+    """The sum of subword, position and segment vectors, then norm and dropout, as in BERT."""
 
     def __init__(
         self,
@@ -71,9 +74,10 @@ class SubwordEmbeddings(nn.Module):
         dropout: float = 0.1,
         entity_width: int = 0,
     ) -> None:
-        """``entity_width``: of vectors that subwords know (``Rows.known``); 0: these are not read.
+        """Create the tables; ``entity_width`` is that of the vectors in ``Rows.known``.
 
-        They are projected and added, too, before the norm (BERT+FUR+ENT: E-T5).
+        These vectors are also projected and added before the norm (BERT+FUR+ENT: E-T5). With an
+        ``entity_width`` of 0 they are not read.
         """
         super().__init__()
         self.subwords = nn.Embedding(n_subwords, width)
@@ -89,7 +93,7 @@ class SubwordEmbeddings(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, subwords: Tensor, rows: Rows, segments: Tensor | None = None) -> Tensor:
-        """(T,) ids -> (T, D); without ``segments`` all subwords are of segment 0."""
+        """Embed subword ids (T,) -> (T, D); without ``segments`` all subwords are of segment 0."""
         x = self.subwords(subwords)
         if self.factor is not None:
             x = x * self.factor
@@ -105,7 +109,7 @@ class SubwordEmbeddings(nn.Module):
 
 
 class EntityEmbeddings(nn.Module):
-    """LUKE's mentions: W E[id] + the mean of P over the mention's subwords + a type (C.14)."""
+    """LUKE's embedding of mentions: W E[id] + mean of P over the subwords + a type (C.14)."""
 
     def __init__(
         self,
@@ -128,7 +132,7 @@ class EntityEmbeddings(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, mentions: Mentions) -> Tensor:
-        """Mentions -> (E, D)."""
+        """Embed mentions: (E, D)."""
         x = self.entities(mentions.entities)
         if self.project is not None:
             x = self.project(x)
@@ -144,10 +148,10 @@ Pooling = Literal["first", "mean", "max"]
 def pool_words(
     subwords: Tensor, word_subwords: Tensor, word_offsets: Tensor, *, pooling: Pooling = "first"
 ) -> Tensor:
-    """(T, D) -> (W, D): of each word its first subword, or the mean or the maximum of all.
+    """Pool the subwords of each word, (T, D) -> (W, D): the first, or the mean or maximum of all.
 
-    ``word_subwords`` (Q,) are the rows of each word, one word after the other, ``word_offsets``
-    (W,) where those of each word begin; every word has a subword.
+    ``word_subwords`` (Q,) are the rows of the subwords of each word, one word after the other;
+    ``word_offsets`` (W,) says where those of each word begin. Every word has at least one subword.
     """
     if pooling == "first":
         return subwords.index_select(0, word_subwords.index_select(0, word_offsets))

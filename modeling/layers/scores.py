@@ -31,7 +31,7 @@ no window, a smaller one copies more keys."""
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The heads of some sequences, which are worked on at once."""
+    """The heads of some sequences that are processed at once."""
 
     sequences: slice
     n: int
@@ -40,7 +40,7 @@ class Group:
     """(G, 1, n), True where no row stands; None: nowhere."""
 
     def cut(self, padded: Tensor) -> Tensor:
-        """(B, H, N, K) -> (G, n, K), which may be a view."""
+        """Select the heads of the group: (B, H, N, K) -> (G, n, K), which may be a view."""
         return padded[self.sequences, :, : self.n].flatten(0, 1)
 
     def put(self, padded: Tensor, grouped: Tensor) -> None:
@@ -50,17 +50,17 @@ class Group:
 
 
 def groups(padded: Tensor, attend: Tensor | None) -> Iterator[Group]:
-    """Group (B, H, N, K); ``attend`` (B, N) is True, and from some place on False.
+    """Group the sequences of (B, H, N, K); each row of ``attend`` (B, N) is True, then False.
 
-    On a CPU each sequence is a group and as long as it is: this takes less work, and fits into
-    the cache. Elsewhere all sequences are one, and their lengths need not be known.
+    On a CPU each sequence is a group, without padding: this takes less work, and fits into the
+    cache. Elsewhere all sequences are one group, and their lengths need not be known.
     """
     group = each_sequence if padded.device.type == "cpu" else all_sequences
     return group(padded, attend)
 
 
 def each_sequence(padded: Tensor, attend: Tensor | None) -> Iterator[Group]:
-    """One group a sequence; empty ones are left out."""
+    """Yield a group for each sequence; empty sequences are left out."""
     n_sequences, _, longest, _ = padded.shape
     lengths = [longest] * n_sequences if attend is None else attend.sum(1).tolist()
     for sequence, n in enumerate(lengths):
@@ -69,7 +69,7 @@ def each_sequence(padded: Tensor, attend: Tensor | None) -> Iterator[Group]:
 
 
 def all_sequences(padded: Tensor, attend: Tensor | None) -> Iterator[Group]:
-    """One group."""
+    """Yield one group of all sequences; none if all are empty."""
     _, n_heads, longest, _ = padded.shape
     hidden = None
     if attend is not None:
@@ -79,15 +79,15 @@ def all_sequences(padded: Tensor, attend: Tensor | None) -> Iterator[Group]:
 
 
 def exact_type(dtype: torch.dtype) -> torch.dtype:
-    """Type of scores and sums: float32, or wider where the rows are."""
+    """Return the type of scores and sums: float32, or wider if the rows are wider."""
     return torch.promote_types(dtype, torch.float32)
 
 
 def product(left: Tensor, right: Tensor, dtype: torch.dtype) -> Tensor:
-    """Multiply two tensors, rounded to the type of the rows before, in ``exact_type`` of it.
+    """Multiply two tensors, both first rounded to ``dtype``, the type of the rows.
 
     (G, i, j), and (G, j, k) or (j, k) -> (G, i, k). The factors are rounded, as a GPU's fast
-    products need it; the result is not.
+    products need it; the result is not: it has the ``exact_type`` of ``dtype``.
     """
     left, right = left.to(dtype), right.to(dtype)
     if exact_type(dtype) == dtype:
@@ -99,12 +99,12 @@ def product(left: Tensor, right: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def _sum_by_offset(by_offset: Tensor, rows: Tensor, dtype: torch.dtype) -> Tensor:
-    """(G, b, o), (G, b, K) -> (o, K): the ``product`` that sums over rows, too."""
+    """Multiply as ``product`` and sum over all rows: (G, b, o), (G, b, K) -> (o, K)."""
     return product(by_offset.flatten(0, 1).mT[None], rows.flatten(0, 1)[None], dtype)[0]
 
 
 def _sums_like(table: Tensor) -> Tensor:
-    """Zeros for the gradient of a table, to which many blocks add."""
+    """Return zeros for the gradient of a table, to which many blocks add."""
     return torch.zeros_like(table, dtype=exact_type(table.dtype))
 
 
@@ -118,7 +118,7 @@ def relative_attention(
     values: Tensor,
     attend: Tensor | None,
 ) -> Tensor:
-    """Σ_j α_ij (v_j + values[o_ij]), where α_i = softmax_j of q_i . (k_j + keys[o_ij]).
+    """Compute Σ_j α_ij (v_j + values[o_ij]), where α_i = softmax_j of q_i . (k_j + keys[o_ij]).
 
     Args:
         query: (B, H, N, K), already divided by √K.
@@ -131,8 +131,9 @@ def relative_attention(
     Returns:
         (B, H, N, K), anything where no row stands.
     """
-    # What all keys of a query share cancels in the softmax, and as weights sum to 1, what all
-    # values share can be added at the end. So offsets from τ on, to the right, need no work.
+    # A term that all keys of a query share cancels in the softmax; and as weights sum to 1, a term
+    # that all values share can be added at the end. So the last row of each table is subtracted
+    # from all its rows, and keys at offsets of τ or more need no work.
     with torch.autocast(query.device.type, enabled=False):
         keys, values = (table.to(exact_type(query.dtype)) for table in (keys, values))
         mixed: Tensor = _RelativeAttention.apply(  # type: ignore[no-untyped-call]
@@ -142,10 +143,10 @@ def relative_attention(
 
 
 class _Offsets:
-    """Moves between the keys of a block of queries, and offsets from -τ (and less) to τ - 1."""
+    """Conversion between the keys of a block of queries, and offsets -τ (and less) to τ - 1."""
 
     def __init__(self, like: Tensor, *, clip: int, block: int) -> None:
-        """For tensors (G, n, K) like this one."""
+        """Allocate buffers for tensors (G, n, K) such as ``like``."""
         self.clip, self.block = clip, block
         self.band = slice(block, block + 2 * clip - 1)  # offsets 1 - τ .. τ - 1
         shape = (len(like), block, 2 * block + 2 * clip - 1)
@@ -153,9 +154,9 @@ class _Offsets:
         self.spread, self.found = (like.new_zeros(shape, dtype=dtype) for _ in range(2))
 
     def _near(self, wide: Tensor, start: int, scores: Tensor) -> tuple[int, int, Tensor]:
-        """Columns left .. right of (G, b, n) that not all queries have at the same clipped offset.
+        """Find the columns left .. right of (G, b, n) whose clipped offset depends on the query.
 
-        The third is ``wide``, whose columns are offsets, seen with those columns instead.
+        Also return a view of ``wide`` with these columns; the columns of ``wide`` are offsets.
         """
         _, b, n = scores.shape
         first = start - self.clip + 1
@@ -177,7 +178,7 @@ class _Offsets:
         """Sum weights (G, b, n) over the keys that have the same offset: (G, b, 2τ)."""
         b, n = weights.shape[1:]
         left, right, near = self._near(self.found, start, weights)
-        if left == 0 or right == n:  # Another block has written where this one does not.
+        if left == 0 or right == n:  # Another block may have written where this one does not.
             self.found.zero_()
         near.copy_(weights[:, :, left:right])
         found = self.found[:, :b]
@@ -190,7 +191,7 @@ class _Offsets:
 def _weights(
     query: Tensor, key: Tensor, *, keys: Tensor, offsets: _Offsets, start: int, group: Group
 ) -> Tensor:
-    """α (G, b, n) of a block of queries (G, b, K) that begins at ``start``; float32 or wider."""
+    """Compute α (G, b, n), float32 or wider, of a block of queries (G, b, K) from ``start`` on."""
     dtype = query.dtype
     scores = product(query, key.mT, dtype)
     offsets.add(product(query, keys.T, dtype), scores, start)
@@ -200,7 +201,7 @@ def _weights(
 
 
 class _RelativeAttention(torch.autograd.Function):
-    """Keeps what comes in and goes out; weights are computed twice."""
+    """An attention that saves its inputs and output; ``backward`` computes the weights again."""
 
     @staticmethod
     def forward(  # noqa: PLR0917 - as torch calls it
@@ -238,12 +239,12 @@ class _RelativeAttention(torch.autograd.Function):
 
 
 def _relative_gradients(saved: tuple[Tensor, ...], d_mixed: Tensor) -> tuple[Tensor, ...]:
-    """Of query, key, value (B, H, N, K), and both tables (2τ, K)."""
+    """Compute the gradients of query, key, value (B, H, N, K), and both tables (2τ, K)."""
     query, key, value, keys, values, attend, mixed = saved
     clip, block, dtype = len(keys) // 2, _BLOCK, query.dtype
     d_query, d_key, d_value = (torch.zeros_like(x) for x in (query, key, value))
     d_keys, d_values = _sums_like(keys), _sums_like(values)
-    # Σ_j α_ij dα_ij, which softmax takes off
+    # Σ_j α_ij dα_ij, which the gradient of the softmax subtracts
     shared = (d_mixed.to(exact_type(dtype)) * mixed).sum(3, keepdim=True)
     for group in groups(query, attend):
         q, k, v, dz, less = (group.cut(x) for x in (query, key, value, d_mixed, shared))
@@ -276,7 +277,9 @@ def window_attention(
     tables: tuple[Tensor, Tensor] | None,
     attend: Tensor | None,
 ) -> Tensor:
-    """Σ_j α_ij (v_j + b[j-i]) of |i - j| ≤ window, where α_i = softmax_j of q_i . (k_j + a[j-i]).
+    """Compute Σ_j α_ij (v_j + b[j-i]) over |i - j| ≤ window.
+
+    Here α_i = softmax_j of q_i . (k_j + a[j-i]).
 
     Args:
         query: (B, H, N, K), already divided by √K.
@@ -300,7 +303,7 @@ def window_attention(
 
 
 class _Blocks:
-    """The blocks of a group of sequences."""
+    """The blocks of queries of a group of sequences, and the keys around each block."""
 
     def __init__(self, group: Group, *, window: int) -> None:
         self.n, self.window = group.n, window
@@ -310,23 +313,23 @@ class _Blocks:
         self.hidden = group.hidden
 
     def queries(self, rows: Tensor) -> Tensor:
-        """(G, n, K) -> (G * M, b, K), zeros at the end."""
+        """Cut rows into blocks, with zeros at the end: (G, n, K) -> (G * M, b, K)."""
         padded = functional.pad(rows, (0, 0, 0, self.n_blocks * self.size - self.n))
         return padded.reshape(-1, self.size, rows.shape[2])
 
     def rows(self, queries: Tensor) -> Tensor:
-        """The reverse of ``queries``."""
+        """Join blocks to rows, the reverse of ``queries``: (G * M, b, K) -> (G, n, K)."""
         return queries.view(-1, self.n_blocks * self.size, queries.shape[2])[:, : self.n]
 
     def keys(self, rows: Tensor, *, fill: float = 0) -> Tensor:
-        """(G, n, K) -> (G * M, c, K): the rows around each block, filled up beyond both ends."""
+        """Copy the rows around each block, ``fill`` beyond the ends: (G, n, K) -> (G * M, c, K)."""
         after = self.n_blocks * self.size - self.n + self.window
         padded = functional.pad(rows, (0, 0, self.window, after), value=fill)
         near = padded.unfold(1, self.n_columns, self.size)  # (G, M, K, c)
         return near.flatten(0, 1).mT.contiguous()
 
     def sum_keys(self, near: Tensor) -> Tensor:
-        """(G * M, c, K) -> (G, n, K): each row is the sum of its copies."""
+        """Sum the copies of each row that ``keys`` made: (G * M, c, K) -> (G, n, K)."""
         size, width = self.size, near.shape[2]
         blocks = near.view(-1, self.n_blocks, self.n_columns, width)
         sums = near.new_zeros(len(blocks), (self.n_blocks + 1) * size, width)
@@ -336,7 +339,10 @@ class _Blocks:
         return sums[:, self.window : self.window + self.n]
 
     def outside(self, like: Tensor) -> Tensor:
-        """(M, b, c), or (G * M, b, c): True where a column is in no window, or no row stands."""
+        """Return a mask (M, b, c), or (G * M, b, c) if rows are hidden.
+
+        It is True where a column is outside the query's window, or where no row stands.
+        """
         column = torch.arange(self.n_columns, device=like.device)
         offset = column - torch.arange(self.size, device=like.device)[:, None]
         hidden = self.hidden
@@ -346,19 +352,22 @@ class _Blocks:
         return absent | (offset < 0) | (offset > 2 * self.window)
 
     def to_columns(self, band: Tensor) -> Tensor:
-        """(G * M, b, 2ω + 1) by offset -> (G * M, b, c), zeros outside the band."""
+        """Move values by offset to columns, else zeros: (G * M, b, 2ω + 1) -> (G * M, b, c)."""
         wide = functional.pad(band, (0, self.size)).flatten(1)
         columns = wide[:, : self.size * self.n_columns]
         return columns.view(len(band), self.size, self.n_columns)
 
     def to_offsets(self, columns: Tensor) -> Tensor:
-        """(G * M, b, c) -> (G * M, b, 2ω + 1): the band, by offset."""
+        """Select the band of columns, by offset: (G * M, b, c) -> (G * M, b, 2ω + 1)."""
         wide = functional.pad(columns.flatten(1), (0, self.size))
         by_row = wide.view(len(wide), self.size, self.n_columns + 1)
         return by_row[:, :, : 2 * self.window + 1]
 
     def weights(self, query: Tensor, key: Tensor, table: Tensor | None) -> Tensor:
-        """α: (G * M, b, c) of queries (G * M, b, K), keys (G * M, c, K); float32 or wider."""
+        """Compute α, (G * M, b, c), float32 or wider.
+
+        It is of queries (G * M, b, K) and keys (G * M, c, K).
+        """
         scores = product(query, key.mT, query.dtype)
         if table is not None:
             scores += self.to_columns(product(query, table.T, query.dtype))
@@ -373,7 +382,7 @@ class _WindowContext(Context, Protocol):
 
 
 class _WindowAttention(torch.autograd.Function):
-    """Keeps what comes in and goes out; weights are computed twice."""
+    """An attention that saves its inputs; ``backward`` computes the weights again."""
 
     @staticmethod
     def forward(  # noqa: PLR0917 - as torch calls it
@@ -410,7 +419,7 @@ class _WindowAttention(torch.autograd.Function):
 def _window_gradients(
     saved: tuple[Tensor, ...], d_mixed: Tensor, *, window: int
 ) -> tuple[Tensor | None, ...]:
-    """Of query, key, value (B, H, N, K), and both tables (2ω + 1, K)."""
+    """Compute the gradients of query, key, value (B, H, N, K), and both tables (2ω + 1, K)."""
     query, key, value, keys, values, attend = saved
     dtype = query.dtype
     d_query, d_key, d_value = (torch.zeros_like(x) for x in (query, key, value))

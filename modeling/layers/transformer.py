@@ -1,7 +1,7 @@
 """Layers of an encoder, composed of given parts, and dropout that costs little on a CPU.
 
-torch draws a number for each element there, which takes a sixth of a training step. Sixteen random
-bits an element are enough, and four elements share a draw.
+On a CPU, torch draws a number for each element, which takes a sixth of a training step. Here an
+element needs only sixteen random bits, and four elements share a draw.
 
 Shapes: R rows, D width.
 """
@@ -20,30 +20,33 @@ _BITS: Final = 16
 
 
 class Dropout(nn.Module):
-    """Zeros a fraction ``p`` of the elements in training, and scales the others by 1 / (1 − p)."""
+    """In training, zeros for a fraction ``p`` of elements; the others are scaled by 1 / (1 − p)."""
 
     def __init__(self, p: float) -> None:
         super().__init__()
         self.p = checked_ratio(p)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Of whatever shape; the same shape."""
+        """Apply dropout in training, to any shape."""
         return drop(x, self.p) if self.training else x
 
     def extra_repr(self) -> str:
-        """What ``print`` shows of it."""
+        """Return what ``print`` shows of the layer."""
         return f"p={self.p}"
 
 
 def checked_ratio(p: float) -> float:
-    """Return the ratio; ``ValueError`` if it is none."""
+    """Return the ratio; ``ValueError`` if it is not between 0 and 1."""
     if not 0 <= p <= 1:
         raise ValueError(f"Dropout {p}: must lie between 0 and 1.")
     return p
 
 
 def drop(x: Tensor, p: float) -> Tensor:
-    """Zero elements by chance, and scale the others; on a CPU, p counts in 1/65,536."""
+    """Zero random elements with probability ``p``, and scale the others by 1 / (1 − p).
+
+    On a CPU, ``p`` is rounded to a multiple of 1/65,536.
+    """
     if not p:
         return x
     if x.device.type != "cpu" or p == 1 or torch.compiler.is_compiling():
@@ -92,7 +95,7 @@ class FeedForward(nn.Module):
         self.activation: Callable[[Tensor], Tensor] = ACTIVATIONS[activation]
 
     def forward(self, x: Tensor) -> Tensor:
-        """(R, D) -> (R, D)."""
+        """Apply both maps, with the activation between them: (R, D) -> (R, D)."""
         return self.outer(self.activation(self.inner(x)))  # type: ignore[no-any-return]
 
 
@@ -122,11 +125,11 @@ class EncoderLayer(nn.Module):
         self.norms_first = norm == "pre"
 
     def forward(self, x: Tensor, rows: Rows) -> Tensor:
-        """(R, D) -> (R, D)."""
+        """Apply attention and feed-forward: (R, D) -> (R, D)."""
         return self.around(lambda x: self.attention(x, rows), x)
 
     def around(self, attend: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
-        """The layer with another attention in the place of its own, (R, D) -> (R, D)."""
+        """Apply the layer with ``attend`` instead of its attention: (R, D) -> (R, D)."""
         if self.norms_first:
             x = x + self.dropout(attend(self.attention_norm(x)))
             return x + self.dropout(self.feed_forward(self.feed_forward_norm(x)))  # type: ignore[no-any-return]
@@ -135,7 +138,7 @@ class EncoderLayer(nn.Module):
 
 
 class Encoder(nn.Module):
-    """Layers, one after the other, and where given a last norm."""
+    """Layers, one after the other, and a last norm if one is given."""
 
     def __init__(self, layers: Iterable[nn.Module], *, norm: nn.Module | None = None) -> None:
         super().__init__()
@@ -143,7 +146,7 @@ class Encoder(nn.Module):
         self.norm = norm
 
     def forward(self, x: Tensor, rows: Rows) -> Tensor:
-        """(R, D) -> (R, D)."""
+        """Apply all layers and the last norm: (R, D) -> (R, D)."""
         for layer in self.layers:
             x = layer(x, rows)
         return self.normed(x)

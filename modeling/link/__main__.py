@@ -35,7 +35,7 @@ from corpora.system.arguments import (
 
 @dataclass(frozen=True, kw_only=True)
 class _Learning:
-    """What a linker is made from."""
+    """The options of what a linker is trained on."""
 
     documents: tuple[Path, ...] = option(
         positional=True, metavar="DIR", nargs="+", help="datasets of documents with linked names"
@@ -147,7 +147,7 @@ _COMMANDS: Final[dict[str, tuple[type[Any], str]]] = {  # Any: each its own opti
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Read the command line and do it; 0, or 1 for an error, 2 for a wrong command."""
+    """Read the command line and run it; exit status 0, 1 for an error, 2 for a wrong command."""
     parser = make_parser("modeling.link", __doc__ or "")
     commands = parser.add_subparsers(dest="command", required=True)
     for name, (kind, help) in _COMMANDS.items():

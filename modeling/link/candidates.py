@@ -66,12 +66,12 @@ class Known:
     description: str | None = None
 
     def as_json(self) -> dict[str, object]:
-        """Give the arguments of another one like it."""
+        """Return the arguments that make an equal ``Known``."""
         return asdict(self)
 
 
 class _Name(NamedTuple):
-    """What an entity is called: the title of a page, the first form of an entry."""
+    """The name of an entity: the title of its page, or the first form of its register entry."""
 
     text: str
     normal: str
@@ -81,7 +81,7 @@ class _Name(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """The entities that a name may mean, the likeliest by name first."""
+    """The entities that a mention may mean, the likeliest by its form first."""
 
     entities: tuple[str, ...]
     features: Reals
@@ -90,7 +90,7 @@ class Candidates(NamedTuple):
 
 @dataclass(slots=True)
 class Knowledge:
-    """What is known of entities: from training documents, a register, an entity vocabulary."""
+    """What is known of entities, from training documents, a register and an entity vocabulary."""
 
     records: Sequence[Record]
     register: Mapping[str, Known] = field(default_factory=dict)
@@ -102,7 +102,7 @@ class Knowledge:
     _names: dict[str, _Name] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Count and index."""
+        """Count the mentions of the documents, and index all known forms."""
         self.counts = Counts(self.records)
         seen = [(c.form, c.entity) for r in self.records for c in r.cases if c.entity]
         titles = [(entity.partition(":")[2], entity) for entity in self.counts.documents]
@@ -116,17 +116,17 @@ class Knowledge:
                     self._kinds[self.register[case.entity].kind or ""][case.label] += 1
 
     def holds(self, entity: str, *, without: str | None) -> bool:
-        """Say whether an entity is known, a training document left out."""
+        """Tell whether an entity is known, with one training document left out."""
         if entity in self.register or self.counts.n_documents(entity, without=without) > 0:
             return True
         return self.vocabulary is not None and entity in self.vocabulary
 
     def kind_labels(self, kind: str) -> Counter[str]:
-        """Count the labels that mentions of entities of a class have in training documents."""
+        """Count the labels of training mentions whose entity has this class in the register."""
         return self._kinds.get(kind, Counter())
 
     def name_of(self, entity: str) -> _Name:
-        """Give what an entity is called: its title, or the first form of its entry."""
+        """Return the name of an entity: the first form of its register entry, or its title."""
         if entity not in self._names:
             known = self.register.get(entity)
             text = known.forms[0] if known and known.forms else entity.partition(":")[2]
@@ -136,7 +136,7 @@ class Knowledge:
         return self._names[entity]
 
     def hits(self, name: str, *, hidden: frozenset[int]) -> dict[str, Hit]:
-        """Find the entities that a name may mean, each with the form that says so most."""
+        """Find the entities that a form may mean, each with the known form that matches best."""
         best: dict[str, Hit] = {}
         for hit in self.forms.look_up(name, hidden=hidden):
             best.setdefault(self.forms.entities[hit.form], hit)
@@ -145,13 +145,16 @@ class Knowledge:
         return best
 
     def priors(self, name: str) -> Mapping[str, float]:
-        """The entities that a form has in the vocabulary, with the prior of each."""
+        """Look up the entities that a form means in the vocabulary, with the prior of each."""
         if self.vocabulary is None:
             return {}
         return dict(self.vocabulary.look_up(name, limit=MAX_CANDIDATES))
 
     def only_in(self, record: Record) -> frozenset[int]:
-        """Forms that are known from one document alone."""
+        """Find the indices of the forms that are known from this document alone.
+
+        Forms in the register are not among them.
+        """
         found: set[int | None] = set()
         for entity in {case.entity for case in record.cases if case.entity}:
             if self.counts.n_documents(entity, without=record.id) == 0:
@@ -164,14 +167,17 @@ class Knowledge:
         return frozenset(found - self._registered - {None})  # type: ignore[arg-type]
 
     def candidates(self, record: Record, cases: Iterable[Case]) -> list[Candidates]:
-        """Find the candidates of names of a document, by what is known from elsewhere."""
+        """Find the candidates of mentions of a document, by what other sources say of entities.
+
+        If the document is one of the training documents, its own mentions are left out.
+        """
         without = record.id if record.id in self.counts else None
         view = _View(self, record, without)
         return [view.candidates(case) for case in cases]
 
 
 class _View:
-    """What is known, seen from a document."""
+    """The knowledge of entities as used for one document, which is itself left out."""
 
     def __init__(self, knowledge: Knowledge, record: Record, without: str | None) -> None:
         self.knowledge, self.counts, self.without = knowledge, knowledge.counts, without
@@ -223,7 +229,10 @@ class _View:
         return Candidates(entities, features)
 
     def _ratios(self, normal: str, entity: str) -> tuple[float, float]:
-        """How often the entity is meant by any name, and by the normalised form."""
+        """Estimate the ratio of the entity among all mentions, and among those with the form.
+
+        The form is normalised.
+        """
         n = self.counts.count((), entity, without=self.without)
         of_all = (n + 0.1) / (self.n_all + 0.1 * self.n_entities)
         key = ("normal", normal)
@@ -233,7 +242,7 @@ class _View:
     def _of_form(
         self, form: str, entity: str, hit: Hit, *, ratios: tuple[float, float]
     ) -> list[float]:
-        """Columns of the form: how it was found, and how often it means the entity."""
+        """Compute the columns of the form: how it was found, and how often it means the entity."""
         of_all, of_normal = ratios
         key = ("form", form)
         of_form = self.counts.log_ratio(key, entity, of_normal, without=self.without)
@@ -241,7 +250,11 @@ class _View:
         return [*found, hit.similarity, math.log(of_all), math.log(of_normal), of_form]
 
     def _of_name(self, form: str, normal: str, entity: str) -> tuple[float, float, float, float]:
-        """Columns of what the entity is called, and whether the rest of that is in the document."""
+        """Compute the columns of the entity's name.
+
+        These are whether the form is the name, the ratio of characters that both begin with, how
+        often the rest of the name is in the document, and whether there is no rest.
+        """
         name = self.knowledge.name_of(entity)
         alike = n_common(normal, name.normal) / max(len(normal), len(name.normal), 1)
         rest = name.words.difference(normal.split())
@@ -249,7 +262,7 @@ class _View:
         return float(form == name.text), alike, there, float(not rest)
 
     def _of_letter(self, normal: str, entity: str, ratios: tuple[float, float]) -> list[float]:
-        """Columns of who writes to whom, and where."""
+        """Compute the columns of the sender, the receiver and the place of a letter."""
         of_all, of_normal = ratios
         known = [fact for fact in self.facts if fact]
         by_fact = {f: self._gain(("fact", f), entity, of_all) for f in known}
@@ -262,7 +275,10 @@ class _View:
         return self.counts.log_ratio(key, entity, back, without=self.without) - math.log(back)
 
     def _label(self, label: str | None, entity: str) -> tuple[float, float]:
-        """How often an entity has the label; 1 as the second where nothing is known of that."""
+        """Compute the ratio of an entity's mentions with the label; (0, 1) if it is not known.
+
+        Without training mentions of the entity, the ratio is that of its class in the register.
+        """
         if label is None:
             return 0.0, 1.0
         if n := self.counts.count((), entity, without=self.without):
@@ -272,7 +288,10 @@ class _View:
         return (labels[label] / labels.total(), 0.0) if labels else (0.0, 1.0)
 
     def _fit_of_words(self, case: Case, entities: Sequence[str]) -> list[float]:
-        """Log of how much likelier the words around are with each entity than without."""
+        """Compute the log of how much likelier the words around are with each entity than without.
+
+        The values are divided by 5. They are 0 for a single candidate.
+        """
         if len(entities) < 2:
             return [0.0] * len(entities)
         fits, n_words = [0.0] * len(entities), 0
@@ -305,5 +324,5 @@ def _of_vocabulary(prior: float | None) -> tuple[float, float]:
 
 
 def _is_name(title: str) -> bool:
-    """Say whether the id of an entity reads as a name (``Sulzer Eduard``, not ``P.0000057``)."""
+    """Tell whether the id of an entity reads as a name (``Sulzer Eduard``, not ``P.0000057``)."""
     return any(word.isalpha() and len(word) > 2 for word in normalise(title).split())

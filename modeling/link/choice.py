@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 Reals = NDArray[np.float64]
 Numbers = NDArray[np.int64]
-_MIN_PROBABILITY: Final = 0.5  # of a link that is written, however seldom links are wrong
+_MIN_PROBABILITY: Final = 0.5  # of a written link, even if few links are wrong
 _STEPS: Final = 30
 _ENOUGH: Final = 1e-8
 
 
 class LinearRecord(TypedDict):
-    """``Linear``, in JSON."""
+    """The values of a ``Linear`` in JSON."""
 
     mean: list[float]
     deviation: list[float]
@@ -30,7 +30,7 @@ class LinearRecord(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """Weights of features that were brought to mean 0 and deviation 1."""
+    """A linear model of features that are standardized to mean 0 and deviation 1."""
 
     mean: Reals  # (F,)
     deviation: Reals  # (F,)
@@ -38,11 +38,11 @@ class Linear:
     bias: float = 0.0
 
     def score(self, features: Reals) -> Reals:
-        """(C, F) to (C,)."""
+        """Score (C, F) features, shape (C,)."""
         return np.asarray((features - self.mean) / self.deviation @ self.weights + self.bias)
 
     def as_json(self) -> LinearRecord:
-        """Give what ``linear_from_json`` reads."""
+        """Return the values that ``linear_from_json`` reads."""
         return {
             "mean": self.mean.tolist(),
             "deviation": self.deviation.tolist(),
@@ -52,13 +52,13 @@ class Linear:
 
 
 def linear_from_json(value: LinearRecord) -> Linear:
-    """Read what ``Linear.as_json`` gave."""
+    """Make a ``Linear`` of what ``Linear.as_json`` returned."""
     mean, deviation = np.array(value["mean"]), np.array(value["deviation"])
     return Linear(mean, deviation, np.array(value["weights"]), value["bias"])
 
 
 def softmax(scores: Reals) -> Reals:
-    """(C,) scores of the candidates of one name to probabilities."""
+    """Convert (C,) scores of the candidates of one mention to probabilities."""
     if not len(scores):
         return scores
     raised = np.exp(scores - scores.max())
@@ -72,7 +72,7 @@ def fit_choice(
     used: NDArray[np.bool_],
     penalty: float = 1.0,
 ) -> Linear:
-    """Fit a conditional logit: M arrays (C, F), and the row of each that is right.
+    """Fit a conditional logit to M arrays of features, (C, F), and the index of each right row.
 
     ``used`` (F,) says which columns may have a weight. Without examples all weights are 0.
     """
@@ -82,7 +82,7 @@ def fit_choice(
         return Linear(np.zeros(n_columns), np.ones(n_columns), weights)
     every = np.concatenate(features)
     mean, deviation = _moments(every)
-    varies = used & (every != every[0]).any(axis=0)  # others would have no weight
+    varies = used & (every != every[0]).any(axis=0)  # constant columns get no weight
     every = (every[:, varies] - mean[varies]) / deviation[varies]
     sizes = np.array([len(one) for one in features])
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
@@ -109,7 +109,10 @@ def fit_choice(
 
 
 def fit_logistic(features: Reals, right: NDArray[np.bool_], *, penalty: float = 1.0) -> Linear:
-    """Fit a logistic regression: (M, F), and what is right; the bias has no penalty."""
+    """Fit a logistic regression to (M, F) features and (M,) outcomes, right or wrong.
+
+    The bias has a small penalty, 1e-3.
+    """
     mean, deviation = _moments(features)
     x = np.concatenate([(features - mean) / deviation, np.ones((len(features), 1))], axis=1)
     penalties = np.array([penalty] * features.shape[1] + [1e-3])
@@ -130,7 +133,7 @@ def fit_logistic(features: Reals, right: NDArray[np.bool_], *, penalty: float = 
 
 
 class _Look(NamedTuple):
-    """What there is at a point: the likelihood, less the penalty, and its derivatives."""
+    """The log-likelihood less the penalty at a point, and its derivatives."""
 
     likelihood: float
     gradient: Reals
@@ -139,7 +142,7 @@ class _Look(NamedTuple):
 
 
 def _climb(look: Callable[[Reals], _Look], weights: Reals) -> Reals:
-    """Find the top by Newton's method; a step that leads down is halved."""
+    """Find the maximum by Newton's method; a step that leads down is halved."""
     here = look(weights)
     for _ in range(_STEPS):
         step = np.linalg.solve(here.hessian, here.gradient)
@@ -154,7 +157,7 @@ def _climb(look: Callable[[Reals], _Look], weights: Reals) -> Reals:
 
 
 def sigmoid(scores: Reals) -> Reals:
-    """1 / (1 + exp(-scores)), without overflow."""
+    """Compute 1 / (1 + exp(-scores)) without overflow."""
     return np.asarray(0.5 * (1 + np.tanh(0.5 * scores)))
 
 
@@ -164,15 +167,15 @@ def _moments(features: Reals) -> tuple[Reals, Reals]:
 
 
 def choose_threshold(probabilities: Reals, right: NDArray[np.bool_], *, max_wrong: float) -> float:
-    """Find the least probability with at most this ratio of wrong ones among those written.
+    """Find the lowest threshold at which at most a ratio ``max_wrong`` of written links is wrong.
 
-    Never less than ``_MIN_PROBABILITY``; above 1 where nothing can be written. One more than there
-    are is taken to be wrong, for caution.
+    The result is at least ``_MIN_PROBABILITY``, and above 1 if no link can be written. For caution,
+    one more link is counted than there are, and taken to be wrong.
     """
     order = np.argsort(-probabilities, kind="stable")
     wrong = np.cumsum(~right[order])
     is_safe = (wrong + 1) / (np.arange(len(order)) + 2) <= max_wrong
     p = probabilities[order]
-    is_last = np.append(p[:-1] != p[1:], True)  # of those with one probability: all or none
+    is_last = np.append(p[:-1] != p[1:], True)  # equal probabilities: all or none
     places = np.flatnonzero(is_safe & is_last)
     return max(float(p[places[-1]]), _MIN_PROBABILITY) if len(places) else 1.01

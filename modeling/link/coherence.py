@@ -1,8 +1,8 @@
-"""Columns of the other names of a document: the same entity elsewhere, and those meant with others.
+"""Columns of the other mentions of a document: the same entity, and entities it occurs with.
 
-Two entities are together by the cosine of the documents of training in which each is meant. Only
-those that are in one document at all are looked at, so that a long document takes as much time a
-name as a short one.
+The association of two entities is the cosine of the sets of training documents in which each is
+meant. Only pairs that share a document are looked at, so that the time for a mention does not grow
+with the length of the document.
 
 Shapes: O forms of a document whose entity is chosen.
 """
@@ -30,7 +30,7 @@ class _Chosen(NamedTuple):
 
 
 class _Near(NamedTuple):
-    """How much an entity is together with those of the document's forms."""
+    """The association of an entity with the entities of the document's forms."""
 
     by_form: Mapping[str, float]
     """Where it is above 0, in the order of the document."""
@@ -40,7 +40,7 @@ class _Near(NamedTuple):
 
 
 class _Most(NamedTuple):
-    """How probable an entity is by the form that most says so, and by any other form."""
+    """The highest probability of an entity by any form, and by any other form."""
 
     form: str
     first: float
@@ -55,9 +55,10 @@ def add_document_features(
     counts: Counts,
     without: str | None,
 ) -> None:
-    """Fill the columns of the document in.
+    """Fill in the columns of the document.
 
-    ``chosen`` are the probabilities of the candidates of each name, without these columns.
+    ``chosen`` are the probabilities of the candidates of each mention, computed without these
+    columns.
     """
     by_form: dict[str, dict[str, float]] = {}
     for one, probabilities, form in zip(found, chosen, forms, strict=True):
@@ -89,7 +90,7 @@ def _elsewhere(most: _Most, form: str) -> float:
 
 
 class _Others:
-    """The likeliest entities of the forms of a document, beside any candidate."""
+    """The likeliest entity of each form of a document, to compare candidates with."""
 
     def __init__(
         self, by_form: Mapping[str, Mapping[str, float]], counts: Counts, without: str | None
@@ -109,7 +110,10 @@ class _Others:
         self._near = cache(self._find_near)
 
     def _index(self) -> dict[str, NDArray[np.int64]]:
-        """By document of training, but this one: numbers of those that are meant there."""
+        """Index the chosen entities by the training documents in which they are meant.
+
+        The document itself is left out.
+        """
         found: dict[str, list[int]] = defaultdict(list)
         for number, one in enumerate(self._chosen):
             for document in self._counts.documents.get(one.entity, ()):
@@ -118,7 +122,10 @@ class _Others:
         return {document: np.array(numbers, np.int64) for document, numbers in found.items()}
 
     def mean(self, entity: str, form: str) -> float:
-        """How much an entity is together with those of other forms, but itself."""
+        """Compute the mean association of an entity with the entities of all other forms.
+
+        Forms that mean the entity itself are left out.
+        """
         near = self._near(entity)
         n = len(self._chosen) - len(near.own | (self._forms & {form}))
         if not n:

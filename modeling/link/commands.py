@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 def train(options: "TrainOptions") -> Iterator[str | Summary]:
-    """Make a linker, and say what it learned from."""
+    """Train a linker, and yield lines on what it learned from."""
     records, hashes, styles = _read(options.documents, with_text=options.encoder is not None)
     register = read_register(options.register, records, space=options.space)
     settings: dict[str, object] = {
@@ -78,7 +78,7 @@ def train(options: "TrainOptions") -> Iterator[str | Summary]:
 
 
 def evaluate(options: "EvaluateOptions") -> Iterator[str | Summary]:
-    """Cross-validate, and write the report."""
+    """Evaluate a linker by cross-validation or on ``--test``, and write the report."""
     with_text = options.encoder is not None
     records, *_ = _read(options.documents, with_text=with_text)
     register = read_register(options.register, records, space=options.space)
@@ -115,7 +115,7 @@ def evaluate(options: "EvaluateOptions") -> Iterator[str | Summary]:
 
 
 def _left_out(records: Iterable[Record]) -> Iterator[str]:
-    """Yield a note on each class that has ids, but so few that its names are not linked."""
+    """Yield a note on each class that has ids, but too few for its mentions to be linked."""
     for label, count in count_linked(records).items():
         if count.linked and not count.suffices:
             yield (
@@ -127,7 +127,10 @@ def _left_out(records: Iterable[Record]) -> Iterator[str]:
 def _learning(
     options: "TrainOptions | EvaluateOptions", register: Mapping[str, Known]
 ) -> dict[str, Any]:  # Any: arguments of ``Training``, of many types
-    """The settings of a ``Training``."""
+    """Return the settings of a ``Training``.
+
+    Raises ``UsageError`` for descriptions without an encoder.
+    """
     learning: dict[str, Any] = {  # Any: as above
         "seed": options.seed,
         "max_wrong": options.max_wrong,
@@ -144,14 +147,14 @@ def _learning(
 
 
 def describe_entry(known: Known) -> Window:
-    """What an encoder reads of an entry of a register: its name, other forms, what it is."""
+    """Make the text of a register entry for an encoder: name, other forms, class, description."""
     name, *others = known.forms or (known.entity.partition(":")[2],)
     facts = [*others, *([known.kind] if known.kind else []), known.description]
     return Window("", name, ": " + "; ".join(fact for fact in facts if fact))
 
 
 def read_descriptions(vocabulary: Path) -> Iterator[tuple[str, Window]]:
-    """Read the first sentences of entities' articles."""
+    """Read the first sentences of entities' articles; yield (entity, text)."""
     columns = ("entity", "title", "description")
     for shard in open_dataset(vocabulary, "entities").shards:
         for batch in read_batches(vocabulary / shard.name, SCHEMAS["entities"], columns=columns):
@@ -161,7 +164,7 @@ def read_descriptions(vocabulary: Path) -> Iterator[tuple[str, Window]]:
 
 
 def _check_others(train: Iterable[Record], test: Iterable[Record]) -> None:
-    """Raise ``UsageError`` where documents that teach are linked, too: their links are known."""
+    """Raise ``UsageError`` for documents that are both trained on and linked as a test."""
     known = {record for record in train if record.cases}
     if both := [record.id for record in test if record in known]:
         raise UsageError(
@@ -171,13 +174,13 @@ def _check_others(train: Iterable[Record], test: Iterable[Record]) -> None:
 
 
 def _name_of(folder: Path) -> str:
-    """The name of a dataset; where it is called documents, of the folder around it."""
+    """Return the name of a dataset's folder, or of the folder around it if it is ``documents``."""
     path = folder.resolve()
     return path.parent.name if path.name == "documents" else path.name
 
 
 def apply(options: "ApplyOptions") -> Iterator[str | Summary]:
-    """Link the names of a dataset."""
+    """Link the mentions of a dataset."""
     linker = Linker.load(options.linker)
     if options.threshold is not None:
         linker.threshold = options.threshold
@@ -201,7 +204,7 @@ def apply(options: "ApplyOptions") -> Iterator[str | Summary]:
 
 
 def index(options: "IndexOptions") -> Iterator[str | Summary]:
-    """Write the forms of an entity vocabulary as files that are mapped."""
+    """Write the forms of an entity vocabulary into files that are memory-mapped."""
     n = write_lookup(options.output, pairs_of(options.vocabulary))
     yield f"made  {options.output} ({n:,} entities)"
     yield f"next  python -m modeling.link train DOCUMENTS --vocabulary {options.output} --output …"
@@ -229,7 +232,7 @@ def read_documents(folder: Path) -> Iterator[Document]:
 
 
 class _Read(NamedTuple):
-    """What is learned from."""
+    """The documents that are learned from."""
 
     records: list[Record]
     hashes: dict[str, str]
@@ -255,7 +258,10 @@ def _read(folders: Sequence[Path], *, with_text: bool = False) -> _Read:
 def read_register(
     patterns: Sequence[str], records: Iterable[Record], *, space: str | None = None
 ) -> dict[str, Known]:
-    """Read registers; ids are put into the space of the documents, or the one that is named."""
+    """Read registers; their ids get the space of the documents' entities, or the one that is given.
+
+    Raises ``UsageError`` if no space is given, and no document has an entity.
+    """
     if not patterns:
         return {}
     if space is None:

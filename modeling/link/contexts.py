@@ -38,7 +38,7 @@ DESCRIPTIONS: Final = "descriptions.jsonl"
 TEXT, NAME = 0, 1
 _MAX_SUBWORDS: Final = 32
 _N_NEAREST: Final = 3
-_AT_ONCE: Final = 512  # windows; of these, those of like length are read together
+_AT_ONCE: Final = 512  # windows; similar lengths are read together
 _PROBE: Final = Window("", "Onoma", ": names, and who is meant.")
 _MENTIONS, _DESCRIPTIONS, _OF_PROBE, _N_HEAD = range(4)
 _FIRST: Final = FEATURES.index(READ[0])
@@ -50,7 +50,7 @@ class Reader:
 
     Args:
         folder: whatever ``modeling.taggers.encoder.Encoder`` opens.
-        keeps: whether a window that comes again is not read again.
+        keeps: whether vectors are kept, so that a window that comes again is not read again.
     """
 
     def __init__(self, folder: Path, *, keeps: bool) -> None:
@@ -65,20 +65,20 @@ class Reader:
 
     @cached_property
     def guesser(self) -> "EntityGuesser | None":
-        """What predicts entities; None: this encoder does not."""
+        """The predictor of entities; None if this encoder predicts none."""
         from modeling.link.masked import EntityGuesser  # noqa: PLC0415 - slow
 
         return EntityGuesser.load(self.folder)
 
     @cached_property
     def _prompt(self) -> str:
-        """What the model wants before a text; sentence encoders say so in a file beside them."""
+        """The text that the model expects before its input, from a file of sentence encoders."""
         file = self.folder / _PROMPTS
         prompts = read_json(file).get("prompts", {}) if file.is_file() else {}
         return str(prompts.get("query", ""))
 
     def read(self, windows: Sequence[Window]) -> Vectors:
-        """(N, 2, D): the mean of all subwords, and that of the name's."""
+        """Compute vectors of windows, (N, 2, D): the mean of all subwords, and of the mention's."""
         new = [window for window in dict.fromkeys(windows) if window not in self._known]
         new.sort(key=lambda window: sum(map(len, window)))
         known = self._known if self._keeps else dict(self._known)
@@ -97,7 +97,10 @@ class Reader:
         return self._encoder.spans(texts, places, parts="mean")
 
     def _cut(self, windows: Sequence[Window]) -> list[Window]:
-        """Take so much of each side that the encoder reads at most ``_MAX_SUBWORDS``."""
+        """Cut windows on both sides, so that each has at most ``_MAX_SUBWORDS`` subwords.
+
+        The text that the model expects before a window counts, too.
+        """
         tokenizer = self._encoder.tokenizer
         [prompt] = tokenizer.encode([self._prompt])
         most = min(_MAX_SUBWORDS, self._encoder.config.max_positions * 3 // 4) - len(prompt.ids)
@@ -116,7 +119,7 @@ class Reader:
 
 
 class Contexts:
-    """The vectors of mentions of training, and of descriptions of entities."""
+    """The vectors of training mentions, and of descriptions of entities."""
 
     def __init__(
         self,
@@ -147,7 +150,7 @@ class Contexts:
     def of(
         cls, records: Sequence[Record], descriptions: Mapping[str, Window], reader: Reader
     ) -> "Contexts":
-        """Read the mentions of records, and the descriptions of entities."""
+        """Read the linked mentions of documents, and the descriptions of entities."""
         linked = [
             window
             for record in records
@@ -168,7 +171,10 @@ class Contexts:
         return found
 
     def read(self, windows: Sequence[Window]) -> Vectors:
-        """(N, 2, D) of names to link; ``CorpusError`` if the encoder is not the one of training."""
+        """Compute (N, 2, D) vectors of mentions to link, centred and of length 1.
+
+        Raises ``CorpusError`` if the encoder is not the one of training.
+        """
         if not self._is_checked:
             [probe] = self.reader.read([_PROBE])
             if probe.shape != self.vectors.shape[1:] or not np.allclose(
@@ -182,7 +188,7 @@ class Contexts:
         return _to_length_1(_to_length_1(self.reader.read(windows)) - self.vectors[_MENTIONS])
 
     def add_features(self, found: Candidates, vector: Vectors, *, without: str | None) -> None:
-        """Fill the columns ``READ`` in: (2, D) of a name, beside each of its candidates."""
+        """Fill in the columns ``READ`` of each candidate of a mention, whose vectors are (2, D)."""
         columns = found.features[:, _FIRST : _FIRST + len(READ)]
         columns[:] = np.nan
         for row, entity in enumerate(found.entities):
@@ -202,7 +208,7 @@ _NONE: Final = (np.zeros(0, np.int64), np.zeros(0, str))
 
 
 def _fill(column: NDArray[np.float64]) -> None:
-    """What is missing is as the least that is there; then the mean of a name becomes 0."""
+    """Replace missing values by the lowest, or 0 if all are missing; then subtract the mean."""
     missing = np.isnan(column)
     column[missing] = 0.0 if missing.all() else column[~missing].min()
     column -= column.mean()

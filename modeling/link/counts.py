@@ -1,6 +1,6 @@
-"""What training documents say of entities, as counts; with those of one document taken out.
+"""Counts of entities in training documents, from which those of one document can be left out.
 
-So a document that was trained on is linked as if it had not been (leave one out).
+So a training document is linked as if it had not been trained on (leave one out).
 """
 
 import math
@@ -16,7 +16,7 @@ _SMOOTHING: Final = 0.5
 
 
 class Counts:
-    """How often each entity is meant under a condition, as a form in letters to somebody."""
+    """Counts of entities under conditions, such as a form, or a form in letters to somebody."""
 
     def __init__(self, records: Iterable[Record]) -> None:
         self.total: dict[Key, Counter[str]] = defaultdict(Counter)
@@ -52,11 +52,11 @@ class Counts:
                 self._days[entity].append((record.day, record.id))
 
     def __contains__(self, id: str) -> bool:
-        """Say whether a document was counted."""
+        """Tell whether a document was counted."""
         return id in self._own
 
     def count(self, key: Key, entity: str, *, without: str | None) -> int:
-        """How often an entity is meant under a condition, a document left out."""
+        """Count how often an entity is meant under a condition, without one document."""
         found = self.total.get(key)
         if found is None or not (n := found.get(entity, 0)):
             return 0
@@ -66,7 +66,10 @@ class Counts:
     def seen(
         self, key: Key, entities: Sequence[str], *, without: str | None
     ) -> Iterator[tuple[int, int]]:
-        """Yield those of the entities that are meant under a condition: index, and how often."""
+        """Yield index and count of the entities that are meant under a condition.
+
+        One document is left out.
+        """
         found: Mapping[str, int] = self.total.get(key, {})
         own: Mapping[str, int] = self._own.get(without or "", {}).get(key, {})
         for index, entity in enumerate(entities):
@@ -74,12 +77,12 @@ class Counts:
                 yield index, left
 
     def sum(self, key: Key, *, without: str | None) -> int:
-        """How often anything is meant under a condition, a document left out."""
+        """Count all linked mentions under a condition, without one document."""
         own = self._own_sums.get(without or "")
         return self._sums[key] - (own[key] if own else 0)
 
     def distribution(self, key: Key, *, without: str | None) -> Mapping[str, int]:
-        """All entities that are meant under a condition, a document left out."""
+        """Return the counts of all entities under a condition, without one document."""
         found: Mapping[str, int] = self.total.get(key, {})
         own = self._own.get(without or "", {}).get(key)
         if not own:
@@ -87,17 +90,23 @@ class Counts:
         return {e: left for e, n in found.items() if (left := n - own.get(e, 0)) > 0}
 
     def log_ratio(self, key: Key, entity: str, back: float, *, without: str | None) -> float:
-        """Log of the ratio of an entity under a condition, smoothed by ``back``, another ratio."""
+        """Compute the log of the ratio of an entity under a condition.
+
+        The ratio is smoothed towards ``back``, another ratio.
+        """
         n, of = self.count(key, entity, without=without), self.sum(key, without=without)
         return math.log((n + _SMOOTHING * back) / (of + _SMOOTHING))
 
     def n_documents(self, entity: str, *, without: str | None) -> int:
-        """In how many documents an entity is meant."""
+        """Count the documents in which an entity is meant, without one document."""
         found = self.documents.get(entity)
         return len(found) - (without in found) if found else 0
 
     def days_away(self, entity: str, day: int, *, without: str | None) -> int | None:
-        """Days to the nearest document in which an entity is meant; None: there is none."""
+        """Compute the days to the nearest document in which an entity is meant; None without any.
+
+        One document is left out.
+        """
         days = self._days.get(entity)
         if not days:
             return None
@@ -111,7 +120,7 @@ class Counts:
 
 
 def conditions(form: str, label: str | None, facts: Iterable[str]) -> list[Key]:
-    """The conditions that a mention is counted under."""
+    """List the conditions that a mention is counted under."""
     normal = normalise(form)
     keys: list[Key] = [(), ("form", form), ("normal", normal)]
     if label is not None:

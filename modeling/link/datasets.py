@@ -29,7 +29,7 @@ _DOCUMENTS: Final = SCHEMAS["documents"]
 
 
 def link_document(document: Document, linker: Linker, counters: Counter[str]) -> Document:
-    """Link the names of a document that have no entity; earlier links by a linker are replaced."""
+    """Link the mentions of a document that have no entity; replace earlier links of a linker."""
     [linked] = link_documents([document], linker, counters)
     return linked
 
@@ -37,7 +37,7 @@ def link_document(document: Document, linker: Linker, counters: Counter[str]) ->
 def link_documents(
     documents: Iterable[Document], linker: Linker, counters: Counter[str]
 ) -> Iterator[Document]:
-    """Link those of several, in their order."""
+    """Link the mentions of several documents; yield the documents in their order."""
     with_text = linker.contexts is not None
     for some in grouped(documents, lambda document: len(document.mentions)):
         ranked = linker.rank_all([record_of(one, with_text=with_text) for one in some])
@@ -71,7 +71,7 @@ def _linked(
 
 
 def link_dataset(source: Path, output: Path, linker: Linker, *, folder: Path) -> Mapping[str, int]:
-    """Link the names of every document; returns what was counted.
+    """Link the mentions of every document; return the counters.
 
     ``folder`` is where the linker was read from. Raises ``CorpusError`` for what is no dataset of
     documents.
@@ -94,7 +94,7 @@ def link_dataset(source: Path, output: Path, linker: Linker, *, folder: Path) ->
 
 
 def _do(unit: Unit, build: Build, linker: Linker) -> None:
-    """Write the shard of a unit, and its completion marker."""
+    """Write the shard of a unit, and then its completion marker."""
     counters: Counter[str] = Counter()
     n = 0
     with ShardWriter(build.staging("") / unit.shard_name, _DOCUMENTS) as writer:
@@ -118,10 +118,9 @@ def _do(unit: Unit, build: Build, linker: Linker) -> None:
 def link_sentences(
     sentences: Iterable[Sentence], linker: Linker, counters: Counter[str], *, n_candidates: int = 0
 ) -> Iterator[dict[str, object]]:
-    """Link the names that the tags of sentences say; yields an object for each sentence.
+    """Link the names that are tagged in sentences; yield an object for each sentence.
 
-    Sentences of one document that follow each other are linked together. Words are joined by
-    blanks.
+    Adjacent sentences of one document are linked together. Words are joined by spaces.
     """
     joined = (
         _join(list(group), id=id)
@@ -139,7 +138,7 @@ def link_sentences(
 
 
 class _Joined(NamedTuple):
-    """Sentences of a document as one text."""
+    """The sentences of a document, joined to one text."""
 
     sentences: list[Sentence]
     document: Document
@@ -154,7 +153,7 @@ def _to_json(
     *,
     n_candidates: int,
 ) -> Iterator[dict[str, object]]:
-    """Yield an object for each sentence."""
+    """Yield an object with the linked names for each sentence."""
     text = joined.document.text
     names: list[list[dict[str, object]]] = [[] for _ in joined.sentences]
     for (number, start, end), mention, one in zip(joined.places, linked, ranked, strict=True):
@@ -171,7 +170,7 @@ def _to_json(
 
 
 def _join(sentences: list[Sentence], *, id: str) -> _Joined:
-    """Make one document of sentences."""
+    """Join sentences to one document."""
     parts: list[str] = []
     mentions: list[Mention] = []
     places: list[tuple[int, int, int]] = []

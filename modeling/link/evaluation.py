@@ -28,7 +28,7 @@ _NOTHING: Final = Ranked((), (), 0.0, ())
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A name of a document that was not trained on, and what was made of it."""
+    """A mention of a document that was not trained on, and how it was linked."""
 
     document: str
     form: str
@@ -51,7 +51,7 @@ class Outcome:
 
     @property
     def is_right(self) -> bool:
-        """Say whether the choice is right, written or not."""
+        """Whether the choice is right, written or not."""
         return self.gold is not None and self.chosen == self.gold
 
 
@@ -68,7 +68,10 @@ def cross_validate(
     nil: bool = False,
     log: Callable[[str], object] = lambda _: None,
 ) -> list[Outcome]:
-    """Link each document by what all but its fold teach; folds follow from ids of documents."""
+    """Link each document by a linker that is trained on all folds but the document's own.
+
+    Folds follow from the ids of documents. Raises ``UsageError`` for too few documents.
+    """
     of_fold = [int(ratio(record.id, seed=seed) * folds) for record in records]
     if len(set(of_fold)) < 2:
         raise UsageError(f"{len(records)} documents: too few for {folds} folds.")
@@ -95,7 +98,10 @@ def cross_validate(
 def judge(
     records: Sequence[Record], linker: Linker, *, prior: Linker | None = None, nil: bool = False
 ) -> list[Outcome]:
-    """Link documents whose links are known; with ``nil``, of classes that are not linked, too."""
+    """Link documents whose links are known.
+
+    With ``nil``, mentions of classes that are not linked are outcomes, too.
+    """
     outcomes = []
     for some in grouped(records, lambda record: len(record.cases)):
         nothing: list[list[Ranked | None]] = [[None] * len(record.cases) for record in some]
@@ -135,7 +141,7 @@ def _outcome(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ratio:
-    """A part of a whole, with its interval."""
+    """A part of a whole, with an interval of their ratio."""
 
     part: int
     whole: int
@@ -143,13 +149,13 @@ class Ratio:
 
     @property
     def value(self) -> float | None:
-        """The ratio; None of nothing."""
+        """The ratio; None if the whole is 0."""
         return self.part / self.whole if self.whole else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class F1:
-    """Right links among those written, and among those that are gold, as one."""
+    """The precision, recall and F1 of links, with intervals."""
 
     precision: Ratio
     recall: Ratio
@@ -158,7 +164,7 @@ class F1:
 
 
 class Ratios:
-    """Ratios of outcomes, all on the same replicates of documents."""
+    """Ratios of outcomes, all computed on the same replicates of documents."""
 
     def __init__(
         self, outcomes: Sequence[Outcome], *, replicates: int = 1000, seed: int = 1
@@ -168,7 +174,7 @@ class Ratios:
         self._settings = {"replicates": replicates, "seed": seed}
 
     def ratio(self, part: Callable[[Outcome], bool], whole: Callable[[Outcome], bool]) -> Ratio:
-        """How many of the outcomes of ``whole`` are also of ``part``."""
+        """Compute the ratio of the outcomes of ``whole`` that are also of ``part``."""
         columns = self._columns(lambda one: whole(one) and part(one), whole)
         drawn = resample(columns, self._units, **self._settings)
         sums = columns.sum(axis=0)
@@ -180,7 +186,7 @@ class Ratios:
         predicted: Callable[[Outcome], bool],
         gold: Callable[[Outcome], bool],
     ) -> F1:
-        """Strict F1 of what is predicted; with gold names, spans are always right."""
+        """Compute precision, recall and F1 of predicted links; spans are gold, and always right."""
         columns = self._columns(right, predicted, gold)
         drawn = resample(columns, self._units, **self._settings)
         n_right, n_predicted, n_gold = (int(n) for n in columns.sum(axis=0))
@@ -205,7 +211,7 @@ def _ratio(columns: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def groups(outcomes: Sequence[Outcome]) -> Iterator[tuple[str, list[Outcome]]]:
-    """Divide the names that have an id: by class, by ambiguity, by what training has."""
+    """Group the mentions that have an id by class, by ambiguity, and by what training has."""
     linked = [one for one in outcomes if one.gold is not None]
     for label, _ in Counter(one.label or "none" for one in linked).most_common():
         yield f"class {label}", [one for one in linked if (one.label or "none") == label]

@@ -22,20 +22,20 @@ KINDS: Final = ("exact", "normal", "words", "similar")
 """How a form was found, the surest first."""
 _MAX_ENDING: Final = 4
 _MIN_STEM: Final = 3
-_MIN_SHOWN: Final = 2  # entities whose forms show an ending
-_MIN_FUZZY: Final = 4  # characters of a word that may be spelled otherwise
-_MAX_BEGUN: Final = 500  # words that an initial, or a word that is cut short, may be
+_MIN_SHOWN: Final = 2  # entities whose forms must show an exchange of endings
+_MIN_FUZZY: Final = 4  # characters of a word that is compared by spelling
+_MAX_BEGUN: Final = 500  # words that an initial or a shortened word may stand for
 _SAME: Final = 100.0
 _MIN_OVERLAP: Final = 0.2
-_SURE: Final = 0.6  # with a form that is as similar, the name as a whole is not compared
+_SURE: Final = 0.6  # similarity of a form from which on whole names are not compared
 _MAX_HITS: Final = 200
 _MAX_POSTINGS: Final = 2000
 """A word that more forms have says too little to be looked up by."""
-_ENDED, _CUT, _INITIAL = 0.95, 0.9, 0.4  # how much of a match these are
+_ENDED, _CUT, _INITIAL = 0.95, 0.9, 0.4  # similarity of such words
 
 
 class Hit(NamedTuple):
-    """A known form that a name may be."""
+    """A known form that a looked-up name may be."""
 
     form: int
     """Its number."""
@@ -46,7 +46,7 @@ class Hit(NamedTuple):
 
 
 class _Match(NamedTuple):
-    """A known word that a word of a name may be."""
+    """A known word that a word of a looked-up name may be."""
 
     place: int
     """Index of the word of the name."""
@@ -56,10 +56,10 @@ class _Match(NamedTuple):
 
 
 class Forms:
-    """Known forms of entities, by number."""
+    """The known forms of entities, by index."""
 
     def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
-        """Index (form, entity); each pair once."""
+        """Index pairs (form, entity), each once."""
         self.entities: list[str] = []
         """Of each form."""
         self.texts: list[str] = []
@@ -102,14 +102,14 @@ class Forms:
         return {word: math.log((n + 1) / count) for word, count in having.items()}
 
     def _weight(self, word: str) -> float:
-        """How much a word says: rare ones much, initials little; unknown ones as rare ones."""
+        """Weigh a word by its rarity; initials count little, and unknown words like the rarest."""
         rarity = self._rarity.get(word, math.log(len(self.entities) + 1))
         return rarity * (_INITIAL if len(word) == 1 else 1.0) + 0.1
 
     def look_up(self, name: str, *, hidden: frozenset[int] = frozenset()) -> list[Hit]:
         """Find the forms that a name may be, the surest and most similar first.
 
-        Hidden forms are looked over, as if they were not known.
+        Forms with the indices ``hidden`` are skipped, as if they were not known.
         """
         own = self._exact.get(name, ())[:_MAX_HITS]
         if hidden and not hidden.isdisjoint(own):
@@ -122,7 +122,7 @@ class Forms:
         return found
 
     def number_of(self, text: str, entity: str) -> int | None:
-        """The number of a form of an entity; None where it is not known."""
+        """Return the index of a form of an entity; None if it is not known."""
         return self._numbers.get((text, entity))
 
     def _look_up(self, name: str, hidden: frozenset[int]) -> list[Hit]:
@@ -142,7 +142,7 @@ class Forms:
         return order[:_MAX_HITS]
 
     def _by_words(self, name: str, hidden: frozenset[int]) -> Iterator[Hit]:
-        """Match word by word; each word of a form counts once."""
+        """Find forms by matching word by word; each word of the name counts once for a form."""
         words = words_of(name)
         matches = [
             _Match(index, word, known, similarity)
@@ -176,7 +176,7 @@ class Forms:
     def _alike(
         self, word: str, hidden: frozenset[int], *, is_cut: bool
     ) -> Iterator[tuple[str, float]]:
-        """Known words that a word may be, and how much of a match each is."""
+        """Yield the known words that a word may be, with the similarity of each."""
         is_known = self._is_known(word, hidden)
         if is_known:
             yield word, 1.0
@@ -184,7 +184,7 @@ class Forms:
         yield from ((other, _ENDED) for other in ended)
         begun = self._beginning_with(word) if len(word) == 1 or is_cut else []
         yield from ((other, _CUT) for other in begun if other != word)
-        if len(word) > 1 and word[0] in self._words:  # *Franz Marc*, where *F. Marc* is known
+        if len(word) > 1 and word[0] in self._words:  # *Franz Marc*, if *F. Marc* is known
             yield word[0], _CUT
         if not (is_known or ended or begun) and len(word) >= _MIN_FUZZY:
             yield from _similar(word, self._long)
@@ -210,10 +210,10 @@ def _similar(word: str, known: Spellings) -> Iterator[tuple[str, float]]:
 
 
 def learn_endings(words_by_entity: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
-    """Find the endings that words of one entity change: ``{"s": [""], "er": ["", "en"]}``.
+    """Find the endings that words of one entity exchange: ``{"s": [""], "er": ["", "en"]}``.
 
-    Those that the words of ``_MIN_SHOWN`` entities or more show; stems have ``_MIN_STEM``
-    characters.
+    Words of at least ``_MIN_SHOWN`` entities must show an exchange; stems have at least
+    ``_MIN_STEM`` characters.
     """
     shown: Counter[tuple[str, str]] = Counter()
     for words in words_by_entity.values():
@@ -232,5 +232,5 @@ def learn_endings(words_by_entity: Mapping[str, Iterable[str]]) -> dict[str, lis
 
 
 def n_common(one: str, other: str) -> int:
-    """Count the characters that two words begin with alike."""
+    """Count the characters that two words both begin with."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))

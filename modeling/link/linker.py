@@ -56,14 +56,14 @@ LEAST_LINKED: Final = 0.05
 """A class of which fewer names have an id is not linked: somebody gave one to *the novel* once."""
 SURE: Final = 0.95
 """From this probability on a choice without an encoder stands: the name is not read."""
-_AT_ONCE: Final = 1000  # names of documents that are linked together
+_AT_ONCE: Final = 1000  # mentions that are linked together
 _FILES: Final = ("linker.json", "records.jsonl", "register.jsonl")
 _OF_ENCODER: Final = (VECTORS, DESCRIPTIONS)
 
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """The candidates of a name, the likeliest first."""
+    """The candidates of a mention, the likeliest first."""
 
     entities: tuple[str, ...]
     choice: tuple[float, ...]
@@ -78,26 +78,26 @@ _T = TypeVar("_T")
 
 
 class _Found(NamedTuple):
-    """The names of a document that may be linked, and their candidates."""
+    """The mentions of a document that may be linked, and their candidates."""
 
     record: Record
     cases: list[Case]
     candidates: list[Candidates]
 
     def of_cases(self, values: Iterable[_T]) -> list[_T]:
-        """Take, of what belongs to the cases of the record, what belongs to these."""
+        """Select the values of these cases, from one value for each case of the record."""
         labels = {case.label for case in self.cases}
         both = zip(self.record.cases, values, strict=True)
         return [value for case, value in both if case.label in labels]
 
     def pairs(self) -> Iterator[tuple[Case, Candidates]]:
-        """Yield the names that have candidates."""
+        """Yield the mentions that have candidates."""
         return (pair for pair in zip(self.cases, self.candidates, strict=True) if pair[1].entities)
 
 
 @dataclass(slots=True)
 class Linker:
-    """Links names of documents; made by ``train`` or ``load``."""
+    """A linker of the mentions of documents; made by ``Training.train`` or ``load``."""
 
     knowledge: Knowledge
     labels: frozenset[str | None]
@@ -116,12 +116,15 @@ class Linker:
     """With an encoder: the choice without it, and without the other names of the document."""
 
     def rank(self, record: Record) -> list[Ranked | None]:
-        """Rank the candidates of each name of a document; None for classes that are not linked."""
+        """Rank the candidates of each mention of a document; None for classes without links."""
         [ranked] = self.rank_all([record])
         return ranked
 
     def rank_all(self, records: Sequence[Record]) -> list[list[Ranked | None]]:
-        """Rank those of several documents, whose names an encoder reads together."""
+        """Rank the candidates in several documents, whose mentions an encoder reads together.
+
+        The result of each document is that of ``rank``.
+        """
         found = [_find(self.knowledge, record, self.labels) for record in records]
         if self.contexts is not None and self.plain is not None:
             _with_contexts(found, self.contexts, self.knowledge, plain=self.plain)
@@ -143,7 +146,7 @@ class Linker:
         return Ranked(entities, tuple(choice[order].tolist()), probability, found.entities)
 
     def save(self, folder: Path) -> None:
-        """Write it into a folder; ``linker.json`` last."""
+        """Write the linker into a folder; ``linker.json`` is written last."""
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "linker.json").unlink(missing_ok=True)
         for name, values in (
@@ -170,7 +173,7 @@ class Linker:
 
     @classmethod
     def load(cls, folder: Path) -> "Linker":
-        """Read one; raises ``CorpusError`` where there is none, or one of another version."""
+        """Read a linker; raise ``CorpusError`` if it is missing, damaged or of another version."""
         path = folder / "linker.json"
         if not path.is_file():
             raise CorpusError(
@@ -208,7 +211,7 @@ def _load_contexts(folder: Path, records: Sequence[Record], encoder: str | None)
 
 
 def files_of(folder: Path) -> dict[str, Path]:
-    """The files that a linker consists of, by name."""
+    """Map names to the files that a linker consists of."""
     there = [name for name in _OF_ENCODER if (folder / name).exists()]
     return {name: folder / name for name in (*_FILES, *there)}
 
@@ -223,19 +226,19 @@ def _read_lines(path: Path) -> list[Any]:  # Any: as ``parse_json``
 
 
 class LinkedCount(NamedTuple):
-    """How many names of a class have an id."""
+    """The number of mentions of a class, and of those that have an id."""
 
     linked: int
     names: int
 
     @property
     def suffices(self) -> bool:
-        """Say whether names of the class are linked."""
+        """Whether mentions of the class are linked."""
         return self.linked > 0 and self.linked >= LEAST_LINKED * self.names
 
 
 def count_linked(records: Iterable[Record]) -> dict[str | None, LinkedCount]:
-    """Count the names of each class, and those that have an id."""
+    """Count the mentions of each class, and those that have an id."""
     cases = [case for record in records for case in record.cases]
     linked = Counter(case.label for case in cases if case.entity)
     names = Counter(case.label for case in cases)
@@ -244,7 +247,7 @@ def count_linked(records: Iterable[Record]) -> dict[str | None, LinkedCount]:
 
 @dataclass
 class Training:
-    """What a linker is made from; used once."""
+    """The data and settings that a linker is trained from; used once."""
 
     records: Sequence[Record]
     register: Mapping[str, Known]
@@ -259,7 +262,7 @@ class Training:
     """Of entities, for the encoder; those of the register and of the records are used."""
 
     def __post_init__(self) -> None:
-        """Raise ``CorpusError`` where no name is linked."""
+        """Raise ``CorpusError`` if no class has enough linked mentions."""
         if not self.labels:
             found = count_linked(self.records).values()
             n, of = sum(count.linked for count in found), sum(count.names for count in found)
@@ -271,18 +274,18 @@ class Training:
 
     @cached_property
     def labels(self) -> frozenset[str | None]:
-        """Classes whose names are linked: those of which ``LEAST_LINKED`` or more have an id."""
+        """The classes whose mentions are linked: at least ``LEAST_LINKED`` of them have an id."""
         counts = count_linked(self.records)
         return frozenset(label for label, count in counts.items() if count.suffices)
 
     @cached_property
     def knowledge(self) -> Knowledge:
-        """What is known of entities."""
+        """What is known of entities from the training data."""
         return Knowledge(self.records, self.register, self.vocabulary)
 
     @cached_property
     def contexts(self) -> Contexts | None:
-        """What the encoder reads of training."""
+        """The vectors that the encoder makes of the training data; None without an encoder."""
         if self.reader is None:
             return None
         known = {e for e in self.descriptions if self.knowledge.holds(e, without=None)}
@@ -306,9 +309,9 @@ class Training:
     def train(
         self, *, uses: Sequence[str] = FEATURES, settings: Mapping[str, object] | None = None
     ) -> Linker:
-        """Fit weights, probabilities and the threshold.
+        """Fit the weights, the model of probabilities, and the threshold.
 
-        ``uses`` names the columns that the choice may look at; ``PRIOR`` for the prior alone.
+        ``uses`` names the columns that the choice may use; ``PRIOR`` for the prior alone.
         """
         first = self._fit(self._found, uses, N_PLAIN)
         _with_document_features(self._found, first, self.knowledge)
@@ -331,7 +334,7 @@ class Training:
         )
 
     def _fit(self, found: Iterable[_Found], uses: Sequence[str], n_columns: int) -> Linear:
-        """Fit the choice on names whose entity is among two or more candidates."""
+        """Fit the choice on mentions whose entity is among two or more candidates."""
         features, gold = [], []
         used = np.array([name in uses for name in FEATURES[:n_columns]])
         for case, of in (pair for one in found for pair in one.pairs()):
@@ -341,7 +344,10 @@ class Training:
         return fit_choice(features, gold, used=used)
 
     def _unseen(self, uses: Sequence[str]) -> tuple[Reals, NDArray[np.bool_], NDArray[np.int64]]:
-        """What is known of each choice by weights that had not seen it, and whether it is right."""
+        """Describe each choice by weights that were fitted on the other parts.
+
+        Returns the facts of each choice, (M, facts), whether it is right, (M,), and its part, (M,).
+        """
         by_part: dict[int, list[_Found]] = defaultdict(list)
         for one in self._found:
             by_part[int(ratio(one.record.id, seed=self.seed) * N_PARTS)].append(one)
@@ -361,7 +367,10 @@ class Training:
 
 
 def grouped(items: Iterable[_T], n_names: Callable[[_T], int]) -> Iterator[list[_T]]:
-    """Yield some at a time, whose names are linked together: until there are ``_AT_ONCE``."""
+    """Yield lists of items whose mentions are linked together, ``_AT_ONCE`` or more in each list.
+
+    The last list may have fewer. ``n_names`` counts the mentions of an item.
+    """
     some: list[_T] = []
     n = 0
     for item in items:
@@ -386,7 +395,7 @@ _N_FACTS: Final = 4
 
 
 def _facts_of_choice(features: Reals, choice: Reals) -> Reals:
-    """How sure a choice looks: its odds, its lead, the number of candidates, and its features."""
+    """Describe how sure a choice is: log-odds, lead, number of candidates, and its features."""
     best = int(choice.argmax())
     p = min(max(float(choice[best]), 1e-6), 1 - 1e-6)
     second = float(np.partition(choice, -2)[-2]) if len(choice) > 1 else 0.0
@@ -397,7 +406,7 @@ def _facts_of_choice(features: Reals, choice: Reals) -> Reals:
 def _probabilities(
     rows: Reals, right: NDArray[np.bool_], parts: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """The probability of each row, by a model of the other parts."""
+    """Compute the probability that each choice is right, by a model fitted on the other parts."""
     found = np.zeros(len(rows))
     for part in np.unique(parts):
         others = parts != part
@@ -410,7 +419,7 @@ def _probabilities(
 def _with_contexts(
     found: Sequence[_Found], contexts: Contexts, knowledge: Knowledge, *, plain: Linear
 ) -> None:
-    """Fill the columns of an encoder in, of names that are not sure without."""
+    """Fill in the columns of the encoder, for mentions that are not sure without it."""
     asked = [
         (one, of, window)
         for one in found

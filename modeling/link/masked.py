@@ -32,7 +32,7 @@ N_PASSES: Final = 10
 
 
 class EntityGuesser:
-    """A pre-trained encoder with entities, and its head for them."""
+    """A pre-trained encoder with entities, and its head that predicts entities."""
 
     def __init__(self, encoder: Encoder, head: Classifier, names: Sequence[str]) -> None:
         self.encoder, self.head = encoder, head.eval()
@@ -40,7 +40,7 @@ class EntityGuesser:
 
     @classmethod
     def load(cls, path: Path) -> "EntityGuesser | None":
-        """Open a pre-trained model; None where it predicts no entities by name."""
+        """Open a pre-trained model; return None if it predicts no entities by name."""
         path = opened(path)
         if has_tagger(path):
             return None
@@ -55,7 +55,7 @@ class EntityGuesser:
     def add_features(
         self, text: str, names: Sequence[Mention], found: Sequence[Candidates]
     ) -> None:
-        """Fill the columns ``MASKED`` in, of names with several candidates."""
+        """Fill in the columns ``MASKED``, for mentions with several candidates."""
         guessed = self.guess(text, names, [one.entities for one in found])
         for one, scores in zip(found, guessed, strict=True):
             if len(one.entities) > 1:
@@ -67,9 +67,10 @@ class EntityGuesser:
     def guess(
         self, text: str, names: Sequence[Mention], candidates: Sequence[Sequence[str]]
     ) -> list[Reals]:
-        """(C,) of each name: log-probabilities among those that the encoder knows, else NaN.
+        """Compute log-probabilities of the candidates of each mention, shape (C,).
 
-        They are those of the pass before the name was resolved.
+        The probabilities are among the candidates that the encoder knows; the others are NaN. They
+        are those of the last pass before the mention was resolved.
         """
         given = [replace(name, entity=None) for name in names]
         found = [np.full(len(some), np.nan) for some in candidates]
@@ -90,14 +91,17 @@ class EntityGuesser:
 
     @torch.inference_mode()
     def _logits(self, text: str, given: Sequence[Mention], asked: Numbers) -> Reals:
-        """(P, K), of the entities that are asked for: there may be millions of others."""
+        """Compute the logits, (P, K), of the ``asked`` entities alone: there may be millions."""
         [states] = self.encoder.entities([text], [given])
         logits = self.head.logits_of(torch.from_numpy(states), torch.from_numpy(asked))
         return np.asarray(logits.float().numpy(), np.float64)
 
 
 def _padded(ids: Sequence[Sequence[int | None]]) -> Numbers:
-    """(P, K): the entities of each name; 0 for those that are not known, and as filling."""
+    """Pad the ids of the candidates of each mention, shape (P, K).
+
+    0 stands for an id that is not known, and for padding.
+    """
     asked = np.zeros((len(ids), max(map(len, ids), default=0)), np.int64)
     for row, some in zip(asked, ids, strict=True):
         row[: len(some)] = [id or 0 for id in some]
@@ -105,7 +109,7 @@ def _padded(ids: Sequence[Sequence[int | None]]) -> Numbers:
 
 
 def _among(logits: Reals, ids: Sequence[int | None]) -> Reals:
-    """(K,) to (C,): the softmax over the candidates that are known, as logs."""
+    """Compute the log-softmax over the known candidates, (K,) to (C,), NaN for the others."""
     is_missing = np.array([id is None for id in ids])
     chosen = np.where(is_missing, np.nan, logits[: len(ids)])
     highest = np.nanmax(chosen)

@@ -20,12 +20,12 @@ _MARKS = re.compile("[\u0300-\u036f]")
 _APOSTROPHES = re.compile("['’‘ʼ`´]")
 _WORD = re.compile(r"[^\W_]+\.?")
 _BLANKS = re.compile(r"\s+")
-_REACH: Final = 80  # characters on each side that are looked at
-_REACH_OF_WINDOW: Final = 200  # that an encoder may read
+_REACH: Final = 80  # characters on each side in which words are looked for
+_REACH_OF_WINDOW: Final = 200  # characters on each side that an encoder may read
 
 
 class Case(NamedTuple):
-    """A mention that is to be linked, or that is linked."""
+    """A mention that is linked, or that is to be linked."""
 
     form: str
     label: str | None
@@ -35,7 +35,7 @@ class Case(NamedTuple):
 
 
 class Window(NamedTuple):
-    """A name, and what stands before and after it; blanks of all kinds are one."""
+    """A mention's text, and the text before and after it; white space is collapsed."""
 
     before: str
     form: str
@@ -44,7 +44,7 @@ class Window(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The linker's view of a document."""
+    """A document as the linker sees it."""
 
     id: str
     day: int | None
@@ -56,24 +56,24 @@ class Record:
     """What it was made of, for an encoder; it is not saved."""
 
     def windows(self) -> list[Window]:
-        """What stands around each case."""
+        """Return the window of each mention; empty if the document was not kept."""
         return [_window(self.document, m) for m in self.document.mentions] if self.document else []
 
     def as_json(self) -> dict[str, object]:
-        """Give what ``record_from_json`` reads."""
+        """Return the values that ``record_from_json`` reads."""
         return {"id": self.id, "day": self.day, "facts": self.facts, "cases": self.cases}
 
 
 def record_from_json(value: dict[str, Any]) -> Record:  # Any: JSON that is ours
-    """Read what ``Record.as_json`` gave."""
+    """Make a record of what ``Record.as_json`` returned."""
     cases = (Case(form, label, entity, tuple(rest)) for form, label, entity, rest in value["cases"])
     return Record(value["id"], value["day"], tuple(value["facts"]), tuple(cases))
 
 
 def record_of(document: Document, *, with_text: bool = False) -> Record:
-    """Take from a document what the linker looks at; a case for each of its mentions.
+    """Make a record of a document, with a case for each of its mentions.
 
-    ``with_text`` for a linker that has an encoder.
+    ``with_text`` keeps the document, for a linker that has an encoder.
     """
     cases = tuple(_case(document, mention) for mention in document.mentions)
     facts = [
@@ -106,7 +106,10 @@ def _case(document: Document, mention: Mention) -> Case:
 
 
 def day_of(text: str) -> int | None:
-    """The first day of a date, a month or a year (``1914-01-15``, ``1914``); None if it is none."""
+    """Parse a date, a month or a year (``1914-01-15``, ``1914``); return its first day, or None.
+
+    Days are counted from 1 January of the year 1.
+    """
     found = _DATE.match(text)
     if found is None:
         return None
@@ -119,13 +122,16 @@ def day_of(text: str) -> int | None:
 
 @lru_cache(maxsize=1 << 16)
 def normalise(form: str) -> str:
-    """Fold case, diacritics, long s and punctuation: words with one blank between them."""
+    """Fold case, diacritics, long s and punctuation; join the words by single spaces."""
     return " ".join(word for word, _ in words_of(form))
 
 
 @lru_cache(maxsize=1 << 16)
 def words_of(text: str) -> tuple[tuple[str, bool], ...]:
-    """The words, folded; True for one with a full stop after it, which may be cut short."""
+    """Cut a text into folded words; True marks a word with a full stop after it.
+
+    Such a word may be cut short.
+    """
     return tuple(_words(text))
 
 

@@ -19,11 +19,11 @@ _COLUMNS: Final = ("document", "form", "label", "gold", "chosen", "probability",
 def measure(
     outcomes: Sequence[Outcome], *, replicates: int = 1000, seed: int = 1, nil: bool = False
 ) -> dict[str, Any]:  # Any: a ``Ratio`` or an ``F1``, by its name
-    """All numbers of the report, each a ``Ratio`` or an ``F1``, by name.
+    """Compute all numbers of the report, each a ``Ratio`` or an ``F1``, by name.
 
-    With ``nil``, names that have no entity count as links to NIL, as in HIPE-2022: as spans are
-    given, its precision, recall and F1 are the fraction of names with the right answer. Without,
-    nobody has said who they are, and a link of them is neither right nor wrong.
+    With ``nil``, mentions without an entity are links to NIL, as in HIPE-2022. Because spans are
+    given, its precision, recall and F1 are all the ratio of mentions with the right answer. Without
+    ``nil``, the entity of such a mention is not known, and a link of it is neither right nor wrong.
     """
     has_answer = _is_any if nil else _has_id
     of = Ratios(outcomes, replicates=replicates, seed=seed)
@@ -105,7 +105,7 @@ def write_report(
     seed: int = 1,
     nil: bool = False,
 ) -> str:
-    """Write ``report.md``, ``report.json`` and ``names.tsv``; returns the Markdown."""
+    """Write ``report.md``, ``report.json`` and ``names.tsv``; return the Markdown."""
     found = measure(outcomes, replicates=replicates, seed=seed, nil=nil)
     text = to_markdown(list(_describe(outcomes, found, title=title)))
     folder.mkdir(parents=True, exist_ok=True)

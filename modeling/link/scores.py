@@ -24,7 +24,7 @@ WAYS: Final = ("strict", "fuzzy")
 
 
 class Link(NamedTuple):
-    """Characters (or tokens) from ``start`` to ``end``, half-open, and what they mean."""
+    """A half-open span of characters (or tokens), and the entity that it means."""
 
     start: int
     end: int
@@ -33,19 +33,22 @@ class Link(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Counts of each document: right, predicted, gold."""
+    """The counts (right, predicted, gold) of each document."""
 
     ids: tuple[str, ...]
-    counts: Mapping[str, NDArray[np.int64]]  # of each way: (N, 3)
+    counts: Mapping[str, NDArray[np.int64]]  # (N, 3) by way of comparing
 
 
 def links_of(document: Document, *, nil: bool) -> list[Link]:
-    """The links of a document; with ``nil``, names without an entity are links to NIL."""
+    """Return the links of a document; with ``nil``, mentions without an entity are links to NIL."""
     return [Link(m.start, m.end, m.entity or NIL) for m in document.mentions if m.entity or nil]
 
 
 def compare(gold: Sequence[Document], predicted: Sequence[Document], *, nil: bool) -> Compared:
-    """Count right links; raises ``CorpusError`` unless both have the same documents."""
+    """Count right, predicted and gold links of each document.
+
+    Raises ``CorpusError`` unless both datasets have the same documents with the same texts.
+    """
     by_id = {document.id: document for document in predicted}
     missing = [document.id for document in gold if document.id not in by_id]
     if missing or len(by_id) != len(gold):
@@ -68,7 +71,7 @@ def compare(gold: Sequence[Document], predicted: Sequence[Document], *, nil: boo
 
 
 def count_right(gold: Iterable[Link], predicted: Iterable[Link], *, fuzzy: bool) -> int:
-    """Count the predicted links that are right, each beside one gold name at most."""
+    """Count the predicted links that are right; each is matched with one gold link at most."""
     gold = [Link(g.start, g.end, g.entity.upper()) for g in gold]
     used: set[Link] = set()
     right = 0
@@ -90,7 +93,7 @@ def count_right(gold: Iterable[Link], predicted: Iterable[Link], *, fuzzy: bool)
 
 
 class Measured(TypedDict):
-    """F1 with its interval, ratios, and counts."""
+    """The F1 with its interval, precision, recall, and counts."""
 
     f1: float
     interval: list[float] | None
@@ -102,7 +105,7 @@ class Measured(TypedDict):
 
 
 def measure(compared: Compared, *, replicates: int = 1000, seed: int = 1) -> dict[str, Measured]:
-    """Of each way: precision, recall, F1, with its interval over documents, and counts."""
+    """Compute precision, recall, F1 and its interval over documents, for each way of comparing."""
     units = Units.choose(compared.ids)
     found: dict[str, Measured] = {}
     for way, counts in compared.counts.items():
@@ -124,7 +127,7 @@ def measure(compared: Compared, *, replicates: int = 1000, seed: int = 1) -> dic
 
 
 def describe(scores: Mapping[str, Measured]) -> Iterator[str]:
-    """Yield a table of what was measured."""
+    """Yield the lines of a table of scores."""
     rows = []
     for way, one in scores.items():
         between = " to ".join(f"{bound:.3f}" for bound in one["interval"] or ())

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from corpora.errors import CorpusError
 
 _CUTOFF: Final = 75  # percent of similarity
-_MAX_SIMILAR: Final = 8  # words that one is compared with
+_MAX_SIMILAR: Final = 8  # words that are returned at most
 _N_BITS: Final = 64
-_SECOND: Final = 29  # bits that the second of two letters lies behind the first
+_SECOND: Final = 29  # bits between those of a letter and of its repetition
 _N_KEPT: Final = 1 << 16
 
 _Bits = NDArray[np.uint64]
@@ -26,7 +26,7 @@ _Numbers = NDArray[np.int64]
 
 
 class Spellings:
-    """Known words, in their order."""
+    """Known words, searchable by similar spelling."""
 
     def __init__(self, words: Sequence[str]) -> None:
         self._words = words
@@ -40,7 +40,7 @@ class Spellings:
         return tuple(_fuzzy().extract(word, near, score_cutoff=_CUTOFF, limit=_MAX_SIMILAR))
 
     def near(self, word: str) -> list[int]:
-        """Numbers of the words that may be alike; all that are, and some others."""
+        """Find the indices of all known words that may be similar, and of some that are not."""
         bits, found = _bits_of(word), list[_Numbers]()
         for length, (numbers, known) in self._by_length.items():
             steps = (100 - _CUTOFF) * (length + len(word)) // 100
@@ -50,7 +50,7 @@ class Spellings:
 
     @cached_property
     def _by_length(self) -> dict[int, tuple[_Numbers, _Bits]]:
-        """Numbers of the words of each length, and the bits of each."""
+        """The indices and the bits of the words of each length."""
         of_length: dict[int, list[int]] = defaultdict(list)
         for number, word in enumerate(self._words):
             of_length[len(word)].append(number)
@@ -64,7 +64,7 @@ class Spellings:
 
 
 def _bits_of(word: str) -> np.uint64:
-    """A bit for each letter, another one where it stands in the word before."""
+    """Set a bit for each letter of a word, and another one for each time that it is repeated."""
     seen: Counter[str] = Counter()
     bits = 0
     for letter in word:
@@ -74,7 +74,7 @@ def _bits_of(word: str) -> np.uint64:
 
 
 class _Fuzzy:
-    """rapidfuzz, which is loaded when it is first needed."""
+    """The library rapidfuzz, which is loaded when it is first needed."""
 
     def __init__(self) -> None:
         try:
@@ -89,7 +89,7 @@ class _Fuzzy:
     def extract(
         self, word: str, words: list[str], *, score_cutoff: float, limit: int
     ) -> Iterator[tuple[str, float]]:
-        """Yield the words that are most alike, and the percentage."""
+        """Yield the most similar words, with the similarity of each in percent."""
         found = self._process.extract(
             word, words, scorer=self._ratio, score_cutoff=score_cutoff, limit=limit
         )

@@ -25,7 +25,7 @@ _SUBWORDS_OF_MENTION: Final = 2
 
 
 def count_parameters(model: PretrainingModel) -> dict[str, int]:
-    """Parameters by part, and ``total``; a storage that parts share counts once (B-D10)."""
+    """Count parameters by part, and in ``total``; storage that parts share counts once (B-D10)."""
     encoder = model.encoder
     parts: dict[str, list[nn.Module]] = {
         "embeddings": [encoder.embeddings],
@@ -50,7 +50,7 @@ def _count_new(modules: Iterable[nn.Module], seen: set[int]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Lengths:
-    """How long the sequences of a batch are: arrays (B,)."""
+    """The lengths of the sequences of a batch: arrays (B,)."""
 
     subwords: NDArray[np.int64]
     words: NDArray[np.int64] | None = None
@@ -61,7 +61,7 @@ class Lengths:
 
     @classmethod
     def of(cls, batch: Batch) -> "Lengths":
-        """Those of a batch, best before it moves to a GPU (after that, it waits for the GPU)."""
+        """Read the lengths of a batch, best before it moves to a GPU (later, this waits for it)."""
         rows = batch.rows
         return cls(
             subwords=rows.subwords.lengths.cpu().numpy(),
@@ -80,7 +80,7 @@ def _known_sizes(batch: Batch) -> NDArray[np.int64] | None:
 
 
 def batch_flops(config: PretrainConfig, batch: Batch) -> int:
-    """Operations of forward and backward of a batch with targets."""
+    """Count the operations of forward and backward for a batch with targets."""
     forward = encoder_flops(config.encoder, Lengths.of(batch))
     compared = {name: _n_compared(targets) for name, targets in batch.targets.items()}
     n_negatives = max((n for n in compared.values() if n is not None), default=0)
@@ -88,7 +88,7 @@ def batch_flops(config: PretrainConfig, batch: Batch) -> int:
 
 
 def _n_compared(targets: Targets) -> int | None:
-    """With how many ids a label is compared, on average; None: with the whole vocabulary."""
+    """Compute how many ids a label is compared with, on average; None: the whole vocabulary."""
     if targets.choices is not None:
         pairs = zip(targets.choices.sizes, targets.choices.n_targets, strict=True)
         mean = sum(size * n for size, n in pairs) / max(len(targets.labels), 1)
@@ -97,10 +97,10 @@ def _n_compared(targets: Targets) -> int | None:
 
 
 def flops_per_subword(config: PretrainConfig, length: int, *, n_mentions: int = 0) -> float:
-    """Operations of forward and backward for a subword of a sequence of this length.
+    """Count the operations of forward and backward, per subword of a sequence of this length.
 
-    ``masking`` says how many targets there are; each subword counts as a word. Where subwords know
-    entities, a mention counts as two of them.
+    ``config.masking`` gives the number of targets; each subword counts as a word. Where subwords
+    know entities, a mention counts as two subwords.
     """
     are_rows = config.encoder.entities == "mentions"
     n_known = 0 if are_rows else min(_SUBWORDS_OF_MENTION * n_mentions, length)
@@ -122,7 +122,7 @@ def flops_per_subword(config: PretrainConfig, length: int, *, n_mentions: int = 
 
 
 def encoder_flops(config: EncoderConfig, lengths: Lengths) -> int:
-    """Operations of forward."""
+    """Count the operations of forward of the encoder."""
     subwords, width = lengths.subwords, config.width
     mentions = np.zeros_like(subwords) if lengths.mentions is None else lengths.mentions
     rows = subwords + mentions
@@ -152,7 +152,7 @@ def encoder_flops(config: EncoderConfig, lengths: Lengths) -> int:
 def _attention(
     rows: NDArray[np.int64], seen: NDArray[np.int64] | int, *, width: int, offsets: int = 0
 ) -> NDArray[np.signedinteger]:
-    """Four projections; scores and mixtures of what each row sees, and those with the tables."""
+    """Count four projections, and scores and sums over what each row sees and over the tables."""
     return 8 * rows * width**2 + 4 * rows * (seen + offsets) * width
 
 
@@ -171,7 +171,7 @@ def _whole_word(
 def head_flops(
     config: PretrainConfig, n_targets: Mapping[str, ArrayLike], *, n_negatives: int = 0
 ) -> int:
-    """Operations of forward of the heads, for so many targets of each objective."""
+    """Count the operations of forward of the heads, for so many targets of each objective."""
     encoder, heads = config.encoder, config.heads
     width, entity_width = encoder.width, encoder.entity_width
     n_entities = 1 + n_negatives if n_negatives else encoder.n_entities

@@ -1,8 +1,8 @@
-"""Encoders that transformers runs: those whose layers are not ours.
+"""Encoders whose layers are not ours: the library transformers runs them.
 
-DeBERTa, ModernBERT and the like have attention of their own. They are run by the library that has
-them, with its weights, under our batches: rows without padding go in and come out. They serve
-taggers and vectors; pre-training continues from ours alone.
+DeBERTa, ModernBERT and the like have attention of their own. The library runs them, with their
+weights, on our batches: rows without padding go in and come out. They serve taggers and vectors;
+pre-training continues only from our own encoders.
 
 Shapes: T subwords, B sequences of at most N, D width.
 """
@@ -56,16 +56,16 @@ _SIZES: Final = {
 
 
 class ForeignEncoder(TextEncoder):
-    """A model of transformers as an encoder of ours; it reads no entities."""
+    """A model of transformers, used like our own encoders; it reads no entities."""
 
     def __init__(self, config: EncoderConfig) -> None:
-        """Build it, its weights still to be read; ``ConfigError`` where ``foreign`` is damaged."""
+        """Build the model, weights still to be read; ``ConfigError`` if ``foreign`` is damaged."""
         torch.nn.Module.__init__(self)
         self.entity_embeddings = None
         self.model = build_model(config)
 
     def forward(self, batch: Batch) -> Encoded:
-        """Encode a batch, (T, D)."""
+        """Encode the subwords of a batch, (T, D)."""
         layout = batch.rows.subwords
         mask = torch.ones_like(batch.subwords)
         segments = None if batch.segments is None else layout.pad(batch.segments)
@@ -77,9 +77,10 @@ class ForeignEncoder(TextEncoder):
 
 
 def build_model(config: EncoderConfig) -> "PreTrainedModel":
-    """Their model without heads; raises ``ConfigError`` where the settings contradict each other.
+    """Build the model of transformers, without heads.
 
-    The class is one of the library's: code that came with a model is never run.
+    The class is one of the library's: code that came with a model is never run. Raises
+    ``ConfigError`` where the settings contradict each other, or transformers rejects them.
     """
     from transformers import AutoModel  # noqa: PLC0415 - 200 MB, for other encoders in vain
     from transformers.initialization import no_init_weights  # noqa: PLC0415
@@ -108,13 +109,13 @@ def build_model(config: EncoderConfig) -> "PreTrainedModel":
 
 
 def count_values(config: EncoderConfig) -> int:
-    """How many numbers the weights of a model have; no memory is taken for them."""
+    """Count the values of the weights of a model, without taking memory for them."""
     with torch.device("meta"):
         return sum(weights.numel() for weights in build_model(config).parameters())
 
 
 def encoder_config(values: dict[str, object]) -> EncoderConfig:
-    """Our settings of a model of theirs, from its ``config.json``."""
+    """Convert the ``config.json`` of a model of transformers to our settings."""
     kept = {name: value for name, value in values.items() if name not in _LEFT_OUT}
     text = json.dumps(kept, sort_keys=True, ensure_ascii=False)
     theirs = _read_settings(text)
@@ -140,5 +141,5 @@ def _read_settings(text: str) -> "PretrainedConfig":
 
 
 def _sizes(theirs: "PretrainedConfig") -> dict[str, int]:
-    """Sizes of a model of theirs, by our names."""
+    """Look up the sizes in settings of transformers, by our names."""
     return {ours: getattr(theirs, name) for ours, name in _SIZES.items()}

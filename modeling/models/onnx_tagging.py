@@ -30,7 +30,7 @@ _HEAD: Final = "head.safetensors"
 
 
 class OnnxTaggingModel(TaggingModel):
-    """A tagger of words, for use alone: it does not learn."""
+    """A tagger of words for prediction only: it cannot be trained."""
 
     def __init__(
         self, session: "InferenceSession", inputs: tuple[str, ...], *, config: TaggerConfig
@@ -57,14 +57,14 @@ class OnnxTaggingModel(TaggingModel):
                 str(folder / MODEL), options, providers=["CPUExecutionProvider"]
             )
             inputs = tuple(read_json(folder / SETTINGS)["inputs"])
-        except Exception as error:  # onnxruntime's are of no common class
+        except Exception as error:  # exceptions of onnxruntime have no common class
             raise WeightsError(f"{folder}: damaged ({error}). Copy or export it again.") from error
         model = cls(session, inputs, config=TaggerConfig.load(folder / TAGGER_FILE))
         load_strictly(model.head, load_weights(folder / _HEAD), where=folder)
         return model
 
     def scores(self, batch: SentenceBatch) -> Tensor:
-        """(W, K)."""
+        """Compute the scores of words, (W, K), with onnxruntime."""
         layout, words = batch.inputs.rows.subwords, batch.inputs.rows.words
         firsts = batch.word_subwords[batch.word_offsets]
         given = {
@@ -82,6 +82,6 @@ class OnnxTaggingModel(TaggingModel):
 
 
 def save_beside(model: TaggingModel, folder: Path) -> None:
-    """Write what ``open`` reads besides the model and its inputs."""
+    """Write the settings and the head, which ``open`` reads besides the model and its inputs."""
     model.config.save(folder / TAGGER_FILE)
     write_tensors(folder / _HEAD, model.head.state_dict())

@@ -1,4 +1,4 @@
-"""An encoder and what it is pre-trained with.
+"""An encoder with the heads that it is pre-trained with.
 
 Shapes: T subwords, E mentions, B sequences, M targets of an objective, D width.
 """
@@ -47,12 +47,12 @@ class PretrainingModel(nn.Module):
 
     @classmethod
     def from_config(cls, config: PretrainConfig) -> Self:
-        """Build and initialise; ``ConfigError`` for settings that do not go together."""
+        """Build and initialise a model; ``ConfigError`` for settings that do not go together."""
         encoder = build_encoder(config.encoder)
         return cls(encoder, build_heads(config, encoder), config=config)
 
     def forward(self, batch: Batch) -> dict[str, Tensor]:
-        """The summed loss, () float32, of each objective that the batch has targets of."""
+        """Compute the summed loss, () float32, of each objective that the batch has targets of."""
         encoded = self.encoder(batch)
         return {
             name: self._head(name).loss(self._read(name, batch, encoded), targets)
@@ -60,13 +60,16 @@ class PretrainingModel(nn.Module):
         }
 
     def compile(self, *args: object, **kwargs: object) -> None:
-        """As ``nn.Module`` does, without what depends on the number of targets."""
+        """Compile as ``nn.Module`` does, except for functions that are marked ``uncompiled``."""
         leave_out_uncompiled()
         super().compile(*args, **kwargs)
 
     @torch.no_grad()
     def scores(self, batch: Batch) -> dict[str, Scores]:
-        """Loss and ranks, each over the whole vocabulary and without dropout, by objective."""
+        """Compute loss and ranks by objective, without dropout and without sampled negatives.
+
+        They are over the whole vocabulary, or over the targets' scopes.
+        """
         with evaluating(self):
             encoded = self.encoder(batch)
             return {
@@ -83,7 +86,7 @@ class PretrainingModel(nn.Module):
         return self.heads[objective]  # type: ignore[return-value]
 
     def _read(self, objective: str, batch: Batch, encoded: Encoded) -> Tensor:
-        """The states (M, D) that a head predicts from."""
+        """Select the states (M, D) that a head predicts from."""
         states = encoded.entities if objective == "entities" else encoded.subwords
         head = self._head(objective)
         if isinstance(head, PairHead):
@@ -106,7 +109,7 @@ class PretrainingModel(nn.Module):
 
 
 def build_heads(config: PretrainConfig, encoder: TextEncoder) -> dict[str, nn.Module]:
-    """A head, initialised, for each objective that has a weight."""
+    """Build a head, with initial weights, for each objective in ``heads.weights``."""
     if unknown := [name for name in config.heads.weights if name not in OBJECTIVES]:
         raise ConfigError(
             f"heads.weights.{unknown[0]}: no such objective; there are {', '.join(OBJECTIVES)}."

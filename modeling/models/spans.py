@@ -1,16 +1,17 @@
 """The span head: which of all candidate spans are names, and of which label (LUKE; C.4, D-F2).
 
-A span that is read is an entity [MASK] at the span's positions, which goes through all layers of
-the encoder; it is scored by [first subword; last subword; entity]. To read it costs as much as to
-encode a subword, and there are about ten candidates a word, so a cheap first score, of [first
-subword; last subword] alone, says which are worth it: in each sentence those with the least p(O).
-The others keep their first score.
+To read a span means to put an entity [MASK] at the span's positions, which goes through all layers
+of the encoder; then the span is scored by [first subword; last subword; entity]. Reading a span
+costs as much as encoding a subword, and there are about ten candidates a word. So a cheap first
+score, of [first subword; last subword] alone, chooses the candidates that are read: in each
+sentence those with the lowest p(O). The others keep their first score.
 
-In LUKE subwords and entities all look at all (``read_jointly``): a window with more than 128
-candidates is encoded several times, each time with an equal share of them, in their order; what a
-state is depends on these shares. Read alone (``read_alone``), subwords look at subwords only, once;
-then each span looks, in each layer, at the subwords, whose keys and values are remembered, and at
-itself: its state depends on the text, not on which other spans are read, or in which order.
+In LUKE all subwords and entities attend to each other (``read_jointly``): a window with more than
+128 candidates is encoded several times, each time with an equal part of them, in their order; the
+state of a span depends on this partition. When spans are read alone (``read_alone``), subwords
+attend to subwords only, once; then each span attends, in each layer, to the remembered keys and
+values of the subwords and to itself. So its state depends on the text, not on which other spans are
+read, or in which order.
 
 Shapes: B windows, S sentences, W words, T subwords of all, P candidates, E of them that are read,
 C chunks, D width, G features of a gazetteer, L labels; classes 1 + L, of which 0 is O, no name.
@@ -55,7 +56,7 @@ CHUNK: Final = 128
 
 
 class SpanStates(NamedTuple):
-    """What a head may know of E spans."""
+    """The states of E spans that a head scores."""
 
     first: Tensor
     """(E, D): the first subword."""
@@ -66,7 +67,7 @@ class SpanStates(NamedTuple):
 
 
 class Remembered(NamedTuple):
-    """Windows that were encoded, and what the spans in them look at."""
+    """Encoded windows, and the keys and values that spans in them attend to."""
 
     subwords: Tensor
     """(T, D)."""
@@ -75,7 +76,7 @@ class Remembered(NamedTuple):
 
 
 class _Places(NamedTuple):
-    """Where E spans stand: window, and positions of the first and the last subword in it."""
+    """Where E spans stand: the window, and positions of the first and the last subword in it."""
 
     windows: Indices
     firsts: Indices
@@ -83,24 +84,24 @@ class _Places(NamedTuple):
 
     @classmethod
     def of(cls, spans: SpanBatch, subwords: Layout, chosen: Tensor) -> "_Places":
-        """Look up chosen candidates (E,)."""
+        """Look up where chosen candidates (E,) stand."""
         edges = (
             subwords.positions[rows[chosen]] for rows in (spans.first_subwords, spans.last_subwords)
         )
         return cls(*torch.stack([spans.windows[chosen], *edges]).cpu().numpy())
 
     def take(self, order: Indices) -> "_Places":
-        """Some of them, in this order."""
+        """Select spans by index, in this order."""
         return _Places(*(column[order] for column in self))
 
     def mentions(self) -> Mentions:
-        """As the encoder's entity embedding takes them."""
+        """Convert spans to mentions of [MASK], for the entity embedding of the encoder."""
         sizes = self.lasts - self.firsts + 1
         return Mentions.of(np.full(len(sizes), MASK), self.firsts, sizes)
 
 
 def remember(encoder: TextEncoder, inputs: Batch) -> Remembered:
-    """Encode subwords, which see no span; ``ValueError`` if the attention reads none."""
+    """Encode subwords, which attend to no span; ``ValueError`` if the attention reads no spans."""
     memories: list[Memory] = []
 
     def look(x: Tensor, attention: _Attention) -> Tensor:
@@ -127,9 +128,9 @@ def _layers(encoder: TextEncoder) -> Iterator[tuple[EncoderLayer, _Attention]]:
 def read_alone(
     encoder: TextEncoder, remembered: Remembered, spans: SpanBatch, *, chosen: Tensor, inputs: Batch
 ) -> SpanStates:
-    """Read chosen candidates (E,), int64, each by itself; states are in their order.
+    """Read chosen candidates (E,), int64, each by itself; states (E, D) are in their order.
 
-    Without gradients no more than some thousand are read at once. Raises ``ValueError`` if the
+    Without gradients at most ``_AT_ONCE`` spans are read at once. Raises ``ValueError`` if the
     encoder reads no entities.
     """
     layout, subwords = inputs.rows.subwords, remembered.subwords
@@ -151,7 +152,7 @@ def read_alone(
 def _read_part(
     encoder: TextEncoder, remembered: Remembered, places: _Places, *, longest: int
 ) -> Tensor:
-    """(E, D): some spans, in the order of their windows."""
+    """Read spans that are ordered by window: (E, D)."""
     device = remembered.subwords.device
     begin, end = int(places.windows[0]), int(places.windows[-1]) + 1
     readers = Layout.of(np.bincount(places.windows - begin, minlength=end - begin)).to(device)
@@ -163,7 +164,7 @@ def _read_part(
 
 
 def read_jointly(encoder: TextEncoder, inputs: Batch, spans: SpanBatch) -> SpanStates:
-    """Read all candidates, as LUKE does; states (P, D) are in their order.
+    """Read all candidates together, as LUKE does; states (P, D) are in their order.
 
     Raises ``ValueError`` if the encoder reads no entities.
     """
@@ -194,21 +195,24 @@ def read_jointly(encoder: TextEncoder, inputs: Batch, spans: SpanBatch) -> SpanS
 
 
 def _chunks(windows: Indices) -> tuple[Indices, Indices]:
-    """The chunk of each span (P,), and the window of each chunk (C,), ascending."""
+    """Divide the spans of each window (P,) into chunks of at most ``CHUNK``.
+
+    Returns the chunk of each span (P,), and the window of each chunk (C,), ascending.
+    """
     order = np.argsort(windows, kind="stable")
     counts = np.bincount(windows)
     in_window = np.empty_like(windows)
     in_window[order] = ranges(np.zeros_like(counts), counts)
     sizes = -(-counts // np.maximum(-(-counts // CHUNK), 1))
-    n_chunks = -(-counts // np.maximum(sizes, 1))  # of 129: 65 and 64; never an empty one
+    n_chunks = -(-counts // np.maximum(sizes, 1))  # 129 spans: 65 and 64; no chunk is empty
     chunks = starts_of(n_chunks)[windows] + in_window // sizes[windows]
     return chunks, np.repeat(np.arange(len(counts)), n_chunks)
 
 
 def _chunked(inputs: Batch, windows: Indices, chunks: Indices) -> tuple[Batch, Indices]:
-    """Make the batch of all chunks; also the row (C,) at which the subwords of each begin.
+    """Build the batch of all chunks; also return the row (C,) where the subwords of each begin.
 
-    ``chunks``: the chunk of each mention, ascending.
+    ``windows`` (C,): the window of each chunk; ``chunks``: the chunk of each mention, ascending.
     """
     device, counts = inputs.subwords.device, inputs.rows.subwords.lengths.cpu().numpy()
     lengths = counts[windows]
@@ -223,7 +227,7 @@ def _chunked(inputs: Batch, windows: Indices, chunks: Indices) -> tuple[Batch, I
 
 
 class SpanScores(NamedTuple):
-    """Logits of candidates, float32 or wider; of one that was read the second score counts."""
+    """Logits of candidates, float32 or wider; if a candidate was read, its second score counts."""
 
     first: Tensor | None
     """(P, classes) by words alone; None: all candidates were read."""
@@ -233,7 +237,7 @@ class SpanScores(NamedTuple):
     """(E,) int64: which these are, ascending; None: all, if there are second scores."""
 
     def log_probabilities(self, temperature: float) -> Tensor:
-        """(P, classes): a distribution for each candidate, of logits divided by ``temperature``."""
+        """Compute log-probabilities (P, classes) from logits divided by ``temperature``."""
         first, second = (
             None if logits is None else (logits / temperature).log_softmax(1)
             for logits in (self.first, self.second)
@@ -244,7 +248,7 @@ class SpanScores(NamedTuple):
 
 
 class FirstScores(nn.Module):
-    """A linear map of [first; last subword], multiplied once for each subword, not each span."""
+    """A linear map of [first; last subword], computed once for each subword, not for each span."""
 
     def __init__(self, *, width: int, n_features: int, n_classes: int, dropout: float) -> None:
         super().__init__()
@@ -254,7 +258,7 @@ class FirstScores(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, subwords: Tensor, spans: SpanBatch, beside: Tensor | None) -> Tensor:
-        """(T, D), and (P, 2G) of the candidates -> (P, classes)."""
+        """Score candidates: subwords (T, D), gazetteer features (P, 2G) -> (P, classes)."""
         subwords = self.dropout(subwords)
         scores = _exact(self.begin(subwords)).index_select(0, spans.first_subwords)
         scores = scores + _exact(self.end(subwords)).index_select(0, spans.last_subwords)
@@ -262,7 +266,7 @@ class FirstScores(nn.Module):
 
 
 class SecondScores(nn.Module):
-    """A linear map of [first subword; last subword; entity], or of the last alone."""
+    """A linear map of [first subword; last subword; entity], or of the entity alone."""
 
     def __init__(self, width: int, n_classes: int, *, dropout: float, has_words: bool) -> None:
         super().__init__()
@@ -271,7 +275,7 @@ class SecondScores(nn.Module):
         self.has_words = has_words
 
     def forward(self, states: SpanStates, beside: Tensor | None) -> Tensor:
-        """(E, D) each, and (E, 2G) -> (E, classes)."""
+        """Score spans: states (E, D) each, gazetteer features (E, 2G) -> (E, classes)."""
         parts = list(states) if self.has_words else [states.entity]
         if beside is not None:
             parts.append(beside.to(states.entity))
@@ -279,7 +283,7 @@ class SecondScores(nn.Module):
 
 
 class Scorer(nn.Module):
-    """Scores by words, ``first``, and of spans that are read, ``second``; either may be missing."""
+    """First scores, by words, and second scores, of spans that are read; either may be missing."""
 
     def __init__(
         self,
@@ -297,7 +301,11 @@ class Scorer(nn.Module):
         self.max_candidates, self.skip_below = max_candidates, skip_below
 
     def forward(self, encoder: TextEncoder, batch: SentenceBatch) -> SpanScores:
-        """Encode, and score: by words, or all candidates, or those with a high first score."""
+        """Encode a batch and score its candidates.
+
+        They are scored by words only; or all are read; or those that their first score chooses.
+        Raises ``ValueError`` if spans are to be read and the encoder has no entities.
+        """
         spans = spans_of(batch)
         beside = _beside(batch, spans)
         if self.second is None:
@@ -322,9 +330,11 @@ class Scorer(nn.Module):
 
     @torch.no_grad()
     def _choose(self, first: Tensor, spans: SpanBatch, words: Layout) -> Tensor:
-        """(E,) int64, ascending: the candidates to be read, by first scores (P, classes).
+        """Select the candidates to be read, (E,) int64, ascending, by first scores (P, classes).
 
-        A sentence's candidates compete with each other alone; ties are won by the earlier one.
+        Each sentence has room for ``max_candidates`` times its number of words, taken by lowest
+        p(O); ties are won by the earlier candidate. In evaluation ``skip_below`` leaves out more;
+        in training gold spans are always read.
         """
         log_outside = first.log_softmax(1)[:, 0]
         sentences = spans.sentences
@@ -343,14 +353,15 @@ class Scorer(nn.Module):
 
 
 class SpanHead(nn.Module):
-    """Log-probabilities of candidates, and the loss that they are learned with.
+    """A head that scores candidate spans, and the loss that it is trained with.
 
-    ``features``: ``both``, [first; last; entity]; ``entities``, the last; ``words``, the first two,
-    where nothing is read. ``reading``: ``alone``, or ``joint``, LUKE's way. ``max_candidates``:
-    spans for each word of a sentence that are read alone at most; 0: all are, and there is no first
-    score. ``skip_below``: in evaluation a span is not read that by its first score is a name with
-    less than this probability. In training the number alone decides, or little would be left to
-    learn from once the first score is good; and all gold spans are read.
+    ``features``: what scores a span: ``both``, [first; last; entity]; ``entities``, the entity
+    alone; ``words``, [first; last] alone, and no span is read. ``reading``: ``alone``, or ``joint``
+    as in LUKE. ``max_candidates``: how many spans are read alone, at most, for each word of a
+    sentence; 0: all are read, and there is no first score. ``skip_below``: in evaluation, a span is
+    not read if by its first score it is a name with less than this probability. In training only
+    ``max_candidates`` decides, as otherwise little would be left to learn from once the first score
+    is good; and all gold spans are read.
     """
 
     def __init__(
@@ -389,7 +400,11 @@ class SpanHead(nn.Module):
         self.register_buffer("class_weights", class_weights, persistent=False)
 
     def forward(self, encoder: TextEncoder, batch: SentenceBatch) -> SpanScores:
-        """Encode and score; ``ValueError`` if entities are to be read, and the encoder has none."""
+        """Encode a batch and score its candidates.
+
+        Raises ``ValueError`` if spans are to be read and the encoder has no entities, or if the
+        batch has another number of gazetteer features than the head.
+        """
         n_features = 0 if batch.features is None else batch.features.shape[1]
         if n_features != self.n_features:
             raise ValueError(
@@ -401,17 +416,17 @@ class SpanHead(nn.Module):
     def scores(
         self, encoder: TextEncoder, batch: SentenceBatch, *, temperature: float = 1.0
     ) -> Tensor:
-        """(P, classes) log-probabilities of all candidates."""
+        """Compute the log-probabilities of all candidates, (P, classes)."""
         scores: SpanScores = self(encoder, batch)
         return scores.log_probabilities(temperature)
 
     def loss(self, encoder: TextEncoder, batch: SentenceBatch) -> Tensor:
-        """() float32: cross-entropy of the candidates, as a sum that is to be divided by W.
+        """Compute the cross-entropy of candidates, () float32: a sum that is to be divided by W.
 
         The sum over first and second scores is divided by 10, as there are about ten candidates a
-        word: so sum / W is about a mean over spans (LUKE's), yet the same however a step is cut
-        into batches. With class weights it is multiplied by W and divided by the summed weight of
-        all candidates of the batch instead, as torch's weighted mean (D-F6).
+        word. So sum / W is about a mean over spans, as in LUKE, but does not depend on how a step
+        is cut into batches. With class weights, the sum is instead multiplied by W and divided by
+        the summed weight of all candidates of the batch, as in torch's weighted mean (D-F6).
         """
         labels = spans_of(batch).labels
         if labels is None:
@@ -434,14 +449,14 @@ class SpanHead(nn.Module):
 
 
 def spans_of(batch: SentenceBatch) -> SpanBatch:
-    """The candidates; ``ValueError`` if there are none."""
+    """Return the candidate spans of a batch; ``ValueError`` if it has none."""
     if batch.spans is None:
         raise ValueError("A span head reads the candidate spans of a batch, and this has none.")
     return batch.spans
 
 
 def _beside(batch: SentenceBatch, spans: SpanBatch) -> Tensor | None:
-    """(P, 2G): what the gazetteer says of the first and of the last word of each span."""
+    """Look up the gazetteer features of the first and of the last word of each span, (P, 2G)."""
     if batch.features is None:
         return None
     n_words = batch.words.lengths
@@ -451,5 +466,5 @@ def _beside(batch: SentenceBatch, spans: SpanBatch) -> Tensor | None:
 
 
 def _exact(x: Tensor) -> Tensor:
-    """In float32 or wider, as scores are added and compared."""
+    """Convert to float32 or wider, in which scores are added and compared."""
     return x.to(exact_type(x.dtype))

@@ -58,16 +58,16 @@ class TaggingModel(nn.Module):
 
     @classmethod
     def from_config(cls, config: TaggerConfig, *, class_weights: Tensor | None = None) -> Self:
-        """Build and initialise; ``ConfigError`` for settings that do not go together.
+        """Build and initialise a model; ``ConfigError`` for settings that do not go together.
 
-        ``class_weights`` (1 + labels,) are of the loss: of no name, and of each label.
+        ``class_weights`` (1 + labels,) are the loss weights of O and of each label.
         """
         check_tagger(config)
         encoder = build_encoder(config.encoder)
         return cls(encoder, build_head(config, class_weights), config=config)
 
     def forward(self, batch: SentenceBatch) -> dict[str, Tensor]:
-        """The summed loss, () float32, of the words."""
+        """Compute the summed loss of the words, () float32; ``ValueError`` without gold tags."""
         if batch.tags is None:
             raise ValueError("The sentences have no tags to learn from.")
         if isinstance(self.head, SpanHead):
@@ -78,12 +78,12 @@ class TaggingModel(nn.Module):
         return {"tags": self.head.loss(scores, batch.words, batch.tags)}
 
     def scores(self, batch: SentenceBatch) -> Tensor:
-        """(W, K): what the head of a tagger of words says of each."""
+        """Compute the scores of words, (W, K); the head must be a ``TokenHead``."""
         scores: Tensor = self.head(self._states(batch))
         return scores
 
     def _states(self, batch: SentenceBatch) -> Tensor:
-        """(W, D + G): of each word its state, and what the gazetteer says."""
+        """Compute the states of words, (W, D + G): pooled subwords, and gazetteer features."""
         subwords = self.encoder(batch.inputs).subwords
         states = pool_words(
             subwords, batch.word_subwords, batch.word_offsets, pooling=self.config.head.pooling
@@ -94,7 +94,7 @@ class TaggingModel(nn.Module):
 
     @torch.no_grad()
     def find(self, batch: SentenceBatch, *, decoder: str | None = None) -> list[Found]:
-        """The names of each sentence, with calibrated probabilities; without dropout."""
+        """Find the names of each sentence, with calibrated probabilities; without dropout."""
         decoder = decoder or self.decoder
         with evaluating(self):
             if isinstance(self.head, SpanHead):
@@ -111,7 +111,7 @@ class TaggingModel(nn.Module):
 
     @torch.no_grad()
     def expect(self, batch: SentenceBatch) -> ExpectedTags:
-        """Say how likely each tag is, among valid sequences, calibrated; without dropout.
+        """Compute calibrated probabilities of tags, over valid tag sequences; without dropout.
 
         Raises ``ConfigError`` for a span head, which scores no tags.
         """
@@ -133,12 +133,12 @@ class TaggingModel(nn.Module):
 
     @property
     def decoder(self) -> str:
-        """The one that is taken if none is asked for."""
+        """The decoder that is used if none is named."""
         return self.config.head.decoder or DECODERS[self.config.head.kind][0]
 
     @torch.no_grad()
     def log_likelihood(self, batch: SentenceBatch, temperatures: Tensor) -> Tensor:
-        """(K,) summed log-likelihood of the gold tags (spans), at each of K temperatures."""
+        """Compute the log-likelihood (K,) of gold tags (spans), summed, at K temperatures."""
         with evaluating(self):
             if isinstance(self.head, SpanHead):
                 labels = spans_of(batch).labels
@@ -199,9 +199,9 @@ def check_tagger(config: TaggerConfig) -> None:
 
 
 def build_head(config: TaggerConfig, class_weights: Tensor | None = None) -> TokenHead | SpanHead:
-    """Compose the head of a tagger, with initial weights; a kind takes what concerns it.
+    """Build the head of a tagger, with initial weights, from the settings that its kind uses.
 
-    ``ValueError`` for class weights of a CRF, whose loss is of sentences and not of words.
+    Raises ``ValueError`` for class weights of a CRF, whose loss is of sentences and not of words.
     """
     head, width, tagset = config.head, config.encoder.width, TagSet(config.labels)
     if head.kind == "span":

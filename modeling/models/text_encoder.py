@@ -1,4 +1,4 @@
-"""The encoder of a text and of the mentions in it; how its weights begin.
+"""The encoder of a text and of the mentions in it, and the initialization of its weights.
 
 Shapes: T subwords, E mentions, R = T + E rows, D width.
 """
@@ -41,9 +41,9 @@ _DRAWING: Final = frozenset(
 
 
 class Undrawn(TorchFunctionMode):
-    """Inside, weights that would be drawn by chance are whatever memory holds.
+    """A context in which weights are not drawn at random: they are whatever memory holds.
 
-    For models whose weights are all read from a file next: drawing them takes longer than reading.
+    It is for models whose weights are all read from a file next: drawing takes longer than reading.
     """
 
     def __torch_function__(  # noqa: PLR0917 - torch's interface
@@ -53,7 +53,7 @@ class Undrawn(TorchFunctionMode):
         args: Sequence[object] = (),
         kwargs: Mapping[str, object] | None = None,
     ) -> object:
-        """Call a function, but for those that draw."""
+        """Call a function, unless it draws weights; ``empty`` replaces ``randn``."""
         named = kwargs or {}
         if func in _DRAWING:
             return args[0] if args else named["tensor"]
@@ -67,7 +67,7 @@ def initialize(model: nn.Module, init: Literal["normal", "keras"]) -> None:
     """Set every weight of the model; random numbers come from torch's generator.
 
     ``normal``, as BERT: N(0, 0.02). ``keras``, as NEISS (N-M1): linear maps Glorot-uniform, tables
-    U(−0.05, 0.05). Either way biases are 0, and norms 1 and 0.
+    U(−0.05, 0.05). Either way all biases are 0, and the scales of norms are 1.
     """
     for module in model.modules():
         for name, weights in module.named_parameters(recurse=False):
@@ -84,7 +84,7 @@ def initialize(model: nn.Module, init: Literal["normal", "keras"]) -> None:
 
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
-    """Without dropout inside."""
+    """Put the model into evaluation mode (no dropout) inside; restore its mode afterwards."""
     was_training = model.training
     model.eval()
     try:
@@ -94,7 +94,7 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 
 
 class Encoded(NamedTuple):
-    """What an encoder makes of a batch."""
+    """The output of an encoder for a batch."""
 
     subwords: Tensor
     """(T, D)."""
@@ -103,7 +103,7 @@ class Encoded(NamedTuple):
 
 
 class TextEncoder(nn.Module):
-    """Embeddings and layers; mentions are rows after the subwords, or subwords know them."""
+    """Embeddings and layers; entities are rows after the subwords, or subwords know them."""
 
     def __init__(
         self,
@@ -128,7 +128,10 @@ class TextEncoder(nn.Module):
         return Encoded(*x.split([len(subwords), len(mentions)]))
 
     def _rows(self, batch: Batch) -> Rows:
-        """The rows, and what subwords know of entities."""
+        """Return the rows of a batch, with the vectors of entities that subwords know.
+
+        Raises ``ValueError`` if subwords have entities, but those of this encoder know none.
+        """
         if batch.subword_entities is None:
             return batch.rows
         if not isinstance(self.entity_embeddings, EntityTable):
@@ -139,7 +142,7 @@ class TextEncoder(nn.Module):
         return replace(batch.rows, known=self.entity_embeddings(batch.subword_entities))
 
     def embed_mentions(self, mentions: Mentions, *, longest: int) -> Tensor:
-        """Mentions in sequences of at most ``longest`` subwords -> (E, D), before the first layer.
+        """Embed mentions, (E, D), for the first layer; sequences have at most ``longest`` subwords.
 
         Raises ``ValueError`` if the encoder reads no mentions, or has no positions for them.
         """
@@ -158,7 +161,7 @@ class TextEncoder(nn.Module):
 
 
 def build_encoder(config: EncoderConfig) -> TextEncoder:
-    """Compose an encoder, and initialise it; ``ConfigError`` for what does not go together."""
+    """Build and initialise an encoder; ``ConfigError`` for settings that do not go together."""
     _check(config)
     if config.foreign:
         from modeling.models.foreign import ForeignEncoder  # noqa: PLC0415 - a child of TextEncoder
@@ -189,7 +192,7 @@ def build_encoder(config: EncoderConfig) -> TextEncoder:
 
 
 def _adds_entities(config: EncoderConfig) -> bool:
-    """Whether entities are added to the embeddings of subwords."""
+    """Tell whether entities are added to the embeddings of subwords."""
     return config.entities == "subwords" and config.attention != "char_entity"
 
 

@@ -33,17 +33,17 @@ def save_weights(state: Mapping[str, Tensor], folder: Path) -> None:
 def write_tensors(
     file: Path, state: Mapping[str, Tensor], *, metadata: dict[str, str] | None = None
 ) -> None:
-    """Write safetensors, of tensors on any device; who may read it is as for other new files."""
+    """Write tensors of any device to a safetensors file, with the permissions of any new file."""
     tensors = {name: tensor.detach().contiguous().cpu() for name, tensor in state.items()}
-    file.unlink(missing_ok=True)  # of a process that was killed; or a link to another file
+    file.unlink(missing_ok=True)  # left by a killed process, or a link to another file
     file.touch()
     mode = file.stat().st_mode
-    save_file(tensors, file, metadata=metadata)  # which lets its owner alone read a new file
+    save_file(tensors, file, metadata=metadata)  # lets only the owner read a new file
     file.chmod(mode & 0o777)
 
 
 def load_weights(file: Path) -> dict[str, Tensor]:
-    """Read a ``.safetensors`` file; ``WeightsError`` if it is missing or damaged."""
+    """Read a ``.safetensors`` file; ``WeightsError`` if it is missing, damaged or not finite."""
     if not file.is_file():
         raise WeightsError(f"{file}: no such file. Name a folder with {FILE}.")
     try:
@@ -65,14 +65,17 @@ def check_finite(tensors: Mapping[str, Tensor], *, where: object) -> None:
 
 
 def _is_finite(tensor: Tensor) -> bool:
-    """Without a copy of the tensor, which ``isfinite`` makes; NaN is the least and the largest."""
+    """Tell whether all values are finite, without the copy that ``isfinite`` of a tensor makes.
+
+    If a value is NaN, ``aminmax`` returns NaN as both the smallest and the largest.
+    """
     return all(bool(torch.isfinite(extreme)) for extreme in torch.aminmax(tensor))
 
 
 def check_size(encoder: EncoderConfig, tensors: Mapping[str, Tensor], *, where: object) -> None:
     """Raise ``WeightsError`` where settings ask for more values than the weights have.
 
-    This is asked before a model is made: memory is taken for what the settings say.
+    This is checked before a model is built, as building takes the memory that settings ask for.
     """
     n_values = sum(tensor.numel() for tensor in tensors.values())
     least = encoder.least_values
@@ -88,13 +91,16 @@ def check_size(encoder: EncoderConfig, tensors: Mapping[str, Tensor], *, where: 
 
 
 def load_strictly(model: nn.Module, state: Mapping[str, Tensor], *, where: object) -> None:
-    """Copy weights into a model; ``WeightsError`` that names what is missing, new or misshapen."""
+    """Copy weights into a model.
+
+    Raises ``WeightsError`` that names tensors that are missing, unexpected or of another shape.
+    """
     check_weights(model, state, where=where)
     model.load_state_dict(state)
 
 
 def load_model(make: Callable[[], _M], encoder: EncoderConfig, folder: Path) -> _M:
-    """Make a model with the weights of a folder; ``WeightsError`` if these are not its own."""
+    """Build a model with the weights of a folder; ``WeightsError`` if they are of another model."""
     weights = load_weights(folder / FILE)
     check_size(encoder, weights, where=folder)
     with Undrawn():
@@ -106,7 +112,7 @@ def load_model(make: Callable[[], _M], encoder: EncoderConfig, folder: Path) -> 
 def check_weights(
     model: nn.Module, state: Mapping[str, Tensor], *, where: object, partly: bool = False
 ) -> None:
-    """Raise ``WeightsError`` unless names and shapes are the model's; ``partly``: or some."""
+    """Raise ``WeightsError`` unless names and shapes fit; ``partly``: tensors may be missing."""
     expected = model.state_dict()
     problems = []
     if not partly:

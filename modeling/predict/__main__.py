@@ -199,7 +199,7 @@ class Options:
 
     @property
     def input(self) -> str:
-        """The name of what is read."""
+        """The name of the option that says what is read."""
         return next(name for name in _INPUTS if getattr(self, name) is not None)
 
     def __post_init__(self) -> None:
@@ -266,7 +266,7 @@ class Options:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Read the command line and predict; 0, or 1 for an error, or 2 for a wrong command."""
+    """Read the command line and predict; exit status 0, 1 for an error, 2 for a wrong command."""
 
     def predict(options: Options) -> Summary:
         from modeling.predict import commands  # noqa: PLC0415 - for --help

@@ -30,12 +30,12 @@ from corpora.text.opening import TextError, read_chunks
 from modeling.data.predictions import Tagged
 from modeling.predict import tei
 
-if TYPE_CHECKING:  # torch is loaded where a tagger is
+if TYPE_CHECKING:  # torch is only loaded with a tagger
     from modeling.predict.__main__ import Options
     from modeling.taggers.tagger import Tagger
 
 log = logging.getLogger(__name__)
-_MAX_TEXT: Final = 100_000_000  # bytes of a text that is tagged at once
+_MAX_TEXT: Final = 100_000_000  # bytes of a text, which is tagged as a whole
 _ENCODING: Final = {"not_text", "invalid_bytes", "unknown_encoding"}  # reasons of ``TextError``
 _BLANKS: Final = " \t"
 _WORDS_ALONE: Final = "Give words alone: one a line, and an empty line between sentences."
@@ -53,7 +53,7 @@ def _load(options: "Options") -> "Tagger":
 
 
 def predict_text(options: "Options") -> Summary:
-    """Tag a text, or standard input."""
+    """Tag a text file or standard input."""
     from modeling.taggers.tagger import document_of  # noqa: PLC0415
 
     document = document_of(_read_text(options.text), lang=options.lang)
@@ -83,7 +83,10 @@ def _count(tagged: Iterable[Tagged]) -> int:
 
 
 def _read_text(name: str) -> str:
-    """Read a file, packed or not, or standard input, in any of the usual encodings."""
+    """Read a file, packed or not, or standard input, in any of the usual encodings.
+
+    Bytes that are invalid become U+FFFD, with a warning. Raises ``CorpusError`` for no such file.
+    """
     if name != "-" and not os.path.exists(name):  # noqa: PTH110 - a sentence is too long a name
         raise CorpusError(
             f"--text {name[:60]}: no such file. Text itself is given by --text - (standard input)."
@@ -110,12 +113,12 @@ def _decoded(read: Callable[[], Iterable[bytes]], name: str, counters: Counter[s
 
 
 def _without_remedy(error: CorpusError) -> str:
-    """What is said without its last sentence, which names options of a pipeline."""
+    """Return the message of an error without its last sentence, which names pipeline options."""
     return f"{str(error).rpartition('. ')[0]}."
 
 
 def predict_conll(options: "Options") -> Summary:
-    """Tag the words of a file; its own tags are not looked at."""
+    """Tag the words of a file; tags in the file are ignored."""
     sentences = list(_read_sentences(options.conll))
     tagged = _load(options).tag(sentences, threshold=options.threshold or 0.0)
     form = "conll" if options.format == "tsv" else options.format
@@ -125,7 +128,7 @@ def predict_conll(options: "Options") -> Summary:
 
 
 def predict_documents(options: "Options") -> Summary:
-    """Tag a dataset of documents, and write another."""
+    """Tag a dataset of documents, and write another dataset."""
     from modeling.predict.documents import annotate_dataset  # noqa: PLC0415
 
     n, counters = annotate_dataset(
@@ -158,7 +161,7 @@ def predict_tei(options: "Options") -> Summary:
 
 
 def predict_masked(options: "Options") -> Summary:
-    """Say what most likely stands behind each [MASK]."""
+    """Predict the likeliest subwords for each [MASK], and the likeliest entities for spans."""
     from modeling.predict.masked import Guesser, parse_spans  # noqa: PLC0415
 
     assert options.model is not None  # noqa: S101 - the command line asks for it
@@ -168,7 +171,10 @@ def predict_masked(options: "Options") -> Summary:
 
 
 def _write(lines: Iterable[str], output: Path | None) -> None:
-    """Write to a file, which appears when it is whole, or to standard output; all, or nothing."""
+    """Write all lines to a file, which appears when it is complete, or to standard output.
+
+    Nothing is written if making the lines fails.
+    """
     made = "".join(lines)
     if output is None:
         sys.stdout.write(made)
@@ -179,7 +185,7 @@ def _write(lines: Iterable[str], output: Path | None) -> None:
 
 
 def format_mentions(document: Document, form: str) -> Iterator[str]:
-    """Give the mentions of a text as lines: ``tsv`` with a header, or ``jsonl``, an object each."""
+    """Format the mentions of a text as lines: TSV with a header, or JSONL, an object each."""
     if form == "tsv":
         yield "start\tend\tlabel\tprobability\ttext\n"
     for mention in document.mentions:
@@ -192,7 +198,7 @@ def format_mentions(document: Document, form: str) -> Iterator[str]:
 
 
 def format_tagged(tagged: Iterable[Tagged], form: str) -> Iterator[str]:
-    """Give sentences with the tags that were found, as lines.
+    """Format sentences with the tags that were found, as lines.
 
     ``conll``: ``word tag``; ``json``: lists of pairs, as ``tei_to_ner`` writes them; ``jsonl``: an
     object each, with the probabilities of the spans.
@@ -219,9 +225,9 @@ def _values(span: Mention | TokenSpan, probability: float | None, text: str) -> 
 
 
 def _read_sentences(path: Path) -> Iterator[Sentence]:
-    """Read a file in any form that ``benchmark_to_ner`` knows, or of words alone.
+    """Read a file in any form that ``benchmark_to_ner`` knows, or a file of words alone.
 
-    Raises ``CorpusError`` that says what cannot be read; no sentence is left out.
+    Raises ``CorpusError`` for anything that cannot be read; no sentence is left out.
     """
     if _has_words_alone(path):
         yield from _read_words(path)
@@ -253,7 +259,7 @@ def _lines(path: Path) -> Iterator[str]:
 
 
 def _has_words_alone(path: Path) -> bool:
-    """Say whether no line has columns; other white space, as in ``10 000``, is part of a word."""
+    """Tell whether no line has columns; other white space, as in ``10 000``, is part of a word."""
     if path.read_bytes()[:4] == b"PAR1":
         return False
     return not any(blank in line for line in _lines(path) for blank in _BLANKS)

@@ -31,7 +31,7 @@ class OpenRegister:
     def add_to(
         self, written: Written, file: TeiFile, *, options: WriteOptions, decided: Standing
     ) -> Written:
-        """Write what the dictionary finds beside the names of a file that was written."""
+        """Write the mentions that the dictionary finds into a file, after others were written."""
         now = written.file or file
         found = {
             document.id: document.mentions
@@ -43,7 +43,7 @@ class OpenRegister:
         return written.then(made)
 
     def merged(self, found: Document, file: TeiFile) -> Document:
-        """Give predictions their entries, and add what the dictionary finds beside them."""
+        """Link predicted mentions to entries, and add what the dictionary finds beside them."""
         found = self.dictionary.identify(found)
         [own] = [document for document in file.documents if document.id == found.id]
         beside, _ = without_crossing((*own.mentions, *found.mentions))
@@ -60,10 +60,10 @@ def open_register(
     reference: str,
     offers: bool = False,
 ) -> OpenRegister:
-    """Read a register, and learn from the documents of an edition how it is used there.
+    """Read a register, and learn from the documents of an edition how they refer to it.
 
-    ``offers``: names have ids, for a list, also where no file shows how these are written.
-    Raises ``CorpusError`` where the register cannot be read.
+    ``offers``: mentions in a list get ids even if no file shows how ids are written. Raises
+    ``CorpusError`` if the register cannot be read.
     """
     found = find_inputs(patterns, suffix=SUFFIXES, option="register")
     data = {name: path.read_bytes() for name, path in found.items()}
@@ -83,10 +83,10 @@ def open_register(
 
 
 def documents_of(files: Mapping[str, Path], edition: Edition) -> Iterator[Document]:
-    """Read the documents of an edition; a file that cannot be read is left out."""
+    """Read the documents of an edition; skip files that cannot be read."""
     for name, path in files.items():
         try:
             texts = read_tei(path.read_bytes(), edition, name=name)
         except XmlError:
-            continue  # is rejected when it is written
+            continue  # it is rejected when names are written into it
         yield from (text.document for text in texts if text.document is not None)

@@ -30,11 +30,11 @@ _DOCUMENTS = SCHEMAS["documents"]
 def annotate_dataset(
     source: Path, output: Path, *, tagger: Tagger, threshold: float = 0.0
 ) -> tuple[int, Mapping[str, int]]:
-    """Tag every document; returns how many there are, and what was counted.
+    """Tag every document; return how many there are, and the counters.
 
     Mentions of other origins stay; earlier predictions are replaced. A prediction that would cross
-    a mention that stays is left out, and counted; so are documents with text that is not cut into
-    sentences, in which nothing is looked for. Raises ``CorpusError`` for what is no dataset of
+    a mention that stays is left out and counted. Documents whose text is not cut into sentences are
+    counted; nothing is looked for in them. Raises ``CorpusError`` for what is no dataset of
     documents.
     """
     plan = _plan(source, tagger, threshold=threshold)
@@ -71,7 +71,7 @@ def _plan(source: Path, tagger: Tagger, *, threshold: float) -> Plan:
 
 
 def _do(unit: Unit, build: Build, *, tagger: Tagger, threshold: float) -> None:
-    """Write the shard of a unit, and its completion marker."""
+    """Write the shard of a unit, and then its completion marker."""
     counters: Counter[str] = Counter()
     with ShardWriter(build.staging("") / unit.shard_name, _DOCUMENTS) as writer:
         documents = list(_read(unit.inputs[0].check()))

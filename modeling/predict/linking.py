@@ -19,7 +19,7 @@ from modeling.training.run_folder import versions
 
 @dataclass(frozen=True, slots=True)
 class OpenLinker:
-    """A linker, and how an edition refers to what it knows."""
+    """A linker, and how an edition refers to the entities that it knows."""
 
     linker: Linker
     model: Model
@@ -27,14 +27,17 @@ class OpenLinker:
     habits: Habits
 
     def link(self, document: Document, counters: Counter[str]) -> Document:
-        """Link names without an entity; each is referred to as the edition does it."""
+        """Link mentions without an entity, and give them references as the edition writes them."""
         before = {id(mention) for mention in document.mentions if mention.entity is not None}
         linked = link_document(document, self.linker, counters)
         mentions = (m if id(m) in before else self.habits.refer(m) for m in linked.mentions)
         return replace(linked, mentions=tuple(mentions))
 
     def missing(self, document: Document, counters: Counter[str]) -> list[Mention]:
-        """Link the names that are there without an entity; the score is that of the link."""
+        """Link the document's own mentions without an entity; return those that got one.
+
+        The score of a mention is the probability of its link.
+        """
         there = {mention for mention in document.mentions if mention.entity is not None}
         linked = self.link(document, counters).mentions
         return [
@@ -46,9 +49,9 @@ class OpenLinker:
     def add_to(
         self, written: Written, file: TeiFile, *, options: WriteOptions, decided: Standing
     ) -> Written:
-        """Write references of names that were there beside what was written of a file.
+        """Add references to mentions that have none, to a file after others were written into it.
 
-        Names that models of ours added are left alone.
+        Mentions that our models added are left alone.
         """
         now = written.file or file
         counters: Counter[str] = Counter()
@@ -67,7 +70,7 @@ def open_linker(
 ) -> OpenLinker:
     """Read a linker, and learn from the documents of an edition how it refers to entities.
 
-    ``threshold`` is the least probability of a link; None: the linker's own.
+    ``threshold`` is the lowest probability of a link; None: that of the linker.
     """
     linker = Linker.load(folder)
     if threshold is not None:

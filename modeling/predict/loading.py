@@ -13,7 +13,7 @@ from modeling.training.world import best_device
 def load_tagger(
     path: Path, *, labels: str | None = None, decoder: str | None = None, threads: int = 0
 ) -> Tagger:
-    """Open a tagger; ``labels`` is a map of its labels, ``decoder`` another than its own."""
+    """Open a tagger; ``labels`` is a map of labels, ``decoder`` replaces the tagger's own."""
     if threads:
         torch.set_num_threads(threads)
     tagger = Tagger.load(path, device=best_device())

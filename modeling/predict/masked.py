@@ -29,7 +29,7 @@ from modeling.training.sources import read_names
 
 
 class Guess(NamedTuple):
-    """Guesses for a place."""
+    """The best subwords or entities for a place in a text."""
 
     start: int
     """Characters of the text."""
@@ -58,7 +58,11 @@ class Guesser:
 
     @torch.inference_mode()
     def subwords(self, text: str, *, top: int = 5) -> list[Guess]:
-        """The ``top`` best subwords for each mask subword (``[MASK]``) in a text."""
+        """Predict the ``top`` best subwords for each mask subword (``[MASK]``) in a text.
+
+        Raises ``CorpusError`` for a model without a head for subwords, and ``UsageError`` for a
+        text without a mask.
+        """
         ids, starts, ends = self._cut(text)
         places = np.flatnonzero(ids == self.tokenizer.special.mask)
         if "subwords" not in self.model.heads:
@@ -80,7 +84,11 @@ class Guesser:
     def guess_entities(
         self, text: str, spans: Sequence[tuple[int, int]], *, top: int = 5
     ) -> list[Guess]:
-        """The ``top`` best entities for each span of characters, all of them masked."""
+        """Predict the ``top`` best entities for each span of characters; all spans are masked.
+
+        Raises ``CorpusError`` for a model without entities, and ``UsageError`` for a span without
+        text.
+        """
         if not self.entities or not {"entities", "subword_entities"}.intersection(self.model.heads):
             raise CorpusError(
                 "This model knows no entities: pre-train one with an entity vocabulary."
@@ -109,7 +117,7 @@ class Guesser:
         ]
 
     def _of_subwords(self, batch: Batch, inside: Sequence[NDArray[np.int64]]) -> Tensor:
-        """Log-probabilities of entities for spans: the mean of those of their subwords."""
+        """Compute log-probabilities of entities for spans: the mean over a span's subwords."""
         states = self.model.encoder(batch).subwords
         head = self.model.heads["subword_entities"]
         means = []
@@ -119,7 +127,7 @@ class Guesser:
         return torch.stack(means)
 
     def describe(self, text: str, spans: Sequence[tuple[int, int]], *, top: int) -> Iterator[str]:
-        """Guess subwords and entities, as lines."""
+        """Predict subwords and entities; yield lines that show them."""
         guesses = self.subwords(text, top=top) if self._mask in text or not spans else []
         for guess in [*guesses, *(self.guess_entities(text, spans, top=top) if spans else ())]:
             yield f"{guess.start}:{guess.end} {text[guess.start : guess.end]}\n"
@@ -131,7 +139,10 @@ class Guesser:
         return str(self.tokenizer.backend.id_to_token(self.tokenizer.special.mask))
 
     def _cut(self, text: str) -> NDArray[np.int64]:
-        """(3, n) ids, starts and ends of the subwords."""
+        """Cut a text into subwords; return their ids, starts and ends, shape (3, n).
+
+        Raises ``UsageError`` for more subwords than the encoder has positions for.
+        """
         special, parts = self.tokenizer.special.mask, text.split(self._mask)
         columns: list[NDArray[np.int64]] = []
         position = 0
@@ -153,7 +164,10 @@ class Guesser:
     def _known(
         self, text: str, starts: NDArray[np.int64], *, hidden: NDArray[np.int64]
     ) -> SubwordEntities | None:
-        """Look up entities of subwords by their starts; none of a mention with a ``hidden`` one."""
+        """Look up the entities of subwords, by the places where these start; None without any.
+
+        All subwords of a mention that contains a ``hidden`` subword get no entity.
+        """
         if self.of_words is None:
             return None
         sentence = whole_text(document_of(text))
@@ -162,7 +176,7 @@ class Guesser:
         begins = np.array(sentence.token_starts, np.int64)
         word_of_subword = np.maximum(np.searchsorted(begins, starts, side="right") - 1, 0)
         of_words = self.of_words.find([sentence.tokens])
-        runs = np.cumsum(np.diff(of_words, prepend=0) != 0)  # a mention, as a rule
+        runs = np.cumsum(np.diff(of_words, prepend=0) != 0)  # usually a mention each
         found, numbers = of_words[word_of_subword], runs[word_of_subword]
         found[np.isin(numbers, numbers[hidden])] = 0
         rows = np.flatnonzero(found)
@@ -177,7 +191,7 @@ class Guesser:
         *,
         known: SubwordEntities | None = None,
     ) -> Batch:
-        """One sequence; ``inside`` are the positions of the subwords of each masked entity."""
+        """Make a batch of one sequence; ``inside`` holds the positions of each masked entity."""
         special = self.tokenizer.special
         framed = torch.from_numpy(np.concatenate([[special.cls], ids, [special.sep]]))
         layout = Layout.of([len(framed)])
@@ -202,7 +216,7 @@ class Guesser:
 def _best(
     scores: Tensor, left_out: Sequence[int] | frozenset[int] | range, *, top: int
 ) -> list[list[tuple[int, float]]]:
-    """Of each row the ids with the highest probabilities, some ids left out."""
+    """Find the ids with the highest probabilities in each row, without those in ``left_out``."""
     probabilities = scores.float().softmax(1)
     probabilities[:, list(left_out)] = 0.0
     values, ids = probabilities.topk(min(top, probabilities.shape[1]), dim=1)
@@ -213,7 +227,7 @@ def _best(
 
 
 def parse_spans(text: str) -> list[tuple[int, int]]:
-    """``0:4,10:14`` as spans of characters, half-open; ``UsageError`` for what is none."""
+    """Parse half-open spans of characters, ``0:4,10:14``; raise ``UsageError`` for other text."""
     spans = []
     for part in filter(None, text.split(",")):
         start, _, end = part.partition(":")

@@ -52,7 +52,7 @@ from modeling.taggers.counts import PRECISION
 from modeling.taggers.folders import read_manifest, weights_of
 from modeling.training.run_folder import versions
 
-if TYPE_CHECKING:  # lists are applied and names taken out without a tagger, and torch
+if TYPE_CHECKING:  # applying lists and --undo need no tagger, and no torch
     from modeling.predict.__main__ import Options
     from modeling.taggers.tagger import Tagger
 
@@ -75,7 +75,7 @@ _HEADER = """\
 
 
 class Report(NamedTuple):
-    """What became of the files."""
+    """The outcome of a command on TEI files."""
 
     text: str
     values: dict[str, object]
@@ -84,7 +84,7 @@ class Report(NamedTuple):
 
 @dataclass
 class _Work:
-    """Files in, files out, and what became of each."""
+    """The files that are read and written, and the outcome for each."""
 
     options: "Options"
     files: dict[str, Path]
@@ -115,13 +115,13 @@ class _Work:
 
     @cached_property
     def decisions(self) -> Decisions:
-        """What people decided on the edition before."""
+        """The decisions that people made on the edition before."""
         found = read_decisions(self.decisions_path)
         self.notes += found.unreadable
         return found
 
     def standing(self, file: TeiFile) -> Standing:
-        """What people decided on the documents of a file, where they are now."""
+        """Find the decisions on each document of a file, and their places in its current text."""
         standing = {}
         for document in file.documents:
             own = self.decisions.of_document(file.source.name, document.id, document.text)
@@ -130,7 +130,10 @@ class _Work:
         return standing
 
     def write_options(self, name: str, *, threshold: float) -> WriteOptions:
-        """How the names of a file are written: dated today, or as in the file that is there."""
+        """Return the options for writing into a file.
+
+        The date is today's, or, if the output file exists, the last date in that file.
+        """
         given, date = self.options, datetime.now().astimezone().date().isoformat()
         if given.output is not None and (path := given.output / name).is_file():
             dates = _DATE.findall(path.read_bytes())
@@ -146,7 +149,10 @@ class _Work:
 
     @cached_property
     def schema(self) -> Path | None:
-        """By what files are validated: what is named, or else the TEI's own, if it was fetched."""
+        """The schema that files are validated with: the given one, or the TEI's if it was fetched.
+
+        None: files are not validated. A note says which schema is used, unless it was given.
+        """
         if given := self.options.schema:
             return given
         is_there = default_schema().is_file() and find_spec("lxml") is not None
@@ -161,7 +167,7 @@ class _Work:
         return default_schema() if is_there else None
 
     def remember(self, made: Sequence[Decision]) -> None:
-        """Append what was decided, but for what stands there already."""
+        """Append decisions to the file of decisions, except those that it has already."""
         known = {replace(one, time="") for one in self.decisions.entries}
         new = [one for one in made if replace(one, time="") not in known]
         append_decisions(self.decisions_path, new)
@@ -169,7 +175,7 @@ class _Work:
             self.notes.append(f"{len(new):,} decisions added to {self.decisions_path}")
 
     def threshold(self, tagger: "Tagger | None") -> float:
-        """The least probability that is written; a note says it."""
+        """Return the lowest probability of a mention to write; add a note if it is the tagger's."""
         if tagger is None:
             return self.options.threshold or 0.0
         if self.options.threshold is not None:
@@ -185,7 +191,7 @@ class _Work:
         return threshold
 
     def read(self) -> Iterator[TeiFile]:
-        """Read the files; those that cannot be read are rejected."""
+        """Read the files; yield those that can be read, and reject the others."""
         for name, path in self.files.items():
             read = partial(TeiFile.read, path.read_bytes(), self.edition, name=name)
             if file := self._attempt(name, read):
@@ -193,7 +199,7 @@ class _Work:
 
     @cached_property
     def register(self) -> OpenRegister | None:
-        """That of ``--register``; None without it."""
+        """The register of ``--register``; None without it."""
         given = self.options
         if not given.register:
             return None
@@ -209,7 +215,7 @@ class _Work:
 
     @cached_property
     def habits(self) -> Habits:
-        """How the files refer to entities, or what ``--reference`` says."""
+        """The way in which the files, or ``--reference``, refer to entities."""
         given = self.options.reference
         style = parse_style(given, self.edition) if given else None
         habits = Habits(self.edition, given=style)
@@ -218,15 +224,18 @@ class _Work:
 
     @cached_property
     def documents(self) -> list[Document]:
-        """Those of all files, to learn from before any is written."""
+        """The documents of all files, to learn from before any file is written."""
         return list(documents_of(self.files, self.edition))
 
     def refer(self, mention: Mention) -> Mention:
-        """Give a mention the reference to its entity as the files have it."""
+        """Give a mention the reference to its entity in the way of the files."""
         return self.habits.refer_to_same(mention) if mention.entity else mention
 
     def tagged(self, tagger: "Tagger | None") -> Iterator[tuple[TeiFile, list[Document]]]:
-        """Read the files, and find names in the documents of each, many at once."""
+        """Read the files, and find and link names in their documents, many documents at once.
+
+        Without a tagger the documents have no mentions.
+        """
         if tagger is None:
             for file in self.read():
                 yield file, [replace(document, mentions=()) for document in file.documents]
@@ -238,7 +247,7 @@ class _Work:
 
     @cached_property
     def linker(self) -> OpenLinker | None:
-        """That of ``--link``; None without it."""
+        """The linker of ``--link``; None without it."""
         given = self.options
         if given.link is None:
             return None
@@ -251,18 +260,21 @@ class _Work:
         )
 
     def _linked(self, documents: list[Document]) -> list[Document]:
-        """Say who is meant, where ``--link`` is given and the linker is sure."""
+        """Link mentions of which the linker is sure, if ``--link`` is given."""
         linker = self.linker
         if linker is None:
             return documents
         return [linker.link(document, self.counters) for document in documents]
 
     def change(self, name: str, make: Callable[[], Written]) -> None:
-        """Write a changed file; where that fails, it is rejected."""
+        """Write a changed file; if this fails, the file is rejected."""
         self._attempt(name, partial(self._change, name, make))
 
     def _attempt(self, name: str, do: Callable[[], T]) -> T | None:
-        """Do something with a file; None, and the file is rejected, where anything is raised."""
+        """Call ``do``, which works on a file; if it raises, reject the file and return None.
+
+        ``UsageError`` is raised again.
+        """
 
         def attempt() -> T | Rejected:
             try:
@@ -291,7 +303,10 @@ class _Work:
         self.kept += [(name, kept) for kept in written.kept]
 
     def finish(self, *, made: str) -> Report:
-        """Write what was skipped and rejected, and say it; ``CorpusError`` if it is too much."""
+        """Write lists of skipped mentions, rejected files and kept mentions; report the outcome.
+
+        Raises ``CorpusError`` if too many files were rejected.
+        """
         if (output := self.options.output) is not None:
             rows = [asdict(rejected) for rejected in self.rejected]
             lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
@@ -320,7 +335,7 @@ class _Work:
         return Report("".join([*said, f"made  {made}\n"]), values)
 
     def _about_kept(self) -> Iterator[str]:
-        """Name predicted names that stay, for somebody changed them."""
+        """Yield lines on the first predicted mentions that stay because somebody changed them."""
         changed = [(name, one) for name, one in self.kept if one.reason == CHANGED]
         for name, one in changed[:_MAX_NAMED]:
             yield f"  stays: {name}:{one.line}: {one.markup}{one.text}: {one.reason}\n"
@@ -329,7 +344,7 @@ class _Work:
 
 
 def _write_new(path: Path, data: bytes) -> None:
-    """Write a file; raises ``UsageError`` where there is one with other bytes."""
+    """Write a file; raise ``UsageError`` if it exists with other bytes."""
     if path.exists() and path.read_bytes() != data:
         raise UsageError(
             f"{path}: is there already, and is not what this command writes: somebody may have "
@@ -339,10 +354,10 @@ def _write_new(path: Path, data: bytes) -> None:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file, which appears when it is whole."""
+    """Write a file, which appears when it is complete."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.partial")
-    temporary.unlink(missing_ok=True)  # of a process that was killed
+    temporary.unlink(missing_ok=True)  # left by a process that was killed
     with temporary.open("xb") as file:
         file.write(data)
     temporary.rename(path)
@@ -354,7 +369,7 @@ def _skipped_lines(skipped: Sequence[tuple[str, Skipped]]) -> Iterator[str]:
         mention = one.mention
         score = "" if mention.score is None else f"{mention.score:.4f}"
         place = (name, one.document, mention.start, mention.end, mention.label, score)
-        text = " ".join(one.text.split())  # no tab, no line end
+        text = " ".join(one.text.split())  # without tabs and line ends
         yield "\t".join(map(str, (*place, one.reason, text))) + "\n"
 
 
@@ -366,7 +381,7 @@ def _kept_lines(kept: Sequence[tuple[str, Kept]]) -> Iterator[str]:
 
 
 def model_of(tagger: "Tagger") -> Model:
-    """Say which tagger it is, for the header of an enriched file."""
+    """Describe a tagger, for the header of an enriched file."""
     if tagger.folder is None:
         raise ValueError("Only a tagger that was loaded from a folder can be named.")
     sha256 = sha256_of(weights_of(tagger.folder))
@@ -413,9 +428,9 @@ def enrich(options: "Options", tagger: "Tagger | None") -> Report:
 def with_decided(
     file: TeiFile, standing: Standing, options: WriteOptions, *, refer: Refer
 ) -> tuple[TeiFile, int]:
-    """Write what people decided before, and the file does not have: (the file with it, how many).
+    """Write earlier decisions of people that the file lacks; return the file and their number.
 
-    It is written as a list of candidates is: each in the name of who decided it.
+    They are written as a list of candidates is: each in the name of the person who decided.
     """
     wanted: dict[str, dict[str, list[Mention]]] = {}
     for document in file.documents:
@@ -436,12 +451,12 @@ def with_decided(
 
 
 def mentions_of(documents: Sequence[Document]) -> Mapping[str, Sequence[Mention]]:
-    """Mentions by the id of their document."""
+    """Map the id of each document to its mentions."""
     return {document.id: document.mentions for document in documents}
 
 
 def check_tagger_labels(tagger: "Tagger", edition: Edition) -> None:
-    """Raise ``UsageError`` for a label that the edition cannot write, before any file is."""
+    """Raise ``UsageError`` if the edition cannot write a label, before any file is written."""
     labels = tagger.labels
     if tagger.label_map is not None:
         labels = tuple(filter(None, map(tagger.label_map.target, labels)))
@@ -455,7 +470,7 @@ def check_tagger_labels(tagger: "Tagger", edition: Edition) -> None:
 
 
 def list_candidates(options: "Options", tagger: "Tagger | None") -> Report:
-    """Write what the tagger, the register, or the linker alone finds into a list."""
+    """Write what the tagger, the register, or the linker alone finds into a list for review."""
     work, path = _Work.of(options), options.candidates
     assert path is not None  # noqa: S101 - or nobody asks
     rows: list[tuple[str, Document, Sequence[Mention]]] = []
@@ -539,8 +554,8 @@ def apply_list(options: "Options") -> Report:
 def take_corrected(options: "Options") -> Report:
     """Write what people corrected in another tool into copies of the files.
 
-    A file of the tool belongs to the document with the same text; one that does not hold the text,
-    to the document that it names.
+    A file of the tool belongs to the document with the same text or, if it holds no text, to the
+    document that it names.
     """
     work = _Work.of(options)
     waiting = {path: read_annotated(path) for path in files_of(options.from_)}
@@ -566,7 +581,7 @@ def take_corrected(options: "Options") -> Report:
 
 
 def undo_all(options: "Options") -> Report:
-    """Take out of the files what models added."""
+    """Remove from copies of the files what models added."""
     work = _Work.of(options)
 
     def bare(name: str, path: Path) -> Written:
@@ -585,7 +600,7 @@ def undo_all(options: "Options") -> Report:
 def text_with_names(
     document: Document, tagger: "Tagger", edition: Edition, *, threshold: float
 ) -> Written:
-    """Make a TEI file of a text, with what the tagger finds in the elements of an edition.
+    """Make a TEI file of a text; names that the tagger finds become elements of an edition.
 
     Raises ``UsageError`` for a label that the edition cannot write, ``CorpusError`` for a character
     that XML cannot hold.
@@ -598,7 +613,7 @@ def text_with_names(
 
 
 def _to_tei(document: Document) -> bytes:
-    """Make a file of TEI P5 in UTF-8 with the paragraphs of a text, and no names."""
+    """Make a TEI P5 file in UTF-8 with the paragraphs of a text, and no names."""
     if found := NO_XML.search(document.text):
         raise CorpusError(
             f"--format tei: character {found.start()} of the text (U+{ord(found[0]):04X}) cannot "

@@ -59,7 +59,7 @@ class Options:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Read the command line and train; 0, or 1 for an error, or 2 for a wrong command."""
+    """Read the command line and train; exit status 0, 1 for an error, 2 for a wrong command."""
     return start(
         Options,
         argv,

@@ -15,33 +15,33 @@ C = TypeVar("C", bound=Config)
 
 
 class Recipes(dict[str, Callable[[], C]], Generic[C]):
-    """Functions that return settings, by name, each with a line about it."""
+    """Functions that return settings, by name, each with a line that describes it."""
 
     def __init__(self) -> None:
         super().__init__()
         self._about: dict[str, str] = {}
 
     def add(self, name: str, function: Callable[[], C], *, about: str) -> None:
-        """List a recipe."""
+        """Add a recipe, with a line that describes it."""
         self[name], self._about[name] = function, about
 
     def listed(self, function: Callable[[], C]) -> Callable[[], C]:
-        """List a recipe by the name of its function, with the first line of its docstring."""
+        """Add a recipe under the name of its function, with the first line of its docstring."""
         self.add(function.__name__, function, about=(function.__doc__ or "").partition("\n")[0])
         return function
 
     def recipe(self, name: str) -> C:
-        """The settings of this name; ``ConfigError`` that lists the names there are."""
+        """Return the settings of a recipe; for another name, ``ConfigError`` lists all names."""
         if name not in self:
             raise ConfigError(f"No recipe {name!r}; there are {', '.join(self)}.")
         return self[name]()
 
     def about(self, name: str) -> str:
-        """One line about a recipe."""
+        """Return the line that describes a recipe."""
         return self._about[name]
 
 
 def change(config: C, **parts: Mapping[str, object]) -> C:
-    """Settings with some of a part's settings changed: ``change(c, encoder={"width": 128})``."""
+    """Return settings with values of parts replaced: ``change(c, encoder={"width": 128})``."""
     changed = {name: replace(getattr(config, name), **values) for name, values in parts.items()}
     return replace(config, **changed)

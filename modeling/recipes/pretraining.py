@@ -30,10 +30,10 @@ def recommended() -> PretrainConfig:
 
     Relative positions with whole-word masking were best of all twelve models of NEISS, and next
     sentence and sentence order prediction did harm (their Table 6). Norms stand before attention
-    and feed-forward, for this trains at a higher learning rate without care; a fifth is masked, for
-    a little more than 15 % costs no accuracy and teaches more with each step. Dropout stays, for
-    most wikis are small and are read many times. Eight layers of 512 fit the text that a language's
-    wiki has.
+    and feed-forward, because such a model trains at a higher learning rate without special care. A
+    fifth is masked, because a little more than 15 % costs no accuracy and teaches more with each
+    step. Dropout stays, because most wikis are small and are read many times. Eight layers of 512
+    fit the amount of text of one language's wiki.
     """
     return PretrainConfig(
         encoder=EncoderConfig(
@@ -126,7 +126,10 @@ def _neiss_variant(*, is_absolute: bool, by_subword: bool, pairs: str) -> Pretra
 
 
 def _list_neiss_variants() -> None:
-    """The other eleven of the paper's twelve: ``neiss[_abs][_subwords][_nsp | _sop]`` (N-D8)."""
+    """Add the other eleven of the paper's twelve models (N-D8).
+
+    Their names are ``neiss[_abs][_subwords][_nsp | _sop]``.
+    """
     for pairs, is_absolute, by_subword in product(_PAIRS, (False, True), (False, True)):
         positions = "absolute (sinusoidal)" if is_absolute else "relative"
         masking = "subwords masked one by one" if by_subword else "whole-word masking"
@@ -192,8 +195,9 @@ def ernie() -> PretrainConfig:
 def daluke() -> PretrainConfig:
     """DaLUKE: a BERT (``--init-from``) with entities; frozen for the first half, then trained.
 
-    The paper's 378,357 examples are 92.7 steps. Its code drops the last of an epoch, and makes 92;
-    here that is made too, of the examples that are left: 93. 13,800 steps are 148 epochs then.
+    The paper's 378,357 examples are 92.7 steps. Its code drops the last, incomplete step of an
+    epoch and makes 92; here the examples that are left make a step too: 93. So 13,800 steps are 148
+    epochs.
     """
     config = change(
         bert(),
@@ -247,9 +251,9 @@ def luke_two_stage() -> PretrainConfig:
 def entity_bert() -> PretrainConfig:
     """EntityBERT: a BERT (``--init-from``) whose characters know the words of a lexicon.
 
-    Three epochs of the paper's novels (48 million characters), packed. Its losses are means (B-E7),
-    masking has no cap of 10 (B-E8), no example is dropped (B-E13), and entities are distinguished
-    among all of the group, which the paper's 5 negatives estimate (C.13).
+    Three epochs of the paper's novels (48 million characters), packed. Losses are means (B-E7),
+    masking has no cap of 10 (B-E8), no example is dropped (B-E13), and the softmax is over all
+    entities of the group, which the paper estimates by 5 negatives (C.13).
     """
     heads = {"weights": {"subwords": 1.0, "subword_entities": 1.0}, "entity_scope": "group"}
     return change(entity_bert_no_classification(), heads=heads)
@@ -299,10 +303,10 @@ def bert_fur() -> PretrainConfig:
 
 
 def _small(config: PretrainConfig) -> PretrainConfig:
-    """The same at 4 layers of 128, for some thousand steps on a laptop.
+    """Shrink a recipe to 4 layers of 128, for some thousand steps on a laptop.
 
-    Small steps, and no dropout: so short a run leaves the unigram's loss after some hundred steps,
-    and sees no example twice.
+    Steps are small, because the loss falls below the unigram baseline only after some hundred of
+    them. There is no dropout, because so short a run sees no example twice.
     """
     return change(
         config,

@@ -28,7 +28,7 @@ _HEADS: dict[HeadKind, str] = {
 
 
 def _of_head(kind: HeadKind) -> FinetuneConfig:
-    """What we would choose today: warm-up and linear descent, the best of ten epochs."""
+    """Return the settings we recommend: warm-up and linear decay, the best of ten epochs."""
     return FinetuneConfig(
         head=HeadConfig(kind=kind, dropout=0.1),
         optimizer=OptimizerConfig(lr=5e-5, betas=(0.9, 0.98), weight_decay=0.01, clip=1.0),
@@ -42,7 +42,7 @@ for _kind, _what in _HEADS.items():
 
 
 def _small(kind: HeadKind) -> FinetuneConfig:
-    """For encoders of 4 layers of 128, which want a higher learning rate."""
+    """Return settings for encoders of 4 layers of 128, which need a higher learning rate."""
     return change(_of_head(kind), optimizer={"lr": 5e-4})
 
 

@@ -60,7 +60,7 @@ class Options:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Write the page or the table; 1 where a run cannot be read, 2 for a wrong command."""
+    """Write the page or the table; return 1 if a run cannot be read, 2 for a wrong command."""
 
     def report(options: Options) -> Summary:
         if options.table or options.rows:
@@ -82,9 +82,9 @@ def _write(text: str, output: Path) -> None:
 
 
 def _write_table(options: Options) -> Summary:
-    """Write to standard output as Markdown, or to a file: ``.tsv`` with all digits, else Markdown.
+    """Write a table as Markdown to standard output, or to a file: ``.tsv`` has all digits.
 
-    Names on standard error the folders without evaluations, as those of pre-training.
+    Standard error names the folders without evaluations, such as runs of pre-training.
     """
     from modeling.report.tables import find_evaluations, table  # noqa: PLC0415 - for --help
 

@@ -41,12 +41,12 @@ class Run:
     """At the start, and at the end."""
 
     def of_kind(self, kind: str) -> list[Line]:
-        """Lines of a kind, in the order of steps."""
+        """Select the log lines of a kind, in the order of steps."""
         return [line for line in self.lines if line["kind"] == kind]
 
     @property
     def objectives(self) -> list[str]:
-        """The names of what is predicted."""
+        """The names of the objectives."""
         return list(self.settings["config"]["heads"]["weights"])
 
 
@@ -78,7 +78,7 @@ def make_page(runs: Sequence[Run]) -> str:
 
 
 def _results(runs: Sequence[Run]) -> list[list[str]]:
-    """A row for each model and objective: how good it is, and what it is compared with."""
+    """Build a table with a row for each objective of each model and of what it is compared with."""
     rows = [["", "objective", "step", "targets", "loss", *(f"top-{k}" for k in _tops(runs))]]
     labels = {
         "evaluation": "",
@@ -94,7 +94,7 @@ def _results(runs: Sequence[Run]) -> list[list[str]]:
 
 
 def _final_lines(run: Run, kind: str) -> list[Line]:
-    """Find the line of the trained model: the last, or with patience the best evaluation."""
+    """Select one line of a kind, if any: the last; with patience, the best of evaluations."""
     lines = run.of_kind(kind)
     config = run.settings["config"]
     if kind != "evaluation" or not config["training"]["patience"]:
@@ -123,7 +123,7 @@ def _tops(runs: Sequence[Run]) -> list[str]:
 
 
 def _models(runs: Sequence[Run]) -> list[list[str]]:
-    """Facts, a row each; a column for each run."""
+    """Build a table with a row for each fact, and a column for each run."""
     columns = [dict(_facts(run)) for run in runs]
     facts = list(dict.fromkeys(name for column in columns for name in column))
     rows = [[fact, *(column.get(fact, "") for column in columns)] for fact in facts]
@@ -165,7 +165,7 @@ def _speed(steps: Sequence[Line]) -> Iterator[tuple[str, str]]:
 
 
 def draw_schedule(runs: Sequence[Run]) -> Picture:
-    """Learning rate by step (thesis, figure 4.1)."""
+    """Draw the learning rate by step (thesis, figure 4.1)."""
     figure, [panel] = _panels(1)
     for run, colour in _coloured(runs):
         lines = run.of_kind("train")
@@ -175,7 +175,7 @@ def draw_schedule(runs: Sequence[Run]) -> Picture:
 
 
 def draw_losses(runs: Sequence[Run]) -> Picture:
-    """Losses by step: in training, dropout on, and on validation examples (thesis, figure 5.1)."""
+    """Draw losses by step: in training (with dropout) and in validation (thesis, figure 5.1)."""
     objectives = _objectives(runs)
     figure, panels = _panels(len(objectives))
     for panel, objective in zip(panels, objectives, strict=True):
@@ -191,7 +191,7 @@ def draw_losses(runs: Sequence[Run]) -> Picture:
 
 
 def draw_accuracies(runs: Sequence[Run]) -> Picture:
-    """Top-k accuracies on validation examples (thesis, figure 5.2); of several runs top-1."""
+    """Draw top-k accuracies in validation (thesis, figure 5.2); for several runs only top-1."""
     objectives = _objectives(runs)
     figure, panels = _panels(len(objectives))
     for panel, objective in zip(panels, objectives, strict=True):
@@ -217,7 +217,7 @@ def _draw_top(panel: "Axes", run: Run, objective: str) -> None:
 
 
 def draw_distances(runs: Sequence[Run]) -> Picture:
-    """L2 distance of the weights from their start, transferred and new ones apart."""
+    """Draw the L2 distance of weights from their start, for transferred and for new weights."""
     figure, [panel] = _panels(1)
     styles = {"transferred": "-", "new": "--"}
     for run, colour in _coloured(runs):
@@ -230,7 +230,7 @@ def draw_distances(runs: Sequence[Run]) -> Picture:
 
 
 def draw_weights(run: Run) -> Picture:
-    """Distributions of weights before and after, transferred and new ones apart (figure 6.1)."""
+    """Draw distributions of transferred and of new weights, before and after (figure 6.1)."""
     start, end = run.histograms["start"], run.histograms.get("end", {})
     names = [(origin, part) for origin, parts in start.items() for part in parts if part != "all"]
     figure, panels = _panels(len(names))
@@ -248,7 +248,10 @@ def draw_weights(run: Run) -> Picture:
 
 
 def _reach(counts: Sequence[int], ratio: float = 0.99) -> float:
-    """Find how far from 0 most weights are; those of norms would squeeze the picture."""
+    """Find how far from 0 the fraction ``ratio`` of weights lies, and add a margin.
+
+    With all weights, those of norms would squeeze the picture.
+    """
     half, total = N_BINS // 2, sum(counts)
     for n in range(1, half):
         if sum(counts[half - n : half + n]) >= ratio * total:
@@ -264,21 +267,24 @@ def _objectives(runs: Sequence[Run]) -> list[str]:
 
 
 def _coloured(runs: Sequence[Run], objective: str = "") -> Iterator[tuple[Run, str]]:
-    """Each run has its colour, also where those without an objective are left out."""
+    """Yield each run with its colour.
+
+    Runs without ``objective`` are left out; the colours of the other runs do not change.
+    """
     for run, colour in zip(runs, cycle(_COLOURS), strict=False):
         if not objective or objective in run.objectives:
             yield run, colour
 
 
 def _mark_unlocking(panel: "Axes", run: Run, colour: str) -> None:
-    """A line where transferred weights begin to learn."""
+    """Draw a line at the step where transferred weights begin to learn."""
     training = run.settings["config"]["training"]
     if step := round(training["frozen"] * training["max_steps"]):
         panel.axvline(step, color=colour, linewidth=0.8, linestyle=(0, (1, 3)))
 
 
 def _curve(lines: Sequence[Line], *path: str) -> tuple[list[int], list[float]]:
-    """Steps and values; lines without the value are passed over."""
+    """Collect the steps and values of log lines; lines without the value are skipped."""
     xs: list[int] = []
     ys: list[float] = []
     for line in lines:
@@ -292,7 +298,7 @@ def _curve(lines: Sequence[Line], *path: str) -> tuple[list[int], list[float]]:
 
 
 def _baseline(panel: "Axes", run: Run, *path: str) -> None:
-    """Draw what the most frequent ids score, and the untouched base."""
+    """Draw the scores of the most frequent ids and of the untouched base, as horizontal lines."""
     for kind, style in (("unigram", ":"), ("base", "-.")):
         _, values = _curve(run.of_kind(kind), *path)
         if values:

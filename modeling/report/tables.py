@@ -36,7 +36,7 @@ class Finished:
     """By their names."""
 
     def setting(self, name: str) -> str | None:
-        """Give a setting as text; None: there is none of this name."""
+        """Look up a setting, as text; None if there is none of this name."""
         return {"title": self.title, "folder": str(self.folder), **self.settings}.get(name)
 
 
@@ -46,9 +46,9 @@ def read_evaluations(folder: Path) -> list[Finished]:
 
 
 def find_evaluations(folders: Sequence[Path]) -> tuple[list[Finished], list[Path]]:
-    """Read those below some folders, each once; returns them, and the folders that hold none.
+    """Read the evaluations below some folders, each once; also return the folders without any.
 
-    Raises ``CorpusError`` where none of them holds any, or one is not there.
+    Raises ``CorpusError`` if no folder holds an evaluation, or a folder does not exist.
     """
     found: dict[Path, Path] = {}
     empty = []
@@ -93,7 +93,7 @@ def _flatten(settings: Mapping[str, object], before: str = "") -> Iterator[tuple
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultTable:
-    """Rows and columns in order, and the cells that there are."""
+    """A table of scores: rows and columns in order, and the cells that have runs."""
 
     title: str
     rows: Sequence[str]
@@ -103,7 +103,7 @@ class ResultTable:
     notes: Sequence[str]
 
     def to_markdown(self) -> str:
-        """A table and its notes; a cell is mean ± sample deviation (n), in percent."""
+        """Format the table and its notes; a cell is mean ± sample deviation (n), in percent."""
         lines = [["", *self.columns]]
         lines += [[row, *(self._show(row, column) for column in self.columns)] for row in self.rows]
         blocks: list[Block] = [Text(self.title), PageTable(lines), *map(Text, self.notes)]
@@ -122,7 +122,7 @@ class ResultTable:
                 yield *place, spread
 
     def to_json(self) -> dict[str, object]:
-        """Its title and notes, and each cell with all values."""
+        """Convert the table to JSON: title, notes, and each cell with all its values."""
         cells = [
             {
                 "row": row,
@@ -137,7 +137,7 @@ class ResultTable:
         return {"title": self.title, "cells": cells, "notes": list(self.notes)}
 
     def to_tsv(self) -> str:
-        """A line for each cell: row, column, mean, deviation, n, all values."""
+        """Format a line for each cell: row, column, mean, deviation, n, all values."""
         lines = ["row\tcolumn\tmean\tdeviation\tn\tvalues\n"]
         for row, column, spread in self._each():
             deviation = "" if spread.deviation is None else repr(spread.deviation)
@@ -154,13 +154,14 @@ def table(
     value: str = "strict_f1",
     mean_over: str | None = None,
 ) -> ResultTable:
-    """Arrange scores by what was set.
+    """Arrange the scores of evaluations in a table, by settings.
 
-    ``rows`` and ``columns`` name settings, with dots in groups (``head.kind``), one or several;
-    ``title`` and ``folder`` name an evaluation's own. ``value`` is a score (``Evaluation.scores``)
-    or a path with dots in what ``Evaluation.to_json`` gives (``strict.by_label.PER.f1``). With
-    ``mean_over``, a cell is the mean over the values of one more setting (data sets, say) of the
-    means of runs. Raises ``UsageError`` for names that no evaluation knows.
+    ``rows`` and ``columns`` each name one or several settings, with dots in groups
+    (``head.kind``), or the ``title`` or ``folder`` of an evaluation. ``value`` is a score
+    (``Evaluation.scores``) or a path with dots in what ``Evaluation.to_json`` returns
+    (``strict.by_label.PER.f1``). With ``mean_over``, a cell is the mean over the values of one more
+    setting (data sets, say) of the means of runs. Raises ``UsageError`` for a setting that no
+    evaluation has, or a value that is no score.
     """
     of_rows, of_columns = ([each] if isinstance(each, str) else each for each in (rows, columns))
     wanted = [*of_rows, *of_columns, *([mean_over] if mean_over else [])]
@@ -219,7 +220,7 @@ def _value(run: RunRecord, value: str, *, where: str) -> float:
 
 
 def _sorted(names: set[str]) -> list[str]:
-    """Numbers by their size, then texts by the alphabet."""
+    """Sort names: numbers by size, then texts by the alphabet."""
 
     def place(name: str) -> tuple[bool, float, str]:
         try:
@@ -237,7 +238,7 @@ def _notes(
     wanted: Sequence[str],
     mean_over: str | None,
 ) -> list[str]:
-    """Say what else differs inside cells, and what the means are of."""
+    """Write notes on other settings that differ inside cells, and on what means are taken over."""
     notes = []
     differing = dict.fromkeys(
         name

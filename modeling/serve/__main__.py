@@ -95,7 +95,7 @@ class Options:
     recipe: str = option("crf", metavar="NAME", group=_TRAIN, help="of modeling.finetune")
 
     def __post_init__(self) -> None:
-        """Raise ``UsageError`` for what is out of bounds."""
+        """Raise ``UsageError`` for values out of range, or one of two options without the other."""
         if bool(self.allow_training) != bool(self.encoder):
             raise UsageError("--allow-training DIR and --encoder MODEL are given together")
         if self.threshold is not None and not 0 <= self.threshold <= 1:
@@ -105,7 +105,7 @@ class Options:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Read the command line and serve; 0, or 1 for an error, or 2 for a wrong command."""
+    """Read the command line and serve; return 0, 1 for an error, or 2 for a wrong command."""
     return start(Options, argv, _serve, name="serve", about=__doc__)
 
 

@@ -39,8 +39,8 @@ def guarded(
     Args:
         service: finds names.
         rules: of the guard.
-        entries: from which ids are taken, if any.
-        space: the URI that the ids are of.
+        entries: a register or vocabulary that ids are taken from, if any.
+        space: the URI of the identifier space of these ids.
         trainer: trains for clients, if they may; it ends with the application.
     """
 
@@ -79,7 +79,7 @@ def guarded(
 
 
 def _answer_errors(app: FastAPI) -> None:
-    """Make errors that were expected answers that say what was wrong."""
+    """Turn exceptions into JSON answers that say what was wrong."""
 
     @app.exception_handler(Refused)
     async def refused(_: Request, error: Refused) -> JSONResponse:
@@ -101,12 +101,12 @@ def _answer_errors(app: FastAPI) -> None:
 
 
 def _plain(detail: str) -> str:
-    """Replace halves of characters, which JSON can bring and no answer can have."""
+    """Replace lone surrogates, which JSON can contain but UTF-8 cannot."""
     return detail.encode("utf-8", "replace").decode("utf-8")
 
 
 def _add_counters(app: FastAPI, service: Service, guard: Guard) -> None:
-    """Add health and counters, which know of the guard, too."""
+    """Add ``/health`` and ``/metrics``; the latter has the counters of the guard, too."""
     began = time.monotonic()
 
     @app.get("/health", tags=["Onoma"])
@@ -123,7 +123,7 @@ def _add_counters(app: FastAPI, service: Service, guard: Guard) -> None:
 
     @app.get("/metrics", response_class=PlainTextResponse, tags=["Onoma"])
     async def metrics() -> str:
-        """Give the counters, in the text form that Prometheus reads."""
+        """Return the counters in the text format of Prometheus."""
         return "".join(_metrics(service, guard, time.monotonic() - began))
 
 

@@ -58,7 +58,7 @@ class _Group:
             replace(sentence, document_id=f"{number}:{sentence.document_id}")
             for job, number in zip(jobs, numbers, strict=False)
             for sentence in job.sentences
-        ]  # a document of one request is no context for those of another
+        ]  # ids differ between requests: a document of one is no context for another
         self.batches = tagger.tag_by_batch(sentences)
 
     @property
@@ -66,7 +66,7 @@ class _Group:
         return any(job.is_wanted for job in self.jobs)
 
     def step(self) -> bool:
-        """Do a batch; False where all are done, and answered."""
+        """Tag the next batch; return False once all jobs are done and answered."""
         for number, tagged in next(self.batches, ()):
             job, place = self.places[number]
             job.found[place] = replace(tagged, sentence=job.sentences[place])
@@ -76,11 +76,13 @@ class _Group:
 
 
 class Batcher:
-    """Tags sentences for many at once. Used as a context: the thread ends with it.
+    """A tagger in its own thread, which tags the sentences of many requests together.
+
+    The thread ends with ``close``.
 
     Args:
-        tagger: nobody else may use it meanwhile.
-        max_waiting: sentences that wait or are tagged, of all requests.
+        tagger: must not be used elsewhere meanwhile.
+        max_waiting: most sentences that wait or are being tagged, of all requests.
     """
 
     def __init__(self, tagger: Tagger, *, max_waiting: int = 20_000) -> None:
@@ -93,14 +95,15 @@ class Batcher:
         self._thread.start()
 
     def close(self) -> None:
-        """End the thread when all that waits is done."""
+        """End the thread after all waiting sentences are tagged."""
         self._jobs.put(None)
         self._thread.join()
 
     async def tag(self, sentences: Sequence[Sentence]) -> list[Tagged]:
-        """Find the names of sentences, in their order; those of a document stand together.
+        """Tag sentences, in their order; the sentences of a document must be adjacent.
 
-        Raises ``Busy`` where too much waits, ``Refused`` for more than ever may.
+        Raises ``Busy`` where too many sentences wait already, and ``Refused`` (413) for more than
+        ``max_waiting``.
         """
         n = len(sentences)
         if not n:
@@ -129,7 +132,10 @@ class Batcher:
                 self._advance(groups)
 
     def _take(self, *, wait: bool) -> tuple[list[_Job], bool]:
-        """Take what is there; wait for something where there is nothing else to do."""
+        """Take the jobs in the queue, and tell whether the end is among them.
+
+        With ``wait``, wait for the first one.
+        """
         taken = [self._jobs.get()] if wait else []
         while not self._jobs.empty():
             taken.append(self._jobs.get())
@@ -155,7 +161,7 @@ class Batcher:
             self._part(group.jobs, groups, error)
 
     def _part(self, jobs: Sequence[_Job], groups: "deque[_Group]", error: Exception) -> None:
-        """After an error, do each job alone; the one that cannot be done fails."""
+        """Retry the jobs of a group one by one after an error; a single job fails with it."""
         if len(jobs) > 1:
             for job in jobs:
                 job.found.clear()
@@ -167,7 +173,7 @@ class Batcher:
 
 
 def _grouped(jobs: Sequence[_Job]) -> Iterator[list[_Job]]:
-    """Small jobs together, large ones alone, in their order."""
+    """Group small jobs, up to ``_TOGETHER`` sentences; yield each large job alone, at once."""
     some: list[_Job] = []
     n = 0
     for job in jobs:

@@ -38,7 +38,7 @@ class Name(TypedDict):
 
 
 class Words(TypedDict):
-    """What was found in a sentence that was cut into words."""
+    """The tags and names of a sentence that was cut into words."""
 
     tags: list[str]
     mentions: list[Name]
@@ -54,7 +54,7 @@ class _Answer(TypedDict):
 
 
 class ServiceError(Exception):
-    """The service refused a request, or failed: ``status``, and what it said."""
+    """A refusal or failure of the service, with its ``status`` and ``detail``."""
 
     def __init__(self, status: int, detail: str) -> None:
         super().__init__(f"{status}: {detail}")
@@ -66,9 +66,9 @@ class Client:
 
     Args:
         address: as the service prints it.
-        token: what it asks for, if it asks for one.
-        seconds: that an answer may take.
-        tries: how often a request is sent while the service has too much to do.
+        token: sent with each request, if the service asks for one.
+        seconds: timeout of an answer.
+        tries: how often a request is sent at most while the service is busy (503).
     """
 
     def __init__(
@@ -80,17 +80,17 @@ class Client:
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
 
     def tag(self, text: str, **options: object) -> list[Name]:
-        """The names of a text; ``options`` are those of ``POST /v1/tag`` (``threshold`` …)."""
+        """Find the names in a text; ``options`` are those of ``POST /v1/tag`` (``threshold`` …)."""
         [found] = self._ask("/v1/tag", {"text": text, **options})["texts"]
         return found["mentions"]
 
     def tag_words(self, sentences: Sequence[Sequence[str]], **options: object) -> list[Words]:
-        """The ``tags`` and ``mentions`` of sentences that are cut into words."""
+        """Tag sentences that are cut into words; return the ``tags`` and ``mentions`` of each."""
         asked = {"sentences": [list(words) for words in sentences], **options}
         return self._ask("/v1/tag", asked)["sentences"]
 
     def tag_all(self, texts: Iterable[str], **options: object) -> Iterator[list[Name]]:
-        """The names of texts, in their order, each as soon as it is tagged.
+        """Yield the names of each text, in the order of the texts, as soon as it is tagged.
 
         Raises ``ServiceError`` for a text that the service does not take.
         """
@@ -103,13 +103,13 @@ class Client:
                 yield found["mentions"]
 
     def tag_tei(self, file: bytes, **options: str) -> bytes:
-        """A TEI file with the names in it; ``threshold`` and ``existing`` are ``options``."""
+        """Return a TEI file with names added; options: ``threshold``, ``existing`` and more."""
         path = f"/v1/tag?{urlencode(options)}"
         with self._open(path, file, {"Content-Type": _TEI}) as answer:
             return bytes(answer.read())
 
     def health(self) -> dict[str, object]:
-        """What the service serves."""
+        """Return the status of the service, and what it serves (``GET /health``)."""
         with self._open("/health", None, {}) as answer:
             return dict(json.load(answer))
 
@@ -119,7 +119,7 @@ class Client:
             return found
 
     def _open(self, path: str, body: bytes | None, headers: Mapping[str, str]) -> HTTPResponse:
-        """Send a request, again while the service says that it should come again."""
+        """Send a request; retry while the service is busy (503), at most ``tries`` times in all."""
         for left in range(self.tries - 1, -1, -1):
             request = Request(  # noqa: S310 - the scheme was looked at
                 self.address + path, data=body, headers={**self._headers, **headers}

@@ -29,16 +29,16 @@ _NAMES: Final = {
 }
 _OFFERED: Final = frozenset(
     {*("tokenize", "cleanxml", "ssplit", "mwt", "pos", "lemma", "ner", "entitymentions")}
-)  # what comes before names, which is cut here in our own way, may be asked for with them
+)  # clients also ask for what CoreNLP runs before ``ner``; here, Onoma cuts words and sentences
 
 
 def routes(service: Service) -> APIRouter:
-    """The route of the protocol."""
+    """Create the router of the protocol."""
     router = APIRouter(tags=["CoreNLP"])
 
     @router.post("/", summary="Find names as CoreNLP's server does")
     async def annotate(request: Request, properties: str = "{}") -> dict[str, object]:
-        """Give the sentences of a text, with tokens and names (outputFormat ``json``)."""
+        """Return the sentences of a text, with tokens and names (outputFormat ``json``)."""
         asked = _read_properties(properties)
         text = decoded(await request.body())
         if media_type(request) == "application/x-www-form-urlencoded":  # what curl sends
@@ -125,7 +125,10 @@ def _mention(
 
 
 class _Units:
-    """UTF-16 units before a character: one more for each before it outside the basic plane."""
+    """A converter of character offsets in a text to offsets in UTF-16 units.
+
+    A character outside the Basic Multilingual Plane counts two units.
+    """
 
     def __init__(self, text: str) -> None:
         self.wide = [n for n, character in enumerate(text) if character > "\uffff"]

@@ -35,7 +35,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What is known of an entry."""
+    """An entry that was found, with what is known of it."""
 
     id: str
     name: str
@@ -45,14 +45,14 @@ class Found:
 
 
 def fold(text: str) -> str:
-    """Small letters without marks, words with one blank between them."""
+    """Fold a text: lower case, no diacritics, one blank between words, no punctuation."""
     plain = unicodedata.normalize("NFKD", text.casefold())
     bare = "".join(c for c in plain if not unicodedata.combining(c))
     return _NO_WORD.sub(" ", bare).strip()
 
 
 def sorted_words(text: str) -> str:
-    """Folded, with the words in order: *Marc, Franz* is *Franz Marc*."""
+    """Fold a text and sort its words: *Marc, Franz* becomes the same as *Franz Marc*."""
     return " ".join(sorted(fold(text).split()))
 
 
@@ -113,7 +113,7 @@ class _Registered:
         )
 
     def _linked(self, ids: Iterable[str | None]) -> tuple[Value, ...]:
-        """Other entries as values."""
+        """Convert ids of other entries to values; unknown ids are left out."""
         known = (self.register.entries.get(id) for id in ids if id)
         return tuple(Value(one.name, one.id) for one in known if one is not None)
 
@@ -127,7 +127,7 @@ def _given(date: Date | None) -> str:
 
 
 def _described(entry: Entry) -> str:
-    """The dates, and what the register says."""
+    """Describe an entry by its dates of birth and death and by its description."""
     dates = [_given(entry.birth), _given(entry.death)]
     lived = f"{dates[0]}–{dates[1]}" if any(dates) else ""
     return "; ".join(part for part in (lived, entry.description or "") if part)
@@ -185,7 +185,7 @@ class _Vocabulary:
 
 
 class Entries:
-    """An index over all forms; about 0.5 kB a form."""
+    """An index over all forms of a register or vocabulary; about 0.5 kB a form."""
 
     def __init__(self, source: _Registered | _Vocabulary, *, name: str) -> None:
         self.source, self.name = source, name
@@ -210,16 +210,17 @@ class Entries:
         return len(self.source)
 
     def entry(self, id: str) -> Found | None:
-        """The entry of an id, or of an id elsewhere (``gnd:118540238``)."""
+        """Find the entry of an id, or of an id in another scheme (``gnd:118540238``)."""
         number = self.source.number(id)
         return None if number is None else self.source.entry(number)
 
     def search(
         self, name: str, *, limit: int, kinds: Iterable[str] = ()
     ) -> list[tuple[Found, float]]:
-        """The entries that a name may mean, with the percentage by which a form of them is alike.
+        """Find the entries that a name may mean, with the similarity of their best form in percent.
 
-        The likest first, of equals the one that is meant more often.
+        The most similar entry comes first. Of equally similar ones, the one with more mentions
+        comes first; a register has no counts: there, entries with forms precede those without.
         """
         key, best = sorted_words(name), dict[int, float]()
         if (number := self.source.number(name.strip())) is not None:
@@ -238,7 +239,10 @@ class Entries:
         return list(islice(chosen, limit))
 
     def beginning(self, start: str) -> Iterator[Found]:
-        """The entries with a form, or an id, that begins so: in the order of forms, each once."""
+        """Yield the entry whose id is ``start``, then those with a form that begins with it.
+
+        The forms are compared folded, and are in alphabetical order; each entry comes once.
+        """
         seen = set()
         if (number := self.source.number(start.strip())) is not None:
             seen.add(number)
@@ -253,5 +257,5 @@ class Entries:
                 yield self.source.entry(number)
 
     def all(self) -> Iterator[Found]:
-        """Every entry."""
+        """Iterate over all entries."""
         return map(self.source.entry, range(len(self.source)))

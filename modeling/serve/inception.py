@@ -98,7 +98,7 @@ class PredictAnswer(BaseModel):
 
 
 def routes(service: Service) -> APIRouter:
-    """The route that predicts."""
+    """Create the router of the route that predicts."""
     router = APIRouter(tags=["INCEpTION"])
 
     @router.post("/predict", openapi_extra=body_of(PredictRequest))
@@ -116,7 +116,7 @@ def routes(service: Service) -> APIRouter:
 
 
 def _sound(work: Callable[..., T], *given: object) -> T:
-    """Do something with a document; ``Refused`` where what it says of itself cannot be so."""
+    """Call ``work`` on a document; raises ``Refused`` (422) where the document is inconsistent."""
     try:
         return work(*given)
     except (AttributeError, TypeError, ValueError, LookupError) as error:
@@ -125,7 +125,10 @@ def _sound(work: Callable[..., T], *given: object) -> T:
 
 
 def read_cas(xmi: str, type_system: str, *, layer: str) -> "Cas":
-    """Read a document; raises ``Refused`` for what is none, or lacks the layer."""
+    """Read a document as a CAS.
+
+    Raises ``Refused`` for one that cannot be read or lacks the layer, or without ``cassis``.
+    """
     try:
         from cassis import load_cas_from_xmi, load_typesystem  # noqa: PLC0415 - an extra
     except ImportError as error:
@@ -148,7 +151,7 @@ def read_cas(xmi: str, type_system: str, *, layer: str) -> "Cas":
 
 
 def _sentences(service: Service, cas: "Cas", asked: PredictRequest) -> list[Sentence]:
-    """The sentences in the range that is shown, with the words of the document if it has some."""
+    """List the sentences in the requested range, with the words of the document if it has some."""
     text, lang = cas.sofa_string, _lang(cas) or service.settings.lang
     found = words_of(cas)
     if not found:
@@ -156,7 +159,7 @@ def _sentences(service: Service, cas: "Cas", asked: PredictRequest) -> list[Sent
     shown = asked.metadata.range
     if shown is None or shown.end <= shown.begin:
         return found
-    slack = sum(character > "\uffff" for character in text)  # units that are no characters
+    slack = sum(character > "\uffff" for character in text)  # surplus of UTF-16 units
     first, last = shown.begin - slack, shown.end
     return [one for one in found if _starts(one)[-1] >= first and _starts(one)[0] < last]
 
@@ -166,7 +169,7 @@ def _starts(sentence: Sentence) -> tuple[int, ...]:
 
 
 def words_of(cas: "Cas") -> list[Sentence]:
-    """The sentences of a document with their words; none where it is not cut into words."""
+    """List the sentences of a document with their words; none where it is not cut into words."""
     types = {name: f"{_SEGMENT}.{name}" for name in ("Sentence", "Token")}
     if not all(cas.typesystem.contains_type(name) for name in types.values()):
         return []
@@ -174,11 +177,11 @@ def words_of(cas: "Cas") -> list[Sentence]:
     last = 0
     for number, sentence in enumerate(cas.select(types["Sentence"])):
         if sentence.begin < last:
-            continue  # in another: its words are there
+            continue  # overlaps the sentence before, which has its words
         last = sentence.end
         places: list[tuple[int, int]] = []
         for word in cas.select_covered(types["Token"], sentence):
-            is_inside = bool(places) and word.begin < places[-1][1]  # in another
+            is_inside = bool(places) and word.begin < places[-1][1]  # overlaps the word before
             if not is_inside and text[word.begin : word.end].strip():
                 places.append((word.begin, word.end))
         if places:
@@ -222,12 +225,15 @@ def _answer(cas: "Cas", asked: PredictRequest, found: Sequence[Tagged]) -> Predi
 
 
 def is_prediction(annotation: object) -> bool:
-    """Say whether an annotation is a recommender's, and not a person's."""
+    """Tell whether an annotation is a prediction of a recommender, not the work of a person."""
     return bool(getattr(annotation, _PREDICTED, False))
 
 
 def _renamer(asked: PredictRequest) -> Callable[[str], str]:
-    """Labels by the tags that the project has for the feature, if it has some."""
+    """Return a function that maps a label to the tag of the project that means the same.
+
+    Labels stay as they are where the project has no tags for the feature, or none that fits.
+    """
     layer, feature = asked.metadata.layer, asked.metadata.feature
     tags: list[str] = [
         tag.tag

@@ -16,12 +16,12 @@ def _by_label() -> dict[str, str]:
 
 
 def kind_of(label: str | None) -> str | None:
-    """``person`` of ``PER``, ``pers``, ``persName``, …; None for what no protocol knows."""
+    """Map a label to its kind, as ``PER``, ``pers``, ``persName`` … to ``person``; else None."""
     return kind_of_label(label) or _by_label().get((label or "").lower())
 
 
 def label_among(label: str, known: Iterable[str]) -> str:
-    """The one of the labels ``known`` to a client that means the same; else the label itself."""
+    """Find the label that means the same among those ``known`` to a client; else keep the label."""
     known = list(known)
     if label in known:
         return label

@@ -35,7 +35,7 @@ Probability = Annotated[float, Field(ge=0, le=1)]
 
 
 class Text(BaseModel):
-    """A text, and what the answer calls it."""
+    """A text, with the id that it has in the answer."""
 
     model_config = ConfigDict(extra="forbid")
     text: str
@@ -46,7 +46,7 @@ class Text(BaseModel):
 
 
 class TagRequest(BaseModel):
-    """What is to be tagged: exactly one of ``text``, ``texts`` and ``sentences``."""
+    """A request to tag exactly one of ``text``, ``texts`` and ``sentences``."""
 
     model_config = ConfigDict(extra="forbid")
     text: str | None = Field(default=None, description="each line is a paragraph")
@@ -108,7 +108,7 @@ class TaggedWords(BaseModel):
 
 
 class TagAnswer(BaseModel):
-    """What was found, in the order of the request."""
+    """The names that were found, in the order of the request."""
 
     model: str
     texts: list[TaggedText] | None = None
@@ -116,7 +116,7 @@ class TagAnswer(BaseModel):
 
 
 def _inlined(value: object, definitions: Mapping[str, object]) -> object:
-    """A JSON schema without references: OpenAPI has another place for what they name."""
+    """Replace references in a JSON schema by definitions, which OpenAPI expects elsewhere."""
     if isinstance(value, list):
         return [_inlined(one, definitions) for one in value]
     if not isinstance(value, dict):
@@ -127,13 +127,13 @@ def _inlined(value: object, definitions: Mapping[str, object]) -> object:
 
 
 def schema_of(model: type[BaseModel]) -> object:
-    """The JSON schema of a body that a route reads itself."""
+    """Return the JSON schema of a body that a route reads itself, without references."""
     schema = model.model_json_schema()
     return _inlined(schema, schema.get("$defs", {}))
 
 
 def body_of(model: type[BaseModel]) -> dict[str, object]:
-    """The part of a description that says what body a route reads itself."""
+    """Build the part of an OpenAPI description for a body that a route reads itself."""
     return {"requestBody": {"required": True, "content": {_JSON: {"schema": schema_of(model)}}}}
 
 
@@ -159,7 +159,7 @@ _EXAMPLES: Final[Mapping[str, object]] = {
 
 
 def routes(service: Service, entries: "Entries | None" = None) -> APIRouter:
-    """The routes of the protocol."""
+    """Create the router of the protocol; candidates for names come from ``entries``."""
     router = APIRouter(tags=["Onoma"])
 
     @router.post("/v1/tag", response_model=TagAnswer, openapi_extra=dict(_EXAMPLES))
@@ -197,12 +197,12 @@ def routes(service: Service, entries: "Entries | None" = None) -> APIRouter:
 
 
 def media_type(request: Request) -> str:
-    """The Content-Type of a request, without parameters, in small letters."""
+    """Return the Content-Type of a request (default: JSON) in lower case, without parameters."""
     return request.headers.get("content-type", _JSON).partition(";")[0].strip().lower()
 
 
 def decoded(body: bytes) -> str:
-    """The text of a body; ``Refused`` for what is no UTF-8."""
+    """Decode a body as UTF-8; raises ``Refused`` where it is not."""
     try:
         return body.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -218,7 +218,7 @@ def _read(body: bytes, kind: str) -> TagRequest:
 
 
 def to_answer(answer: BaseModel) -> Response:
-    """The JSON of an answer, without what is not said."""
+    """Serialize an answer as JSON, without fields that are None."""
     return Response(answer.model_dump_json(exclude_none=True, by_alias=True), media_type=_JSON)
 
 
@@ -247,7 +247,7 @@ async def _answer(service: Service, asked: TagRequest, entries: "Entries | None"
 async def _link(
     tagged: Sequence[TaggedText | TaggedWords], asked: TagRequest, entries: "Entries | None"
 ) -> None:
-    """Add candidates to the names, if they are asked for."""
+    """Add candidates to the names, if the request asks for them."""
     if not asked.candidates or entries is None:
         return
     names = [name for one in tagged for name in one.mentions]
@@ -260,7 +260,7 @@ async def _link(
 
 
 def _candidates(entries: "Entries", form: str, label: str, *, n: int) -> list[Entity]:
-    """The entries that may be meant."""
+    """Find the entries that a name with this form and label may mean, at most ``n``."""
     kind = kind_of(label)
     alike = entries.search(form, limit=n, kinds=[kind] if kind else ())
     return [Entity(id=one.id, name=one.name, score=round(score, 3)) for one, score in alike]
@@ -307,7 +307,10 @@ def _name(span: Mention | TokenSpan, text: str, probability: float) -> Name:
 async def _lines(
     service: Service, asked: TagRequest, entries: "Entries | None"
 ) -> AsyncIterator[bytes]:
-    """The answers to all texts, in their order, some read ahead."""
+    """Yield the answer to each text as a line of JSON, in the order of the texts.
+
+    Up to ``_AHEAD`` texts are tagged ahead.
+    """
     waiting: deque[asyncio.Task[bytes]] = deque()
 
     async def line(text: Text, number: int) -> bytes:
@@ -349,7 +352,7 @@ async def _names_of_tei(service: Service, body: bytes, threshold: float | None) 
 
 
 async def _tag_tei(service: Service, body: bytes, options: WriteOptions) -> Response:
-    """Write names into TEI; the writer leaves out and counts those that are not sure enough."""
+    """Write names into TEI; the writer skips and counts those below the threshold."""
     file = await _read_tei(service, body)
     documents = await service.annotate(file.documents, threshold=0.0)
     batcher = await service.models.get()

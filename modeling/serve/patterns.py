@@ -31,7 +31,7 @@ _OPERATORS: Final = ("", "?", "*", "+")
 
 @dataclass(frozen=True, slots=True)
 class _Word:
-    """What a word must be."""
+    """A condition on a word."""
 
     is_lower: bool
     wanted: str | frozenset[str]
@@ -40,7 +40,11 @@ class _Word:
 
 @dataclass(frozen=True, slots=True)
 class _Pattern:
-    """The words of a text that fit each of its words, and which may be left out or repeated."""
+    """A pattern, compiled for a text.
+
+    For each word of the pattern: the words of the text that fit it, whether it may be left out,
+    and whether it may be repeated.
+    """
 
     label: str
     fitting: Sequence[frozenset[str]]
@@ -50,19 +54,19 @@ class _Pattern:
 
 @dataclass(slots=True)
 class _Vocabulary:
-    """The distinct words of a text, and which of them fit."""
+    """The distinct words of a text, with those that fit each condition, and a time limit."""
 
     words: Sequence[str]
     until: float
     _fitting: dict[_Word, frozenset[str]] = field(default_factory=dict)
 
     def check_time(self) -> None:
-        """Raise ``Refused`` when the time is over."""
+        """Raise ``Refused`` after the time limit."""
         if time.monotonic() > self.until:
             raise _late()
 
     def pattern(self, label: str, wanted: Sequence[tuple[_Word, str]]) -> _Pattern:
-        """A pattern by the words of the text; each has an operator, or an empty one."""
+        """Compile a pattern for the text; each condition has an operator, or an empty one."""
         return _Pattern(
             label,
             [self._fit(word) for word, _ in wanted],
@@ -71,7 +75,7 @@ class _Vocabulary:
         )
 
     def _fit(self, word: _Word) -> frozenset[str]:
-        """The words of the text that fit; raises ``Refused`` when the time is over."""
+        """Find the words of the text that fit; raises ``Refused`` after the time limit."""
         self.check_time()
         if word not in self._fitting:
             self._fitting[word] = frozenset(self._find(word))
@@ -89,7 +93,7 @@ class _Vocabulary:
                 self.check_time()
                 if expression.search(form, timeout=self.until - time.monotonic()):
                     yield given
-        except (TimeoutError, ValueError) as error:  # the latter where no time is left
+        except (TimeoutError, ValueError) as error:  # ValueError where no time is left
             raise _late() from error
         except regex.error as error:
             raise Refused(422, f"regex {wanted[:80]!r}: {error}.") from error
@@ -98,9 +102,9 @@ class _Vocabulary:
 def find(
     sentences: Iterable[Sentence], patterns: Sequence[Mapping[str, object]]
 ) -> Iterator[tuple[Sentence, TokenSpan]]:
-    """Yield each match with its sentence, the longest of those that cross.
+    """Yield the matches, each with its sentence; of matches that overlap, the longest wins.
 
-    Raises ``Refused`` for patterns that cannot be read, or take too long.
+    Raises ``Refused`` for patterns that cannot be read or take too long.
     """
     if len(patterns) > _MOST:
         raise Refused(422, f"{len(patterns):,} patterns: at most {_MOST:,} are tried.")
@@ -136,7 +140,7 @@ def _read(number: int, pattern: Mapping[str, object]) -> tuple[str, list[tuple[_
     given = pattern.get("pattern")
     if isinstance(given, str):
         given = [{"text": word} for word in given.split()]
-    elif isinstance(given, dict):  # a name as a whole, which spaCy does not read
+    elif isinstance(given, dict):  # one condition for a phrase, which spaCy does not read
         [(name, text), *more] = given.items() or [("", "")]
         if not isinstance(text, str) or more:
             raise Refused(422, f"{where}: a phrase or a list of words.")
@@ -173,9 +177,9 @@ def _read_word(where: str, given: object) -> tuple[_Word, str]:
 def _longest(
     pattern: _Pattern, tokens: Sequence[str], start: int, *, vocabulary: _Vocabulary
 ) -> int:
-    """The end of the longest match that begins there; 0 for none. Its time is linear.
+    """Find the end of the longest match that begins at ``start``; 0 for none.
 
-    Raises ``Refused`` when the time is over.
+    The time is linear in the number of tokens. Raises ``Refused`` after the time limit.
     """
     n, best = len(pattern.fitting), 0
     states = _closed({0}, pattern)
@@ -196,12 +200,12 @@ def _longest(
 
 
 def _closed(states: set[int], pattern: _Pattern) -> set[int]:
-    """With those that are reached by leaving out words that need not be there."""
+    """Add to ``states``, in place, those that are reached by leaving out optional words."""
     for state in sorted(states):
         following = state
         while following < len(pattern.fitting) and pattern.may_lack[following]:
             following += 1
             if following in states:
-                break  # from there it was, or will be, done
+                break  # states from there on are added in its turn
             states.add(following)
     return states

@@ -40,13 +40,13 @@ class PatternRequest(BaseModel):
 
 
 def routes(service: Service) -> APIRouter:
-    """The routes of the protocol, but those that train."""
+    """Create the router of the protocol, without the routes that train."""
     router = APIRouter(tags=["TEI Publisher"])
 
     @router.get("/status")
     @router.get("/status/", include_in_schema=False)  # this is what TEI Publisher asks for
     async def status() -> dict[str, object]:
-        """Say what is served."""
+        """Return the versions of the software, and the models that are served."""
         return {
             "onoma_version": __version__,
             "platform": platform.platform(),
@@ -62,7 +62,7 @@ def routes(service: Service) -> APIRouter:
 
     @router.get("/model/{model:path}")
     async def model(model: str) -> dict[str, object]:
-        """Say what is known of a model."""
+        """Describe a model: its language, version and labels."""
         batcher = await service.models.get(model)
         labels = list(batcher.tagger.labels)
         return {
@@ -75,7 +75,7 @@ def routes(service: Service) -> APIRouter:
 
     @router.post("/entities/{model:path}")
     async def entities(model: str, request: Request) -> list[Entity]:
-        """Find the names in a text, whatever its Content-Type is said to be."""
+        """Find the names in a text, whatever Content-Type the request declares."""
         text = decoded(await request.body())
         document = await service.running_text(text)
         [found] = await service.annotate([document], model=model)
@@ -84,7 +84,7 @@ def routes(service: Service) -> APIRouter:
 
     @router.post("/patterns/", openapi_extra=body_of(PatternRequest))
     async def patterns(request: Request) -> list[Entity]:
-        """Find the names in a text that patterns describe (those of spaCy's EntityRuler)."""
+        """Find the names in a text that match patterns of spaCy's EntityRuler."""
         asked = await service.read(request, PatternRequest)
         document = await service.running_text(asked.text, lang=asked.lang)
         return await service.prepare(lambda: _by_patterns(document, asked))

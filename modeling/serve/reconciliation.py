@@ -64,7 +64,7 @@ _STYLE: Final = "font: 14px/1.4 system-ui, sans-serif; margin: .6rem"
 
 
 def routes(entries: Entries, *, space: str) -> APIRouter:
-    """The routes of the protocol; ``space`` is the URI that the ids are of."""
+    """Create the router of the protocol; ``space`` is the URI of the identifier space."""
     router = APIRouter(tags=["Reconciliation"], prefix=_PATH)
 
     async def answer(request: Request, fields: Mapping[str, str]) -> Response:
@@ -81,7 +81,7 @@ def routes(entries: Entries, *, space: str) -> APIRouter:
     async def get(
         request: Request, queries: str | None = None, extend: str | None = None
     ) -> Response:
-        """Give the manifest, or answer ``queries`` or ``extend``."""
+        """Return the manifest, or answer ``queries`` or ``extend``."""
         return await answer(request, {"queries": queries or "", "extend": extend or ""})
 
     @router.post("", response_model=ResultBatch | ExtendAnswer)
@@ -97,18 +97,18 @@ def routes(entries: Entries, *, space: str) -> APIRouter:
 
     @router.get("/suggest/entity", response_model=SuggestedEntities)
     async def entity(prefix: str = "", cursor: int = 0) -> Response:
-        """Give entities with a name that begins so."""
+        """Suggest entities with a name that begins with ``prefix``."""
         return to_answer(await asyncio.to_thread(suggest, entries, prefix, skip=cursor))
 
     @router.get("/suggest/property", response_model=SuggestedProperties)
     async def property_(prefix: str = "", cursor: int = 0) -> Response:
-        """Give properties whose name begins so."""
+        """Suggest properties whose name begins with ``prefix``."""
         found = _beginning(entries.source.properties, prefix, skip=cursor)
         return to_answer(SuggestedProperties.model_validate({"result": found}))
 
     @router.get("/suggest/type", response_model=SuggestedTypes)
     async def kind(prefix: str = "", cursor: int = 0) -> Response:
-        """Give types whose name begins so."""
+        """Suggest types whose name begins with ``prefix``."""
         found = _beginning(entries.source.kinds, prefix, skip=cursor)
         return to_answer(SuggestedTypes.model_validate({"result": found}))
 
@@ -123,7 +123,7 @@ def routes(entries: Entries, *, space: str) -> APIRouter:
 
     @router.get("/preview", response_class=HTMLResponse)
     async def preview(id: str) -> HTMLResponse:
-        """Give a small page of an entity."""
+        """Return a small page about an entity."""
         if (found := entries.entry(id)) is None:
             raise Refused(404, f"No entity {id[:80]!r}.")
         headers = {"content-security-policy": _CSP, "x-content-type-options": "nosniff"}
@@ -133,7 +133,7 @@ def routes(entries: Entries, *, space: str) -> APIRouter:
 
 
 def _form(body: str) -> dict[str, str]:
-    """The fields of a form; TEI Publisher sends the JSON as it is, with no ``%``."""
+    """Parse the fields of a form; TEI Publisher sends JSON without percent-encoding."""
     for name in ("queries", "extend"):
         if body.startswith(f"{name}={{"):
             return {name: body.partition("=")[2]}
@@ -145,7 +145,7 @@ def _form(body: str) -> dict[str, str]:
 
 
 def manifest(entries: Entries, *, base: str, space: str) -> Manifest:
-    """Say what the service is and offers; ``base`` is its address as the client has it."""
+    """Build the manifest; ``base`` is the address by which the client reaches the service."""
     width, height = _PREVIEW_SIZE
     page = f"{base}{_PATH}/preview?id={{{{id}}}}"
     limit = {
@@ -179,7 +179,10 @@ def manifest(entries: Entries, *, base: str, space: str) -> Manifest:
 
 
 def reconcile(entries: Entries, batch: QueryBatch) -> ResultBatch:
-    """Find the candidates of each query, by itself."""
+    """Find the candidates of each query.
+
+    Raises ``Refused`` (413) for too many queries, or too many values in them.
+    """
     if len(batch.root) > _BATCH:
         raise Refused(413, f"{len(batch.root):,} queries: at most {_BATCH} at once.")
     n_values = sum(len(_given(one)) for q in batch.root.values() for one in q.properties or ())
@@ -214,7 +217,10 @@ def _candidates(entries: Entries, query: Query) -> Result:
 def _by_properties(
     entries: Entries, filters: Sequence[PropertyFilter], kinds: Sequence[str]
 ) -> list[tuple[Found, float]]:
-    """Those that fit what is known of them, without a name: found by an id, or among all."""
+    """Find entries by their properties alone: the one that has a given id, else all that fit.
+
+    All filters must fit. Each entry found has the similarity 100; there are at most ``_MOST``.
+    """
     for one in filters:
         for value in _given(one):
             if found := entries.entry(f"{one.pid}:{_written(value)}"):
@@ -228,7 +234,7 @@ def _by_properties(
 def _judge(
     found: Found, alike: float, filters: Sequence[PropertyFilter], *, has_name: bool
 ) -> tuple[Found, float, list[Feature]]:
-    """The score, from 0 to 100, and what it is made of."""
+    """Compute the score of an entry, from 0 to 100; return the entry, score and its features."""
     features = [Feature(id="name_similarity", value=round(alike, 3))] if has_name else []
     if not filters:
         return found, alike, features
@@ -239,7 +245,7 @@ def _judge(
 
 
 def _fit(found: Found, asked: PropertyFilter) -> float:
-    """How well a property fits, from 0 to 1: the best of all values."""
+    """Compute how well a property fits, from 0 to 1: the similarity of its best values."""
     own, given = found.properties.get(asked.pid, ()), _given(asked)
     return max((_alike(value, _written(one)) for value in own for one in given), default=0.0)
 
@@ -270,7 +276,7 @@ def _candidate(
 
 
 def suggest(entries: Entries, prefix: str, *, skip: int) -> SuggestedEntities:
-    """The entities whose names begin so."""
+    """Find entities with a form that begins with ``prefix``, without the first ``skip``."""
     start = min(max(skip, 0), len(entries))
     found = islice(entries.beginning(prefix), start, start + _SUGGESTED)
     suggested = [{**_about(one), "notable": [_named(kind) for kind in one.kinds]} for one in found]
@@ -283,7 +289,10 @@ def _about(found: Found) -> dict[str, str]:
 
 
 def extend(entries: Entries, query: ExtendQuery) -> ExtendAnswer:
-    """The values of properties of entities; of an unknown entity or property there are none."""
+    """List the values of properties of entities; none for an unknown entity or property.
+
+    Raises ``Refused`` (413) for too many entities or properties.
+    """
     if len(query.ids) > _IDS:
         raise Refused(413, f"{len(query.ids):,} entities: at most {_IDS:,} at once.")
     if len(query.properties) > _PROPERTIES:
@@ -315,7 +324,7 @@ def _beginning(names: Iterable[str], start: str, *, skip: int) -> list[dict[str,
 
 
 def page(found: Found) -> str:
-    """A small page of an entity, as HTML."""
+    """Render a small HTML page about an entity."""
     rows = [
         f"<dt>{escape(name)}</dt><dd>{escape('; '.join(value.text for value in values[:8]))}</dd>"
         for name, values in found.properties.items()

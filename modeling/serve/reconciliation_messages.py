@@ -22,14 +22,14 @@ WithFlyoutId = Annotated[str, StringConstraints(pattern=r"\$\{id\}")]
 
 
 class _Open(BaseModel):
-    """Other fields may stand beside those that are known; no value is turned into another type."""
+    """A message that may have unknown fields; no value is converted to another type."""
 
     model_config = ConfigDict(strict=True)
 
     @model_validator(mode="before")
     @classmethod
     def _has_no_null(cls, given: object) -> object:
-        """Refuse null: what may be left out is left out."""
+        """Refuse null: an optional field is left out instead."""
         if isinstance(given, dict) and any(
             given.get(name, "") is None for name in cls.model_fields
         ):
@@ -58,21 +58,21 @@ class KindReference(_Open):
 
 
 class ServicePath(_Open):
-    """Where a part of the service is."""
+    """The address of a part of the service."""
 
     service_url: str | None = None
     service_path: str | None = None
 
 
 class SuggestService(ServicePath):
-    """Where suggestions are."""
+    """The addresses of suggestions, and of the flyout of one."""
 
     flyout_service_url: str | None = None
     flyout_service_path: WithFlyoutId | None = None
 
 
 class Suggest(_Open):
-    """Which suggestions there are."""
+    """The kinds of suggestions that the service offers."""
 
     entity: SuggestService | None = None
     property: SuggestService | None = None
@@ -99,35 +99,35 @@ class _Setting(_Open):
 
 
 class NumberSetting(_Setting):
-    """A number."""
+    """A setting that is a number."""
 
     type: Literal["number"]
     default: int | float | None = None
 
 
 class TextSetting(_Setting):
-    """A text."""
+    """A setting that is a text."""
 
     type: Literal["text"]
     default: str | None = None
 
 
 class CheckboxSetting(_Setting):
-    """Yes or no."""
+    """A setting that is on or off."""
 
     type: Literal["checkbox"]
     default: bool | None = None
 
 
 class Choice(_Open):
-    """One of several values."""
+    """A value that a ``SelectSetting`` offers."""
 
     value: str
     name: str
 
 
 class SelectSetting(_Setting):
-    """One of several."""
+    """A setting that is one of several values."""
 
     type: Literal["select"]
     default: str | None = None
@@ -140,14 +140,14 @@ PropertySetting = Annotated[
 
 
 class Extend(_Open):
-    """How values of properties are fetched."""
+    """The offer to fetch values of properties, and its settings."""
 
     propose_properties: ServicePath | None = None
     property_settings: list[PropertySetting] | None = None
 
 
 class SecurityScheme(_Open):
-    """What a client must send to be known."""
+    """The way in which a client must authenticate itself."""
 
     type: Literal["basic", "apiKey", "oauth2", "http", "openIdConnect"]
     name: str | None = None
@@ -171,7 +171,7 @@ def _with_current(versions: list[str]) -> list[str]:
 
 
 class Manifest(_Open):
-    """What the service is and offers."""
+    """The manifest: what the service is and offers."""
 
     versions: Annotated[list[str], AfterValidator(_with_current)]
     name: str
@@ -201,14 +201,14 @@ PropertyValue = str | bool | int | float | EntityValue
 
 
 class PropertyFilter(_Open):
-    """What is known of the entity that is asked for."""
+    """A property that the entity should have, with its value or values."""
 
     pid: str
     v: PropertyValue | list[PropertyValue]
 
 
 class Query(_Closed):
-    """Which entities are asked for."""
+    """A query for entities, by a name, by properties, or both."""
 
     query: str | None = None
     type: str | list[str] | None = None
@@ -314,7 +314,7 @@ class ExtendQuery(_Open):
 
 
 class ExtendMeta(_Open):
-    """A property of an answer; ``service``: that knows the entities that are its values."""
+    """A property of an answer; ``service`` knows the entities among its values."""
 
     id: str
     name: str
@@ -358,7 +358,7 @@ Cell = _NoValue | _EntityCell | _StringCell | _FloatCell | _IntCell | _DateCell
 
 
 class ExtendAnswer(_Open):
-    """For each entity the values of each property."""
+    """The values of each property of each entity."""
 
     meta: list[ExtendMeta]
     rows: dict[str, dict[str, list[Cell]]]

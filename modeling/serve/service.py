@@ -58,22 +58,25 @@ class Models:
         self._lock = asyncio.Lock()
 
     def names(self) -> list[str]:
-        """Those that can be asked, the one that was named first."""
+        """List the names of the models that can be asked, the model of the command first."""
         return [self.name, *(name for name in self._folders if name != self.name)]
 
     def of_project(self, project: int) -> str:
-        """The name of the model that was trained for a project of INCEpTION, else the first."""
+        """Return the name of the model trained for a project of INCEpTION, else the default."""
         name = f"inception-{project}"
         return name if name in self._folders else self.name
 
     def add(self, name: str, folder: Path) -> None:
-        """Offer a tagger that was trained; one with its name is forgotten."""
+        """Offer a trained tagger; an earlier one of the same name is unloaded."""
         self._folders[name] = folder
         if name in self.loaded and name != self.name:
             self._drop(name)
 
     async def get(self, name: str | None = None) -> Batcher:
-        """The tagger of a name; loads it where it is not yet. Raises ``Refused``."""
+        """Return the batcher of a model; load its tagger if it is not in memory.
+
+        Raises ``Refused`` (404) for an unknown name.
+        """
         name = name or self.name
         if name not in self.names():
             raise Refused(404, f"No model {name[:80]!r}: there are {', '.join(self.names())}.")
@@ -86,7 +89,7 @@ class Models:
             return self.loaded[name]
 
     def close(self) -> None:
-        """End their threads."""
+        """End the threads of all loaded taggers."""
         for batcher in self.loaded.values():
             batcher.close()
 
@@ -100,7 +103,7 @@ class Models:
 
 @dataclass(eq=False)
 class Service:
-    """The models and the thread that makes texts ready for them."""
+    """The models, and the thread that prepares texts for them."""
 
     models: Models
     settings: Settings
@@ -120,18 +123,18 @@ class Service:
             service.models.close()
 
     async def prepare(self, work: Callable[[], T]) -> T:
-        """Do what takes the processor, away from the event loop, one after the other."""
+        """Run CPU-bound work in a thread, off the event loop, one call after the other."""
         return await asyncio.get_running_loop().run_in_executor(self._preparing, work)
 
     async def read(self, request: Request, kind: type[M]) -> M:
-        """Read the body of a request; ``Refused`` where it is none of its kind."""
+        """Read the body of a request into a pydantic model; raises ``Refused`` if invalid."""
         body = await request.body()
         return await self.prepare(lambda: read_json(kind, body))
 
     async def tag(
         self, sentences: Sequence[Sentence], *, model: str | None = None, threshold: float | None
     ) -> list[Tagged]:
-        """Find the names of sentences, in their order."""
+        """Tag sentences, in their order; drop names whose probability is below the threshold."""
         batcher = await self.models.get(model)
         found = await batcher.tag(sentences)
         least = (self.settings.threshold or 0.0) if threshold is None else threshold
@@ -142,7 +145,10 @@ class Service:
         ]
 
     async def threshold_of_tei(self, asked: float | None) -> float:
-        """The least probability of names that are written into TEI."""
+        """Return the least probability of names that are written into TEI.
+
+        It is what the request asks for, else that of the settings, else that of the tagger.
+        """
         given = self.settings.threshold if asked is None else asked
         if given is not None:
             return given
@@ -155,9 +161,9 @@ class Service:
         model: str | None = None,
         threshold: float | None = None,
     ) -> list[Document]:
-        """The documents with predicted mentions instead of those they have.
+        """Return the documents with predicted mentions instead of their own.
 
-        Each needs an id of its own: what is in one is context of its sentences.
+        Each document needs a unique id: sentences of one document are context of each other.
         """
         sentences = await self.prepare(lambda: [checked(sentences_of(one)) for one in documents])
         every = [sentence for own in sentences for sentence in own]
@@ -168,12 +174,12 @@ class Service:
         ]
 
     async def running_text(self, text: str, *, lang: str | None = None) -> Document:
-        """As the function of that name, away from the event loop."""
+        """Call the function ``running_text`` off the event loop."""
         return await self.prepare(lambda: running_text(text, lang=lang or self.settings.lang))
 
 
 def checked(sentences: list[Sentence]) -> list[Sentence]:
-    """The sentences; ``Refused`` for a word that is none."""
+    """Return the sentences unchanged; raises ``Refused`` for a word that is too long."""
     for sentence in sentences:
         if any(len(token) > _MAX_WORD for token in sentence.tokens):
             raise Refused(422, f"A word has more than {_MAX_WORD:,} characters: this is no text.")
@@ -181,7 +187,7 @@ def checked(sentences: list[Sentence]) -> list[Sentence]:
 
 
 def read_json(kind: type[M], text: str | bytes, *, what: str = "", status: int = 422) -> M:
-    """Read JSON; ``Refused`` with what is wrong in it, and where."""
+    """Parse JSON into a pydantic model; raises ``Refused`` that says what is wrong, and where."""
     try:
         return kind.model_validate_json(text)
     except ValidationError as error:
@@ -189,13 +195,16 @@ def read_json(kind: type[M], text: str | bytes, *, what: str = "", status: int =
 
 
 def said(errors: Sequence[ErrorDetails]) -> str:
-    """What is wrong with a request, and where: the first three errors."""
+    """Describe what is wrong with a request, and where: the first three errors."""
     found = ((".".join(map(str, one["loc"])), one["msg"]) for one in errors[:3])
     return "; ".join(": ".join(filter(None, pair)) for pair in found)
 
 
 def running_text(text: str, *, lang: str | None) -> Document:
-    """A text whose ends of lines mean nothing, cut into sentences; its offsets stay."""
+    """Make a document of a text whose line ends mean nothing, cut into sentences.
+
+    Each white space becomes a blank, so that offsets stay the same.
+    """
     blank = _BLANK.sub(" ", text)
     bare = blank.strip()
     start = blank.index(bare[0]) if bare else 0
@@ -213,12 +222,12 @@ def running_text(text: str, *, lang: str | None) -> Document:
 
 
 def places_of(sentence: Sentence) -> list[tuple[int, int]]:
-    """The characters of each word."""
+    """Return the span of each word as (start, end) in characters."""
     starts = sentence.token_starts or ()
     return [(s, s + len(t)) for s, t in zip(starts, sentence.tokens, strict=True)]
 
 
 def place_of(sentence: Sentence, span: TokenSpan) -> tuple[int, int]:
-    """The characters of a span of words."""
+    """Convert a span of words to (start, end) in characters."""
     starts, last = sentence.token_starts or (), span.end - 1
     return starts[span.start], starts[last] + len(sentence.tokens[last])

@@ -64,7 +64,7 @@ def serve(options: "Options", log: TextIO) -> None:
 
 
 def _return_memory() -> None:
-    """Let glibc give large blocks back at once; batches of all sizes leave holes otherwise."""
+    """Make glibc return large blocks at once; batches of many sizes fragment memory otherwise."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         mallopt(_MMAP_THRESHOLD, 1 << 16)
@@ -82,7 +82,7 @@ def _load(options: "Options") -> Tagger:
 def _trainer(options: "Options", service: Service) -> Trainer | None:
     if options.allow_training is None or options.encoder is None:
         return None
-    Base.open(options.encoder)  # what is wrong with it is said at once
+    Base.open(options.encoder)  # a bad encoder fails now, not at the first training
     if options.recipe not in RECIPES:
         raise UsageError(f"--recipe {options.recipe}: one of {', '.join(RECIPES)}")
     settings = TrainSettings(

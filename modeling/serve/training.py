@@ -57,7 +57,7 @@ class TrainRequest(BaseModel):
     @field_validator("samples", mode="before")
     @classmethod
     def _as_list(cls, given: object) -> object:
-        """One sample comes without a list around it."""
+        """Put a single sample, which comes without a list, into one."""
         return [given] if isinstance(given, dict) else given
 
 
@@ -70,7 +70,7 @@ class CasTrainRequest(BaseModel):
 
 
 class Trainer:
-    """Starts trainings, and offers what they made."""
+    """A starter of trainings, one at a time, which offers the trained taggers as models."""
 
     def __init__(self, models: Models, settings: TrainSettings) -> None:
         self.models, self.settings = models, settings
@@ -83,7 +83,11 @@ class Trainer:
                     models.add(name.name, run)
 
     async def start(self, name: str, documents: Sequence[Document], *, service: Service) -> int:
-        """Start a training; returns its id. Raises ``Refused``, ``CorpusError`` without names."""
+        """Start a training and return its id.
+
+        Raises ``Refused`` for a bad name or while another training runs, and ``CorpusError`` where
+        no document has a name.
+        """
         if not _NAME.fullmatch(name) or name == self.models.name:
             raise Refused(422, f"name {name[:80]!r}: letters, digits, . _ and -, and not taken.")
         if self._is_starting or any(job.status is None for _, job in self.jobs):
@@ -107,25 +111,25 @@ class Trainer:
             self.models.add(name, job.folder / "run")
 
     def job(self, id: int) -> Job:
-        """The training of an id; raises ``Refused``."""
+        """Look up a training by its id; raises ``Refused`` (404) for an unknown one."""
         if not 0 < id <= len(self.jobs):
             raise Refused(404, f"No training {id}.")
         return self.jobs[id - 1][1]
 
     async def close(self) -> None:
-        """End what is trained; what it has learned so far is in its folder."""
+        """Stop the training that runs; what it has learned so far stays in its folder."""
         for _, job in self.jobs:
             if job.status is None:
                 await asyncio.to_thread(job.stop)
 
 
 def routes(service: Service, trainer: Trainer | None) -> APIRouter:
-    """The routes that train; without a trainer they say that they do not."""
+    """Create the router of the routes that train; without a trainer they refuse (403)."""
     router = APIRouter()
 
     @router.post("/train/", tags=["TEI Publisher"], openapi_extra=body_of(TrainRequest))
     async def train(request: Request) -> int:
-        """Train a model from samples; returns the id to ask for."""
+        """Start to train a model on samples; return the id of the training."""
         asked, trainer_ = await service.read(request, TrainRequest), _given(trainer)
         if asked.base is not None and asked.base not in service.models.names():
             raise Refused(404, f"No model {asked.base[:80]!r}.")
@@ -134,7 +138,7 @@ def routes(service: Service, trainer: Trainer | None) -> APIRouter:
 
     @router.get("/train/{id}", tags=["TEI Publisher"], response_class=PlainTextResponse)
     async def log(id: int) -> PlainTextResponse:
-        """Give what a training said so far: 202 while it runs, 200 when it has ended."""
+        """Return the log of a training: status 202 while it runs, 200 when it has ended."""
         job = _given(trainer).job(id)
         if job.status is None:
             return PlainTextResponse(job.log(), 202)
@@ -145,7 +149,7 @@ def routes(service: Service, trainer: Trainer | None) -> APIRouter:
         "/train", tags=["INCEpTION"], status_code=204, openapi_extra=body_of(CasTrainRequest)
     )
     async def train_recommender(request: Request) -> Response:
-        """Train the model of a project from its documents."""
+        """Start to train the model of a project on its documents."""
         asked, trainer_ = await service.read(request, CasTrainRequest), _given(trainer)
         documents = await service.prepare(lambda: [_of_cas(asked, d) for d in asked.documents])
         name = f"inception-{asked.metadata.projectId}"

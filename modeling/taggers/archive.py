@@ -21,22 +21,22 @@ from corpora.system.parsing import parse_json
 
 CHECKSUMS: Final = "checksums.json"
 VERSION: Final = 1
-_TIME: Final = (1980, 1, 1, 0, 0, 0)  # the first that a zip can tell
+_TIME: Final = (1980, 1, 1, 0, 0, 0)  # the earliest that a zip can hold
 _MODE: Final = 0o100644 << 16  # a file that its owner may write
 _BLOCK: Final = 1 << 20
 
 
 class ArchiveError(CorpusError):
-    """A file is no archive, or a damaged one, or one that must not be trusted."""
+    """The error for a file that is no archive, is damaged, or must not be trusted."""
 
 
 def pack(files: Mapping[str, Path], archive: Path) -> None:
-    """Write files, by their names in the archive, into one; it appears when it is whole."""
+    """Write files into an archive under the given names; it appears when it is complete."""
     temporary = archive.with_name(f".{archive.name}.partial")
     archive.parent.mkdir(parents=True, exist_ok=True)
     hashes = {}
     try:
-        temporary.unlink(missing_ok=True)  # of a process that was killed
+        temporary.unlink(missing_ok=True)  # left by a process that was killed
         with zipfile.ZipFile(temporary, "x", zipfile.ZIP_STORED) as made:
             for name in sorted(files):
                 _check_name(name, where=archive)
@@ -52,7 +52,7 @@ def pack(files: Mapping[str, Path], archive: Path) -> None:
 
 
 def files_in(folder: Path) -> dict[str, Path]:
-    """All files of a folder by their names in it, but for hidden ones."""
+    """Find all files of a folder, by their paths relative to it; hidden ones are left out."""
     found = {path.relative_to(folder): path for path in folder.rglob("*") if path.is_file()}
     return {
         name.as_posix(): path
@@ -63,20 +63,20 @@ def files_in(folder: Path) -> dict[str, Path]:
 
 def _entry(name: str) -> zipfile.ZipInfo:
     entry = zipfile.ZipInfo(name, _TIME)
-    entry.create_system = 3  # Unix, wherever it is made
+    entry.create_system = 3  # Unix, on any system, for the same bytes
     entry.external_attr = _MODE
     return entry
 
 
 def _copy_in(made: zipfile.ZipFile, name: str, path: Path) -> str:
     entry = _entry(name)
-    entry.file_size = path.stat().st_size  # or an archive above 2 GiB is refused
+    entry.file_size = path.stat().st_size  # without it, zipfile refuses files above 2 GiB
     with path.open("rb") as source, made.open(entry, "w") as target:
         return _copy(source, target)
 
 
 def _copy(source: IO[bytes], target: IO[bytes]) -> str:
-    """Copy all bytes; returns their SHA-256."""
+    """Copy all bytes; return their SHA-256."""
     digest = hashlib.sha256()
     while block := source.read(_BLOCK):
         digest.update(block)
@@ -85,10 +85,10 @@ def _copy(source: IO[bytes], target: IO[bytes]) -> str:
 
 
 def opened(path: Path) -> Path:
-    """The folder that a path names: itself, or an archive's content, checked.
+    """Return a folder as it is; unpack an archive into a temporary folder and return that.
 
-    That is unpacked into a temporary folder, which is removed when the process ends. Raises
-    ``ArchiveError`` for a file that is no archive, or not whole.
+    The content of the archive is checked; the folder is removed when the process ends. Raises
+    ``ArchiveError`` for a file that is no archive, or not a complete one.
     """
     if not path.is_file():
         return path
@@ -99,10 +99,9 @@ def opened(path: Path) -> Path:
 
 
 def unpack(archive: Path, folder: Path) -> None:
-    """Write what is in an archive into an empty folder; nothing is ever written beside it.
+    """Unpack an archive into an empty folder; nothing is ever written outside the folder.
 
-    Raises ``ArchiveError``, the first thing that is wrong having been found before anything is
-    written, but for damaged bytes.
+    Raises ``ArchiveError``. All errors but damaged bytes are found before anything is written.
     """
     try:
         with zipfile.ZipFile(archive) as packed:
@@ -139,7 +138,10 @@ def _checksums(packed: zipfile.ZipFile, archive: Path) -> dict[str, str]:
 
 
 def _check_entries(packed: zipfile.ZipFile, hashes: Mapping[str, str], archive: Path) -> None:
-    """That the entries are plain files, those that are listed, each once, of sizes that can be."""
+    """Check that the entries are plain files of possible sizes, and those listed, each once.
+
+    Raises ``ArchiveError`` if they are not.
+    """
     entries = [entry for entry in packed.infolist() if entry.filename != CHECKSUMS]
     names = [entry.filename for entry in entries]
     for name in names:
@@ -159,5 +161,5 @@ def _check_entries(packed: zipfile.ZipFile, hashes: Mapping[str, str], archive: 
 
 
 def _check_name(name: str, *, where: Path) -> None:
-    if not is_plain(name) or set(name) & set(':*?"<>|'):  # which not every system can write
+    if not is_plain(name) or set(name) & set(':*?"<>|'):  # not every system can write these
         raise ArchiveError(f"{where}: {name!r} is no plain name of a file inside a folder.")

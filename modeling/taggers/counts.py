@@ -1,4 +1,4 @@
-"""Counts of right, predicted and gold spans of each sentence, which all scores are sums of.
+"""Counts of right, predicted and gold spans of each sentence; all scores come from their sums.
 
 Shapes: N sentences, L labels, 3 counts: correct, predicted, gold.
 
@@ -33,67 +33,76 @@ MIN_SPANS = 20
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Of each sentence and label."""
+    """The counts (correct, predicted, gold) of each sentence and label."""
 
     labels: tuple[str, ...]  # (L,)
     rows: Numbers  # (N, L, 3)
 
     def micro(self, *, without: Sequence[str] = ()) -> Numbers:
-        """(N, 3): all labels together, but for some."""
+        """Sum the counts of all labels except those in ``without``, shape (N, 3)."""
         kept = [label not in without for label in self.labels]
         return np.asarray(self.rows[:, kept].sum(axis=1))
 
 
 def strict_f1(tagged: Sequence[Tagged]) -> float:
-    """Strict micro F1 of all labels: for choosing an epoch."""
+    """Compute the strict micro F1 of all labels, which an epoch is chosen by."""
     return score(count_strict(tagged).micro().sum(axis=0)).f1
 
 
 def score(counts: Numbers) -> Score:
-    """(3,) as a score."""
+    """Convert (3,) counts to a ``Score``."""
     correct, predicted, gold = map(int, counts)
     return Score(correct=correct, predicted=predicted, gold=gold)
 
 
 def f1_of(counts: NDArray[np.int64] | Reals) -> Reals:
-    """(…, 3) to (…): 2 correct / (predicted + gold), 0 where nothing is predicted or gold."""
+    """Compute F1 from (…, 3) counts, shape (…).
+
+    F1 is 2 correct / (predicted + gold), and 0 where nothing is predicted or gold.
+    """
     total = counts[..., PREDICTED] + counts[..., GOLD]
     return np.asarray(2 * counts[..., CORRECT] / np.where(total == 0, 1, total), np.float64)
 
 
 def all_labels(tagged: Iterable[Tagged], labels: Sequence[str]) -> tuple[str, ...]:
-    """These labels, then others that are gold or predicted, by the alphabet."""
+    """Return the given labels, then other gold or predicted labels in alphabetical order."""
     found = {tag[2:] for one in tagged for tag in (*one.sentence.tags, *one.tags) if tag != "O"}
     found |= {span.label for one in tagged for span in one.spans}
     return (*dict.fromkeys(labels), *sorted(found.difference(labels)))
 
 
 def count_strict(tagged: Sequence[Tagged], labels: Sequence[str] = ()) -> Counts:
-    """Spans whose ends and label are right; labels beyond those given are appended."""
+    """Count spans, correct if both ends and the label are right.
+
+    The labels of the sentences that are not in ``labels`` are appended to them.
+    """
     pairs = ((gold_keys(one), predicted_keys(one)) for one in tagged)
     return _count(pairs, tagged, labels)
 
 
 def count_lenient(tagged: Sequence[Tagged], labels: Sequence[str] = ()) -> Counts:
-    """The same for gold and predicted tags that are read leniently."""
+    """Count spans as ``count_strict`` does, with gold and predicted tags read leniently."""
     read = partial(from_iob2, strict=False)
     pairs = ((_keys(read(one.sentence.tags)), _keys(read(predicted_tags(one)))) for one in tagged)
     return _count(pairs, tagged, labels)
 
 
 def count_words(tagged: Sequence[Tagged], labels: Sequence[str] = ()) -> Counts:
-    """Words that have a label, B- and I- taken off."""
+    """Count words that have a label, B- and I- taken off."""
     pairs = ((_word_keys(one.sentence.tags), _word_keys(predicted_tags(one))) for one in tagged)
     return _count(pairs, tagged, labels)
 
 
 def gold_keys(one: Tagged) -> list[Key]:
-    """The gold spans of a sentence, strictly read, in order."""
+    """Return the gold spans of a sentence in their order, read strictly."""
     return _keys(from_iob2(one.sentence.tags))
 
 
 def predicted_keys(one: Tagged) -> list[Key]:
-    """The predicted spans; ``InvalidDocumentError`` unless they are in order and disjoint."""
+    """Return the predicted spans of a sentence.
+
+    Raises ``InvalidDocumentError`` unless they are in order, disjoint and inside the sentence.
+    """
     end = 0
     for span in one.spans:
         if span.start < end or span.end > len(one.sentence.tokens):
@@ -107,7 +116,10 @@ def predicted_keys(one: Tagged) -> list[Key]:
 
 
 def predicted_tags(one: Tagged) -> Sequence[str]:
-    """The tags that were decoded, valid or not; or else those of the spans."""
+    """Return the tags that were decoded, valid or not, or else the tags of the predicted spans.
+
+    Raises ``InvalidDocumentError`` if the number of tags is not that of the words.
+    """
     if one.tags and len(one.tags) != len(one.sentence.tokens):
         raise InvalidDocumentError(
             f"{one.sentence.id}: {len(one.tags)} predicted tags for "
@@ -117,9 +129,10 @@ def predicted_tags(one: Tagged) -> Sequence[str]:
 
 
 def threshold_for(tagged: Sequence[Tagged], precision: float) -> float | None:
-    """Find the lowest probability such that, of the spans with it or more, so many are right.
+    """Find the lowest threshold of probability at which a ratio ``precision`` of spans is right.
 
-    None where there is none, or only for fewer than ``MIN_SPANS`` spans: too few to say anything.
+    Only spans with at least this probability count. Returns None if there is no such threshold, or
+    if fewer than ``MIN_SPANS`` spans reach it, which are too few to say anything.
     """
     pairs: list[tuple[float, bool]] = []
     for one in tagged:

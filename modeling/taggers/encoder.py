@@ -63,7 +63,7 @@ _PREFIX: Final = "encoder."
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WordVectors:
-    """The words of a text."""
+    """The words of a text and their vectors."""
 
     words: tuple[str, ...]
     offsets: NDArray[np.int64] | None
@@ -73,7 +73,7 @@ class WordVectors:
 
 
 class _Asked(NamedTuple):
-    """A batch, and what is asked of it."""
+    """A batch of texts, and the spans in them whose vectors are asked for."""
 
     numbers: list[int]
     """(S,) of its texts."""
@@ -86,12 +86,12 @@ class Encoder:
     """An encoder with its tokenizer, without dropout and without gradients.
 
     Args:
-        model: whatever kind it is.
-        tokenizer: of the encoder.
-        config: its settings.
-        windows: how texts are cut for it.
-        entities: names of its entities, in the order of their ids; empty: it reads none by name.
-        of_words: which entities words know, if its subwords know some.
+        model: the encoder, of any kind.
+        tokenizer: the tokenizer of the encoder.
+        config: the settings of the encoder.
+        windows: how texts are cut into windows.
+        entities: names of the encoder's entities, in the order of their ids; empty: it has none.
+        of_words: the entities of words, if the encoder's subwords know entities.
     """
 
     def __init__(
@@ -121,14 +121,16 @@ class Encoder:
         forms: Path | str | None = None,
         device: str | torch.device = "cpu",
     ) -> "Encoder":
-        """Open what has an encoder, and leave its heads.
+        """Open the encoder of a run, a model, a tagger or an archive, without its heads.
 
-        A run of ``modeling.pretrain``, a model of one, a BERT, RoBERTa or LUKE of transformers; a
-        run of ``modeling.finetune`` (of its best tagger), a tagger; or an archive of any. Raises
-        ``CorpusError`` where there is none, ``WeightsError`` where it is damaged.
+        ``path`` is a run of ``modeling.pretrain``, a model of one, or a BERT, RoBERTa or LUKE of
+        transformers; a run of ``modeling.finetune`` (its best tagger is opened) or a tagger; or an
+        archive of any of these. Raises ``CorpusError`` if there is none, ``WeightsError`` if it is
+        damaged.
 
-        Where subwords know entities, those of a tagger are looked up, or of a pre-trained model the
-        titles of its entities; ``forms`` (a vocabulary, a lexicon, a table) says others for these.
+        If subwords know entities, texts are searched for the forms of the tagger, or, with a
+        pre-trained model, for the titles of its entities. ``forms`` (a vocabulary, a lexicon, a
+        table) replaces these titles; a tagger takes none (``ConfigError``).
         """
         path = opened(Path(path))
         if has_tagger(path):
@@ -156,7 +158,7 @@ class Encoder:
 
     @classmethod
     def of(cls, tagger: Tagger) -> "Encoder":
-        """The encoder of a tagger, which reads what the tagger reads."""
+        """Make an ``Encoder`` from a tagger; it reads text as the tagger does."""
         config = tagger.model.config
         return cls(
             tagger.model.encoder,
@@ -169,24 +171,25 @@ class Encoder:
 
     @property
     def width(self) -> int:
-        """D."""
+        """The width D of the vectors."""
         return self.config.width
 
     @property
     def reads_mentions(self) -> bool:
-        """Say whether entities can be read, and spans as entities."""
+        """Whether mentions can be read as entities, and spans, too."""
         return isinstance(self.model.entity_embeddings, EntityEmbeddings)
 
     def entity(self, id: int) -> str:
-        """The name of an entity, or its number where the encoder knows no names."""
+        """Return the name of an entity, or ``entity ID`` if the encoder has no name for it."""
         return self._names[id] if id < len(self._names) else f"entity {id}"
 
     def words(
         self, texts: Sequence[Text], *, pooling: Pooling = "first", lang: str | None = None
     ) -> list[WordVectors]:
-        """The words of each text: of each its first subword, or the mean or maximum of all.
+        """Compute vectors of the words of each text, from the subwords of each word.
 
-        ``lang`` is a BCP 47 tag: whose rules for words apply to texts.
+        ``pooling`` takes the first subword of a word, or the mean or maximum of all. ``lang`` is a
+        BCP 47 tag: the language whose rules cut texts into words.
         """
         sentences = [_sentence(text, number, (), lang=lang) for number, text in enumerate(texts)]
 
@@ -211,17 +214,17 @@ class Encoder:
         reading: Reading = "alone",
         lang: str | None = None,
     ) -> list[Vectors]:
-        """The spans of each text, in the order given, by what a span head reads (D-E9).
+        """Compute vectors of the spans of each text, in the order given, as a span head reads them.
 
         ``parts``: ``both`` is [first subword; last subword; entity], (P, 3 D); ``words`` the first
         two, (P, 2 D); ``entities`` the last, (P, D); ``mean`` the mean of all subwords, (P, D).
-        None: both where the encoder reads entities, else words. The entity is [MASK] at the span's
-        place, read ``alone``: it sees the text, and nothing sees it; or ``joint``, as in LUKE, with
-        the other spans of the text, each of which sees all.
+        None: ``both`` if the encoder reads entities, else ``words``. The entity is [MASK] at the
+        span's place (D-E9). It is read ``alone``: it sees the text, and nothing sees it; or
+        ``joint``, as in LUKE, with the other spans of the text, each of which sees all.
 
         Words are cut where a ``Span`` (characters) begins or ends; a ``TokenSpan`` counts words.
-        Raises ``CorpusError`` for a span that covers no word, or is longer than a window;
-        ``ConfigError`` for entities of an encoder that reads none.
+        Raises ``CorpusError`` for a span that covers no word or is longer than a window, and
+        ``ConfigError`` for entities if the encoder reads none.
         """
         chosen: Parts = parts or ("both" if self.reads_mentions else "words")
         if chosen in {"both", "entities"}:
@@ -244,11 +247,11 @@ class Encoder:
         *,
         lang: str | None = None,
     ) -> list[Vectors]:
-        """The mentions of each text, (P, D), all of a text read together, as in pre-training.
+        """Compute vectors of the mentions of each text, (P, D).
 
-        A ``Mention`` with an ``entity`` (``dawiki:Berlin``) is read as that entity, all others as
-        [MASK]. Raises ``CorpusError`` for an entity that the encoder does not know, and what
-        ``spans`` raises.
+        All mentions of a text are read together, as in pre-training. A ``Mention`` with an
+        ``entity`` (``dawiki:Berlin``) is read as that entity, all others as [MASK]. Raises
+        ``CorpusError`` for an entity that the encoder does not know, and what ``spans`` raises.
         """
         self._check_entities()
         ids = [np.array([self._id(mention) for mention in own], np.int64) for own in mentions]
@@ -265,7 +268,7 @@ class Encoder:
     def windows(
         self, text: Text, mentions: Sequence[Place] = (), *, lang: str | None = None
     ) -> Batch:
-        """One text as the encoder reads it, on the CPU, mentions as in ``entities``."""
+        """Prepare one text as input, on the CPU; mentions are read as in ``entities``."""
         sentence = _sentence(text, 0, mentions, lang=lang)
         places = [words_of(sentence, mention) for mention in mentions]
         [asked] = self._batches([sentence], [places])
@@ -327,7 +330,7 @@ class Encoder:
         sizes: Sequence[int],
         width: int | None = None,
     ) -> list[Vectors]:
-        """For each text so many vectors, (size, width), texts of like length read together."""
+        """Compute (size, width) vectors for each text; read texts of similar length together."""
         nothing = np.zeros((0, width or self.width), np.float32)
         found: list[Vectors] = [nothing] * len(sentences)
         for asked in self._batches(sentences, spans) if sentences else ():
@@ -367,11 +370,11 @@ def _offsets(sentence: Sentence) -> NDArray[np.int64] | None:
 
 
 def _of_subwords(subwords: Tensor, spans: SpanBatch, *, parts: Parts) -> Tensor:
-    """(T, D) -> (P, 2 D), or the mean, (P, D)."""
+    """Pool (T, D) subwords of spans: first and last one, (P, 2 D), or the mean, (P, D)."""
     first, last = spans.first_subwords, spans.last_subwords
     if parts == "words":
         return torch.cat([subwords.index_select(0, first), subwords.index_select(0, last)], dim=1)
-    sums = subwords.double().cumsum(0)  # of all rows up to each; a span's are side by side
+    sums = subwords.double().cumsum(0)  # running sums; the rows of a span are adjacent
     ends, begins = sums.index_select(0, last), sums.index_select(0, first)
     total = ends - begins + subwords.index_select(0, first)
     return total / (last - first + 1)[:, None]

@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class WordEntities:
-    """The forms that are looked up, and the rows of the table."""
+    """The forms that are looked up, and the number of rows of the entity table."""
 
     lookup: EntityLookup
     n_rows: int
@@ -37,9 +37,9 @@ class WordEntities:
 
 
 def open_entities(path: str, base: Base) -> WordEntities | None:
-    """Read an entity vocabulary, a lexicon or a table of forms; None where no path is given.
+    """Read an entity vocabulary, a lexicon or a table of forms; return None if no path is given.
 
-    Raises ``CorpusError`` where there is nothing that can be read, or no form in it.
+    Raises ``CorpusError`` if nothing can be read, or if there is no form in it.
     """
     if not path:
         return None
@@ -67,7 +67,10 @@ def open_entities(path: str, base: Base) -> WordEntities | None:
 
 
 def _known(base: Base) -> pa.StringArray:
-    """The names of the base's entities by row; none where it has no list of them."""
+    """Return the names of the base's entities in the order of rows; empty if it has no list.
+
+    Raises ``CorpusError`` if the list and the table differ in length.
+    """
     file = base.folder / ENTITIES
     if not base.config.n_entities or not file.is_file():
         return pa.array([], pa.string())
@@ -81,7 +84,7 @@ def _known(base: Base) -> pa.StringArray:
 
 
 def _read_forms(path: Path, known: pa.StringArray) -> pa.Table:
-    """Forms and all entities that they mean, ``form, entity``; the likelier ones first."""
+    """Read forms and all entities that they mean (``form, entity``), likelier entities first."""
     if not path.exists():
         raise CorpusError(f"data.entities {path}: there is nothing.")
     if path.is_file():
@@ -99,7 +102,11 @@ def _read_forms(path: Path, known: pa.StringArray) -> pa.Table:
 
 
 def _words(words: pa.Table, known: pa.StringArray) -> pa.Table:
-    """The words of a lexicon with the entities of groups, or of all, whichever the base knows."""
+    """Choose the words of a lexicon, as entities of their groups or of the lexicon as a whole.
+
+    The kind is taken of which the base knows more entities; of groups, if both are equal. Without
+    groups it is the lexicon as a whole.
+    """
     of_all = chosen_words(words, is_grouped=False)
     if words.column("group").null_count:
         return of_all
@@ -112,19 +119,19 @@ def _words(words: pa.Table, known: pa.StringArray) -> pa.Table:
 
 
 def _by_count(meanings: pa.Table) -> pa.Table:
-    """The most frequent first; ties by name, as ``choose_forms`` has it."""
+    """Sort by count, the most frequent first, and ties by entity, as ``choose_forms`` does."""
     return meanings.sort_by([("count", "descending"), ("entity", "ascending")])
 
 
 def known_entities(
     folder: Path, config: EncoderConfig, *, forms: Path | str | None = None
 ) -> EntityLookup | None:
-    """Open what is looked up in texts for an encoder; None where its subwords know nothing.
+    """Open the forms that are looked up for an encoder; None if its subwords know no entities.
 
     ``forms`` is a vocabulary, a lexicon or a table of forms, as ``data.entities`` of a tagger;
-    those of entities that the encoder does not know are passed over. None: the titles of its own
-    entities. Raises ``ConfigError`` for forms that it has no use for, ``CorpusError`` for forms of
-    which it knows no entity, or where nobody says what its entities are called.
+    forms of entities that the encoder does not know are skipped. None: the titles of the encoder's
+    entities. Raises ``ConfigError`` for forms that the encoder cannot use, and ``CorpusError`` if
+    it knows the entity of no form, or if the names of its entities are missing.
     """
     if not config.n_entities or config.entities != "subwords":
         if forms is not None:

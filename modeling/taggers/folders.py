@@ -20,7 +20,7 @@ MANIFEST: Final = "run.json"
 
 
 class TrialRow(TypedDict):
-    """One model that was trained."""
+    """A model that was trained, and its score on dev."""
 
     name: str
     setting: str
@@ -31,7 +31,7 @@ class TrialRow(TypedDict):
 
 
 class SettingRow(TypedDict):
-    """The models of a setting, on dev."""
+    """The scores on dev of the models of one setting."""
 
     setting: str
     n: int
@@ -40,7 +40,7 @@ class SettingRow(TypedDict):
 
 
 class Summary(TypedDict):
-    """``summary.json``: the ``best`` setting and ``tagger``, where there is a best."""
+    """The content of ``summary.json``; ``best`` and ``tagger`` are None if there is no best."""
 
     trials: list[TrialRow]
     settings: list[SettingRow]
@@ -62,7 +62,7 @@ class Base:
     def open(cls, path: Path) -> "Base":
         """Open a run of ``modeling.pretrain``, a model of one, or a folder of transformers.
 
-        Raises ``CorpusError`` or ``WeightsError`` where there is none that can be read.
+        Raises ``CorpusError`` or ``WeightsError`` if there is none that can be read.
         """
         from modeling.huggingface.importing import read_encoder_config  # noqa: PLC0415 - torch
 
@@ -81,7 +81,7 @@ class Base:
     def of_tagger(cls, path: Path) -> "Base":
         """Open a run of ``modeling.finetune``, a tagger, or an archive of one, as an encoder.
 
-        Raises ``CorpusError`` where there is none.
+        Raises ``CorpusError`` if there is none.
         """
         folder = find_tagger(opened(path)).path
         config, tokenizer = read_settings(folder).encoder, Tokenizer.open(folder)
@@ -89,7 +89,7 @@ class Base:
 
 
 def _name_of(folder: Path) -> str:
-    """Of the run, where the folder is a model of one: ``final`` and the like say nothing."""
+    """Name a model by its folder, or by its run if the folder is a checkpoint or ``final``."""
     folder = folder.resolve()
     if folder.parent.name == "checkpoints":
         return f"{folder.parent.parent.name}-{folder.name}"
@@ -97,9 +97,9 @@ def _name_of(folder: Path) -> str:
 
 
 def find_model(path: Path) -> Path:
-    """The folder with ``config.json``: this one, its ``final``, or that of ``hub:NAME``.
+    """Find the folder with ``config.json``: the path, its ``final``, or that of ``hub:NAME``.
 
-    Raises ``CorpusError`` where there is none.
+    Raises ``CorpusError`` if there is none.
     """
     path = local_folder(path)
     for folder in (path, path / "final"):
@@ -122,15 +122,16 @@ class TaggerFolder:
 
 
 def has_tagger(path: Path) -> bool:
-    """Say whether there is a tagger, or a finished run of some."""
+    """Tell whether a path is a tagger, or a finished run that made taggers."""
     folders = (path, path / "final")
     return (path / SUMMARY).is_file() or any((f / TAGGER_FILE).is_file() for f in folders)
 
 
 def find_taggers(path: Path) -> list[TaggerFolder]:
-    """The taggers of a run, of all settings, in the order of ``summary.json``; or the one there is.
+    """Find the taggers of a run, of all settings, in the order of ``summary.json``.
 
-    Raises ``CorpusError`` where there is none, or one of them is not finished.
+    A path that is a tagger, or whose ``final`` is one, gives this one alone. Raises ``CorpusError``
+    if there is none, or if one of them is not finished.
     """
     for folder in (path, path / "final"):
         if (folder / TAGGER_FILE).is_file():
@@ -151,13 +152,16 @@ def find_taggers(path: Path) -> list[TaggerFolder]:
 
 
 def weights_of(folder: Path) -> Path:
-    """The file with the weights of a tagger: ours, or that of ONNX where it was exported so."""
+    """Return the file with a tagger's weights: ours, or ``model.onnx`` if there is only that."""
     ours, exported = folder / WEIGHTS_FILE, folder / ONNX_FILE
     return exported if exported.is_file() and not ours.is_file() else ours
 
 
 def read_settings(folder: Path) -> TaggerConfig:
-    """Those of a tagger; ``CorpusError`` where they are damaged."""
+    """Read the settings of a tagger.
+
+    Raises ``CorpusError`` if they are missing or damaged, ``ConfigError`` for wrong settings.
+    """
     try:
         return TaggerConfig.load(folder / TAGGER_FILE)
     except ConfigError:
@@ -167,7 +171,10 @@ def read_settings(folder: Path) -> TaggerConfig:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """From what and how a tagger was made; ``CorpusError`` where that is missing or damaged."""
+    """Read ``run.json``, which says from what and how a tagger was made.
+
+    Raises ``CorpusError`` if it is missing or damaged.
+    """
     path = folder / MANIFEST
     try:
         read: Manifest = parse_json(path.read_text(encoding="utf-8"))
@@ -183,9 +190,9 @@ def _damaged(path: Path, error: Exception) -> CorpusError:
 
 
 def best_taggers(path: Path) -> list[TaggerFolder]:
-    """Those of the setting that is best on dev: one for each seed or fold.
+    """Find the taggers of the setting that is best on dev: one for each seed or fold.
 
-    Raises ``CorpusError`` where there are several settings, and no dev to choose the best.
+    Raises ``CorpusError`` if there are several settings, and no dev to choose the best.
     """
     taggers = find_taggers(path)
     if len(taggers) == 1:
@@ -200,7 +207,7 @@ def best_taggers(path: Path) -> list[TaggerFolder]:
 
 
 def find_tagger(path: Path) -> TaggerFolder:
-    """The one tagger to use: of the best setting, the best on dev."""
+    """Find the one tagger to use: of the best setting, the one that is best on dev."""
     taggers = find_taggers(path)
     if len(taggers) == 1:
         return taggers[0]

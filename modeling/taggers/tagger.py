@@ -28,7 +28,7 @@ from modeling.taggers.archive import opened
 from modeling.taggers.counts import PRECISION
 from modeling.taggers.folders import find_tagger, read_manifest, weights_of
 
-_AT_ONCE: Final = 2048  # sentences that are ordered by length together
+_AT_ONCE: Final = 2048  # sentences that are sorted by length together
 _TEMPERATURES: Final = 41
 TEMPERATURE_BOUNDS: Final = (0.25, 4.0)
 
@@ -38,9 +38,9 @@ class Tagger:
 
     Args:
         model: the encoder and its head.
-        tokenizer: of the encoder.
-        gazetteer: whose features it reads, if it does.
-        entities: that words know, if its encoder's subwords know some.
+        tokenizer: the tokenizer of the encoder.
+        gazetteer: the gazetteer whose features the model reads, if it reads any.
+        entities: the entities of words, if the encoder's subwords know entities.
     """
 
     def __init__(
@@ -65,12 +65,12 @@ class Tagger:
 
     @classmethod
     def load(cls, path: Path | str, *, device: str | torch.device = "cpu") -> "Tagger":
-        """Open a run of ``modeling.finetune`` (the best on dev), a tagger, or an archive of one.
+        """Open a run of ``modeling.finetune`` (its best tagger on dev), a tagger, or an archive.
 
-        Raises ``CorpusError`` where there is none, ``WeightsError`` where it is damaged.
+        Raises ``CorpusError`` if there is none, ``WeightsError`` if it is damaged.
         """
         folder = find_tagger(opened(Path(path))).path
-        is_onnx = weights_of(folder).name == MODEL  # that alone, or weights of ours
+        is_onnx = weights_of(folder).name == MODEL  # only without weights of ours
         model = OnnxTaggingModel.open(folder) if is_onnx else TaggingModel.load(folder)
         model = model.to(device)
         gazetteer = Gazetteer.load(folder / GAZETTEER) if (folder / GAZETTEER).is_dir() else None
@@ -80,14 +80,14 @@ class Tagger:
 
     @property
     def decoder_used(self) -> str:
-        """``decoder``, or the model's own."""
+        """The name in ``decoder``, or that of the model's own decoder."""
         return self.decoder or self.model.decoder
 
     @cached_property
     def threshold_of_dev(self) -> float | None:
-        """The least probability at which ``PRECISION`` of the names on dev were right.
+        """The lowest probability from which on ``PRECISION`` of the names on dev were right.
 
-        None where none was chosen, or the tagger was not read from a folder.
+        None if none was chosen, or if the tagger was not loaded from a folder.
         """
         manifest = read_manifest(self.folder) if self.folder else {}
         chosen = manifest.get("dev", {}).get("threshold")
@@ -95,30 +95,31 @@ class Tagger:
 
     @property
     def threshold_of_editions(self) -> float:
-        """The least probability of names that are written into an edition, if nobody says another.
+        """The default for the lowest probability of a name that is written into an edition.
 
-        Without one of dev, ``PRECISION``: if probabilities are right, so many names are at least.
+        It is ``threshold_of_dev``, or without that ``PRECISION``: if probabilities are right, at
+        least this ratio of the names is.
         """
         return PRECISION if self.threshold_of_dev is None else self.threshold_of_dev
 
     def __call__(self, text: str, *, lang: str | None = None) -> list[Mention]:
-        """The names in a text, with character offsets, label and probability (``score``).
+        """Find the names in a text, with character offsets, label and probability (``score``).
 
-        ``lang`` is a BCP 47 tag: whose rules for sentences and words apply.
+        ``lang`` is a BCP 47 tag: the language whose rules cut text into sentences and words.
         """
         return list(self.annotate(document_of(text, lang=lang)).mentions)
 
     def annotate(self, document: Document, *, threshold: float = 0.0) -> Document:
-        """The document with predicted mentions instead of those it has."""
+        """Return the document with predicted mentions instead of those it has."""
         [annotated] = self.annotate_all([document], threshold=threshold)
         return annotated
 
     def annotate_all(
         self, documents: Iterable[Document], *, threshold: float = 0.0
     ) -> Iterator[Document]:
-        """The documents with predicted mentions instead of those they have, one by one.
+        """Yield the documents with predicted mentions instead of those they have, one by one.
 
-        Their sentences are tagged together, some thousand at once.
+        The sentences of several documents are tagged together, some thousand at once.
         """
         for some in _packed(documents):
             sentences = [s for document, own in some for s in own]
@@ -130,20 +131,20 @@ class Tagger:
                 yield replace(document, mentions=tuple(mentions))
 
     def tag_document(self, document: Document, *, threshold: float = 0.0) -> list[Tagged]:
-        """The sentences of a document, cut into words, and the names in each."""
+        """Cut a document into sentences and words, and find the names in each sentence."""
         return self.tag(sentences_of(document), threshold=threshold)
 
     def tag(self, sentences: Sequence[Sentence], *, threshold: float = 0.0) -> list[Tagged]:
-        """Find the names of sentences, in their order; those of a document are its context.
+        """Find the names in sentences, in their order; sentences of a document are its context.
 
-        What their tags are is not looked at.
+        The tags of the sentences are not looked at.
         """
         return _in_order(self.tag_by_batch(sentences, threshold=threshold), len(sentences))
 
     def tag_by_batch(
         self, sentences: Sequence[Sentence], *, threshold: float = 0.0
     ) -> Iterator[list[tuple[int, Tagged]]]:
-        """Find the names of sentences, each batch when it is asked for, with their indices."""
+        """Find the names in sentences, with their indices; compute a batch when it is asked for."""
         if not sentences:
             return
         collator = self._collator(SentenceSet.of(sentences))
@@ -154,7 +155,7 @@ class Tagger:
     def expect_by_batch(
         self, sentences: Sequence[Sentence]
     ) -> Iterator[tuple[Integers, ExpectedTags]]:
-        """Say how likely each tag is, each batch when it is asked for, with their indices.
+        """Compute the probabilities of tags, with sentence indices; compute a batch when asked for.
 
         Raises ``ConfigError`` for a tagger of spans.
         """
@@ -168,7 +169,7 @@ class Tagger:
             yield numbers, said.to("cpu")
 
     def _chosen(self, one: Tagged, threshold: float) -> Tagged:
-        """With the labels that are asked for, and without doubtful names."""
+        """Map labels by ``label_map``, and drop spans that are less probable than the threshold."""
         if self.label_map is not None:
             one = _renamed(one, self.label_map)
         if threshold <= 0:
@@ -189,7 +190,7 @@ class Tagger:
 def tag(
     model: TaggingModel, batches: Iterable[NumberedBatch], sentences: Sequence[Sentence]
 ) -> list[Tagged]:
-    """Find names in sentences, in their order; ``batches`` are of all of them."""
+    """Find names in sentences, in their order; ``batches`` must contain all of the sentences."""
     return _in_order(tag_by_batch(model, batches, sentences), len(sentences))
 
 
@@ -200,10 +201,10 @@ def tag_by_batch(
     *,
     decoder: str | None = None,
 ) -> Iterator[list[tuple[int, Tagged]]]:
-    """Find names in sentences: for each batch their indices, and what was found."""
+    """Find names in sentences; yield for each batch the indices of sentences and what was found."""
     device = next(model.parameters()).device
     for numbers, batch in batches:
-        # not around the loop: who asks for the next batch may do other things in between
+        # not around the loop: the caller runs other code between two batches
         with torch.inference_mode():
             results = model.find(batch.to(device), decoder=decoder)
         yield [
@@ -218,7 +219,10 @@ def _in_order(found: Iterable[list[tuple[int, Tagged]]], n_sentences: int) -> li
 
 
 def calibrate(model: TaggingModel, batches: Iterable[NumberedBatch]) -> float:
-    """The temperature at which gold tags (spans) are likeliest (Guo et al. 2017), within bounds."""
+    """Find the temperature at which gold tags (or spans) are likeliest (Guo et al. 2017).
+
+    It is chosen from ``_TEMPERATURES`` values within ``TEMPERATURE_BOUNDS``.
+    """
     device = next(model.parameters()).device
     low, high = (math.log2(bound) for bound in TEMPERATURE_BOUNDS)
     temperatures = torch.logspace(low, high, _TEMPERATURES, base=2, dtype=torch.float64)
@@ -230,14 +234,17 @@ def calibrate(model: TaggingModel, batches: Iterable[NumberedBatch]) -> float:
 
 
 def _renamed(one: Tagged, labels: LabelMap) -> Tagged:
-    """With mapped labels; spans that have none are left out."""
+    """Map the labels of spans; spans whose label is mapped to nothing are left out."""
     targets = ((span, labels.target(span.label)) for span in one.spans)
     spans = tuple(replace(span, label=target) for span, target in targets if target)
     return Tagged(sentence=one.sentence, spans=spans)
 
 
 def to_mentions(tagged: Tagged) -> Iterator[Mention]:
-    """The spans of a sentence of a document as mentions of its text, in order."""
+    """Convert the spans of a document's sentence to mentions of the document's text, in order.
+
+    Raises ``ValueError`` for a sentence without a text.
+    """
     sentence = tagged.sentence
     starts = sentence.token_starts
     if starts is None:
@@ -254,7 +261,7 @@ def to_mentions(tagged: Tagged) -> Iterator[Mention]:
 
 
 def _packed(documents: Iterable[Document]) -> Iterator[list[tuple[Document, list[Sentence]]]]:
-    """Documents with their sentences, as many as are tagged together."""
+    """Group documents with their sentences, as many as are tagged together."""
     some: list[tuple[Document, list[Sentence]]] = []
     n = 0
     for document in documents:
@@ -269,13 +276,13 @@ def _packed(documents: Iterable[Document]) -> Iterator[list[tuple[Document, list
 
 
 def sentences_of(document: Document) -> list[Sentence]:
-    """Its sentences, cut into words; the mentions that are there cut none."""
+    """Cut a document into sentences and words; its mentions do not affect where words are cut."""
     bare = replace(document, mentions=())
     return [sentence for sentence in to_sentences(bare, lambda _: "test") if sentence.tokens]
 
 
 def document_of(text: str, *, lang: str | None = None) -> Document:
-    """A text whose lines are paragraphs, cut into sentences."""
+    """Make a document of a text, with lines as paragraphs, cut into sentences."""
     breaker = segmenter(lang)
     paragraphs = [Paragraph(s.start, s.end) for s in _lines(text)]
     sentences = [s for p in paragraphs for s in breaker.sentences(text, p)]

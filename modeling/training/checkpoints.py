@@ -1,8 +1,8 @@
-"""Checkpoints: folders that are whole or are not there.
+"""Checkpoints: folders that are either complete or absent.
 
 ``step-000500/`` holds tensors (safetensors), JSON, copied files, and ``checkpoint.json`` with the
-hash of each. With the settings of the model, the tokenizer and the entities among them it is a
-model that can be used. It is written under another name, brought to the disk, and renamed.
+hash of each file. If these include the settings of the model, the tokenizer and the entities, the
+checkpoint is a usable model. It is written under another name, flushed to the disk, and renamed.
 """
 
 import logging
@@ -33,13 +33,13 @@ _NAME = re.compile(r"step-(\d{6,})")
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A checkpoint that is whole."""
+    """A complete checkpoint."""
 
     path: Path
     step: int
 
     def tensors(self, name: str) -> dict[str, Tensor]:
-        """Read a file of tensors; empty where there is none."""
+        """Read a file of tensors by name; empty if there is no such file."""
         path = self.path / name
         return load_file(path) if path.is_file() else {}
 
@@ -56,10 +56,10 @@ def write_checkpoint(
     values: Mapping[str, object],
     files: Mapping[str, Path] | None = None,
 ) -> Checkpoint:
-    """Write ``folder/step-…``; one of this name that is there already is replaced.
+    """Write ``folder/step-…``, in place of an older checkpoint of this name.
 
-    By the names of files: ``tensors`` by name, ``values`` that are written as JSON, and ``files``
-    that are copied.
+    The keys are names of files: ``tensors`` holds tensors by name for each file, ``values`` are
+    written as JSON, and ``files`` are copied.
     """
     final = folder / f"step-{step:06d}"
     temporary = folder / f".{final.name}.partial"
@@ -88,7 +88,7 @@ def load_tensors(path: Path, device: torch.device) -> dict[str, Tensor]:
 
 
 def _seal(folder: Path, step: int) -> None:
-    """Bring every file to the disk, and note its hash."""
+    """Flush every file to the disk, and write the manifest with their hashes."""
     files = {}
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         sync_file(path)
@@ -99,7 +99,7 @@ def _seal(folder: Path, step: int) -> None:
 
 
 def newest(folder: Path) -> Checkpoint | None:
-    """Find the newest checkpoint that is whole; warns of each newer one that is damaged."""
+    """Find the newest complete checkpoint; warns of each newer one that is damaged."""
     for step, path in sorted(_checkpoints(folder), reverse=True):
         reason = _damage(path)
         if reason is None:
@@ -109,7 +109,7 @@ def newest(folder: Path) -> Checkpoint | None:
 
 
 def prune(folder: Path, *, keep: int, keep_every: int = 0) -> None:
-    """Remove all but the newest ``keep``, those at multiples of ``keep_every`` aside."""
+    """Remove all checkpoints but the newest ``keep`` and those at multiples of ``keep_every``."""
     steps = sorted(_checkpoints(folder), reverse=True)
     for step, path in steps[max(keep, 1) :]:
         if not keep_every or step % keep_every:
@@ -125,7 +125,7 @@ def _checkpoints(folder: Path) -> Iterator[tuple[int, Path]]:
 
 
 def _damage(path: Path) -> str | None:
-    """Say what is wrong with a checkpoint; None: nothing."""
+    """Say what is wrong with a checkpoint; None if nothing is."""
     try:
         manifest = read_json(path / MANIFEST)
         for name, sha256 in manifest["files"].items():
@@ -139,7 +139,7 @@ def _damage(path: Path) -> str | None:
 
 
 def weights_of(model: nn.Module) -> dict[str, Tensor]:
-    """Name each tensor of a model once: parameters, and buffers that are saved with them."""
+    """Return each tensor of a model once, by name: parameters, and buffers saved with them."""
     seen: set[int] = set()
     weights = {}
     for name, tensor in model.state_dict(keep_vars=True).items():
@@ -150,7 +150,7 @@ def weights_of(model: nn.Module) -> dict[str, Tensor]:
 
 
 def load_weights(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
-    """Copy tensors into a model; ``ValueError`` where their names are not the same."""
+    """Copy tensors into a model; ``ValueError`` if their names are not those of the model."""
     weights = weights_of(model)
     if different := weights.keys() ^ tensors.keys():
         raise ValueError(f"Weights of another model: {', '.join(sorted(different))}.")

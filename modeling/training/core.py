@@ -1,4 +1,4 @@
-"""The core of all training: weights are kept, resumed, averaged, published."""
+"""The core of all training: saving, resuming, averaging and publishing weights."""
 
 import shutil
 from collections.abc import Iterator, Mapping
@@ -48,11 +48,14 @@ class Core:
         self.world = conditions.world
 
     def record(self, kind: str, values: Line) -> None:
-        """Log what was measured after the last step."""
+        """Log a line of this kind, with what was measured after the last step."""
         self.recorder.record({"kind": kind, "step": self.progress.step, **values})
 
     def resume(self, checkpoint: Checkpoint) -> None:
-        """Take weights and the optimizer's state; ``CorpusError`` for numbers that are none."""
+        """Load weights, optimizer state and average; ``CorpusError`` unless all are finite.
+
+        Only step counts may be infinite.
+        """
         weights = checkpoint.tensors("model.safetensors")
         state = checkpoint.tensors("optimizer.safetensors")
         average = checkpoint.tensors("ema.safetensors")
@@ -92,19 +95,19 @@ class Core:
         return {name: tensor.clone() for name, tensor in weights_of(self.model).items()}
 
     def keep_best(self) -> None:
-        """Keep the weights as they are now as the best."""
+        """Save the current weights as the best."""
         temporary = self.folder.best.with_name(".best.partial")
         write_tensors(temporary, weights_of(self.model))
         sync_file(temporary)
         temporary.rename(self.folder.best)
 
     def take_best(self) -> None:
-        """Take the weights that were kept as the best."""
+        """Load the weights that ``keep_best`` saved."""
         load_weights(self.model, load_tensors(self.folder.best, self.world.device))
 
     @contextmanager
     def averaged(self) -> Iterator[bool]:
-        """Have the averaged weights inside, where there are some."""
+        """Use the averaged weights inside the context; yields False if there are none."""
         if self.optimizer.average is None:
             yield False
             return
@@ -116,9 +119,9 @@ class Core:
 
 @contextmanager
 def appearing(folder: Path) -> Iterator[Path]:
-    """Give a folder to fill; it has its name, in place of an older one, when all is on the disk."""
+    """Yield a temporary folder to fill, which replaces ``folder`` when all is on the disk."""
     temporary = folder.with_name(f".{folder.name}.partial")
-    take_away(temporary)  # of a process that was killed
+    take_away(temporary)  # left by a process that was killed
     try:
         yield temporary
         for path in temporary.rglob("*"):

@@ -24,7 +24,7 @@ COUNTED = 20_000
 
 
 class Feed:
-    """Batches of one process."""
+    """The batches of one process, for training and for validation."""
 
     def __init__(self, config: PretrainConfig, sources: Sources, world: World) -> None:
         self.config, self.sources, self.world = config, sources, world
@@ -55,24 +55,24 @@ class Feed:
 
     @property
     def has_validation(self) -> bool:
-        """Say whether there are validation examples."""
+        """Tell whether there are validation examples."""
         return self._own is not None
 
     def steps(self, first: int) -> Iterator[list[Batch]]:
-        """The micro-batches of each step, from number ``first`` (1 is the first) to the last."""
+        """Iterate over the micro-batches of each step, from step ``first`` (from 1) to the last."""
         is_cuda = self.world.device.type == "cuda"
         return self.batches.steps(first - 1, self.config.training.max_steps, pin=is_cuda)
 
     def validation(self) -> Iterable[Batch]:
-        """Give the validation batches of this process."""
+        """Return the validation batches of this process."""
         return self._own or ()
 
     def validation_of_all(self) -> Iterable[Batch]:
-        """Give the validation batches of all processes."""
+        """Return the validation batches of all processes."""
         return self._evaluation(World()) if self._validation_sets else ()
 
     def check_pairs(self) -> None:
-        """Warn where all validation pairs have the same label, so that all are easy to predict."""
+        """Warn if all validation pairs have the same label, so that all are easy to predict."""
         if self.config.data.pairs == "none":
             return
         of_pairs = [b.targets.get("pairs") for b in self.validation_of_all()]
@@ -96,7 +96,10 @@ class Feed:
         )
 
     def _proposal(self) -> NDArray[np.float64] | None:
-        """(entities,) probabilities of negatives; None: no softmax is sampled."""
+        """Compute the (entities,) probabilities of negatives; None if no softmax is sampled.
+
+        Raises ``ConfigError`` if the training examples mention no entity.
+        """
         if not draws_negatives(self.config):
             return None
         counts = self.sources.entity_counts
@@ -108,7 +111,10 @@ class Feed:
         return proposal_of(counts)
 
     def costs(self) -> Line:
-        """Training examples, mean length and mentions, and operations for a subword of such."""
+        """Return the number of training examples, their mean length and mean number of mentions.
+
+        Also returns the FLOPs per subword of an example of this length and number of mentions.
+        """
         lengths = np.concatenate([examples.lengths for examples in self._sets])
         length = min(round(float(lengths.mean())) + 2, self.config.data.max_length)
         mentions = 0.0
@@ -123,7 +129,7 @@ class Feed:
         }
 
     def counts(self) -> dict[str, NDArray[np.int64]]:
-        """Count each id in training, by objective: subwords (a sample), entities (all)."""
+        """Count each id in training, by objective: subwords in a sample, entities in everything."""
         subwords = [
             examples[number].subwords
             for examples in self._sets
@@ -137,5 +143,5 @@ class Feed:
 
 
 def _evenly(n: int, most: int) -> list[int]:
-    """At most so many of 0 … n − 1."""
+    """Choose at most ``most`` evenly spaced integers from 0 … n − 1."""
     return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(int)).tolist() if n else []

@@ -1,4 +1,4 @@
-"""The request for a run: checked, and named by hashes."""
+"""The request for a run: its checks, and its description with hashes."""
 
 import logging
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class Job:
 
 
 def check_job(config: PretrainConfig, job: Job) -> None:
-    """Raise ``ConfigError`` for settings that cannot be."""
+    """Raise ``ConfigError`` for settings that are impossible or contradict each other."""
     if config.training.frozen and job.init_from is None:
         raise ConfigError(
             f"training.frozen={config.training.frozen} keeps transferred weights as they are, but "
@@ -115,7 +115,10 @@ def _check_subword_entities(config: PretrainConfig) -> None:
 
 
 def _check_length(config: PretrainConfig) -> None:
-    """Positions are learned as far as ``max_positions``, those of mentions always are."""
+    """Raise ``ConfigError`` if sequences are longer than the learned positions reach.
+
+    These reach to ``max_positions``; the positions of mentions are always learned.
+    """
     encoder, max_length = config.encoder, config.data.max_length
     is_limited = encoder.positions == "learned" or encoder.reads_mentions
     if is_limited and max_length > encoder.max_positions:
@@ -126,7 +129,7 @@ def _check_length(config: PretrainConfig) -> None:
 
 
 def check_examples(config: PretrainConfig, sources: Sources, *, has_validation: bool) -> None:
-    """Raise ``ConfigError`` for settings that need what the examples have not."""
+    """Raise ``ConfigError`` for settings that need validation examples or mentions, without any."""
     if config.training.patience and not has_validation:
         raise ConfigError(
             f"training.patience={config.training.patience} waits for a better validation loss, but "
@@ -142,7 +145,7 @@ def check_examples(config: PretrainConfig, sources: Sources, *, has_validation: 
 
 
 def settings_of(job: Job, config: PretrainConfig, sources: Sources, *, world: World) -> Manifest:
-    """Name all that a run is made of, with versions, for ``settings.json``."""
+    """Collect all that determines a run, with versions, for ``settings.json``."""
     return {
         "recipe": job.recipe,
         "config": config.to_json(),
@@ -157,10 +160,10 @@ def settings_of(job: Job, config: PretrainConfig, sources: Sources, *, world: Wo
 
 
 def take_weights(model: PretrainingModel, folder: Path, sources: Sources) -> list[str]:
-    """Begin with the weights of a folder; names those that it has.
+    """Copy the weights of a folder into the model; returns the names of the copied parameters.
 
-    Raises ``CorpusError`` where its tokenizer is not that of the examples. Where its entities are
-    others, those of the same name keep their weights.
+    Raises ``CorpusError`` if the folder has another vocabulary of subwords than the examples. If it
+    has other entities, entities of the same name keep their weights.
     """
     try:
         tokenizer = Tokenizer.open(folder)
@@ -182,9 +185,10 @@ def take_weights(model: PretrainingModel, folder: Path, sources: Sources) -> lis
 
 
 def _entity_rows(theirs: Path, sources: Sources) -> Tensor | None:
-    """(entities here,) the row of each there, by name, −1: none; None where they are the same.
+    """Map each entity of the examples to the row of its name in the file ``theirs``; −1: none.
 
-    Where the file of entities is missing, no entity is known there.
+    Returns int64, shape (entities of the examples,), or None if the rows are the same or the
+    examples have no entities. If the file is missing, every row is −1.
     """
     if sources.entities_file is None:
         return None

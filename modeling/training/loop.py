@@ -1,6 +1,6 @@
 """The training loop: a generator of steps; the caller decides the rest.
 
-A step is one move of the weights. Its loss is Σ weight · (summed loss ÷ targets) over objectives,
+A step is one update of the weights. Its loss is Σ weight · (summed loss ÷ targets) over objectives,
 where sums and targets are those of all its micro-batches on all processes: however a step is cut,
 its gradient is the same. Dropout depends on the seed and the index of the step alone.
 
@@ -33,7 +33,7 @@ class DivergedError(CorpusError):
 
 
 class _Reading:
-    """Numbers on their way from the device; nobody waits for them until they are read."""
+    """Numbers that are copied from the device in the background; only reading them waits."""
 
     def __init__(self, numbers: Tensor) -> None:
         self._numbers = numbers.to("cpu", non_blocking=True)
@@ -50,7 +50,7 @@ class _Reading:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step that was made. What it measured is read from the device when it is asked for."""
+    """A step that was made; its measures are read from the device on first access."""
 
     number: int
     """From 1."""
@@ -81,22 +81,22 @@ class Step:
 
     @property
     def n_subwords(self) -> int:
-        """Over all processes, special subwords included."""
+        """The number of subwords over all processes, special subwords included."""
         return int(self._totals.values[-3])
 
     @property
     def is_end_asked(self) -> bool:
-        """Say whether SIGTERM or Ctrl-C had come to any process; all see it at the same step."""
+        """Tell whether SIGTERM or Ctrl-C had reached any process; all see it at the same step."""
         return self._known.values[-2] > 0
 
     @property
     def gradient_norm(self) -> float:
-        """Before it was clipped."""
+        """The norm of the gradient before it was clipped."""
         return self._totals.values[-1]
 
     @property
     def loss(self) -> float:
-        """The number whose gradient was followed."""
+        """The weighted loss whose gradient the step followed."""
         n_targets = self.n_targets
         return sum(self.weights[n] * s / max(n_targets[n], 1) for n, s in self.sums.items())
 
@@ -125,7 +125,7 @@ def _some(ids: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """Under what a step is computed."""
+    """The conditions under which a step is computed."""
 
     world: World
     seed: int = 1
@@ -134,7 +134,7 @@ class Conditions:
     termination: Termination = field(default_factory=Termination)
 
     def autocast(self) -> AbstractContextManager[object]:
-        """Compute in ``precision`` inside."""
+        """Return a context in which models compute in ``precision``."""
         return torch.autocast(
             self.world.device.type, torch.bfloat16, enabled=self.precision == "bfloat16"
         )
@@ -150,11 +150,11 @@ def train(
     conditions: Conditions,
     first_step: int = 1,
 ) -> Generator[Step, None, None]:
-    """Make a step for each list of micro-batches, the first of them number ``first_step``.
+    """Make a step for each list of micro-batches, and yield it; the first is ``first_step``.
 
-    ``model(batch)`` returns summed losses by objective. Raises ``DivergedError`` where a loss or a
-    gradient is not finite: at once on the CPU, before the weights move; on a GPU, which nobody
-    waits for, one step later, or when the step is asked for its numbers.
+    ``model(batch)`` returns summed losses by objective. Raises ``DivergedError`` if a loss or a
+    gradient is not finite: on the CPU at once, before the weights are updated; on a GPU, whose
+    results are not waited for, one step later, or when the numbers of the step are read.
     """
     before: Step | None = None
     waits = conditions.world.device.type == "cpu"
@@ -189,7 +189,7 @@ def train(
 
 
 def _seed(conditions: Conditions, number: int) -> None:
-    """Seed torch for a step, so that no state of a generator needs to be kept."""
+    """Seed torch for a step, so that a checkpoint needs no state of an rng."""
     entropy = (conditions.seed, number, conditions.world.rank)
     torch.manual_seed(int(np.random.SeedSequence(entropy).generate_state(1, np.uint64)[0] >> 1))
 
@@ -204,7 +204,8 @@ def _gradients(
 ) -> tuple[Tensor, Tensor]:
     """Sum the gradients of a step; returns (M, J) summed losses, and the totals without norm.
 
-    ``weights``: the names of the objectives, and (J,) the weight of each, on the device.
+    The totals, shape (2 * J + 2,), are those of ``Step``, over all processes. ``weights``: the
+    names of the objectives, and their weights on the device, shape (J,).
     """
     world, (names, of_one) = conditions.world, weights
     totals = world.sum(_counts(micro_batches, names, conditions))
@@ -224,13 +225,16 @@ def _gradients(
 
 
 def _counts(micro_batches: Sequence[Batch], names: Sequence[str], conditions: Conditions) -> Tensor:
-    """(J + 2,) targets by objective, and subwords, of this process; 1 where it was asked to end."""
+    """Count targets by objective, and subwords, of this process, shape (J + 2,).
+
+    The last number is 1 if the process was asked to end, or else 0.
+    """
     device = conditions.world.device
     rows = [[batch.n_targets.get(name, 0) for name in names] for batch in micro_batches]
     n_targets = np.array(rows).reshape(-1, len(names)).sum(axis=0)
     n_subwords = sum(len(batch.subwords) for batch in micro_batches)
     is_end_asked = conditions.termination.is_asked
     counts = torch.tensor([*n_targets, n_subwords, is_end_asked], dtype=torch.float64)
-    if device.type == "cuda":  # from pinned memory, or else the copy waits for the GPU
+    if device.type == "cuda":  # only from pinned memory does the copy not wait for the GPU
         counts = counts.pin_memory()
     return counts.to(device, non_blocking=True)

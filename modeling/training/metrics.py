@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 
 class Line(TypedDict, total=False):
-    """A line of ``metrics.jsonl``; each ``kind`` has some of these."""
+    """A line of ``metrics.jsonl``; each ``kind`` of line has some of these fields."""
 
     kind: str
     step: int
@@ -46,7 +46,7 @@ class Line(TypedDict, total=False):
     too_long: Mapping[str, TooLong]
 
 
-# Dense peaks in bfloat16, FLOP/s, of the makers' data sheets; the longest name that fits counts.
+# Dense peaks in bfloat16, FLOP/s, from the makers' data sheets; the longest matching name counts.
 _PEAKS = {
     "A100": 312e12,
     "A40": 150e12,
@@ -64,7 +64,7 @@ _PEAKS = {
 
 
 def peak_flops(device: torch.device, precision: str) -> float | None:
-    """The most that a device computes in a second; None where it is not known."""
+    """Return the peak FLOP/s of a device; None if unknown, or if precision is not bfloat16."""
     if device.type != "cuda" or precision != "bfloat16":
         return None
     name = torch.cuda.get_device_name(device)
@@ -74,7 +74,7 @@ def peak_flops(device: torch.device, precision: str) -> float | None:
 
 @dataclass
 class Window:
-    """The steps since the last line of the log, together; or as ``to_json`` gave it."""
+    """Sums over the steps since the last line of the log; can be rebuilt from ``to_json``."""
 
     sums: dict[str, float] = field(default_factory=dict)
     """Summed losses, by objective."""
@@ -88,11 +88,14 @@ class Window:
     """Steps whose numbers are not read yet, for a GPU may still be at them."""
 
     def __post_init__(self) -> None:
-        """Count on from what was read."""
+        """Convert counts that were read from JSON to counters."""
         self.n_targets, self.left_out = Counter(self.n_targets), Counter(self.left_out)
 
     def read(self) -> int:
-        """Read the steps that wait, return their subwords; ``DivergedError`` for a broken one."""
+        """Read the waiting steps; returns their number of subwords.
+
+        Raises ``DivergedError`` for a step whose loss or gradient is not finite.
+        """
         waiting, self.waiting = self.waiting, []
         for step in waiting:
             step.check()
@@ -104,7 +107,7 @@ class Window:
         return sum(step.n_subwords for step in waiting)
 
     def line(self, weights: Mapping[str, float]) -> Line:
-        """Give the means of what was read, and begin again."""
+        """Return the means over the steps that were read, and reset all sums but ``left_out``."""
         losses = {n: self.sums[n] / self.n_targets[n] for n in weights if self.n_targets[n]}
         line: Line = {
             "loss": losses,
@@ -117,13 +120,13 @@ class Window:
         return line
 
     def to_json(self) -> dict[str, object]:
-        """For a checkpoint, once all steps are read."""
+        """Convert the sums to JSON, for a checkpoint; all steps must have been read."""
         return {name: value for name, value in vars(self).items() if name != "waiting"}
 
 
 @dataclass
 class Clock:
-    """Seconds of training, pauses left out, and what was done in them."""
+    """A clock of the time of training, pauses left out, and the work that was done in it."""
 
     n_subwords: int = 0
     flops: float = 0.0
@@ -131,17 +134,17 @@ class Clock:
     _since: float | None = None
 
     def go(self) -> None:
-        """Start, or resume."""
+        """Start or resume the clock."""
         self._since = time.monotonic()
 
     def stop(self) -> None:
-        """Something else begins."""
+        """Pause the clock, because something other than training begins."""
         if self._since is not None:
             self._seconds += time.monotonic() - self._since
         self._since = None
 
     def line(self, peak: float | None) -> Line:
-        """Give the speed since the last time, and begin again; call it while stopped."""
+        """Return the speed since the last call, and reset the clock, which must be stopped."""
         seconds = max(self._seconds, 1e-9)
         line: Line = {"subwords_per_second": self.n_subwords / seconds, "seconds": seconds}
         if peak:

@@ -1,7 +1,7 @@
-"""AdamW over all parameters from the start; what is frozen has no gradient until it is unlocked.
+"""AdamW over all parameters from the start; frozen ones have no gradient until they are unlocked.
 
 Which parameters decay is decided by the type of their module and their shape, not by their name
-(B-D11): matrices do, of linear layers, embeddings and relative positions, as in BERT and LUKE;
+(B-D11): matrices of linear layers, embeddings and relative positions decay, as in BERT and LUKE;
 biases, norms and other vectors do not.
 """
 
@@ -17,9 +17,9 @@ _NORMS = (nn.LayerNorm, nn.RMSNorm, nn.GroupNorm)
 
 
 class Gradients:
-    """The gradients of parameters as parts of one tensor.
+    """The gradients of parameters as views of one flat tensor.
 
-    They are cleared, summed over processes and measured at once. A parameter that no target of a
+    So they are cleared, summed over processes and measured at once. A parameter that no target of a
     step depends on has gradient 0, whatever the number of processes and micro-batches.
     """
 
@@ -31,17 +31,17 @@ class Gradients:
             parameter.grad = part.view_as(parameter)
 
     def norm(self) -> Tensor:
-        """Of all together."""
+        """Compute the L2 norm of all gradients together."""
         norm: Tensor = torch.linalg.vector_norm(self.flat)
         return norm
 
     def clip(self, norm: Tensor, limit: float) -> None:
-        """Shorten them to ``limit`` where their ``norm`` is larger."""
+        """Scale the gradients down to the norm ``limit``, if their ``norm`` is larger."""
         self.flat.mul_((limit / (norm + 1e-6)).clamp(max=1.0))
 
 
 class Optimizer:
-    """AdamW, clipping, freezing and an average of the weights."""
+    """AdamW with clipping, freezing and a moving average of the weights."""
 
     def __init__(
         self,
@@ -51,9 +51,10 @@ class Optimizer:
         frozen: Collection[str] = (),
         lr_ratios: Mapping[str, float] | None = None,
     ) -> None:
-        """Take all parameters of the model; those named ``frozen`` stay until ``unlock``.
+        """Take all parameters of the model; ``frozen`` ones, by name, are fixed until ``unlock``.
 
-        ``lr_ratios``: fractions of the learning rate, by name, of those that have not all of it.
+        ``lr_ratios``: by name, the fraction of the learning rate of a parameter; the others have
+        all of it. Raises ``ValueError`` for unknown names.
         """
         self.config = config
         self.names = dict(model.named_parameters())  # a shared parameter has one name
@@ -77,7 +78,7 @@ class Optimizer:
         self.average = self._copies() if config.ema is not None else None
 
     def _groups(self, decayed: Collection[str]) -> list[dict[str, object]]:
-        """Parameters that decay and others, first those that have all of the learning rate."""
+        """Group parameters by fraction of the learning rate, 1 first, and by whether they decay."""
         groups: list[dict[str, object]] = []
         for ratio in sorted({1.0, *self._lr_ratios.values()}, reverse=True):
             own = {n: p for n, p in self.names.items() if self._lr_ratios.get(n, 1.0) == ratio}
@@ -93,7 +94,7 @@ class Optimizer:
         return {name: p.detach().clone() for name, p in self.names.items()}
 
     def unlock(self, *, resets: bool = False) -> None:
-        """Let all parameters learn; ``resets`` forgets what was gathered of the others."""
+        """Let all parameters learn; ``resets`` clears the state of AdamW."""
         for parameter in self.names.values():
             parameter.requires_grad_(True)  # noqa: FBT003 - torch's own
         if resets:
@@ -101,7 +102,7 @@ class Optimizer:
         self.gradients = Gradients(self.names.values())
 
     def step(self, lr: float, norm: Tensor) -> None:
-        """Clip the gradients, whose norm this is, and move the weights by this learning rate."""
+        """Clip the gradients, whose norm is ``norm``, and update the weights and their average."""
         if self.config.clip is not None:
             self.gradients.clip(norm, self.config.clip)
         for group in self.adam.param_groups:
@@ -116,9 +117,9 @@ class Optimizer:
                 torch._foreach_lerp_(averages, weights, 1 - self.config.ema)
 
     def _skip_correction(self) -> None:
-        """Let Adam believe that it has made endless steps: 1 - β^∞ is 1, and nothing is corrected.
+        """Switch off the bias correction of AdamW, by a step count of infinity: 1 - β^∞ is 1.
 
-        So torch's fused kernel does it, and the moments begin at 0 as ever.
+        So torch's fused kernel can still be used. The moments begin at 0, as usual.
         """
         for parameter in self._in_order():
             if parameter.grad is not None and not self.adam.state[parameter]:
@@ -129,14 +130,14 @@ class Optimizer:
                 }
 
     def settings(self) -> dict[str, object]:
-        """Give the settings of AdamW, for people who read a checkpoint."""
+        """Return the settings of AdamW, for people who read a checkpoint."""
         groups = [{k: v for k, v in g.items() if k != "params"} for g in self.adam.param_groups]
-        decayed, others = groups[:2]  # what has all of the learning rate
+        decayed, others = groups[:2]  # the groups with the full learning rate
         correction = {"bias_correction": self.config.bias_correction}
         return {"decayed": decayed | correction, "others": others | correction}
 
     def state(self) -> dict[str, Tensor]:
-        """Give AdamW's state of each parameter, as ``NAME.exp_avg`` and the like."""
+        """Return AdamW's state of each parameter, as ``NAME.exp_avg`` and the like."""
         return {
             f"{name}.{key}": value
             for name, parameter in self.names.items()
@@ -144,7 +145,10 @@ class Optimizer:
         }
 
     def load_state(self, tensors: dict[str, Tensor]) -> None:
-        """The reverse of ``state``."""
+        """Load the tensors that ``state`` returned.
+
+        Without bias correction, the step count becomes infinite, whatever it was.
+        """
         numbers = {parameter: n for n, parameter in enumerate(self._in_order())}
         state: dict[int, dict[str, Tensor]] = {}
         for key, tensor in tensors.items():
@@ -156,7 +160,7 @@ class Optimizer:
         self.adam.load_state_dict({"state": state, "param_groups": groups})
 
     def load_average(self, tensors: dict[str, Tensor]) -> None:
-        """Take the average of a checkpoint; where it has none, one begins with the weights."""
+        """Load the average of a checkpoint; a weight without one begins its average now."""
         with torch.no_grad():
             for name, average in (self.average or {}).items():
                 average.copy_(tensors.get(name, self.names[name]))
@@ -166,7 +170,7 @@ class Optimizer:
 
 
 def decaying(model: nn.Module) -> set[str]:
-    """Name the parameters that decay: matrices outside norms."""
+    """Return the names of the parameters that decay: matrices outside norms."""
     norms = {
         id(parameter)
         for module in model.modules()

@@ -1,6 +1,6 @@
 """What runs write about themselves (``settings.json``, ``run.json``, ``histograms.json``).
 
-Settings are compared, and shown, as they are; what is named here is what anything else reads.
+Settings are compared and shown as a whole; only the fields that other code reads are declared here.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ class ModelIdentity(Origin, total=False):
 
 
 class TrainingRecord(TypedDict, total=False):
-    """``TrainingConfig`` of either kind."""
+    """Fields of ``TrainingConfig``, of pre-training or fine-tuning."""
 
     seed: int
     batch_size: int
@@ -32,19 +32,19 @@ class TrainingRecord(TypedDict, total=False):
 
 
 class HeadsRecord(TypedDict):
-    """``PretrainConfig.heads``."""
+    """Fields of ``PretrainConfig.heads``."""
 
     weights: dict[str, float]
 
 
 class HeadRecord(TypedDict):
-    """``FinetuneConfig.head``."""
+    """Fields of ``FinetuneConfig.head``."""
 
     kind: str
 
 
 class ConfigRecord(TypedDict, total=False):
-    """``PretrainConfig`` or ``FinetuneConfig``."""
+    """Fields of ``PretrainConfig`` or ``FinetuneConfig``."""
 
     training: TrainingRecord
     heads: HeadsRecord
@@ -52,7 +52,7 @@ class ConfigRecord(TypedDict, total=False):
 
 
 class FoldRecord(TypedDict):
-    """The part of a cross-validation."""
+    """The fold of a cross-validation that is tested on."""
 
     number: int
     of: int
@@ -70,7 +70,7 @@ class DataRecord(TypedDict, total=False):
 
 
 class DevRecord(TypedDict, total=False):
-    """How good a tagger is on dev."""
+    """The scores of a tagger on dev, and what was chosen by dev."""
 
     epoch: int
     too_long: "Mapping[str, TooLong]"
@@ -82,7 +82,7 @@ class DevRecord(TypedDict, total=False):
 class Manifest(TypedDict, total=False):
     """``settings.json`` of a run; ``run.json`` of its model, which has ``dev`` and ``data``, too.
 
-    Of a run of ``modeling.finetune``: ``setting``, ``fold``.
+    Only runs of ``modeling.finetune`` have ``setting`` and ``fold``.
     """
 
     recipe: str

@@ -1,4 +1,4 @@
-"""The folder of a run: whose it is, and whether a command may resume in it.
+"""The folder of a run: its files, its lock, and whether a command may resume in it.
 
 settings.json           settings, examples, processes, versions
 metrics.jsonl           what was measured, a line each
@@ -27,7 +27,7 @@ from corpora.system.parsing import parse_json
 from modeling.training.records import Manifest, ModelIdentity
 
 _COMPARED = ("config", "examples", "init_from", "world_size")
-_HARMLESS = (  # to the weights
+_HARMLESS = (  # settings that do not change the weights
     "config.data.n_workers",
     "config.training.keep",
     "config.training.keep_every",
@@ -53,7 +53,7 @@ class RunFolder:
 
     @contextmanager
     def hold(self) -> Iterator[None]:
-        """Hold the folder; raises ``FolderInUseError`` where another run does."""
+        """Lock the folder; raises ``FolderInUseError`` if another run holds it."""
 
         def busy(holder: str) -> str:
             return (
@@ -67,10 +67,10 @@ class RunFolder:
     def claim(
         self, settings: Mapping[str, object], *, is_forced: bool, restarts: bool = False
     ) -> None:
-        """Write the settings; where a run is begun, compare with those that are there.
+        """Write the settings; if the folder holds a run, compare them with its settings first.
 
-        Raises ``OtherRunError`` that names what differs, unless forced; then a run resumes all the
-        same, or, where it ``restarts``, begins again.
+        Raises ``OtherRunError`` with the differences, unless forced. A forced run resumes all the
+        same, or, with ``restarts``, removes the old checkpoints and model and begins again.
         """
         differing = self._differing(settings, is_forced=is_forced)
         if differing and not is_forced:
@@ -96,10 +96,10 @@ class RunFolder:
             return [str(error)]
 
     def read_settings(self) -> Manifest:
-        """Read what ``claim`` wrote; ``CorpusError`` where it cannot be read."""
+        """Read the settings that ``claim`` wrote; ``CorpusError`` if they cannot be read."""
         try:
             settings: Manifest = parse_json(self.settings.read_text(encoding="utf-8"))
-            return {**settings}  # a TypeError where it is no object
+            return {**settings}  # raises TypeError unless it is an object
         except (OSError, ValueError, TypeError) as error:
             raise CorpusError(
                 f"{self.settings}: not readable ({error}), but there are checkpoints. Choose "
@@ -108,7 +108,7 @@ class RunFolder:
 
 
 def differences(there: Mapping[str, object], here: Mapping[str, object]) -> Iterator[str]:
-    """Say in a line each what differs and would make another model."""
+    """Yield a line for each difference in settings that would lead to another model."""
     old, new = (_flat({name: s.get(name) for name in _COMPARED}) for s in (there, here))
     for name in sorted(old.keys() | new.keys()):
         if name not in _HARMLESS and old.get(name) != new.get(name):
@@ -116,7 +116,7 @@ def differences(there: Mapping[str, object], here: Mapping[str, object]) -> Iter
 
 
 def _flat(value: object, prefix: str = "") -> dict[str, object]:
-    """Values by their path: ``config.optimizer.lr``."""
+    """Flatten nested settings to values by path, as ``config.optimizer.lr``."""
     if isinstance(value, Mapping) and value:
         items = ((str(key), item) for key, item in value.items())
     elif isinstance(value, list | tuple) and value and isinstance(value[0], Mapping):
@@ -130,13 +130,13 @@ def _flat(value: object, prefix: str = "") -> dict[str, object]:
 
 
 def versions() -> dict[str, str]:
-    """Of what computes; other versions may give other last digits."""
+    """Return the versions of the code that computes; other versions may change last digits."""
     others = {name: version(name) for name in ("torch", "numpy", "tokenizers", "pyarrow")}
     return {"onoma": __version__} | others
 
 
 def identify(base: Path, name: str = "") -> ModelIdentity:
-    """Name a folder with a model, and give the hashes of its files with weights."""
+    """Return the name of a folder with a model, and the hashes of its files with weights."""
     kinds = ("*.safetensors", "*.bin", "*.onnx")
     files = [file for kind in kinds for file in sorted(base.glob(kind))]
     return {"name": name or base.name, "sha256": {file.name: sha256_of(file) for file in files}}

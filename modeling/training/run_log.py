@@ -21,17 +21,17 @@ log = logging.getLogger(__name__)
 
 
 class _Board(Protocol):
-    """torch's writer for TensorBoard, which need not be there."""
+    """The TensorBoard writer of torch; TensorBoard need not be installed."""
 
     def add_scalar(self, tag: str, value: float, step: int, /) -> None:
-        """Note a number."""
+        """Record a number."""
 
     def close(self) -> None:
         """Write what is still waiting."""
 
 
 class Recorder:
-    """Logs lines everywhere."""
+    """A log that writes to ``metrics.jsonl``, to TensorBoard and to the terminal."""
 
     def __init__(
         self, folder: RunFolder, display: "Display", *, after: int, is_silent: bool = False
@@ -74,16 +74,16 @@ class MetricsFile:
         self.path = path
 
     def resume(self, step: int) -> None:
-        """Remove the lines that will be written again: those after a step, and of the end.
+        """Remove the lines that will be written again: after ``step``, and of the kind ``average``.
 
-        After step −1 is everything.
+        −1 removes all lines.
         """
         lines = read_metrics(self.path)
         kept = [line for line in lines if line["step"] <= step and line["kind"] != "average"]
         write_text(self.path, (_dump(line) for line in kept))
 
     def write(self, line: Line) -> None:
-        """Add a line."""
+        """Append a line."""
         with open_own(self.path, "a", encoding="utf-8") as file:
             file.write(_dump(line))
 
@@ -93,14 +93,14 @@ def _dump(line: Line) -> str:
 
 
 def _finite(value: object) -> object:
-    """JSON has no infinity: a number that is none becomes null."""
+    """Replace infinity and NaN, which JSON does not have, by None."""
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def read_metrics(path: Path) -> Iterator[Line]:
-    """Read the lines of a run; one that was cut by a kill is left out."""
+    """Iterate over the lines of a run; a line that was cut off by a kill is left out."""
     if not path.exists():
         return
     with path.open(encoding="utf-8") as file:
@@ -120,7 +120,7 @@ def _flat(values: Mapping[str, object], *, prefix: str) -> Iterator[tuple[str, f
 
 
 class Display:
-    """Says on a stream how far a run is: one live line in a terminal, plain lines elsewhere."""
+    """A display of the progress of a run: one live line in a terminal, plain lines elsewhere."""
 
     def __init__(self, stream: TextIO, *, max_steps: int) -> None:
         self.stream, self.max_steps = stream, max_steps
@@ -129,7 +129,7 @@ class Display:
         self._began: tuple[float, int] | None = None
 
     def show(self, line: Line) -> None:
-        """Show a line of the metrics; the lines of training replace each other in a terminal."""
+        """Show a line of the metrics; in a terminal, lines of training replace each other."""
         text = self._text(line)
         if self._is_terminal and line["kind"] == "train":
             columns = shutil.get_terminal_size().columns

@@ -24,7 +24,7 @@ class Schedule:
 
 
 def build_schedule(config: PretrainConfig) -> Schedule:
-    """Read the settings; ``ConfigError`` for ratios that do not fit together."""
+    """Build the schedule of the settings; ``ConfigError`` for ratios that do not fit together."""
     n_steps, optimizer = config.training.max_steps, config.optimizer
     if not 0 <= config.training.frozen <= 1:
         raise ConfigError(f"training.frozen {config.training.frozen}: a ratio, from 0 to 1.")
@@ -60,7 +60,7 @@ def _two_stages(
 
 
 def learning_rates(config: ScheduleConfig, peak: float, n_steps: int) -> Callable[[int], float]:
-    """The learning rate of each of ``n_steps`` steps, by its number from 1."""
+    """Return a function that maps each of ``n_steps`` steps, counted from 1, to a learning rate."""
     warmup = round(config.warmup * n_steps)
     left = max(n_steps - warmup, 1)
 
@@ -81,14 +81,15 @@ def learning_rates(config: ScheduleConfig, peak: float, n_steps: int) -> Callabl
 
 
 def _polynomial(progress: float, *, end: float, power: float) -> float:
-    """End + (1 − end)(1 − p)^power; DaLUKE has √3 and 1/10 (D-T3)."""
+    """Compute end + (1 − end)(1 − p)^power; DaLUKE has power √3 and end 1/10 (D-T3)."""
     return end + (1 - end) * math.pow(1 - min(progress, 1.0), power)
 
 
 def _constant_cosine(config: ScheduleConfig, done: int, steps: tuple[int, int]) -> float:
-    """The peak, a staircase, and a cosine to ``end`` of the value where it begins (N-T6).
+    """Compute the fraction of the peak: 1, then a staircase, then a cosine (N-T6).
 
-    ``done`` of ``steps[0]`` steps after warm-up; ratios are of all ``steps[1]``.
+    The cosine falls to ``end`` times the value at which it begins. ``done`` is the number of steps
+    made after warm-up, of ``steps[0]``; ratios in the settings are of all ``steps[1]`` steps.
     """
     left, n_steps = steps
     constant, cosine = config.constant * n_steps, config.cosine * n_steps

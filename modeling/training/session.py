@@ -44,8 +44,9 @@ def pretrain(
 ) -> Path:
     """Train, or resume; returns the folder of the trained model.
 
-    Raises ``CorpusError`` or ``ConfigError`` for what does not fit, ``DivergedError``, and, where
-    ``termination`` asks for the end, ``Terminated``, after a checkpoint was written.
+    Raises ``CorpusError`` or ``ConfigError`` for inputs that do not fit together, and
+    ``DivergedError``. If ``termination`` asks for the end, writes a checkpoint and raises
+    ``Terminated``, or, after Ctrl-C, ``KeyboardInterrupt``.
     """
     sources = open_sources(job.examples)
     config = complete(job.config, sources)
@@ -84,13 +85,13 @@ class _Progress(Progress):
     window: Window = field(default_factory=Window)
 
     def to_json(self) -> dict[str, object]:
-        """For a checkpoint."""
+        """Convert the state to JSON, for a checkpoint."""
         best = None if math.isinf(self.best) else self.best
         return {**vars(self), "best": best, "window": self.window.to_json()}
 
 
 class Session(Core):
-    """One run in one process."""
+    """A pre-training run in one process."""
 
     model: PretrainingModel
     progress: _Progress
@@ -121,7 +122,7 @@ class Session(Core):
         self.distances: Distances
 
     def run(self) -> Path:
-        """Begin or resume, and train to the end."""
+        """Begin or resume, train to the end, and return the folder of the trained model."""
         checkpoint = newest(self.folder.checkpoints) if self.world.is_first else None
         step = self.world.agree(-1 if checkpoint is None else checkpoint.step)
         if step < 0:
@@ -139,7 +140,7 @@ class Session(Core):
             self.recorder.close()
 
     def _begin(self) -> None:
-        """Take the weights to begin with, and measure what they know."""
+        """Set and save the weights to begin with, and evaluate them before the first step."""
         if self.base is not None:
             self.progress.transferred = take_weights(self.model, self.base, self.sources)
         self.model.to(self.world.device)
@@ -163,7 +164,7 @@ class Session(Core):
         self._evaluate_and_note()
 
     def _resume(self, checkpoint: Checkpoint) -> None:
-        """Take everything from a checkpoint."""
+        """Restore the run from a checkpoint."""
         values = checkpoint.values("progress.json")
         values["best"] = math.inf if values["best"] is None else values["best"]
         self.progress = _Progress(**{**values, "window": Window(**values["window"])})
@@ -178,7 +179,11 @@ class Session(Core):
                 log.warning("%s there, %s here: last digits may differ.", then, now)
 
     def _set_up(self, start: dict[str, Tensor], *, after: int) -> None:
-        """Make what depends on where the weights are from, and on the step (−1: none is known)."""
+        """Set up the optimizer, the distances from the weights ``start``, and the log.
+
+        The log resumes after the step ``after`` (−1: from the beginning). Raises ``ConfigError`` if
+        no weight would be trained.
+        """
         progress, is_first = self.progress, self.world.is_first
         is_locked = progress.step < self.schedule.unlock_after
         frozen = progress.transferred if is_locked else []
@@ -196,7 +201,7 @@ class Session(Core):
                 self.model.heads[name].set_proposal(log_q)  # type: ignore[operator]
 
     def _train(self) -> None:
-        """Make the steps that are left."""
+        """Make the steps that are left; log, evaluate and save when due."""
         training = self.config.training
         steps = train(
             self.model,
@@ -209,7 +214,7 @@ class Session(Core):
         )
         if self.world.is_first:
             for folder in (self.folder.final, self.folder.average):
-                shutil.rmtree(folder, ignore_errors=True)  # of a shorter run: --force
+                shutil.rmtree(folder, ignore_errors=True)  # of a shorter run, with --force
         self.clock.go()
         try:
             with closing(steps), self.conditions.termination.deferred():
@@ -234,7 +239,7 @@ class Session(Core):
             raise
 
     def _fed(self) -> Iterator[list[Batch]]:
-        """The batches of the steps that are left, counted as they are taken."""
+        """Yield the micro-batches of the steps that are left, and count what is in them."""
         for micro_batches in self.feed.steps(self.progress.step + 1):
             for batch in micro_batches:
                 self.progress.window.left_out.update(batch.counts)
@@ -243,7 +248,7 @@ class Session(Core):
             yield micro_batches
 
     def _note(self, step: Step) -> None:
-        """Take a step in, and now and then log what there was since the last time."""
+        """Add a step to the window; log every ``log_every`` steps and after the last one."""
         training = self.config.training
         self.progress.step = step.number
         self.progress.window.waiting.append(step)
@@ -251,7 +256,7 @@ class Session(Core):
             self._log(step)
 
     def _log(self, step: Step) -> None:
-        """Log the steps since the last time, if there are any."""
+        """Log the steps since the last line of the log, if there are any."""
         self._read()
         window = self.progress.window
         if not window.n_steps:
@@ -266,11 +271,11 @@ class Session(Core):
         self.clock.go()
 
     def _read(self) -> None:
-        """Wait for the device, and see that all numbers are finite."""
+        """Read the waiting steps from the device; ``DivergedError`` unless all are finite."""
         self.clock.n_subwords += self.progress.window.read()
 
     def _evaluate_and_note(self) -> None:
-        """Evaluate on validation examples, and see whether it went better than ever."""
+        """Evaluate on validation examples, log, and note whether the loss is the lowest so far."""
         if not self.feed.has_validation:
             return
         self._read()
@@ -292,13 +297,13 @@ class Session(Core):
         )
 
     def _is_done(self) -> bool:
-        """Say whether the last step is made, or validation loss has not been better for long."""
+        """Tell whether the last step is made, or ``patience`` evaluations were no better."""
         training, progress = self.config.training, self.progress
         has_stalled = 0 < training.patience <= progress.n_worse
         return progress.step >= training.max_steps or has_stalled
 
     def _is_end_asked(self, step: Step) -> bool:
-        """Say whether a signal came; processes that train together end after the same step."""
+        """Tell whether a signal came; processes that train together end after the same step."""
         is_alone = self.world.size == 1
         return self.conditions.termination.is_asked if is_alone else step.is_end_asked
 
@@ -322,14 +327,14 @@ class Session(Core):
         self.clock.go()
 
     def _belongings(self) -> dict[str, Path]:
-        """Name the files that make a checkpoint a model: of the tokenizer, the entities."""
+        """Return by name the files that make a checkpoint a usable model: tokenizer, entities."""
         files = {path.name: path for path in self.folder.tokenizer.iterdir()}
         if self.sources.entities_file is not None:
             files[ENTITIES] = self.sources.entities_file
         return files
 
     def _description(self) -> Line:
-        """Count parameters, and the operations of a subword."""
+        """Count parameters and steps, and describe the costs (``Feed.costs``)."""
         transferred = [self.model.get_parameter(name) for name in self.progress.transferred]
         return {
             "parameters": count_parameters(self.model),
@@ -339,9 +344,9 @@ class Session(Core):
         }
 
     def _finish(self) -> Path:
-        """Write the trained model to ``final``; and, where one is kept, the average of its weights.
+        """Write the trained model to ``final``, and its averaged weights, if any, to ``average``.
 
-        After an early end, the model is the one that did best on validation examples.
+        With ``training.patience``, ``final`` is the model with the lowest validation loss.
         """
         final = self.folder.final
         if final.is_dir():
@@ -368,9 +373,9 @@ class Session(Core):
 
 
 def publish(model: PretrainingModel, folder: Path, *, sources: Sources, settings: Manifest) -> None:
-    """Write weights, settings, tokenizer and entities; the folder appears when it is whole.
+    """Write weights, settings, tokenizer and entities; the folder appears when it is complete.
 
-    Besides it has ``run.json``: recipe, examples, versions.
+    It also holds ``run.json``: recipe, examples, versions.
     """
     with appearing(folder) as temporary:
         model.save(temporary)

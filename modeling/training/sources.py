@@ -42,7 +42,7 @@ class Sources:
 
     @cached_property
     def entity_counts(self) -> NDArray[np.int64]:
-        """(n_entities,) how often each entity is mentioned in the training examples of all."""
+        """The mentions of each entity in the training examples of all datasets, (n_entities,)."""
         total = np.zeros(self.n_entities, np.int64)
         for path in self.paths:
             for batch in read_batches(_entities_of(path), SCHEMAS["example_entities"]):
@@ -51,7 +51,7 @@ class Sources:
 
     @cached_property
     def has_mentions(self) -> bool:
-        """Say whether any example has a mention."""
+        """Tell whether any example has a mention."""
         columns = (
             batch.column("entity_starts")
             for path in self.paths
@@ -61,18 +61,18 @@ class Sources:
 
     @property
     def entities_file(self) -> Path | None:
-        """The entities, for who uses the model."""
+        """The file with the entities, to be copied beside a model; None without entities."""
         return _entities_of(self.paths[0]) if self.n_entities else None
 
 
 def _entities_of(examples: Path) -> Path:
-    """The file with the entities of examples; where there is none, the one that should be."""
+    """Find the file with the entities of examples; if there is none, return where it should be."""
     files = [examples / name for name in _OF_EXAMPLES]
     return next((file for file in files if file.is_file()), files[0])
 
 
 def open_sources(paths: Sequence[Path]) -> Sources:
-    """Open folders of examples; ``CorpusError`` where they do not belong together."""
+    """Open folders of examples; ``CorpusError`` if they do not belong together."""
     identities: list[dict[str, object]] = []
     for path in paths:
         parameters = open_dataset(path, "examples").description["plan"]["parameters"]
@@ -98,14 +98,14 @@ def open_sources(paths: Sequence[Path]) -> Sources:
 
 
 def read_entities(file: Path) -> pa.StringArray:
-    """The names of entities, in the order of their ids."""
+    """Read the names of entities, in the order of their ids."""
     batches = list(read_batches(file, SCHEMAS["example_entities"], columns=("id", "entity")))
     table = pa.Table.from_batches(batches).sort_by("id")
     return table.column("entity").combine_chunks()
 
 
 def read_names(folder: Path) -> tuple[str, ...]:
-    """Read the names of the entities beside a model, by id; none where they are not there."""
+    """Read the names of the entities beside a model, by id; empty if there is no file of them."""
     file = folder / ENTITIES
     return tuple(read_entities(file).to_pylist()) if file.is_file() else ()
 
@@ -129,7 +129,7 @@ def _check_validation(paths: Sequence[Path]) -> None:
 
 
 def _document_ids(path: Path, split: str) -> pa.StringArray:
-    """The ids of the documents of a split, each once."""
+    """Read the ids of the documents of a split, each once."""
     batches = _read_columns(path, "document_id", "split")
     parts = [b.column("document_id").filter(pc.equal(b.column("split"), split)) for b in batches]
     return pc.unique(pa.chunked_array([pc.unique(part) for part in parts], pa.string()))
@@ -142,7 +142,7 @@ def _read_columns(path: Path, *columns: str) -> Iterator[pa.RecordBatch]:
 
 
 def complete(config: PretrainConfig, sources: Sources) -> PretrainConfig:
-    """Fill in the sizes of the vocabularies; ``ConfigError`` where the settings have others."""
+    """Fill in the sizes of the vocabularies; ``ConfigError`` if the settings do not fit them."""
     encoder = config.encoder
     reads_entities = (
         bool({"entities", "subword_entities"} & config.heads.weights.keys())

@@ -1,4 +1,4 @@
-"""Scores on validation documents, of a model, and of the most frequent ids alone.
+"""Scores on validation documents: of a model, and of the unigram baseline.
 
 Shapes: M targets of a batch, J objectives.
 """
@@ -25,12 +25,15 @@ class Scored(Protocol):
     """A model that scores batches."""
 
     def scores(self, batch: Batch) -> Mapping[str, Scores]:
-        """Objective to ``loss_sum`` () and ``ranks`` (M,), how many ids score above the label."""
+        """Score a batch by objective: ``loss_sum``, shape (), and ``ranks``, shape (M,).
+
+        A rank is the number of ids that score above the label of a target.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """Of each objective that had targets."""
+    """Scores of each objective that had targets."""
 
     loss: dict[str, float]
     """Mean over targets."""
@@ -41,11 +44,11 @@ class Validation:
     """Counts of what was cut or left out in the batches of this process."""
 
     def weighted(self, weights: Mapping[str, float]) -> float:
-        """The loss that training follows."""
+        """Sum the losses, weighted by objective, as training does."""
         return sum(weights[name] * loss for name, loss in self.loss.items())
 
     def to_json(self) -> Line:
-        """For a line of ``metrics.jsonl``."""
+        """Convert the scores to a line of ``metrics.jsonl``."""
         line: Line = {
             "loss": self.loss,
             "accuracy": {
@@ -66,10 +69,10 @@ def validate(
     objectives: Sequence[str],
     conditions: Conditions,
 ) -> Validation:
-    """Score batches, each process its own, and sum over processes."""
+    """Score the batches of each process, and combine the scores of all processes."""
     world = conditions.world
     zeros = torch.zeros((len(objectives), 2 + len(TOP)), dtype=torch.float64, device=world.device)
-    sums = dict(zip(objectives, zeros, strict=True))  # of each targets, summed loss, hits by k
+    sums = dict(zip(objectives, zeros, strict=True))  # of each: targets, summed loss, hits by k
     left_out: Counter[str] = Counter()
     for batch in batches:
         left_out.update(batch.counts)
@@ -85,7 +88,7 @@ def validate(
 
 
 def _divide(sums: Mapping[str, Sequence[float]]) -> Validation:
-    """Divide sums of targets, losses and hits, by objective."""
+    """Divide summed losses and hits by the number of targets, by objective."""
     return Validation(
         loss={name: loss / n for name, (n, loss, *_) in sums.items()},
         accuracy={
@@ -97,11 +100,11 @@ def _divide(sums: Mapping[str, Sequence[float]]) -> Validation:
 
 
 def _tops(objective: str) -> Sequence[int]:
-    return TOP[:1] if objective == "pairs" else TOP  # two classes
+    return TOP[:1] if objective == "pairs" else TOP  # pairs have two classes
 
 
 def without_mentions(batch: Batch) -> Batch:
-    """The batch as an encoder without entities sees it."""
+    """Remove the entities of a batch, so that an encoder without entities reads it."""
     of_entities = {"entities", "subword_entities"}
     targets = {n: t for n, t in batch.targets.items() if n not in of_entities}
     rows = Rows(subwords=batch.rows.subwords, together=batch.rows.subwords, words=batch.rows.words)
@@ -109,11 +112,11 @@ def without_mentions(batch: Batch) -> Batch:
 
 
 def unigram(batches: Iterable[Batch], counts: Mapping[str, NDArray[np.int64]]) -> Validation:
-    """Score the prediction of always the ids that are most frequent in training.
+    """Score the unigram baseline, which always predicts the ids that are most frequent in training.
 
-    ``counts`` has for an objective the count of each id; ids that are counted alike stand in the
-    order of their ids. The loss is of these frequencies, with 1 added to each. Targets that have
-    choices are distinguished among these alone.
+    ``counts`` holds for each objective the count of each id; ties are ranked by id. The loss is
+    that of probabilities in proportion to the counts, with 1 added to each. Targets with
+    ``choices`` are distinguished among these alone.
     """
     labels: dict[str, list[NDArray[np.int64]]] = {name: [] for name in counts}
     sums: dict[str, NDArray[np.float64]] = {}
@@ -132,7 +135,7 @@ def unigram(batches: Iterable[Batch], counts: Mapping[str, NDArray[np.int64]]) -
 
 
 def _scoped_sums(choices: Choices, counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The sums of the targets of a batch, each scope by itself."""
+    """Sum targets, loss and hits of the unigram baseline over a batch, computed in each scope."""
     ids = np.split(choices.ids.numpy(), np.cumsum(choices.sizes)[:-1])
     places = np.split(choices.places.numpy(), np.cumsum(choices.n_targets)[:-1])
     pairs = zip(places, ids, strict=True)

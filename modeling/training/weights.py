@@ -24,7 +24,7 @@ def _by_origin(names: Collection[str], transferred: Collection[str]) -> dict[str
 class Distances:
     """The L2 distance of the parameters from their start, transferred and new ones apart (D-T7).
 
-    Holds a copy of the start on the same device: as much memory as the weights.
+    It holds a copy of the start on the same device, which takes as much memory as the weights.
     """
 
     def __init__(self, start: Mapping[str, Tensor], transferred: Collection[str]) -> None:
@@ -32,7 +32,7 @@ class Distances:
         self.groups = _by_origin(start.keys(), transferred)
 
     def measure(self, weights: Mapping[str, Tensor]) -> dict[str, float]:
-        """By origin."""
+        """Compute the distance of ``weights`` from the start, by origin."""
         return {
             origin: math.sqrt(
                 torch.stack(
@@ -46,7 +46,7 @@ class Distances:
 
 
 def histograms(weights: Mapping[str, Tensor], transferred: Collection[str]) -> Histograms:
-    """Histograms of weights, transferred and new ones apart, and of both by part of the model."""
+    """Compute histograms by origin (transferred, new): of all weights, and by part of the model."""
     made: Histograms = {}
     for origin, names in _by_origin(weights.keys(), transferred).items():
         parts = sorted({_part(name) for name in names})
@@ -58,7 +58,10 @@ def histograms(weights: Mapping[str, Tensor], transferred: Collection[str]) -> H
 
 
 def _part(name: str) -> str:
-    """embeddings, entity_embeddings, encoder, heads, as far as a model has them."""
+    """Return the part of the model that a parameter belongs to.
+
+    Parts are embeddings, entity_embeddings, encoder and heads, as far as a model has them.
+    """
     names = name.split(".")
     is_inner = names[0] == "encoder" and len(names) > 1 and "embeddings" in names[1]
     return names[1] if is_inner else names[0]

@@ -12,7 +12,7 @@ from torch import Tensor
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """This process among ``size``; alone by default."""
+    """The place of this process among ``size`` processes; alone by default."""
 
     rank: int = 0
     size: int = 1
@@ -20,7 +20,7 @@ class World:
 
     @property
     def is_first(self) -> bool:
-        """Say whether this process writes files and logs."""
+        """Tell whether this process is the first, which writes files and logs."""
         return self.rank == 0
 
     def sum(self, tensor: Tensor) -> Tensor:
@@ -30,7 +30,7 @@ class World:
         return tensor
 
     def agree(self, number: int) -> int:
-        """Let every process have the number that the first one has."""
+        """Broadcast the number of the first process to all processes, and return it."""
         if self.size == 1:
             return number
         tensor = torch.tensor([number], dtype=torch.int64, device=self.device)
@@ -40,7 +40,7 @@ class World:
 
 @contextmanager
 def join_world() -> Iterator[World]:
-    """Join the processes that ``torchrun`` started; a GPU for each where there are GPUs."""
+    """Join the processes that ``torchrun`` started; each gets a GPU if there are GPUs."""
     rank, size = (int(os.environ.get(name, n)) for name, n in (("RANK", "0"), ("WORLD_SIZE", "1")))
     device = torch.device("cpu")
     if torch.cuda.is_available():
@@ -57,5 +57,5 @@ def join_world() -> Iterator[World]:
 
 
 def best_device() -> torch.device:
-    """Choose the GPU where there is one."""
+    """Choose the GPU if there is one, or else the CPU."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")

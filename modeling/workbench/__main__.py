@@ -110,7 +110,7 @@ class Options:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Read the command line and serve the page; 0, or 1 for an error, or 2 for a wrong command."""
+    """Read the command line and serve the page; return 0, 1 (error) or 2 (wrong command)."""
 
     def work(options: Options) -> None:
         from modeling.workbench import session  # noqa: PLC0415 - for --help

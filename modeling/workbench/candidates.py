@@ -43,15 +43,15 @@ class _Row(TypedDict):
 
 
 class Source(Protocol):
-    """Where candidates come from."""
+    """A source of candidates."""
 
     name: str
 
     def find(self, words: str, *, label: str) -> list[Candidate]:
-        """Those that words may mean, the best first; raises ``CorpusError``."""
+        """Find the entities that words may mean, the best first; raises ``CorpusError``."""
 
     def about(self, entity: str) -> Candidate | None:
-        """What is known of an entity; None where it is not of this source."""
+        """Describe an entity; None where it is not of this source."""
 
 
 class Vocabulary:
@@ -62,11 +62,11 @@ class Vocabulary:
         self._index = Index.open([str(path)])
 
     def find(self, words: str, *, label: str) -> list[Candidate]:  # noqa: ARG002 - of all kinds
-        """Those with a form like these words; of equals the one that is meant more often."""
+        """Find entities with a form like the words; of equally similar ones, the frequent first."""
         return [_shown(found) for found, _ in self._index.search(words, limit=_SHOWN)]
 
     def about(self, entity: str) -> Candidate | None:
-        """What the vocabulary says of an entity."""
+        """Describe an entity of the vocabulary; None for another."""
         found = self._index.entry(entity) if entity else None
         return _shown(found) if found else None
 
@@ -79,7 +79,7 @@ def _shown(found: Found) -> Candidate:
 class Reconciled:
     """A service that speaks the Reconciliation Service API (0.1 or 0.2).
 
-    It is asked for words alone: nothing else of the edition leaves this machine.
+    Requests have nothing but words: nothing else of the edition leaves this machine.
     """
 
     def __init__(self, address: str, edition: Edition) -> None:
@@ -91,7 +91,7 @@ class Reconciled:
         self._found: dict[str, list[Candidate]] = {}
 
     def find(self, words: str, *, label: str) -> list[Candidate]:  # noqa: ARG002 - of all kinds
-        """What the service proposes; raises ``CorpusError`` where it does not answer."""
+        """Return the candidates of the service; raises ``CorpusError`` where it does not answer."""
         key = words.strip()
         if key not in self._found:
             if len(self._found) >= _KEPT:
@@ -100,7 +100,7 @@ class Reconciled:
         return self._found[key]
 
     def about(self, entity: str) -> Candidate | None:
-        """What it said of an entity, if it was asked in this session."""
+        """Describe an entity from the answers that are kept of this session; None for another."""
         every = (one for found in self._found.values() for one in found)
         return next((one for one in every if one["entity"] == entity), None)
 
@@ -137,7 +137,7 @@ class Reconciled:
         }
 
     def _entity(self, id: str) -> str:
-        """The id as the edition would read it from ``@ref``: ``gnd:118540238``."""
+        """Convert an id to the form that the edition reads from ``@ref``: ``gnd:118540238``."""
         space = self._space or ""
         if "://" in id or not space:
             reference = id
@@ -151,5 +151,5 @@ class Reconciled:
 
 
 def about(sources: Sequence[Source], entity: str) -> Candidate | None:
-    """What the first source says that knows an entity."""
+    """Describe an entity by the first source that knows it; None where none does."""
     return next(filter(None, (one.about(entity) for one in sources)), None) if entity else None

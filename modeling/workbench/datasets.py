@@ -35,7 +35,7 @@ _OF_MENTIONS: Mapping[str, Callable[[Document, Mention], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which rows are shown: ``label:place form:"Bad Berka" length:>500 words``."""
+    """A filter of rows: ``label:place form:"Bad Berka" length:>500 words``."""
 
     mentions: Mapping[str, str]
     """What one mention must be; a value may end in ``*``."""
@@ -46,7 +46,7 @@ class Filter:
 
     @classmethod
     def of(cls, said: str) -> "Filter":
-        """Read what somebody wrote; raises ``RefusedError`` that says what can be written."""
+        """Parse a filter; raises ``RefusedError`` for a wrong length, and says how to write it."""
         mentions: dict[str, str] = {}
         words: list[str] = []
         longer, shorter = 0, math.inf
@@ -68,7 +68,7 @@ class Filter:
         return cls(mentions, longer, shorter, tuple(words))
 
     def fits(self, document: Document) -> bool:
-        """Tell whether a document is to be shown."""
+        """Tell whether a document passes the filter."""
         if not self.longer < len(document.text) < self.shorter:
             return False
         if self.words:
@@ -96,7 +96,7 @@ class Reader:
         self._labels: set[str] = set()
 
     def listing(self, said: str) -> Listing:
-        """The first rows that fit a filter, and whether there may be more."""
+        """List the first rows that pass a filter, and tell whether there are more."""
         wanted = Filter.of(said)
         rows = enumerate(self.documents())
         numbered = ((n, document) for n, document in rows if wanted.fits(document))
@@ -117,7 +117,7 @@ class Reader:
         }
 
     def letter(self, number: int) -> ShownLetter:
-        """A row as a document; its mentions are items that can be looked at."""
+        """Return a row as a document; its mentions are items that can only be viewed."""
         document = next(islice(self.documents(), number, None), None)
         if document is None:
             raise RefusedError(f"There is no row {number}.")
@@ -199,7 +199,10 @@ def _errors_of(run: str, tagged: Sequence[Tagged]) -> Iterator[Document]:
 def _in_context(
     tagged: Sequence[Tagged], index: int, findings: Sequence[Finding], *, run: str
 ) -> Document:
-    """A sentence with its right and wrong names, between its neighbours in the document."""
+    """Make a document of a sentence with its right and wrong names, between its neighbours.
+
+    The neighbours are of the same document. Names that would cross others are in the title.
+    """
     here = tagged[index].sentence
     around = [
         n
@@ -228,7 +231,7 @@ def _in_context(
 
 
 def _mention(found: Finding, tokens: Sequence[str], starts: Sequence[int]) -> Mention:
-    """The gold name, or a spurious one, with what is wrong of it."""
+    """Make a mention of the gold name, or else of the spurious one, with the kind of error."""
     span, predicted = found.gold or found.predicted, found.predicted
     assert span is not None  # noqa: S101 - there is one of them
     said: str = found.kind
@@ -245,7 +248,7 @@ def _mention(found: Finding, tokens: Sequence[str], starts: Sequence[int]) -> Me
 
 
 def _joined(sentence: Sentence) -> Document:
-    """A sentence as a text, its words apart by spaces, and its spans as mentions."""
+    """Convert a sentence to a document: words joined by spaces, and spans as mentions."""
     starts, text = _starts(sentence.tokens), " ".join(sentence.tokens)
     mentions = [
         Mention(starts[s.start], starts[s.end - 1] + len(sentence.tokens[s.end - 1]), label=s.label)
@@ -262,7 +265,7 @@ def _joined(sentence: Sentence) -> Document:
 
 
 def _starts(tokens: Sequence[str]) -> list[int]:
-    """Where each word (line) begins, if one character is between them."""
+    """Compute the offset of each word (or line) when all are joined by one character."""
     ends = accumulate(len(token) + 1 for token in tokens)
     return [0, *ends][: len(tokens)]
 

@@ -45,11 +45,11 @@ from modeling.workbench.view import tei_view
 
 
 class ConflictError(CorpusError):
-    """Another page or program has decided meanwhile; the page is to look again."""
+    """A conflict: another page or program has decided meanwhile, and the page must reload."""
 
 
 class Wanted(NamedTuple):
-    """What is to become of an item, or what became of it."""
+    """A change of an item, requested or done, with its letter and document."""
 
     letter: Letter
     names: DocumentNames
@@ -57,7 +57,7 @@ class Wanted(NamedTuple):
 
 
 class Desk:
-    """The letters, the journal and the person who decides; one at a time does anything."""
+    """The letters, the journal and the reviewer; a lock admits one action at a time."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class Desk:
         self.lock = threading.RLock()
 
     def model_of(self, item: Item) -> Model:
-        """Which model suggested an item; of one that is not known, the one that suggests now."""
+        """Return the model that suggested an item; if it is unknown, the one that suggests now."""
         return self.models.known.get(item.model, self.letters.suggester.model)
 
     @property
@@ -89,14 +89,17 @@ class Desk:
     # Reading
 
     def look(self, letter: Letter) -> Letter:
-        """Read a letter, unless it is known as it is now, with what was decided on it."""
+        """Read a letter if it is new or has changed, and replay the decisions on it."""
         with self.lock:
             if self.letters.read(letter):
                 self._replay(letter)
             return letter
 
     def suggest(self, letter: Letter) -> None:
-        """Find the suggestions of a letter that waits for them, in a thread of its own."""
+        """Find the suggestions of a letter that waits for them, without holding the lock.
+
+        They are dropped if the letter or the suggester has changed meanwhile.
+        """
         self.look(letter)
         digest, documents = letter.sha256, letter.documents
         if not letter.is_waiting or letter.error:
@@ -109,7 +112,7 @@ class Desk:
                 self._replay(letter)
 
     def use(self, suggester: Suggester) -> None:
-        """Let another suggest: what was decided stays, what is open is suggested again."""
+        """Replace the suggester: decided items stay, open items are suggested anew."""
         with self.lock:
             self.letters.suggester = suggester
             self.models.add(suggester.model)
@@ -121,14 +124,14 @@ class Desk:
                     self._replay(letter)
 
     def _replay(self, letter: Letter, *, first: int = 0) -> None:
-        """Do what the journal says of a letter, from an index on."""
+        """Replay the decisions of the journal on a letter, from the index ``first`` on."""
         for index, decision in self.journal.of_file(letter.name):
             for names in letter.names if index >= first else ():
                 if decision.is_on(letter.name, names.document.id):
                     names.replay(index, decision)
 
     def refresh(self) -> None:
-        """Take over what other programs have decided."""
+        """Read and replay the decisions that other programs have made."""
         first = len(self.journal.entries)
         if self.journal.refresh():
             for letter in self.letters.all:
@@ -136,11 +139,11 @@ class Desk:
 
     @property
     def n_unread(self) -> int:
-        """How many letters were not read yet."""
+        """The number of letters that were not read yet."""
         return sum(not (each.sha256 or each.error) for each in self.letters.all)
 
     def listing(self) -> Listing:
-        """All letters, with what is done and open in those that were read."""
+        """List all letters, with the numbers of decided and open items in those that were read."""
         with self.lock:
             self.refresh()
             rows = [self._row(letter) for letter in self.letters.all]
@@ -172,7 +175,7 @@ class Desk:
         return {"undo": len(self.journal.undoable), "redo": len(self.journal.redoable)}
 
     def letter(self, number: int) -> ShownLetter:
-        """A letter as its edition reads it; raises ``CorpusError`` for one that cannot be read."""
+        """Return a letter as its edition reads it; raises ``CorpusError`` if it cannot be read."""
         with self.lock:
             self.refresh()
             letter = self.look(self.letter_at(number))
@@ -187,7 +190,7 @@ class Desk:
             }
 
     def _entries_of(self, letter: Letter) -> dict[str, Candidate]:
-        """What is known of the entities that the letter's names mean."""
+        """Look up the entities that the names of a letter mean; unknown ones are left out."""
         if not self.sources:
             return {}
         items = [item.entity for names in letter.names for item in names.items()]
@@ -196,13 +199,13 @@ class Desk:
         return {entity: known for entity, known in found.items() if known}
 
     def letter_at(self, number: int) -> Letter:
-        """Find a letter; raises ``RefusedError`` where there is none of that number."""
+        """Look up a letter by its index; raises ``RefusedError`` where there is none."""
         if not 0 <= number < len(self.letters.all):
             raise RefusedError(f"There is no letter {number}.")
         return self.letters.all[number]
 
     def _state(self, letter: Letter) -> State:
-        """What changes in a letter: its items, and its row in the list."""
+        """Return the parts of a letter that change: its items, and its row in the list."""
         return {
             "row": self._row(letter),
             "sha256": letter.sha256,
@@ -214,10 +217,10 @@ class Desk:
     # Deciding
 
     def decide(self, wanted: Sequence[Mapping[str, object]]) -> Decided:
-        """Do what a page wants of some items, all or nothing, and put it into the journal first.
+        """Apply a page's changes to items, all or none, and write them to the journal first.
 
-        Each has ``letter``, ``document``, ``id`` (empty: a new name), ``was`` (the item as the page
-        knew it), and what is to be: ``status``, ``start``, ``end``, ``label``, ``entity``. Raises
+        Each change has ``letter``, ``document``, ``id`` (empty: a new name), ``was`` (the item as
+        the page knew it), and the new ``status``, ``start``, ``end``, ``label``, ``entity``. Raises
         ``RefusedError``, ``ConflictError``, and ``CorpusError`` for a journal that cannot be
         written; nothing was decided then.
         """
@@ -281,7 +284,7 @@ class Desk:
     def _new(
         self, names: DocumentNames, old: Item | None, asked: Mapping[str, object]
     ) -> Item | None:
-        """What an item is to become; None: it is taken away."""
+        """Compute the item that an item is to become; None: it is removed."""
         status = asked.get("status", "accepted")
         if old is not None and status in ("open", "rejected"):  # no set: it may be a list
             again = open_item(old)
@@ -296,11 +299,11 @@ class Desk:
         return made
 
     def undo(self) -> Decided:
-        """Take back the last action; raises ``RefusedError`` where there is none."""
+        """Undo the last action; raises ``RefusedError`` where there is none."""
         return self._step("undo", self.journal.undoable)
 
     def redo(self) -> Decided:
-        """Do again what was taken back last."""
+        """Redo the action that was undone last; raises ``RefusedError`` where there is none."""
         return self._step("redo", self.journal.redoable)
 
     def _step(self, kind: str, actions: list[Action]) -> Decided:
@@ -350,17 +353,17 @@ class Models:
             ) from error
 
     def add(self, model: Model) -> None:
-        """Know a model from now on; it is written once another is known, too."""
+        """Add a model in memory; ``keep`` writes it to the file."""
         self.known[model.id] = model
 
     def keep(self) -> None:
-        """Write all that are known."""
+        """Write all known models to the file."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         write_json(self._path, [asdict(model) for model in self.known.values()])
 
 
 def _writable(edition: Edition) -> Iterator[str]:
-    """Labels that the edition has an element for."""
+    """Yield the labels for which the edition has an element."""
     for label in [*edition.labels, *(each for each in edition.write if each not in edition.labels)]:
         try:
             template(edition, label)

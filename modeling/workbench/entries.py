@@ -38,7 +38,7 @@ class Entries:
         return [self._show(entry) for _, entry in found[:_SHOWN]]
 
     def all(self) -> list[RegisterEntry]:
-        """Show all entries, with the words of their forms."""
+        """List all entries, with the words of their forms."""
         return [
             {
                 **self._show(entry),
@@ -49,7 +49,7 @@ class Entries:
         ]
 
     def about(self, entity: str) -> Candidate | None:
-        """Show the entry that an entity is; None where it leads to none."""
+        """Find the entry of an entity; None where there is none."""
         entry = self.register.find(entity.removeprefix(f"{self.space}:")) if entity else None
         return self._show(entry) if entry else None
 
@@ -63,7 +63,7 @@ class Entries:
 
 
 def _fit(wanted: str, entry: Entry, forms: list[tuple[str, float]]) -> float:
-    """Say how well words fit an entry, from 0 to about 1."""
+    """Compute how well words fit an entry: from 0 to about 1, or 2 for the id of the entry."""
     if not wanted:
         return 0.0
     if wanted == entry.id.casefold():
@@ -81,12 +81,15 @@ def _fit(wanted: str, entry: Entry, forms: list[tuple[str, float]]) -> float:
 
 
 def _shares(tokens: list[str], text: str) -> bool:
-    """Tell quickly whether any word could agree."""
+    """Tell quickly whether any word could agree with a form: its beginning is in the form."""
     return any(token[:3] in text for token in tokens)
 
 
 def _agrees(token: str, own: str) -> bool:
-    """Tell whether one word begins with the other, but for an ending of two letters."""
+    """Tell whether ``own`` begins with ``token``, or is ``token`` without a short ending.
+
+    Such an ending has at most two letters, and ``own`` then more than two.
+    """
     return own.startswith(token) or (
         len(own) > 2 and token.startswith(own) and len(token) - len(own) <= 2
     )
@@ -102,7 +105,7 @@ def _dates(entry: Entry) -> str:
 
 
 def examples(found: Iterator[tuple[str, str]], wanted: set[str]) -> dict[str, str]:
-    """The first context of each entity that is wanted, of pairs of entity and context."""
+    """Return the first context of each wanted entity, from pairs of entity and context."""
     made: dict[str, str] = {}
     for entity, context in found:
         if entity in wanted and entity not in made:

@@ -17,7 +17,7 @@ _MAX_FOUND = 500
 
 
 def occurrences(desk: Desk, form: str) -> Places:
-    """Places where a form stands in all letters that were read, and what is there."""
+    """Find the places of a form in all letters that were read, and the status of each."""
     return _found(desk, form.strip() and form, _occurrences)
 
 
@@ -27,7 +27,10 @@ def search(desk: Desk, words: str) -> Places:
 
 
 def _found(desk: Desk, wanted: str, find: Callable[[Letter, int, str], Iterator[Place]]) -> Places:
-    """The first places of what is found in each document; of nothing there are none."""
+    """Collect the first places that ``find`` yields for all documents, and count the others.
+
+    An empty ``wanted`` has no places.
+    """
     with desk.lock:
         places = (
             place
@@ -61,9 +64,10 @@ def _occurrences(letter: Letter, number: int, form: str) -> Iterator[Place]:
 
 
 def entries(desk: Desk, words: str, *, form: str, label: str, source: str = "0") -> Candidates:
-    """Find candidates of a source, by its number, for words or a form, with an example.
+    """Find candidates for words, or else a form, each with an example of its use.
 
-    What the source cannot say is an error beside no candidates.
+    ``source`` is the index of the source, in digits. Its failure is returned as an ``error``, with
+    no candidates.
     """
     if not source.isdecimal() or int(source) >= len(desk.sources):
         return {"entries": []}
@@ -77,7 +81,7 @@ def entries(desk: Desk, words: str, *, form: str, label: str, source: str = "0")
 
 
 def _contexts(desk: Desk) -> Iterator[tuple[str, str]]:
-    """Entities that are meant in the letters, and where."""
+    """Yield the entity of each name in the letters, with the context of the name."""
     for letter in desk.letters.all:
         for names in letter.names:
             text = names.document.text
@@ -90,7 +94,7 @@ def _contexts(desk: Desk) -> Iterator[tuple[str, str]]:
 def _search(letter: Letter, number: int, wanted: str) -> Iterator[Place]:
     text = letter.names[number].document.text
     folded = text.casefold()
-    if len(folded) != len(text):  # some letters become two: places would shift
+    if len(folded) != len(text):  # casefolding changed the length: offsets would shift
         folded = text.lower() if len(text.lower()) == len(text) else text
     start = folded.find(wanted)
     while start >= 0:

@@ -17,7 +17,7 @@ class Action:
 
 
 class Journal:
-    """An append-only file, and what of it can be undone and done again."""
+    """An append-only file of decisions, and the actions that can be undone and redone."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -30,7 +30,7 @@ class Journal:
         self.refresh()
 
     def refresh(self) -> bool:
-        """Read what others have appended; tells whether there is anything."""
+        """Read the decisions that others have appended; tell whether there are any."""
         if self._size_now() == self._size:
             return False
         size = self._size_now()
@@ -48,12 +48,15 @@ class Journal:
             return 0
 
     def of_file(self, file: str) -> Iterator[tuple[int, Decision]]:
-        """The decisions on a file and its namesakes in other folders, with their indexes."""
+        """Yield the decisions on a file, each with its index in the journal: (index, decision).
+
+        Decisions on files of the same name in other folders are included.
+        """
         for index in self._by_file.get(PurePosixPath(file).name, ()):
             yield index, self.entries[index]
 
     def append(self, decisions: Sequence[Decision]) -> list[int]:
-        """Put decisions on the disk; returns their indexes; ``CorpusError`` where it is full."""
+        """Write decisions to the file; return their indexes; raises ``CorpusError`` on failure."""
         try:
             append_decisions(self.path, decisions)
         except OSError as error:

@@ -48,12 +48,12 @@ class Learner:
 
     Args:
         desk: the letters.
-        settings: how is trained, and where it is put.
-        on_use: is called when another tagger suggests.
-        tagger: that suggests at first; None: nothing does.
-        labels: a map of its labels, and of those of ``ner``, to those of the edition, if any.
-        threshold: the least probability of what is suggested.
-        ner: tagged sentences that are learned from, too: those that ``tagger`` has learned.
+        settings: how to train, and the folder of the trainings.
+        on_use: called when another tagger suggests from then on.
+        tagger: the tagger that suggests at first, if any.
+        labels: a map from labels of ``tagger`` and ``ner`` to those of the edition, if any.
+        threshold: the least probability of a suggestion.
+        ner: more tagged sentences to train on: those that ``tagger`` was trained on.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Learner:
 
     @cached_property
     def _is_known(self) -> bool:
-        """Whether ``ner`` is what the tagger has learned: its letters are not held out then."""
+        """Whether ``ner`` is what the tagger was trained on: its letters are not held out then."""
         if self.tagger is None:
             return True
         examples = read_manifest(find_tagger(opened(self.tagger)).path)["examples"]
@@ -84,11 +84,14 @@ class Learner:
 
     @cached_property
     def _learned_names(self) -> set[str]:
-        """Names of the documents of ``ner``, which the first tagger has learned."""
+        """The names of the documents of ``ner``, on which the first tagger was trained."""
         return {_name_of(sentence.document_id) for sentence in self._sentences()}
 
     def _done(self) -> tuple[list[Letter], dict[str, list[str]]]:
-        """The letters that are done, and which are learned from and held out, earlier ones, too."""
+        """Return the letters that are done, and the split into ``learned`` and ``held_out``.
+
+        The split also has the letters of earlier trainings.
+        """
         done = [letter for letter in self.desk.letters.all if _is_done(letter)]
         learned = {
             letter.name: any(_name_of(one.id) in self._learned_names for one in letter.documents)
@@ -103,7 +106,7 @@ class Learner:
         return self._job is not None and self._job.status is None
 
     def state(self) -> Training:
-        """What is there to learn from, what is being done, and what the last training scored."""
+        """Count the letters to learn from; tell the progress and scores of the last training."""
         with self.desk.lock:
             done, split = self._done()
         job = self._job
@@ -123,7 +126,11 @@ class Learner:
         }
 
     def start(self) -> Training:
-        """Begin to learn from the letters that are done; raises ``RefusedError``."""
+        """Start a training on the letters that are done.
+
+        Raises ``RefusedError`` while another one runs, or where too few letters are done, or none
+        can be held out.
+        """
         with self.desk.lock:
             if self._is_running:
                 raise RefusedError("It is learning already.")
@@ -152,14 +159,17 @@ class Learner:
         return self.state()
 
     def stop(self) -> Training:
-        """End what is being done."""
+        """Stop the training that runs, if any."""
         if self._job is not None and self._is_running:
             self._job.stop()
             self._job = None
         return self.state()
 
     def use(self) -> Training:
-        """Let the tagger that was trained last suggest, from now on."""
+        """Let the tagger that was trained last suggest from now on.
+
+        Raises ``RefusedError`` where no training has succeeded.
+        """
         job = self._job
         if job is None or job.status != 0:
             raise RefusedError("There is no tagger that was trained to its end.")
@@ -170,14 +180,14 @@ class Learner:
         return self.state()
 
     def _more(self, decided: set[str]) -> Iterator[Sentence]:
-        """The sentences of ``ner`` that are learned from, but for those of decided letters."""
+        """Yield the sentences of ``ner`` to learn from, relabelled, without decided letters."""
         names = {_name_of(id) for id in decided}
         for sentence in self._sentences():
             if _name_of(sentence.document_id) not in names:
                 yield relabel_sentence(sentence, self.labels) if self.labels else sentence
 
     def _sentences(self) -> Iterator[Sentence]:
-        """The sentences of ``ner`` that are learned from."""
+        """Yield the sentences of ``ner`` to learn from: all but those of the split ``test``."""
         if self.ner is not None:
             for sentence in NerData.open(self.ner).sentences:
                 if sentence.split != "test":
@@ -199,7 +209,7 @@ class Learner:
         yield (*score, *options)
 
     def _write_labels(self, path: Path, given: LabelMap) -> Path:
-        """Write the map with the edition's own labels, which letters that were decided have."""
+        """Write the label map, extended by the edition's own labels, which decided letters have."""
         rows = {label: label for label in self.desk.labels} | dict(given.labels)
         lines = [f"{json.dumps(old)} = {json.dumps(new)}\n" for old, new in rows.items()]
         write_text(path, [f'other = "{given.other}"\n\n[labels]\n', *lines])
@@ -215,9 +225,9 @@ def _is_done(letter: Letter) -> bool:
 
 
 def _deal(learned: Mapping[str, bool], known: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Hold out one in four letters; what was learned from, or held out, once stays so.
+    """Hold out one in four letters; a letter that was dealt once stays on its side.
 
-    Those that the first tagger has ``learned`` are never held out.
+    Letters that the first tagger was trained on (``learned``) are never held out.
     """
     held_out = [name for name in known["held_out"] if not learned.get(name)]
     dealt = {"learned": list(known["learned"]), "held_out": held_out}
@@ -231,12 +241,12 @@ def _deal(learned: Mapping[str, bool], known: Mapping[str, Sequence[str]]) -> di
 
 
 def _name_of(document: str | None) -> str:
-    """The last part of a document's id, by which letters and ``ner`` are compared."""
+    """Return the last part of a document id, by which letters and ``ner`` are compared."""
     return PurePosixPath(document or "").name
 
 
 def _decided(letter: Letter) -> Iterator[Document]:
-    """The documents of a letter with the edition's names and those that were accepted."""
+    """Yield the documents of a letter, with the edition's names and the accepted ones."""
     for names in letter.names:
         own = [mention for mention in names.document.mentions if mention.label]
         kept, _ = without_crossing([*own, *names.accepted()])
@@ -244,7 +254,7 @@ def _decided(letter: Letter) -> Iterator[Document]:
 
 
 def _scores(folder: Path) -> Gains:
-    """Strict F1 of both taggers on the letters held out, in percent, with their intervals."""
+    """Read the strict F1 of both taggers on the held-out letters, in percent, with intervals."""
     found = sorted(folder.glob("against-*/comparison.json"))
     if found:
         comparison: ComparisonRecord = read_json(found[0])
@@ -268,6 +278,6 @@ def _scores(folder: Path) -> Gains:
 
 
 def _percent(value: float, interval: IntervalRecord | None) -> Percent:
-    """A value, and both ends of its interval; None where it has none."""
+    """Convert a value and both ends of its interval to percent; None where it has none."""
     ends = (interval["low"], interval["high"]) if interval else (None, None)
     return [None if one is None else round(100 * one, 1) for one in (value, *ends)]

@@ -21,19 +21,19 @@ _KEPT = 8
 
 
 class Suggester(Protocol):
-    """Where suggestions come from."""
+    """A source of suggestions."""
 
     model: Model
 
     def known(self, file: "FileTexts") -> list[Sequence[Mention]] | None:
-        """Those of a file's documents; None where they are still to be found."""
+        """Return the suggestions of each document of a file; None where ``find`` must be called."""
 
     def find(self, file: "FileTexts") -> list[Sequence[Mention]]:
-        """Find those of a file's documents, which may take seconds."""
+        """Find the suggestions of each document of a file, which may take seconds."""
 
 
 class FileTexts(NamedTuple):
-    """A file as suggestions are made of it."""
+    """A file for which suggestions are made: its name, its hash and its documents."""
 
     name: str
     sha256: str
@@ -60,12 +60,12 @@ class Letter:
 
     @property
     def documents(self) -> list[Document]:
-        """Those that have text."""
+        """The documents of the file that have text."""
         return [names.document for names in self.names]
 
 
 class Letters:
-    """All files, by number; what pages say never becomes a file's name."""
+    """All files, by index; input from a page is never used as the name of a file."""
 
     def __init__(self, files: Mapping[str, Path], edition: Edition, suggester: Suggester) -> None:
         self.edition, self.suggester = edition, suggester
@@ -74,7 +74,10 @@ class Letters:
         self._lock = threading.RLock()
 
     def read(self, letter: Letter) -> bool:
-        """Read a file unless it is known as it is now; tells whether its items are to be made."""
+        """Read a file if it is new or has changed; tell whether its decisions must be replayed.
+
+        A file that cannot be read has an ``error`` afterwards.
+        """
         try:
             stat = letter.path.stat()
             stamp = (stat.st_mtime_ns, stat.st_size)
@@ -107,7 +110,10 @@ class Letters:
         documents: Sequence[Document],
         found: Sequence[Sequence[Mention]] | None,
     ) -> None:
-        """Make the items of a letter of what was suggested; the journal is still to be replayed."""
+        """Make the items of a letter from suggestions; the caller must then replay the journal.
+
+        Without suggestions (None), the letter waits for them.
+        """
         letter.is_waiting = found is None
         given: Sequence[Sequence[Mention]] = found or [()] * len(documents)
         letter.names = [
@@ -116,7 +122,7 @@ class Letters:
         ]
 
     def parsed(self, letter: Letter) -> TeiFile:
-        """A letter's file as it was parsed; raises ``CorpusError`` where it is another by now."""
+        """Return the parsed file of a letter; raises ``CorpusError`` if it has changed since."""
         with self._lock:
             file = self._parsed.get(letter.number)
             if file is None:
@@ -128,7 +134,7 @@ class Letters:
             return file
 
     def texts(self, letter: Letter) -> list[tuple[Document, Places]]:
-        """Its documents, as they were parsed, and where their characters stand in the file."""
+        """Return the documents of a letter, each with the places of its characters in the file."""
         return [(text.document, at) for text, at in self.parsed(letter).texts if text.document]
 
     def _keep(self, number: int, file: TeiFile) -> None:

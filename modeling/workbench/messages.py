@@ -7,7 +7,7 @@ Status = Literal["open", "accepted", "rejected"]
 
 
 class History(TypedDict):
-    """How many actions can be undone and done again."""
+    """The numbers of actions that can be undone and redone."""
 
     undo: int
     redo: int
@@ -28,7 +28,7 @@ class Row(TypedDict):
 
 
 class Listing(TypedDict):
-    """All letters, or the first rows of a dataset, which has the last three."""
+    """All letters, or the first rows of a dataset, which alone has the last three fields."""
 
     edition: str
     labels: Sequence[str]
@@ -69,7 +69,7 @@ class ShownItem(Name):
 
 
 class Block(TypedDict):
-    """A paragraph; ``part``: the note it is in; ``row``: of a table."""
+    """A paragraph; ``part`` is the note around it, ``row`` the row of a table around it."""
 
     start: int
     end: int
@@ -79,7 +79,7 @@ class Block(TypedDict):
 
 
 class Mark(TypedDict):
-    """The beginning of a page, line or column; ``inside`` a word, maybe."""
+    """The beginning of a page, line or column; ``inside``: in the middle of a word."""
 
     at: int
     kind: str
@@ -89,7 +89,7 @@ class Mark(TypedDict):
 
 
 class Style(TypedDict):
-    """How characters are written."""
+    """A span of characters that are written in a style, as ``italic``."""
 
     start: int
     end: int
@@ -145,7 +145,7 @@ class Candidate(TypedDict):
 
 
 class Candidates(TypedDict):
-    """What one source says of words."""
+    """The candidates that one source has for words, or its error."""
 
     entries: list[Candidate]
     error: NotRequired[str]
@@ -159,7 +159,7 @@ class RegisterEntry(Candidate):
 
 
 class State(TypedDict):
-    """What changes in a letter: its items, and its row in the list."""
+    """The parts of a letter that change: its items, and its row in the list."""
 
     row: Row
     sha256: str
@@ -211,7 +211,7 @@ class Places(TypedDict):
 
 
 class FormRow(TypedDict):
-    """A form, and how often it is said to be what."""
+    """A form, with counts of its labels, its entities and its open items."""
 
     form: str
     labels: dict[str, int]
@@ -229,7 +229,7 @@ class EntityRow(TypedDict):
 
 
 class Day(TypedDict):
-    """What a person decided on a day."""
+    """The decisions of a person on a day, counted by verdict."""
 
     day: str
     reviewer: str
@@ -237,7 +237,7 @@ class Day(TypedDict):
 
 
 class Overview(TypedDict):
-    """All letters at once."""
+    """A summary of all letters."""
 
     forms: list[FormRow]
     contradictions: list[FormRow]
@@ -271,7 +271,7 @@ class RefusedLetter(TypedDict):
 
 
 class Saved(TypedDict):
-    """What saving did."""
+    """The result of saving."""
 
     written: list[SavedLetter]
     same: int
@@ -284,7 +284,7 @@ Percent = list[float | None]
 
 
 class Gains(TypedDict):
-    """Strict F1 on the letters held out; ``before`` and ``difference`` where a tagger was there."""
+    """Strict F1 on the held-out letters; ``before`` and ``difference`` if there was a tagger."""
 
     before: NotRequired[Percent]
     after: Percent
@@ -294,7 +294,7 @@ class Gains(TypedDict):
 
 
 class Training(TypedDict):
-    """What is there to learn from, what is being done, and what the last training scored."""
+    """The letters to learn from, the state of the training, and the scores of the last one."""
 
     done: int
     least: int

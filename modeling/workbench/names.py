@@ -18,12 +18,12 @@ _V = TypeVar("_V", int, str)
 
 
 class RefusedError(UsageError):
-    """A name cannot be so; nothing was decided."""
+    """A request that cannot be carried out; nothing was decided."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """A name in a document, as it is to be; ``suggestion`` is what a model said of it."""
+    """A name in a document, with its status; ``suggestion`` is the mention that a model found."""
 
     id: str
     """Unique in the document: the place that it was suggested or added at."""
@@ -49,7 +49,10 @@ class Item:
         return found == (*_place(self), self.label, self.entity)
 
     def mention(self) -> Mention:
-        """The name as it is written into the file; a probability is of what a model said."""
+        """Convert the item to the mention that is written into the file.
+
+        The mention has the suggestion's probability only if the item is as suggested.
+        """
         score = self.suggestion.score if self.suggestion and self.is_as_suggested else None
         return Mention(
             *_place(self),
@@ -60,7 +63,7 @@ class Item:
         )
 
     def to_json(self) -> ShownItem:
-        """Give it as the page has it."""
+        """Convert the item to the form that the page reads."""
         said = self.suggestion
         return {
             "id": self.id,
@@ -83,7 +86,7 @@ def _place(span: Span | Item) -> tuple[int, int]:
 
 
 def id_of(span: Span | Item) -> str:
-    """Make the id of an item that was suggested or added there."""
+    """Make the id of an item that was suggested or added at a span."""
     return f"{span.start}-{span.end}"
 
 
@@ -95,7 +98,7 @@ class Change(NamedTuple):
 
 
 class DocumentNames:
-    """The items of one document: suggestions, and what the journal says of it."""
+    """The items of one document, made from suggestions and from decisions of the journal."""
 
     def __init__(self, document: Document, suggestions: Iterable[Mention] = ()) -> None:
         self.document = document
@@ -116,7 +119,10 @@ class DocumentNames:
                 self._put(_opened(mention))
 
     def replay(self, index: int, decision: Decision) -> None:
-        """Do what a decision of the journal says, at the place where it is in the text now."""
+        """Apply a decision of the journal, at the place where its name is in the text now.
+
+        A decision whose name is not in the text any more is counted in ``n_lost``.
+        """
         text = self.document.text
         span = decision.name.find(text)
         if span is None:
@@ -131,7 +137,7 @@ class DocumentNames:
         self.change(index, Change(old, new))
 
     def _at(self, span: Span) -> Item | None:
-        """Find the item that was decided for a place, or is open there."""
+        """Find the item at a span: a decided one, or else an open one."""
         found = self._by_place.get(_place(span), {}).values()
         return max(found, key=lambda item: item.status != "open", default=None)
 
@@ -153,7 +159,7 @@ class DocumentNames:
             self._accepted.remove(*_place(item), item)
 
     def items(self) -> list[Item]:
-        """List what is decided, and what is open and not answered by that, in reading order."""
+        """List the items in reading order, without open ones that overlap an accepted one."""
         shown = (
             item
             for item in self._items.values()
@@ -166,11 +172,11 @@ class DocumentNames:
         return [item.mention() for item in self.items() if item.status == "accepted"]
 
     def get(self, id: str) -> Item | None:
-        """Find an item."""
+        """Look up an item by its id; None where there is none."""
         return self._items.get(id)
 
     def check(self, item: Item, *, instead_of: Item | None) -> None:
-        """Raise ``RefusedError`` where a name cannot stand; another item may make room for it."""
+        """Raise ``RefusedError`` where a name cannot stand; it may replace ``instead_of``."""
         text = self.document.text
         if not 0 <= item.start < item.end <= len(text):
             raise RefusedError("The name leaves the text.")
@@ -194,7 +200,11 @@ class DocumentNames:
                 raise RefusedError(f"It would cross the name {form}.")
 
     def change(self, index: int, change: Change) -> None:
-        """Put an item in the place of another, and remember it; one decision stands for a place."""
+        """Replace an item by another, and record the change of the decision with this index.
+
+        Only one decision stands at a place: earlier decided items there are removed, and their
+        suggestions are open again.
+        """
         old, new = change
         self.changes[index] = change
         if old is not None:
@@ -212,7 +222,7 @@ class DocumentNames:
 
 
 def _places(item: Item) -> set[tuple[int, int]]:
-    """Where it is, and where it was suggested."""
+    """Return the spans of an item: where it is, and where it was suggested."""
     return {_place(item), *([_place(item.suggestion)] if item.suggestion else [])}
 
 
@@ -233,7 +243,7 @@ def open_item(item: Item) -> Item | None:
 
 
 def _decided(settled: Settled) -> Item:
-    """Make an item of a decision, at the place where it is in the text now."""
+    """Make the item that a decision results in, at its place in the text now."""
     decision, span = settled.decision, settled.span
     suggested = None
     if decision.verdict != "added":
@@ -262,7 +272,7 @@ def _decided(settled: Settled) -> Item:
 def decision_on(
     change: Change, *, document: Document, file: str, model: str, reviewer: str, action: str
 ) -> Decision:
-    """Say for the journal what becomes of an item."""
+    """Make the decision for the journal that records the change of an item."""
     verdict, name, was = _verdict(*change)
     said = name.suggestion
     return Decision(
@@ -279,7 +289,7 @@ def decision_on(
 
 
 def _verdict(old: Item | None, new: Item | None) -> tuple[Verdict, Item, Item | None]:
-    """Tell the verdict, the name that it is on, and what was there before."""
+    """Return the verdict of a change, the item that it is on, and the earlier one if any."""
     if new is None or new.status == "open":
         assert old is not None  # noqa: S101 - something changes
         said = open_item(old)
@@ -310,7 +320,7 @@ def _crosses(first: Span | Item, second: Span | Item) -> bool:
 
 
 def _is_in_the_way(names: SpanIndex[Mention], span: Mention | Item) -> Mention | None:
-    """Find a name of the edition with the same characters, or that would be crossed."""
+    """Find a name of the edition that a span would cross, or a labelled one of the same span."""
     there = names.touching(*_place(span))
     return next(
         (n for n in there if _crosses(n, span) or (n.label and _place(n) == _place(span))), None
@@ -318,7 +328,7 @@ def _is_in_the_way(names: SpanIndex[Mention], span: Mention | Item) -> Mention |
 
 
 def changed(item: Item, wanted: Mapping[str, object], *, labels: Iterable[str]) -> Item:
-    """Change an item as a page asks; raises ``RefusedError`` for what no item can be."""
+    """Apply the changes that a page requests to an item; raises ``RefusedError`` for bad values."""
     made = replace(
         item,
         start=_asked(wanted, "start", item.start),
@@ -336,7 +346,10 @@ def changed(item: Item, wanted: Mapping[str, object], *, labels: Iterable[str]) 
 
 
 def _asked(wanted: Mapping[str, object], name: str, there: _V) -> _V:
-    """What a page wants, of the type of what is there."""
+    """Return the value that a page requests for a field (default: the present value).
+
+    Raises ``RefusedError`` for a value of another type than the present one.
+    """
     value, kind = wanted.get(name, there), type(there)
     if not isinstance(value, kind) or isinstance(value, bool):
         raise RefusedError(f"{name} is {value!r}, not of the type {kind.__name__}.")
@@ -352,7 +365,7 @@ def _asked_status(wanted: Mapping[str, object], there: Status) -> Status:
 
 
 def spans_of(text: str, form: str) -> Iterator[Span]:
-    """Find a form in a text where no letter or digit continues it."""
+    """Yield the spans of a form in a text where no letter or digit continues it."""
     start = text.find(form)
     while start >= 0:
         end = start + len(form)

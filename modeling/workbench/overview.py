@@ -13,7 +13,7 @@ _SHOWN = 2_000
 
 @dataclass
 class _Form:
-    """What the places of a form are said to be."""
+    """Counts of the labels, the entities and the open items of a form."""
 
     labels: Counter[str] = field(default_factory=Counter)
     entities: Counter[str] = field(default_factory=Counter)
@@ -21,7 +21,7 @@ class _Form:
 
 
 def overview(desk: Desk) -> Overview:
-    """Count forms and entities of the names that are there and accepted, and of those open."""
+    """Count forms and entities of the edition's names and accepted items; count open items."""
     with desk.lock:
         desk.refresh()
         forms: defaultdict[str, _Form] = defaultdict(_Form)
@@ -48,7 +48,7 @@ def overview(desk: Desk) -> Overview:
 
 
 def _names(desk: Desk) -> Iterator[tuple[str, str, str, bool]]:
-    """Form, label, entity of each name, and whether it is open."""
+    """Yield (form, label, entity, is open) of each name that is not rejected."""
     for letter in desk.letters.all:
         for names in letter.names:
             text = names.document.text
@@ -77,7 +77,7 @@ def _entity(desk: Desk, entity: str, forms: Counter[str]) -> EntityRow:
 
 
 def _days(desk: Desk) -> Iterator[Day]:
-    """What each person decided on each day, the last day first; undone decisions count, too."""
+    """Count the decisions of each person on each day, the last day first, undone ones, too."""
     days: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for entry in desk.journal.entries:
         days[entry.time[:10], entry.reviewer][entry.verdict] += 1

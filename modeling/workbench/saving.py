@@ -22,7 +22,7 @@ from modeling.workbench.view import element_of_block
 
 
 def markup(desk: Desk, number: int, *, document: int, block: int) -> dict[str, str]:
-    """The TEI of a block as it is, and as it will be with what was accepted in it."""
+    """Return the TEI of a block as it ``is``, and as it ``will`` be with the accepted names."""
     with desk.lock:
         letter = desk.look(desk.letter_at(number))
         texts = desk.letters.texts(letter)
@@ -51,7 +51,7 @@ def markup(desk: Desk, number: int, *, document: int, block: int) -> dict[str, s
 
 
 def save(desk: Desk) -> Saved:
-    """Write all letters on which there are decisions, each under the writer's proof."""
+    """Write all letters that have decisions, each with the writer's proof; report on each."""
     with desk.lock:
         desk.refresh()
         report: Saved = {"written": [], "same": 0, "skipped": [], "refused": []}
@@ -89,11 +89,11 @@ def _save(desk: Desk, letter: Letter, report: Saved) -> None:
 
 
 def write(desk: Desk, letter: Letter, items: Mapping[str, Sequence[Item]] | None = None) -> Written:
-    """Write the items that were accepted, under the model and the person that each is of.
+    """Write the accepted items of a letter, each with its model and its reviewer.
 
-    ``items`` are those of each document (default: all). Names that people added come last. The date
-    is that of the letter's last decision, so that the bytes stay the same. Raises what
-    ``TeiFile.write`` does.
+    ``items`` maps the ids of documents to items (default: all). Names that people added come last.
+    The date is that of the letter's last decision, so that saving again gives the same bytes.
+    Raises what ``TeiFile.write`` does.
     """
     items = items or {names.document.id: names.items() for names in letter.names}
     last = max((one.time for _, one in desk.journal.of_file(letter.name)), default="")
@@ -112,7 +112,7 @@ _Names = dict[str, list[Mention]]
 def _by_author(
     desk: Desk, items: Mapping[str, Sequence[Item]]
 ) -> list[tuple[tuple[Model, str], _Names]]:
-    """The names of each model and person, by document: always in the same order."""
+    """Group the accepted names by (model, reviewer), then by document; the order is fixed."""
     found: dict[tuple[Model, str], _Names] = {}
     for id, of in items.items():
         for one in of:
@@ -128,7 +128,7 @@ def _saved_path(desk: Desk) -> Path:
 
 
 def _saved(desk: Desk, name: str) -> set[str]:
-    """Hashes of all that was ever saved under a name."""
+    """Return the hashes of all contents that were ever saved under a name."""
     if not _saved_path(desk).exists():
         return set()
     lines = _saved_path(desk).read_bytes().decode("utf-8", "replace").split("\n")
@@ -149,7 +149,10 @@ def _note_saved(desk: Desk, name: str, digest: str) -> None:
 
 
 def _number_of_text(source: Source) -> int:
-    """The index of the first element after the header, by which insertions there are counted."""
+    """Find the index of the first element after the header; 0 without one.
+
+    The difference of two indexes is the number of elements that were inserted into the header.
+    """
     return next((n.number for n in source.nodes if n.name == "text"), 0)
 
 
@@ -164,7 +167,7 @@ def _hash(data: bytes) -> str:
 
 
 def _replace(path: Path, data: bytes) -> None:
-    """Write a file, which is on the disk and whole when it appears."""
+    """Replace a file atomically: its content is complete and on the disk when it appears."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.partial")
     temporary.unlink(missing_ok=True)  # of a process that was killed

@@ -50,7 +50,7 @@ _Answer = Callable[[Request], Awaitable[Response]]
 
 @cache
 def page_files() -> dict[str, bytes]:
-    """All files of the page by name."""
+    """Read all files of the page, by name."""
     folder = files("modeling.workbench") / "page"
     return {each.name: each.read_bytes() for each in folder.iterdir() if _kind(each.name)}
 
@@ -60,7 +60,7 @@ def _kind(name: str) -> str:
 
 
 def reading_application(reader: Reader) -> Starlette:
-    """Make the application that shows rows, and decides nothing."""
+    """Make the application that only shows the rows of a dataset."""
     return Starlette(
         routes=[
             *_page_routes(),
@@ -86,7 +86,7 @@ def _write(path: str, answer: Callable[[object], object]) -> Route:
 
 
 def application(desk: Desk, learner: "Learner | None" = None) -> Starlette:
-    """Make the application; a ``Guard`` is to stand before it."""
+    """Make the application; the caller must put a ``Guard`` before it."""
     return Starlette(
         routes=[
             *_page_routes(),
@@ -147,11 +147,11 @@ def _answering(work: Callable[[Request], object]) -> _Answer:
 
 def _writing(work: Callable[[object], object]) -> _Answer:
     async def answer(request: Request) -> Response:
-        if request.headers.get("origin") is None:  # no page: a browser names it for each POST
+        if request.headers.get("origin") is None:  # no page: browsers send it with each POST
             return _json({"detail": "Only the page may decide: no Origin."}, status=403)
         try:
             body = parse_json(await request.body() or b"null")
-            json.dumps(body, ensure_ascii=False).encode()  # no halves of characters
+            json.dumps(body, ensure_ascii=False).encode()  # raises for lone surrogates
         except ValueError:
             return _json({"detail": "No JSON."}, status=400)
         return await run_in_threadpool(_result, lambda: work(body))
@@ -160,7 +160,7 @@ def _writing(work: Callable[[object], object]) -> _Answer:
 
 
 def _result(work: Callable[[], object]) -> Response:
-    """Do something; what cannot be done is said, with a status that tells of what kind it is."""
+    """Return the result of ``work`` as JSON; turn errors into a message and a status."""
     try:
         return _json(work())
     except ConflictError as error:

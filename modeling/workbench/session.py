@@ -33,7 +33,7 @@ _NO_ID = re.compile(r"[^\w.-]+")
 
 
 def make_desk(options: "Options") -> Desk:
-    """Find the letters, the edition and where suggestions come from; reads no letter yet."""
+    """Make the desk: find the letters, the edition and the suggester; read no letter yet."""
     files = find_inputs(options.tei or (), suffix=SUFFIXES)
     edition = load_edition(edition_path(options.edition))
     output = options.output or Path()
@@ -76,7 +76,7 @@ def _suggester(options: "Options", edition: Edition) -> Suggester:
 
 
 class Reading(threading.Thread):
-    """Reads all letters, one by one, and finds the suggestions of those that wait for them."""
+    """A thread that reads all letters, one by one, and finds the suggestions that they lack."""
 
     def __init__(self, desk: Desk) -> None:
         super().__init__(name="reading", daemon=True)
@@ -84,7 +84,7 @@ class Reading(threading.Thread):
         self._is_over, self._again = threading.Event(), threading.Event()
 
     def run(self) -> None:
-        """Read all, and again when another tagger suggests."""
+        """Read all letters; start over each time that ``again`` is called."""
         while not self._is_over.is_set():
             for letter in self.desk.letters.all:
                 if self._is_over.is_set():
@@ -94,11 +94,11 @@ class Reading(threading.Thread):
             self._again.clear()
 
     def again(self) -> None:
-        """Find the suggestions of all letters that wait for them."""
+        """Make the thread find the suggestions of all letters that wait for them."""
         self._again.set()
 
     def stop(self) -> None:
-        """End after the letter that is being read."""
+        """Stop the thread after the letter that is being read."""
         self._is_over.set()
         self._again.set()
         self.join()
@@ -135,7 +135,7 @@ def serve(options: "Options") -> None:
 
 
 def _learner(options: "Options", desk: Desk, *, on_use: Callable[[], object]) -> "Learner | None":
-    """Make what trains; None without ``--tagger`` and ``--encoder``."""
+    """Make the learner; None where neither ``--tagger`` nor ``--encoder`` is given."""
     if options.encoder is None and options.tagger is None:
         return None
     from modeling.finetune.process import TrainSettings  # noqa: PLC0415 - for --help

@@ -36,10 +36,10 @@ _EXPORT: Final = re.compile(r"^export ", re.MULTILINE)
 
 
 def write_page(desk: Desk, path: Path) -> str:
-    """Write the page, and beside it which model the list that it exports is of.
+    """Write the page, and beside it a file that names the model of the list that it exports.
 
-    Returns what was made, and what is next. Raises ``CorpusError`` for a letter that cannot be
-    read.
+    Returns a message with the files made and the next step. Raises ``CorpusError`` for a letter
+    that cannot be read.
     """
     for letter in desk.letters.all:
         desk.suggest(letter)
@@ -72,7 +72,7 @@ def _data(desk: Desk, *, list_name: str) -> Mapping[str, object]:
 
 
 def _letter(desk: Desk, letter: Letter) -> ShownLetter:
-    """A letter, and the TEI of its blocks."""
+    """Return a letter as the page shows it, with the TEI of its blocks."""
     shown = desk.letter(letter.number)
     documents = zip(shown["documents"], desk.letters.texts(letter), strict=True)
     with_tei: list[View] = [{**one, "tei": tei_of_blocks(*text)} for one, text in documents]
@@ -80,7 +80,11 @@ def _letter(desk: Desk, letter: Letter) -> ShownLetter:
 
 
 def _writing(desk: Desk) -> Mapping[str, object]:
-    """How names are written: elements, references, and who says that they are names."""
+    """Return what the page needs to write names into TEI.
+
+    These are the elements of labels, the references of entities, the ids of the models that are
+    responsible for names, and the elements that may not hold a name.
+    """
     edition, content = desk.edition, content_rules()
     entities = {entry["entity"] for entry in desk.register.all()} if desk.register else set()
     for letter in desk.letters.all:
@@ -104,7 +108,7 @@ def _writing(desk: Desk) -> Mapping[str, object]:
 
 
 def _page(data: Mapping[str, object]) -> bytes:
-    """Put the modules, the style and the data into the page, under a policy of their hashes."""
+    """Build the page from modules, style and data, with a CSP that has their hashes."""
     files = {name: content.decode("utf-8") for name, content in page_files().items()}
     script = "\n".join(_EXPORT.sub("", _IMPORT.sub("", files[name])) for name in _MODULES)
     style, icon = files["style.css"], base64.b64encode(files["icon.svg"].encode()).decode()

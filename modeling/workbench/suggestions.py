@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 class ListedSuggestions:
-    """Those of a list of ``modeling.predict --candidates``, where the text is still the same.
+    """The suggestions of a list of ``modeling.predict --candidates`` that are found in the text.
 
-    Without a list there are none: a person marks all names.
+    Without a list there are no suggestions: a person marks all names.
     """
 
     def __init__(self, candidates: Iterable[Candidate] = (), model: Model = REVIEW) -> None:
@@ -28,17 +28,17 @@ class ListedSuggestions:
         self._by_file = by_file(candidates)
 
     def known(self, file: FileTexts) -> list[Sequence[Mention]] | None:
-        """The suggestions of a file that are found in its text."""
+        """List, for each document of a file, the suggestions that are found in its text."""
         listed = self._by_file.get(file.name, ())
         return [mentions_in(listed, document) for document in file.documents]
 
     def find(self, file: FileTexts) -> list[Sequence[Mention]]:
-        """The same."""
+        """Return the same as ``known``."""
         return self.known(file) or []
 
 
 class TaggedSuggestions:
-    """What a tagger finds; kept in a file, so that each text is tagged once."""
+    """The names that a tagger finds, cached in a file, so that each text is tagged once."""
 
     def __init__(
         self, tagger: "Tagger", model: Model, cache: Path, *, threshold: float = 0.0
@@ -55,10 +55,10 @@ class TaggedSuggestions:
                 }
                 self._found[row["sha256"]] = found
             except (ValueError, TypeError, KeyError, AttributeError, CorpusError):
-                continue  # a line that was torn: what it said is found again
+                continue  # an incomplete line: its text is tagged again
 
     def known(self, file: FileTexts) -> list[Sequence[Mention]] | None:
-        """Those of a file that was tagged before; None for another."""
+        """Return the suggestions of a file that was tagged before; None for another."""
         found = self._found.get(file.sha256)
         if found is None:
             return None
@@ -68,7 +68,7 @@ class TaggedSuggestions:
         ]
 
     def find(self, file: FileTexts) -> list[Sequence[Mention]]:
-        """Tag the documents of a file."""
+        """Tag the documents of a file, and append the names to the cache."""
         tagged = self.tagger.annotate_all(file.documents)
         found = {one.id: list(one.mentions) for one in tagged}
         self._found[file.sha256] = found
@@ -97,7 +97,7 @@ def tagged_suggestions(
 
 
 def taken_run(folder: Path) -> Path | None:
-    """The run whose tagger was taken last; None: none was."""
+    """Return the run whose tagger was put into use last; None where none was."""
     try:
         number = (folder / "taken").read_text(encoding="utf-8").strip()
     except FileNotFoundError:

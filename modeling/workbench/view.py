@@ -47,7 +47,7 @@ _NOWHERE = np.empty(0, np.int64)
 
 
 def plain_view(document: Document) -> View:
-    """Show a document that comes from no file: its blocks and names."""
+    """Build the view of a document that comes from no TEI file: its blocks and names."""
     return {
         "id": document.id,
         "title": document.title or document.id,
@@ -62,7 +62,7 @@ def plain_view(document: Document) -> View:
 
 
 def tei_view(document: Document, places: Places, edition: Edition) -> View:
-    """Show a document of a TEI file, with its lines, pages, notes and styles."""
+    """Build the view of a document of a TEI file, with its lines, pages, notes and styles."""
     return _Tei(document, places, edition).view()
 
 
@@ -79,7 +79,7 @@ def _names(document: Document) -> list[Name]:
 
 @dataclass
 class _Tei:
-    """Looks for the elements of a file in the text of one of its documents."""
+    """A locator of the elements of a file in the text of one of its documents."""
 
     document: Document
     places: Places
@@ -101,7 +101,7 @@ class _Tei:
 
     @cached_property
     def _written(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Offsets of written characters in the stream, ascending, and their indexes."""
+        """The stream offsets of written characters, ascending, and their indexes in the text."""
         origins = np.frombuffer(self.places.origins, dtype=np.int64)
         indexes = np.flatnonzero(origins >= 0)
         order = np.argsort(origins[indexes], kind="stable")
@@ -109,7 +109,7 @@ class _Tei:
 
     @cached_property
     def _part_of(self) -> list[int]:
-        """For each element the note, or the like, around it, by its number; -1 for none."""
+        """For each element, the index of the part (as a note) that it is or is in; -1: none."""
         found: list[int] = []
         for node in self.source.nodes:
             around = found[node.parent.number] if node.parent else _NO_PART
@@ -131,7 +131,10 @@ class _Tei:
         return made
 
     def _at(self, offset: int, part: int) -> int | None:
-        """The first character at or after an offset of the stream that is in the same part."""
+        """Find the first character of a part that is written at or after an offset of the stream.
+
+        None where there is none, or where the text outside all parts goes on before it.
+        """
         n_before = int(np.searchsorted(self._written[0], offset))
         position, around = self._next(n_before, part), self._next(n_before, _NO_PART)
         if position is None or (part >= 0 and around is not None and around < position):
@@ -145,7 +148,7 @@ class _Tei:
 
     @cached_property
     def _positions(self) -> dict[int, NDArray[np.int64]]:
-        """Which of the written characters are in each part, without the parts in that."""
+        """For each part, the positions of its characters in ``_written``, without nested parts."""
         offsets = self._written[0]
         part_at = np.full(len(offsets), _NO_PART)
         for node in self.source.nodes:
@@ -157,7 +160,7 @@ class _Tei:
         return dict(zip(parts.tolist(), np.split(order, starts[1:]), strict=True))
 
     def _marks(self) -> Iterator[Mark]:
-        """Where lines, columns and pages begin."""
+        """Yield the beginnings of lines, columns and pages."""
         for node in self.source.nodes:
             if node.name in _BREAKS and not node.is_expanded:
                 at = self._at(node.first, self._part_of[node.number])
@@ -175,14 +178,17 @@ class _Tei:
                     yield {"start": start, "end": end, "style": _style(node)}
 
     def _notes(self, blocks: Sequence[Block]) -> Iterator[Note]:
-        """Notes that have blocks, and the character that each stands behind."""
+        """Yield the notes that have blocks, each with the offset in the text where it stands."""
         for part in sorted({block["part"] for block in blocks if "part" in block}):
             node = self.source.nodes[part]
             mark, place = node.attributes.get("n", ""), node.attributes.get("place", "")
             yield {"part": part, "at": self._end_before(node), "n": mark, "place": place}
 
     def _end_before(self, note: Node) -> int:
-        """The end of the last written character before a note that is in what the note is in."""
+        """Find the end of the last character written before a note, in the part around the note.
+
+        0 where there is none.
+        """
         around = self._part_of[note.parent.number] if note.parent else _NO_PART
         positions = self._positions.get(around, _NOWHERE)
         n_before = np.searchsorted(self._written[0], note.first)
@@ -226,11 +232,12 @@ def element_of_block(document: Document, places: Places, block: int) -> Node | N
 
 
 def tei_of_blocks(document: Document, places: Places) -> DocumentTei:
-    """The TEI of each block, and where the characters of its text stand in it.
+    """Return the TEI of each block, and where the characters of the block stand in it.
 
-    ``elements`` are those around the blocks, each once; ``blocks`` has for each its number there
-    and ``runs``, of characters that follow each other: index in the block, place in the TEI,
-    length, and the end of what a single one is written as, where that is not one character.
+    ``elements`` has each element around a block once. ``blocks`` has, for each block, the index of
+    its element and the ``runs`` of consecutive characters: index in the block, offset in the TEI,
+    length. A single character that is not written as one (``&amp;``) is a run with a fourth value,
+    the end in the TEI. A block of which nothing is written is None.
     """
     source, numbers = places.source, dict[int, int]()
     elements: list[dict[str, str]] = []

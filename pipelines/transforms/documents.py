@@ -23,7 +23,7 @@ class ReadDocuments(ReadUnits[pa.RecordBatch]):
     """Those that are read; empty: all."""
 
     def read(self, unit: Unit) -> Iterator[pa.RecordBatch]:
-        """Read the shards of a unit; of each the batches that its part names, if it names some.
+        """Read the shards of a unit; if its part names batches, only those.
 
         Raises ``InputChangedError`` where a shard has changed.
         """
@@ -43,7 +43,7 @@ class DropRejected(OfRun, PerUnit[pa.RecordBatch, pa.RecordBatch]):
     """Of the earlier phase, which read no column ``source``: it named documents by their ids."""
 
     def start(self) -> None:
-        """Read which they are."""
+        """Read which documents were rejected."""
         path = self.work.receipt(self.stage, self.unit.number)
         receipt = read_receipt(path)
         if receipt is None:
@@ -51,6 +51,6 @@ class DropRejected(OfRun, PerUnit[pa.RecordBatch, pa.RecordBatch]):
         self._ids = pa.array([row["source"] for row in receipt.rejected], pa.string())
 
     def process(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Leave them out."""
+        """Leave out the rejected documents."""
         is_rejected = pc.is_in(batch.column("id"), self._ids)
         yield batch.filter(pc.invert(is_rejected)) if len(self._ids) else batch

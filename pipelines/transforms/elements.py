@@ -36,7 +36,7 @@ B = TypeVar("B")
 
 @dataclass(frozen=True, slots=True)
 class InUnit:
-    """A value, and the unit that it belongs to; ``InUnit[A]`` below is one whose value is an A."""
+    """A value and its unit; ``InUnit[A]`` in docstrings is one whose value is an ``A``."""
 
     unit: Unit
     value: Any  # Any: Beam's elements are untyped; each step says what it takes
@@ -49,13 +49,13 @@ class EndOfUnit:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A unit cannot be done: an input is damaged as a whole, a table is missing."""
+    """A unit that cannot be done: an input is damaged as a whole, a table is missing."""
 
     message: str
 
 
 class Record(Protocol):
-    """A record of an input that is not read yet: it knows where it comes from."""
+    """A record of an input that is not parsed yet, with its place."""
 
     @property
     def source(self) -> str:
@@ -63,7 +63,7 @@ class Record(Protocol):
 
     @property
     def position(self) -> str:
-        """Where it stands in the file; empty where it is the file."""
+        """The place in the file; empty where the record is the whole file."""
 
 
 R = TypeVar("R", bound=Record)
@@ -71,24 +71,24 @@ R = TypeVar("R", bound=Record)
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
 class Step(beam.PTransform):
-    """A transform that is a dataclass of its settings, which its class says as annotations."""
+    """A transform that is a dataclass of its settings: annotate them in the class."""
 
     def __init_subclass__(cls) -> None:
-        """Make the subclass one."""
+        """Make the subclass a dataclass."""
         super().__init_subclass__()
         dataclass(kw_only=True, eq=False)(cls)
 
 
 @dataclass(kw_only=True, eq=False)
 class OfRun:
-    """A step that reads what a run keeps, or adds to it."""
+    """A step that reads the working files of a run, or adds to them."""
 
     folder: str
     """Of the run: ``OUTPUT/.build/FINGERPRINT``, here or in a bucket."""
 
     @property
     def work(self) -> WorkDirectory:
-        """What lies there."""
+        """The work directory of the run."""
         return WorkDirectory(self.folder)
 
 
@@ -99,16 +99,16 @@ class ReadUnits(Step, Generic[B]):
     """
 
     def read(self, unit: Unit) -> Iterable[B]:
-        """Read a unit; raises ``CorpusError`` or ``OSError`` where it cannot be read as a whole."""
+        """Read a unit; raises ``CorpusError`` or ``OSError`` where it is unreadable as a whole."""
         raise NotImplementedError
 
     def expand(self, pcoll: beam.PCollection) -> beam.PCollection:
-        """Apply it."""
+        """Apply the step."""
         return pcoll | beam.ParDo(_ReadUnits(self)).with_output_types(InUnit)
 
 
 class PerUnit(Step, Generic[A, B]):
-    """Do something with the values of a kind; each unit has a copy of the step, for its state.
+    """Process the values of a type; each unit has a copy of the step, for its state.
 
     ``PCollection[InUnit[A]]`` -> ``PCollection[InUnit[B]]``
     """
@@ -119,37 +119,37 @@ class PerUnit(Step, Generic[A, B]):
     """That of the copy."""
 
     def __init_subclass__(cls) -> None:
-        """Read from the annotation what it takes: ``PerUnit[Rows, Counts]`` takes ``Rows``."""
+        """Set ``takes`` from the annotation: ``PerUnit[Rows, Counts]`` takes ``Rows``."""
         super().__init_subclass__()
         for base in cls.__orig_bases__:
             if len(values := get_args(base)) == 2:
                 cls.takes = get_args(values[0]) or values[0]
 
     def start(self) -> None:
-        """Make the state of a unit, in the copy of the step that is for this unit alone."""
+        """Set up the state of a unit, in the copy of the step for this unit."""
 
     def process(self, value: A) -> Iterable[B] | None:
-        """Give what becomes of a value, or None: what is made of it is given at the end."""
+        """Return the results of a value, or None where they come at the end of the unit."""
         raise NotImplementedError
 
     def finish(self) -> Iterable[B]:
-        """Give what is left at the end of the unit."""
+        """Return the results at the end of the unit."""
         return ()
 
     def expand(self, pcoll: beam.PCollection) -> beam.PCollection:
-        """Apply it."""
+        """Apply the step."""
         return pcoll | beam.ParDo(_PerUnit(self)).with_output_types(InUnit)
 
 
 class PerRecord(PerUnit[R, B | Rejected], Generic[R, B]):
-    """Do something with each record by itself; one that raises is rejected, and others continue."""
+    """Process each record by itself; a record that raises is rejected, and others continue."""
 
     def read(self, record: R) -> Iterable[B]:
-        """Give what becomes of a record."""
+        """Return the results of a record."""
         raise NotImplementedError
 
     def process(self, record: R) -> Iterable[B | Rejected]:
-        """Read a record, or reject it."""
+        """Process a record, or reject it."""
         made = read_record(
             lambda: list(self.read(record)),
             source=record.source,
@@ -159,7 +159,7 @@ class PerRecord(PerUnit[R, B | Rejected], Generic[R, B]):
 
 
 class ReadNothing(ReadUnits[object]):
-    """Begin a merge: its unit has no input of its own.
+    """Begin a merge, whose unit has no input.
 
     ``PCollection[Unit]`` -> ``PCollection[InUnit]``
     """
@@ -170,7 +170,7 @@ class ReadNothing(ReadUnits[object]):
 
 
 class _Nothing:
-    """No value is this."""
+    """A type without values."""
 
 
 class Merge(PerUnit[_Nothing, B]):
@@ -180,11 +180,11 @@ class Merge(PerUnit[_Nothing, B]):
     """
 
     def merge(self) -> Iterable[B] | None:
-        """Merge; what is given are counts, if any, for tables lie on disk."""
+        """Write the merged tables to disk; return counts, if any."""
         raise NotImplementedError
 
     def finish(self) -> Iterable[B]:
-        """Merge."""
+        """Merge at the end of the only unit."""
         return self.merge() or ()
 
 

@@ -61,13 +61,13 @@ class ReadEquivalents(ReadUnits[Rows]):
 
 
 class IndexEquivalents(OfRun, Merge[Counts]):
-    """Make the equivalents a table on disk, which all workers map into memory.
+    """Write the equivalents as a table on disk, which all workers map into memory.
 
     ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``
     """
 
     def merge(self) -> Iterator[Counts]:
-        """Build it."""
+        """Build the table."""
         work = self.work
         [path] = work.shards("equivalents")
         batches = read_batches(path, "entity_equivalents")
@@ -100,7 +100,7 @@ class CountEntities(PerUnit[pa.RecordBatch, Rows | Counts | Rejected]):
         self._counter = MentionCounter(self.origins, equivalents=merged)
 
     def process(self, batch: pa.RecordBatch) -> Iterator[Counts | Rejected]:
-        """Count documents."""
+        """Count the mentions of documents."""
         for rows, made in read_rows(batch, self._counter.add):
             if isinstance(made, Rejected):
                 yield made
@@ -109,7 +109,7 @@ class CountEntities(PerUnit[pa.RecordBatch, Rows | Counts | Rejected]):
                 yield Counts(read=rows.num_rows, written=n_written)
 
     def finish(self) -> Iterator[Rows | Counts]:
-        """Give the counts."""
+        """Yield the counts of the unit."""
         for name, table in (("counts", self._counter.counts()), ("pages", self._counter.pages())):
             parts = partitions_of(table.column("entity"), self.n_partitions)
             yield from Rows.each(name, by_partition(table, parts, schema=f"entity_{name}"))
@@ -117,7 +117,7 @@ class CountEntities(PerUnit[pa.RecordBatch, Rows | Counts | Rejected]):
 
 
 class SumEntities(PerUnit[Rows, Rows | Counts]):
-    """Add up the counts of a partition of the entities, and find the page of each.
+    """Sum the counts of a partition of the entities, and find the page of each.
 
     ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows | Counts]]``: rows of ``counts`` and
     ``pages`` become rows of ``totals`` and ``entity_forms``.
@@ -131,17 +131,17 @@ class SumEntities(PerUnit[Rows, Rows | Counts]):
     """Partitions of the forms by hash."""
 
     def start(self) -> None:
-        """Begin with nothing."""
+        """Begin with empty sums."""
         self._counts = Sums(("entity", "form", "origin"))
         self._pages: list[pa.Table] = []
 
     def process(self, rows: Rows) -> None:
-        """Hold rows."""
+        """Add rows to the sums."""
         add = self._pages.append if rows.dataset == "pages" else self._counts.add
         add(pa.Table.from_batches([rows.batch]))
 
     def finish(self) -> Iterator[Rows | Counts]:
-        """Give the sums."""
+        """Yield the sums."""
         merged = PartitionTotals(self._counts.table(), self._pages, origins=self.origins)
         yield from Rows.each("totals", batches_of(merged.totals(), "entity_totals"))
         forms = merged.forms(max_aliases=self.max_aliases)
@@ -160,14 +160,14 @@ class ChooseEntities(PerUnit[StageShards, pa.Table | Counts]):
     rules: Rules
 
     def process(self, totals: StageShards) -> Iterator[pa.Table | Counts]:
-        """Choose them."""
+        """Choose the entities."""
         chosen, counters = choose(totals.paths, self.rules)
         yield chosen
         yield Counts(counters | {"entities.kept": len(chosen)})
 
 
 class AssignIds(PerUnit[pa.Table, Rows | Counts]):
-    """Give ids to chosen entities: those that they had in an earlier vocabulary, if there is one.
+    """Assign ids to chosen entities: known entities keep the ids of an earlier vocabulary.
 
     ``PCollection[InUnit[pa.Table]]`` -> ``PCollection[InUnit[Rows | Counts]]``; rows of ``chosen``,
     in the order of their ids.
@@ -179,7 +179,7 @@ class AssignIds(PerUnit[pa.Table, Rows | Counts]):
     """Give new ids nevertheless, and count what has changed."""
 
     def process(self, chosen: pa.Table) -> Iterator[Rows | Counts]:
-        """Give the ids."""
+        """Assign the ids."""
         paths = [file.check() for file in self.previous]
         previous = read_vocab(paths, columns=OF_EARLIER) if paths else None
         rows = assign_ids(chosen, previous, compact=self.compact)
@@ -190,7 +190,7 @@ class AssignIds(PerUnit[pa.Table, Rows | Counts]):
 
 
 class LinkForms(OfRun, PerUnit[Rows, Rows | Counts]):
-    """Add up a partition of the forms: how often each is linked, and to which entities.
+    """Sum a partition of the forms: how often each form is linked, and to which entities.
 
     ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows | Counts]]``: rows of
     ``entity_forms`` become rows of ``forms`` and ``aliases``.
@@ -200,15 +200,15 @@ class LinkForms(OfRun, PerUnit[Rows, Rows | Counts]):
     """Slices of the vocabulary, by id."""
 
     def start(self) -> None:
-        """Begin with nothing."""
+        """Begin with empty sums."""
         self._counts = Sums(("entity", "form", "is_alias"))
 
     def process(self, rows: Rows) -> None:
-        """Hold rows."""
+        """Add rows to the sums."""
         self._counts.add(pa.Table.from_batches([rows.batch]))
 
     def finish(self) -> Iterator[Rows | Counts]:
-        """Give the sums."""
+        """Yield the sums."""
         vocab = read_vocab(self.work.shards("chosen"))
         size = slice_size(len(vocab), self.n_partitions)
         forms, aliases = link_forms(self._counts.table(), vocab, size=size)
@@ -218,19 +218,19 @@ class LinkForms(OfRun, PerUnit[Rows, Rows | Counts]):
 
 
 class IndexForms(OfRun, Merge[Counts]):
-    """Make all forms a table on disk, which all workers map into memory.
+    """Write all forms as a table on disk, which all workers map into memory.
 
     ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``
     """
 
     def merge(self) -> None:
-        """Build it."""
+        """Build the table."""
         work = self.work
         build_form_table(work.tables / FORMS, read_forms(work.shards("forms")))
 
 
 class FindForms(OfRun, PerUnit[pa.RecordBatch, Rows | Counts]):
-    """Find all forms in documents, and count where they are no mention that counts.
+    """Find all forms in documents, and count where they are not a mention that counts.
 
     ``PCollection[InUnit[pa.RecordBatch]]`` -> ``PCollection[InUnit[Rows | Counts]]``: batches with
     the columns ``id, lang, text, mentions`` become rows of ``occurrences``. The documents were read
@@ -248,7 +248,7 @@ class FindForms(OfRun, PerUnit[pa.RecordBatch, Rows | Counts]):
         self._table = FormTable(work.tables / FORMS)
 
     def process(self, batch: pa.RecordBatch) -> Iterator[Counts]:
-        """Look for forms in documents."""
+        """Find forms in documents."""
         for lang, documents in by_language(batch):
             add = partial(self._counter.add, table=self._table, lang=lang)
             for rows, made in read_rows(documents, add):
@@ -258,18 +258,18 @@ class FindForms(OfRun, PerUnit[pa.RecordBatch, Rows | Counts]):
                     yield Counts(written=rows.num_rows)
 
     def finish(self) -> Iterator[Rows]:
-        """Give the counts."""
+        """Yield the counts of the unit."""
         yield from Rows.each("occurrences", batches_of(self._counter.table(), "form_occurrences"))
 
 
 class SumOccurrences(OfRun, Merge[Counts]):
-    """Add up where forms stand unlinked.
+    """Sum how often each form stands unlinked.
 
     ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``
     """
 
     def merge(self) -> Iterator[Counts]:
-        """Write a number for each form."""
+        """Write an array with a count for each form."""
         work = self.work
         n_forms = first_ids(work.shards("forms"))[-1]
         unlinked = sum_occurrences(work.shards("occurrences"), n_forms)
@@ -278,7 +278,7 @@ class SumOccurrences(OfRun, Merge[Counts]):
 
 
 class ReadEntities(OfRun, ReadUnits[pa.Table]):
-    """Read the entities with the ids of a unit, which are as many for each.
+    """Read the slice of the entities, by id, that belongs to a unit; all slices have one size.
 
     ``PCollection[Unit]`` -> ``PCollection[InUnit[pa.Table]]``
     """

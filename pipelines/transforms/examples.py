@@ -28,7 +28,7 @@ _WRITTEN = Written(())
 
 
 class FindRatios(PerUnit[pa.RecordBatch, Rows]):
-    """Find the lowest and the highest ratio of documents, which decide what is for validation.
+    """Find the lowest and the highest hash ratio of documents, which decide the validation set.
 
     ``PCollection[InUnit[pa.RecordBatch]]`` -> ``PCollection[InUnit[Rows]]``: batches with the
     columns ``id`` and ``sentences`` of documents; a row of ``shares`` for each unit.
@@ -37,15 +37,15 @@ class FindRatios(PerUnit[pa.RecordBatch, Rows]):
     seed: int
 
     def start(self) -> None:
-        """Begin with nothing."""
+        """Begin without documents."""
         self._found = NOBODY
 
     def process(self, batch: pa.RecordBatch) -> None:
-        """Look at documents."""
+        """Include the ratios of documents."""
         self._found = merge([self._found, ratio_range(batch, seed=self.seed)])
 
     def finish(self) -> Iterator[Rows]:
-        """Give what was found."""
+        """Yield the ratios of the unit."""
         yield Rows("shares", batch_of("document_shares", ([ratio] for ratio in self._found)))
 
 
@@ -56,12 +56,12 @@ class MergeRatios(OfRun, Merge[Counts]):
     """
 
     def merge(self) -> None:
-        """Write the lowest and the highest of all."""
+        """Write the lowest and the highest ratio of all units."""
         write_json(self.work.tables / RATIOS, merge(read_ranges(self.work.shards("shares"))))
 
 
 class KeepTokenizer(OfRun, Merge[Counts]):
-    """Write the tokenizer into the run, as all units and the published folder have it.
+    """Write the tokenizer into the run, in the form that units and the published folder use.
 
     ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``
     """
@@ -74,11 +74,11 @@ class KeepTokenizer(OfRun, Merge[Counts]):
     """Of a ``vocab.txt``, whether capitals stay; None: as it shows."""
 
     def merge(self) -> None:
-        """Open it, and write it; raises ``InputChangedError`` where a file has changed."""
+        """Open and write the tokenizer; raises ``InputChangedError`` where a file has changed."""
         work = self.work
         into = work.tables / TOKENIZER
         into.mkdir(exist_ok=True)
-        with TemporaryDirectory(dir=work.folder) as folder:  # they may lie in a bucket, apart
+        with TemporaryDirectory(dir=work.folder) as folder:  # copies from a bucket lie apart
             for file in self.files:
                 (Path(folder) / Path(file.path).name).write_bytes(file.read())
             tokenizer = Tokenizer.open(Path(folder) / self.opened, cased=self.cased)
@@ -87,13 +87,13 @@ class KeepTokenizer(OfRun, Merge[Counts]):
 
 
 class MakeExamples(OfRun, PerUnit[pa.RecordBatch, Yield]):
-    """Make examples of documents: packed sentences, their subwords, words and entities.
+    """Make examples from documents: packed sentences, their subwords, words and entities.
 
     It needs what ``MergeRatios`` and ``KeepTokenizer`` wrote.
 
     ``PCollection[InUnit[pa.RecordBatch]]`` -> ``PCollection[InUnit[Written | Filtered | Rejected |
-    Rows | Counts]]``: batches with ``corpora.examples.maker.COLUMNS`` of documents become rows
-    of the output.
+    Rows | Counts]]``: batches with ``corpora.examples.maker.COLUMNS`` of documents become rows of
+    the output.
     """
 
     rules: Rules
@@ -102,7 +102,7 @@ class MakeExamples(OfRun, PerUnit[pa.RecordBatch, Yield]):
     """The shards of an entity vocabulary; without one, examples have no entities."""
 
     def start(self) -> None:
-        """Open what is needed; raises ``InputChangedError`` where the vocabulary has changed."""
+        """Open tokenizer and vocabulary; raises ``InputChangedError`` where a shard has changed."""
         shards = None if self.vocab is None else tuple(file.check() for file in self.vocab)
         tables = self.work.tables
         extremes = read_json(tables / RATIOS)
@@ -122,7 +122,7 @@ class MakeExamples(OfRun, PerUnit[pa.RecordBatch, Yield]):
                 yield Counts(made.counters, notes=self._listing.take(made.lost))
 
 
-@lru_cache(maxsize=1)  # opened once by each worker; as long as the files are the same
+@lru_cache(maxsize=1)  # each worker opens them once, as long as the files are the same
 def _opened(
     tokenizer: Path, shards: tuple[Path, ...] | None, _: tuple[InputFile, ...]
 ) -> tuple[Tokenizer, EntityVocab | None]:

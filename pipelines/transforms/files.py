@@ -10,7 +10,7 @@ from pipelines.transforms.elements import ReadUnits
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file that was read, and is not parsed yet."""
+    """A file that was read, but not parsed yet."""
 
     source: str
     """Its relative name."""

@@ -65,7 +65,7 @@ class ReadWords(ReadUnits[pa.Table]):
     """Read the words of a lexicon, group by group.
 
     ``PCollection[Unit]`` -> ``PCollection[InUnit[pa.Table]]``: one table with the columns ``form``
-    and ``group``, for the only unit. Those that ``words`` does not choose are left out.
+    and ``group``, for the only unit. Words that the filter ``words`` does not choose are left out.
     """
 
     shards: Sequence[InputFile]
@@ -78,7 +78,7 @@ class ReadWords(ReadUnits[pa.Table]):
 
 
 class ChooseForms(PerUnit[pa.Table, Rows | Counts]):
-    """Choose what each form means, and the forms that are worth matching.
+    """Choose the meaning of each form, and the forms that are worth matching.
 
     ``PCollection[InUnit[pa.Table]]`` -> ``PCollection[InUnit[Rows | Counts]]``: a table of
     ``MEANINGS`` becomes rows of ``chosen`` and, with a gate, of ``common``.
@@ -133,10 +133,10 @@ def _chosen_rows(chosen: pa.Table) -> Iterator[Rows]:
 
 
 class IndexChosen(OfRun, Merge[Counts]):
-    """Make chosen forms a table on disk, which all workers map into memory.
+    """Write chosen forms as a table on disk, which all workers map into memory.
 
-    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``. There is none where groups of
-    documents have forms of their own, or where a table would find something else.
+    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``. There is no table where groups of
+    documents have different forms, or where matching by a table would find something else.
     """
 
     matching: Matching
@@ -144,17 +144,17 @@ class IndexChosen(OfRun, Merge[Counts]):
     """As ``AddMentions`` has it."""
 
     def merge(self) -> None:
-        """Build it."""
+        """Build the table."""
         if _has_table(self.matching, self.group_column):
             chosen = self.work.shard("chosen", 0)
             build_table(self.work.tables / FORMS, chosen, matching=self.matching)
 
 
 class AddMentions(OfRun, PerUnit[pa.RecordBatch, Yield]):
-    """Match chosen forms in documents, and add a mention where none is yet.
+    """Match chosen forms in documents, and add a mention where there is none yet.
 
     The forms are those that ``ChooseForms`` or ``ChooseWords`` chose, in the table of
-    ``IndexChosen``. Where they were gated, matched titles that are common words go first.
+    ``IndexChosen``. Where forms were gated, matched titles that are common words are removed first.
 
     ``PCollection[InUnit[pa.RecordBatch]]`` -> ``PCollection[InUnit[Rows | Counts | Rejected]]``:
     batches with all columns of ``documents`` become rows of the output.
@@ -167,7 +167,7 @@ class AddMentions(OfRun, PerUnit[pa.RecordBatch, Yield]):
     """Of the mentions that are added."""
 
     def start(self) -> None:
-        """Begin a unit."""
+        """Open the forms, and reset the counts."""
         self._forms = _forms_of(self.folder, self.matching, self.group_column)
         self._common = _common_of(self.folder)
         self._n_before = self._n_added = self._n_common = 0
@@ -189,13 +189,13 @@ class AddMentions(OfRun, PerUnit[pa.RecordBatch, Yield]):
     def _augmented(
         self, dictionary: FormDictionary, documents: pa.RecordBatch
     ) -> tuple[pa.RecordBatch, int, int]:
-        """The documents with other mentions, how many were added, and how many taken out."""
+        """Return documents with the new mentions, and how many were added and removed."""
         gated, n_common = without_common(documents, self._common, lang=self.matching.lang)
         augmented, n_added = dictionary.add_to(gated, origin=self.origin)
         return augmented, n_added, n_common
 
     def finish(self) -> Iterator[Counts]:
-        """Give the counts."""
+        """Yield the counts of the unit."""
         yield Counts({"mentions.before": self._n_before, "mentions.added": self._n_added})
         if self._n_common:
             yield Counts({"mentions.common_words": self._n_common})

@@ -37,7 +37,7 @@ from pipelines.transforms.elements import Merge, OfRun, PerUnit, ReadUnits
 
 
 class CountSymbols(PerUnit[pa.RecordBatch, Yield]):
-    """Make streams of symbols of documents; count the symbols, and how many strings there are.
+    """Make streams of symbols from documents; count the symbols and the strings.
 
     ``PCollection[InUnit[pa.RecordBatch]]`` -> ``PCollection[InUnit[Rows | Rejected | Counts]]``;
     rows of ``streams``, ``symbols`` and ``totals``.
@@ -53,11 +53,11 @@ class CountSymbols(PerUnit[pa.RecordBatch, Yield]):
     """How often a candidate must occur."""
 
     def start(self) -> None:
-        """Begin a slice."""
+        """Begin a slice with empty counts."""
         self._counter = SliceCounter(self.symbols, per=self.per, longest=self.max_length)
 
     def process(self, documents: pa.RecordBatch) -> Iterator[Yield]:
-        """Count some documents, too."""
+        """Make the streams of documents, and count them."""
         for rows, stream in read_rows(documents, self._counter.add):
             if isinstance(stream, Rejected):
                 yield stream
@@ -66,18 +66,18 @@ class CountSymbols(PerUnit[pa.RecordBatch, Yield]):
                 yield Counts(read=rows.num_rows, written=rows.num_rows)
 
     def finish(self) -> Iterator[Yield]:
-        """Give the counts."""
-        is_whole = self.per == "document"  # no other slice has more of its scopes
+        """Yield the counts of the slice."""
+        is_whole = self.per == "document"  # no other slice has documents of these scopes
         yield Rows("symbols", self._counter.symbols(min_count=self.min_count if is_whole else 1))
         yield Rows("totals", self._counter.totals())
         yield Counts(self._counter.counters)
 
 
 class NumberSymbols(OfRun, Merge[Rows | Counts]):
-    """Number the symbols of all slices, and cut what can begin with each pair into ranges.
+    """Assign numbers to all symbols; cut the strings into ranges by their first two symbols.
 
     ``PCollection[InUnit]`` -> ``PCollection[InUnit[Rows | Counts]]``; rows of ``firsts``. Fails
-    where two documents are of one scope, though each has a lexicon of its own.
+    where each document has a lexicon, and two documents have the same id.
     """
 
     per: str
@@ -86,7 +86,7 @@ class NumberSymbols(OfRun, Merge[Rows | Counts]):
     """How often a candidate must occur."""
 
     def merge(self) -> Iterator[Rows | Counts]:
-        """Read the symbols of all slices."""
+        """Write the vocabulary of symbols of all slices."""
         work = self.work
         if self.per == "document":
             check_documents(work.shards("totals"))
@@ -103,7 +103,7 @@ class NumberSymbols(OfRun, Merge[Rows | Counts]):
 
 
 class DealWindows(OfRun, PerUnit[Rows, Rows]):
-    """Deal the windows of streams out to ranges: the places where a string may begin.
+    """Distribute the windows of streams (the places where a string may begin) to ranges.
 
     ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows]]``; rows of ``windows``. It needs
     the symbols of ``NumberSymbols``.
@@ -113,15 +113,15 @@ class DealWindows(OfRun, PerUnit[Rows, Rows]):
     """Symbols of the longest candidate."""
 
     def start(self) -> None:
-        """Begin a slice."""
+        """Open the vocabulary for a slice."""
         self._dealer = WindowDealer(_vocabulary(self.folder), longest=self.max_length)
 
     def process(self, streams: Rows) -> None:
-        """Deal out the windows of some streams."""
+        """Distribute the windows of streams."""
         self._dealer.add(streams.batch)
 
     def finish(self) -> Iterator[Rows]:
-        """Give the windows, range by range."""
+        """Yield the windows, range by range."""
         return Rows.each("windows", self._dealer.batches())
 
 
@@ -137,7 +137,7 @@ class ReadWindows(OfRun, ReadUnits[Windows]):
     """Symbols of the longest candidate."""
 
     def read(self, unit: Unit) -> Iterator[Windows]:
-        """Read what all slices have of the ranges of a unit."""
+        """Read the windows of all slices for the ranges of a unit."""
         n_ranges = len(_vocabulary(self.folder).edges) + 1
         begin, end = (n_ranges * part // self.n_parts for part in (unit.number, unit.number + 1))
         paths = self.work.shards("windows")
@@ -145,7 +145,7 @@ class ReadWindows(OfRun, ReadUnits[Windows]):
 
 
 class CountStrings(OfRun, PerUnit[Windows, Rows]):
-    """Count the strings of ranges, and what stands around them.
+    """Count the strings of ranges, and the symbols around them.
 
     ``PCollection[InUnit[Windows]]`` -> ``PCollection[InUnit[Rows]]``; rows of ``strings``. It needs
     the symbols of ``NumberSymbols``.
@@ -165,9 +165,9 @@ class CountStrings(OfRun, PerUnit[Windows, Rows]):
 
 
 class JoinStrings(OfRun, Merge[Counts]):
-    """Put the strings of all parts into one table on disk.
+    """Join the strings of all parts in one table on disk.
 
-    ``PCollection[InUnit]`` -> ``PCollection[InUnit]``. Fails where there is none.
+    ``PCollection[InUnit]`` -> ``PCollection[InUnit]``. Fails where there is no string.
     """
 
     min_count: int
@@ -180,7 +180,7 @@ class JoinStrings(OfRun, Merge[Counts]):
 
 
 class ScoreStrings(OfRun, Merge[Counts]):
-    """Fill in mutual information and scores in the table of ``JoinStrings``.
+    """Compute mutual information and scores in the table of ``JoinStrings``.
 
     ``PCollection[InUnit]`` -> ``PCollection[InUnit]``
     """
@@ -197,9 +197,10 @@ class ScoreStrings(OfRun, Merge[Counts]):
 
 
 class MarkStrings(OfRun, Merge[Counts]):
-    """Mark strings that are known, names, pieces, compounds, or have a function word at an end.
+    """Mark known words, names, parts of words, compounds, and strings that end in a function word.
 
-    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``, after ``ScoreStrings``.
+    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``, after ``ScoreStrings``. A function
+    word may also stand at the beginning.
     """
 
     known: Sequence[InputFile] = ()
@@ -246,7 +247,7 @@ class RankStrings(OfRun, Merge[Rows | Counts]):
 
 
 class ReadRanks(OfRun, ReadUnits[RankedRows]):
-    """Read the ranks of ``RankStrings``; each unit has a part of them.
+    """Read the ranks of ``RankStrings``; each unit reads a part of them.
 
     ``PCollection[Unit]`` -> ``PCollection[InUnit[RankedRows]]``
     """
@@ -273,11 +274,11 @@ class MakeLexicon(OfRun, PerUnit[RankedRows, Rows]):
     """Whether there is more than one lexicon."""
 
     def start(self) -> None:
-        """Begin a part."""
+        """Open the strings and the vocabulary."""
         self._forms = Forms(_strings(self.folder), _vocabulary(self.folder))
 
     def process(self, ranked: RankedRows) -> Iterator[Rows]:
-        """Make some rows."""
+        """Make rows of the lexicon."""
         yield Rows("", lexicon_rows(self._forms, ranked, has_groups=self.has_groups))
 
 

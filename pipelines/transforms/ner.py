@@ -21,7 +21,7 @@ from pipelines.transforms.elements import PerRecord, PerUnit, ReadUnits
 
 @dataclass(frozen=True, slots=True)
 class FoundSentences:
-    """Sentences as they stand in a file, or in a part of it."""
+    """Sentences with the tags of a file, or of a part of it."""
 
     source: str
     """The relative name of the file."""
@@ -32,7 +32,7 @@ class FoundSentences:
 
 
 class ReadNerFiles(ReadUnits[FoundSentences | Rejected | Counts]):
-    """Read the sentences of NER files, with the tags that they have there.
+    """Read the sentences of NER files, with the tags of the files.
 
     ``PCollection[Unit]`` -> ``PCollection[InUnit[FoundSentences | Rejected | Counts]]``
     """
@@ -41,7 +41,7 @@ class ReadNerFiles(ReadUnits[FoundSentences | Rejected | Counts]):
     """Of each file, by its name."""
 
     def read(self, unit: Unit) -> Iterator[FoundSentences | Rejected | Counts]:
-        """Read the files of a unit, or its part of one; raises ``InputChangedError``."""
+        """Read the files of a unit, or its part of a file; raises ``InputChangedError``."""
         for file in unit.inputs:
             layout = self.layouts[file.name]
             if layout.encoding != "utf-8":
@@ -59,7 +59,7 @@ class ReadNerFiles(ReadUnits[FoundSentences | Rejected | Counts]):
 
 
 class MakeNerRows(PerRecord[FoundSentences, Rows | Counts | Rejected]):
-    """Make rows of sentences: tags become IOB2, labels are mapped, long sentences cut.
+    """Make rows from sentences: tags become IOB2, labels are mapped, long sentences cut.
 
     ``PCollection[InUnit[FoundSentences]]`` -> ``PCollection[InUnit[Rows | Counts | Rejected]]``
     """
@@ -74,7 +74,7 @@ class MakeNerRows(PerRecord[FoundSentences, Rows | Counts | Rejected]):
     """Longer sentences are cut; 0: none is."""
 
     def read(self, record: FoundSentences) -> Iterator[Rows | Counts | Rejected]:
-        """Make the rows of what was found at once."""
+        """Make the rows of some sentences."""
         maker = RowMaker(
             split=self.splits.get(record.source, SPLITS[0]),
             illegal=self.illegal,
@@ -98,7 +98,7 @@ def _label_map(file: InputFile) -> LabelMap:
 
 
 class DivideSentences(PerUnit[Rows, Rows]):
-    """Choose the split of each sentence by the hash of its document, or of itself.
+    """Choose the split of each sentence by the hash of its document id, or of its id.
 
     ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows]]``
     """
@@ -112,11 +112,11 @@ class DivideSentences(PerUnit[Rows, Rows]):
     """Of files that are not divided, by their names; none is in a unit with others."""
 
     def start(self) -> None:
-        """Tell whether the files of a unit are divided."""
+        """Find out whether the files of the unit are divided."""
         self._is_divided = self.unit.inputs[0].name not in self.splits
 
     def process(self, rows: Rows) -> Iterator[Rows]:
-        """Divide rows."""
+        """Assign splits to rows."""
         if self._is_divided:
             column = "document_id" if self.by == "document" else "id"
             batch = with_splits(rows.batch, by=column, ratios=self.ratios, seed=self.seed)

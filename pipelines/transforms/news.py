@@ -32,7 +32,7 @@ BOILERPLATE, DUPLICATES = "boilerplate", "duplicates"
 
 
 class ReadWebArchives(ReadUnits[Page | Revisit | Filtered | Rejected | Counts]):
-    """Read the pages in web archives, WARC or ARC; a record that is none is filtered.
+    """Read the pages in web archives, WARC or ARC; records that are no page are filtered.
 
     ``PCollection[Unit]`` -> ``PCollection[InUnit[Page | Revisit | Filtered | Rejected | Counts]]``
     Counts ``status/404``, ``content_type/image-png`` …
@@ -59,7 +59,7 @@ class ReadWebArchives(ReadUnits[Page | Revisit | Filtered | Rejected | Counts]):
 
 
 class ReadSavedPages(ReadUnits[Page | Rejected]):
-    """Read files that are a page each; a unit may know more of each than the file says.
+    """Read files that are a page each; the settings of a unit may add facts about a file.
 
     ``PCollection[Unit]`` -> ``PCollection[InUnit[Page | Rejected]]``
     """
@@ -75,14 +75,14 @@ class ReadSavedPages(ReadUnits[Page | Rejected]):
 
 
 class NoteRevisits(PerUnit[Revisit, Filtered | Rows]):
-    """Filter records that say that a page was fetched again; note which page it is.
+    """Filter revisit records, which say that a page was fetched again; note the page.
 
     ``PCollection[InUnit[Revisit]]`` -> ``PCollection[InUnit[Filtered | Rows]]``; rows of
     ``revisits``.
     """
 
     def start(self) -> None:
-        """Begin with nothing."""
+        """Begin without revisits."""
         self._revisits: list[Revisit] = []
 
     def process(self, revisit: Revisit) -> Iterator[Filtered]:
@@ -91,15 +91,15 @@ class NoteRevisits(PerUnit[Revisit, Filtered | Rows]):
         yield Filtered(revisit.source, "revisit")
 
     def finish(self) -> Iterator[Rows]:
-        """Give all."""
+        """Yield the noted revisits."""
         yield Rows("revisits", revisit_batch(self._revisits))
 
 
 class ExtractArticles(PerUnit[Page, PageArticle | Rejected | Counts]):
-    """Decode pages, and find their articles: text, links, and what the page says of them.
+    """Decode pages, and extract their articles: text, links, and metadata.
 
     ``PCollection[InUnit[Page]]`` -> ``PCollection[InUnit[PageArticle | Rejected | Counts]]`` It is
-    done in a process of its own, under bounds of time and memory.
+    done in another process, under bounds of time and memory.
     """
 
     extractor: str = "trafilatura"
@@ -112,19 +112,19 @@ class ExtractArticles(PerUnit[Page, PageArticle | Rejected | Counts]):
         self._reader = PageReader(self.extractor, Bounds(seconds=self.max_seconds))
 
     def process(self, page: Page) -> Iterator[PageArticle | Rejected]:
-        """Read a page."""
+        """Extract the article of a page."""
         yield self._reader.read(page)
 
     def finish(self) -> Iterator[Counts]:
-        """Give the counters."""
+        """Yield the counters."""
         yield Counts(self._reader.counters)
 
 
 class FilterArticles(PerUnit[PageArticle, Yield]):
-    """Leave out what is no article, in another language or reserved; make rows of the others.
+    """Filter pages without article, in other languages or reserved; make rows of the others.
 
-    ``PCollection[InUnit[PageArticle]]`` -> ``PCollection[InUnit[Passed | Filtered | Rejected |
-    Rows | Counts]]``; rows of ``pages``, and of ``paragraphs``, for ``FindBoilerplate``.
+    ``PCollection[InUnit[PageArticle]]`` -> ``PCollection[InUnit[Passed | Filtered | Rejected | Rows
+    | Counts]]``; rows of ``pages``, and of ``paragraphs``, for ``FindBoilerplate``.
     """
 
     thresholds: Thresholds
@@ -132,11 +132,11 @@ class FilterArticles(PerUnit[PageArticle, Yield]):
     """Of articles that do not say."""
 
     def start(self) -> None:
-        """Begin with nothing."""
+        """Begin without articles."""
         self._reader = ArticleReader(self.thresholds, license=self.license)
 
     def process(self, found: PageArticle) -> Iterator[Yield]:
-        """Filter an article, or make a row of it."""
+        """Filter an article, or make a row from it."""
         reason = found.page.guard(partial(self._reader.add, found))
         if isinstance(reason, Rejected):
             yield reason
@@ -146,14 +146,14 @@ class FilterArticles(PerUnit[PageArticle, Yield]):
             yield Rows("pages", self._reader.documents.batch())
 
     def finish(self) -> Iterator[Yield]:
-        """Give the last rows."""
+        """Yield the last rows."""
         yield Rows("pages", self._reader.documents.batch())
         yield Rows("paragraphs", self._reader.paragraph_batch())
         yield Counts(self._reader.counters)
 
 
 class FindBoilerplate(OfRun, Merge[Rows | Counts]):
-    """Find the paragraphs that stand on many pages of a site; once, for it looks at all pages.
+    """Find the paragraphs that stand on many pages of a site; runs once, on all pages.
 
     ``PCollection[InUnit]`` -> ``PCollection[InUnit[Rows | Counts]]``; rows of ``boilerplate``.
     """
@@ -170,7 +170,7 @@ class FindBoilerplate(OfRun, Merge[Rows | Counts]):
 
 
 class RemoveBoilerplate(OfRun, PerUnit[Rows, Rows | Counts]):
-    """Take out the paragraphs that ``FindBoilerplate`` found; filter articles that get too short.
+    """Remove the paragraphs that ``FindBoilerplate`` found; filter articles that get too short.
 
     ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows | Counts]]``; rows of ``articles``,
     without sentences.
@@ -185,7 +185,7 @@ class RemoveBoilerplate(OfRun, PerUnit[Rows, Rows | Counts]):
         self._cleaner = RowCleaner(read_boilerplate(path), self.min_characters)
 
     def process(self, rows: Rows) -> Iterator[Rows | Counts]:
-        """Clean articles."""
+        """Remove boilerplate from articles."""
         for row in rows.batch.to_pylist():
             position = f"document {row['id']}"
             clean = partial(self._cleaner.add, row)
@@ -197,18 +197,18 @@ class RemoveBoilerplate(OfRun, PerUnit[Rows, Rows | Counts]):
         yield Rows("articles", self._cleaner.batch())
 
     def finish(self) -> Iterator[Counts]:
-        """Give the counters."""
+        """Yield the counters."""
         yield Counts(self._cleaner.counters)
 
 
 class FindSentences(PerUnit[Rows, Rows | Counts]):
-    """Find the sentences of articles; neither a heading nor a link is ever cut.
+    """Find the sentences of articles; a sentence never ends inside a heading or a link.
 
     ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows | Counts]]``
     """
 
     def process(self, rows: Rows) -> Iterator[Rows | Counts]:
-        """Cut articles."""
+        """Find the sentences of a batch."""
         for _, made in read_rows(rows.batch, with_sentences):
             if isinstance(made, Rejected):
                 yield Counts(rejected=[made])
@@ -219,18 +219,18 @@ class FindSentences(PerUnit[Rows, Rows | Counts]):
 
 
 class SignArticles(PerUnit[Rows | pa.RecordBatch, Rows | Counts]):
-    """Take the signatures of articles, by which they are compared; rows pass with them.
+    """Compute the signatures by which articles are compared; rows pass with them.
 
-    ``PCollection[InUnit[Rows | RecordBatch]]`` -> ``PCollection[InUnit[Rows | Counts]]`` Of
-    batches of an earlier dataset, only the signatures are handed on; a document of it that cannot
-    be signed is a record that was read and rejected.
+    ``PCollection[InUnit[Rows | RecordBatch]]`` -> ``PCollection[InUnit[Rows | Counts]]`` Of batches
+    of an earlier dataset, only the signatures are passed on; a document of it that cannot be signed
+    is a record that was read and rejected.
     """
 
     into: str
     """The dataset of the signatures."""
 
     def process(self, documents: Rows | pa.RecordBatch) -> Iterator[Rows | Counts]:
-        """Sign articles."""
+        """Sign the articles of a batch."""
         is_new = isinstance(documents, Rows)
         batch = documents.batch if isinstance(documents, Rows) else documents
         for rows, signatures in read_rows(batch, signatures_of):
@@ -240,16 +240,16 @@ class SignArticles(PerUnit[Rows | pa.RecordBatch, Rows | Counts]):
                 yield Rows(self.into, signatures)
                 continue
             yield Counts(read=0 if is_new else 1, rejected=[signatures])
-            if not is_new:  # its dataset keeps its row
+            if not is_new:  # row numbers must fit the earlier dataset, which keeps the row
                 yield Rows(self.into, unsigned(rows))
 
 
 class FindDuplicateArticles(OfRun, ReadUnits[Rows | Counts]):
-    """Find articles that say what an earlier one says, in other words too, and what was revisited.
+    """Find exact and near duplicates of earlier articles, and the articles that revisits refer to.
 
-    ``PCollection[Unit]`` -> ``PCollection[InUnit[Rows | Counts]]``; rows of ``duplicates``. Once,
-    for it looks at the signatures of all articles; its unit has the shards of earlier datasets,
-    whose articles are not taken again.
+    ``PCollection[Unit]`` -> ``PCollection[InUnit[Rows | Counts]]``; rows of ``duplicates``. Runs
+    once, on the signatures of all articles; its unit has the shards of earlier datasets, whose
+    articles are not taken again.
     """
 
     threshold: float = 0.8
@@ -267,25 +267,25 @@ class FindDuplicateArticles(OfRun, ReadUnits[Rows | Counts]):
 
 
 class DropDuplicateArticles(OfRun, PerUnit[Rows, Rows | Counts]):
-    """Leave out the articles that ``FindDuplicateArticles`` found, and note them for a side file.
+    """Drop the articles that ``FindDuplicateArticles`` found, and note them for a side file.
 
     ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows | Counts]]``; rows of a unit come in
     their order.
     """
 
     def start(self) -> None:
-        """Read which they are."""
+        """Read the duplicates of the unit."""
         path = self.work.shard(DUPLICATES, 0)
         self._duplicates = duplicates_of(path, self.unit.number)
         self._gone = [duplicate["row"] for duplicate in self._duplicates]
         self._first = 0
 
     def process(self, rows: Rows) -> Iterator[Rows]:
-        """Leave them out."""
+        """Drop the duplicates."""
         places = np.arange(self._first, self._first + rows.batch.num_rows)
         self._first += rows.batch.num_rows
         yield Rows(rows.dataset, rows.batch.filter(pa.array(~np.isin(places, self._gone))))
 
     def finish(self) -> Iterator[Counts]:
-        """Give the notes."""
+        """Yield the notes."""
         yield Counts(notes=[note_of(of) for of in self._duplicates if of["duplicate_of"]])

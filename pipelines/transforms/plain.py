@@ -33,14 +33,14 @@ _SCHEMA = SCHEMAS["documents"]
 
 @dataclass(kw_only=True, eq=False)
 class ToDocuments(beam.PTransform):
-    """Give the documents of a graph one by one, without their units.
+    """Yield the documents of a graph one by one, without their units.
 
-    ``PCollection[InUnit[Written | Rows]]`` -> ``PCollection[Document]``. What was filtered or
-    rejected is left out, as are rows of other things.
+    ``PCollection[InUnit[Written | Rows]]`` -> ``PCollection[Document]``. Filtered and rejected
+    records are left out, and so are rows of other datasets.
     """
 
     def expand(self, pcoll: beam.PCollection) -> beam.PCollection:
-        """Apply it."""
+        """Apply the transform."""
         return pcoll | beam.FlatMap(_documents).with_output_types(Document)
 
 
@@ -55,9 +55,9 @@ def _documents(element: InUnit) -> Iterator[Document]:
 
 @dataclass(kw_only=True, eq=False)
 class MatchForms(beam.PTransform):
-    """Add a mention where a form of a vocabulary stands in a document and no mention is yet.
+    """Add a mention where a form of a vocabulary stands in a document without a mention.
 
-    ``PCollection[Document]`` -> ``PCollection[Document]``. Forms are matched as they are written.
+    ``PCollection[Document]`` -> ``PCollection[Document]``. Forms are matched case-sensitively.
     """
 
     vocab: str
@@ -68,7 +68,7 @@ class MatchForms(beam.PTransform):
     min_prior: float = 0.5
 
     def expand(self, pcoll: beam.PCollection) -> beam.PCollection:
-        """Apply it."""
+        """Apply the transform."""
         return pcoll | beam.ParDo(_MatchForms(self)).with_output_types(Document)
 
 
@@ -95,14 +95,15 @@ class WriteDocuments(beam.PTransform):
     """Write documents as a dataset; ``dataset.json`` comes last, when all shards are there.
 
     ``PCollection[Document]`` -> ``PCollection[int]``, the number of documents. A shard holds a
-    bundle, and has a name by its content; shards are listed by the id of their first document.
-    Raises ``CorpusError`` where two documents have the same id, or where ``output`` is there.
+    bundle, and is named by the hash of its content; shards are listed by the id of their first
+    document. Raises ``CorpusError`` where two documents have the same id, or where ``output``
+    exists.
     """
 
     output: str
 
     def expand(self, pcoll: beam.PCollection) -> beam.PCollection:
-        """Apply it."""
+        """Apply the transform."""
         folder = Path(self.output).absolute()
         if folder.exists():
             raise CorpusError(f"{folder}: is there already. Choose another folder.")

@@ -21,7 +21,7 @@ class WriteShards(beam.PTransform):
     """Write the rows of each unit to a shard of each dataset, and at its end a receipt.
 
     ``PCollection[InUnit[...]]`` -> ``PCollection[int]``, the numbers of the units that are done.
-    Rows come as ``Written``, records and their counters, or as ``Rows``, a batch; ``Filtered`` and
+    Rows come as ``Written`` (records and their counters) or as ``Rows`` (a batch); ``Filtered`` and
     ``Rejected`` records are counted, and added to the receipt. Raises ``UnitFailedError`` for a
     unit that failed, and where a runner hands on a unit in more than one bundle.
     """
@@ -41,11 +41,11 @@ class WriteShards(beam.PTransform):
     """Hashes of what must not get into them; see ``corpora/datasets/forgetting.py``."""
 
     def expand(self, pcoll: beam.PCollection) -> beam.PCollection:
-        """Apply it."""
+        """Apply the transform."""
         return pcoll | beam.ParDo(_WriteShards(self)).with_output_types(int)
 
     def display_data(self) -> dict[str, str]:
-        """Show what is written, in a runner's interface."""
+        """Return what a runner's interface shows."""
         return {"folder": self.folder, "datasets": ", ".join(self.datasets), "stage": self.stage}
 
     def begin(self, unit: Unit) -> UnitWriter:
@@ -96,7 +96,7 @@ class _WriteShards(beam.DoFn):
 
 
 def _check_place(folder: str, code: str) -> None:
-    """Raise ``CorpusError`` where a worker on another machine cannot do what was planned."""
+    """Raise ``CorpusError`` where this worker has other code, or does not see the folder."""
     if code and code != version_of_code():
         raise CorpusError(
             f"A worker on {socket.gethostname()} has another Onoma, Python or pyarrow than the "

@@ -13,7 +13,7 @@ from pipelines.transforms.elements import Merge, OfRun, PerUnit, ReadUnits
 
 
 class ReadStage(OfRun, ReadUnits[Rows]):
-    """Read the rows that an earlier phase wrote for the units of the same number.
+    """Read the rows that an earlier phase wrote for the units with the same numbers.
 
     ``PCollection[Unit]`` -> ``PCollection[InUnit[Rows]]``
     """
@@ -30,16 +30,17 @@ class ReadStage(OfRun, ReadUnits[Rows]):
 
 
 class ReadPartition(OfRun, ReadUnits[Rows]):
-    """Read a part of what all units of an earlier phase wrote: that with the number of the unit.
+    """Read a partition of the rows that all units of an earlier phase wrote.
 
-    ``PCollection[Unit]`` -> ``PCollection[InUnit[Rows]]``
+    ``PCollection[Unit]`` -> ``PCollection[InUnit[Rows]]``; the partition has the number of the
+    unit.
     """
 
     datasets: Sequence[str]
     """Names of intermediate datasets whose batches hold one part each; read in this order."""
 
     def read(self, unit: Unit) -> Iterator[Rows]:
-        """Read the batches of a part."""
+        """Read the batches of the partition."""
         work = self.work
         for dataset in self.datasets:
             for table in read_partition(work.shards(dataset), unit.number):
@@ -48,13 +49,13 @@ class ReadPartition(OfRun, ReadUnits[Rows]):
 
 @dataclass(frozen=True, slots=True)
 class StageShards:
-    """The shards of an intermediate dataset, of all units, in their order."""
+    """The shards of all units for an intermediate dataset, in order."""
 
     paths: Sequence[Path]
 
 
 class ListShards(OfRun, ReadUnits[StageShards]):
-    """Name the shards that all units of an earlier phase wrote, for a step that reads them itself.
+    """List the shards that all units of an earlier phase wrote, for a step that reads them itself.
 
     ``PCollection[Unit]`` -> ``PCollection[InUnit[StageShards]]``
     """
@@ -62,7 +63,7 @@ class ListShards(OfRun, ReadUnits[StageShards]):
     dataset: str
 
     def read(self, unit: Unit) -> Iterator[StageShards]:  # noqa: ARG002 - they are those of all
-        """Name them."""
+        """List the shards."""
         yield StageShards(self.work.shards(self.dataset))
 
 
@@ -76,27 +77,27 @@ class FindDuplicates(OfRun, Merge[Counts]):
     """What messages say."""
 
     def merge(self) -> Iterator[Counts]:
-        """Look at all shards."""
+        """Find the duplicates in all shards."""
         yield Counts(rejected=list(find_duplicates(self.work, remedy=self.remedy)))
 
 
 class DropDuplicates(OfRun, PerUnit[Rows, Rows]):
-    """Leave out the rows that ``FindDuplicates`` found; rows of a unit come in their order.
+    """Drop the rows that ``FindDuplicates`` found; rows of a unit come in their order.
 
     ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows]]``
     """
 
     def start(self) -> None:
-        """Read which they are."""
+        """Open the list of duplicates."""
         self._duplicates = DuplicateRows(self.work, self.unit.number)
 
     def process(self, rows: Rows) -> Iterator[Rows]:
-        """Leave them out."""
+        """Drop the duplicates."""
         yield Rows(rows.dataset, self._duplicates.drop(rows.dataset, rows.batch))
 
 
 class PublishRows(PerUnit[Rows, Rows | Counts]):
-    """Let each row count as a record that is written, into a dataset of another name.
+    """Count each row as a written record, and pass it on to a dataset of another name.
 
     ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows | Counts]]``
     """
@@ -104,6 +105,6 @@ class PublishRows(PerUnit[Rows, Rows | Counts]):
     into: str
 
     def process(self, rows: Rows) -> Iterator[Rows | Counts]:
-        """Count them, and hand them on."""
+        """Count the rows, and pass them on."""
         yield Rows(self.into, rows.batch)
         yield Counts(written=rows.batch.num_rows)

@@ -25,7 +25,7 @@ from pipelines.transforms.files import SourceFile
 
 @dataclass(frozen=True, slots=True)
 class ParsedFile:
-    """The documents of a file, and what was counted while it was parsed."""
+    """The documents of a file, and the counters of parsing it."""
 
     source: str
     texts: Sequence[TeiText]
@@ -34,7 +34,7 @@ class ParsedFile:
 
 
 class ParseTei(PerRecord[SourceFile, ParsedFile | Counts | Filtered | Rejected]):
-    """Parse TEI files: their text, with names beside it.
+    """Parse TEI files to documents with mentions.
 
     ``PCollection[InUnit[SourceFile]]`` -> ``PCollection[InUnit[ParsedFile | Filtered | Rejected]]``
     """
@@ -104,9 +104,9 @@ def _edition(file: InputFile, learned: str) -> Edition:
 class ToSentences(PerRecord[ParsedFile, Written]):
     """Cut documents into sentences of tagged tokens.
 
-    ``PCollection[InUnit[ParsedFile]]`` -> ``PCollection[InUnit[Written]]``: of each file its
-    documents, and their sentences. The unit knows the split of each file; a file that it does not
-    know is split by sentence or document, by ``ratios`` and ``seed``.
+    ``PCollection[InUnit[ParsedFile]]`` -> ``PCollection[InUnit[Written]]``: the documents of each
+    file, and their sentences. The settings of the unit give the split of each file; other files are
+    split by sentence or document, by ``ratios`` and ``seed``.
     """
 
     edition: InputFile

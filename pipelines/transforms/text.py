@@ -28,7 +28,7 @@ class TextRecord:
 
 
 class ReadText(ReadUnits[TextRecord | Rejected | Counts]):
-    """Read the records of text files: plain, JSON Lines, what WikiExtractor writes.
+    """Read the records of text files: plain text, JSON Lines, WikiExtractor's output.
 
     ``PCollection[Unit]`` -> ``PCollection[InUnit[TextRecord | Rejected | Counts]]``
     """
@@ -36,7 +36,7 @@ class ReadText(ReadUnits[TextRecord | Rejected | Counts]):
     settings: Settings
 
     def read(self, unit: Unit) -> Iterator[TextRecord | Rejected | Counts]:
-        """Read the files of a unit, or its part of one; at most as many records as its limit."""
+        """Read the files of a unit, or its part of a file; at most as many records as its limit."""
         counters: Counter[str] = Counter()
         for source, record in read_unit(unit, self.settings, counters=counters):
             yield record if isinstance(record, Rejected) else TextRecord(source, record)
@@ -44,7 +44,7 @@ class ReadText(ReadUnits[TextRecord | Rejected | Counts]):
 
 
 class MakeDocuments(PerUnit[TextRecord, Yield]):
-    """Make documents of records: cleaned, with paragraphs, sentences and ids.
+    """Make documents from records: cleaned, with paragraphs, sentences and ids.
 
     ``PCollection[InUnit[TextRecord]]`` -> ``PCollection[InUnit[Passed | Filtered | Rejected |
     Rows]]``; rows of ``pages``.
@@ -60,7 +60,7 @@ class MakeDocuments(PerUnit[TextRecord, Yield]):
     """The name of the folder that all files share."""
 
     def start(self) -> None:
-        """Begin a unit."""
+        """Make an empty maker of documents."""
         self._maker = DocumentMaker(
             lang=self.lang,
             license=self.license,
@@ -69,7 +69,7 @@ class MakeDocuments(PerUnit[TextRecord, Yield]):
         )
 
     def process(self, of: TextRecord) -> Iterator[Yield]:
-        """Make a document of a record."""
+        """Make a document from a record."""
         group = self.group or Path(of.source).parent.name or self.folder or "text"
         reason = read_record(
             partial(self._maker.add, of.record, source=of.source, group=group),
@@ -85,6 +85,6 @@ class MakeDocuments(PerUnit[TextRecord, Yield]):
             yield Rows("pages", self._maker.documents.batch())
 
     def finish(self) -> Iterator[Yield]:
-        """Give the last documents."""
+        """Yield the last documents."""
         yield Rows("pages", self._maker.documents.batch())
         yield Counts(self._maker.counters)

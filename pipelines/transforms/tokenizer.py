@@ -16,7 +16,7 @@ from pipelines.transforms.stages import StageShards
 
 
 class CountWords(PerUnit[pa.RecordBatch, Rows | Counts | Rejected]):
-    """Count words as BERT cuts them; of words of one part, counts stand together.
+    """Count words as BERT cuts them; the counts of a partition of the words stand together.
 
     ``PCollection[InUnit[pa.RecordBatch]]`` -> ``PCollection[InUnit[Rows | Counts | Rejected]]``:
     batches with the column ``text`` become rows of ``counts``.
@@ -27,7 +27,7 @@ class CountWords(PerUnit[pa.RecordBatch, Rows | Counts | Rejected]):
     """Parts that words are cut into by hash, so that each can be added up by itself."""
 
     def start(self) -> None:
-        """Begin with nothing."""
+        """Begin with empty counts."""
         self._counter = WordCounter(cased=self.cased)
 
     def process(self, batch: pa.RecordBatch) -> Iterator[Counts | Rejected]:
@@ -42,35 +42,35 @@ class CountWords(PerUnit[pa.RecordBatch, Rows | Counts | Rejected]):
         self._counter.add(rows.column("text").to_pylist())
 
     def finish(self) -> Iterator[Rows]:
-        """Give the counts."""
+        """Yield the counts of the unit."""
         table = self._counter.table()
         parts = partitions_of(table.column("word"), self.n_partitions)
         yield from Rows.each("counts", by_partition(table, parts, schema="word_counts"))
 
 
 class SumWords(PerUnit[Rows, Rows]):
-    """Add up counts of words.
+    """Sum counts of words.
 
     ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows]]``: rows of ``counts`` become rows
     of ``totals``, in the order of the words.
     """
 
     def start(self) -> None:
-        """Begin with nothing."""
+        """Begin with empty sums."""
         self._totals = Sums(("word",))
 
     def process(self, rows: Rows) -> None:
-        """Hold rows."""
+        """Add rows to the sums."""
         self._totals.add(pa.Table.from_batches([rows.batch]))
 
     def finish(self) -> Iterator[Rows]:
-        """Give the sums."""
+        """Yield the sums."""
         yield from Rows.each("totals", total_batches(self._totals))
 
 
 @dataclass(frozen=True, slots=True)
 class LearnedSubwords:
-    """A vocabulary, and what it was learned from."""
+    """A vocabulary of subwords, and the counts and rules that it was learned from."""
 
     subwords: Sequence[str]
     """In the order of their ids."""
@@ -89,7 +89,7 @@ class LearnSubwords(PerUnit[StageShards, LearnedSubwords]):
     rules: Rules
 
     def process(self, totals: StageShards) -> Iterator[LearnedSubwords]:
-        """Learn it."""
+        """Learn the vocabulary."""
         words = WordTable(totals.paths)
         rules = limited(self.rules, words)
         characters = CharacterCounts.of(words)
@@ -97,13 +97,13 @@ class LearnSubwords(PerUnit[StageShards, LearnedSubwords]):
 
 
 class CountSubwords(PerUnit[LearnedSubwords, Rows | Counts]):
-    """Cut all words that were counted into the subwords of a vocabulary, and count these.
+    """Cut all counted words into the subwords of a vocabulary, and count the subwords.
 
     ``PCollection[InUnit[LearnedSubwords]]`` -> ``PCollection[InUnit[Rows | Counts]]``
     """
 
     def process(self, of: LearnedSubwords) -> Iterator[Rows | Counts]:
-        """Cut the words."""
+        """Count the subwords."""
         counts, counters = measure(of.words, of.characters, of.subwords, rules=of.rules)
         yield Rows("", subword_rows(of.subwords, counts))
         yield Counts(counters)

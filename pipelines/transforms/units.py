@@ -16,7 +16,7 @@ from corpora.system.staging import stage
 
 @dataclass(kw_only=True, eq=False)
 class ListUnits(beam.PTransform):
-    """Give units to all workers, by a file that lists them: a job is as small with 100,000 units.
+    """Distribute units to all workers by a file that lists them: a job stays small with many units.
 
     The root of a pipeline -> ``PCollection[Unit]``.
     """
@@ -30,7 +30,7 @@ class ListUnits(beam.PTransform):
     """A ``PCollection`` that must be complete before."""
 
     def expand(self, pbegin: beam.pvalue.PBegin) -> beam.PCollection:
-        """Apply it."""
+        """Write the file, and apply the transform."""
         path = self.path.absolute()
         write_text(path, (f"{unit.to_json()}\n" for unit in self.units))
         address = str(path)
@@ -48,6 +48,6 @@ class ListUnits(beam.PTransform):
 
 
 def _read_units(path: str, *_: Any) -> Iterator[Unit]:  # Any: Beam reads ``*_: X`` as a tuple
-    """Read the units; the side input makes this wait until what comes before is done."""
+    """Read the units; the side input makes this wait until everything before is done."""
     with (stage(path) if is_url(path) else Path(path)).open(encoding="utf-8") as lines:
         yield from map(Unit.from_json, lines)

@@ -41,7 +41,7 @@ ITEMS = "items"
 
 
 class ReadDump(OfRun, ReadUnits[Page | Place | Rejected | Counts]):
-    """Read the pages of ranges of a dump; of a page that is as it was, the place of its row.
+    """Read the pages of ranges of a dump; of an unchanged page, the place of its earlier row.
 
     ``PCollection[Unit]`` -> ``PCollection[InUnit[Page | Place | Rejected]]``
     """
@@ -67,14 +67,14 @@ class ReadDump(OfRun, ReadUnits[Page | Place | Rejected | Counts]):
 
 
 def _earlier_of(unit: Unit, folder: str, definitions: Definitions | None = None) -> Earlier | None:
-    """Open the earlier dataset of a unit: its own, for a process may have threads."""
+    """Open the earlier dataset for a unit: one for each, because a process may have threads."""
     setting = unit.settings.get("earlier")
     kept = WorkDirectory(folder).carried
     return setting and Earlier(**setting, kept=kept, definitions=definitions)
 
 
 class ReadDefinitions(ReadUnits[Rows]):
-    """Read the templates of ranges of a dump whose definition is plain text with parameters.
+    """Read templates in ranges of a dump, if their definition is plain text with parameters.
 
     ``PCollection[Unit]`` -> ``PCollection[InUnit[Rows]]``: rows of ``definitions``.
     """
@@ -98,7 +98,7 @@ class ReadDefinitions(ReadUnits[Rows]):
 
 
 class BuildDefinitions(OfRun, Merge[Counts]):
-    """Build the table of templates' definitions, and of templates that redirect to others.
+    """Build the table of template definitions, and of templates that redirect to others.
 
     ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``
     """
@@ -111,7 +111,7 @@ class BuildDefinitions(OfRun, Merge[Counts]):
 
 
 class ParsePages(OfRun, PerUnit[Page | Place, Yield]):
-    """Parse wikitext: documents whose links still name what is written, and redirects.
+    """Parse wikitext to redirects, and to documents whose links keep the titles as written.
 
     ``PCollection[InUnit[Page | Place]]`` -> ``PCollection[InUnit[Passed | Filtered | Rejected |
     Rows]]``; rows of ``pages``, ``found_redirects`` and ``meanings``.
@@ -125,7 +125,7 @@ class ParsePages(OfRun, PerUnit[Page | Place, Yield]):
     """Whether templates are shown that ``BuildDefinitions`` has in its table."""
 
     def start(self) -> None:
-        """Begin a unit."""
+        """Open the tables, and make the parser."""
         for table in self.templates:
             table.read()  # raises where it changed since the plan was made
         tables = [table.check() for table in self.templates]
@@ -136,7 +136,7 @@ class ParsePages(OfRun, PerUnit[Page | Place, Yield]):
         self._redirects: list[Redirect] = []
 
     def process(self, page: Page | Place) -> Iterator[Yield]:
-        """Read a page, or take its row over."""
+        """Parse a page, or take its earlier row over."""
         if isinstance(page, Place):
             self._rows.take(page)
             yield Passed()
@@ -172,7 +172,7 @@ class ParsePages(OfRun, PerUnit[Page | Place, Yield]):
         return Filtered(self._source, found.reason)
 
     def finish(self) -> Iterator[Yield]:
-        """Give the rows that are left, and what is known of titles."""
+        """Yield the last rows, the redirects, and the titles of meanings."""
         yield Rows("pages", self._rows.batch())
         found = (
             [getattr(each, name) for each in self._redirects]
@@ -184,10 +184,10 @@ class ParsePages(OfRun, PerUnit[Page | Place, Yield]):
 
 
 class BuildTitleTables(OfRun, Merge[Counts]):
-    """Build the table of redirects, and that of titles that are not matched.
+    """Build the table of redirects, and the table of titles that are not matched.
 
-    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]`` The
-    tables lie on disk, and all workers map them into memory.
+    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]`` The tables lie on disk, and all
+    workers map them into memory.
     """
 
     def merge(self) -> Iterator[Counts]:
@@ -197,7 +197,7 @@ class BuildTitleTables(OfRun, Merge[Counts]):
         summary = build_table(
             work.tables / REDIRECTS,
             (
-                batch.filter(batch.column("resolved").is_null())  # not those to other wikis
+                batch.filter(batch.column("resolved").is_null())  # no redirects to other wikis
                 for path in work.shards("found_redirects")
                 for batch in read_batches(path, "redirects", columns=columns)
             ),
@@ -219,7 +219,7 @@ class BuildTitleTables(OfRun, Merge[Counts]):
 
 
 class BuildPageItems(OfRun, Merge[Counts]):
-    """Read ``page_props``, and make a table of the Wikidata items of pages.
+    """Read ``page_props``, and build a table of the Wikidata items of pages.
 
     ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``
     """
@@ -228,14 +228,14 @@ class BuildPageItems(OfRun, Merge[Counts]):
     """``page_props.sql.gz``, or another packing of it."""
 
     def merge(self) -> Iterator[Counts]:
-        """Build it."""
+        """Build the table."""
         items = items_of_pages(self.file.check())
         n = build_page_items(self.work.tables / ITEMS, items)
         yield Counts({"page_props.items": n})
 
 
 class AddItems(OfRun, PerUnit[Rows, Rows | Counts]):
-    """Put the Wikidata items of pages into their metadata.
+    """Add the Wikidata items of pages to their metadata.
 
     ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows | Counts]]``
     """
@@ -259,18 +259,18 @@ class AddItems(OfRun, PerUnit[Rows, Rows | Counts]):
 
 
 class TakeOver(OfRun, PerUnit[Rows, Rows]):
-    """Put the rows of an earlier run where ``ReadDump`` noted their places.
+    """Fill in the rows of an earlier run at the places that ``ReadDump`` noted.
 
     ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows]]``
     """
 
     def start(self) -> None:
-        """Begin a unit."""
+        """Open the rows of the earlier run."""
         kept = self.work.carried
         self._taken = TakenRows(kept, **self.unit.settings.get("earlier", {}))
 
     def process(self, rows: Rows) -> Iterator[Rows]:
-        """Fill in the rows that are named only."""
+        """Fill in the rows that hold only a place."""
         yield Rows("pages", self._taken.fill(rows.batch)) if rows.dataset == "pages" else rows
 
 
@@ -278,19 +278,19 @@ class MatchTitles(OfRun, PerUnit[Rows, Yield]):
     """Resolve links and redirects, and match titles where they stand without a link.
 
     ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows | Counts]]``: rows of ``pages``
-    become rows of ``documents``, ``reuse`` and ``blocks``, rows of ``found_redirects`` those of
-    ``redirects``. It needs the tables of ``BuildTitleTables``.
+    become rows of ``documents``, ``reuse`` and ``blocks``; rows of ``found_redirects`` become rows
+    of ``redirects``. It needs the tables of ``BuildTitleTables``.
     """
 
     settings: JsonObject
     """Of the wiki: the parameters of the plan."""
 
     def start(self) -> None:
-        """Begin a unit."""
+        """Open the tables."""
         self._resolver = resolver_of(self.settings, self.work.tables)
 
     def process(self, rows: Rows) -> Iterator[Yield]:
-        """Resolve a batch."""
+        """Resolve the links, or the redirects, of a batch."""
         batch = rows.batch
         if rows.dataset != "pages":
             resolved = self._resolver.redirects.finals(batch.column("title"))
@@ -302,7 +302,7 @@ class MatchTitles(OfRun, PerUnit[Rows, Yield]):
                 continue
             blocks = finished_blocks(finished)
             yield Rows("documents", _columns_of("documents", finished))
-            if len(blocks):  # before what is known of pages, which names what these have lost
+            if len(blocks):  # before ``reuse``: forgetting marks there what blocks have lost
                 yield Rows("blocks", canonical(blocks))
             yield Rows("reuse", _columns_of("reuse", finished))
             yield Counts(written=finished.num_rows)
@@ -315,13 +315,13 @@ class MatchTitles(OfRun, PerUnit[Rows, Yield]):
         return canonical(finished)
 
     def finish(self) -> Iterator[Yield]:
-        """Give the counts."""
+        """Yield the counts of the unit."""
         n_again = self._resolver.n_again
         yield Counts(self._resolver.counters, reused={AGAIN: n_again} if n_again else {})
 
 
 def _columns_of(name: str, rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Take the columns of a dataset out of rows."""
+    """Select the columns of a dataset."""
     return rows.select(SCHEMAS[name].columns.names)
 
 
@@ -330,8 +330,8 @@ class ReadWikipedia(beam.PTransform):
     """Read the articles of a dump as documents, one by one.
 
     The root of a pipeline -> ``PCollection[Document]``. Entities of links are named as the wikitext
-    names them: redirects are resolved by ``wikipedia_to_documents``, which reads all of a dump
-    first. Raises ``CorpusError`` where the file is no dump, or ends too early.
+    names them: only ``wikipedia_to_documents``, which reads the whole dump first, resolves
+    redirects. Raises ``CorpusError`` where the file is no dump, or ends too early.
     """
 
     dump: str
@@ -340,7 +340,7 @@ class ReadWikipedia(beam.PTransform):
     """For what is needed while it is read; all workers see it."""
 
     def expand(self, pbegin: beam.pvalue.PBegin) -> beam.PCollection:
-        """Apply it."""
+        """Cut the dump into ranges, and apply the transform."""
         from pipelines.transforms.plain import ToDocuments
         from pipelines.wikipedia_to_documents import Options, plan
 

@@ -11,7 +11,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 
 class HostCheck(AirflowPlugin):
-    """Airflow's own way to add a middleware."""
+    """A plugin that adds the check as a middleware of Airflow."""
 
     name = "onoma_host_check"
     fastapi_root_middlewares: ClassVar = [
