@@ -152,8 +152,15 @@ def _registers(options: Options) -> dict[str, InputFile]:
 
 
 def _included(files: Sequence[InputFile], options: Options) -> dict[str, InputFile]:
-    """Describe the files that others include, by name: only files in the folder of the inputs."""
+    """Describe the files that others include, by name: only files in the folder of the inputs.
+
+    None for documents that know their lines: there, inclusions are not followed, and each file is
+    read by itself.
+    """
     from corpora.system.buckets import is_url
+
+    if options.has_lines:
+        return {}
 
     found: dict[str, InputFile] = {}
     waiting = [file for file in files if not is_url(file.path)]

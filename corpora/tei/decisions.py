@@ -53,7 +53,7 @@ class DecidedName:
     entity: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse offsets that are no place of this form, and what is no text."""
+        """Raise if the offsets do not fit the form, or a value is no text."""
         texts = (self.form, self.before, self.after, self.label or "", self.entity or "")
         if (
             not all(isinstance(text, str) for text in texts)
@@ -80,10 +80,10 @@ class DecidedName:
         )
 
     def find(self, text: str) -> Span | None:
-        """Find the place in a text that may have been edited; None where it is not sure.
+        """Find the name's place in a text that may have been edited; None if it is uncertain.
 
-        It is where the form still stands at its offsets, between at least one of its neighbours;
-        else the occurrence with the same neighbours on both sides, or on one; the nearest of such.
+        The old offsets count if the form is there with at least one of its contexts. Else an
+        occurrence with both contexts is taken, then one with either; the nearest wins.
         """
         if text.startswith(self.form, self.start) and any(self._agreeing(text, self.start)):
             return Span(self.start, self.end)
@@ -94,17 +94,17 @@ class DecidedName:
         return None
 
     def _agreeing(self, text: str, start: int) -> tuple[bool, bool]:
-        """Tell whether what stands before an occurrence is as it was, and what stands after."""
+        """Tell whether the text before an occurrence is as it was, and whether that after it is."""
         end = start + len(self.form)
         before, after = text[max(0, start - CONTEXT) : start], text[end : end + CONTEXT]
         return before == self.before, after == self.after
 
     def _nearest(self, text: str, with_before: bool, with_after: bool) -> Iterator[int]:  # noqa: FBT001
-        """Yield the nearest occurrences before and after the old place, with these neighbours."""
+        """Yield the nearest occurrences before and after the old place, with the given contexts."""
         before, after = self.before * with_before, self.after * with_after
-        if with_before and len(before) < CONTEXT:  # the text begins there
+        if with_before and len(before) < CONTEXT:  # the text begins with the context
             starts = [len(before)]
-        elif with_after and len(after) < CONTEXT:  # or ends
+        elif with_after and len(after) < CONTEXT:  # or ends with it
             starts = [len(text) - len(after) - len(self.form)]
         else:
             whole, old = before + self.form + after, max(0, self.start - len(before))
@@ -118,7 +118,7 @@ class DecidedName:
 
 
 def now() -> str:
-    """Say the time as ISO 8601, in UTC, to the second."""
+    """Return the time as ISO 8601, in UTC, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
@@ -146,7 +146,7 @@ class Decision:
     share; ``undo ID`` and ``redo ID`` take that back, and do it again."""
 
     def __post_init__(self) -> None:
-        """Refuse an unknown verdict, what is no text, and what is no probability."""
+        """Raise for an unknown verdict, a value that is no text, or an invalid probability."""
         if self.verdict not in get_args(Verdict):
             known = ", ".join(get_args(Verdict))
             raise InvalidDocumentError(f"verdict {self.verdict!r}: there are {known}")
@@ -159,9 +159,9 @@ class Decision:
             raise InvalidDocumentError(f"probability {self.probability!r} is none, from 0 to 1")
 
     def is_on(self, file: str, document: str) -> bool:
-        """Tell whether it is on a document; part of the file's path may be missing on either side.
+        """Tell whether the decision is on a document of a file.
 
-        ``file`` may be named from another folder than it was: ``a.xml`` is ``letters/a.xml``.
+        Either path may lack leading folders: ``a.xml`` is ``letters/a.xml``.
         """
         own = self.file
         if not (own == file or own.endswith(f"/{file}") or file.endswith(f"/{own}")):
@@ -169,12 +169,15 @@ class Decision:
         return self.document.removeprefix(own) == document.removeprefix(file)
 
     def to_line(self) -> str:
-        """Write it as a line of the file."""
+        """Write the decision as a line of the file."""
         return json.dumps(asdict(self), ensure_ascii=False) + "\n"
 
     @classmethod
     def of(cls, line: str) -> "Decision":
-        """Read a line; raises ``ValueError``, ``TypeError`` or ``CorpusError`` for what is none."""
+        """Parse a line.
+
+        Raises ``ValueError``, ``TypeError`` or ``CorpusError`` if it is no decision.
+        """
         values = parse_json(line)
         was = values.pop("was", None)
         own = {name: values[name] for name in cls.__dataclass_fields__ if name in values}
@@ -189,7 +192,7 @@ def _name_of(values: JsonObject) -> DecidedName:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """A decision that stands, and where its places are in the text as it is now."""
+    """A decision in force, with its places in the present text."""
 
     decision: Decision
     span: Span
@@ -202,12 +205,12 @@ class Settled:
         return self.decision.verdict != "rejected"
 
     def places(self) -> set[tuple[int, int]]:
-        """Give where it is, and where what was corrected stood."""
+        """Return the places of the name, and of the name that was corrected."""
         return {(span.start, span.end) for span in (self.span, self.was) if span}
 
 
 class Answers:
-    """What people decided on a document, quick to ask what was said on a suggestion."""
+    """The decisions on a document, indexed by place."""
 
     def __init__(self, settled: Iterable[Settled]) -> None:
         self._by_place: defaultdict[tuple[int, int], list[Settled]] = defaultdict(list)
@@ -221,8 +224,8 @@ class Answers:
     def on(self, span: Span) -> list[Settled]:
         """Find the decisions that answer a suggestion at this place.
 
-        Where there is a name, whatever overlaps it, or stands at what was corrected; where a
-        suggestion was rejected, the same characters.
+        If the decision says that there is a name, it answers every suggestion that overlaps the
+        name, or is at the place that was corrected; a rejection answers only the same characters.
         """
         place = span.start, span.end
         found = [*self._by_place.get(place, ()), *self._names.touching(*place)]
@@ -238,7 +241,7 @@ class Decisions:
     """Lines that are no decisions, ``FILE:LINE: why``: of a writer that was killed, say."""
 
     def of_document(self, file: str, document: str, text: str) -> tuple[list[Settled], int]:
-        """Find what stands for a document: (decisions, how many have lost their place)."""
+        """Find the decisions in force on a document: (decisions, number that lost their place)."""
         standing: dict[int, Settled] = {}
         by_place: dict[tuple[int, int], int] = {}
         n_lost = 0
@@ -259,9 +262,9 @@ class Decisions:
 
 
 def read_decisions(path: Path) -> Decisions:
-    """Read the file; none where it is not there; raises ``CorpusError`` where it cannot be read.
+    """Read a file of decisions; empty if it does not exist. Raises ``CorpusError`` if unreadable.
 
-    A line that is torn or damaged is reported, and all others hold.
+    A torn or damaged line is reported, all other lines count.
     """
     try:
         with path.open("rb") as file:
@@ -283,15 +286,15 @@ def read_decisions(path: Path) -> Decisions:
     return Decisions(tuple(entries), tuple(unreadable))
 
 
-def append_decisions(path: Path, decisions: Iterable[Decision]) -> None:
-    """Append, so that all are on the disk when this returns; any number of processes may.
+def append_decisions(path: Path, decisions: Iterable[Decision]) -> int:
+    """Append decisions, and sync the file; return its size in bytes before.
 
-    A line that another writer could not finish is ended first, and stays. Raises ``OSError`` of a
-    full disk, after which nothing of these decisions is in the file.
+    Several processes may append at once. A line that another writer left unfinished is ended first,
+    and stays. Raises ``OSError`` on a full disk; then none of these decisions is in the file.
     """
     data = "".join(decision.to_line() for decision in decisions).encode()
     if not data:
-        return
+        return path.stat().st_size if path.exists() else 0
     is_new = not path.exists()
     path.parent.mkdir(parents=True, exist_ok=True)
     with open_own(path, "ab", buffering=0) as file:
@@ -305,10 +308,11 @@ def append_decisions(path: Path, decisions: Iterable[Decision]) -> None:
             raise
     if is_new:
         sync_folder(path.parent)
+    return size
 
 
 def _is_torn(path: Path, size: int) -> bool:
-    """Tell whether the last line has no end."""
+    """Tell whether the last line lacks its newline."""
     with path.open("rb") as file:
         file.seek(max(0, size - 1))
         return size > 0 and file.read(1) != b"\n"
@@ -320,10 +324,10 @@ def _write_all(descriptor: int, data: bytes) -> None:
 
 
 def decisions_path(edition: Path, files: Sequence[Path], *, is_shipped: bool) -> Path:
-    """Say where the decisions on an edition stand if nobody says otherwise.
+    """Return the default path of the decisions on an edition.
 
     Beside the edition file (``letters.toml`` has ``letters.decisions.jsonl``); for an edition that
-    ships with Onoma, in the folder that holds the files of TEI.
+    ships with Onoma, in the folder that holds the TEI files.
     """
     if not is_shipped:
         return edition.with_name(f"{edition.stem}{SUFFIX}")

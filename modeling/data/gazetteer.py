@@ -453,13 +453,13 @@ def best_threshold(found: LookedUp, gold: Indices, *, with_labels: bool = True) 
         gold: (W,) tags.
         with_labels: whether labels must be right, too; found and gold labels have the same ids.
     """
-    n_labels = found.n_tags if with_labels else 1
+    n_tags = found.n_tags if with_labels else 1
 
     def keys(tags: Indices) -> Indices:
         """Compute a key of each span: of its first and last word, and its label if that counts."""
         firsts, lasts = gold_spans(tags)
         borders: Indices = firsts * (len(tags) + 1) + lasts - firsts
-        return borders * n_labels + tags[firsts] % n_labels
+        return borders * n_tags + tags[firsts] % n_tags
 
     gold_keys, scores = keys(gold), []
     for column in found.tags.T.astype(np.int64):

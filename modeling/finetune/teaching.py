@@ -28,7 +28,7 @@ from corpora.runs.dataset_inputs import find_shards
 from modeling.config import ConfigError
 from modeling.data.batch import ranges, starts_of
 from modeling.data.sentence_batches import ExpectedSet, first_by_hash
-from modeling.data.sentences import word_counts
+from modeling.data.sentences import SentenceSet, word_counts
 from modeling.data.tagset import TagSet
 from modeling.models.weights import write_tensors
 from modeling.taggers.archive import opened
@@ -79,11 +79,12 @@ class Teacher:
                 f"--teacher {self.folder}: it scores spans, not the tags of words. Take a tagger "
                 "with another head: softmax, cse, crf or crf_ner."
             )
-        said = _read(file, self.identity)
+        identity = {**self.identity, "tagged": SentenceSet.of(tagged).identity}
+        said = _read(file, identity)
         if said is None:
             said = _ask(tagger, (*tagged, *self.sentences), stream)
             tensors = {name: torch.from_numpy(getattr(said, name)) for name in ("words", "pairs")}
-            write_tensors(file, tensors, metadata={"identity": json.dumps(self.identity)})
+            write_tensors(file, tensors, metadata={"identity": json.dumps(identity)})
         return Lessons(TagSet(tagger.labels), tuple(tagged), self.sentences, said)
 
 

@@ -174,10 +174,12 @@ def _split(text: str) -> Iterator[str]:
     else:
         yield text
         return
-    depth, start = 0, 0
+    depth, start, is_quoted = 0, 0, False
     for position, character in enumerate(text):
-        depth += (character in "[{") - (character in "]}")
-        if character == "," and not depth:
+        is_quoted ^= character == '"' and text[position - 1 : position] != "\\"
+        if not is_quoted:
+            depth += (character in "[{") - (character in "]}")
+        if character == "," and not depth and not is_quoted:
             yield text[start:position]
             start = position + 1
     yield text[start:]

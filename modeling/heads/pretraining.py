@@ -123,7 +123,7 @@ class EntityHead(VocabularyHead):
 
         Raises ``ValueError`` if these are not V log-probabilities of sum 1.
         """
-        if log_q.shape != self.log_q.shape or abs(float(log_q.exp().sum()) - 1) > 1e-3:
+        if log_q.shape != self.log_q.shape or not abs(float(log_q.exp().sum()) - 1) <= 1e-3:
             raise ValueError(
                 f"A proposal must have {len(self.log_q)} log-probabilities that sum to 1; "
                 f"these are {tuple(log_q.shape)}, with the sum {float(log_q.exp().sum()):.4g}."

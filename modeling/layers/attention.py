@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from modeling.data.batch import Known, Layout, Rows, SubwordEntities, Words
-from modeling.layers.scores import relative_attention, window_attention
+from modeling.layers.scores import attention, relative_attention, window_attention
 from modeling.layers.transformer import drop
 
 
@@ -87,19 +87,9 @@ class _MultiHead(nn.Module):
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, *, layout: Layout) -> Tensor:
         """Attend from each row to all rows of its sequence: (B, H, N, K) each -> (R, D)."""
-        mixed = functional.scaled_dot_product_attention(
-            query,
-            key,
-            value,
-            attn_mask=_mask(layout),
-            dropout_p=self.dropout if self.training else 0.0,
-        )
+        dropout = self.dropout if self.training else 0.0
+        mixed = attention(query, key, value, attend=layout.attend, dropout=dropout)
         return self.merged(mixed, layout)
-
-
-def _mask(layout: Layout) -> Tensor | None:
-    """Return the mask (B, 1, 1, N), True where a row stands; None if no mask is needed."""
-    return None if layout.attend is None else layout.attend[:, None, None]
 
 
 class _Remembered(_MultiHead):
@@ -239,12 +229,12 @@ def _mix_fused(
     )
     word_key, entity_key = key[:n_subwords], key[n_subwords:]  # (T, H, K), (E, H, K)
     key = torch.cat([functional.pad(word_key, (0, width)), functional.pad(entity_key, (width, 0))])
-    mixed = functional.scaled_dot_product_attention(
+    mixed = attention(
         layout.pad(torch.cat([to_words, to_entities], dim=2)).transpose(1, 2),
         layout.pad(key).transpose(1, 2),
         layout.pad(functional.pad(value, (0, width))).transpose(1, 2),
-        attn_mask=_mask(layout),
-        dropout_p=dropout,
+        attend=layout.attend,
+        dropout=dropout,
         scale=width**-0.5,
     )
     return from_heads(mixed[..., :width], layout)

@@ -1,5 +1,8 @@
-"""Attention with relative positions, and to a window, in blocks that the backward pass recomputes.
+"""Attention with dropout, with relative positions, and to a window, in blocks.
 
+Dropout inside torch's own attention takes a CPU as long as all the rest of it: here, weights of a
+few sequences at a time stay in its cache, and are dropped by ``transformer.draw_kept``. With
+relative positions, and to a window, the backward pass recomputes blocks.
 Nothing as large as n x n is kept, and nothing is gathered from an n x n index. With relative
 positions: what belongs to an offset j - i lies on a diagonal of a block of queries, and a diagonal
 is a view with strides. In a window: a block is b queries and the c = b + 2ω keys around them, and
@@ -21,9 +24,12 @@ from torch.nn import functional
 
 from modeling.layers.autograd import Context
 from modeling.layers.compilation import uncompiled
+from modeling.layers.transformer import draw_kept
 
 _BLOCK = 128
 """Queries of a block: more make a CPU's cache too small, fewer make more and smaller steps."""
+_WEIGHTS = 1 << 18
+"""Weights of a group of sequences of which some are dropped: a megabyte."""
 _WINDOW_BLOCK = 32
 """Queries of a block, if twice the window is not more: a larger one wastes more columns on what is
 no window, a smaller one copies more keys."""
@@ -106,6 +112,101 @@ def _sum_by_offset(by_offset: Tensor, rows: Tensor, dtype: torch.dtype) -> Tenso
 def _sums_like(table: Tensor) -> Tensor:
     """Return zeros for the gradient of a table, to which many blocks add."""
     return torch.zeros_like(table, dtype=exact_type(table.dtype))
+
+
+def attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    *,
+    attend: Tensor | None,
+    dropout: float = 0.0,
+    scale: float | None = None,
+) -> Tensor:
+    """Compute softmax(q . k · scale) v with dropout of the weights (Vaswani et al. 2017, eq. 1).
+
+    Args:
+        query: (B, H, N, K).
+        key: (B, H, N, K).
+        value: (B, H, N, K).
+        attend: (B, N) bool, True where a key is looked at; None: all True.
+        dropout: The probability with which each weight is zeroed.
+        scale: 1/√K if it is None.
+
+    Returns:
+        (B, H, N, K), anything for a sequence without a True.
+    """
+    is_slow = query.device.type == "cpu" and query.dtype in (torch.float32, torch.float64)
+    if is_slow and 0 < dropout < 1 and not torch.compiler.is_compiling():
+        scale = query.shape[3] ** -0.5 if scale is None else scale
+        with torch.autocast("cpu", enabled=False):
+            mixed: Tensor = _DroppedAttention.apply(  # type: ignore[no-untyped-call]
+                query * scale, key, value, attend, dropout
+            )
+        return mixed
+    mask = None if attend is None else attend[:, None, None]
+    return functional.scaled_dot_product_attention(
+        query, key, value, attn_mask=mask, dropout_p=dropout, scale=scale
+    )
+
+
+class _DroppedContext(Context, Protocol):
+    size: int
+
+
+class _DroppedAttention(torch.autograd.Function):
+    """Keeps the weights and by what dropout multiplies them, of some sequences at a time."""
+
+    @staticmethod
+    def forward(  # noqa: PLR0917 - as torch calls it
+        ctx: _DroppedContext,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        attend: Tensor | None,
+        dropout: float,
+    ) -> Tensor:
+        n_sequences, n_heads, n = query.shape[:3]
+        ctx.size = max(1, _WEIGHTS // max(1, n_heads * n * n))
+        mixed = torch.empty_like(value)
+        all_weights, all_factors = [], []
+        for start in range(0, n_sequences, ctx.size):
+            some = slice(start, start + ctx.size)
+            scores = query[some] @ key[some].mT
+            if attend is not None:
+                hidden = ~attend[some, None, None]
+                scores.masked_fill_(hidden, torch.finfo(scores.dtype).min)
+            weights = scores.softmax(3)
+            kept, factor = draw_kept(weights, dropout)
+            factors = kept.to(weights.dtype).mul_(factor)
+            mixed[some] = (weights * factors) @ value[some]
+            all_weights.append(weights)
+            all_factors.append(factors)
+        ctx.save_for_backward(query, key, value, *all_weights, *all_factors)
+        return mixed
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: _DroppedContext, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        query, key, value, *saved = ctx.saved_tensors
+        [d_mixed] = gradients
+        d_query, d_key, d_value = (torch.empty_like(x) for x in (query, key, value))
+        n_groups = len(saved) // 2
+        for group in range(n_groups):
+            weights, factors = saved[group], saved[n_groups + group]
+            some = slice(group * ctx.size, (group + 1) * ctx.size)
+            d_value[some] = (weights * factors).mT @ d_mixed[some]
+            d_weights = (d_mixed[some] @ value[some].mT).mul_(factors)
+            d_scores = _softmax_gradient(weights, d_weights)
+            d_query[some] = d_scores @ key[some]
+            d_key[some] = d_scores.mT @ query[some]
+        return d_query, d_key, d_value, None, None
+
+
+def _softmax_gradient(weights: Tensor, d_weights: Tensor) -> Tensor:
+    """Compute the gradient of the scores: α (dα - Σ α dα)."""
+    products = d_weights.mul_(weights)
+    return products.addcmul_(weights, products.sum(3, keepdim=True), value=-1)
 
 
 @uncompiled

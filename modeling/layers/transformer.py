@@ -55,6 +55,14 @@ def drop(x: Tensor, p: float) -> Tensor:
     return dropped
 
 
+def draw_kept(x: Tensor, p: float) -> tuple[Tensor, float]:
+    """Draw which elements of ``x`` dropout keeps, and return the factor for them; 0 < p < 1."""
+    n_dropped = min(round(p * 2**_BITS), 2**_BITS - 1)
+    draws = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
+    bits = draws.view(torch.int16)[: x.numel()].view(x.shape)
+    return bits >= n_dropped - 2 ** (_BITS - 1), 2**_BITS / (2**_BITS - n_dropped)
+
+
 class _DropContext(Context, Protocol):
     scale: float
 
@@ -62,12 +70,8 @@ class _DropContext(Context, Protocol):
 class _Drop(torch.autograd.Function):
     @staticmethod
     def forward(ctx: _DropContext, x: Tensor, p: float) -> Tensor:
-        n_dropped = round(p * 2**_BITS)
-        draws = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
-        bits = draws.view(torch.int16)[: x.numel()].view(x.shape)
-        kept = bits >= n_dropped - 2 ** (_BITS - 1)
+        kept, ctx.scale = draw_kept(x, p)
         ctx.save_for_backward(kept)
-        ctx.scale = 2**_BITS / (2**_BITS - n_dropped)
         dropped: Tensor = (x * kept).mul_(ctx.scale)
         return dropped
 

@@ -115,7 +115,8 @@ def routes(entries: Entries, *, space: str) -> APIRouter:
     @router.get("/properties", response_model=ProposedProperties)
     async def properties(type: str = "", limit: int | None = None) -> Response:
         """Propose properties whose values can be fetched."""
-        found = [_named(p) for p in entries.source.properties][: limit or None]
+        limit = limit if limit and limit > 0 else None
+        found = [_named(p) for p in entries.source.properties][:limit]
         answer: dict[str, object] = {"properties": found, "type": type}
         return to_answer(
             ProposedProperties.model_validate(answer | ({"limit": limit} if limit else {}))

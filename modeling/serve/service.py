@@ -86,6 +86,8 @@ class Models:
                 for other in list(self.loaded)[1 : len(self.loaded) + 2 - _MAX_LOADED]:
                     self._drop(other)
                 self.loaded[name] = self._batcher(tagger)
+            elif name != self.name:  # the last one is the one used last
+                self.loaded[name] = self.loaded.pop(name)
             return self.loaded[name]
 
     def close(self) -> None:

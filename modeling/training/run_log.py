@@ -74,12 +74,13 @@ class MetricsFile:
         self.path = path
 
     def resume(self, step: int) -> None:
-        """Remove the lines that will be written again: after ``step``, and of the kind ``average``.
+        """Remove the lines that will be written again: after ``step``, and those of the end.
 
         −1 removes all lines.
         """
         lines = read_metrics(self.path)
-        kept = [line for line in lines if line["step"] <= step and line["kind"] != "average"]
+        at_end = ("average", "final")
+        kept = [line for line in lines if line["step"] <= step and line["kind"] not in at_end]
         write_text(self.path, (_dump(line) for line in kept))
 
     def write(self, line: Line) -> None:

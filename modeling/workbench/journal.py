@@ -57,18 +57,24 @@ class Journal:
 
     def append(self, decisions: Sequence[Decision]) -> list[int]:
         """Write decisions to the file; return their indexes; raises ``CorpusError`` on failure."""
+        known = len(self.entries)
         try:
-            append_decisions(self.path, decisions)
+            before = append_decisions(self.path, decisions)
         except OSError as error:
             raise CorpusError(
                 f"{self.path}: the decision could not be written ({error.strerror}). Nothing was "
                 "decided. Make room, or make the file writable, and decide again."
             ) from error
-        self._size = self._size_now()
-        first = len(self.entries)
-        for decision in decisions:
-            self._add(decision)
-        return list(range(first, len(self.entries)))
+        ours = list(decisions)
+        if before == self._size:
+            self._size = self._size_now()
+            for decision in ours:
+                self._add(decision)
+            return list(range(known, len(self.entries)))
+        self.refresh()  # others have appended, too; a process appends its lines together
+        places = range(known, len(self.entries))
+        first = next(i for i in places if self.entries[i : i + len(ours)] == ours)
+        return list(range(first, first + len(ours)))
 
     def _add(self, entry: Decision) -> None:
         index = len(self.entries)

@@ -141,3 +141,23 @@ def test_a_run_reads_what_is_included_once_and_never_through_a_link_outside(tmp_
     [document] = open_dataset(tmp_path / "out" / "documents").records()
     assert document.text == "Anfang\nIn Ulm"
     assert "parts/a.xml" in (tmp_path / "out" / "card.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("option", ["--lines", "--register"])
+def test_files_that_others_include_are_read_by_themselves_where_inclusions_are_not_followed(
+    tmp_path, option
+):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "main.xml").write_text(whole(f"<p>Anfang</p>{include('a.xml')}"))
+    (folder / "a.xml").write_text(whole("<p>In <placeName>Ulm</placeName></p>"))
+    register = tmp_path / "places.xml"
+    register.write_text(
+        "<TEI><listPlace><place xml:id='p1'><placeName>Ulm</placeName></place></listPlace></TEI>"
+    )
+    more = [option] if option == "--lines" else [option, str(register)]
+
+    assert main(["--input", str(folder), *more, "--output", str(tmp_path / "out")]) == 0
+
+    documents = open_dataset(tmp_path / "out" / "documents").records()
+    assert sorted(document.text for document in documents) == ["Anfang", "In Ulm"]

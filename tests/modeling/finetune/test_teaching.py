@@ -155,6 +155,16 @@ def test_damage_is_asked_again(tmp_path, few, letters, tagger_run):
     np.testing.assert_array_equal(first.words, again.words)
 
 
+def test_other_tagged_sentences_are_asked_again(tmp_path, few, letters, tagger_run):
+    tagged, teacher = NerData.open(few).split("train"), Teacher.open(tagger_run, [letters])
+    teacher.teach(tagged, tmp_path / FILE, io.StringIO())
+
+    said = teacher.teach(tagged[:1], tmp_path / FILE, io.StringIO()).said
+
+    expected = teacher.teach(tagged[:1], tmp_path / "new", io.StringIO()).said
+    np.testing.assert_array_equal(said.words, expected.words)
+
+
 def test_progress_is_logged(tmp_path, few, letters, tagger_run, monkeypatch):
     monkeypatch.setattr("modeling.finetune.teaching._EVERY", 40)
     stream = io.StringIO()

@@ -40,6 +40,12 @@ def test_lists_can_be_tried_too():
     assert [trial.config.optimizer.betas for trial in trials] == [(0.8, 0.9), (0.9, 0.99)]
 
 
+def test_a_comma_in_quotes_separates_no_values():
+    trials = plan_trials(FinetuneConfig(), ['gazetteer.path="a,b [1","c"'])
+
+    assert [trial.config.gazetteer.path for trial in trials] == ["a,b [1", "c"]
+
+
 def test_training_sizes_are_settings():
     trials = plan_trials(FinetuneConfig(), [], train_sizes=(10, 0))
 

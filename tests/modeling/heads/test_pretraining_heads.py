@@ -84,6 +84,8 @@ def test_a_proposal_must_be_probabilities_of_all_entities(head):
         head.set_proposal(torch.zeros(N_ENTITIES))
     with pytest.raises(ValueError, match="7 log-probabilities"):
         head.set_proposal(torch.full((4,), -math.log(4)))
+    with pytest.raises(ValueError, match="sum nan"):
+        head.set_proposal(torch.full((N_ENTITIES,), math.nan))
 
 
 def test_sampled_softmax_moves_only_the_rows_it_compares(head):

@@ -3,6 +3,8 @@
 import pytest
 import torch
 
+from modeling.layers import scores
+from modeling.layers.scores import attention
 from modeling.layers.transformer import Dropout, drop
 
 N = 400_001  # no multiple of four
@@ -75,3 +77,65 @@ def test_the_type_stays(dtype):
 def test_a_ratio_out_of_range_is_refused(p):
     with pytest.raises(ValueError, match="between 0 and 1"):
         Dropout(p)
+
+
+WEIGHTS = (
+    1 << 18
+)  # of a group of sequences: 13 of 100, one of 362 positions, and less than one of 363
+
+
+def attend_with_dropout(p, *, n_sequences, n, n_heads=2):
+    """Values are one-hot, so what comes out are the weights; every third key is hidden."""
+    query, key = (torch.randn(n_sequences, n_heads, n, 8) for _ in range(2))
+    value = torch.eye(n).expand(n_sequences, n_heads, n, n)
+    attend = torch.arange(n).expand(n_sequences, n) % 3 > 0
+    weights = attention(query, key, value, attend=attend)
+    return weights, attention(query, key, value, attend=attend, dropout=p)
+
+
+@pytest.mark.parametrize(("n_sequences", "n"), [(40, 100), (1, 362), (2, 363), (3, 400), (140, 2)])
+def test_weights_of_attention_are_dropped_and_the_others_scaled(n_sequences, n):
+    weights, dropped = attend_with_dropout(0.3, n_sequences=n_sequences, n=n)
+
+    is_dropped = (dropped == 0) & (weights > 0)
+    kept = torch.where(is_dropped, 0, weights) / 0.7
+    torch.testing.assert_close(dropped, kept, rtol=1e-3, atol=1e-6)
+    n_weights = int((weights > 0).sum())
+    ratio = is_dropped.sum() / max(n_weights, 1)
+    assert abs(ratio - 0.3) < 5 * (0.3 * 0.7 / max(n_weights, 1)) ** 0.5
+
+
+@pytest.mark.parametrize("size", [1, 40, WEIGHTS])
+@pytest.mark.parametrize("scale", [None, 0.7])
+def test_gradients_of_attention_with_dropout_are_those_of_small_differences(
+    size, scale, monkeypatch
+):
+    monkeypatch.setattr(scores, "_WEIGHTS", size)
+    inputs = [torch.randn(3, 2, 5, 4, dtype=torch.float64, requires_grad=True) for _ in range(3)]
+    attend = torch.tensor([[True] * 5, [True] * 3 + [False] * 2, [True] + [False] * 4])
+
+    def attended(*inputs):
+        torch.manual_seed(3)  # the same weights are dropped each time
+        return attention(*inputs, attend=attend, dropout=0.4, scale=scale)
+
+    assert torch.autograd.gradcheck(attended, inputs)
+
+
+def test_attention_that_drops_hardly_anything_is_attention():
+    query, key, value = (torch.randn(2, 2, 7, 4) for _ in range(3))
+
+    exact = attention(query, key, value, attend=None)
+    dropped = attention(query, key, value, attend=None, dropout=1e-9)
+
+    torch.testing.assert_close(dropped, exact)
+
+
+def test_attention_that_drops_everything_is_zero():
+    query, key, value = (torch.randn(1, 1, 4, 4) for _ in range(3))
+
+    assert not attention(query, key, value, attend=None, dropout=1.0).any()
+
+
+@pytest.mark.parametrize("p", [1 - 2**-18, 0.999999])
+def test_a_ratio_that_is_hardly_below_one_drops_nearly_all(p):
+    assert (drop(torch.ones(N), p) != 0).sum() < 30

@@ -142,6 +142,8 @@ def test_values_of_properties_are_fetched(service):
 
     answer = service("POST", "/reconcile", data={"extend": json.dumps(asked)}).json()
     proposed = service("GET", "/reconcile/properties?type=person&limit=2").json()
+    below_zero = service("GET", "/reconcile/properties?type=person&limit=-1").json()
+    assert below_zero == service("GET", "/reconcile/properties?type=person").json()
 
     messages.ExtendAnswer.model_validate(answer)
     assert answer["rows"]["P.1"] == {

@@ -104,6 +104,16 @@ def test_going_on_removes_later_lines_and_a_cut_one(tmp_path):
     assert [line["step"] for line in read_metrics(file.path)] == [1, 2]
 
 
+def test_lines_of_the_end_are_written_again(tmp_path):
+    file = MetricsFile(tmp_path / "metrics.jsonl")
+    for kind in ("train", "average", "final"):
+        file.write({"kind": kind, "step": 1})
+
+    file.resume(1)
+
+    assert [line["kind"] for line in read_metrics(file.path)] == ["train"]
+
+
 def test_what_is_no_number_is_null(tmp_path):
     file = MetricsFile(tmp_path / "metrics.jsonl")
 
