@@ -29,7 +29,7 @@ class Options:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Crawl; returns the exit status: 1 where a site gave no page at all."""
+    """Crawl; return the exit status: 1 where a site gave no page at all."""
     options = parse(Options, argv, name="corpora.crawl", about=__doc__ or "")
     archive, without_pages = options.archive, 0
 

@@ -32,11 +32,11 @@ _NEVER = (
 
 
 class PrivateAddressError(CorpusError):
-    """A host has an address that may not be asked."""
+    """A host with an address that may not be asked."""
 
 
 def is_public(address: Address) -> bool:
-    """Say whether an address is one of the public internet, and so is what it wraps."""
+    """Tell whether an address, or the IPv4 address that it wraps, is of the public internet."""
     if isinstance(address, IPv6Address):
         if (wrapped := _wrapped(address)) is not None:
             return is_public(wrapped)
@@ -51,7 +51,7 @@ def _is_in(address: Address, networks: Sequence[Network]) -> bool:
 
 
 def _wrapped(address: IPv6Address) -> IPv4Address | None:
-    """The address of IPv4 in one of IPv6 that leads to it."""
+    """Return the IPv4 address that an IPv6 address leads to; None if it leads to none."""
     if address.ipv4_mapped is not None:
         return address.ipv4_mapped
     return IPv4Address(int(address) & 0xFFFFFFFF) if address in _NAT64 else None
@@ -59,7 +59,7 @@ def _wrapped(address: IPv6Address) -> IPv4Address | None:
 
 @lru_cache(maxsize=1024)
 def parse_networks(networks: tuple[str, ...]) -> tuple[Network, ...]:
-    """Read addresses and networks; raises ``UsageError``."""
+    """Parse addresses and networks; raise ``UsageError``."""
     try:
         return tuple(ip_network(text) for text in networks)
     except ValueError as error:
@@ -69,9 +69,9 @@ def parse_networks(networks: tuple[str, ...]) -> tuple[Network, ...]:
 
 
 def may_ask(address: Address, allow_private: Sequence[Network]) -> bool:
-    """Say whether an address may be asked: a public one, or one that is allowed by name.
+    """Tell whether an address may be asked: a public one, or one in ``allow_private``.
 
-    Nothing allows ``0.0.0.0`` and groups (multicast): they name no host.
+    Nothing allows ``0.0.0.0`` and multicast groups: they name no host.
     """
     if is_public(address):
         return True
@@ -82,7 +82,7 @@ def may_ask(address: Address, allow_private: Sequence[Network]) -> bool:
 
 
 def literal(host: str) -> Address | None:
-    """The address that a host is written as; None for a name."""
+    """Return the IP address that a host is written as; None for a name."""
     try:
         return ip_address(host.partition("%")[0])
     except ValueError:
@@ -90,7 +90,7 @@ def literal(host: str) -> Address | None:
 
 
 def resolve(host: str, port: int) -> list[str]:
-    """Ask the system for all addresses of a host; raises ``OSError``."""
+    """Ask the system for all addresses of a host; raise ``OSError``."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(place[4][0]) for place in found))
 
@@ -98,10 +98,10 @@ def resolve(host: str, port: int) -> list[str]:
 def checked_addresses(
     host: str, port: int, *, allow: tuple[str, ...], resolver: Resolver
 ) -> tuple[str, ...]:
-    """Find all addresses of a host, once.
+    """Resolve a host once, and check all of its addresses.
 
-    Raises ``PrivateAddressError`` where one of its addresses may not be asked, so that no order of
-    them matters; ``OSError`` where it has none.
+    Raises ``PrivateAddressError`` where any of the addresses may not be asked, so that their order
+    does not matter; ``OSError`` where the host has none.
     """
     networks = parse_networks(allow)
     addresses = tuple(resolver(host, port))

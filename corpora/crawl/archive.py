@@ -61,7 +61,7 @@ class Archive:
         self._lock = Lock()
 
     def __enter__(self) -> Self:
-        """Hold the folder, and look at what lies in it."""
+        """Lock the folder, repair its files, and bring its table up to date."""
         self.folder.mkdir(parents=True, exist_ok=True)
         busy = f"{self.folder}: another crawl works here. Wait for it, or name another folder."
         with ExitStack() as stack:
@@ -71,7 +71,7 @@ class Archive:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close everything."""
+        """Close the files and the table, and release the folder."""
         with self._lock:
             self._close_file()
             self.index.close()
@@ -83,34 +83,34 @@ class Archive:
             self._file = None
 
     def begin(self, session: str, about: Mapping[str, str]) -> None:
-        """Write into a session from now on; ``about``: what every file says of itself first."""
+        """Write into a session from now on; ``about`` goes into the first record of each file."""
         if not session or set(session) & set("/\\. *?["):
             raise CorpusError(f"{session!r}: is no name of a session.")
         self.session, self._about = session, dict(about)
 
     def describe(self, about: Mapping[str, str]) -> None:
-        """Add to what files say of themselves that are begun from now on, where nothing is said."""
+        """Add fields to the first record of files begun from now on; fields that are set stay."""
         with self._lock:
             self._about = {**about, **self._about}
 
     @property
     def is_resumed(self) -> bool:
-        """Say whether the session has records."""
+        """Tell whether the session has records."""
         return next(self.index.of_session(self.session), None) is not None
 
     def files(self) -> list[Path]:
-        """The WARC files, in order."""
+        """List the WARC files, in order."""
         return sorted(self.folder.glob(_PATTERN), key=_place_of)
 
     def find_body(self, entry: Entry) -> Entry:
-        """The answer that has the body: that of a revisit stands in an earlier record."""
+        """Find the answer that has the body: for a revisit, an earlier record."""
         found = self.index.body_of(entry) if entry.type == "revisit" else entry
         if found is None:
             raise self._damaged(entry, "says that nothing has changed since an answer that is gone")
         return found
 
     def read(self, entry: Entry) -> Answer:
-        """Read an answer again; raises ``DamagedDatasetError``."""
+        """Read the answer of an entry; raise ``DamagedDatasetError``."""
         if not is_one_plain_name(entry.file):
             raise self._damaged(entry, "is no name of a file there")
         path = self.folder / entry.file
@@ -133,7 +133,7 @@ class Archive:
         )
 
     def add(self, record: Record) -> Entry:
-        """Write a record; when this returns it is on the disk."""
+        """Write a record; it is on the disk when this returns."""
         packed = record.packed()
         with self._lock:
             file = self._writing()
@@ -153,7 +153,7 @@ class Archive:
         return entry
 
     def _append(self, file: IO[bytes], packed: bytes) -> int:
-        """Add bytes at the end of a file, wholly or not at all; returns where they begin."""
+        """Append bytes to a file, wholly or not at all; return the offset where they begin."""
         offset = file.seek(0, os.SEEK_END)
         try:
             left = memoryview(packed)
@@ -166,7 +166,7 @@ class Archive:
         return offset
 
     def _writing(self) -> IO[bytes]:
-        """The file that the next record goes into: the last of the session, if it has room."""
+        """Return the file for the next record: the session's last if it has room, or a new one."""
         if self._file and self._file.tell() < self.roll_bytes:
             return self._file
         self._close_file()
@@ -203,12 +203,12 @@ class Archive:
                 raise CorpusError(f"{path}: cannot be made ({error}). Is the disk full?") from error
 
     def _is_of_others(self) -> bool:
-        """Say whether files are gone, or shorter than the table says."""
+        """Tell whether files are missing, or shorter than the table says."""
         sizes = {file.name: file.stat().st_size for file in self.files()}
         return any(size > sizes.get(name, -1) for name, size in self.index.sizes().items())
 
     def _catch_up(self, *, is_rebuilt: bool) -> Repair:
-        """Add the records that are not in the table; cut off half ones at the ends of files."""
+        """Add the records that the table lacks; cut off half records at the ends of files."""
         indexed = n_cut = damaged = 0
         cut_files = []
         known = self.index.sizes()
@@ -228,15 +228,15 @@ class Archive:
 
 
 def _place_of(path: Path) -> tuple[str, int]:
-    """The session of a file, and its number: beyond five digits, names are not in their order."""
+    """Return session and number of a file; beyond five digits, names do not sort by number."""
     session, _, number = path.name.removesuffix(".warc.gz").rpartition("-")
     return session, int(number) if number.isdecimal() else 0
 
 
 def _scan(path: Path, start: int) -> tuple[list[Entry], int, int]:
-    """Read a file from a byte on: its records, where the last whole one ends, how much is damaged.
+    """Read a file from an offset on: its entries, end of the last whole record, damaged places.
 
-    Damage behind the last record is a process that was killed; it is not counted.
+    Damage behind the last record comes from a process that was killed, and is not counted.
     """
     entries, end, damaged, since = [], start, 0, 0
     for record in read_archive(path, max_block=_HEADERS, start=start):
@@ -254,7 +254,7 @@ def _scan(path: Path, start: int) -> tuple[list[Entry], int, int]:
 
 
 def _end_of_member(path: Path, offset: int) -> int | None:
-    """Find the end of the gzip member that begins at a byte; None where the file ends first."""
+    """Find the end of the gzip member that begins at an offset; None if the file ends first."""
     stream = zlib.decompressobj(16 + zlib.MAX_WBITS)
     with path.open("rb") as file:
         file.seek(offset)
@@ -264,7 +264,7 @@ def _end_of_member(path: Path, offset: int) -> int | None:
 
 
 def _cut(path: Path, end: int) -> None:
-    """Cut a file off; one of which nothing is left goes."""
+    """Truncate a file at an offset; delete the file at offset 0."""
     if not end:
         path.unlink()
         return

@@ -62,19 +62,19 @@ class Entry:
 
     @property
     def is_final(self) -> bool:
-        """Say whether it is to be tried no more."""
+        """Tell whether the request is not to be tried again."""
         failed = self.refused == "host_down" or self.status in TRANSIENT
         return not failed or self.attempt >= self.tries
 
     @property
     def has_failed(self) -> bool:
-        """Say whether the host could not answer, in the end."""
+        """Tell whether the host could not answer, even in the last try."""
         failed = self.refused in {"host_down", "timeout"} or self.status in TRANSIENT
         return failed and self.is_final
 
     @property
     def can_be_asked_whether_changed(self) -> bool:
-        """Say whether it has what a conditional request needs."""
+        """Tell whether the answer has what a conditional request needs."""
         return self.type == "response" and self.status == 200 and bool(self.etag or self.modified)
 
 
@@ -98,8 +98,8 @@ COMMIT
 class ArchiveIndex:
     """The table of an archive; safe for threads.
 
-    It is written without waiting for the disk: after a power cut it may be damaged, and is made
-    again from the archive. Raises ``sqlite3.DatabaseError`` where it is.
+    The table is written without waiting for the disk. A power cut may damage it; then it is made
+    again from the archive. Raises ``sqlite3.DatabaseError`` where it is damaged.
     """
 
     def __init__(self, path: Path) -> None:
@@ -120,7 +120,7 @@ class ArchiveIndex:
             raise
 
     def close(self) -> None:
-        """Close it."""
+        """Close the table."""
         self._db.close()
 
     def add(self, entries: Iterable[Entry], *, file: str, size: int) -> None:
@@ -139,20 +139,20 @@ class ArchiveIndex:
         return Entry(*rows[0]) if rows else None
 
     def sizes(self) -> dict[str, int]:
-        """Give how many bytes of each file are in the table."""
+        """Return how many bytes of each file are in the table."""
         return dict(self._rows("SELECT name, size FROM files"))
 
     def newest(self, url: str, *, session: str) -> Entry | None:
-        """The last record of an address in a session."""
+        """Find the last record of an address in a session."""
         return self._last("url = ? AND session = ?", url, session)
 
     def newest_answer(self, url: str, statuses: Iterable[int]) -> Entry | None:
-        """The last answer of an address with one of some statuses, in any session."""
+        """Find the last answer of an address with one of some statuses, in any session."""
         wanted = ", ".join(str(int(status)) for status in statuses)
         return self._last(f"url = ? AND type = 'response' AND status IN ({wanted})", url)
 
     def body_of(self, revisit: Entry) -> Entry | None:
-        """The answer that a revisit says is still true."""
+        """Find the answer that a revisit confirms: the last before it with status 200."""
         clause = (
             "url = ? AND type = 'response' AND status = 200 AND id < "
             "(SELECT max(id) FROM entries WHERE file = ? AND offset = ?)"
@@ -160,27 +160,27 @@ class ArchiveIndex:
         return self._last(clause, revisit.url, revisit.file, revisit.offset)
 
     def confirmed(self, url: str) -> float:
-        """When the last revisit of an address ended; 0 where there is none."""
+        """Return when the last revisit of an address ended; 0 where there is none."""
         sums = "SELECT coalesce(max(ended), 0) FROM entries WHERE url = ? AND type = 'revisit'"
         return float(self._rows(sums, url)[0][0])
 
     def hosts(self) -> dict[str, float]:
-        """When the last answer of each host ended."""
+        """Map each host to the time when its last request ended."""
         return dict(self._rows("SELECT host, max(ended) FROM entries GROUP BY host"))
 
     def pauses(self, now: float) -> dict[str, float]:
-        """Until when each host asked not to be asked, where that is after ``now``."""
+        """Map each host to the end of the pause that it asked for, if that is after ``now``."""
         sums = "SELECT host, max(ended + wait) FROM entries WHERE wait >= 0 AND ended + wait > ?"
         return dict(self._rows(f"{sums} GROUP BY host", now))
 
     def of_session(self, session: str) -> Iterator[Entry]:
-        """All records of a session, in order."""
+        """Yield the records of a session, in order."""
         query = f"{_SELECT} WHERE session = ? ORDER BY id"
         with self._lock, closing(self._db.execute(query, (session,))) as rows:
             yield from starmap(Entry, rows)
 
     def used(self, session: str, site: str) -> Used:
-        """Sum up the use of a site in a session."""
+        """Return the pages, bytes and seconds that a site used in a session."""
         kinds = ", ".join(f"'{kind}'" for kind in PAGES)
         sums = (
             f"SELECT count(DISTINCT CASE WHEN kind IN ({kinds}) THEN url END), "  # noqa: S608
@@ -191,9 +191,10 @@ class ArchiveIndex:
 
 
 def entry_of(headers: Mapping[str, str], block: bytes, *, file: str, offset: int) -> Entry | None:
-    """Read the row of a record; None for one that is of no request of ours.
+    """Make the entry of a record; None for a record that is not of a request of ours.
 
-    ``headers``: of the record, names without case; ``block``: its beginning, with those of HTTP.
+    ``headers`` are those of the record, with names in lower case; ``block`` is the beginning of its
+    block, with the headers of HTTP.
     """
     type, url = headers.get("warc-type", ""), headers.get("warc-target-uri", "").strip("<>")
     if type not in {"response", "revisit", "metadata"} or "onoma-session" not in headers:

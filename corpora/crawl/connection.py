@@ -31,7 +31,7 @@ MAX_IDLE_S = 30.0
 
 
 class ExchangeError(CorpusError):
-    """A request has no answer that can be used; ``reason`` is what is counted."""
+    """A request without an answer that can be used; ``reason`` is what is counted."""
 
     def __init__(self, reason: Reason, message: str, *, n_bytes: int = 0) -> None:
         super().__init__(message)
@@ -85,7 +85,7 @@ class _Stream(httpcore2.NetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,  # noqa: ARG002
     ) -> "_Stream":
-        """Speak TLS with the host by its name; that the connection ends is not to be forged."""
+        """Start TLS with a host by its name; a connection cut without a TLS close is an error."""
         try:
             self._link.settimeout(_limits.get().seconds_left())
             link = ssl_context.wrap_socket(
@@ -97,7 +97,7 @@ class _Stream(httpcore2.NetworkStream):
         return _Stream(link)
 
     def get_extra_info(self, info: str) -> object:
-        if info == "is_readable":  # what a server says unasked ends a connection
+        if info == "is_readable":  # data that nobody asked for ends a connection
             poll = select.poll()
             poll.register(self._link, select.POLLIN)
             return bool(poll.poll(0))
@@ -105,7 +105,7 @@ class _Stream(httpcore2.NetworkStream):
 
 
 class _CheckedNetwork(httpcore2.NetworkBackend):
-    """Connects to addresses that were checked, and to nothing else."""
+    """A network backend that connects to checked addresses only."""
 
     def __init__(self, resolver: Resolver) -> None:
         self._resolver = resolver
@@ -118,7 +118,7 @@ class _CheckedNetwork(httpcore2.NetworkBackend):
         local_address: str | None = None,  # noqa: ARG002
         socket_options: Iterable[object] | None = None,  # noqa: ARG002
     ) -> _Stream:
-        """Find where a host is, and connect to it; raises ``ExchangeError``."""
+        """Resolve a host, check its addresses, and connect; raise ``ExchangeError``."""
         limits, problem = _limits.get(), "no time left"
         try:
             found = checked_addresses(host, port, allow=limits.allow, resolver=self._resolver)
@@ -139,7 +139,7 @@ class _CheckedNetwork(httpcore2.NetworkBackend):
 
 
 class Connections:
-    """The connections of a crawl: one a host at a time; safe for threads."""
+    """The connections of a crawl; safe for threads. The fetcher uses one a host at a time."""
 
     def __init__(self, *, resolver: Resolver, tls: ssl.SSLContext) -> None:
         self._pool = httpcore2.ConnectionPool(
@@ -151,7 +151,7 @@ class Connections:
         )
 
     def close(self) -> None:
-        """Close what is idle."""
+        """Close the pool of connections."""
         self._pool.close()
 
     def get(
@@ -163,10 +163,11 @@ class Connections:
         deadline: float,
         max_bytes: Callable[[Response], int],
     ) -> Response:
-        """Ask for an address; raises ``ExchangeError``.
+        """Request an address; raise ``ExchangeError``.
 
-        ``max_bytes`` sees an answer without its body, and says how much of that may be read, or
-        raises; ``deadline`` is of ``time.monotonic``; ``allow`` are private addresses.
+        ``max_bytes`` gets the answer without its body; it returns how many bytes of the body may be
+        read, or raises. ``deadline`` is a time of ``time.monotonic``; ``allow`` are the private
+        addresses and networks that may be asked.
         """
         named = {"Host": target.authority, **headers}
         url = httpcore2.URL(
@@ -194,7 +195,7 @@ class Connections:
 
 
 def _head(answer: httpcore2.Response) -> Response:
-    """Raise ``ValueError`` for an answer that is none."""
+    """Convert an answer without its body; raise ``ValueError`` for an invalid answer."""
     if answer.status < 200:
         raise ValueError(f"status {answer.status}")
     if sum(len(name) + len(value) + 4 for name, value in answer.headers) > MAX_HEADERS:
@@ -224,7 +225,7 @@ def _read_body(answer: httpcore2.Response, body: bytearray, *, max_bytes: int) -
 
 
 def _explained(error: Exception, limits: _Limits, *, n_bytes: int) -> ExchangeError:
-    """Say in our words what went wrong on the way."""
+    """Convert an exception of a request to an ``ExchangeError`` with reason and message."""
     if isinstance(error, TimeoutError):
         what = f"did not end in time ({n_bytes:,} bytes came)."
         return ExchangeError("timeout", what, n_bytes=n_bytes)

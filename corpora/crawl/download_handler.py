@@ -82,7 +82,7 @@ SETTINGS: Mapping[str, object] = {
 
 
 class RefusedError(IgnoreRequest):
-    """The fetcher did not ask."""
+    """A request that the fetcher refused."""
 
     def __init__(self, refused: Refused) -> None:
         super().__init__(f"{refused.reason}: {refused.detail}")
@@ -90,7 +90,7 @@ class RefusedError(IgnoreRequest):
 
 
 class Downloader:
-    """The fetcher, which blocks, for those that must not block."""
+    """The fetcher, which blocks, run in threads for asynchronous callers."""
 
     def __init__(self, fetcher: "Fetcher", threads: Executor) -> None:
         self.fetcher, self.threads = fetcher, threads
@@ -98,7 +98,7 @@ class Downloader:
         """Why nothing more can be fetched or kept: a full disk, a mistake of ours."""
 
     async def fetch(self, request: Request, site: SitePolicy, tally: SiteTally) -> Fetched:
-        """Fetch what a finder asks for, and count it; raises ``RefusedError``."""
+        """Fetch what a finder asks for, and count the answer; raise ``RefusedError``."""
         kind, steps = request.meta["kind"], request.meta["steps"]
         fetch = partial(self.fetcher.fetch, request.url, kind=kind, depth=steps, site=site)
         answer = await self._in_thread(fetch)
@@ -108,13 +108,16 @@ class Downloader:
         return answer
 
     async def sitemaps(self, site: SitePolicy, url: str) -> tuple[str, ...] | Refused:
-        """The sitemaps that the robots.txt of a site names."""
+        """Return the sitemaps that the robots.txt of a site names, or why it is refused."""
         return await self._in_thread(partial(self.fetcher.sitemaps, url, site=site))
 
     async def read(
         self, response: Response, kind: Kind, finder: "Finder"
     ) -> PageLinks | Listing | None:
-        """Read what a finder will look at; None, and counted, where that cannot be done."""
+        """Read the links of a page, or the entries of a list, for a finder.
+
+        Returns None where there is nothing to read, and where reading fails; failures are counted.
+        """
         is_page, url, body = kind in PAGES, response.url, response.body
         is_old_page = kind == "page" and ARCHIVED in response.flags
         is_looked_into = finder.reads_old_pages or not is_old_page
@@ -150,7 +153,7 @@ class DownloadHandler(BaseDownloadHandler):
     """Download handler of Scrapy, called for each request."""
 
     async def download_request(self, request: Request) -> Response:
-        """Have the fetcher ask for it, and read what the finder will look at."""
+        """Fetch a request with the fetcher, and read what the finder will look at."""
         finder: Finder = self.crawler.spider  # type: ignore[assignment]
         answer = await finder.downloader.fetch(request, finder.site.policy, finder.tally)
         response = to_response(request, answer)
@@ -160,7 +163,7 @@ class DownloadHandler(BaseDownloadHandler):
 
 
 def to_response(request: Request, answer: Fetched) -> Response:
-    """An answer as Scrapy knows it."""
+    """Convert an answer to a response of Scrapy."""
     headers = Headers()
     for name, value in answer.headers:
         headers.appendlist(name, value.encode("latin-1", "replace"))  # the bytes that were sent

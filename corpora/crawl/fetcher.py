@@ -55,7 +55,7 @@ def open_fetcher(
     resolver: Resolver = resolve,
     tls: ssl.SSLContext | None = None,
 ) -> Iterator["Fetcher"]:
-    """Open an archive, and a fetcher that writes into a session of it, begun before or not.
+    """Open an archive, and a fetcher that writes into a session of it, a new or a resumed one.
 
     Raises ``FolderInUseError`` where another process works in the folder.
     """
@@ -67,7 +67,10 @@ def open_fetcher(
 
 
 class Fetcher:
-    """Answers from the archive, or asks; safe for threads, one connection a host at a time."""
+    """A client that answers from the archive, or asks the host.
+
+    Safe for threads; each host gets one request at a time.
+    """
 
     def __init__(self, archive: Archive, connections: Connections, clock: Clock) -> None:
         self._archive, self._connections, self._clock = archive, connections, clock
@@ -82,11 +85,11 @@ class Fetcher:
         self._pace = _restored(archive, clock.now(), all_asked=self._all_asked)
 
     def stop(self) -> None:
-        """Ask for nothing more; who waits is refused (``stopped``)."""
+        """Stop asking; requests that wait are refused (``stopped``)."""
         self._clock.stop.set()
 
     def sitemaps(self, url: str, *, site: SitePolicy) -> tuple[str, ...] | Refused:
-        """The sitemaps that the robots.txt of an address names."""
+        """Return the sitemaps that the robots.txt of an address names, or why it is refused."""
         target = _check(url, site)
         if isinstance(target, Refused):
             return target
@@ -115,13 +118,13 @@ class Fetcher:
         return refused or self._run(request, rules.robots, mining)
 
     def _ask_for_rules(self, request: Request, robots: Robots) -> Fetched | Refused:
-        """Ask for robots.txt or tdmrep.json, of this or of the host that a redirect leads to."""
+        """Fetch robots.txt or tdmrep.json, from this host or the one that a redirect leads to."""
         refused = _private(request.target, request.site) or _of_another_port(request)
         known = refused or self._memory.recall(request)
         return known or self._run(request, robots, Decision())
 
     def bounds(self, site: SitePolicy) -> SiteBounds:
-        """Find the counts of a site in this session."""
+        """Return the counter of what a site has used in this session."""
         found = self._bounds.get(site.name)
         return found or self._bounds.setdefault(
             site.name, SiteBounds(self._archive.index.used(self._archive.session, site.name))
@@ -130,8 +133,8 @@ class Fetcher:
     def _run(self, request: Request, robots: Robots, mining: Decision) -> Fetched | Refused:
         """Ask until there is an answer, or no more tries are left.
 
-        ``mining``: what is known of reservations before. Answers from the archive where another
-        thread has just asked.
+        ``mining`` is what is known of reservations before the request. If another thread has just
+        asked, the answer comes from the archive.
         """
         target, site = request.target, request.site
         self._archive.describe(_about(site))
@@ -164,7 +167,7 @@ class Fetcher:
         return self._pace.setdefault(request.target.authority, HostPace(last=self._all_asked))
 
     def _wait(self, request: Request, attempt: int, *, delay: float) -> Refused | None:
-        """Wait until the host may be asked; returns why it may not."""
+        """Wait until the host may be asked; return why it may not be asked, or None."""
         site, url, host = request.site, request.target.url, self._pace_of(request)
         if why := host.why_left(patience=site.patience, max_failures=site.max_failures):
             return Refused(url, "host_left", f"{request.target.authority}: {why}")
@@ -181,7 +184,7 @@ class Fetcher:
         return None
 
     def _once(self, request: Request, asked: Asked, mining: Decision) -> Noted:
-        """Ask once; what came is in the archive then."""
+        """Ask once, and write the outcome to the archive, unless the address may not be asked."""
         before = self._memory.before(request)
         asked = replace(asked, mining=str(mining))
         try:
@@ -198,16 +201,16 @@ class Fetcher:
             return self._refuse(request, error, asked=asked)
 
     def _ended(self, request: Request, asked: Asked, n_bytes: int) -> Asked:
-        """Count what came; how long it took."""
+        """Count the bytes that came; add them and the time that the request took to ``asked``."""
         bounds = self.bounds(request.site)
         bounds.add_bytes(n_bytes)
         seconds = max(0.0, self._clock.now() - asked.began)
         return replace(asked, seconds=seconds, n_bytes=n_bytes, elapsed=bounds.used.seconds)
 
     def _get(self, request: Request, before: Entry | None) -> Response:
-        """Ask over the connection that is there, or a new one; raises ``ExchangeError``.
+        """Ask over an open connection, or a new one; raise ``ExchangeError``.
 
-        With ``before``, whether that has changed.
+        With ``before``, an earlier answer, ask whether it has changed.
         """
         site, bounds = request.site, self.bounds(request.site)
         heeds_headers = site.respect_reservations and request.kind not in UNRESERVED
@@ -240,7 +243,7 @@ class Fetcher:
     def _keep(
         self, request: Request, asked: Asked, response: Response, *, before: Entry | None
     ) -> Noted:
-        """Write an answer down, and hand it on."""
+        """Write an answer to the archive, and return it with its record."""
         max_bytes = _max_bytes(request)
         if response.status == 304 and before:
             record = revisit_record(asked, response, date=before.date, digest=before.digest)
@@ -257,7 +260,7 @@ class Fetcher:
         return found, self._note(request, self._archive.add(response_record(asked, response)))
 
     def _refuse(self, request: Request, error: ExchangeError, *, asked: Asked) -> Noted:
-        """Write down that there is no answer, and why."""
+        """Write to the archive why there is no answer, and return the refusal with its record."""
         record = refusal_record(asked, reason=error.reason, detail=str(error))
         entry = self._note(request, self._archive.add(record))
         return Refused(asked.url, error.reason, str(error)), entry
@@ -270,7 +273,7 @@ class Fetcher:
 
 
 def _check(url: str, site: SitePolicy) -> Target | Refused:
-    """Take an address apart, and look whether it is one of the site."""
+    """Parse an address, and refuse it unless it is one of the site."""
     try:
         target = parse_url(url)
     except BadUrlError as error:
@@ -283,7 +286,7 @@ def _check(url: str, site: SitePolicy) -> Target | Refused:
 
 
 def _private(target: Target, site: SitePolicy) -> Refused | None:
-    """Refuse an address that is written as a number, before anything is asked."""
+    """Refuse a host written as an IP address that may not be asked, before any request."""
     address = literal(target.host)
     if address and not may_ask(address, parse_networks(site.allow_private)):
         return Refused(target.url, "private_address", f"{address} is not of the public internet")
@@ -291,7 +294,7 @@ def _private(target: Target, site: SitePolicy) -> Refused | None:
 
 
 def _of_another_port(request: Request) -> Refused | None:
-    """Refuse to look for rules where no site of the web is."""
+    """Refuse rules at a host that is not of the site, unless the port is 80 or 443."""
     target = request.target
     if target.port in (80, 443) or target.is_of(request.site.hosts):
         return None
@@ -299,7 +302,7 @@ def _of_another_port(request: Request) -> Refused | None:
 
 
 def _forbidden(request: Request, rules: HostRules, mining: Decision) -> Refused | None:
-    """Find what robots.txt and reservations say against a request."""
+    """Return why robots.txt or reservations forbid a request; None if they allow it."""
     url, site, robots = request.target.url, request.site, rules.robots
     if rules.refused:
         return replace(rules.refused, url=url)
@@ -316,12 +319,12 @@ def _forbidden(request: Request, rules: HostRules, mining: Decision) -> Refused 
 
 
 def _max_bytes(request: Request) -> int:
-    """Of a body; a robots.txt may be as long as RFC 9309 says at least."""
+    """Return the bound of a body, in bytes; for a robots.txt at least that of RFC 9309."""
     return max(request.site.max_page_bytes, MAX_ROBOTS_BYTES if request.kind == "robots" else 0)
 
 
 def _headers(site: SitePolicy, before: Entry | None) -> Iterator[tuple[str, str]]:
-    """The headers that are sent, after ``Host``."""
+    """Yield the headers that are sent after ``Host``."""
     yield "User-Agent", crawler_agent(site.contact)
     yield "Accept", _ACCEPT
     yield "Accept-Encoding", "gzip, br" if find_spec("brotli") else "gzip"
@@ -332,7 +335,7 @@ def _headers(site: SitePolicy, before: Entry | None) -> Iterator[tuple[str, str]
 
 
 def _about(site: SitePolicy) -> dict[str, str]:
-    """Describe the files of an archive, for their first record."""
+    """Return the fields on a site for the first record of archive files."""
     return {
         "operator": site.contact,
         "http-header-user-agent": crawler_agent(site.contact),
@@ -342,7 +345,7 @@ def _about(site: SitePolicy) -> dict[str, str]:
 
 
 def _restored(archive: Archive, now: float, *, all_asked: float) -> dict[str, HostPace]:
-    """Restore the pace of the hosts, as a process before this one left it."""
+    """Restore the pace of the hosts from the archive, as the process before this one left it."""
     hosts = archive.index.hosts().items()
     pace = {host: HostPace(last=max(all_asked, ended)) for host, ended in hosts}
     for entry in archive.index.of_session(archive.session):
@@ -356,15 +359,18 @@ def _restored(archive: Archive, now: float, *, all_asked: float) -> dict[str, Ho
 class Memory:
     """Answers from an archive.
 
-    What was asked for as rules is no page, whatever stands there: a redirect may have led to it
-    before anybody knew whether it may be asked for.
+    What was fetched as rules never serves as a page: a redirect may have led to it before it was
+    known whether the address may be asked for.
     """
 
     def __init__(self, archive: Archive, now: Callable[[], float]) -> None:
         self._archive, self._now = archive, now
 
     def recall(self, request: Request) -> Fetched | Refused | None:
-        """Find what came of an address: in this session, or, of a page, in any; None to ask."""
+        """Find the answer to a request; None if the host must be asked.
+
+        Records of this session count; for a page, lasting answers of other sessions too.
+        """
         kind, site = request.kind, request.site
         entry = self._newest(request.target)
         if entry is not None and _serves(entry, kind):
@@ -390,17 +396,17 @@ class Memory:
         return entry if entry and _serves(entry, request.kind) else None
 
     def n_tried(self, target: Target) -> int:
-        """Count the tries in this session of an address that may be tried again."""
+        """Count the tries of an address in this session; 0 if it is not to be tried again."""
         entry = self._newest(target)
         return entry.attempt if entry is not None and not entry.is_final else 0
 
     def before(self, request: Request) -> Entry | None:
-        """The answer of before that a conditional request can be made for."""
+        """Find an earlier answer that a conditional request can be made for."""
         entry = self._answer_of(request, (200,))
         return entry if entry and entry.can_be_asked_whether_changed else None
 
     def stale(self, url: str) -> bytes | None:
-        """The body of the last answer with status 200, if it was true ``STALE_S`` ago."""
+        """Return the last body with status 200, if fetched or confirmed within ``STALE_S``."""
         since = self._now() - STALE_S
         entry = self._archive.index.newest_answer(url, (200,))
         if entry is None or max(entry.ended, self._archive.index.confirmed(url)) < since:
@@ -416,7 +422,7 @@ def _serves(entry: Entry, kind: Kind) -> bool:
 
 
 def to_fetched(answer: Answer, entry: Entry, *, max_bytes: int) -> Fetched | Refused:
-    """An answer of the archive, as it is handed on."""
+    """Convert an answer of the archive to what the fetcher returns."""
     try:
         return replace(fetched(answer, entry.url, max_bytes=max_bytes), from_archive=True)
     except BodyError as error:
@@ -424,7 +430,7 @@ def to_fetched(answer: Answer, entry: Entry, *, max_bytes: int) -> Fetched | Ref
 
 
 def fetched(answer: Answer, url: str, *, max_bytes: int) -> Fetched:
-    """Unpack an answer; raises ``BodyError``."""
+    """Unpack an answer; raise ``BodyError``."""
     body = unpack_body(answer, max_bytes=max_bytes)
     headers = tuple(pair for pair in answer.headers if pair[0] not in _ABOUT_PACKING)
     return Fetched(url, answer.status, headers, body, from_archive=False)

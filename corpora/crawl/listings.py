@@ -47,7 +47,7 @@ _DATES = ("publication_date", "lastmod", "pubdate", "published", "updated", "dat
 
 
 class ListingError(CountedError):
-    """No sitemap and no feed, or no text of a page."""
+    """A list that is no sitemap and no feed, or a page that is no text."""
 
     def __init__(self, message: str, *, reason: str = "broken_listing") -> None:
         super().__init__(reason, message)
@@ -76,7 +76,7 @@ class Listing:
 def read_listing(body: bytes, *, url: str) -> Listing:
     """Read a sitemap (XML or lines), an index of sitemaps, RSS 0.9 to 2.0, or Atom; maybe packed.
 
-    The newest entries come first, those without a date last; otherwise as they are listed.
+    Entries are sorted by date, the newest first, those without a date last; otherwise as listed.
     """
     body = _unpack(body).removeprefix(b"\xef\xbb\xbf").lstrip()
     if not body:
@@ -95,7 +95,7 @@ def read_listing(body: bytes, *, url: str) -> Listing:
 
 
 def _unpack(body: bytes) -> bytes:
-    """A sitemap may be a gzip file, beside what HTTP packs."""
+    """Unpack a list that is a gzip file itself, apart from the packing of HTTP."""
     if not body.startswith(b"\x1f\x8b"):
         return body
     try:
@@ -141,12 +141,12 @@ def _read_xml(body: bytes, url: str) -> tuple[str, list[Entry]]:
 
 
 def _with_ampersands(body: bytes) -> bytes:
-    """Write ``&`` as XML does where nobody did: the parser would leave out what follows."""
+    """Escape ``&`` where the list does not: the parser would drop what follows."""
     return _TEXT_OR_AMPERSAND.sub(lambda found: found[1] or b"&amp;", body)
 
 
 def _name(element: "_Element") -> str:
-    """Without namespace and case: feeds are written with and without them."""
+    """Return the name of an element without namespace, in lower case: feeds differ in both."""
     tag = element.tag
     if not isinstance(tag, str):
         return ""
@@ -156,7 +156,7 @@ def _name(element: "_Element") -> str:
 
 
 def _forget(element: "_Element") -> None:
-    """Free what was read, so that a long list does not grow in memory."""
+    """Free an element that was read, so that a long list does not fill the memory."""
     element.clear()
     parent = element.getparent()
     while parent is not None and element.getprevious() is not None:
@@ -164,7 +164,7 @@ def _forget(element: "_Element") -> None:
 
 
 def _entry(element: "_Element", name: str, base: str) -> Entry:
-    """Read an entry of a list; its address is empty where it has none."""
+    """Read an entry of a list; its URL is empty where the entry has none."""
     texts: dict[str, str] = {}
     links: list[str] = []
     # with the parts of ``news:news``; an image has a ``loc`` of its own
@@ -183,7 +183,7 @@ def _entry(element: "_Element", name: str, base: str) -> Entry:
 
 
 def _absolute(base: str, url: str) -> str:
-    """An address of the web without ``#``; empty for everything else."""
+    """Resolve an address of http or https, without ``#``; empty for anything else."""
     try:
         url = urldefrag(urljoin(base, url.strip())).url if url.strip() else ""
     except ValueError:
@@ -203,7 +203,7 @@ def _date(text: str | None) -> datetime | None:
 
 @dataclass(frozen=True, slots=True)
 class PageLinks:
-    """Links of a page, and what says of which kind it is."""
+    """The links of a page, and the parts of it that tell articles from lists."""
 
     links: tuple[str, ...] = ()
     """Each once, absolute, without ``#``; those with ``rel=nofollow`` are not among them."""
@@ -220,7 +220,7 @@ class PageLinks:
 
 
 def read_links(body: bytes, *, url: str, content_type: str | None) -> PageLinks:
-    """Read the links of a page; raises ``ListingError`` where it is no text."""
+    """Read the links of a page; raise ``ListingError`` where the page is no text."""
     from lxml.etree import ParserError
     from lxml.html import HTMLParser, document_fromstring
 
@@ -265,7 +265,10 @@ def _is_nofollow(meta: dict[str, str]) -> bool:
 
 
 def forbids_following(directives: str) -> bool:
-    """Say whether ``noindex, nofollow`` says so, to us or to any; previews are another matter."""
+    """Tell whether directives like ``noindex, nofollow`` forbid following links.
+
+    A directive to any agent counts; ``max-image-preview:none`` is another matter.
+    """
     parts = (part.strip() for part in directives.lower().split(","))
     return any(
         part.rpartition(":")[2].strip() in {"nofollow", "none"} and not part.startswith("max-")
@@ -284,7 +287,10 @@ def _feeds(root: "_Element", base: str) -> tuple[str, ...]:
 
 
 def _headings(root: "_Element") -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """In one walk: headings in headings must not cost the square of their number."""
+    """Read the headings of a page, each with the links in it.
+
+    It takes one walk: nested headings must not cost the square of their number.
+    """
     found: list[tuple[str, list[str]]] = []
     names = {"h1", "h2", "h3", "h4", "h5", "h6"}
     n_links = 0
@@ -310,7 +316,7 @@ _LISTING = Task(read_listing, {"body": f"<urlset><url><loc>{_URL}".encode(), "ur
 
 
 def read_links_bounded(body: bytes, *, url: str, content_type: str | None) -> PageLinks:
-    """``read_links`` in another process, for an event loop must wait for no page.
+    """Run ``read_links`` in another process, so that no page blocks the event loop.
 
     Raises ``TaskError``: ``no_text``, ``timeout``, ``memory``, ``failed``.
     """
@@ -319,5 +325,8 @@ def read_links_bounded(body: bytes, *, url: str, content_type: str | None) -> Pa
 
 
 def read_listing_bounded(body: bytes, *, url: str) -> Listing:
-    """``read_listing``, likewise; raises ``TaskError``: ``broken_listing``, or as above."""
+    """Run ``read_listing`` in another process, so that no list blocks the event loop.
+
+    Raises ``TaskError``: ``broken_listing``, ``timeout``, ``memory``, ``failed``.
+    """
     return call(_LISTING, {"body": body, "url": url}, bounds=LISTING_BOUNDS)

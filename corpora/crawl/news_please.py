@@ -55,7 +55,7 @@ __all__ = [
 
 
 def shipped_settings(section: str) -> Mapping[str, Any]:  # Any: literals of its file
-    """A section of the settings that news-please ships: what it takes for an article, and so on."""
+    """Read a section of the settings that news-please ships, as its tests for articles."""
     spec = find_spec(NAME)
     if spec is None or not spec.submodule_search_locations:
         raise ModuleNotFoundError(NAME)

@@ -29,7 +29,7 @@ class Clock:
     stop: Event = field(default_factory=Event)
 
     def sleep(self, seconds: float) -> bool:
-        """Wait; False where it was stopped."""
+        """Wait; return False if ``stop`` is set."""
         if seconds > 0:
             (self.wait or self.stop.wait)(seconds)
         return not self.stop.is_set()
@@ -37,7 +37,7 @@ class Clock:
 
 @dataclass
 class HostPace:
-    """Pauses and failures of a host in this session; whoever asks holds the host."""
+    """Pauses and failures of a host in this session; guarded by the lock of the host."""
 
     last: float = float("-inf")
     """When the last answer ended."""
@@ -49,12 +49,16 @@ class HostPace:
     """Addresses in a row that it could not answer."""
 
     def seconds_left(self, now: float, *, delay: float) -> float:
-        """Give the seconds to wait for the next request; of ``delay``, never more than that."""
+        """Compute the seconds to wait before the next request.
+
+        It is the longer of what is left of ``delay``, at most ``delay`` itself even if the clock
+        was set back, and of the pause that the host asked for.
+        """
         pause = min(delay, self.last + delay - now)
         return max(0.0, pause, self.not_before - now)
 
     def note(self, entry: "Entry") -> None:
-        """Take in what came of a request, just now or before this process began."""
+        """Record the outcome of a request, made now or before this process began."""
         self.last = max(self.last, entry.ended)
         if entry.wait >= 0:
             self.not_before = max(self.not_before, entry.ended + entry.wait)
@@ -65,7 +69,7 @@ class HostPace:
             self.n_failed = 0
 
     def why_left(self, *, patience: float, max_failures: int) -> str:
-        """Say why it is left alone for this session; empty if it is not."""
+        """Say why the host is left alone in this session; empty if it is not."""
         if self.longest > patience:
             return f"it asks for a pause of {self.longest:,.0f} s (patience: {patience:g} s)"
         if self.n_failed >= max_failures:
@@ -74,9 +78,9 @@ class HostPace:
 
 
 def retry_after(headers: Iterable[tuple[str, str]], *, now: float) -> float | None:
-    """Seconds that ``Retry-After`` asks for: a number, or a date by the server's own clock.
+    """Parse ``Retry-After`` to seconds: a number, or a date by the server's own clock.
 
-    None where there is none that can be read.
+    Returns None where there is none that can be read.
     """
     found = {name.lower(): value.strip() for name, value in headers}
     value = found.get("retry-after", "")
@@ -93,7 +97,7 @@ def retry_after(headers: Iterable[tuple[str, str]], *, now: float) -> float | No
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """Pages, bytes and seconds of a site."""
+    """Pages, bytes and seconds that a site has used."""
 
     pages: int = 0
     """Different addresses of the kinds ``page`` and ``list``."""
@@ -103,10 +107,10 @@ class Used:
 
 
 class SiteBounds:
-    """Counts what a site uses; safe for threads."""
+    """A counter of what a site uses; safe for threads."""
 
     def __init__(self, before: Used, *, clock: Callable[[], float] = time.monotonic) -> None:
-        """``before``: what earlier parts of the session used."""
+        """Begin with ``before``, what earlier parts of the session used."""
         self._pages, self._bytes, self._before = before.pages, before.bytes, before.seconds
         self._clock = clock
         self._began: float | None = None
@@ -114,15 +118,15 @@ class SiteBounds:
 
     @property
     def used(self) -> Used:
-        """Use until now."""
+        """What the site has used until now."""
         with self._lock:
             seconds = 0.0 if self._began is None else self._clock() - self._began
             return Used(self._pages, self._bytes, self._before + seconds)
 
     def reached(self, site: SitePolicy, *, ahead: float = 0.0) -> tuple[Reason, str] | None:
-        """The bound that is reached, and what to say; time runs from the first call on.
+        """Return the bound that is reached and a message, or None.
 
-        ``ahead``: seconds to wait before a request.
+        Time runs from the first call on. ``ahead``: seconds to wait before a request.
         """
         with self._lock:
             self._began = self._clock() if self._began is None else self._began
@@ -134,7 +138,7 @@ class SiteBounds:
         return None
 
     def take_page(self, site: SitePolicy, kind: str) -> bool:
-        """Count an address before it is asked for; False where no more may be."""
+        """Count a page before it is asked for; return False where no more may be asked for."""
         if kind not in PAGES:
             return True
         with self._lock:
@@ -149,6 +153,6 @@ class SiteBounds:
             self._bytes += n
 
     def bytes_left(self, site: SitePolicy, most: int) -> int:
-        """Give how large a body may be, of which ``most`` bytes are allowed."""
+        """Return how many bytes the next body may have, ``most`` at most."""
         with self._lock:
             return max(0, min(most, site.max_bytes - self._bytes))

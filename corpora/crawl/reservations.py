@@ -35,16 +35,16 @@ class Decision:
 
     @property
     def is_reserved(self) -> bool:
-        """Say whether it is reserved."""
+        """Tell whether mining is reserved."""
         return self.mining == "reserved"
 
     def __str__(self) -> str:
-        """As it stands in the archive."""
+        """Format the decision as it stands in the archive."""
         return f"{self.mining}; {self.because}" if self.because else self.mining
 
 
 def strictest(decisions: Iterable[Decision]) -> Decision:
-    """All reservations in one; where there is none, what allows."""
+    """Combine decisions: ``reserved`` before ``allowed`` before ``unreserved``, with reasons."""
     found = list(decisions)
     for mining in ("reserved", "allowed"):
         reasons = [decision.because for decision in found if decision.mining == mining]
@@ -60,17 +60,17 @@ def _read_table() -> dict[str, list[str]]:
 
 
 def ai_agents() -> tuple[str, ...]:
-    """Names of the agents that learn."""
+    """List the names of the agents that learn from pages."""
     return tuple(_read_table()["agents"])
 
 
 def usage_lines() -> frozenset[str]:
-    """Names of lines and headers that say what may be done with pages."""
+    """Return the names of lines and headers that say what may be done with pages."""
     return frozenset(_read_table()["lines"])
 
 
 def forbids_training(value: str) -> bool:
-    """Say whether a list as ``search=yes, ai-train=no`` says no."""
+    """Tell whether a list such as ``search=yes, ai-train=no`` forbids training."""
     for part in re.split(r"[,;]", value.lower()):
         name, _, answer = part.partition("=")
         if name.strip() in _read_table()["names"] and answer.strip() in _SAYS_NO:
@@ -79,7 +79,7 @@ def forbids_training(value: str) -> bool:
 
 
 def matches(pattern: str, path: str) -> bool:
-    """Match the beginning of a path (RFC 9309, 2.2.3): ``*``, and ``$`` at the end."""
+    """Tell whether a pattern (``*``, final ``$``) matches a path's beginning (RFC 9309, 2.2.3)."""
     is_whole = pattern.endswith("$")
     first, *rest = pattern.removesuffix("$").split("*")
     if not path.startswith(first):
@@ -112,7 +112,7 @@ class TdmRules:
 
 
 def parse_tdmrep(body: bytes) -> TdmRules:
-    """Read a ``tdmrep.json``; what is none has no rules, as if it were not there."""
+    """Parse a ``tdmrep.json``; an invalid file has no rules, like a missing one."""
     try:
         parsed = parse_json(body.decode("utf-8-sig"))
     except ValueError:
@@ -132,7 +132,7 @@ def _line(value: object) -> str:
 
 
 def decide_by_headers(headers: Sequence[tuple[str, str]]) -> Decision:
-    """Read what the headers of an answer reserve; names in any case."""
+    """Decide by the headers of an answer, with names in any case, whether mining is reserved."""
     decisions = []
     for name, value in ((name.lower(), value.strip().lower()) for name, value in headers):
         because = f"header {name}: {value[:200]}"

@@ -66,7 +66,7 @@ class Robots:
         return Protego.parse(self.text)
 
     def allows(self, url: str) -> bool:
-        """Say whether we may ask for an address."""
+        """Tell whether we may ask for an address."""
         return not self.is_closed and bool(self._rules.can_fetch(url, AGENT))
 
     @cached_property
@@ -85,7 +85,7 @@ class Robots:
         return tuple(self._rules.sitemaps)
 
     def decide(self, url: str, path: str) -> Decision:
-        """Say whether mining of an address is reserved."""
+        """Decide whether mining of an address is reserved."""
         by_agents = [
             Decision("reserved", f"robots.txt: {agent}")
             for agent in self._agents
@@ -94,14 +94,14 @@ class Robots:
         return strictest([*by_agents, self._usage(path)])
 
     def summary(self) -> str:
-        """Sum up, for the archive of a page."""
+        """Summarize the rules, for the record of a page that they allow."""
         if not self.source.startswith("2"):
             return f"allow; {self.source}"
         return f"allow; crawl-delay={self.delay:g}" if self.delay else "allow"
 
     @cached_property
     def _agents(self) -> tuple[str, ...]:
-        """The agents that learn which have a group of their own."""
+        """The agents that learn from pages and have a group of their own."""
         named = {value.lower() for name, value in self._lines() if name == "user-agent"}
         return tuple(agent for agent in ai_agents() if agent.lower() in named)
 
@@ -113,7 +113,7 @@ class Robots:
 
     @cached_property
     def _usages(self) -> tuple[tuple[str, bool, str], ...]:
-        """Path, whether it says no, and the line: of groups for all, for us, for who learns."""
+        """Path, whether it forbids training, and line; of groups for all, us, and who learns."""
         ours = {"*", AGENT.lower(), *(agent.lower() for agent in ai_agents())}
         group: set[str] = set()
         is_open, found = False, []
@@ -131,7 +131,7 @@ class Robots:
         return tuple(found)
 
     def _usage(self, path: str) -> Decision:
-        """Apply the line with the longest path that matches; of two, the one that says no."""
+        """Apply the line with the longest matching path; of equal paths, one that says no."""
         fitting = [usage for usage in self._usages if matches(usage[0], path)]
         if not fitting:
             return Decision()
@@ -157,14 +157,14 @@ class HostRules:
     """Why nothing of the host can be had at all."""
 
     def decide(self, target: Target) -> Decision:
-        """Say whether mining of an address is reserved, as far as is known before it is fetched."""
+        """Decide whether mining of an address is reserved, as far as known before the fetch."""
         decision = self.robots.decide(target.url, target.path)
         return strictest([decision, self.tdm.decide(target.path.partition("?")[0])])
 
 
 @dataclass
 class Hosts:
-    """Fetches and keeps the rules; safe for threads."""
+    """The rules of hosts, fetched when needed and kept; safe for threads."""
 
     ask: Callable[[Request, Robots], Fetched | Refused]
     """Asks for an address at the pace of a robots.txt."""
@@ -173,12 +173,12 @@ class Hosts:
     now: Callable[[], float]
 
     def __post_init__(self) -> None:
-        """Know nothing yet."""
+        """Begin without rules."""
         self._known: dict[str, tuple[HostRules, float]] = {}
         self._locks: dict[str, Lock] = {}
 
     def rules(self, target: Target, site: SitePolicy) -> HostRules:
-        """The rules for an address; asks for them where they are not known."""
+        """Return the rules for an address; ask for them if unknown or older than ``_LOOK_S``."""
         with self._locks.setdefault(target.origin, Lock()):
             found, since = self._known.get(target.origin, (None, 0.0))
             if found is None or self.now() - since > _LOOK_S:
@@ -203,7 +203,7 @@ class Hosts:
         return HostRules(robots)
 
     def _follow(self, request: Request, robots: Robots) -> Fetched | Refused | None:
-        """Ask, and go where redirects lead; None where they lead on and on, or nowhere."""
+        """Ask, and follow redirects; return None where they are too many or lead nowhere."""
         for _ in range(MAX_REDIRECTS + 1):
             answer = self.ask(request, robots)
             if isinstance(answer, Refused) or not 300 <= answer.status < 400:
@@ -234,13 +234,14 @@ class Hosts:
 
 
 def _may_follow(target: Target, to: Target, robots: Robots) -> bool:
-    """Say whether a tdmrep.json may be elsewhere: where robots.txt lets us, or on another host.
+    """Tell whether a redirect of a tdmrep.json may be followed.
 
-    There, at the same path alone: of what else may be asked there, we know nothing.
+    On the same host, robots.txt must allow the new address. On another host, only the same path is
+    followed: what else may be asked for there is not known.
     """
     return robots.allows(to.url) if to.origin == target.origin else to.path == TDMREP
 
 
 def _is_all(answer: Fetched | Refused | None) -> TypeGuard[Refused]:
-    """Say whether a file of rules was refused for a reason that holds for all of its host."""
+    """Tell whether a file of rules was refused for a reason that holds for its whole host."""
     return isinstance(answer, Refused) and answer.reason in _UNTOUCHED

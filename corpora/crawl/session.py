@@ -60,7 +60,7 @@ class Progress:
     is_done: bool = False
 
     def __str__(self) -> str:
-        """For the log of a command."""
+        """Format the counts for the log of a command."""
         n_done = sum(1 for tally in self.tallies if tally.ended)
         n_fetched, n_archived, n_refused = (
             sum(getattr(tally, name).total() for tally in self.tallies)
@@ -74,10 +74,11 @@ class Progress:
 
 
 def crawl(sites: Sequence[Site], archive: Path, *, say: Say) -> CrawlReport:
-    """Crawl; returns what became of it. ``say`` gets a line now and then.
+    """Crawl sites into an archive; return the report. ``say`` gets a line now and then.
 
-    Raises ``CorpusError``: another process works in the archive, it cannot be written. Interrupted,
-    it ends in order, writes its report, and raises ``KeyboardInterrupt``; the next call resumes.
+    Raises ``CorpusError`` where another process works in the archive or it cannot be written. An
+    interrupted crawl ends in order, writes its report, and raises ``KeyboardInterrupt``; the next
+    call resumes.
     """
     check_installed()
     archive.mkdir(parents=True, exist_ok=True)
@@ -103,7 +104,7 @@ def crawl(sites: Sequence[Site], archive: Path, *, say: Say) -> CrawlReport:
 
 @contextmanager
 def _supervised(sites: Sequence[Site], archive: Path, session: str) -> Iterator[Connection]:
-    """Start Scrapy's process; when the pipe to it is closed, it ends at once."""
+    """Start Scrapy's process, and yield the pipe to it; the process ends when the pipe closes."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     about = {"sites": tuple(sites), "archive": archive, "session": session}
@@ -120,7 +121,7 @@ def _supervised(sites: Sequence[Site], archive: Path, session: str) -> Iterator[
 
 
 def _stop(pipe: Connection, archive: Path, *, say: Say) -> Progress:
-    """Ask the other process to end; raises ``KeyboardInterrupt`` where it does not, or has."""
+    """Ask Scrapy's process to end; raise ``KeyboardInterrupt`` where it does not or has failed."""
     try:
         pipe.send("stop")
         return _follow(pipe, archive, say=say, most=_PATIENCE_SECONDS)
@@ -129,7 +130,7 @@ def _stop(pipe: Connection, archive: Path, *, say: Say) -> Progress:
 
 
 def check_installed() -> None:
-    """Raise ``UsageError`` where news-please is not there."""
+    """Raise ``UsageError`` where news-please or Scrapy is not installed."""
     if not find_spec("newsplease") or not find_spec("scrapy"):
         raise UsageError(
             "the crawler finds articles by news-please, which is not installed. "
@@ -138,7 +139,7 @@ def check_installed() -> None:
 
 
 def _choose_session(archive: Path) -> str:
-    """The session that is not finished, or a new one."""
+    """Return the session that is not finished, or begin a new one."""
     from corpora.datasets.shards import write_json
 
     last = read_session(archive)
@@ -151,7 +152,7 @@ def _choose_session(archive: Path) -> str:
 
 
 class _Session(TypedDict, total=False):
-    """What ``session.json`` says; empty where there is none."""
+    """The content of ``session.json``; empty where there is none."""
 
     session: str
     finished: bool
@@ -173,7 +174,7 @@ def read_session(archive: Path) -> _Session:
 
 
 def _follow(pipe: Connection, archive: Path, *, say: Say, most: float = float("inf")) -> Progress:
-    """Listen until the other process is done; raises ``CorpusError`` where it fails."""
+    """Receive progress until Scrapy's process is done; raise ``CorpusError`` where it fails."""
     start = said = time.monotonic()
     while time.monotonic() < start + most:
         if not pipe.poll(1.0):
@@ -196,7 +197,7 @@ def _follow(pipe: Connection, archive: Path, *, say: Say, most: float = float("i
 
 
 def _write(archive: Path, report: CrawlReport) -> None:
-    """Write the report, and then what ``session.json`` says."""
+    """Write the report as JSON and Markdown, and then ``session.json``."""
     from corpora.datasets.shards import write_json, write_text
     from corpora.runs.build import sync_folder
 
@@ -209,8 +210,8 @@ def _write(archive: Path, report: CrawlReport) -> None:
 
 
 def run(pipe: Connection, *, sites: tuple[Site, ...], archive: Path, session: str) -> None:
-    """Crawl; sends ``Progress`` until it is done, or a message of what failed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the other end hears it, and says so
+    """Crawl, in Scrapy's process; send ``Progress`` until done, or a message of what failed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the other end gets it, and sends "stop"
     with open_own(archive / LOG, "ab") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
@@ -227,7 +228,7 @@ def run(pipe: Connection, *, sites: tuple[Site, ...], archive: Path, session: st
 
 
 class _Crawl:
-    """One run; ``_stop`` ends it in order."""
+    """One run of the crawler; ``_stop`` ends it in order."""
 
     def __init__(self, pipe: Connection, sites: tuple[Site, ...]) -> None:
         self.pipe, self.sites = pipe, sites
@@ -235,7 +236,7 @@ class _Crawl:
         self.is_stopping = False
 
     async def run(self, archive: Path, session: str) -> Progress:
-        """Crawl all sites; what became of each, and of the archive when it was opened."""
+        """Crawl all sites; return the counts of each, and the repairs of the archive."""
         from scrapy.crawler import AsyncCrawlerRunner
 
         from corpora.crawl.download_handler import SETTINGS, Downloader
@@ -302,7 +303,7 @@ class _Crawl:
             self.pipe.send(Progress(self.tallies, self.fetcher.repaired))
 
     def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Wait for the word to stop, or for the end of whoever would say it."""
+        """Wait for the message to stop; exit at once if the other end of the pipe closes."""
         try:
             self.pipe.recv()
         except (EOFError, OSError):

@@ -47,14 +47,14 @@ class Site:
         return self.policy.name
 
     def wants(self, url: str) -> bool:
-        """Say whether ``include`` and ``exclude`` let an address through."""
+        """Tell whether ``include`` and ``exclude`` let an address through."""
         if self.include and not any(fnmatchcase(url, pattern) for pattern in self.include):
             return False
         return not any(fnmatchcase(url, pattern) for pattern in self.exclude)
 
 
 def read_sites(path: Path, *, allow_private: bool = False) -> tuple[Site, ...]:
-    """Read a table of sites; ``allow_private`` lets all addresses through, whatever it says.
+    """Read a table of sites; ``allow_private`` allows all addresses, whatever the table says.
 
     Raises ``UsageError`` with the file, the site and the key.
     """
@@ -113,7 +113,7 @@ def _site(values: dict[str, Any], *, where: str) -> Site:  # Any: ``KEYS`` has c
 
 
 def _host(host: str, *, where: str) -> str:
-    """One of ``hosts``, in normal form."""
+    """Normalize one of ``hosts``; raise ``UsageError`` for what is no host."""
     text = f"[{host}]" if literal(host) and ":" in host else host
     try:
         target = parse_url(f"http://{text}/") if not set(host) & set("/?#") else None
@@ -134,7 +134,7 @@ def _check_keys(table: Mapping[str, object], known: Collection[str], *, where: s
 def _read_keys(
     table: Mapping[str, object], known: Collection[str], *, where: str
 ) -> dict[str, object]:
-    """Check the values of a table, and bring them into our types."""
+    """Check the keys and values of a table, and convert the values as ``KEYS`` says."""
     _check_keys(table, known, where=where)
     values = {}
     for key, value in table.items():

@@ -51,8 +51,8 @@ _ATTRIBUTE = re.compile(r"[a-z][a-z0-9:_-]{0,40}")
 class ArticleHeuristics(Heuristics):
     """Tests of news-please for articles.
 
-    Its tests see an outline of the page, all that they look at: they would write out each heading
-    with all that is in it, which hostile pages can make arbitrarily slow.
+    The tests get an outline of the page, with all that they look at. On the page itself they would
+    serialize each heading with its content, which hostile pages can make arbitrarily slow.
     """
 
     def __init__(self, site: Site, crawler: type, links: Callable[[Response], PageLinks]) -> None:
@@ -60,11 +60,11 @@ class ArticleHeuristics(Heuristics):
         self.site, self.links = {"url": site.url}, links
 
     def is_article(self, response: Response, url: str) -> bool:
-        """As news-please decides."""
+        """Tell whether a page is an article, as news-please decides."""
         return bool(super().is_article(self.outline(response), url))
 
     def is_list(self, response: Response) -> bool:
-        """Say whether a page leads to others: no ``og:type`` of an article, linked headings."""
+        """Tell whether a page is a list: no ``og:type`` of an article, and linked headings."""
         outline = self.outline(response)
         if self.og_type(outline, self.site):
             return False
@@ -78,14 +78,17 @@ class ArticleHeuristics(Heuristics):
         site_dict: dict[str, str],
         check_self: bool = False,  # noqa: FBT001, FBT002 - news-please's own
     ) -> float | bool:
-        """As news-please's, which fails at a host without a dot: there, all links are its own."""
+        """Compute the ratio of linked headings as news-please does.
+
+        Its method fails at a host without a dot; for such a host, every linked heading counts.
+        """
         if "." not in (urlsplit(site_dict["url"]).hostname or ""):
             site_dict, check_self = {"url": "http://localhost.example/"}, False
         ratio: float | bool = super().linked_headlines(response, site_dict, check_self)
         return ratio
 
     def outline(self, response: Response) -> HtmlResponse:
-        """The page's ``meta`` elements and headings, with the links of these."""
+        """Build a page from the ``meta`` elements and headings of a page, with their links."""
         links = self.links(response)
         lines = ["<html><head>"]
         for meta in links.metas:
@@ -110,11 +113,11 @@ class PageParser(ParseCrawler):
         self.no_page = re.compile(rf"\.(?:{extensions})$", re.IGNORECASE)
 
     def links(self, response: Response) -> PageLinks:
-        """Give what was read of a page; nothing where it could not."""
+        """Return the links that were read of a page; none where it could not be read."""
         return response.meta.get("found") or PageLinks()
 
     def content_type(self, response: Response) -> bool:
-        """Say whether it is a page of HTML."""
+        """Tell whether a response is HTML; count it if it is not."""
         if isinstance(response, HtmlResponse):
             return True
         self.finder.tally.pass_over(response.url, "no_html")
@@ -141,7 +144,7 @@ class PageParser(ParseCrawler):
     def pass_to_pipeline_if_article(
         self, response: Response, *arguments: object, **options: object
     ) -> None:
-        """Judge what was fetched now; what lies in the archive was judged when it was."""
+        """Test a page that was fetched now; an archived page was tested when it was fetched."""
         if ARCHIVED not in response.flags:
             super().pass_to_pipeline_if_article(response, *arguments, **options)
 
@@ -151,13 +154,13 @@ class PageParser(ParseCrawler):
 
 
 def n_waiting(crawler: Crawler) -> int:
-    """Count the requests of a crawler of Scrapy's that wait."""
+    """Count the requests that wait in a crawler of Scrapy."""
     statistic = crawler.stats.get_value
     return int(statistic("scheduler/enqueued", 0) - statistic("scheduler/dequeued", 0))
 
 
 class Finder:
-    """Part that all spiders share: one site, its tally, the way to the fetcher."""
+    """The part that all spiders share: a site, its tally, and the way to the fetcher."""
 
     reads_old_pages = False
     """Whether it looks into pages that lie in the archive."""
@@ -177,7 +180,7 @@ class Finder:
         scrapy.Spider.__init__(self)  # type: ignore[arg-type]  # not news-please's: it asks servers
 
     async def start(self) -> AsyncIterator[scrapy.Request]:
-        """Ask for what it begins at."""
+        """Yield the first requests."""
         for request in await self.first():
             yield request
 
@@ -220,14 +223,14 @@ class Finder:
             self.tally.pass_over(failure.request.url, "redirects")
 
     def read(self, response: Response) -> Listing | None:
-        """Give what was read of a list; None where it could not."""
+        """Return the list that was read of a response; None where it could not be read."""
         listing: Listing | None = response.meta.get("found")
         if listing:
             self.tally.passed_over["beyond_entries"] += listing.n_beyond
         return listing
 
     def new_enough(self, entries: Iterable[Entry]) -> Iterator[Entry]:
-        """Entries that are not dated before ``since``."""
+        """Yield the entries that are not dated before ``since``; count the others."""
         for entry in entries:
             if self.site.since and entry.date and entry.date < self.site.since:
                 self.tally.pass_over(entry.url, "older")
@@ -236,7 +239,7 @@ class Finder:
 
 
 class _Sitemaps(Finder):
-    """Begins at sitemaps."""
+    """A finder that begins at sitemaps."""
 
     async def first(self) -> Iterable[scrapy.Request]:
         """Ask for the sitemaps of the row, those of robots.txt, or the usual ones."""
@@ -271,12 +274,12 @@ class _Sitemaps(Finder):
 
 
 class _Links(Finder):
-    """Follows links."""
+    """A finder that follows links."""
 
     reads_old_pages = True
 
     def parse(self, response: Response) -> Iterator[scrapy.Request]:
-        """As news-please does; but a page of links from an earlier session is asked for again."""
+        """Parse a page as news-please does; ask again for a list page of an earlier session."""
         is_old_page = ARCHIVED in response.flags and response.meta["kind"] == "page"
         is_html = isinstance(response, HtmlResponse)
         if is_old_page and is_html and self.parse_crawler.heuristics.is_list(response):
@@ -287,25 +290,25 @@ class _Links(Finder):
 
 
 class SitemapFinder(_Sitemaps, SitemapCrawler):
-    """Pages that sitemaps name."""
+    """A finder of pages that sitemaps name."""
 
     name = "sitemap"
 
 
 class RecursiveFinder(_Links, RecursiveCrawler):
-    """Pages that links lead to, from the front page on."""
+    """A finder of pages that links lead to, from the front page on."""
 
     name = "recursive"
 
 
 class RecursiveSitemapFinder(_Sitemaps, _Links, RecursiveSitemapCrawler):
-    """Pages that sitemaps name, and those that links lead to from there."""
+    """A finder of pages that sitemaps name, and of pages that links lead to from there."""
 
     name = "recursive_sitemap"
 
 
 class FeedFinder(Finder, RssCrawler):
-    """Pages that feeds name."""
+    """A finder of pages that feeds name."""
 
     name = "feed"
 
@@ -318,7 +321,7 @@ class FeedFinder(Finder, RssCrawler):
             yield from self.ask(url, "feed", callback=self.rss_parse, steps=0)
 
     def parse(self, response: Response) -> Iterator[scrapy.Request]:
-        """Find all feeds that a page declares."""
+        """Ask for all feeds that a page declares."""
         if self.parse_crawler.content_type(response):
             yield from self._ask_feeds(self.parse_crawler.links(response).feeds)
 

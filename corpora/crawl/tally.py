@@ -11,7 +11,7 @@ from corpora.reports import Row, markdown_table
 
 @dataclass
 class SiteTally:
-    """Counts what a site gave."""
+    """Counts of what a site gave."""
 
     name: str
     fetched: Counter[str] = field(default_factory=Counter)
@@ -63,12 +63,12 @@ class SiteTally:
             self.passed_over[reason] += 1
 
     def put_off(self, url: str) -> None:
-        """Count an address that has no room among those that wait, if it was not asked for."""
+        """Count an address without room in the queue, unless it was asked for."""
         if ("asked", url) not in self._seen:
             self.pass_over(url, "beyond_queue")
 
     def ask(self, url: str) -> None:
-        """Note that an address is asked for: there is room for it now, if there was none before."""
+        """Record that an address is asked for; it no longer counts as without room in the queue."""
         self._seen.add(("asked", url))
         if ("beyond_queue", url) in self._seen:
             self._seen.remove(("beyond_queue", url))
@@ -88,11 +88,11 @@ class SiteTally:
         return is_new
 
     def __getstate__(self) -> dict[str, object]:
-        """Leave out which addresses were counted: other processes need counts alone."""
+        """Return the counts without the addresses: other processes need only the counts."""
         return {key: value for key, value in vars(self).items() if not key.startswith("_")}
 
     def to_json(self) -> dict[str, object]:
-        """As plain data."""
+        """Return the counts as plain data."""
         return {
             key: dict(sorted(value.items())) if isinstance(value, dict) else value
             for key, value in self.__getstate__().items()
@@ -101,7 +101,7 @@ class SiteTally:
 
 @dataclass(frozen=True, slots=True)
 class CrawlReport:
-    """A run; a session that was interrupted has several."""
+    """The report of a run; a session that was interrupted has several runs."""
 
     session: str
     is_finished: bool
@@ -112,11 +112,11 @@ class CrawlReport:
 
     @property
     def without_pages(self) -> list[SiteTally]:
-        """Sites that gave nothing at all, neither now nor earlier."""
+        """Sites that gave no page, neither now nor from the archive."""
         return [tally for tally in self.tallies if not tally.n_pages]
 
     def to_json(self) -> dict[str, object]:
-        """As plain data."""
+        """Return the report as plain data."""
         return {
             "session": self.session,
             "finished": self.is_finished,
@@ -126,7 +126,7 @@ class CrawlReport:
         }
 
     def lines(self) -> Iterator[str]:
-        """Write a line a site, and a warning for each that gave nothing."""
+        """Yield a line for each site, and a warning for each site that gave no page."""
         if self.repaired.cut_bytes:
             yield f"half a record was cut off: {self.repaired.cut_bytes:,} bytes"
         if self.repaired.damaged:
@@ -141,7 +141,7 @@ class CrawlReport:
         yield from self.warnings()
 
     def warnings(self) -> Iterator[str]:
-        """One for each site that gave no page."""
+        """Yield a warning for each site that gave no page."""
         for tally in self.without_pages:
             yield f"WARNING {tally.name}: gave no page ({_because(tally)})."
 
@@ -178,7 +178,7 @@ def _cells(tally: SiteTally) -> Row:
 
 
 def to_markdown(report: CrawlReport) -> str:
-    """The report as a file for people."""
+    """Format the report as Markdown, for people."""
     state = "finished" if report.is_finished else "not finished: the same command resumes"
     repaired = {k: v for k, v in asdict(report.repaired).items() if isinstance(v, int)}
     lines = [

@@ -124,7 +124,7 @@ class Fetched:
     """Not fetched now: it was there, or has not changed."""
 
     def header(self, name: str) -> str | None:
-        """The last header of that name."""
+        """Return the last header of a name; None if there is none."""
         return next((value for key, value in reversed(self.headers) if key == name), None)
 
 

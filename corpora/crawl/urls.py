@@ -19,7 +19,7 @@ MAX_PATH = 3000
 
 
 class BadUrlError(CorpusError):
-    """No address of a page that can be asked for."""
+    """An address that is not of a page that can be asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Target:
         return f"{self.origin}{self.path}"
 
     def is_of(self, hosts: tuple[str, ...]) -> bool:
-        """Say whether it is on one of the hosts, or below one, at a port that they allow."""
+        """Tell whether this is on one of the hosts or its subdomains, at an allowed port."""
         return any(self._is_at(host.lower()) for host in hosts)
 
     def _is_at(self, authority: str) -> bool:
@@ -61,7 +61,7 @@ class Target:
 
 
 def split_host(authority: str) -> tuple[str, int | None]:
-    """Take ``example.org``, ``127.0.0.1:8080`` or ``[::1]:8080`` apart."""
+    """Split ``example.org``, ``127.0.0.1:8080`` or ``[::1]:8080`` into host and port."""
     if authority.startswith("["):
         host, _, port = authority[1:].partition("]")
         port = port.removeprefix(":")
@@ -73,9 +73,9 @@ def split_host(authority: str) -> tuple[str, int | None]:
 
 
 def parse_url(url: str) -> Target:
-    """Take an address apart; raises ``BadUrlError``.
+    """Parse an address; raise ``BadUrlError``.
 
-    What stands behind ``#`` is left out; white space around it, too.
+    What follows ``#``, and white space around the address, is left out.
     """
     url = url.strip().partition("#")[0]
     if len(url) > 4 * MAX_PATH:
@@ -105,7 +105,7 @@ def _quoted(text: str) -> str:
 
 
 def _without_dots(path: str) -> str:
-    """Go up where ``..`` says so (RFC 3986, 5.2.4), lest a rule for the path be led around."""
+    """Resolve ``.`` and ``..`` in a path (RFC 3986, 5.2.4), so that no rule can be bypassed."""
     parts = [_DOT.sub(".", part) if len(part) <= 6 else part for part in path.split("/")[1:]]
     kept: list[str] = []
     for part in parts:
@@ -118,7 +118,7 @@ def _without_dots(path: str) -> str:
 
 
 def _written(address: Address) -> str:
-    """Write an address in one form: since 3.13, Python writes the IPv4 in one of IPv6 with dots."""
+    """Format an address without dots in IPv6: since 3.13, Python writes mapped IPv4 with dots."""
     if isinstance(address, IPv6Address) and (wrapped := address.ipv4_mapped) is not None:
         high, low = divmod(int(wrapped), 1 << 16)
         return f"::ffff:{high:x}:{low:x}"

@@ -23,7 +23,7 @@ _LONGEST: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class LostMention:
-    """A mention that became no entity, for its example or its sentence has limits."""
+    """A mention that became no entity because of the limits of examples."""
 
     reason: str
     document: str
@@ -37,7 +37,7 @@ class LostMention:
 
 
 def name_losses(batch: pa.RecordBatch, mentions: Mentions, entities: Entities) -> list[LostMention]:
-    """Name those of a batch of documents, at most ``LISTED`` for each reason, in reading order."""
+    """List the lost mentions of documents, at most ``LISTED`` a reason, in reading order."""
     starts, ends = mentions.numbers("start"), mentions.numbers("end")
     ids, texts = batch.column("id"), batch.column("text")
     named = []
@@ -60,13 +60,13 @@ def _on_a_line(text: str) -> str:
 
 
 class Listing:
-    """Takes the first ``LISTED`` of each reason, in the order in which they come."""
+    """A filter that passes the first ``LISTED`` mentions of each reason."""
 
     def __init__(self) -> None:
         self._taken: Counter[str] = Counter()
 
     def take(self, lost: Iterable[LostMention]) -> list[dict[str, str | int]]:
-        """Those that there is room for, as plain values."""
+        """Return the mentions that there is room for, as plain values."""
         taken = []
         for mention in lost:
             if self._taken[mention.reason] < LISTED:
@@ -76,7 +76,7 @@ class Listing:
 
 
 def to_tsv(named: Iterable[Mapping[str, str | int]]) -> Iterator[str]:
-    """A line for each, below a head."""
+    """Yield the lines of a TSV file: a header, and a line for each mention."""
     columns = [column.name for column in fields(LostMention)]
     yield "\t".join(columns) + "\n"
     for mention in named:
@@ -84,7 +84,7 @@ def to_tsv(named: Iterable[Mapping[str, str | int]]) -> Iterator[str]:
 
 
 def section(named: Sequence[Mapping[str, str | int]], counters: Mapping[str, int]) -> Iterator[str]:
-    """The part of ``report.md``: how many there are, and the first of each reason."""
+    """Yield the part of ``report.md``: how many are lost, and the first of each reason."""
     if not named:
         return
     yield from ("## Mentions that no example has room for", "")

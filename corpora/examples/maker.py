@@ -78,7 +78,7 @@ class Made:
 
 
 def in_chunks(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Cut a batch of documents into such that are made at once."""
+    """Cut a batch of documents into chunks of ``BATCH_BYTES`` of text, or of one document."""
     ends = np.cumsum(pc.binary_length(batch.column("text")).to_numpy())
     begin = 0
     while begin < batch.num_rows:
@@ -89,7 +89,7 @@ def in_chunks(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 class ExampleMaker:
-    """Makes examples of documents; without a vocabulary they have no entities."""
+    """A maker of examples from documents; without a vocabulary they have no entities."""
 
     def __init__(self, tokenizer: Tokenizer, vocab: EntityVocab | None, rules: Rules) -> None:
         self.tokenizer, self.vocab, self.rules = tokenizer, vocab, rules
@@ -132,7 +132,10 @@ class ExampleMaker:
         return Made(examples, fates, counters, name_losses(batch, mentions, entities))
 
     def _names(self, batch: pa.RecordBatch, documents: Ints) -> dict[str, pa.Array]:
-        """Name examples, their documents, groups and splits; ``documents`` are rows, ascending."""
+        """Return the columns that name examples, their documents, groups and splits.
+
+        ``documents`` are the rows of the documents of the examples, ascending.
+        """
         rows, counts = np.unique(documents, return_counts=True)
         ids = batch.column("id").take(pa.array(rows)).to_pylist()
         numbered = (
@@ -151,9 +154,9 @@ class ExampleMaker:
 
 
 def _positions(parts: SubwordRow, begins: Ints, entities: Entities) -> dict[str, pa.Array]:
-    """The subwords of each example, and the positions of words, sentences and entities in them.
+    """Return the columns of subwords, and of words, sentences and entities as their positions.
 
-    What goes on from the example before, a sentence that is too long, or a word, begins at 0.
+    A word, or a sentence that is too long, that continues from the example before begins at 0.
     """
     bounds = parts.bounds[np.append(begins, len(parts.documents))]
     is_word_start = parts.is_word_start.copy()
@@ -171,7 +174,7 @@ def _positions(parts: SubwordRow, begins: Ints, entities: Entities) -> dict[str,
 
 
 def _inside(positions: Ints, bounds: Ints) -> pa.ListArray:
-    """Cut ascending positions where examples begin, and count from there."""
+    """Cut ascending positions at the bounds of examples, and count from the start of each."""
     offsets = np.searchsorted(positions, bounds)
     return _lists(offsets, positions - np.repeat(bounds[:-1], np.diff(offsets)))
 
@@ -185,7 +188,7 @@ def _lists(
 
 
 def _fates(sentences: Sentences, row: SubwordRow, *, packed: Ints, kept: Ints) -> list[str]:
-    """Give the fate of each document; ``packed`` and ``kept`` are the documents of examples."""
+    """Return the fate of each document; ``packed`` and ``kept`` are the documents of examples."""
     n = len(sentences.bases)
     n_sentences, n_packed, n_kept = (
         np.bincount(documents, minlength=n) for documents in (row.documents, packed, kept)
@@ -198,7 +201,7 @@ def _fates(sentences: Sentences, row: SubwordRow, *, packed: Ints, kept: Ints) -
 
 
 def _count_read(sentences: Sentences, row: SubwordRow, kept: SubwordRow) -> dict[str, int]:
-    """Count what was cut, and what is in sentences that are left out."""
+    """Count the subwords that were read, and those in sentences that are left out."""
     n_empty = int((row.sizes == 0).sum())
     return {
         "characters.outside_sentences": int(sentences.outside.sum()),
@@ -211,7 +214,7 @@ def _count_read(sentences: Sentences, row: SubwordRow, kept: SubwordRow) -> dict
 
 
 def _count_split(sentences: SubwordRow, parts: SubwordRow, *, length: int) -> dict[str, int]:
-    """Count sentences that have several parts, and cuts inside a word longer than an example."""
+    """Count split sentences, and cuts inside of words that are longer than an example."""
     cuts = np.setdiff1d(parts.bounds, sentences.bounds)
     return {
         "sentences.split": int((sentences.sizes > length).sum()),

@@ -50,7 +50,7 @@ class MentionRules:
 
 @dataclass(slots=True, eq=False)
 class Entities:
-    """The entities of a batch, in a row, while they are found; E entities."""
+    """The E entities of a batch, as arrays, while they are selected and aligned."""
 
     mentions: Ints  # (E) the index of the mention that each was
     ids: npt.NDArray[np.int32]  # (E)
@@ -62,7 +62,7 @@ class Entities:
     """For each reason in ``NAMED`` that occurs, the mentions and how many subwords they have."""
 
     def lose(self, reason: str, where: Bools) -> None:
-        """Take out some, and count them."""
+        """Remove the entities with True in ``where``, and count them under a reason."""
         self.counters[f"mentions.{reason}"] += int(where.sum())
         if where.any() and reason in NAMED:
             self.named[reason] = self.mentions[where], (self.ends - self.starts)[where]
@@ -73,7 +73,10 @@ class Entities:
             setattr(self, name, getattr(self, name)[which])
 
     def align(self, row: SubwordRow, *, max_subwords: int) -> None:
-        """Replace characters by the subwords that overlap; take out what is in no sentence."""
+        """Replace offsets of characters by those of the subwords that overlap.
+
+        Removes entities in no sentence or across two, and those with too many subwords.
+        """
         starts, ends = self.starts, self.ends
         self.starts = np.searchsorted(row.ends, starts, side="right")
         self.ends = np.searchsorted(row.starts, ends, side="left")
@@ -87,16 +90,16 @@ class Entities:
         self.lose("too_long", self.ends - self.starts > max_subwords)
 
     def leave_out(self, row: SubwordRow, is_left_out: Bools) -> None:
-        """Take out what is in some of the sentences, and count subwords without them."""
+        """Remove the entities of left-out sentences, and index subwords without these."""
         self.lose("in_short_sentences", is_left_out[row.spans_of(self.starts)])
         n_left_out = np.cumsum(np.where(is_left_out, row.sizes, 0))
-        before = n_left_out[row.spans_of(self.starts)]  # its own sentence is none of them
+        before = n_left_out[row.spans_of(self.starts)]  # the sentence of a kept entity is kept
         self.starts, self.ends = self.starts - before, self.ends - before
 
     def place(self, parts: SubwordRow, *, max_entities: int) -> Ints:
-        """Put all in order, by start and the longer first, as many as each part can hold.
+        """Sort by start, the longer first, and keep as many entities as each part can hold.
 
-        Returns the part of each.
+        Removes entities that a split cuts, and doubles. Returns the part of each entity, (E,).
         """
         self.lose("cut_by_split", parts.spans_of(self.starts) != parts.spans_of(self.ends - 1))
         self._take(np.lexsort((self.mentions, self.ids, -self.ends, self.starts)))
@@ -113,9 +116,10 @@ class Entities:
 def find_entities(
     mentions: Mentions, bases: Ints, *, vocab: EntityVocab | None, rules: MentionRules
 ) -> Entities:
-    """Find what mentions mean; ``bases`` is where each text begins in the characters of the batch.
+    """Look up the entities of mentions, and select mentions by ``rules``.
 
-    What looks like a special row of the vocabulary means nothing.
+    ``bases`` is where each text begins in the characters of the batch. The name of a special row of
+    the vocabulary is no entity.
     """
     names = mentions.structs.field("entity")
     ids = np.full(len(names), -1, np.int32)

@@ -29,7 +29,7 @@ class Summary:
     """Counts of what examples hold; takes 24 bytes an entity of the vocabulary."""
 
     def __init__(self, *, length: int, n_entities: int) -> None:
-        """``length``: subwords of an example at most; ``n_entities``: ids of the vocabulary."""
+        """Begin at 0; ``length``: most subwords of an example; ``n_entities``: number of ids."""
         self.length = length
         self.lengths = np.zeros(length + 1, np.int64)
         """How many examples have each number of subwords."""
@@ -67,7 +67,7 @@ class Summary:
 
 
 def summarize(shards: Iterable[Path], *, length: int, n_entities: int) -> Summary:
-    """Count what is in the shards."""
+    """Count what the examples in shards hold."""
     summary = Summary(length=length, n_entities=n_entities)
     for batch in read_shards(shards, SCHEMAS["examples"], columns=_COLUMNS):
         summary.add(batch)
@@ -75,7 +75,7 @@ def summarize(shards: Iterable[Path], *, length: int, n_entities: int) -> Summar
 
 
 def _n_and_subwords(examples: Counts, sizes: Counts) -> tuple[int, int]:
-    """Count different examples, and their subwords."""
+    """Count distinct examples, and their subwords."""
     different = np.unique(examples)
     return len(different), int(sizes[different].sum())
 
@@ -109,7 +109,7 @@ def report(
     *,
     named: Sequence[Mapping[str, str | int]] = (),
 ) -> str:
-    """``report.md``: what the examples hold, and what was lost and why.
+    """Write the text of ``report.md``: what the examples hold, and what was lost and why.
 
     ``named`` are lost mentions, as ``corpora.examples.losses`` lists them.
     """
@@ -177,7 +177,7 @@ def _entities(summary: Summary, counters: Mapping[str, int]) -> Iterator[str]:
 
 
 def _augmentation(summary: Summary, parameters: JsonObject) -> Iterator[str]:
-    """Table 3.1 of the DaLUKE thesis."""
+    """Yield table 3.1 of the DaLUKE thesis: entities that are links, and all entities."""
     n_entities = parameters["n_entities"] - len(SPECIAL)
     if n_entities < 0:
         return

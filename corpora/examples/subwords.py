@@ -38,7 +38,7 @@ class Sentences:
 
     @classmethod
     def of(cls, batch: pa.RecordBatch) -> "Sentences":
-        """Cut the texts of a batch of ``documents``."""
+        """Cut the texts of a batch of ``documents`` into their sentences."""
         documents = batch.column("text").to_pylist()
         column = batch.column("sentences")
         counts = pc.list_value_length(column).fill_null(0).to_numpy()
@@ -80,11 +80,11 @@ class SubwordRow:
         return np.diff(self.bounds)
 
     def spans_of(self, subwords: Ints) -> Ints:
-        """The span of each subword."""
+        """Return the index of the span of each subword."""
         return np.searchsorted(self.bounds, subwords, side="right") - 1
 
     def without(self, is_left_out: Bools) -> "SubwordRow":
-        """Leave out spans and their subwords."""
+        """Return the row without some spans and their subwords."""
         kept = np.repeat(~is_left_out, self.sizes)
         return SubwordRow(
             self.ids[kept],
@@ -130,7 +130,7 @@ def with_chinese_words(row: SubwordRow, sentences: Sentences) -> SubwordRow:
 
 
 def split_long(row: SubwordRow, length: int) -> SubwordRow:
-    """Split sentences of more than ``length`` subwords before the word that is too much.
+    """Split sentences of more than ``length`` subwords before the word that does not fit.
 
     No two neighbouring parts of a sentence fit into ``length``. No sentence may be empty.
     """
@@ -147,10 +147,10 @@ def split_long(row: SubwordRow, length: int) -> SubwordRow:
 
 
 def pack(parts: SubwordRow, n_entities: Ints, *, length: int, max_entities: int) -> Ints:
-    """Put as many neighbouring parts of a document into an example as it can hold.
+    """Put as many neighbouring parts of a document into each example as it can hold.
 
-    Returns the part that each example begins with. A part with more than ``max_entities``, which
-    are given for each part, has an example of its own.
+    Returns the index of the part that each example begins with. ``n_entities`` is the number of
+    entities of each part; a part with more than ``max_entities`` has an example of its own.
     """
     begins: list[int] = []
     document, subwords, entities = -1, 0, 0

@@ -24,14 +24,14 @@ NOBODY: RatioRange = (1.0, 0.0)
 
 
 def ratio_range(batch: pa.RecordBatch, *, seed: int) -> RatioRange:
-    """Look at documents; the batch has the columns ``COLUMNS``."""
+    """Find the lowest and highest ratio of documents with sentences, by their ``COLUMNS``."""
     has_any = pc.greater(pc.list_value_length(batch.column("sentences")).fill_null(0), 0)
     ids = batch.column("id").filter(has_any).to_pylist()
     return merge((at, at) for at in (ratio(id, seed=seed) for id in ids))
 
 
 def merge(ranges: Iterable[RatioRange]) -> RatioRange:
-    """The lowest and the highest of all."""
+    """Return the lowest and the highest ratio of all ranges."""
     lows, highs = zip(NOBODY, *ranges, strict=True)
     return min(lows), max(highs)
 
@@ -45,9 +45,9 @@ def read_ranges(shards: Iterable[Path]) -> Iterator[RatioRange]:
 def threshold(validation: float, found: RatioRange) -> float:
     """Return the ratio below which documents are for validation: about ``validation`` of them.
 
-    ``found`` are the lowest and the highest ratio of all documents: of several, at least one is
-    below, and one is not. A single document is trained on. Where nothing is to be for
-    validation, nothing is.
+    ``found`` are the lowest and the highest ratio of all documents. Of several documents, at least
+    one is below the result, and one is not. A single document is trained on. Where ``validation``
+    is 0, no document is for validation.
     """
     lowest, highest = found
     if lowest >= validation > 0:

@@ -33,7 +33,7 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Firsts:
-    """The symbols with which a string may begin: frequent ones, those of each scope for itself."""
+    """The symbols with which a string may begin: those that are frequent in a scope."""
 
     keys: Ints
     """``scope * n_symbols + symbol``, ordered; the place of a key here is its number."""
@@ -42,7 +42,7 @@ class Firsts:
     """More than the largest symbol."""
 
     def numbers(self, ids: Ids, scopes: Ints) -> Ints:
-        """Return the id of each symbol of a stream in its scope; -1 where it is not frequent."""
+        """Return the number of each symbol of a stream in its scope; -1 where not frequent."""
         if not len(self.keys):
             return np.full(len(ids), -1, np.int64)
         found = np.full(len(ids), -1, np.int64)
@@ -56,7 +56,7 @@ class Firsts:
         return np.where(self.keys[places] == keys, places, -1)
 
     def _of_scope(self, scope: int) -> Ints:
-        """Return the number of each symbol in a scope."""
+        """Return the number of each symbol in a scope; -1 where it is not frequent."""
         base = scope * self.n_symbols
         begin, end = np.searchsorted(self.keys, [base, base + self.n_symbols])
         numbers = np.full(self.n_symbols, -1, np.int64)
@@ -64,16 +64,16 @@ class Firsts:
         return numbers
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Return the rows of an intermediate dataset."""
+        """Yield the rows of ``lexicon_firsts``, an intermediate dataset."""
         columns = SCHEMAS["lexicon_firsts"].columns
         table = pa.table([self.keys, self.counts], schema=columns)
         yield from table.to_batches(max_chunksize=1 << 18)
 
     def edges(self, size: int) -> Ints:
-        """Find where ranges of about ``size`` windows begin, but the first: keys of two symbols.
+        """Find where ranges of about ``size`` windows begin, except the first: keys of two symbols.
 
-        A symbol with more windows is cut at second symbols, which are taken to be spread as in
-        all of the text.
+        A symbol with more windows is cut at second symbols, which are assumed to be distributed
+        as in all of the text.
         """
         usual = np.zeros(self.n_symbols, np.int64)
         np.add.at(usual, self.keys % self.n_symbols, self.counts)
@@ -106,9 +106,9 @@ class Windows:
 
 
 def windows_of(ids: Ids, scopes: Ints, firsts: Firsts, *, longest: int) -> Iterator[Windows]:
-    """Find the places of a stream where two frequent symbols stand, some at a time.
+    """Yield the windows of a stream, of ``CHUNK`` places at a time.
 
-    ``scopes`` says of each place of the stream to which scope it belongs.
+    A window is a place where two frequent symbols stand. ``scopes`` holds the scope of each place.
     """
     kind = np.uint16 if firsts.n_symbols <= 1 << 16 else np.uint32
     padded = np.zeros(len(ids) + longest + 1, kind)
@@ -124,7 +124,7 @@ def windows_of(ids: Ids, scopes: Ints, firsts: Firsts, *, longest: int) -> Itera
 
 
 def by_range(windows: Windows, edges: Ints, *, n_symbols: int) -> Iterator[tuple[int, Windows]]:
-    """Deal windows out to ranges: each number of a range that has some, and they."""
+    """Group windows by range; yield the number and the windows of each range that has some."""
     keys = windows.firsts * np.int64(n_symbols) + windows.around[1]
     ranges = np.searchsorted(edges, keys, side="right").astype(
         np.uint16 if len(edges) < 1 << 16 else np.uint32
@@ -154,7 +154,7 @@ class Level:
 
 
 def count(windows: Windows, *, min_count: int, n_symbols: int) -> Iterator[Level]:
-    """Count the strings of two symbols and more that begin in these windows."""
+    """Count the strings of two or more symbols in windows; yield the levels by length."""
     left, following = windows.around[0], windows.around[1:]
     alive = np.arange(len(windows))
     numbers = windows.firsts.astype(np.int64)
@@ -187,7 +187,7 @@ def count(windows: Windows, *, min_count: int, n_symbols: int) -> Iterator[Level
 
 @dataclass(frozen=True, slots=True)
 class _Runs:
-    """Equal keys in a row: what they are made of, and how many there are."""
+    """Runs of equal keys: the parent and the symbol of each key, and how often it occurs."""
 
     parents: Ints
     symbols: Ints
@@ -200,7 +200,7 @@ class _Runs:
         return cls(parents, symbols, np.diff(begins, append=len(keys)))
 
     def neighbours(self, totals: Ints) -> tuple[Floats, Flags]:
-        """Of each parent: the entropy of its symbols, and whether there is only one."""
+        """Return the entropy of the symbols of each parent in bits, and whether it has only one."""
         is_real = self.symbols != BOUNDARY
         counts, parents = self.counts[is_real], self.parents[is_real]
         is_repeated = counts > 1  # the others add nothing
@@ -212,6 +212,6 @@ class _Runs:
 
 
 def joined(windows: Iterable[Windows]) -> Windows:
-    """Put windows together."""
+    """Concatenate windows."""
     firsts, around = zip(*((some.firsts, some.around) for some in windows), strict=True)
     return Windows(np.concatenate(firsts), np.concatenate(around, axis=1))

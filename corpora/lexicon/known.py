@@ -26,7 +26,7 @@ _OPENCC = ("s2t", "s2tw", "s2twp", "s2hk")
 
 
 def jieba_dictionary() -> Path:
-    """Find where jieba's dictionary lies; raises ``UsageError`` where jieba is not installed."""
+    """Find the file of jieba's dictionary; raise ``UsageError`` where jieba is not installed."""
     found = find_spec("jieba")
     if found is None or found.origin is None:
         raise UsageError(
@@ -37,11 +37,12 @@ def jieba_dictionary() -> Path:
 
 
 def read_known(path: Path) -> pa.Table:
-    """Read a word from each line; raises ``CorpusError`` where the file is not UTF-8.
+    """Read a word from each line; raise ``CorpusError`` where the file is not UTF-8.
 
     The word is what stands before a tab, or before a number (jieba: word, frequency, tag), or the
-    whole line. Returns ``word, ratio``: each word once, and of a text's symbols the ratio from
-    which on it is a name there, which depends on frequency and tag; infinity where there is none.
+    whole line. Returns the columns ``word, ratio``, each word once. A word is a name in texts where
+    its count, divided by the number of symbols, is at least ``ratio``. The ratio depends on
+    frequency and tag; it is infinity for a word without a frequency or a tag of a name or noun.
     """
     try:
         lines = path.read_text("utf-8-sig").split("\n")
@@ -63,7 +64,7 @@ _TIMES = dict.fromkeys(NAME_TAGS, NAME_TIMES) | {"n": NOUN_TIMES}
 
 
 def _read_line(line: str) -> tuple[str, int, str]:
-    """Read word, frequency and tag; 0 and nothing where they are not there."""
+    """Parse word, frequency and tag; frequency 0 and an empty tag where they are missing."""
     fields = line.partition("\t")[0].split()
     if len(fields) > 1 and fields[1].isdecimal():
         return fields[0], int(fields[1]), "".join(fields[2:3])
@@ -71,7 +72,10 @@ def _read_line(line: str) -> tuple[str, int, str]:
 
 
 def is_traditional(text: str) -> bool:
-    """Tell a Chinese text in traditional script: by characters that Big5 has and GB 2312 lacks."""
+    """Tell whether a Chinese text is in traditional script.
+
+    Characters that Big5 has and GB 2312 lacks decide.
+    """
     counts = Counter(character for character in text if "\u3400" <= character <= "\u9fff")
     n_only = sum(n for character, n in counts.items() if _is_only_traditional(character))
     return n_only > TRADITIONAL_RATIO * counts.total()
@@ -92,7 +96,7 @@ def check_opencc() -> None:
 
 
 def in_both_scripts(words: pa.Table) -> pa.Table:
-    """Return the words, and how each is spelled in traditional characters; each once."""
+    """Return the words, and their spellings in traditional characters; each form once."""
     from opencc import OpenCC
 
     lines = "\n".join(words.column("word").to_pylist())
@@ -106,7 +110,7 @@ def in_both_scripts(words: pa.Table) -> pa.Table:
 
 @cache
 def function_words() -> pa.Array:
-    """Return those of all languages, from ``functions.toml``; each as it begins a sentence, too."""
+    """Return the function words of all languages (``functions.toml``), also capitalized."""
     table = tomllib.loads((files("corpora.lexicon") / "functions.toml").read_text("utf-8"))
     words = {word for words in table.values() for word in words.split()}
     return pa.array(sorted(words | {word.capitalize() for word in words}), pa.string())

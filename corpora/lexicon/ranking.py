@@ -49,13 +49,13 @@ BOUND = 0.9
 
 
 def bits(flags: Collection[str]) -> int:
-    """Return the bits of some flags together."""
+    """Return the bit mask of some flags."""
     return sum(1 << FLAGS.index(flag) for flag in flags)
 
 
 @dataclass(frozen=True)
 class Forms:
-    """Spells strings: symbols in a row, with a space between two words that need one."""
+    """The spelling of strings: their symbols, with a space between two words that need one."""
 
     strings: Strings
     vocabulary: Vocabulary
@@ -75,7 +75,7 @@ class Forms:
         return needs[:, 0], needs[:, 1]
 
     def spell(self, rows: Ints, *, length: int) -> pa.Array:
-        """Return the forms of strings of that length."""
+        """Return the forms of strings, all of the same length."""
         columns = self.strings.symbols(rows, length=length)
         at_begin, at_end = self._needs_space
         pieces = [self._symbols.take(pa.array(columns[0]))]
@@ -88,7 +88,7 @@ class Forms:
 def mark(
     strings: Strings, vocabulary: Vocabulary, *, known: pa.Table, names: pa.Table
 ) -> dict[str, int]:
-    """Fill in the flags that do not depend on ranks; returns how many candidates have each.
+    """Fill in the flags that do not depend on ranks; return how many candidates have each.
 
     Known words and names are as in ``known.read_known``; names have no other flag.
     """
@@ -127,7 +127,7 @@ def mark(
 
 
 def _symbols_among(vocabulary: Vocabulary, words: pa.Array) -> Flags:
-    """By number: which symbols are among these words."""
+    """Tell which symbols are among these words; the index is the number of the symbol."""
     places = pc.index_in(words, pa.array(vocabulary.symbols, pa.string()))
     found = np.zeros(len(vocabulary.symbols) + 1, np.bool_)
     found[np.asarray(places.drop_null()) + 1] = True
@@ -135,7 +135,7 @@ def _symbols_among(vocabulary: Vocabulary, words: pa.Array) -> Flags:
 
 
 def _end_in_their_suffix(strings: Strings, rows: Ints, symbols: Ints, *, suffixes: Flags) -> Flags:
-    """Tell which strings end in a suffix without which they hardly stand, as 田灵 without 儿."""
+    """Tell which strings hardly occur without the suffix at their end, as 田灵 without 儿."""
     counts = strings["counts"]
     is_bound = counts[rows] >= BOUND * counts[strings.parents(rows)]
     return np.asarray(suffixes[symbols[-1]] & is_bound & (len(symbols) > 2))
@@ -144,9 +144,9 @@ def _end_in_their_suffix(strings: Strings, rows: Ints, symbols: Ints, *, suffixe
 def _are_compounds(
     ratios: Ratios, rows: Ints, symbols: Ints, *, is_function: Flags, is_dot: Flags
 ) -> Flags:
-    """Tell which strings are compounds; those that are shorter are marked already.
+    """Tell which strings are compounds; shorter strings must be marked already.
 
-    None is cut at a dot.
+    No string is cut at a dot.
     """
     length, strings = len(symbols), ratios.strings
     information = information_at_cuts(ratios, rows, length=length)
@@ -172,7 +172,7 @@ def _are_known(strings: Strings, rows: Ints) -> Flags:
 
 
 def _are_parts(strings: Strings, rows: Ints, scores: Floats) -> Flags:
-    """Tell which candidates may be parts of compounds with these scores."""
+    """Tell which candidates may be parts of compounds that have these scores."""
     is_marked = (strings["flags"][rows] & bits(["known", "compound", "name"])) != 0
     return np.asarray(is_marked | (strings["score"][rows] > scores))
 
@@ -187,19 +187,19 @@ class Ranked:
     counters: Mapping[str, int]
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Return the rows of an intermediate dataset."""
+        """Yield the rows of ``lexicon_ranks``, an intermediate dataset."""
         columns = SCHEMAS["lexicon_ranks"].columns
         table = pa.table([self.rows, self.ranks], schema=columns)
         yield from table.to_batches(max_chunksize=CHUNK)
 
 
 def rank(strings: Strings, *, drop: Collection[str], demote: Collection[str], top: float) -> Ranked:
-    """Rank the candidates of each scope by score; the dropped come last, unranked.
+    """Rank the candidates of each scope by score; dropped candidates come last, unranked.
 
-    What is known is not dropped for it where it is a name. Scores are multiplied with
-    ``DEMOTION`` for each flag of ``demote``. Ties go to the shorter,
-    then to the first by symbols. Those beyond the best ``top`` of the ranked are marked as ``low``.
-    Holds 50 bytes for each candidate.
+    A known word that is a name is not dropped as ``known``. Scores are multiplied with ``DEMOTION``
+    for each flag of ``demote``. Ties go to the shorter candidate, then to the first by symbols.
+    Ranked candidates beyond the best fraction ``top`` are marked as ``low``. Holds 50 bytes for
+    each candidate.
     """
     first = strings.starts[1]
     scopes = np.concatenate([strings.scopes(rows, length=n) for n, rows in strings.chunks()])
@@ -243,9 +243,9 @@ class RankedRows:
 
 
 def read_ranks(ranks: Path, *, part: tuple[int, int], n_rows: int) -> Iterator[RankedRows]:
-    """Read a part of the candidates; ``part`` is its number, and how many there are.
+    """Read a part of the candidates; ``part`` is its index, and the number of parts.
 
-    ``n_rows`` says how many candidates all parts have.
+    ``n_rows`` is the number of candidates of all parts.
     """
     begin, end = (n_rows * number // part[1] for number in (part[0], part[0] + 1))
     at = 0

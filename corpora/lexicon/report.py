@@ -33,7 +33,7 @@ rect.word{fill:#3b6ea5}rect.low{fill:#b8c4d0}svg text{font-size:11px;fill:#555}"
 
 
 def table_lines(shards: Iterable[Path]) -> Iterator[str]:
-    """Write ``lexicon.tsv``: the words, group by group, the best first."""
+    """Yield the lines of ``lexicon.tsv``: the words, group by group, the best first."""
     columns = ("form", "group", *_COLUMNS, "rank", "flags")
     yield "\t".join(columns) + "\n"
     for batch in read_shards(shards, SCHEMAS["lexicon"]):
@@ -43,7 +43,7 @@ def table_lines(shards: Iterable[Path]) -> Iterator[str]:
 
 
 def _shown(column: pa.Array) -> list[str]:
-    """Write a column for people."""
+    """Format the values of a column for people."""
     if pa.types.is_list(column.type):
         return pc.binary_join(column, " ").to_pylist()  # type: ignore[no-any-return]
     values = column.to_pylist()
@@ -61,7 +61,7 @@ class Shown:
     """What stands before it, and after it."""
 
     def find(self, text: str) -> bool:
-        """Look for a context in a text; returns whether there are enough now."""
+        """Look for a context in a text; return whether the word has enough contexts now."""
         form = self.row["form"]
         if (start := text.find(form)) >= 0:
             end = start + len(form)
@@ -79,7 +79,7 @@ class Page:
     """``score`` of the ranked candidates, and ``is_word``."""
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Look at some rows; those of a group come in a row, the best first."""
+        """Add rows of the lexicon; the rows of a group are adjacent, the best first."""
         groups = batch.column("group")
         for group in pc.unique(groups).to_pylist():
             if group not in self.words and len(self.words) == LEXICONS:
@@ -94,7 +94,7 @@ class Page:
 
 
 def read_page(shards: Iterable[Path], documents: Iterable[Path], *, per: str) -> Page:
-    """Choose what is shown, and look for contexts in the documents."""
+    """Choose the words that are shown, and look for their contexts in the documents."""
     page = Page()
     for batch in read_shards(shards, SCHEMAS["lexicon"]):
         page.add(batch)
@@ -114,7 +114,7 @@ def read_page(shards: Iterable[Path], documents: Iterable[Path], *, per: str) ->
 def page_lines(
     page: Page, *, counters: Mapping[str, int], parameters: Mapping[str, object]
 ) -> Iterator[str]:
-    """Write ``report.html``."""
+    """Yield the lines of ``report.html``."""
     yield "<!doctype html>\n<meta charset='utf-8'>\n<title>Lexicon</title>\n"
     yield f"<style>{_STYLE}</style>\n<h1>Lexicon</h1>\n<table>\n"
     for name, value in (*parameters.items(), *counters.items()):

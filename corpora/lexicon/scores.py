@@ -36,7 +36,7 @@ def fill_scores(strings: Strings, totals: Ints, *, mi: str, score: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Ratios:
-    """Logarithms of the ratios of strings to all of their length and scope."""
+    """Base-2 logarithms of the ratio of a string to all strings of its length and scope."""
 
     strings: Strings
     totals: Floats
@@ -44,12 +44,12 @@ class Ratios:
 
     @classmethod
     def of_totals(cls, strings: Strings, totals: Ints) -> "Ratios":
-        """Take ``totals`` as they are in ``Vocabulary``."""
+        """Make the ratios from ``totals`` as in ``Vocabulary``."""
         with np.errstate(divide="ignore"):
             return cls(strings, np.log2(totals))
 
     def of(self, rows: Ints, scopes: Ints, *, length: int) -> Floats:
-        """Return the logarithms for strings of that length, in these scopes."""
+        """Return the logarithms for strings of the same length, each in its scope."""
         counts: Ints = self.strings["counts"][rows]
         ratios: Floats = np.log2(counts) - self.totals[scopes, length - 1]
         return ratios

@@ -32,7 +32,7 @@ COLUMNS = {
 
 
 def _texts_of(batch: pa.RecordBatch, *, per: str) -> list[Text]:
-    """Choose what is read of a batch of documents; those of one ``per`` are counted together."""
+    """Read the texts of a batch of documents; ``per`` decides which share a scope."""
     names = batch.column("id" if per == "document" else "group").to_pylist()
     scopes = [""] * len(names) if per == "all" else names
     texts = batch.column("text").to_pylist()
@@ -46,7 +46,7 @@ def _texts_of(batch: pa.RecordBatch, *, per: str) -> list[Text]:
 
 
 class SliceCounter:
-    """Counts the symbols of a slice of the documents, and how many strings there are."""
+    """A counter of the symbols of a slice of the documents, and of its strings by length."""
 
     def __init__(self, kind: Kind, *, per: str, longest: int) -> None:
         self._kind, self._per, self._longest = kind, per, longest
@@ -55,7 +55,7 @@ class SliceCounter:
         self.counters: Counter[str] = Counter()
 
     def add(self, documents: pa.RecordBatch) -> pa.RecordBatch:
-        """Count some documents, too; returns their stream."""
+        """Count some documents; return their stream, a row of ``lexicon_streams``."""
         texts = _texts_of(documents, per=self._per)
         stream = character_stream(texts) if self._kind == "characters" else word_stream(texts)
         row = (stream.symbols, stream.scopes, stream.ends.tolist(), stream.ids.tobytes())
@@ -78,7 +78,7 @@ class SliceCounter:
         self.counters["segments"] += int(np.count_nonzero(lengths))
 
     def symbols(self, *, min_count: int) -> pa.RecordBatch:
-        """``scope, symbol, count``: those that are there ``min_count`` times."""
+        """Return ``scope, symbol, count`` of the symbols that occur ``min_count`` times or more."""
         rows = [
             (scope, symbol, n)
             for scope, counts in self._symbols.items()
@@ -88,7 +88,7 @@ class SliceCounter:
         return _batch("lexicon_symbols", rows)
 
     def totals(self) -> pa.RecordBatch:
-        """``scope, length, count``: strings of each length; of length 0, the texts."""
+        """Return ``scope, length, count``: strings of each length; length 0 counts texts."""
         rows = [(*key, n) for key, n in self._totals.items() if n]
         return _batch("lexicon_totals", rows)
 
@@ -101,7 +101,7 @@ def _batch(schema: str, rows: Sequence[tuple[object, ...]]) -> pa.RecordBatch:
 
 
 class WindowDealer:
-    """Deals the windows of a slice out to ranges."""
+    """A collector of the windows of a slice, by range."""
 
     def __init__(self, vocabulary: Vocabulary, *, longest: int) -> None:
         self._vocabulary, self._longest = vocabulary, longest
@@ -110,7 +110,7 @@ class WindowDealer:
         self._held: defaultdict[int, list[Windows]] = defaultdict(list)
 
     def add(self, streams: pa.RecordBatch) -> None:
-        """Deal out the windows of a stream."""
+        """Collect the windows of a stream."""
         vocabulary, n_symbols = self._vocabulary, len(self._symbols) + 1
         ids, scope_at = _numbered(streams, self._symbols, self._scopes)
         for windows in windows_of(ids, scope_at, vocabulary.firsts, longest=self._longest):
@@ -118,7 +118,7 @@ class WindowDealer:
                 self._held[number].append(part)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Give what was dealt out, a batch for each range, in order; it is held no longer."""
+        """Yield the collected windows, a batch for each range, in order, and forget them."""
         for number in sorted(self._held):
             windows = joined(self._held.pop(number))
             row = (number, len(windows), windows.firsts.tobytes(), windows.around.tobytes())
@@ -126,7 +126,7 @@ class WindowDealer:
 
 
 def _numbered(batch: pa.RecordBatch, symbols: pa.Array, scopes: pa.Array) -> tuple[Ids, Ints]:
-    """Number the symbols of a stream, and the scope of each place, as all slices do."""
+    """Convert the symbols, and the scope of each place, to their numbers in the vocabulary."""
     [own_symbols, own_scopes] = (batch.column(name).flatten() for name in ("symbols", "scopes"))
     numbers = np.append(0, np.asarray(pa.compute.index_in(own_symbols, symbols)) + 1)
     ids = numbers.astype(np.uint32)[np.frombuffer(batch.column("ids")[0].as_buffer(), np.uint32)]
@@ -138,7 +138,7 @@ def _numbered(batch: pa.RecordBatch, symbols: pa.Array, scopes: pa.Array) -> tup
 def read_windows(
     paths: Sequence[Path], ranges: Iterable[int], *, longest: int
 ) -> Iterator[Windows]:
-    """Read the windows of some ranges, range by range; those without a window are left out."""
+    """Read the windows of some ranges, range by range; ranges without windows are skipped."""
     blocks: defaultdict[int, list[tuple[Path, int]]] = defaultdict(list)  # batches of shards
     for path in paths:
         batches = read_batches(path, SCHEMAS["lexicon_windows"], columns=("part",))
@@ -160,10 +160,10 @@ def _read(path: Path, place: int, longest: int) -> Windows:
 
 
 class StringCounter:
-    """Counts the strings of ranges, which come in order.
+    """A counter of the strings of ranges, which come in order.
 
-    ``parent`` of a string of two symbols is the number of its first; of a longer one, the place of
-    the shorter among all of that length that these ranges have.
+    ``parent`` of a string of two symbols is the number of its first symbol; of a longer string, it
+    is the index of the string without its last symbol among all of that length in these ranges.
     """
 
     def __init__(self, *, n_symbols: int, min_count: int) -> None:
@@ -171,7 +171,7 @@ class StringCounter:
         self._n_before: Counter[int] = Counter()
 
     def add(self, windows: Windows) -> Iterator[pa.RecordBatch]:
-        """Count a range; its frequent strings, the shorter first."""
+        """Count the strings of a range; yield the frequent strings, the shorter first."""
         sizes = Counter(self._n_before)
         for level in count(windows, min_count=self._min_count, n_symbols=self._n_symbols):
             n = len(level.counts)

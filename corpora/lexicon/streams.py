@@ -72,7 +72,7 @@ class Stream:
 
 
 def kind_of(text: str) -> Kind:
-    """Tell what the symbols are: characters if most letters need no spaces."""
+    """Tell which symbols a text has: characters if most letters need no spaces, else words."""
     text = text[:_LOOKED_AT]
     codes = code_points(text)
     n_unspaced = np.count_nonzero(is_unspaced(codes))
@@ -80,7 +80,10 @@ def kind_of(text: str) -> Kind:
 
 
 def is_chinese(text: str, lang: str | None) -> bool:
-    """Tell by the language, or where there is none by the letters: most are Han, none is kana."""
+    """Tell whether a text is Chinese: by its language, or without one by its letters.
+
+    Most letters of a Chinese text are Han, and none is kana.
+    """
     if lang is not None:
         return primary_language(lang) in {"zh", "lzh", "yue", "wuu", "hak", "nan", "gan"}
     letters = [character for character in text[:_LOOKED_AT] if character.isalpha()]
@@ -97,7 +100,7 @@ def is_unspaced(codes: Ids) -> npt.NDArray[np.bool_]:
 
 @lru_cache(maxsize=1 << 16)
 def _need_space(before: str, after: str) -> bool:
-    """Tell whether there is a space between words that end and begin so; else there is nothing."""
+    """Tell whether a space, or nothing, stands between words with these ends."""
     return not is_unspaced(np.array([ord(before), ord(after)], np.uint32)).any()
 
 
@@ -147,9 +150,9 @@ def _stream(
     ends: Ints,
     name_of: Callable[[int], str],
 ) -> Stream:
-    """Make a stream of characters or clusters: ``numbers`` tell them apart.
+    """Make a stream of characters or clusters, ``pieces``; ``numbers`` tell them apart.
 
-    ``ends`` count those of each scope.
+    ``ends`` are the indices of pieces where the part of each scope ends.
     """
     kept = (classes == _SYMBOL) | (classes != np.append(_MARK, classes[:-1]))  # one of other runs
     runs = _runs(pieces, kept, classes)
@@ -165,7 +168,7 @@ def _stream(
 
 
 def _with_dots(codes: Ids, classes: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """Return the classes, with dots between letters as symbols."""
+    """Set the class of dots between letters to symbol; return the classes."""
     places = np.flatnonzero(np.isin(codes[:-1], list(map(ord, DOTS))))
     places = places[places > 0]
     is_inside = (classes[places - 1] > _MARK) & (classes[places + 1] > _MARK)
@@ -176,7 +179,7 @@ def _with_dots(codes: Ids, classes: npt.NDArray[np.uint8]) -> npt.NDArray[np.uin
 def _runs(
     pieces: Sequence[str], kept: npt.NDArray[np.bool_], classes: npt.NDArray[np.uint8]
 ) -> list[str]:
-    """Return the runs of other letters and digits; ``kept`` says where runs and symbols begin."""
+    """Return the runs of other letters and digits; ``kept`` flags where runs and symbols begin."""
     begins = np.flatnonzero(kept)
     is_run = classes[begins] == _LETTER
     edges = zip(begins[is_run], np.append(begins[1:], len(kept))[is_run], strict=True)
@@ -184,7 +187,7 @@ def _runs(
 
 
 def _numbers_of(runs: Sequence[str], symbols: list[str]) -> list[int]:
-    """Number the runs that may be part of a word, and put them behind the symbols."""
+    """Append the runs that may be part of a word to the symbols; return the id of each run."""
     numbers: dict[str, int] = {}
     for run in set(runs):
         letters = (character for character in run if character.isalpha())
@@ -197,7 +200,7 @@ def _numbers_of(runs: Sequence[str], symbols: list[str]) -> list[int]:
 
 
 def _joins_of(codes: Ids) -> npt.NDArray[np.uint8]:
-    """Tell which code points are of one cluster with a letter before them, or after them."""
+    """Tell which code points form one cluster with a letter before them, or after them."""
     found = _joins[codes]
     if not found.all():
         for code in np.unique(codes[found == 0]).tolist():
@@ -210,7 +213,7 @@ def _joins_of(codes: Ids) -> npt.NDArray[np.uint8]:
 
 
 def clusters(text: str) -> list[str]:
-    """Return the extended grapheme clusters of a text: what readers take for one character."""
+    """Split a text into extended grapheme clusters: what readers take for one character."""
     from icu4py.breakers import CharacterBreaker
 
     return list(CharacterBreaker(text, "root"))
@@ -231,7 +234,7 @@ def word_stream(texts: Sequence[Text]) -> Stream:
 
 
 def _words(text: Text) -> Iterator[str | None]:
-    """Words, and None between those that are no neighbours."""
+    """Yield the words of a text, and None between words that are no neighbours."""
     cutter = segmenter(text.lang)
     edges = cutter.edges(text.text)
     for start, end in text.sentences or [(0, len(text.text))][: len(text.text)]:
@@ -249,12 +252,12 @@ def _words(text: Text) -> Iterator[str | None]:
 
 
 def _are_neighbours(text: str, end: int, begin: int) -> bool:
-    """Tell whether the words that end and begin there stand as a form of both is spelled."""
+    """Tell whether two words are separated as in a form of both: by a space or nothing."""
     return text[end:begin] == (" " if _need_space(text[end - 1], text[begin]) else "")
 
 
 def _parts(texts: Sequence[Text], lengths: Sequence[int]) -> tuple[list[str], Ints]:
-    """Put neighbours with the same scope together: scopes, and where their parts end."""
+    """Join adjacent texts of the same scope; return the scopes, and where their parts end."""
     ends = np.cumsum(np.array(lengths, np.int64))
     scopes = [text.scope for text in texts]
     is_last = [
@@ -264,7 +267,7 @@ def _parts(texts: Sequence[Text], lengths: Sequence[int]) -> tuple[list[str], In
 
 
 def segment_lengths(ids: Ids) -> Ints:
-    """Tell how many symbols stand in a row, each time; the stream ends with a boundary."""
+    """Count the symbols of each segment; the stream ends with a boundary."""
     ends = np.flatnonzero(ids <= OTHER)
     return np.diff(ends, prepend=-1) - 1
 

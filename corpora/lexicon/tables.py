@@ -81,7 +81,7 @@ def write_vocabulary(
 ) -> Firsts:
     """Merge what the slices counted; holds the distinct symbols of each scope.
 
-    Writes all of a ``Vocabulary`` but the frequent symbols, which it returns.
+    Writes all of a ``Vocabulary`` except the frequent symbols, which are returned.
     """
     distinct: pa.Array = pa.array([""], pa.string())
     for batch in read_shards(streams, SCHEMAS["lexicon_streams"], columns=("symbols",)):
@@ -116,7 +116,7 @@ def _summed(paths: Sequence[Path], schema: str, keys: tuple[str, ...]) -> pa.Tab
 
 
 def check_documents(totals: Sequence[Path]) -> None:
-    """Raise ``CorpusError`` where two texts are of one scope, though each has one of its own."""
+    """Raise ``CorpusError`` where two documents have the same id, which names their scope."""
     table = _summed(totals, "lexicon_totals", ("scope", "length"))
     is_repeated = (pc.field("length") == 0) & (pc.field("count") > 1)
     if repeated := sorted(table.filter(is_repeated).column("scope").to_pylist()):
@@ -128,7 +128,7 @@ def check_documents(totals: Sequence[Path]) -> None:
 
 
 def _totals(paths: Sequence[Path], scopes: pa.Array) -> Ints:
-    """Return a row for each scope: how many strings of each length it has."""
+    """Return how many strings of each length each scope has, a row for each scope."""
     table = _summed(paths, "lexicon_totals", ("scope", "length"))
     table = table.filter(pc.greater(table.column("length"), 0))
     rows = pc.index_in(table.column("scope"), scopes)
@@ -168,7 +168,7 @@ class Strings:
         return self._columns[name]
 
     def level(self, length: int) -> slice:
-        """Return the rows of the strings of that length."""
+        """Return the rows of the strings of a length."""
         return slice(self.starts[length - 1], self.starts[length])
 
     @property
@@ -182,38 +182,38 @@ class Strings:
         return self.starts[-1] - self.starts[1]
 
     def parents(self, rows: Ints) -> Ints:
-        """Return the strings without their last symbol."""
+        """Return the rows of the strings without their last symbol."""
         return np.asarray(self["keys"][rows] // self.n_symbols)
 
     def heads(self, rows: Ints, *, length: int) -> dict[int, Ints]:
-        """Return the strings of the first 1, 2 … symbols, but not all."""
+        """Map 1, 2 … below ``length`` to the rows of the strings of so many first symbols."""
         heads = {}
         for size in range(length - 1, 0, -1):
             rows = heads[size] = self.parents(rows)
         return heads
 
     def tails(self, rows: Ints, *, length: int) -> dict[int, Ints]:
-        """Return the strings of the last 1, 2 … symbols, but not all."""
+        """Map 1, 2 … below ``length`` to the rows of the strings of so many last symbols."""
         tails = {}
         for size in range(length - 1, 0, -1):
             rows = tails[size] = np.asarray(self["suffixes"][rows])
         return tails
 
     def chunks(self) -> Iterator[tuple[int, Ints]]:
-        """Yield the rows of all candidates, some at a time: their length, and they."""
+        """Yield the rows of all candidates in chunks, each chunk with the length of its strings."""
         for length in range(2, self.longest + 1):
             level = self.level(length)
             for start in range(level.start, level.stop, CHUNK):
                 yield length, np.arange(start, min(start + CHUNK, level.stop))
 
     def find(self, rows: Ints, symbols: Ints, *, length: int) -> Ints:
-        """Return the rows of longer strings that are there: these ``rows`` and a last symbol."""
+        """Find the rows of strings that are made of ``rows`` and a last symbol; all must exist."""
         level = self.level(length)
         keys = rows * self.n_symbols + symbols
         return np.asarray(level.start + np.searchsorted(self["keys"][level], keys))
 
     def symbols(self, rows: Ints, *, length: int) -> Ints:
-        """Return the symbols of strings of that length: first ones, second ones …."""
+        """Return the (length, N) array of the symbols of N strings of the same length."""
         columns = np.empty((length, len(rows)), np.int64)
         for place in range(length - 1, -1, -1):
             columns[place] = self["keys"][rows] % self.n_symbols
@@ -221,7 +221,7 @@ class Strings:
         return columns
 
     def scopes(self, rows: Ints, *, length: int) -> Ints:
-        """Return the scope of each string of that length."""
+        """Return the scope of each of some strings of the same length."""
         for _ in range(length):
             rows = self.parents(rows)
         return rows
@@ -230,7 +230,7 @@ class Strings:
 def write_strings(
     folder: Path, shards: Sequence[Path], vocabulary: Vocabulary, *, min_count: int
 ) -> Strings:
-    """Put the strings of all parts, which are in order, one after the other.
+    """Write the strings of all parts, which are in order, one after the other.
 
     Raises ``CorpusError`` where there is none.
     """

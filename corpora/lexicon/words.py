@@ -18,7 +18,7 @@ _COLUMNS = ("form", "group", "score", "rank", "flags")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WordFilter:
-    """What the words of a lexicon must be to be chosen; by default, nothing else than words."""
+    """The conditions by which words of a lexicon are chosen; by default, all words are."""
 
     without: tuple[str, ...] = ()
     """Words with one of these flags are not chosen."""
@@ -27,7 +27,7 @@ class WordFilter:
     min_score: float | None = None
 
     def chooses(self, batch: pa.RecordBatch) -> pa.Array:
-        """Tell which candidates are words, and pass."""
+        """Tell which candidates are words that pass the filter."""
         found = is_word(batch, without=self.without)
         if self.max_rank is not None:
             is_best = pc.less_equal(batch.column("rank"), self.max_rank)
@@ -43,7 +43,7 @@ TAGGER = WordFilter(without=("compound", "function"), max_rank=2000)
 
 
 def is_word(batch: pa.RecordBatch, *, without: Iterable[str] = ()) -> pa.Array:
-    """Tell which candidates are words: those with a rank that are not ``low``, nor flagged so."""
+    """Tell which candidates are words: ranked, not ``low``, and with no flag of ``without``."""
     flags = batch.column("flags")
     is_out = pc.is_in(flags.flatten(), pa.array(["low", *without]))
     found = np.asarray(pc.is_valid(batch.column("rank"))).copy()
@@ -52,7 +52,7 @@ def is_word(batch: pa.RecordBatch, *, without: Iterable[str] = ()) -> pa.Array:
 
 
 def read_words(shards: Iterable[Path], words: WordFilter = ALL) -> pa.Table:
-    """``form, group``: the words that pass, group by group, the best first."""
+    """Read ``form, group`` of the words that pass, group by group, the best first."""
     tables = [pa.table({name: pa.array([], pa.string()) for name in _COLUMNS[:2]})]
     for batch in read_shards(shards, SCHEMAS["lexicon"], columns=_COLUMNS):
         chosen = batch.filter(words.chooses(batch)).select(_COLUMNS[:2])
@@ -73,7 +73,7 @@ def chosen_words(words: pa.Table, *, is_grouped: bool) -> pa.Table:
 
 
 def group_ends(words: pa.Table) -> Iterator[tuple[str, int]]:
-    """Each group, and where its words end."""
+    """Yield each group, and the index where its words end."""
     groups = words.column("group").combine_chunks()
     encoded = pc.run_end_encode(groups)
     yield from zip(encoded.values.to_pylist(), encoded.run_ends.to_pylist(), strict=True)

@@ -51,7 +51,7 @@ _UNBROKEN = frozenset({"cell", "code", "head", "item"})
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A hyperlink over characters ``start`` to ``end`` of a block or text, half-open."""
+    """A hyperlink over the half-open span ``start`` to ``end`` of a block or text."""
 
     start: int
     end: int
@@ -59,13 +59,13 @@ class Link:
     """As it stands in the page."""
 
     def moved(self, by: int) -> "Link":
-        """The same link in a text in which its block begins there."""
+        """Return the link with its offsets shifted by ``by``."""
         return replace(self, start=self.start + by, end=self.end + by)
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A paragraph, heading, item …: white space is single, none stands at the ends."""
+    """A paragraph, heading, item …, with single spaces and none at the ends."""
 
     text: str
     kind: str
@@ -78,13 +78,13 @@ class Block:
 
 
 def key_of(text: str) -> str:
-    """Letters and digits of a text, without case."""
+    """Return the letters and digits of a text, case-folded."""
     return "".join(filter(str.isalnum, text.casefold()))
 
 
 @dataclass(slots=True)
 class _Writer:
-    """Collects the running text of elements into blocks."""
+    """A collector of the running text of elements into blocks."""
 
     blocks: list[Block] = field(default_factory=list)
     kinds: list[str] = field(default_factory=lambda: ["p"])
@@ -115,18 +115,18 @@ class _Writer:
         self.space = text[-1].isspace()
 
     def break_line(self) -> None:
-        """Note a line break; what a second one ends is a paragraph."""
+        """Record a line break; the second in a row ends a block that cannot hold several lines."""
         self.add(" ")
         self.n_breaks += 1
         if self.n_breaks == _PARAGRAPH_BREAKS and self.kinds[-1] not in _UNBROKEN:
             self.close()
 
     def begin_link(self, target: str) -> None:
-        """Note where a link begins."""
+        """Record that a link begins here."""
         self.open.append((self.length, target))
 
     def end_link(self) -> None:
-        """Note where it ends; white space at its start belongs to the text before."""
+        """Record that the innermost open link ends here; drop it if it has no text."""
         if not self.open:  # a block began inside of it
             return
         start, target = self.open.pop()
@@ -134,7 +134,10 @@ class _Writer:
             self.links.append(Link(start, self.length, target))
 
     def close(self) -> None:
-        """End the block; links that are open go on in the next one."""
+        """End the block; open links end with it, and begin again in the next block.
+
+        A space at the start of a link belongs to the text before the link.
+        """
         text = "".join(self.parts)
         going_on = [target for _, target in self.open]
         while self.open:
@@ -148,7 +151,7 @@ class _Writer:
 
 
 def _trimmed(link: Link, text: str) -> Link | None:
-    """A link without white space at its start; None if nothing is left."""
+    """Return a link without the space at its start; None if nothing is left."""
     start = link.start + (text[link.start] == " ")
     return replace(link, start=start) if start < link.end else None
 
@@ -162,7 +165,7 @@ def read_blocks(element: "HtmlElement", kinds: Mapping[str, str]) -> list[Block]
 
 
 def _walk(element: "HtmlElement", kinds: Mapping[str, str], writer: _Writer) -> None:
-    """Read an element and what is in it; ``lxml`` bounds the depth of a page to 256."""
+    """Read an element and its descendants; ``lxml`` bounds the depth of a page to 256."""
     tag = element.tag
     if not isinstance(tag, str) or (tag in _UNSEEN and tag not in kinds):
         return
@@ -187,11 +190,12 @@ def _walk(element: "HtmlElement", kinds: Mapping[str, str], writer: _Writer) -> 
 
 
 def with_places(blocks: Iterable[Block], page: Iterable[Block]) -> tuple[list[Block], int]:
-    """Give plain blocks without links the kind and links of the page's that read the same.
+    """Replace blocks of an extractor by the blocks of the page with the same letters and digits.
 
-    Where only the spaces of a block are others than the page's, an extractor has glued or split
-    words (it drops images between links): the page's text and links stand. Returns how many blocks
-    there are that read like none of the page, too.
+    A plain block without links takes the kind, text and links of the page's block. Where only the
+    spaces of another block differ from the page's, the extractor has joined or split words (it
+    drops images between links): the block takes the page's text and links, and keeps its kind.
+    Returns the blocks, and the number of blocks that are not found in the page.
     """
     known = {block.key: block for block in reversed(list(page))}
     placed = [(block, known.get(block.key)) for block in blocks]

@@ -21,22 +21,22 @@ Hashes = npt.NDArray[np.uint64]
 
 
 def hash_of(*parts: str) -> int:
-    """64 bits of parts of text, the same in every run."""
+    """Hash parts of text to 64 bits, the same in every run."""
     joined = "\0".join(parts).encode("utf-8")
     return int.from_bytes(hashlib.blake2b(joined, digest_size=8).digest())
 
 
 def paragraph_hash(site: str, text: str, kind: str) -> int | None:
-    """The hash of a paragraph of a site; None for one that is never boilerplate."""
+    """Return the hash of a paragraph of a site; None for a heading or a short paragraph."""
     key = key_of(text)
     return None if kind == "head" or len(key) < MIN_LETTERS else hash_of(site, key)
 
 
 def find_boilerplate(tables: Iterable[tuple[Hashes, Hashes]], *, min_pages: int) -> Hashes:
-    """Find the paragraphs that stand on pages with ``min_pages`` different titles, in order.
+    """Find the paragraphs that stand on pages with at least ``min_pages`` different titles.
 
-    ``tables`` hold the hashes of paragraphs, and of the titles of their pages. Takes 16 bytes a
-    paragraph, and while it sorts them as much again.
+    Each of ``tables`` holds the hashes of paragraphs, and of the titles of their pages. Returns
+    hashes in ascending order. Takes 16 bytes a paragraph, and as much again for sorting.
     """
     pairs = [np.unique(np.stack(table, axis=1), axis=0) for table in tables]
     if not pairs:
@@ -47,7 +47,10 @@ def find_boilerplate(tables: Iterable[tuple[Hashes, Hashes]], *, min_pages: int)
 
 
 def count_shards(paths: Iterable[Path], *, min_pages: int) -> pa.RecordBatch:
-    """``find_boilerplate`` in shards of ``news_paragraphs``, as a batch of ``news_boilerplate``."""
+    """Run ``find_boilerplate`` on shards of ``news_paragraphs``; ``min_pages`` 0 finds nothing.
+
+    Returns a batch of ``news_boilerplate``.
+    """
     tables = (
         (batch.column("paragraph").to_numpy(), batch.column("title").to_numpy())
         for path in paths
@@ -58,6 +61,6 @@ def count_shards(paths: Iterable[Path], *, min_pages: int) -> pa.RecordBatch:
 
 
 def read_boilerplate(path: Path) -> frozenset[int]:
-    """Read the hashes that ``find_boilerplate`` found, from their shard."""
+    """Read a shard of ``news_boilerplate``: the hashes that ``find_boilerplate`` found."""
     batches = read_batches(path, SCHEMAS["news_boilerplate"])
     return frozenset(hash for batch in batches for hash in batch.column("paragraph").to_pylist())

@@ -39,8 +39,8 @@ def find_authors(
 ) -> tuple[str, ...]:
     """Find the names in the byline of a page; empty where there is none.
 
-    First the lines near the title are read that begin with a word like ``by`` and go on with a
-    name, then the first element whose class says that it is a byline and that holds a name.
+    A line near the title that begins with a word like ``by``, followed by a name, is tried first;
+    then the first element that holds a name and whose class marks a byline.
     """
     return _after_title(page, titles) or _by_class(tree)
 
@@ -66,19 +66,19 @@ def _after_title(page: Sequence[Block], titles: Iterable[str]) -> tuple[str, ...
 
 
 def names_of(line: str) -> tuple[str, ...]:
-    """The names in a byline; empty for any other line."""
+    """Extract the names from a line like ``By Jane Doe``; empty for any other line."""
     found = _BY.match(line) if len(line) <= _MAX_BYLINE else None
     return _names_in(line[found.end() :]) if found else ()
 
 
 def _names_in(line: str) -> tuple[str, ...]:
-    """The names in a line that begins with one; empty for any other."""
+    """Extract the names from a line that begins with a name; empty for any other line."""
     parts = _BETWEEN.split(line.strip()) if len(line) <= _MAX_BYLINE else [""]
     return tuple(dict.fromkeys(filter(_is_name, parts))) if _is_name(parts[0]) else ()
 
 
 def _is_name(text: str) -> bool:
-    """Say whether two to four words begin with capitals, particles left out."""
+    """Tell whether a text is a name: two to four words, capitalized except for particles."""
     words = text.split()
     capital = [w for w in words if w.lower() not in _PARTICLES]
     return (

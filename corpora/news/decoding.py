@@ -66,7 +66,7 @@ class Decoded:
 
 
 def decode(data: bytes, *, content_type: str | None, name: str) -> Decoded:
-    """Decode a page; raises ``TextError`` where the bytes are no text in any encoding known.
+    """Decode a page; raise ``TextError`` where the bytes are not text in any known encoding.
 
     Control characters become spaces: they would end the page for its parser.
     """
@@ -80,7 +80,7 @@ def decode(data: bytes, *, content_type: str | None, name: str) -> Decoded:
 
 
 def _named(data: bytes, content_type: str | None) -> dict[str, str]:
-    """The encodings that are named and known, by who names them."""
+    """Map ``header`` and ``page`` to the encoding that each names, if that encoding is known."""
     head = data[:_LOOKED_AT]
     header = _HEADER.search(content_type or "")
     page = _META.search(head) or _XML.search(head)
@@ -89,7 +89,7 @@ def _named(data: bytes, content_type: str | None) -> dict[str, str]:
 
 
 def _known(name: str) -> str | None:
-    """The encoding of text that browsers take for this name; None for none."""
+    """Return the encoding that browsers use for a name; None for an unknown name."""
     try:
         known = text_encoding(name)
     except LookupError:
@@ -98,7 +98,7 @@ def _known(name: str) -> str | None:
 
 
 def _decode(data: bytes, named: dict[str, str], *, name: str) -> tuple[str, str, str]:
-    """The text, its encoding, and what decided it."""
+    """Return the text, its encoding, and what decided the encoding."""
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return data[len(mark) :].decode(encoding, "replace"), encoding, "mark"

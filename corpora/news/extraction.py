@@ -38,12 +38,12 @@ _MAX_PLACE = 20
 
 
 class ExtractionError(CountedError):
-    """A page that is not read."""
+    """A page that cannot be extracted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Article:
-    """Article of a page: text, blocks, links and metadata."""
+    """The article of a page: text, blocks, links and metadata."""
 
     text: str
     blocks: tuple[tuple[int, int, str], ...]
@@ -57,9 +57,10 @@ class Article:
 
 
 def extract(html: str, *, url: str | None, extractor: str) -> Article:
-    """Read a page; ``url`` is where it was found. The text is empty where there is no body.
+    """Extract the article of a page; ``url`` is where the page was found.
 
-    Raises ``ExtractionError`` for a page of which a part would be lost.
+    The text is empty where the page has no body. Raises ``ExtractionError`` for a page of which a
+    part would be lost.
     """
     html = _CONTROL.sub(" ", html)
     tree = parse(html)
@@ -86,9 +87,10 @@ def extract(html: str, *, url: str | None, extractor: str) -> Article:
 
 
 def parse(html: str) -> "HtmlElement | None":
-    """The lxml tree of a page; None where there is none.
+    """Parse a page to an lxml tree; return None for an empty page.
 
-    Raises ``ExtractionError`` where the parser stops, ``MemoryError`` where it gets none.
+    Raises ``ExtractionError`` where the parser stops at a limit, ``MemoryError`` where it gets no
+    memory.
     """
     from lxml.etree import ErrorTypes, ParserError, XMLSyntaxError
     from lxml.html import HTMLParser, document_fromstring
@@ -112,7 +114,7 @@ def parse(html: str) -> "HtmlElement | None":
 
 
 def _with_authors(metadata: PageMetadata, tree: "HtmlElement", page: list[Block]) -> PageMetadata:
-    """Metadata with the authors that are seen, where none are marked; not the site itself."""
+    """Add the authors of the byline where the metadata has none; the site is never an author."""
     if metadata.authors:
         return metadata
     site = key_of(metadata.site or "")
@@ -121,10 +123,10 @@ def _with_authors(metadata: PageMetadata, tree: "HtmlElement", page: list[Block]
 
 
 def drop_further_articles(tree: "HtmlElement") -> int:
-    """Take out of a page what it holds of other articles; returns how many there are.
+    """Remove other articles from a page; return how many were removed.
 
-    If the heading (``h1``) of one ``article`` is in the title of the page, those beside it that
-    have headings, too, are others.
+    If the heading (``h1``) of exactly one outermost ``article`` element is in a title of the page,
+    the other outermost ``article`` elements with headings are other articles.
     """
     outermost = [e for e in tree.iter("article") if next(e.iterancestors("article"), None) is None]
     headed = [(e, keys) for e in outermost if (keys := _heading_keys(e))]
@@ -145,7 +147,7 @@ def _heading_keys(article: "HtmlElement") -> list[str]:
 
 
 def _with_trafilatura(_: str, tree: "HtmlElement", __: str | None) -> list[Block]:
-    """The body as trafilatura finds it; where it falls back on other means, without links."""
+    """Find the body with trafilatura; without links where trafilatura uses its fallbacks."""
     from copy import deepcopy
 
     from trafilatura import bare_extraction
@@ -156,7 +158,10 @@ def _with_trafilatura(_: str, tree: "HtmlElement", __: str | None) -> list[Block
 
 
 def _with_news_please(html: str, _: "HtmlElement", url: str | None) -> list[Block]:
-    """The body as news-please finds it: mere lines."""
+    """Find the body with news-please, as lines without links.
+
+    Where news-please cannot split the language into words, readability finds the body.
+    """
     from newsplease import NewsPlease
 
     try:
@@ -171,7 +176,7 @@ def _with_news_please(html: str, _: "HtmlElement", url: str | None) -> list[Bloc
 
 
 def _with_readability(html: str) -> list[Block]:
-    """The body as the other extractor of news-please finds it; none of fewer than 15 words."""
+    """Find the body with readability, part of news-please; none of fewer than 15 words."""
     from readability import Document
 
     tree = parse(Document(html).summary())
@@ -186,7 +191,7 @@ EXTRACTORS: Mapping[str, Callable[[str, "HtmlElement", str | None], list[Block]]
 
 
 def _lead(page: list[Block], descriptions: Iterable[str]) -> Block | None:
-    """The block of the page that says what its description does, after a place name at most."""
+    """Find the block of the page that repeats its description, after a place name at most."""
     keys = tuple(key for key in map(key_of, descriptions) if len(key) >= _MIN_LEAD)
     most = max(map(len, keys), default=0) + _MAX_PLACE
     return next((b for b in page if keys and b.key.endswith(keys) and len(b.key) <= most), None)
@@ -213,6 +218,6 @@ def _joined(
 
 
 def _link_ratio(blocks: Iterable[Block]) -> float:
-    """The ratio of the characters of blocks that stand in links."""
+    """Compute the ratio of the characters of blocks that stand in links."""
     pairs = [(len(b.text), sum(link.end - link.start for link in b.links)) for b in blocks]
     return sum(n for _, n in pairs) / max(1, sum(n for n, _ in pairs))

@@ -43,7 +43,7 @@ def _identifier() -> "LanguageIdentifier":
 
 
 def check_langs(tags: Sequence[str]) -> None:
-    """Raise ``UsageError`` for a language that is never identified."""
+    """Raise ``UsageError`` for a language that the identifier does not know."""
     known = set(_identifier().labels)
     for tag in tags:
         if primary_language(tag) not in known:
@@ -51,7 +51,11 @@ def check_langs(tags: Sequence[str]) -> None:
 
 
 def identify(text: str, declared: str | None) -> str | None:
-    """The language of a text as a BCP 47 tag: identified, with the region that is declared."""
+    """Identify the language of a text, as a BCP 47 tag.
+
+    The declared language is taken where the probability of the identified one is below 0.5. The
+    declared region is kept where it belongs to the result.
+    """
     found, probability = _identifier().classify(text[:_LOOKED_AT])
     if probability < 0.5 and declared:
         found = primary_language(declared)
@@ -62,9 +66,9 @@ def identify(text: str, declared: str | None) -> str | None:
 def why_not(
     article: Article, *, lang: str | None, rights: Rights, thresholds: Thresholds
 ) -> str | None:
-    """Find why an article is left out; None if it is kept.
+    """Return the reason why an article is left out; None if it is kept.
 
-    The first of: ``tdm_reserved``, ``list_page``, ``no_text``, ``paywall``, ``short``,
+    The first that applies of: ``tdm_reserved``, ``list_page``, ``no_text``, ``paywall``, ``short``,
     ``non_letters``, ``language``.
     """
     text, metadata = article.text, article.metadata
@@ -86,9 +90,10 @@ def why_not(
 
 
 def is_list(article: Article, *, max_links: float) -> bool:
-    """Say whether a page lists others: it says so, is the front page, or is made of links.
+    """Tell whether a page is a list of other pages.
 
-    What a page says counts more than where it lies, and what it is made of more than what it says.
+    A page with more than ``max_links`` of its characters in links is a list. For other pages their
+    metadata decide, and where these do not say, whether the URL is that of a front page.
     """
     if article.linked > max_links:
         return True
@@ -102,7 +107,7 @@ _FRONT_PAGES: Sequence[str] = ("", "index.html", "index.htm", "index.php", "home
 
 
 def non_letter_ratio(text: str) -> float:
-    """The ratio of the characters, white space left out, that are neither letters nor marks."""
+    """Compute the ratio of visible characters that are neither letters nor punctuation marks."""
     letters = sum(map(str.isalpha, text))
     marks = sum(text.count(mark) for mark in ".,;:!?\"'()-–„“”‚‘’»«…。，、：；！？「」『』（）")
     visible = sum(map(len, text.split()))

@@ -62,7 +62,7 @@ EXACT, NEAR, CONTAINED, REVISIT = "exact", "near", "contained", "revisit"
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An article that may be a duplicate, or have one."""
+    """An article, as it is compared with others."""
 
     order: tuple[bool, str, str, str, str]
     """Not from an earlier dataset, when it was published and fetched, URL, fingerprint, id."""
@@ -73,18 +73,18 @@ class Item:
 
     @property
     def is_new(self) -> bool:
-        """Say whether it is of this run; those of earlier datasets are never duplicates."""
+        """Tell whether the article is of this run; only such articles can be duplicates."""
         return self.order[0]
 
     @property
     def url(self) -> str:
-        """Its address; empty if it is not known."""
+        """The URL of the article; empty if it is not known."""
         return self.order[2]
 
 
 @dataclass(frozen=True, slots=True)
 class Duplicate:
-    """An article that goes."""
+    """An article that is left out because another says the same."""
 
     index: int
     duplicate_of: int
@@ -98,9 +98,9 @@ class Duplicate:
 def find_duplicates(
     items: Sequence[Item], text_of: Callable[[int], str], *, threshold: float
 ) -> list[Duplicate]:
-    """Find the duplicates; ``text_of`` gives the text of the item of that index.
+    """Find the duplicates; ``text_of`` returns the text of an item by its index.
 
-    ``threshold`` above 1 finds exact ones only. Keeps about 1.5 KB an article in memory.
+    A ``threshold`` above 1 finds exact duplicates only. Keeps about 1.5 KB an article in memory.
     """
     first: dict[bytes, int] = {}
     exact, left = [], []
@@ -136,7 +136,11 @@ def _near(
     *,
     threshold: float,
 ) -> list[Duplicate]:
-    """Compare each article with the earlier ones that are kept and share a band with it."""
+    """Find near duplicates among ``order``, indices of items in order of time.
+
+    Each article is compared with the earlier kept ones that share a band with it, then with the
+    last kept one of the same URL.
+    """
 
     def is_version(index: int, other: int) -> bool:
         one, two = shingles(index), shingles(other)
@@ -173,7 +177,7 @@ def _near(
 def _contained(
     items: Sequence[Item], order: Sequence[int], shingles: Callable[[int], set[str]]
 ) -> list[Duplicate]:
-    """Find articles that stand in longer ones; what has its longest paragraph may contain it."""
+    """Find articles that stand in longer ones, which must hold their longest paragraph."""
     hashes = [np.frombuffer(items[index].paragraphs, "<u8") for index in order]
     owners = np.repeat(np.asarray(order, np.int64), [len(of_one) for of_one in hashes])
     every = np.concatenate([np.empty(0, np.uint64), *hashes])
@@ -198,7 +202,7 @@ def _contained(
 
 
 def _shared_bands(signatures: npt.NDArray[np.uint32]) -> list[list[int]]:
-    """For each row, the hashes of those bands that another row has, too."""
+    """Return for each row the hashes of its bands that another row has too."""
     keys = np.zeros((len(signatures), _BANDS), np.uint64)
     for band in range(_BANDS):
         key = np.full(len(signatures), band + 1, np.uint64)
@@ -220,7 +224,7 @@ _Shard = tuple[Path, str]
 
 
 def signature_row(row: Row, text: str) -> Row:
-    """Make the row of ``news_signatures`` of an article; ``row`` is one of ``documents``."""
+    """Make the ``news_signatures`` row of an article from its row of ``documents``."""
     metadata = {pair["key"]: pair["value"] for pair in row["metadata"] or ()}
     fetched = metadata.get("fetched")
     words = words_of(text)
@@ -236,7 +240,7 @@ def signature_row(row: Row, text: str) -> Row:
 
 
 def _paragraph_hashes(url: str | None, text: str) -> bytes:
-    """``Item.paragraphs``; none where the site is not known."""
+    """Return the bytes of ``Item.paragraphs``; empty where the site is not known."""
     site = (host_of(url) or "").removeprefix("www.")
     keys = sorted(filter(_is_long, map(key_of, text.split("\n"))), key=lambda k: (-len(k), k))
     return b"".join(hash_of(site, key).to_bytes(8, "little") for key in keys) if site else b""
@@ -247,13 +251,13 @@ def _is_long(key: str) -> bool:
 
 
 def signatures_of(documents: pa.RecordBatch) -> pa.RecordBatch:
-    """The signatures of rows of ``documents``, of which it needs ``SIGNED``."""
+    """Compute the signatures of rows of ``documents``, from the columns ``SIGNED``."""
     rows = documents.select(list(SIGNED)).to_pylist()
     return signature_batch([signature_row(row, row["text"]) for row in rows])
 
 
 def unsigned(documents: pa.RecordBatch) -> pa.RecordBatch:
-    """Rows of ``news_signatures`` for documents that none can be taken of: they hold the place."""
+    """Make empty rows of ``news_signatures`` as placeholders for documents without a signature."""
     return signature_batch([{}] * documents.num_rows)
 
 
@@ -263,7 +267,7 @@ def signature_batch(rows: Sequence[Row]) -> pa.RecordBatch:
 
 
 def moment_of(*dates: str | None) -> str:
-    """The first of these dates that is one, to be compared; the last of all where none is."""
+    """Convert the first valid date with ``moment``; none valid gives the latest moment."""
     for date in dates:
         try:
             if date:
@@ -276,7 +280,7 @@ def moment_of(*dates: str | None) -> str:
 def compare_all(
     work: WorkDirectory, previous: Sequence[Path], *, threshold: float
 ) -> tuple[pa.RecordBatch, list[Row], list[Row]]:
-    """Find duplicates and revisits: a batch of ``news_duplicates``, and the rows of both."""
+    """Find duplicates and revisits: a batch of ``news_duplicates``, and the rows of each."""
     shards = [(path, "pages") for path in work.shards("articles")]
     rows: list[Row] = []
     items: list[Item] = []
@@ -299,7 +303,10 @@ def compare_all(
 def _read_signatures(
     path: Path, rows: list[Row], items: list[Item], *, unit: int, shard: int
 ) -> None:
-    """Read what is known of the articles of a shard; ``unit`` is -1 for an earlier dataset."""
+    """Add the articles of a shard of ``news_signatures`` to ``rows`` and ``items``.
+
+    ``unit`` is -1 for an earlier dataset. A document without a signature is skipped.
+    """
     batches = read_batches(path, SCHEMAS["news_signatures"])
     for number, row in enumerate(row for batch in batches for row in batch.to_pylist()):
         if row["exact"]:  # else it could not be read
@@ -310,7 +317,7 @@ def _read_signatures(
 
 
 def _duplicate(row: Row, kept: Row | None) -> Row:
-    """The columns of ``news_duplicates`` that name both."""
+    """Return the columns of ``news_duplicates`` that name an article and the kept one."""
     of = kept or {"id": None, "url": None}
     own = {name: row[name] for name in ("unit", "row", "id", "url")}
     return own | {"duplicate_of": of["id"], "duplicate_of_url": of["url"]}
@@ -319,9 +326,9 @@ def _duplicate(row: Row, kept: Row | None) -> Row:
 def _find_revisits(
     work: WorkDirectory, rows: Sequence[Row], duplicates: Sequence[Row]
 ) -> Iterator[Row]:
-    """Find the articles that records of revisits repeat: by digest, or else by address.
+    """Find the article that each revisit record repeats: by digest, or without one, by URL.
 
-    ``rows`` are all articles in order of time. A revisit of which none is there gives a row too.
+    ``rows`` are all articles in order of time. A revisit whose article is missing gives a row too.
     """
     gone = {
         row["id"]: {"id": row["duplicate_of"], "url": row["duplicate_of_url"]} for row in duplicates
@@ -339,11 +346,11 @@ def _find_revisits(
 
 
 def _texts(shards: Sequence[_Shard], rows: Sequence[Row]) -> Callable[[int], str]:
-    """The text of an article by its index; keeps some batches of shards in memory."""
+    """Return a function that reads the text of an article by index, with a cache of batches."""
 
     @lru_cache(None)
     def starts_of(shard: int) -> list[int]:
-        """The first row of each batch of a shard."""
+        """List the first row of each batch of a shard, then the number of rows."""
         path, schema = shards[shard]
         batches = read_batches(path, SCHEMAS[schema], columns=("id",))
         return list(accumulate((batch.num_rows for batch in batches), initial=0))
@@ -366,14 +373,14 @@ def _texts(shards: Sequence[_Shard], rows: Sequence[Row]) -> Callable[[int], str
 
 
 def note_of(duplicate: Row) -> dict[str, str]:
-    """Make the line of the list of duplicates."""
+    """Make the values of a line in the list of duplicates."""
     names = ("id", "url", "kind", "duplicate_of", "duplicate_of_url")
     said = {name: duplicate[name] or "" for name in names}
     return said | {"similarity": f"{duplicate['similarity']:.4f}"}
 
 
 def duplicates_of(path: Path, unit: int) -> list[Row]:
-    """The rows of ``news_duplicates`` for a unit, by place."""
+    """Read the rows of ``news_duplicates`` for a unit, sorted by row and id."""
     rows = [
         row
         for batch in read_batches(path, SCHEMAS["news_duplicates"])

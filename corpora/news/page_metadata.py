@@ -57,7 +57,7 @@ _LAST_PART = re.compile(r"(.*\S)(?:\s+[-–—|·•:*]+\s+|\s*(?:\||--|__|::)\s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageMetadata:
-    """Metadata of a page; None or empty where it says nothing."""
+    """Metadata of a page; None or empty where the page says nothing."""
 
     titles: tuple[str, ...] = ()
     """The best first; each once."""
@@ -139,7 +139,7 @@ class _Reader:
         return next(iter(self._all(*names)), None)
 
     def _found(self, path: str, attribute: str) -> list[str]:
-        """The values of an attribute of elements, where they have it."""
+        """List the values of an attribute, of the elements that have the attribute."""
         return [value for e in self.tree.iterfind(path) if (value := e.get(attribute))]
 
     def _canonical(self, url: str | None) -> str | None:
@@ -148,7 +148,7 @@ class _Reader:
         return next((found for found in absolute if found and urlsplit(found).netloc), url)
 
     def _sites(self) -> frozenset[str]:
-        """Collect names of the site, as keys: its own, those of its publisher and of its host."""
+        """Collect the names of the site, its publishers and its host, as ``key_of`` gives them."""
         publishers = (_text(node.get("publisher")) for node in self.nodes)
         host = (host_of(self.url) or "").removeprefix("www.")
         domain = host.rpartition(".")[0]
@@ -156,7 +156,7 @@ class _Reader:
         return frozenset(key for name in names if name and (key := key_of(name)))
 
     def _titles(self) -> tuple[str, ...]:
-        """All titles without the name of the site at their end, then those that have one."""
+        """List all titles without the site name at their end, then the titles that have one."""
         heads, head = (
             [" ".join("".join(element.itertext()).split()) for element in elements]
             for elements in (self.tree.iter("h1"), self.tree.iterfind(".//head/title"))
@@ -165,9 +165,9 @@ class _Reader:
         return _once(*(self._without_site(title, frozenset(heads)) for title in titles), *titles)
 
     def _without_site(self, title: str, heads: frozenset[str]) -> str:
-        """A title without the name of its site behind a bar or dash; the name alone stays.
+        """Remove the site name behind a bar or dash from a title; a site name alone stays.
 
-        What stands behind a bar, and not in the heading of the page, is such a name, too.
+        What follows a bar is a site name too, if the part before it is a heading of the page.
         """
         while found := _LAST_PART.fullmatch(title):
             is_bar = "|" in title[found.end(1) : found.start(2)]
@@ -183,7 +183,7 @@ class _Reader:
         return names or _once(*named)
 
     def _seen_authors(self) -> tuple[str, ...]:
-        """Authors that are marked in the text: ``rel="author"``, ``itemprop="author"``."""
+        """List the authors marked in the text by ``rel="author"`` or ``itemprop="author"``."""
         find = self.tree.iterfind
         marked = (*find('.//*[@itemprop="author"]'), *find('.//a[@rel="author"]'))
         innermost = (next(iter(e.iterfind('.//*[@itemprop="name"]')), e) for e in marked)
@@ -191,7 +191,7 @@ class _Reader:
         return _once(*(name for name in names if len(name) <= _MAX_NAME))
 
     def _is_author(self, name: str) -> bool:
-        """Say whether a name is none of the site's, no address, and not of digits alone."""
+        """Tell whether a name has letters, is no name of the site, and no e-mail address."""
         return key_of(name) not in self.sites and "@" not in name and any(map(str.isalpha, name))
 
     def _times(self) -> list[str]:
@@ -221,7 +221,11 @@ class _Reader:
         return None if tier is None else tier == "free"
 
     def _reservations(self) -> Iterator[tuple[str, str]]:
-        """``meta`` for robots, all or one, and of the TDM Reservation Protocol (W3C)."""
+        """Yield name and content of each ``meta`` for robots, or for text and data mining.
+
+        The former may be for all robots or for one; the latter is of the TDM Reservation Protocol
+        (W3C).
+        """
         for element in self.tree.iter("meta"):
             name = (element.get("name") or "").strip().lower()
             if name.endswith("bot") or name in _ROBOTS or name.startswith("tdm-"):
@@ -229,7 +233,7 @@ class _Reader:
 
 
 def _json_ld(tree: "HtmlElement") -> Iterator[Mapping[str, object]]:
-    """All objects with a type in the page's JSON-LD, outer ones first."""
+    """Yield the objects with a type in the page's JSON-LD, outer ones first."""
     n_nodes = 0
     for script in islice(tree.iterfind('.//script[@type="application/ld+json"]'), _MAX_SCRIPTS):
         try:
@@ -253,17 +257,17 @@ def _types(node: Mapping[str, object]) -> list[str]:
 
 
 def _text(value: object) -> str | None:
-    """A string of JSON-LD, or the first of a list of them; None for anything else."""
+    """Return a JSON-LD string, or that of the first list item or of a ``name``; else None."""
     while isinstance(value, list | dict) and value:
         value = value[0] if isinstance(value, list) else value.get("name")
     return _plain(value) or None if isinstance(value, str) else None
 
 
 def _plain(text: str) -> str:
-    """Text of metadata with single spaces, where a control character or half of a pair is one.
+    """Normalize text of metadata: HTML entities to characters, white space to single spaces.
 
-    An entity of HTML, once or twice written, is its character. Only what ends with a semicolon is
-    one: an address may hold ``&copy=2``.
+    Control characters and lone surrogates count as white space. Entities may be escaped twice, and
+    must end with a semicolon: a URL may hold ``&copy=2``.
     """
     for _ in range(2):
         text = _ENTITY.sub(lambda found: unescape(found[0]), text)
@@ -271,12 +275,12 @@ def _plain(text: str) -> str:
 
 
 def _once(*values: str | None) -> tuple[str, ...]:
-    """Those that are there, each once, the first ``_MAX_VALUES``."""
+    """Return the non-empty values, each once, at most the first ``_MAX_VALUES``."""
     return tuple(dict.fromkeys(value for value in values if value))[:_MAX_VALUES]
 
 
 def _date(*candidates: object) -> str | None:
-    """The first that is a date, as ISO 8601."""
+    """Return the first candidate that is a date, as ISO 8601."""
     for text in filter(None, map(_text, candidates)):
         try:
             parsed = datetime.fromisoformat(text)
@@ -288,9 +292,9 @@ def _date(*candidates: object) -> str | None:
 
 
 def moment(date: str | None) -> str:
-    """A date as a moment that can be compared, in UTC; the last of all where there is none.
+    """Convert a date to a moment in UTC, a string that sorts by time; no date sorts last.
 
-    A date without a zone is taken for UTC, a day for its beginning.
+    A date without a time zone is taken as UTC, a day as its beginning.
     """
     if not date:
         return "9999"
@@ -299,7 +303,7 @@ def moment(date: str | None) -> str:
 
 
 def host_of(url: str | None) -> str | None:
-    """The host of an address, without case; None for one that is broken."""
+    """Return the host of a URL in lower case; None if the URL has none or is broken."""
     try:
         return urlsplit(url or "").hostname
     except ValueError:
@@ -307,7 +311,7 @@ def host_of(url: str | None) -> str | None:
 
 
 def absolute_url(base: str | None, target: str | None) -> str | None:
-    """Resolve a link; None where it is none of the web, or is broken."""
+    """Resolve a link; return None where it is broken or leads to no HTTP(S) address."""
     if not target:
         return None
     try:

@@ -40,11 +40,11 @@ class Page:
     """What the crawl that fetched it knew of reservations: ``reserved; robots.txt: GPTBot``."""
 
     def header(self, name: str) -> str | None:
-        """All headers of that name in one."""
+        """Return all headers of a name, joined with commas; None if there is none."""
         return ", ".join(value for key, value in self.headers if key == name) or None
 
     def reject(self, reason: str, what: str) -> Rejected:
-        """Say that it cannot be used."""
+        """Make the rejection of the page; ``what`` says what is wrong."""
         where = f"{self.source}: {self.position}" if self.position else self.source
         return Rejected(
             source=self.source,
@@ -55,7 +55,7 @@ class Page:
         )
 
     def guard(self, read: Callable[[], T]) -> T | Rejected:
-        """Do what reads it; its rejection where anything is raised."""
+        """Return what ``read`` returns; the rejection of the page where ``read`` raises."""
         return read_record(read, source=self.source, position=self.position, excerpt=self.excerpt)
 
     @property
@@ -66,7 +66,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Revisit:
-    """A record that says: the same was fetched again."""
+    """A record that says that a page was fetched again, and has not changed."""
 
     source: str
     position: str
@@ -78,7 +78,7 @@ class Revisit:
 
 @dataclass(frozen=True, slots=True)
 class NoPage:
-    """A record that is no page, on purpose."""
+    """A record that is no page, and is left out on purpose."""
 
     reason: str
     detail: str = ""
@@ -90,7 +90,7 @@ Found = Page | Revisit | NoPage | Rejected
 def read_pages(
     path: Path, *, source: str, max_bytes: int, start: int = 0, end: int | None = None
 ) -> Iterator[Found]:
-    """Read a part of an archive: something for each of its records."""
+    """Read a part of an archive; yield one result for each record."""
     max_block = max_bytes + MAX_HEADERS
     for record in read_archive(path, max_block=max_block, start=start, end=end):
         if isinstance(record, Damaged):
@@ -130,7 +130,7 @@ _RULES = ("robots", "tdmrep")
 
 
 def _response(record: ArchiveRecord, source: str, *, max_bytes: int) -> Found:
-    """The page in a response, or why there is none."""
+    """Return the page in a response, or why there is none."""
     if not record.url.lower().startswith(("http:", "https:")):
         return NoPage("record.not_http", record.url.partition(":")[0][:20])
     if record.headers.get("onoma-kind") in _RULES:

@@ -31,7 +31,7 @@ _REASONS = {
 
 
 def check_installed(extractor: str) -> str:
-    """The extractor with its version; raises ``UsageError`` where it is not installed."""
+    """Return the extractor with its version; raise ``UsageError`` where it is not installed."""
     try:
         return f"{extractor} {version(extractor)}"
     except PackageNotFoundError:
@@ -42,12 +42,12 @@ def check_installed(extractor: str) -> str:
 
 @cache
 def task_of(extractor: str) -> Task[Article]:
-    """Make the task of another process, once an extractor."""
+    """Make the task that runs ``extract`` in another process; one for each extractor."""
     return Task(extract, {"html": _FIRST, "url": None, "extractor": extractor})
 
 
 def extract_bounded(html: str, *, url: str | None, extractor: str, bounds: Bounds) -> Article:
-    """``extract`` in another process; raises ``ExtractionError``."""
+    """Run ``extract`` in another process, within bounds; raise ``ExtractionError``."""
     arguments = {"html": html, "url": url, "extractor": extractor}
     try:
         return call(task_of(extractor), arguments, bounds=bounds)
@@ -58,14 +58,14 @@ def extract_bounded(html: str, *, url: str | None, extractor: str, bounds: Bound
 
 @dataclass(frozen=True, slots=True)
 class PageReader:
-    """Finds the articles of pages; counts what decided their encodings."""
+    """A reader of the articles of pages; counts the encodings and what decided them."""
 
     extractor: str
     bounds: Bounds
     counters: Counter[str] = field(default_factory=Counter)
 
     def read(self, page: Page) -> PageArticle | Rejected:
-        """Decode a page, and find its article."""
+        """Decode a page, and extract its article."""
         return page.guard(partial(self._read, page))
 
     def _read(self, page: Page) -> PageArticle | Rejected:

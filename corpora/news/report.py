@@ -9,7 +9,7 @@ _COLUMNS = ("id", "url", "kind", "similarity", "duplicate_of", "duplicate_of_url
 
 
 def duplicates_lines(notes: Iterable[Mapping[str, object]]) -> Iterator[str]:
-    """The list of duplicates as TSV: what was left out, and the article that says the same."""
+    """Yield the list of duplicates as TSV: each article left out, and the kept one."""
     yield "\t".join(_COLUMNS) + "\n"
     for note in notes:
         values = (" ".join(str(note[column]).split()) for column in _COLUMNS)

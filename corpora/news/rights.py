@@ -22,7 +22,7 @@ _NO_MINING = re.compile(r"(?:^|[\s,:;])noai(?:$|[\s,;])")
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """The decision on a page."""
+    """The decision whether a page may be mined, and its licence."""
 
     license: str | None
     """SPDX, where the page names a licence of Creative Commons."""
@@ -37,12 +37,12 @@ class Rights:
 
     @property
     def is_reserved(self) -> bool:
-        """Say whether the page reserves text and data mining."""
+        """Tell whether the page reserves text and data mining."""
         return self.mining == "reserved"
 
 
 def decide(page: Page, metadata: PageMetadata) -> Rights:
-    """Read what a page and its server say."""
+    """Decide from what a page, its server and the crawl say whether the page may be mined."""
     pairs = [(f"meta {name}", content) for name, content in metadata.reservations]
     headers = ((name, page.header(name)) for name in ("tdm-reservation", "x-robots-tag"))
     pairs += [(f"header {name}", value.lower()) for name, value in headers if value]
@@ -68,7 +68,7 @@ def _reserves(name: str, value: str) -> bool:
 
 
 def license_of(license: str | None) -> str | None:
-    """The SPDX name of a licence that is given by its address; None for any other."""
+    """Return the SPDX id of a Creative Commons licence, given by its URL; None for any other."""
     found = _CC.search((license or "").lower())
     if not found:
         return None

@@ -33,7 +33,7 @@ class PageArticle:
 
 @dataclass(slots=True)
 class ArticleReader:
-    """Takes the articles of a unit; collects rows, and the hashes of their paragraphs."""
+    """A collector of the articles of a unit, as rows, and of the hashes of their paragraphs."""
 
     thresholds: Thresholds
     license: str | None = None
@@ -45,7 +45,7 @@ class ArticleReader:
     counters: Counter[str] = field(default_factory=Counter)
 
     def add(self, found: PageArticle) -> str | None:
-        """Add a row; returns why the article is left out, None if it is not."""
+        """Add the row of an article; return why the article is left out, None if it is kept."""
         page, article, metadata = found.page, found.article, found.article.metadata
         rights = decide(page, metadata)
         lang = identify(article.text, metadata.lang) if article.text else None
@@ -111,7 +111,7 @@ def _metadata(
 
 @dataclass(slots=True)
 class RowCleaner:
-    """Takes boilerplate out of rows of ``documents``; collects what is left."""
+    """A collector of rows of ``documents`` without their boilerplate."""
 
     boilerplate: Collection[int]
     """Hashes of paragraphs."""
@@ -120,7 +120,7 @@ class RowCleaner:
     counters: Counter[str] = field(default_factory=Counter)
 
     def add(self, row: Row) -> str | None:
-        """Add a row; returns its text, None if too little of it is left."""
+        """Add a row; return its text, None if too little text is left."""
         kept = self._kept(row["group"], row["text"], row["paragraphs"])
         if len(kept) < len(row["paragraphs"]):
             row = row | _only(kept, row)
@@ -130,12 +130,12 @@ class RowCleaner:
         return str(row["text"])
 
     def batch(self) -> pa.RecordBatch:
-        """Hand over what was collected, and begin again."""
+        """Return the collected rows as a batch, and forget the rows."""
         rows, self.rows = self.rows, []
         return pa.RecordBatch.from_pylist(rows, schema=SCHEMAS["pages"].columns)
 
     def _kept(self, site: str, text: str, blocks: Sequence[Row]) -> list[Row]:
-        """The blocks that stay; headings at the end that have lost theirs go."""
+        """Select the blocks that are not boilerplate; headings at the end without text go too."""
         hashes = (paragraph_hash(site, text[b["start"] : b["end"]], b["kind"]) for b in blocks)
         own = zip(blocks, hashes, strict=True)
         kept = [block for block, hash in own if hash not in self.boilerplate]
@@ -147,7 +147,7 @@ class RowCleaner:
 
 
 def _only(blocks: Sequence[Row], row: Row) -> Row:
-    """Text, blocks and links of a row with some of its blocks alone."""
+    """Return text, paragraphs and mentions of a row, cut down to some of its blocks."""
     texts, paragraphs, mentions, position = [], list[Row](), list[Row](), 0
     for block in blocks:
         start, end = block["start"], block["end"]
@@ -165,7 +165,10 @@ def _moved(span: Row, by: int) -> Row:
 
 
 def with_sentences(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Mapping[str, int]]:
-    """Find the sentences of rows; counts them, and what else the rows have."""
+    """Add the column of sentences to rows.
+
+    Returns the rows, and counts of their characters, paragraphs, sentences and links.
+    """
     counters: Counter[str] = Counter()
     column = []
     for row in batch.select(["lang", "text", "paragraphs", "mentions"]).to_pylist():
@@ -182,7 +185,7 @@ def with_sentences(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Mapping[str, 
 
 
 def _sentences(row: Row) -> list[tuple[int, int]]:
-    """Cut the blocks; neither a heading nor a link is ever cut."""
+    """Split the blocks into sentences; neither a heading nor a link is ever cut."""
     blocks = [(block["start"], block["end"]) for block in row["paragraphs"]]
     heads = [
         (block["start"], block["end"]) for block in row["paragraphs"] if block["kind"] == "head"

@@ -48,11 +48,11 @@ def tidy(
     lead: Block | None,
     counters: Counter[str],
 ) -> list[Block]:
-    """Leave out what is not of the body, and put the lead in front if it is missing.
+    """Drop blocks that are not of the body, and put the lead in front if it is missing.
 
-    ``titles`` are all forms of the title; ``lead`` is a block of the page that says what its
-    description does. Takes away: the title, bylines, blocks that are nothing but links, lines of
-    copyright, blocks that repeat another or a part of one, headings after which nothing comes.
+    ``titles`` are all forms of the title; ``lead`` is the block of the page that repeats its
+    description. Drops the title, datelines, bylines, blocks of nothing but links, lines of
+    copyright, blocks that repeat another or a part of one, and headings with nothing after them.
     """
     title_keys = {key_of(title) for title in titles}
     names = sorted({key_of(author) for author in authors} - {""}, key=len, reverse=True)
@@ -89,7 +89,7 @@ def tidy(
 
 
 def _is_byline(block: Block, names: Sequence[str]) -> bool:
-    """Say whether a block names an author, and says hardly more; or says that it is by somebody."""
+    """Tell whether a block names an author and hardly more, or reads like ``By Jane Doe``."""
     if block.kind != "item" and names_of(block.text):
         return True
     rest = block.key
@@ -99,20 +99,20 @@ def _is_byline(block: Block, names: Sequence[str]) -> bool:
 
 
 def _has_kicker(block: Block, titles: tuple[str, ...]) -> bool:
-    """Say whether a block is the title, after some words."""
+    """Tell whether a block is a title after a kicker, at most twice as long as the titles."""
     return block.key.endswith(titles) and len(block.key) <= 2 * max(map(len, titles))
 
 
 def _is_dateline(block: Block) -> bool:
-    """Say whether a block says when, and hardly more."""
+    """Tell whether a block is a date or a time and hardly more."""
     letters = sum(map(str.isalpha, block.text))
     return letters <= _MAX_DATELINE and _MOMENT.search(block.text) is not None
 
 
 def _all_links(blocks: Sequence[Block]) -> set[int]:
-    """Indices of blocks of nothing but links, maybe behind a word that says what they are.
+    """Return the indices of blocks of nothing but links, perhaps after an introduction.
 
-    A linked sentence or cell by itself is of the text.
+    A linked sentence or cell with no such block beside it belongs to the text.
     """
     found = {index for index, block in enumerate(blocks) if _is_all_links(block)}
     return {
@@ -124,7 +124,7 @@ def _all_links(blocks: Sequence[Block]) -> set[int]:
 
 
 def _introductions(blocks: Sequence[Block], all_links: set[int]) -> set[int]:
-    """Indices of short lines, no sentences, right before blocks of nothing but links."""
+    """Return the indices of short lines, not sentences, just before blocks of only links."""
     return {
         index - 1
         for index in all_links - {0}
@@ -138,13 +138,16 @@ def _is_introduction(block: Block) -> bool:
 
 
 def _is_sentence(block: Block) -> bool:
-    """Say whether a block is a paragraph that ends as a sentence does."""
+    """Tell whether a block is a long paragraph that ends like a sentence."""
     is_long = len(block.key) >= _MIN_SENTENCE
     return block.kind == "p" and is_long and _SENTENCE_END.search(block.text) is not None
 
 
 def _is_all_links(block: Block) -> bool:
-    """Say whether no letter or digit of a block stands outside of links, but some with a colon."""
+    """Tell whether all letters and digits of a block stand in links.
+
+    A short introduction that ends with a colon may stand before the links.
+    """
     if not block.links:
         return False
     before = block.text[: block.links[0].start].rstrip()
@@ -160,10 +163,10 @@ def _is_all_links(block: Block) -> bool:
 
 
 def _repeated(blocks: Sequence[Block], heads: Sequence[str]) -> set[int]:
-    """Indices of blocks that stand inside of another or a title, or say the same as one before.
+    """Return the indices of blocks that repeat an earlier block, or a part of a block or title.
 
-    What says the same is no repetition where it may be meant: items and cells, headings, and short
-    paragraphs apart from each other, as the questions of interviews are.
+    Equal blocks stay where the repetition may be meant: items, cells and code, and headings and
+    short paragraphs that are not adjacent, as the questions of interviews.
     """
     keys = [block.key for block in blocks]
     joined = "\n".join([*keys, *heads])

@@ -11,9 +11,9 @@ _COLUMNS = ("file", "url")
 
 
 def read_url_table(path: Path, names: Sequence[str]) -> dict[str, dict[str, str]]:
-    """Read a table (TSV, with a line of names: ``file``, ``url``, maybe ``date``, more to keep).
+    """Read a TSV table with the columns ``file``, ``url``, perhaps ``date``, and more to keep.
 
-    Gives the other columns by file. Raises ``UsageError`` where the table cannot be used, names a
+    Returns the other columns by file. Raises ``UsageError`` where the table cannot be used, names a
     file twice, or names none of ``names``; a row for a file that is not read is no error.
     """
     try:
@@ -43,7 +43,7 @@ def read_url_table(path: Path, names: Sequence[str]) -> dict[str, dict[str, str]
 
 
 def _check(row: dict[str, str], *, where: str) -> str:
-    """The name of the file; raises ``UsageError`` for a row that is not right."""
+    """Return the file that a row names; raise ``UsageError`` for an invalid row."""
     if None in row or None in row.values():
         raise UsageError(f"{where}: has another number of columns than the first line.")
     if date := row.get("date"):

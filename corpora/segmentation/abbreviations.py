@@ -55,7 +55,7 @@ class _Counts:
 
 
 class Abbreviation(NamedTuple):
-    """A word that is an abbreviation, by what a text shows."""
+    """A word that is an abbreviation, as texts show."""
 
     form: str
     """In small letters, with its period."""
@@ -68,10 +68,11 @@ class Abbreviation(NamedTuple):
 
 
 def learn(texts: Iterable[str]) -> dict[str, list[str]]:
-    """Find abbreviations in the first ``MAX_CHARACTERS`` of texts: a table as languages have.
+    """Learn a table of abbreviations, as languages have, from the first ``MAX_CHARACTERS``.
 
-    After those in ``may_be_final`` a capital mostly begins a sentence: the word that follows is
-    written small elsewhere. Empty where there are none, and where there is too little text.
+    After an abbreviation in ``may_be_final``, a word with a capital mostly begins a sentence: the
+    word is written small elsewhere. The table is empty where no abbreviations are found, and where
+    there is too little text.
     """
     return as_table(find_abbreviations(texts, min_characters=MIN_CHARACTERS))
 
@@ -104,7 +105,7 @@ def find_abbreviations(texts: Iterable[str], *, min_characters: int = 0) -> list
 
 
 def as_table(abbreviations: Iterable[Abbreviation]) -> dict[str, list[str]]:
-    """Write abbreviations as a table of a language has them."""
+    """Sort abbreviations into a table, as a language has it."""
     table: dict[str, list[str]] = {}
     for each in abbreviations:
         name = "may_be_final" if each.may_be_final else "never_final"
@@ -126,7 +127,10 @@ def _count(text: str, counts: _Counts) -> None:
 
 
 def _count_word(word: str, before: str, counts: _Counts) -> str:
-    """Count a word and what it says of the one before, which has a period; returns it if it has."""
+    """Count a word, and what it shows of the word ``before``, which has a period if not empty.
+
+    Returns the word in small letters without its period; empty if the word has no period.
+    """
     form, first = word.rstrip(".").lower(), word[0]
     if not form:
         return ""
@@ -158,9 +162,10 @@ def _abbreviations(counts: _Counts, starts: Mapping[str, int]) -> Iterator[str]:
 
 
 def _starts_of_sentences(counts: _Counts) -> Counter[str]:
-    """How much oftener a word begins a sentence than a name, after each word with a period.
+    """Count for each word with a period how many more sentences than names begin after it.
 
-    A word that is mostly written small elsewhere is no name.
+    A following word with a capital begins a sentence if it is mostly written small elsewhere; else
+    it is a name.
     """
     starts: Counter[str] = Counter()
     for (word, following), n in counts.followed.items():
@@ -169,7 +174,7 @@ def _starts_of_sentences(counts: _Counts) -> Counter[str]:
 
 
 def _score(word: str, n_dotted: int, n_bare: int, *, ratio: float) -> float:
-    """Formula 15 of the paper; ``ratio`` of all words have a period."""
+    """Compute formula 15 of the paper; ``ratio`` is the fraction of all words with a period."""
     null = n_dotted * log(ratio) + n_bare * log(1 - ratio)
     bound = n_dotted * log(_WITH_PERIOD) + n_bare * log(1 - _WITH_PERIOD)
     n_periods = word.count(".") + 1

@@ -23,7 +23,7 @@ def check_jieba(option: str) -> None:
 
 
 def inner_characters(text: str) -> list[int]:
-    """Find the Han characters that continue a word of several: their places in the text."""
+    """Find the offsets of Han characters that continue a word of several characters."""
     if not _HAN.search(text):
         return []
     tokens = _tokenizer().tokenize(text)

@@ -21,7 +21,7 @@ def primary_language(tag: str | None) -> str:
 
 @cache
 def _codes() -> Mapping[str, str]:
-    """Other names of a language to its code."""
+    """Map the other names of each language to its code."""
     table = tomllib.loads(
         (files("corpora.segmentation") / "language_codes.toml").read_text("utf-8")
     )

@@ -20,18 +20,18 @@ WIDE = "\u3000-\u3004\u3008-\u3020\u302a-\u3030\u303c-\u303f\uff01-\uff65"
 
 
 def begins_low(word: str) -> bool:
-    """Say whether a word begins with a small letter, where its script has capitals."""
+    """Tell whether a word begins with a small letter, where its script has capitals."""
     return word[0].islower() and not _GEORGIAN[0] <= word[0] <= _GEORGIAN[1]
 
 
 def has_case(word: str) -> bool:
-    """Say whether the script of a word has capitals."""
+    """Tell whether the script of a word has capitals."""
     letter = word[0]
     return letter.lower() != letter.upper() and not _GEORGIAN[0] <= letter <= _GEORGIAN[1]
 
 
 def is_initial(word: str) -> bool:
-    """Say whether a word is one letter, with its marks, that may stand for a name.
+    """Tell whether a word is one letter, with its marks, that may stand for a name.
 
     A capital, or a letter of a script without capitals in which no word is that short.
     """

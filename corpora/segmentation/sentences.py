@@ -69,7 +69,7 @@ _VOWELLESS = re.compile(r"[B-DF-HJ-NP-TV-XZb-df-hj-np-tv-xzÃŸ][b-df-hj-np-tv-xzÃ
 
 @dataclass(frozen=True, slots=True)
 class Segmenter:
-    """Finds sentences and words of one language; made by ``segmenter``."""
+    """A finder of sentences and words of one language; made by ``segmenter``."""
 
     locale: str
     table: Table = field(repr=False)
@@ -84,7 +84,7 @@ class Segmenter:
     def sentences(self, text: str, within: Span, *, unbroken: Sequence[Span] = ()) -> list[Span]:
         """Cut the paragraph ``within`` into sentences, in order and without white space around.
 
-        A span of ``unbroken`` is never cut; a line break is like a space.
+        A span of ``unbroken`` is never cut; a line break counts as a space.
         """
         paragraph = _LINE_BREAK.sub(" ", text[within.start : within.end])
         boundaries = [within.start + offset for offset in self._starts(paragraph)]
@@ -95,7 +95,7 @@ class Segmenter:
     def split(
         self, text: str, blocks: Sequence[tuple[int, int]], *, unbroken: Sequence[tuple[int, int]]
     ) -> Iterator[tuple[int, int]]:
-        """Do what ``sentences`` does for many paragraphs at once, in a third of the time.
+        """Cut many paragraphs into sentences at once, in a third of the time of ``sentences``.
 
         ``blocks`` are in order, and each stands on a line of its own; ``unbroken`` are disjoint
         and in order.
@@ -115,7 +115,7 @@ class Segmenter:
         *,
         unbroken: Sequence[tuple[int, int]],
     ) -> Iterator[tuple[int, int]]:
-        """Cut blocks where sentences end among the ordered ``boundaries``."""
+        """Cut blocks at each of the ordered ``boundaries`` at which a sentence ends."""
         starts = [start for start, _ in unbroken]
         position = 0
         for start, end in blocks:
@@ -134,7 +134,7 @@ class Segmenter:
                 yield sentence
 
     def _starts(self, text: str) -> list[int]:
-        """Find where sentences may begin, in order: what ICU says, and what it leaves out."""
+        """Find the offsets where sentences may begin, in order: those of ICU, and more."""
         from icu4py.breakers import SentenceBreaker
 
         found = list(accumulate(map(len, SentenceBreaker(text, self.locale))))
@@ -145,7 +145,7 @@ class Segmenter:
         return with_stops(text, found, table.stops, unbroken=table.unbroken_stops)
 
     def edges(self, text: str) -> list[int]:
-        """Find where ICU begins and ends words, to hand to ``words`` for each sentence."""
+        """Find the offsets where ICU begins and ends words, for the argument of ``words``."""
         from icu4py.breakers import WordBreaker
 
         found = list(accumulate(map(len, WordBreaker(text, self.locale)), initial=0))
@@ -164,7 +164,8 @@ class Segmenter:
     ) -> list[tuple[int, int]]:
         """Cut the sentence ``within`` into words and marks; none spans an offset of ``cuts``.
 
-        ``edges`` are those of the text, which saves time where it has many sentences.
+        ``edges`` is the result of the method ``edges`` for the text: to pass it saves time where
+        the text has many sentences.
         """
         start, end = within.start, within.end
         sentence = text[start:end]
@@ -183,7 +184,7 @@ class Segmenter:
         return [pair for pair in pairwise(edges) if text[pair[0]] not in _SPACE]
 
     def _ends(self, text: str, boundary: int, *, begin: int, limit: int) -> bool:
-        """Say whether the sentence that starts at ``begin`` ends before ``boundary``."""
+        """Tell whether the sentence that starts at ``begin`` ends before ``boundary``."""
         if text[boundary - 2 : boundary] == ". " and text[boundary].isupper():
             last = max(text.rfind(" ", begin, boundary - 2) + 1, begin)
             if text[last : boundary - 2] in self._plain:
@@ -228,7 +229,7 @@ class Segmenter:
             self._plain.add(word)
 
     def _mark(self, text: str, within: Span, *, joined: set[int], added: set[int]) -> None:
-        """Collect the edges of ICU that are inside our words, and those that it lacks."""
+        """Collect the edges of ICU that are inside our words, and the edges that ICU lacks."""
         start, end = within.start, within.end
         for run in _RUN.finditer(text, start, end):
             joined.update(range(run.start() + 1, run.end()))
@@ -251,7 +252,7 @@ class Segmenter:
     def _mark_period(
         self, text: str, token: re.Match[str], last: int, *, joined: set[int], added: set[int]
     ) -> None:
-        """Cut a period off its word or leave it; ``last`` is where the sentence's letters end."""
+        """Cut a period off its word, or join both; ``last`` is where the sentence's letters end."""
         dot = token.end() - 1
         following = text[dot + 1 : min(dot + 2, token.endpos)]
         period = self._period(text, token.start(), dot)
@@ -278,7 +279,7 @@ class Segmenter:
         return found
 
     def _period(self, text: str, start: int, dot: int) -> Period:
-        """Say whether the period at ``dot`` belongs to the word ``text[start:dot]``."""
+        """Classify the period at ``dot``, which follows the word ``text[start:dot]``."""
         table, word = self.table, text[start:dot]
         if word[-1].isdecimal():
             return self._period_after_number(text, start, dot)
@@ -323,7 +324,7 @@ class Segmenter:
 def segmenter(lang: str | None) -> Segmenter:
     """Make the segmenter for a BCP 47 tag.
 
-    A language without a table gets what ICU does.
+    A language without a table gets an empty table, and the abbreviations that ICU may have for it.
     """
     code = primary_language(lang)
     if not re.fullmatch("[a-z]{2,3}", code):
@@ -334,7 +335,7 @@ def segmenter(lang: str | None) -> Segmenter:
 
 
 def segmenter_with(lang: str | None, table: Mapping[str, object]) -> Segmenter:
-    """Make the segmenter for a language with a table of abbreviations of one's own."""
+    """Make the segmenter for a language with ``table``, as in a TOML file, in place of its own."""
     return Segmenter(segmenter(lang).locale.partition("@")[0], make_table(table, source="table"))
 
 
@@ -344,9 +345,10 @@ def segmenter_plus(
     declared: Mapping[str, Sequence[str]],
     learned: Mapping[str, Sequence[str]],
 ) -> Segmenter:
-    """Make the segmenter for a language with abbreviations beside those of its table.
+    """Make the segmenter for a language with more abbreviations than its table has.
 
-    Those declared (``never_final``, ``may_be_final``) outweigh the table, those learned do not.
+    Declared abbreviations (``never_final``, ``may_be_final``) override the table, learned ones do
+    not.
     """
     plain = segmenter(lang)
     table = plain.table.with_abbreviations(learned, is_certain=False)
@@ -354,7 +356,7 @@ def segmenter_plus(
 
 
 def may_be_final(segmenter: Segmenter, abbreviation: str) -> bool:
-    """Say whether the table knows an abbreviation after which a sentence may end (``etc.``)."""
+    """Tell whether the table knows an abbreviation after which a sentence may end (``etc.``)."""
     form = "".join(abbreviation.split()).removesuffix(".")
     known = segmenter.table.periods.get(form)
     return known is Period.FINAL or (known is Period.EITHER and len(form) > 1)
@@ -369,7 +371,7 @@ def table_name(lang: str | None) -> str:
 
 
 def has_table(lang: str | None) -> bool:
-    """Say whether abbreviations of a language are known."""
+    """Tell whether abbreviations of a language are known."""
     return bool(table_name(lang))
 
 
@@ -379,7 +381,7 @@ def _table_of(code: str) -> Traversable:
 
 @cache
 def _all_conjunctions() -> frozenset[str]:
-    """Those of all tables, for languages whose table has none."""
+    """Collect the conjunctions of all tables, for languages whose table has none."""
     texts = (
         file.read_text("utf-8") for file in (files("corpora.segmentation") / "languages").iterdir()
     )
@@ -402,17 +404,17 @@ _SAME_TABLE = {
 """A language to the one whose table serves it; the second line: older stages."""
 
 
-# ICU's own lists of abbreviations: it must read them again for each text, which is slow.
+# Languages with a list of abbreviations in ICU; slow, for ICU reads the list again for each text.
 _ICU_ABBREVIATIONS = frozenset({"es", "it", "pt"})
 
 
 def _is_short(word: str) -> bool:
-    """Say whether a word may be an abbreviation: a few letters, in a script that spells sounds."""
+    """Tell whether a word may be an abbreviation: a few letters, in a script with capitals."""
     return len(word) < LETTERS_BEFORE_NUMBER and word[0].lower() != word[0].upper()
 
 
 def _outermost(spans: Iterable[Span]) -> list[tuple[int, int]]:
-    """Those that no other span covers; ``spans`` nest."""
+    """Select the spans that no other span covers; ``spans`` nest."""
     outer: list[tuple[int, int]] = []
     for span in sorted(spans, key=lambda span: (span.start, -span.end)):
         if not outer or outer[-1][1] < span.end:
@@ -421,7 +423,7 @@ def _outermost(spans: Iterable[Span]) -> list[tuple[int, int]]:
 
 
 def _stripped(text: str, start: int, end: int) -> tuple[int, int] | None:
-    """The span without white space around; None if there is nothing else in it."""
+    """Return the span without white space around; None if it has nothing but white space."""
     content = text[start:end].lstrip()
     if not content:
         return None

@@ -25,10 +25,10 @@ def _patterns(stops: str, unbroken: tuple[str, ...]) -> tuple[re.Pattern[str], r
 
 
 def after_stops(text: str, stops: str, unbroken: tuple[str, ...] = ()) -> Iterator[int]:
-    """Offsets after each run of stops and what closes after it.
+    """Yield the offset after each run of stops and of the marks that close after it.
 
-    ``．`` between digits is none. A plain quotation mark closes if their number before it, in its
-    line, is odd. ``unbroken`` are abbreviations with stops in them.
+    ``．`` between digits is no stop. A plain quotation mark closes if the number of such marks
+    before it, in its line, is odd. ``unbroken`` are abbreviations with stops in them.
     """
     end = 0
     quotes = _Quotes(text)
@@ -44,13 +44,13 @@ def after_stops(text: str, stops: str, unbroken: tuple[str, ...] = ()) -> Iterat
 
 
 def _is_decimal(text: str, found: re.Match[str]) -> bool:
-    """Say whether the stop is a decimal point."""
+    """Tell whether the stop is a decimal point."""
     before, after = text[max(found.start() - 1, 0)], text[found.end() : found.end() + 1]
     return found[0] == "．" and before.isdecimal() and after.isdecimal()
 
 
 class _Quotes:
-    """The plain quotation marks of a text, asked for from its begin to its end."""
+    """A counter of the plain quotation marks of a text, from its begin to its end."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -58,7 +58,7 @@ class _Quotes:
         self._n = 0  # since the line began, up to there: a line may be long
 
     def are_open(self, place: int) -> bool:
-        """Say whether a mark was opened before, in this line; places only grow."""
+        """Tell whether a mark is open at ``place``, in its line; places must not decrease."""
         line = self._text.rfind("\n", self._at, place) + 1
         if line:
             self._at, self._n = line, 0
@@ -68,7 +68,7 @@ class _Quotes:
 
 
 def follows_stop(text: str, boundary: int, stops: str) -> bool:
-    """Say whether only quotes, brackets and spaces stand between a stop and the boundary."""
+    """Tell whether only quotes, brackets and spaces stand between a stop and the boundary."""
     start = max(0, boundary - _CONTEXT)
     before = text[start:boundary].rpartition("\n")[2]
     tail = _AROUND.sub("", before)
@@ -78,6 +78,6 @@ def follows_stop(text: str, boundary: int, stops: str) -> bool:
 def with_stops(
     text: str, boundaries: Iterable[int], stops: str, *, unbroken: tuple[str, ...] = ()
 ) -> list[int]:
-    """Put our boundaries in place of those of ICU that follow a stop; ordered."""
+    """Replace the boundaries of ICU that follow a stop by those of ``after_stops``; in order."""
     others = {place for place in boundaries if not follows_stop(text, place, stops)}
     return sorted(others.union(after_stops(text, stops, unbroken)))

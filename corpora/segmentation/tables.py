@@ -49,7 +49,7 @@ class Table:
     def with_abbreviations(self, more: Mapping[str, Sequence[str]], *, is_certain: bool) -> "Table":
         """Add abbreviations: ``never_final`` and ``may_be_final``, as a table's file has them.
 
-        Those that are certain outweigh what the table says of them; others are added where it says
+        Abbreviations that are certain override the table; others are added where the table says
         nothing.
         """
         starters = sorted(self.starters)
@@ -79,12 +79,12 @@ _KINDS = {bool: "true or false", list: "a list of strings", str: "a string"}
 
 
 def read_table(toml: str, *, source: str) -> Table:
-    """Read a language's table; raises ``UsageError`` for a key or value that means nothing."""
+    """Read a language's table; raise ``UsageError`` for an unknown key or an invalid value."""
     return make_table(parse_toml(toml, where=source), source=source)
 
 
 def read_toml(path: Path) -> JsonObject:
-    """Read a table that a user hands in; raises ``UsageError`` where it cannot be one."""
+    """Read the file of a table from a user; raise ``UsageError`` where it is not valid."""
     try:
         toml = path.read_text("utf-8")
     except (OSError, UnicodeError) as error:
@@ -95,7 +95,7 @@ def read_toml(path: Path) -> JsonObject:
 
 
 def make_table(table: JsonObject, *, source: str) -> Table:
-    """Make a table of what its TOML file says; raises ``UsageError`` as ``read_table`` does."""
+    """Make a table from the content of its file; raise ``UsageError`` as ``read_table`` does."""
     for key, value in table.items():
         if key not in _KEYS:
             raise UsageError(f"{source}: there is no {key!r}; there are {', '.join(_KEYS)}.")
@@ -117,10 +117,10 @@ def make_table(table: JsonObject, *, source: str) -> Table:
 
 
 def _periods(table: JsonObject) -> dict[str, Period]:
-    """Abbreviation to what its period is, parts of abbreviations included.
+    """Map abbreviations, and the parts of those with spaces, to the role of their period.
 
-    Without ``starters`` nothing but a capital, or a letter of a script without capitals, says that
-    a new sentence follows.
+    Without ``starters``, only a capital, or a letter of a script without capitals, shows that a new
+    sentence follows.
     """
     final = Period.EITHER if table.get("starters") else Period.FINAL
     inner, either = table.get("never_final", []), table.get("may_be_final", [])
@@ -135,7 +135,7 @@ def _periods(table: JsonObject) -> dict[str, Period]:
 
 
 def _forms(entries: Iterable[str]) -> Iterator[str]:
-    """Each without its spaces and last period, as it is and capitalized."""
+    """Yield each entry without its spaces and last period, as it is and capitalized."""
     for entry in entries:
         form = "".join(entry.split()).removesuffix(".")
         yield from (form, form[:1].upper() + form[1:])

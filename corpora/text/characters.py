@@ -18,7 +18,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def with_line_feeds(chunks: Iterable[str], counters: Counter[str]) -> Iterator[str]:
-    """Write CRLF and CR as LF, in a text that comes in chunks; counts ``line_ends.crlf|cr``."""
+    """Convert CRLF and CR to LF in the chunks of a text; count ``line_ends.crlf|cr``."""
     held = ""
     for chunk in chunks:
         text = held + chunk
@@ -39,7 +39,7 @@ def _line_feeds(text: str, counters: Counter[str]) -> str:
 
 
 def clean(text: str, counters: Counter[str]) -> str:
-    """Write line ends as LF, and replace what is no text, character by character.
+    """Convert line ends to LF, and replace characters that are no text, one for one.
 
     Control characters (Unicode's Cc but tab and LF) become spaces and count as
     ``characters.control``, each kind as ``characters.control/U+0000``; surrogates, which JSON can
@@ -57,10 +57,10 @@ def clean(text: str, counters: Counter[str]) -> str:
 
 
 def normalize(text: str, how: Normalization, counters: Counter[str]) -> str:
-    """Write some characters as others, one for one: offsets are those of the text before.
+    """Replace characters by their normal form, one for one, so that offsets stay the same.
 
-    Counts ``characters.normalized``, and as ``characters.not_normalized`` those that NFKC would
-    write as several, which stay. What NFKC makes of several together stays, too.
+    Counts ``characters.normalized``, and as ``characters.not_normalized`` the characters that NFKC
+    would write as several; these stay. Sequences that NFKC would compose stay, too.
     """
     if how == "none":
         return text
@@ -80,7 +80,7 @@ def normalize(text: str, how: Normalization, counters: Counter[str]) -> str:
 
 
 def read_lines(chunks: Iterable[str], *, max_characters: int) -> Iterator[str | None]:
-    """Cut a text that comes in chunks at its line feeds; None for a line that is too long.
+    """Split the chunks of a text into lines; yield None for a line that is too long.
 
     A line feed at the very end begins no further line.
     """

@@ -62,11 +62,11 @@ _ALPHABETS = "\u00a0-\u0e7f\u1e00-\u1fff\u2010-\u2027\u2030-\u203a\u3041-\u30ff"
 
 
 def detect(read: Read, *, name: str, named: str | None = None) -> Encoding:
-    """Tell how the file ``name`` is encoded, or look at its bytes as ``named`` has it.
+    """Detect the encoding of the file ``name``, or check its bytes in the encoding ``named``.
 
-    Reads the file once where all is well and it is UTF-8, marked, or ``named``; up to nine times
-    otherwise. Raises ``TextError`` where no encoding fits, more than ``MAX_INVALID`` of the bytes
-    are invalid, or UTF-8 is ``named`` and a mark says otherwise.
+    Reads the file once where it is valid UTF-8, or valid in the encoding that is marked or
+    ``named``; up to nine times otherwise. Raises ``TextError`` where no encoding fits, more than
+    ``MAX_INVALID`` of the bytes are invalid, or UTF-8 is ``named`` and a mark says otherwise.
     """
     chosen = _chosen(named, _byte_order_mark(read), name=name)
     counts = _Counts()
@@ -108,7 +108,10 @@ def _chosen(named: str | None, mark: str | None, *, name: str) -> str | None:
 
 
 def _cut_utf8(read: Read, counts: "_Counts", *, chosen: str | None) -> Encoding | None:
-    """UTF-8, if all is valid but a last character that is cut, and is not the only one."""
+    """Return UTF-8 if all bytes are valid but those of a last character that is cut; else None.
+
+    Unless UTF-8 is ``chosen``, there must be other bytes beyond ASCII.
+    """
     if chosen not in (None, "utf-8") or (chosen is None and counts.has_control(MAX_CONTROL)):
         return None
     n_cut = n_unfinished(read, "utf-8")
@@ -127,7 +130,7 @@ def _byte_order_mark(read: Read) -> str | None:
 
 @dataclass(slots=True)
 class _Counts:
-    """How many bytes of a file are of which kind."""
+    """Counts of the bytes of a file, by kind."""
 
     n_bytes: int = 0
     n_high: int = 0
@@ -136,7 +139,7 @@ class _Counts:
     """Control characters, if it were ASCII."""
 
     def count(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        """Count while the chunks pass."""
+        """Count the bytes of chunks, and pass the chunks on."""
         for chunk in chunks:
             self.n_bytes += len(chunk)
             self.n_high += len(chunk) - len(chunk.translate(None, _HIGH))
@@ -151,7 +154,7 @@ class _Counts:
 
 
 def _measure(read: Read, encoding: str, counts: _Counts) -> Encoding:
-    """Count the invalid bytes, at least as far as it matters."""
+    """Count the bytes that are invalid in an encoding, until there are too many."""
     return Encoding(encoding, _count_invalid(read, encoding, enough=MAX_INVALID * counts.n_bytes))
 
 
@@ -194,7 +197,10 @@ def _choose(read: Read, counts: _Counts, *, name: str) -> Encoding:
 
 
 def _judge(read: Read, name: str, counts: _Counts) -> tuple[float, Encoding]:
-    """Rate an encoding by how much beyond ASCII is expected in it; 0 if too much is invalid."""
+    """Rate an encoding by the ratio of expected characters among those beyond ASCII.
+
+    The ratio of invalid bytes is subtracted; the rating is 0 if there are too many.
+    """
     n_invalid = n_beyond = n_expected = 0
     is_utf16 = name.startswith("utf-16")
     expected = _expected(is_utf16=is_utf16)

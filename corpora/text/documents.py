@@ -19,7 +19,7 @@ from corpora.text.records import Record
 
 @dataclass(slots=True, kw_only=True)
 class DocumentMaker:
-    """Makes rows of ``documents`` of records, and counts what it changes."""
+    """A maker of rows of ``documents`` from records; counts what it changes."""
 
     lang: str | None = None
     """Of records that do not say."""
@@ -33,7 +33,7 @@ class DocumentMaker:
     counters: Counter[str] = field(default_factory=Counter)
 
     def add(self, record: Record, *, source: str, group: str) -> str:
-        """Add a row; returns why a record is left out, empty if it is not.
+        """Add the row of a record; return why the record is left out, empty if it is kept.
 
         Counts ``documents.line|blank`` by how the paragraphs were found, and ``characters``,
         ``paragraphs`` and ``sentences``.
@@ -44,7 +44,7 @@ class DocumentMaker:
             return "empty"
         scalars = self._scalars(record, group=group) | {"source": source, "text": text}
         heading = self._heading(text, record, title=scalars["title"])
-        # Offsets are the same, but ``；`` ends a sentence, and what NFKC makes of it does not.
+        # Both texts have the same offsets, but ``；`` ends a sentence, and its NFKC form does not.
         blocks = self._blocks(written, record, heading)
         sentences = find_sentences(
             segmenter(scalars["lang"]), written, blocks, has_heading=heading is not None
@@ -62,7 +62,7 @@ class DocumentMaker:
         return ""
 
     def _scalars(self, record: Record, *, group: str) -> dict[str, str | None]:
-        """Return the columns that are strings, but for text and source."""
+        """Return the columns that are strings, except text and source."""
         scalars = {name: self._value(value) for name, value in record.columns.items()}
         group = scalars.get("group") or group
         id = self._value(record.id)
@@ -75,7 +75,7 @@ class DocumentMaker:
         }
 
     def _heading(self, text: str, record: Record, *, title: str | None) -> tuple[int, int] | None:
-        """Find the first line, if it is the title, as it is written."""
+        """Find the first line, if it is the title, normalized or as it stands in the file."""
         start, end = first_line(text)
         titles = {title, self._title(record.written_title)} - {None}
         return (start, end) if " ".join(text[start:end].split()) in titles else None
@@ -83,7 +83,7 @@ class DocumentMaker:
     def _blocks(
         self, text: str, record: Record, heading: tuple[int, int] | None
     ) -> list[tuple[int, int]]:
-        """Find the paragraphs; a heading is one of its own."""
+        """Find the paragraphs; a heading is a paragraph of its own."""
         how = self.paragraphs
         if how == "auto":
             how = BLANK if record.is_plain and is_hard_wrapped(text) else LINE
@@ -93,7 +93,7 @@ class DocumentMaker:
         return [heading, *find_blocks(text, how, start=heading[1])]
 
     def _title(self, title: str | None) -> str | None:
-        """Clean a title, and normalize it as the text."""
+        """Clean a title, and normalize it like the text."""
         value = self._value(title)
         return value and normalize(value, self.normalization, Counter())
 

@@ -33,7 +33,7 @@ class Encoding:
 
 
 def check_encoding(name: str) -> str:
-    """Return Python's name of an encoding of text; raises ``UsageError`` for others."""
+    """Return Python's name of a text encoding; raise ``UsageError`` for any other name."""
     try:
         return text_encoding(name)
     except LookupError as error:
@@ -44,11 +44,10 @@ def check_encoding(name: str) -> str:
 
 
 def text_encoding(name: str) -> str:
-    """Return Python's name of an encoding of text; raises ``LookupError`` for others.
+    """Return Python's name of a text encoding; raise ``LookupError`` for any other name.
 
-    Others are no encodings at all, turn bytes into bytes (base64), or are made for host names and
-    source code (punycode, unicode-escape): these raise where bytes are invalid, whatever they are
-    asked to do then.
+    Others are unknown, turn bytes into bytes (base64), or are made for host names and source code
+    (punycode, unicode-escape): these raise at invalid bytes, whatever error handler is set.
     """
     try:
         codec = codecs.lookup(name)
@@ -61,7 +60,7 @@ def text_encoding(name: str) -> str:
 
 
 def _mark(error: UnicodeError) -> tuple[str, int]:
-    """Put one character for an invalid sequence, which says how many bytes it has."""
+    """Replace an invalid sequence by one character that holds the number of its bytes."""
     if not isinstance(error, UnicodeDecodeError):
         raise error
     return chr(0xDC00 + min(error.end - error.start, 0xFF)), error.end
@@ -71,12 +70,12 @@ codecs.register_error("onoma_mark", _mark)
 
 
 def decode_marked(chunks: Iterable[bytes], name: str) -> Iterator[str]:
-    """Decode, with a mark for each invalid sequence, which ``count_marked`` reads."""
+    """Decode bytes; each invalid sequence becomes a mark, which ``count_marked`` reads."""
     return _decoded(chunks, name, errors="onoma_mark")
 
 
 def count_marked(text: str) -> int:
-    """Tell how many invalid bytes the marks in a text stand for."""
+    """Count the invalid bytes that the marks in a text stand for."""
     return sum(ord(mark) - 0xDC00 for mark in _INVALID.findall(text))
 
 
@@ -88,7 +87,7 @@ def _decoded(chunks: Iterable[bytes], name: str, *, errors: str) -> Iterator[str
 
 
 def first_invalid(read: Read, name: str) -> int | None:
-    """Find the first byte, counted from 0, that is invalid; None where all are valid."""
+    """Find the offset of the first invalid byte; None where all bytes are valid."""
     decoder = codecs.getincrementaldecoder(name)()
     n_before = 0
     chunks = iter(read())
@@ -105,7 +104,7 @@ def first_invalid(read: Read, name: str) -> int | None:
 
 
 def n_unfinished(read: Read, name: str) -> int:
-    """Count the bytes that begin a character at the very end; 0 where others are invalid."""
+    """Count the bytes of a character that is cut at the very end; 0 where others are invalid."""
     decoder = codecs.getincrementaldecoder(name)()
     try:
         for chunk in read():
@@ -120,9 +119,9 @@ def decode(
 ) -> Iterator[str]:
     """Decode a file, or a part of it that does not begin ``at_start``.
 
-    Counts a byte order mark that is taken off (``byte_order_marks``), invalid bytes
-    (``bytes.invalid``), each sequence of which becomes U+FFFD, and U+FFFD that was there before
-    (``characters.replacement``).
+    Counts a byte order mark, which is removed (``byte_order_marks``), invalid bytes
+    (``bytes.invalid``), of which each sequence becomes U+FFFD, and each U+FFFD that was there
+    before (``characters.replacement``).
     """
     errors = "onoma_mark" if encoding.n_invalid else "strict"
     for text in _decoded(chunks, encoding.name, errors=errors):

@@ -31,7 +31,7 @@ _NAMED_FIELDS = "There are " + ", ".join(_DEFAULTS)
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """Which field of an object becomes which column."""
+    """The fields of an object that become columns, and that are kept as metadata."""
 
     named: Mapping[str, str]
     """Column to field; a record without such a field is rejected."""
@@ -44,7 +44,7 @@ class _BadRecordError(Exception):
 
 
 def parse_fields(arguments: Sequence[str]) -> dict[str, str]:
-    """Read ``COLUMN=FIELD`` …; raises ``UsageError``."""
+    """Parse ``COLUMN=FIELD`` …; raise ``UsageError``."""
     named: dict[str, str] = {}
     for argument in arguments:
         column, _, field = argument.partition("=")
@@ -59,10 +59,11 @@ def parse_fields(arguments: Sequence[str]) -> dict[str, str]:
 def read_json_lines(
     lines: Iterable[str | None], fields: Fields, place: Place, *, counters: Counter[str]
 ) -> Iterator[Record | Rejected]:
-    """Read a record from each line that is not blank; those count as ``lines.blank``.
+    """Read a record from each line; blank lines count as ``lines.blank``.
 
-    A record without an id of its own is ``FILE#LINE``. A field that is only called like a column,
-    and cannot be one, is none, and counts as ``fields.unusable/NAME``.
+    A record without an id of its own is ``FILE#LINE``. A field with the default name of a
+    column, but an unusable value, is not taken for the column: it counts as
+    ``fields.unusable/NAME``.
     """
     for number, line in enumerate(lines, 1):
         if line is None:
@@ -109,7 +110,7 @@ def _parse(line: str) -> dict[str, object]:
 
 
 def _without_duplicates(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
-    """Return an object, whose fields must have different names: of two, one would be lost."""
+    """Build an object; raise where a field stands twice, for one value would be lost."""
     values = dict(pairs)
     if len(values) < len(pairs):
         name, _ = Counter(key for key, _ in pairs).most_common(1)[0]
@@ -119,7 +120,7 @@ def _without_duplicates(pairs: Sequence[tuple[str, object]]) -> dict[str, object
 
 
 def is_object(line: str) -> bool:
-    """Tell whether a line is a JSON object, a record or not."""
+    """Tell whether a line is a JSON object, even if it is no record."""
     try:
         _parse(line)
     except _BadRecordError as error:
@@ -129,14 +130,14 @@ def is_object(line: str) -> bool:
 
 
 def is_language(tag: str) -> bool:
-    """Tell whether this is a tag of a language: de, zh-TW."""
+    """Tell whether a text is a language tag: de, zh-TW."""
     return _TAG.fullmatch(tag) is not None
 
 
 def _record(
     values: dict[str, object], fields: Fields, place: Place, *, line: int
 ) -> tuple[Record, list[str]]:
-    """Return the record, and the fields that are called like a column, but cannot be one."""
+    """Make the record; return it with the fields that have no usable value for their column."""
     columns: dict[str, str] = {}
     used, unusable = set(), []
     for column, defaults in _DEFAULTS.items():
@@ -178,7 +179,7 @@ def _fields_of(
 
 
 def _string(value: object, field: str, column: str) -> str:
-    """Return a string as it is, a number as it is written; raises for anything else."""
+    """Return a string as it is, a number as text; raise for anything else."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not isinstance(value, str) and (column == "text" or not is_number):
         raise _BadRecordError("bad_field", f"field {field!r} is no string. Fix the line.")

@@ -26,7 +26,7 @@ class TextError(CorpusError):
 
 
 class _Unpacker(Protocol):
-    """What ``bz2`` and ``lzma`` have: one stream of an archive."""
+    """An unpacker of one stream of an archive, as in ``bz2`` and ``lzma``."""
 
     @property
     def eof(self) -> bool: ...
@@ -38,7 +38,7 @@ class _Unpacker(Protocol):
 
 
 class _Gzip:
-    """The same for gzip."""
+    """An unpacker of one stream of gzip."""
 
     def __init__(self) -> None:
         self._stream = zlib.decompressobj(16 + zlib.MAX_WBITS)

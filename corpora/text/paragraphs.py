@@ -23,7 +23,7 @@ LOOKED_AT = 5000
 def find_blocks(text: str, how: str, *, start: int = 0) -> list[tuple[int, int]]:
     """Find the paragraphs from ``start`` on, without white space around.
 
-    ``line``: each line that is not blank; ``blank``: lines without a blank one between.
+    ``line``: each line that is not blank; ``blank``: each run of lines between blank lines.
     """
     pattern = _LINE if how == LINE else _LINES
     return [
@@ -41,11 +41,12 @@ def first_line(text: str) -> tuple[int, int]:
 def is_hard_wrapped(text: str) -> bool:
     """Tell whether line breaks inside the paragraphs were put in at a certain width.
 
-    An inner line is one with another, not blank, below it. A line was broken for want of room if
-    the next word (of Chinese and Japanese: three characters, for some marks may not begin or end a
-    line) would not have fitted. The width is that of all but the longest twentieth of the inner
-    lines. A text is hard-wrapped if this is between ``WIDTHS``, and at least ``MIN_FULL`` of the
-    inner lines, of which there must be ``MIN_INNER``, were broken for want of room.
+    An inner line is a line with another line, not blank, below it. A line was broken for want of
+    room if the next word (of Chinese and Japanese: three characters, for some marks may not begin
+    or end a line) would not have fitted into the width. The width is that of the longest inner
+    line when the longest twentieth is left out. A text is hard-wrapped if its width is between
+    ``WIDTHS``, and at least ``MIN_FULL`` of the inner lines, of which there must be ``MIN_INNER``,
+    were broken for want of room.
     """
     widths, needed = [], []
     for line, following in _inner_lines(text):
@@ -65,7 +66,7 @@ def _columns(text: str) -> int:
 
 
 def _inner_lines(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the first lines that have another below, each with that; no white space at the end."""
+    """Yield the first ``LOOKED_AT`` inner lines, each with the line below, both stripped."""
     n = 0
     previous = ""
     for found in re.finditer(r"[^\n]*\n?", text):
@@ -81,7 +82,7 @@ def _inner_lines(text: str) -> Iterator[tuple[str, str]]:
 def find_sentences(
     segmenter: Segmenter, text: str, blocks: Sequence[tuple[int, int]], *, has_heading: bool
 ) -> list[tuple[int, int]]:
-    """Find the sentences of all blocks; a heading, which is the first block, is not cut."""
+    """Find the sentences of all blocks; a heading, if the first block is one, is not cut."""
     starts: list[int] = []  # of the blocks, when each stands on a line of its own
     end = -1
     for block_start, block_end in blocks:

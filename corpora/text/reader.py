@@ -30,7 +30,7 @@ BORDERS = {  # of records, each after its first byte
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How text files are read; ``None`` and ``auto`` mean: as the file shows."""
+    """Settings for reading text files; format ``auto`` and encoding None are detected."""
 
     format: str = "auto"
     encoding: str | None = None
@@ -59,7 +59,7 @@ class Part:
 
 
 def examine(path: Path, settings: Settings, *, name: str) -> Part:
-    """Find out encoding and form of a file; raises ``TextError`` where it cannot be read."""
+    """Detect encoding and format of a file; raise ``TextError`` where it cannot be read."""
     chunks = partial(read_chunks, path, name=name, max_bytes=settings.max_bytes)
     encoding = detect(chunks, name=name, named=settings.encoding)
     form = settings.format
@@ -70,7 +70,7 @@ def examine(path: Path, settings: Settings, *, name: str) -> Part:
 
 
 def detect_format(lines: Iterable[str | None]) -> str:
-    """Tell the form by the first lines that are not blank; None, a line too long, is passed over.
+    """Detect the format by the first lines that are not blank; None, a line too long, is skipped.
 
     ``doc``: the first is a start tag of WikiExtractor. ``jsonl``: the first begins with ``{``, and
     one of the first three is a JSON object. ``plain``: anything else.
@@ -85,9 +85,9 @@ def detect_format(lines: Iterable[str | None]) -> str:
 
 
 def cut(path: Path, form: str, *, range_bytes: int) -> Iterator[tuple[int, int, int]]:
-    """Cut a file at borders of records: start, end and the number of the first line of each part.
+    """Cut a file at borders of records; yield start, end and first line (from 1) of each part.
 
-    Parts are at least ``range_bytes`` long, but for the last. In the file's encoding, the byte 0A
+    Parts are at least ``range_bytes`` long, except the last. In the file's encoding, the byte 0A
     must always be a line feed.
     """
     border = BORDERS[form]
@@ -105,9 +105,9 @@ def cut(path: Path, form: str, *, range_bytes: int) -> Iterator[tuple[int, int, 
 def read_unit(
     unit: Unit, settings: Settings, *, counters: Counter[str]
 ) -> Iterator[tuple[str, Record | Rejected]]:
-    """Read the files of a unit, or its part of one: names of files and records.
+    """Read the files of a unit, or its part of a file; yield each record with its file name.
 
-    At most as many records as the unit's ``limit``. Raises ``InputChangedError`` where a file is
+    Yields at most the ``limit`` of the unit. Raises ``InputChangedError`` where a file is
     not what the plan saw.
     """
     place = {name: value for name, value in unit.part.items() if name != "limit"}
@@ -125,7 +125,7 @@ def read_unit(
 def read_records(
     path: Path, settings: Settings, *, name: str, part: Part | None, counters: Counter[str]
 ) -> Iterator[Record | Rejected]:
-    """Read a file, or a part of one; a file that cannot be read is one that is rejected."""
+    """Read a file, or a part of one; a file that cannot be read is one rejected record."""
     records = _read(path, settings, name=name, part=part, counters=counters)
     return read_file_records(records, source=name)
 

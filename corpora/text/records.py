@@ -33,7 +33,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where records come from, to say so."""
+    """The place that records come from, for their messages and ids."""
 
     source: str
     """Relative file name."""
@@ -43,7 +43,7 @@ class Place:
     """Of a record; a longer one is rejected."""
 
     def reject(self, line: int, reason: str, *, what: str, excerpt: str = "") -> Rejected:
-        """Say that a record cannot be used; ``line`` counts from 1 in this part of the file."""
+        """Make the rejection of a record; ``line`` counts from 1 in this part of the file."""
         line += self.line - 1
         return Rejected(
             source=self.source,
@@ -54,7 +54,7 @@ class Place:
         )
 
     def too_long(self, line: int) -> Rejected:
-        """Say that the record that begins in this line is too long."""
+        """Reject the record that begins in this line as too long."""
         what = f"a document of more than {self.max_characters:,} characters (--max-characters)."
         return self.reject(line, "too_large", what=what)
 
@@ -70,7 +70,7 @@ class Lines:
         self._n_characters = -1  # no line feed before the first line
 
     def add(self, number: int, line: str | None) -> None:
-        """Add a line; None is one that is too long by itself."""
+        """Add a line; None is a line that is too long by itself."""
         self.first = self.first or number
         self._n_characters += 1 + (self.max_characters + 1 if line is None else len(line))
         if self.is_too_long:
@@ -80,7 +80,7 @@ class Lines:
 
     @property
     def is_too_long(self) -> bool:
-        """Whether there are more characters than may be."""
+        """Whether there are more characters than allowed."""
         return self._n_characters > self.max_characters
 
     @property
@@ -90,7 +90,7 @@ class Lines:
 
 
 def read_whole(chunks: Iterable[str], place: Place) -> Iterator[Record | Rejected]:
-    """Read a file as one record, not a character left out."""
+    """Read a file as one record, with every character."""
     held: list[str] = []
     n_characters = 0
     for chunk in chunks:
@@ -105,10 +105,10 @@ def read_whole(chunks: Iterable[str], place: Place) -> Iterator[Record | Rejecte
 def split_at(
     lines: Iterable[str | None], pattern: re.Pattern[str], place: Place
 ) -> Iterator[Record | Rejected]:
-    """Begin a record, ``FILE#1`` …, with each line in which the pattern is found: its title.
+    """Split lines into records, ``FILE#1`` …; each line with the pattern begins one, as its title.
 
-    What stands before the first is ``FILE#0``. The pattern is looked for in the first ``SEARCHED``
-    characters of a line.
+    What stands before the first such line is ``FILE#0``. The pattern is looked for in the first
+    ``SEARCHED`` characters of a line.
     """
     held, n, title = Lines(place.max_characters), 0, ""
     for number, line in enumerate(lines, 1):
@@ -124,9 +124,9 @@ def split_at(
 def split_at_blanks(
     lines: Iterable[str | None], n_blank: int, place: Place
 ) -> Iterator[Record | Rejected]:
-    """Begin a record, ``FILE#1`` …, after ``n_blank`` or more blank lines; 0: with each line.
+    """Split lines into records, ``FILE#1`` …, at ``n_blank`` or more blank lines; 0: at each line.
 
-    Those blank lines belong to no record.
+    The blank lines between records belong to no record.
     """
     held, n = Lines(place.max_characters), 1
     blanks: list[tuple[int, str]] = []

@@ -29,7 +29,7 @@ def is_start(line: str) -> bool:
 def read_docs(
     lines: Iterable[str | None], place: Place, *, metadata: Sequence[str], counters: Counter[str]
 ) -> Iterator[Record | Rejected]:
-    """Read the articles; text outside of them and articles without an end are rejected.
+    """Read the articles; reject text outside of articles and articles without an end.
 
     ``metadata`` are names of attributes to keep, ``*`` for all others. Blank lines between articles
     count as ``lines.blank``.
@@ -55,7 +55,7 @@ def read_docs(
 
 
 def _broken(held: Lines, tag: str, place: Place, *, begin: int) -> Iterator[Rejected]:
-    """Reject what has only a start, or neither start nor end."""
+    """Reject an article without an end tag, or text outside of articles."""
     if tag:
         what = "<doc …> without </doc>: the file was cut, or the article is damaged."
         yield place.reject(begin, "unclosed_doc", what=what, excerpt=tag)

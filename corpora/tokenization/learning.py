@@ -45,7 +45,7 @@ class Rules:
 
 
 def learn(table: WordTable, counts: CharacterCounts, rules: Rules) -> list[str]:
-    """The subwords in the order of their ids; fewer than ``size`` where there is no more to learn.
+    """Learn the subwords, in the order of their ids; fewer than ``size`` if there are no more.
 
     Raises ``CorpusError`` where there are no words.
     """
@@ -60,9 +60,10 @@ def learn(table: WordTable, counts: CharacterCounts, rules: Rules) -> list[str]:
 
 
 def limited(rules: Rules, table: WordTable) -> Rules:
-    """Raise ``min_count`` to where no more than ``max_words`` are left.
+    """Increase ``min_count`` until no more than ``max_words`` distinct words are left.
 
-    Of words that are seen equally often, all are learned from or none; the most frequent always.
+    Of words that are seen equally often, all are learned from or none; the most frequent words are
+    always learned from.
     """
     n_words: Counter[int] = Counter()
     for words in table.batches():
@@ -80,18 +81,18 @@ def limited(rules: Rules, table: WordTable) -> Rules:
 
 
 def _always(rules: Rules) -> set[str]:
-    """Letters and digits that any text may have: they have subwords whether they occur or not."""
+    """Return the letters and digits that any text may have: they always have subwords."""
     return {*_ALWAYS, *(_ALWAYS.upper() if rules.cased else "")}
 
 
 def _ranked(counts: Ints) -> list[str]:
-    """The characters that occur, the most frequent first; then by code point."""
+    """List the characters that occur, the most frequent first; then by code point."""
     codes = np.flatnonzero(counts)
     return [chr(code) for code in codes[np.argsort(-counts[codes], kind="stable")].tolist()]
 
 
 def _choose_characters(counts: CharacterCounts, rules: Rules) -> list[str]:
-    """The fewest characters that cover enough, and fill no more than half of the vocabulary."""
+    """Choose the fewest characters that cover enough, and fill half of the vocabulary at most."""
     always = _always(rules)
     wanted = rules.coverage * int(counts.all.sum())
     room = (rules.size - len(SPECIALS)) // 2
@@ -109,7 +110,10 @@ def _choose_characters(counts: CharacterCounts, rules: Rules) -> list[str]:
 
 
 def _choose_subwords(counts: CharacterCounts, rules: Rules) -> list[str]:
-    """The most frequent characters as subwords, those that begin a word and others apart."""
+    """Choose the most frequent characters as subwords.
+
+    A character that begins a word and one that continues a word are different subwords.
+    """
     found = {
         prefix + chr(code): int(of[code])
         for prefix, of in _places(counts)
@@ -145,7 +149,7 @@ def _merge_pairs(
 
 
 def _lines(table: WordTable, is_kept: NDArray[np.bool_], *, min_count: int) -> Iterator[str]:
-    """Each word as often as it was counted, for the library takes no counts.
+    """Yield each word as often as it was counted, for the library takes no counts.
 
     Words that will be unknown as a whole are left out: nothing can be learned from them.
     """
@@ -170,7 +174,7 @@ def _lines(table: WordTable, is_kept: NDArray[np.bool_], *, min_count: int) -> I
 def measure(
     table: WordTable, characters: CharacterCounts, subwords: Sequence[str], *, rules: Rules
 ) -> tuple[Ints, dict[str, int]]:
-    """Cut all counted words: how often each subword is there, by id, and counters."""
+    """Cut all counted words; return how often each subword occurs, by id, and counters."""
     tokenizer = _words_alone(subwords)
     counts = np.zeros(len(subwords), np.int64)
     total: Counter[str] = Counter()
@@ -192,7 +196,7 @@ def measure(
 
 
 def _words_alone(subwords: Sequence[str]) -> Tokenizer:
-    """A tokenizer of words that are normalised and cut already, with a space between."""
+    """Make a tokenizer of words that are normalised and cut already, with spaces between."""
     from tokenizers import normalizers, pre_tokenizers
 
     backend = wordpiece(subwords, cased=True)
@@ -202,7 +206,7 @@ def _words_alone(subwords: Sequence[str]) -> Tokenizer:
 
 
 def _unknown(characters: CharacterCounts, subwords: Sequence[str]) -> dict[str, int]:
-    """Count characters that are no subword where they stand, and name the most frequent."""
+    """Count the characters without a subword at their place in words; list the most frequent."""
     unknown = {prefix: of.copy() for prefix, of in _places(characters)}
     for subword in subwords:
         prefix = PREFIX if subword.startswith(PREFIX) else ""
@@ -224,7 +228,7 @@ def _places(characters: CharacterCounts) -> list[tuple[str, Ints]]:
 
 
 def subword_rows(subwords: Sequence[str], counts: Ints) -> pa.RecordBatch:
-    """A row of a ``subwords`` dataset for each id."""
+    """Make the rows of a ``subwords`` dataset, one for each id."""
     columns = [np.arange(len(subwords), dtype=np.int32), pa.array(subwords, pa.string()), counts]
     return pa.RecordBatch.from_arrays(
         [pa.array(column) for column in columns], schema=SCHEMAS["subwords"].columns

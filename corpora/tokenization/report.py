@@ -7,7 +7,7 @@ from corpora.reports import markdown_table
 
 
 def report(counters: Mapping[str, int], parameters: Mapping[str, object]) -> str:
-    """``report.md``, from the counters that the pipeline left."""
+    """Write the text of ``report.md``, from the counters of the pipeline."""
     kind = "characters" if parameters["characters"] else "WordPiece"
     case = "cased" if parameters["cased"] else "lower-cased"
     n_words, n_characters = counters["words"], counters["characters"]
@@ -38,7 +38,10 @@ def _of_all(part: int, whole: int) -> str:
 
 
 def _unknown(counters: Mapping[str, int]) -> list[str]:
-    """The most frequent characters without a subword; one is enough to make its word unknown."""
+    """List the most frequent characters without a subword, in lines of Markdown.
+
+    One such character is enough to make its word unknown.
+    """
     found = {name[9:]: n for name, n in counters.items() if name.startswith("unknown/U+")}
     if not found:
         return []

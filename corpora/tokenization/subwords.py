@@ -51,9 +51,9 @@ class Subwords:
 
 
 class SubwordTable:
-    """The subwords of all chunks met so far; ``cut`` gives those of texts.
+    """A table of the subwords of all chunks met so far, by which texts are cut.
 
-    ``begins_word`` says by id which subwords begin a word.
+    ``begins_word`` flags by id which subwords begin a word.
     """
 
     def __init__(self, backend: "Tokenizer", begins_word: Bools) -> None:
@@ -66,7 +66,7 @@ class SubwordTable:
         self._firsts, self._counts, self._lengths = _Column(), _Column(), _Column()
 
     def cut(self, texts: Sequence[str]) -> list[Subwords]:
-        """The subwords of each text."""
+        """Return the subwords of each text."""
         if not texts:
             return []
         chunks, gap = _chunks_of(texts)
@@ -86,7 +86,7 @@ class SubwordTable:
         return _split(ids, starts + shifts, ends + shifts, begins=self._begins_word[ids], cuts=cuts)
 
     def _look_up(self, chunks: list[str]) -> NDArray[np.int64]:
-        """The numbers of chunks in the table; those that are new are cut and put in."""
+        """Return the numbers of chunks in the table; new chunks are cut and added."""
         if max(len(self._ids.values), len(self._numbers)) > MAX_CACHED:
             self._clear()
         try:
@@ -121,7 +121,7 @@ class SubwordTable:
 
 
 def _chunks_of(texts: Sequence[str]) -> tuple[list[str], int]:
-    """The chunks of all texts, and how many characters (spaces) stand after each."""
+    """Return the chunks of all texts, and how many characters (spaces) stand after each."""
     text = "\n".join([*texts, ""]).replace("\n", " ")
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
     n_han = np.count_nonzero((codes >= _HAN[0]) & (codes <= _HAN[1]))
@@ -131,7 +131,7 @@ def _chunks_of(texts: Sequence[str]) -> tuple[list[str], int]:
 
 
 class _Numbers(dict[str, int]):
-    """Numbers for strings, in the order in which they come."""
+    """Numbers of strings, in the order in which the strings come."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -166,7 +166,7 @@ class _Column:
 
 @contextmanager
 def clear_errors(what: str) -> Iterator[None]:
-    """Raise ``CorpusError`` for what the tokenizers library raises, panics of Rust among it."""
+    """Raise ``CorpusError`` for what the tokenizers library raises, panics of Rust included."""
     try:
         yield
     except (CorpusError, MemoryError):
@@ -179,7 +179,7 @@ def clear_errors(what: str) -> Iterator[None]:
 
 
 def _encode(backend: "Tokenizer", texts: list[str]) -> "list[Encoding]":
-    """Cut texts; raises ``UnicodeError`` where one has half a surrogate pair."""
+    """Cut texts; raise ``UnicodeError`` where a text has half a surrogate pair."""
     try:
         with clear_errors("the tokenizer cannot cut a text"):
             return backend.encode_batch(texts, add_special_tokens=False)
@@ -189,7 +189,7 @@ def _encode(backend: "Tokenizer", texts: list[str]) -> "list[Encoding]":
 
 
 def flatten(encodings: Sequence["Encoding"], counts: NDArray[np.int64]) -> tuple[Ints, Ints, Ints]:
-    """Ids, starts and ends of all encodings, one after the other; ``counts`` subwords each."""
+    """Concatenate ids, starts and ends of encodings, which have ``counts`` subwords."""
     n = int(counts.sum())
     ids = np.fromiter(chain.from_iterable(e.ids for e in encodings), np.int32, n)
     pairs = chain.from_iterable(e.offsets for e in encodings)
@@ -200,9 +200,9 @@ def flatten(encodings: Sequence["Encoding"], counts: NDArray[np.int64]) -> tuple
 def cut_all(
     backend: "Tokenizer", texts: Sequence[str], begins_word: Bools | None = None
 ) -> list[Subwords]:
-    """The subwords of each text, without a table: for tokenizers of any kind.
+    """Return the subwords of each text, without a table: for tokenizers of any kind.
 
-    Words are the library's, unless ``begins_word`` says by id which subwords begin one.
+    Words are those of the library, unless ``begins_word`` flags by id which subwords begin a word.
     """
     encodings = _encode(backend, list(texts))
     counts = np.fromiter(map(len, encodings), np.int64, len(encodings))
@@ -220,7 +220,7 @@ def cut_all(
 def _without_spaces(
     texts: Sequence[str], starts: Ints, ends: Ints, *, counts: NDArray[np.int64]
 ) -> Ints:
-    """Move starts behind the spaces that byte-level BPE and Unigram count to the subword after.
+    """Move starts behind spaces, which byte-level BPE and Unigram take into the next subword.
 
     A subword of nothing but spaces keeps its last one.
     """
@@ -235,7 +235,7 @@ def _without_spaces(
 def _split(
     ids: Ints, starts: Ints, ends: Ints, *, begins: Bools, cuts: NDArray[np.int64]
 ) -> list[Subwords]:
-    """Cut the arrays of all texts into those of each."""
+    """Cut the arrays of all texts into those of each text."""
     begun = np.flatnonzero(begins)
     word_cuts = np.searchsorted(begun, cuts)
     word_starts = (begun - np.repeat(cuts[:-1], np.diff(word_cuts))).astype(np.int32)
@@ -251,5 +251,5 @@ def _lengths(strings: Iterable[str]) -> NDArray[np.int64]:
 
 
 def _starts(lengths: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Add up lengths: the start of each, and the end of the last."""
+    """Compute from lengths of adjacent pieces the start of each, and the end of the last."""
     return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])

@@ -153,7 +153,7 @@ class Tokenizer:
         return type(self.backend.model).__name__ == "WordPiece"
 
     def encode(self, texts: Sequence[str]) -> list[Subwords]:
-        """Cut texts into subwords; many at once are faster. Not for several threads.
+        """Cut texts into subwords; many at once are faster. Not safe for threads.
 
         Raises ``UnicodeError`` where a text has half a surrogate pair.
         """
@@ -166,7 +166,7 @@ class Tokenizer:
 
     @cached_property
     def _table(self) -> SubwordTable | None:
-        """For BERT's, whose subwords depend on nothing beyond a space."""
+        """The table of a tokenizer like BERT's, whose subwords depend on nothing beyond a space."""
         if not self._is_bert or not self.backend.normalizer.handle_chinese_chars:
             return None
         return SubwordTable(self.backend, ~self.continuations)
@@ -188,7 +188,7 @@ class Tokenizer:
                 file.writelines(lines)
 
     def files(self) -> dict[str, Iterable[str]]:
-        """Give the files that ``save`` writes: name to text in parts."""
+        """Return the files that ``save`` writes: name to text in parts."""
         names = {f"{name}_token": self.backend.id_to_token(id) for name, id in self.special_items}
         config = self._settings | names
         contents = {
@@ -229,7 +229,7 @@ class Tokenizer:
 def wordpiece(
     subwords: Sequence[str], *, cased: bool, strip_accents: bool | None = False
 ) -> "Backend":
-    """Make a ``tokenizers.Tokenizer`` as BERT's of subwords in the order of their ids.
+    """Make a ``tokenizers.Tokenizer`` like BERT's from subwords in the order of their ids.
 
     ``strip_accents``: None strips them unless ``cased``, as BERT does.
     """
@@ -275,7 +275,7 @@ def _find_file(path: Path) -> Path:
 
 
 def _read_config(file: Path) -> JsonObject:
-    """Read the settings beside a file that has its usual name."""
+    """Read the settings beside a file with a usual name; empty for any other file."""
     if file.name not in _FILES:
         return {}
     special, config = (
@@ -324,7 +324,7 @@ def _read_vocab(file: Path, config: JsonObject, *, cased: bool | None) -> "Backe
 
 
 def _read_subwords(file: Path) -> list[str]:
-    """The lines of ``vocab.txt``, which must differ."""
+    """Read the lines of ``vocab.txt``; raise ``CorpusError`` where it is invalid or repeats one."""
     advice = "Name a tokenizer's folder, its tokenizer.json, or a vocab.txt with a subword a line."
     try:
         subwords = file.read_text(encoding="utf-8-sig").split("\n")
@@ -352,13 +352,13 @@ def _has_accents(subwords: Sequence[str]) -> bool:
 
 
 def _stripped(text: str) -> str:
-    """A text as BERT strips it of accents."""
+    """Strip the accents of a text as BERT does."""
     decomposed = unicodedata.normalize("NFD", text)
     return "".join(c for c in decomposed if unicodedata.category(c) != "Mn")
 
 
 def _has_capitals(subwords: Sequence[str]) -> bool:
-    """Tell whether of subwords with letters over 1 % have capitals; ``[unused1]`` aside.
+    """Tell whether over 1 % of subwords with letters have capitals, without ``[unused1]``.
 
     Lower-cased vocabularies have a few: BERT's Chinese one has ``<S>`` and ``<T>``.
     """
@@ -368,7 +368,7 @@ def _has_capitals(subwords: Sequence[str]) -> bool:
 
 
 def _declared(config: JsonObject) -> dict[str, str]:
-    """The special tokens that a configuration names."""
+    """Return the special tokens that a configuration names, by kind (``cls`` …)."""
     declared = {}
     for name in _NAMES:
         token = config.get(f"{name}_token")

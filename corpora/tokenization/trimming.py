@@ -21,10 +21,10 @@ from corpora.tokenization.tokenizers import Tokenizer
 
 
 def trim(tokenizer: Tokenizer, used: Iterable[int]) -> tuple[Tokenizer, NDArray[np.int64]]:
-    """The tokenizer of some subwords, and (U,) the ids that these had, ascending.
+    """Make the tokenizer of some subwords; return it with their (U,) old ids, ascending.
 
-    The place of each in the array is its id now. Raises ``CorpusError`` for a model that is neither
-    WordPiece, Unigram nor BPE.
+    The index of an old id in the array is the new id. Raises ``CorpusError`` for a model that is
+    neither WordPiece, Unigram nor BPE.
     """
     from tokenizers import Tokenizer as Backend
 
@@ -59,7 +59,10 @@ def _vocabulary(model: JsonObject) -> dict[str, int]:
 
 
 def _single_characters(by_name: Mapping[str, int], model: JsonObject) -> Iterable[int]:
-    """Subwords of one character, behind a mark that they continue or begin a word, too."""
+    """Yield the ids of subwords of one character.
+
+    A mark before it, that the subword continues or begins a word, does not count.
+    """
     prefix = model.get("continuing_subword_prefix") or ""
     for subword, id in by_name.items():
         bare = subword.removeprefix(prefix) if prefix else subword
@@ -68,13 +71,13 @@ def _single_characters(by_name: Mapping[str, int], model: JsonObject) -> Iterabl
 
 
 def _merges(model: JsonObject) -> list[tuple[str, str]]:
-    """Pairs, which older files have as two words with a space between."""
+    """List the merged pairs; older files have a pair as a string with a space between."""
     pairs = (merge.split(" ", 1) if isinstance(merge, str) else merge for merge in model["merges"])
     return [(left, right) for left, right in pairs]
 
 
 def _add_parts(kept: set[int], by_name: Mapping[str, int], model: JsonObject) -> None:
-    """What kept subwords are merged from, and what that is merged from."""
+    """Add to ``kept`` the parts of kept subwords, from which they are merged, and their parts."""
     prefix = model.get("continuing_subword_prefix") or ""
     sources: dict[str, list[tuple[str, str]]] = {}
     for left, right in _merges(model):
@@ -90,7 +93,7 @@ def _add_parts(kept: set[int], by_name: Mapping[str, int], model: JsonObject) ->
 
 
 def _trim_model(model: dict[str, Any], places: Mapping[int, int]) -> None:  # Any: JSON
-    """Leave out what has no place, and give the rest its new id."""
+    """Remove the subwords that have no new id, and give the others their new ids."""
     if model["type"] == "Unigram":
         model["vocab"] = [row for id, row in enumerate(model["vocab"]) if id in places]
         if model.get("unk_id") is not None:
@@ -108,7 +111,7 @@ def _trim_model(model: dict[str, Any], places: Mapping[int, int]) -> None:  # An
 
 
 def _renumber(processor: object, places: Mapping[int, int]) -> None:
-    """New ids of special tokens, wherever a post-processor has them."""
+    """Replace the ids of special tokens by new ones, wherever a post-processor has them."""
     if isinstance(processor, list):
         for part in processor:
             _renumber(part, places)

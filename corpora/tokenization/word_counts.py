@@ -28,7 +28,7 @@ Ints = NDArray[np.int64]
 
 
 class WordCounter:
-    """Counts the words of texts; holds the distinct chunks between their spaces."""
+    """A counter of the words of texts; holds the distinct chunks between their spaces."""
 
     def __init__(self, *, cased: bool) -> None:
         backend = wordpiece(SPECIALS, cased=cased)
@@ -36,13 +36,13 @@ class WordCounter:
         self._chunks: Counter[str] = Counter()
 
     def add(self, texts: Iterable[str]) -> None:
-        """Count the words of these texts too."""
+        """Count the words of texts."""
         cut = [text.replace("\n", " ").split(" ") for text in texts]
         for chunks in cut:  # nothing is counted before all that may raise is done
             self._chunks.update(chunks)
 
     def table(self) -> pa.Table:
-        """``word, count``: normalised words, in no particular order."""
+        """Return ``word, count``: normalised words, in no particular order."""
         by_count: dict[int, list[str]] = defaultdict(list)
         for chunk, count in self._chunks.items():
             by_count[count].append(chunk)
@@ -64,13 +64,13 @@ class WordCounter:
 
 
 def total_batches(sums: Sums) -> Iterator[pa.RecordBatch]:
-    """Give rows of ``word_totals``, in the order of the words."""
+    """Yield rows of ``word_totals``, in the order of the words."""
     yield from batches_of(sums.table().sort_by("word"), "word_totals")
 
 
 @dataclass(frozen=True)
 class Words:
-    """Distinct words, and how often each is there."""
+    """Distinct words, and how often each occurs."""
 
     words: list[str]
     counts: Ints
@@ -99,12 +99,12 @@ class Words:
 
 @dataclass(frozen=True)
 class WordTable:
-    """The merged counts on disk, which are read as often as they are needed."""
+    """The merged counts of words on disk, read again whenever they are needed."""
 
     paths: Sequence[Path]
 
     def batches(self) -> Iterator[Words]:
-        """Some words at a time; each word once."""
+        """Yield the words in batches; each word once."""
         for batch in read_shards(self.paths, SCHEMAS["word_totals"]):
             yield Words(batch.column("word").to_pylist(), batch.column("count").to_numpy())
 
@@ -121,12 +121,12 @@ class CharacterCounts:
 
     @property
     def all(self) -> Ints:
-        """In any place."""
+        """Counts of each code point in any place."""
         return self.first + self.rest
 
     @classmethod
     def of(cls, table: WordTable) -> "CharacterCounts":
-        """Count those of all words."""
+        """Count the code points of all words that are not too long."""
         first, both = np.zeros(N_CODES, np.int64), np.zeros(N_CODES, np.int64)
         for words in table.batches():
             counts = np.where(words.lengths <= MAX_WORD, words.counts, 0)

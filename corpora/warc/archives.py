@@ -36,7 +36,7 @@ RECORD = re.compile(
 
 
 class DamagedArchiveError(CountedError):
-    """The bytes cannot be unpacked here."""
+    """A place of an archive that cannot be read."""
 
 
 @dataclass(slots=True)
@@ -53,9 +53,9 @@ class _Member:
 class ArchiveBytes:
     """The unpacked bytes of an archive, from a position in the file on.
 
-    ``buffer`` holds what was unpacked and not taken; ``fill`` adds to it, and says False at the end
-    of the file or, if the next member begins with a record, at the border before it, which
-    ``next_member`` crosses.
+    ``buffer`` holds the bytes that were unpacked and not yet taken. ``fill`` adds to it; it returns
+    False at the end of the file, and at a border: before a member that begins with a record.
+    ``next_member`` crosses the border.
     """
 
     def __init__(self, file: IO[bytes], start: int) -> None:
@@ -81,17 +81,17 @@ class ArchiveBytes:
 
     @property
     def position(self) -> tuple[int, int]:
-        """Place of the first byte of ``buffer``: in the file, in the member that begins there."""
+        """Place of the first byte of ``buffer``: offset of its member, and offset in the member."""
         return (self.origin, self.taken) if self.is_packed else (self.origin + self.taken, 0)
 
     @property
     def n_of_member(self) -> int:
-        """Number of bytes of the buffer that belong to the member that it begins in."""
+        """Number of bytes of the buffer that belong to the member of its first byte."""
         return self._joints[0][0] - self._n_taken if self._joints else len(self.buffer)
 
     @property
     def unpacking(self) -> int:
-        """Place in the file of the member that is unpacked now."""
+        """Offset in the file of the member that is being unpacked."""
         return self._member.start if self._member else self.origin
 
     def take(self, n: int) -> bytes:
@@ -106,7 +106,10 @@ class ArchiveBytes:
         return data
 
     def peek(self, distance: int, n: int) -> bytes:
-        """Look at bytes of a file that is not packed, so far behind the beginning of ``buffer``."""
+        """Read ``n`` bytes, ``distance`` bytes behind the start of ``buffer``, without taking them.
+
+        For files that are not packed.
+        """
         if distance + n <= len(self.buffer):
             return bytes(self.buffer[distance : distance + n])
         here = self.file.tell()
@@ -116,7 +119,10 @@ class ArchiveBytes:
         return data
 
     def fill(self) -> bool:
-        """Unpack more; raises ``DamagedArchiveError``."""
+        """Add bytes to the buffer; return False at a border and at the end of the file.
+
+        Raises ``DamagedArchiveError``.
+        """
         if self.at_border:
             return False
         if not self.is_packed:
@@ -133,7 +139,7 @@ class ArchiveBytes:
         return False
 
     def next_member(self) -> None:
-        """Cross a border: nothing of the member before is left in the buffer."""
+        """Cross a border; what the buffer has of the member before is dropped."""
         self.at_border = False
         if self._member:
             self.buffer.clear()
@@ -144,7 +150,7 @@ class ArchiveBytes:
         self._member = _Member(start, zlib.decompressobj(16 + zlib.MAX_WBITS))
 
     def _unpack(self, member: _Member) -> bytes:
-        """Unpack a chunk of a member; may be empty before its end."""
+        """Unpack a chunk of a member; the chunk may be empty before the end of the member."""
         if not self._packed:
             self._packed = self.file.read(_CHUNK)
             if not self._packed:
@@ -166,7 +172,7 @@ class ArchiveBytes:
         return data
 
     def _end_member(self) -> bool:
-        """Continue with the next member; False at a border, and at the end of the file."""
+        """Open the next member; return False at a border and at the end of the file."""
         while not self._packed.strip(b"\0"):  # zeros may pad the end
             self._packed = self.file.read(_CHUNK)
             if not self._packed:
@@ -187,9 +193,9 @@ class ArchiveBytes:
         return True
 
     def resume(self, after: int) -> bool:
-        """Find the next member behind ``after``, a position in the file, that begins a record.
+        """Open the first member from offset ``after`` of the file on that begins with a record.
 
-        False where there is none. What is in the buffer is lost.
+        Returns False where there is none. The buffer is cleared.
         """
         self.buffer.clear()
         self._joints.clear()
@@ -207,7 +213,7 @@ class ArchiveBytes:
 
 
 def _begins_record(packed: bytes) -> bool:
-    """Say whether a gzip member whose first bytes these are begins with a record."""
+    """Tell whether the first bytes of a gzip member unpack to the beginning of a record."""
     if not packed.startswith(GZIP):
         return False
     stream = zlib.decompressobj(16 + zlib.MAX_WBITS)
@@ -284,7 +290,7 @@ class Damaged(_Placed):
 
 
 def cut(path: Path, *, range_bytes: int) -> Iterator[tuple[int, int, int]]:
-    """Cut an archive at records: start and end of each part in the file, and how many records.
+    """Cut an archive at records; yield start, end and number of records of each part.
 
     All parts but the last are at least ``range_bytes`` long. Reads the headers of all records; an
     archive that is packed as a whole is one part.
@@ -302,7 +308,7 @@ def cut(path: Path, *, range_bytes: int) -> Iterator[tuple[int, int, int]]:
 def read_archive(
     path: Path, *, max_block: int, start: int = 0, end: int | None = None
 ) -> Iterator[ArchiveRecord | Damaged]:
-    """Read the records that begin in a part of an archive which ``cut`` gave."""
+    """Read the records that begin in a part of an archive, as cut by ``cut``."""
     if not path.stat().st_size:
         yield Damaged(0, 0, "no_record", "an empty file.")
     with path.open("rb") as file:
@@ -313,7 +319,7 @@ def read_archive(
 
 
 class _Reader:
-    """Reads the records of an archive from a border on."""
+    """A reader of the records of an archive, from the beginning of a record on."""
 
     def __init__(self, file: IO[bytes], start: int, *, max_block: int) -> None:
         self.bytes = ArchiveBytes(file, start)
@@ -326,7 +332,7 @@ class _Reader:
         """Bytes that were unpacked before the record, and for records that could not be read."""
 
     def records(self) -> Iterator[ArchiveRecord | Damaged]:
-        """Read until the end of the file."""
+        """Yield the records and damaged places until the end of the file."""
         while True:
             try:
                 if self.damaged_next:
@@ -346,7 +352,7 @@ class _Reader:
                     return
 
     def _begin(self) -> bool:
-        """Go to the first byte of the next record; False at the end."""
+        """Go to the first byte of the next record; return False at the end of the file."""
         data = self.bytes
         self.at = data.position
         while True:
@@ -363,7 +369,7 @@ class _Reader:
                 self.at = data.position
 
     def _go_on(self) -> bool:
-        """Go behind damage; False where nothing can be read there."""
+        """Skip a damaged place; return False where nothing can be read behind it."""
         data = self.bytes
         offset, inside = self.at
         if data.at_border:
@@ -381,7 +387,10 @@ class _Reader:
         return not data.is_packed and self._resume(offset + 1)  # its first byte may be wrong
 
     def _resume(self, after: int) -> bool:
-        """Go back to the first member behind ``after``; False where there is none."""
+        """Continue at the first member with a record from ``after`` on.
+
+        Returns False where there is none, or where too much was unpacked in vain.
+        """
         self.n_lost += self.bytes.n_unpacked - self.n_before
         return not self._lost_too_much and self.bytes.resume(after)
 
@@ -390,7 +399,7 @@ class _Reader:
         return self.n_lost > MAX_LOST + MAX_LOST_RATIO * self.at[0]
 
     def _find_next(self) -> bool:
-        """Skip to the next line that begins a record, or to the border of a member."""
+        """Skip to the next line that begins a record, or to a border; return False at the end."""
         data = self.bytes
         while True:
             if found := _NEXT.search(data.buffer):
@@ -403,7 +412,7 @@ class _Reader:
                 return is_border
 
     def _record(self) -> ArchiveRecord:
-        """Read a record: its header, its block, and what must follow."""
+        """Read the header and the block of a record, and check what follows."""
         data = self.bytes
         while len(data.buffer) < _KEPT and b"\n" not in data.buffer and data.fill():
             pass
@@ -418,7 +427,7 @@ class _Reader:
         return ArchiveRecord(*self.at, kind, url, date, headers, block, length)
 
     def _end_of_header(self) -> re.Match[bytes]:
-        """Find the blank line behind a header of WARC."""
+        """Find the blank line behind a WARC header."""
         data = self.bytes
         searched = 0
         while not (found := _END.search(data.buffer, searched)):
@@ -455,7 +464,7 @@ class _Reader:
         return kind, url, _arc_date(day), headers, (found.end(), int(length))
 
     def _check_ahead(self, n_header: int, length: int) -> None:
-        """Raise where the file has no end of the block, before its bytes are read."""
+        """Raise where the block is cut off, or no record or end follows; leave the block unread."""
         data = self.bytes
         n_there = os.fstat(data.file.fileno()).st_size - data.position[0] - n_header
         if length > n_there:
@@ -464,7 +473,7 @@ class _Reader:
             raise DamagedArchiveError("bad_length", _BAD_LENGTH)
 
     def _block(self, length: int) -> bytes:
-        """Take the block, and keep its first bytes; check that a record or nothing follows."""
+        """Take the block, and return its first bytes; check that a record or nothing follows."""
         kept = bytearray()
         left = length
         data = self.bytes
@@ -478,7 +487,7 @@ class _Reader:
         return bytes(kept)
 
     def _check_end(self) -> None:
-        """Raise where neither a record nor the end comes after the block."""
+        """Raise where neither a record nor the end of the file follows the block."""
         data = self.bytes
         try:
             while len(data.buffer) < _KEPT and not self._ends_blank() and data.fill():
@@ -495,7 +504,7 @@ class _Reader:
             raise DamagedArchiveError("bad_length", _BAD_LENGTH)
 
     def _ends_blank(self) -> bool:
-        """Say whether another member follows, and nothing but line ends stands before it."""
+        """Tell whether the buffer reaches into another member, with only line ends before it."""
         data = self.bytes
         n_left = data.n_of_member
         return n_left < len(data.buffer) and not data.buffer[:n_left].strip(b"\r\n")
@@ -507,11 +516,11 @@ def _truncated(n_there: int, length: int) -> DamagedArchiveError:
 
 
 def _is_end(data: bytes) -> bool:
-    """Say whether nothing follows but line ends, or a record."""
+    """Tell whether nothing follows except line ends, or a record."""
     rest = data.lstrip(b"\r\n")
     return not rest or RECORD.match(rest) is not None
 
 
 def _arc_date(day: str) -> str:
-    """A date of ARC, ``20261101120000``, as WARC writes it."""
+    """Convert a date of ARC, ``20261101120000``, to the format of WARC."""
     return "{}{}-{}-{}T{}:{}:{}Z".format(*re.findall("..", day.ljust(14, "0")))

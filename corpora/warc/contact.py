@@ -11,9 +11,9 @@ _CONTACT = re.compile(r"[\x21-\x7e]+@[\x21-\x7e]+|https?://[\x21-\x7e]+")
 
 
 def check_contact(contact: str, *, name: str) -> None:
-    """Raise ``UsageError`` unless it is an address of mail or of a page.
+    """Raise ``UsageError`` unless ``contact`` is an e-mail address or the URL of a page.
 
-    ``name`` is what the user gave it as: ``--contact``.
+    ``name`` is the option that the user gave: ``--contact``.
     """
     if not _CONTACT.fullmatch(contact):
         raise UsageError(
@@ -23,6 +23,6 @@ def check_contact(contact: str, *, name: str) -> None:
 
 
 def crawler_agent(contact: str) -> str:
-    """Name the crawler, and who is responsible, as its ``User-Agent``."""
+    """Return the ``User-Agent``: the crawler with its version, and who is responsible."""
     number = ".".join(version("onoma").split(".")[:2])
     return f"{AGENT}/{number} (+{contact})"

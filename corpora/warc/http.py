@@ -35,18 +35,18 @@ class Answer:
     """As it was sent."""
 
     def header(self, name: str) -> str | None:
-        """The last header of that name."""
+        """Return the last header of a name; None if there is none."""
         return next((value for key, value in reversed(self.headers) if key == name), None)
 
     @property
     def is_page(self) -> bool:
-        """Say whether this is HTML, as the header says, or as it begins where no header says so."""
+        """Tell whether this is HTML: by ``Content-Type``, or without one, by the first bytes."""
         media_type = (self.header("content-type") or "").partition(";")[0].strip().lower()
         return media_type in _PAGES if media_type else bool(_LOOKS_LIKE.match(self.body[:2048]))
 
 
 def parse_answer(block: bytes) -> Answer | None:
-    """Read a response; None where it is none."""
+    """Parse an HTTP response; return None where the block is none."""
     found = _STATUS.match(block)
     if not found:
         return None
@@ -63,10 +63,10 @@ def parse_answer(block: bytes) -> Answer | None:
 
 
 def unpack_body(answer: Answer, *, max_bytes: int) -> bytes:
-    """The body without the codings it was sent in; raises ``BodyError``.
+    """Undo the transfer and content codings of a body; raise ``BodyError``.
 
-    Archives differ in whether they keep these codings: where a header names one that is not there,
-    the body is taken as it is.
+    Archives differ in whether they keep these codings: where a header names a coding that the body
+    does not have, the body is taken as it is.
     """
     body = answer.body
     if "chunked" in (answer.header("transfer-encoding") or "").lower():
@@ -79,7 +79,7 @@ def unpack_body(answer: Answer, *, max_bytes: int) -> bytes:
 
 
 def _without_chunks(body: bytes) -> bytes:
-    """Join the chunks; the body as it is where it has none, or as far as they go."""
+    """Join the chunks, as far as they are valid; return a body without chunks as it is."""
     parts = []
     position = 0
     while found := _CHUNK.match(body, position):

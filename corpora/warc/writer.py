@@ -55,7 +55,7 @@ class Asked:
     wait: float | None = None
 
     def fields(self) -> dict[str, str]:
-        """As they stand in the record."""
+        """Return the fields ``Onoma-…`` of the record."""
         names = ("session", "site", "kind", "depth", "robots", "mining")
         return {
             **{f"Onoma-{name.title()}": str(getattr(self, name)) for name in names},
@@ -80,7 +80,7 @@ class Record:
         return {name.lower(): value for name, value in self.headers.items()}
 
     def packed(self) -> bytes:
-        """The bytes of it, a gzip member."""
+        """Pack the record as a gzip member."""
         lines = ["WARC/1.1", *(f"{name}: {value}" for name, value in self.headers.items())]
         head = "\r\n".join([*lines, "", ""]).encode()
         return gzip.compress(head + self.block + b"\r\n\r\n", compresslevel=6)
@@ -88,7 +88,7 @@ class Record:
 
 @dataclass(frozen=True, kw_only=True)
 class Response:
-    """An answer as it came."""
+    """An HTTP response as it came."""
 
     status: int
     reason: str = ""
@@ -99,19 +99,19 @@ class Response:
     address: str = ""
 
     def answer(self) -> Answer:
-        """As it is read from an archive."""
+        """Return the response as it is read from an archive."""
         headers = ((name.lower(), value) for name, value in self.headers)
         kept = tuple(pair for pair in headers if pair[0] != "transfer-encoding")
         return Answer(self.status, kept, self.body)
 
 
 def date_of(seconds: float) -> str:
-    """A time as WARC 1.1 writes it, in milliseconds."""
+    """Format seconds since 1970 as a date of WARC 1.1, with milliseconds."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
 
 
 def response_record(asked: Asked, response: Response) -> Record:
-    """A ``response`` record."""
+    """Make a ``response`` record."""
     head = _head(response)
     fields = {
         "WARC-IP-Address": response.address,
@@ -122,7 +122,7 @@ def response_record(asked: Asked, response: Response) -> Record:
 
 
 def revisit_record(asked: Asked, response: Response, *, date: str, digest: str) -> Record:
-    """A ``revisit`` record: nothing has changed since ``date``."""
+    """Make a ``revisit`` record: nothing has changed since ``date``."""
     fields = {
         "WARC-IP-Address": response.address,
         "WARC-Profile": NOT_MODIFIED,
@@ -135,21 +135,21 @@ def revisit_record(asked: Asked, response: Response, *, date: str, digest: str) 
 
 
 def refusal_record(asked: Asked, *, reason: str, detail: str) -> Record:
-    """A ``metadata`` record: a request was made, and nothing came that can be used."""
+    """Make a ``metadata`` record: a request got no answer that can be used."""
     block = f"refused: {reason}\r\ndetail: {_line(detail)}\r\n".encode()
     fields = {"Content-Type": "application/warc-fields", "Onoma-Refused": reason}
     return _record("metadata", block, asked, fields=fields)
 
 
 def info_record(*, filename: str, about: Mapping[str, str]) -> Record:
-    """The ``warcinfo`` record that a file begins with."""
+    """Make the ``warcinfo`` record that a file begins with."""
     block = "".join(f"{name}: {_line(value)}\r\n" for name, value in about.items()).encode()
     fields = {"WARC-Filename": filename, "Content-Type": "application/warc-fields"}
     return _record("warcinfo", block, Asked(url="", began=time.time()), fields=fields)
 
 
 def digest_of(body: bytes) -> str:
-    """The digest of a body, as archives write it."""
+    """Compute the digest of a body, as archives write it: SHA-1 in Base32."""
     sha1 = hashlib.sha1(body, usedforsecurity=False).digest()
     return f"sha1:{b32encode(sha1).decode('ascii')}"
 
@@ -183,5 +183,5 @@ def _record(kind: str, block: bytes, asked: Asked, *, fields: Mapping[str, str])
 
 
 def _line(value: str) -> str:
-    """A value that stays on its line; of a server's making, perhaps."""
+    """Clean and truncate a value, perhaps from a server, so that it stays on one line."""
     return _NO_TEXT.sub(" ", value).encode("utf-8", "replace").decode()[:_LONGEST].strip()
