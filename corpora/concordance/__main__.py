@@ -20,7 +20,7 @@ MANIFEST = "concordance.json"
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What ``corpora.concordance`` asks for."""
+    """Options of the command."""
 
     run: Path = option(positional=True, help="the folder of a run with documents, or documents")
     register: tuple[str, ...] = option(
@@ -39,7 +39,7 @@ class Options:
 
 
 def write(options: Options) -> Iterator[str | Summary]:
-    """Write the pages; yields what to read."""
+    """Write the pages; yields the messages to print."""
     from corpora.concordance.collect import collect
     from corpora.concordance.folder import open_documents, prepare, titles_of
     from corpora.concordance.pages import make_pages

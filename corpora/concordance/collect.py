@@ -40,14 +40,14 @@ class Letter(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str]:
-        """Sort letters by date; those without a year come last."""
+        """Return the key that sorts letters by date; letters without a year come last."""
         iso = _ISO.match(self.date)
         year = iso or _YEAR.search(self.date)
         return (year[0] if year else "~", self.id)
 
 
 class Occurrence(NamedTuple):
-    """Characters of a letter."""
+    """A range of characters of a letter."""
 
     letter: int
     start: int
@@ -75,7 +75,7 @@ class Subject:
 
 @dataclass(slots=True)
 class Untagged:
-    """A known form where no mention stands."""
+    """A known form, with its occurrences outside of mentions."""
 
     form: str
     subjects: list[str]
@@ -90,7 +90,7 @@ class Untagged:
 
 @dataclass(slots=True)
 class Concordance:
-    """All that is shown."""
+    """All data that the pages show."""
 
     letters: list[Letter]
     """By date."""
@@ -114,8 +114,8 @@ def collect(
 ) -> Concordance:
     """Collect the mentions of documents by entity.
 
-    ``vocab`` names entities that no register has: their titles, and their forms. A form that is
-    tagged in less than ``min_ratio`` of its places is a common word.
+    ``vocab`` has the titles and the forms of entities that no register has. A form that is tagged
+    in less than ``min_ratio`` of its places is a common word.
     """
     documents = sorted(documents, key=lambda document: _letter(document).key)
     letters = [_letter(document) for document in documents]
@@ -161,7 +161,7 @@ def _letter(document: Document) -> Letter:
 
 
 def _ids(mention: Mention, register: Register | None) -> Iterator[str]:
-    """Yield the ids of what a mention means: that of the entry where there is one."""
+    """Yield the ids of what a mention refers to: the entry's id if there is an entry."""
     if not mention.entity:
         yield NO_ID
     elif register is None:
@@ -180,7 +180,7 @@ def _add(subjects: dict[str, Subject], id: str, *, found: Occurrence, form: str)
 
 
 def _name(subject: Subject, vocab: Mapping[str, tuple[str, Sequence[str]]]) -> None:
-    """Name an entity that no register has: as the vocabulary does, or by its usual form."""
+    """Set the name of an entity without an entry: from the vocabulary, or its usual form."""
     if subject.entry is not None:
         return
     [(label, _)] = subject.labels.most_common(1)
@@ -194,14 +194,14 @@ def _name(subject: Subject, vocab: Mapping[str, tuple[str, Sequence[str]]]) -> N
 def _drop_labels_without_ids(
     by_form: dict[str, dict[tuple[str, str], list[Occurrence]]],
 ) -> None:
-    """Take out mentions with labels that never have an id: dates."""
+    """Remove mentions with labels that never have an id, such as dates."""
     with_id = {label for places in by_form.values() for id, label in places if id != NO_ID}
     for form, places in by_form.items():
         by_form[form] = {key: at for key, at in places.items() if key[1] in with_id}
 
 
 def _known_forms(subjects: Mapping[str, Subject]) -> dict[str, list[str]]:
-    """Collect the forms of mentions and registers, with what they may mean."""
+    """Map the forms of mentions and registers to the entities that they may mean."""
     meant: dict[str, dict[str, None]] = defaultdict(dict)
     for subject in subjects.values():
         searched = subject.entry.texts(*_SEARCHED) if subject.entry else subject.known
@@ -215,7 +215,7 @@ def _untagged(
     subjects: Mapping[str, Subject],
     meant: Mapping[str, list[str]],
 ) -> list[Untagged]:
-    """Find the known forms where they stand in no mention."""
+    """Find the occurrences of known forms that are in no mention."""
     tagged: Counter[str] = Counter()
     for subject in subjects.values():
         tagged.update(subject.forms)
@@ -235,12 +235,12 @@ def _untagged(
 
 
 def _is_a_name(form: str) -> bool:
-    """Tell whether a form of a register may be looked for: no small letter first, two letters."""
+    """Tell whether to search a register's form: two characters, no small letter first, a letter."""
     return len(form) > 1 and not form[0].islower() and any(map(str.isalpha, form))
 
 
 def _split(found: list[Untagged], min_ratio: float) -> tuple[list[Untagged], list[Untagged]]:
-    """Part forms that are names from single words that are seldom one.
+    """Separate forms that are names from single words that are seldom tagged.
 
     A form of several words is a name, and so is one that is never tagged.
     """

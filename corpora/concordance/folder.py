@@ -15,7 +15,7 @@ _MIN_LINK_PROBABILITY = 0.1
 
 
 def open_documents(run: Path) -> tuple[Iterator[Document], Path]:
-    """Open the documents of a run, or a dataset of documents; returns the run's folder, too."""
+    """Open the documents of a run, or a dataset of documents; also returns the run's folder."""
     path = run / "documents" if (run / "documents/dataset.json").is_file() else run
     rows = open_dataset(path, "documents").rows()
     return map(document_from_row, rows), run
@@ -37,9 +37,9 @@ def titles_of(vocab: Path) -> Mapping[str, tuple[str, tuple[str, ...]]]:
 
 
 def prepare(output: Path, *, manifest: str) -> None:
-    """Make the folder; take away the pages of an earlier concordance, and nothing else.
+    """Create the folder, and delete the pages of an earlier concordance, nothing else.
 
-    Raises ``UsageError`` where the folder holds files that are not a concordance's.
+    Raises ``UsageError`` if the folder holds files that no concordance wrote.
     """
     if not output.exists():
         output.mkdir(parents=True)

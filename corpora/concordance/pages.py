@@ -31,14 +31,14 @@ _TITLES = {
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A file that is written."""
+    """A file to write."""
 
     name: str
     html: str
 
 
 def make_pages(concordance: Concordance, *, title: str) -> Iterator[Page]:
-    """Make all pages; the first is ``index.html``."""
+    """Yield all pages; the first is ``index.html``."""
     writer = _Writer(concordance, title)
     pages = list(writer.pages())
     yield Page("index.html", writer.index())
@@ -46,7 +46,7 @@ def make_pages(concordance: Concordance, *, title: str) -> Iterator[Page]:
 
 
 class _Writer:
-    """Writes the pages; knows on which page each entity stands."""
+    """A writer of the pages, which knows the page of each entity."""
 
     def __init__(self, concordance: Concordance, title: str) -> None:
         self.data, self.title = concordance, title
@@ -71,7 +71,7 @@ class _Writer:
         return sorted(own, key=lambda subject: (sort_key(subject.name), subject.id))
 
     def pages(self) -> Iterator[Page]:
-        """Yield all pages but the first; where things stand is decided before any is written."""
+        """Yield all pages except the first; pages are assigned before any is written."""
         forms = list(_cut(self.forms, lambda form: len(self.data.ambiguous[form]) * 3))
         untagged = list(_cut(self.data.untagged, lambda each: len(each.occurrences)))
         for number, part in enumerate(forms):
@@ -130,7 +130,7 @@ class _Writer:
         return html_page(self.title, body, style=_STYLE)
 
     def _parts(self, kind: str) -> list[tuple[str, list[Subject]]]:
-        """Part the entities of a kind that are mentioned into pages, and note where each is."""
+        """Distribute the mentioned entities of a kind over pages, and note the page of each."""
         own = self._mentioned(kind)
         if sum(len(subject.mentions) for subject in own) <= PAGE_MENTIONS:
             parts = [(f"{kind}.html", own)]
@@ -145,7 +145,7 @@ class _Writer:
         return parts
 
     def _register(self, kind: str, parts: list[tuple[str, list[Subject]]]) -> Iterator[Page]:
-        """Yield the page of a kind, and those of its initials."""
+        """Yield the page of a kind, and the pages of its initials."""
         never = [s for s in self._subjects() if s.kind == kind and not s.mentions]
         end = self._never(never)
         title = f"{_TITLES[kind]} · {self.title}"
@@ -223,7 +223,7 @@ class _Writer:
         return f'<section id="e{self.numbers[subject.id]}">{head}{mentions}</section>'
 
     def _occurrences(self, occurrences: Sequence[Occurrence]) -> str:
-        """Write places by letter, each in its context."""
+        """Write occurrences by letter, each in its context."""
         letters = []
         for number, group in groupby(occurrences, key=lambda each: each.letter):
             letter = self.data.letters[number]
@@ -267,7 +267,7 @@ class _Writer:
         return f'<section id="f{self.forms[form]}"><h3>{escape(form)}</h3>{"".join(rows)}</section>'
 
     def _untagged_form(self, each: Untagged) -> str:
-        """Write a form with the places where it stands untagged."""
+        """Write a form with its untagged occurrences."""
         who = ", ".join(self._to(self.data.subjects[id]) for id in each.subjects)
         return (
             f'<section id="u{self.untagged[each.form]}"><h3>{escape(each.form)}</h3>'
@@ -287,25 +287,25 @@ class _Writer:
 
 
 def sort_key(name: str) -> str:
-    """Sort names without regard to case and accents, and to signs before them."""
+    """Return the key that sorts names without case, accents, and leading punctuation."""
     plain = unicodedata.normalize("NFKD", name)
     plain = "".join(c for c in plain if not unicodedata.combining(c)).casefold()
     return plain.lstrip("".join({c for c in plain if not c.isalnum()})) or plain
 
 
 def initial(name: str) -> str:
-    """Return the letter that a name is sorted under; ``#`` for what begins with none."""
+    """Return the letter that a name is sorted under; ``#`` if it begins with none."""
     first = sort_key(name)[:1].upper()
     return first if first.isalpha() else "#"
 
 
 def _plain(first: str) -> str:
-    """Turn an initial into a part of a file name."""
+    """Convert an initial to a part of a file name."""
     return first.lower() if first.isascii() and first.isalpha() else f"u{ord(first):04x}"
 
 
 def _cut(items: Iterable[T], weight: Callable[[T], int]) -> Iterator[list[T]]:
-    """Cut a list into parts of at most ``PAGE_MENTIONS``; what weighs more is a part alone."""
+    """Split a list into parts of at most ``PAGE_MENTIONS``; a larger item is a part of its own."""
     part: list[T] = []
     total = 0
     for item in items:
@@ -324,7 +324,7 @@ def _numbered(name: str, number: int) -> str:
 
 
 def _neighbours(links: Sequence[tuple[str, str]], number: int) -> str:
-    """Write links to the pages before and after."""
+    """Write links to the previous and the next page."""
     shown = []
     for at, sign in ((number - 1, "← {}"), (number + 1, "{} →")):
         if 0 <= at < len(links):
@@ -338,7 +338,7 @@ def _stands(entry: Entry | None) -> str:
 
 
 def _about(subject: Subject, *, has_register: bool) -> str:
-    """Say of an entity what its entry says."""
+    """Write the description of an entity, from its entry."""
     entry = subject.entry
     parts = [f"<code>{escape(subject.id)}</code>"]
     if entry is None:

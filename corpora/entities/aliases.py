@@ -30,17 +30,18 @@ Rows = npt.NDArray[np.int64]
 
 
 def slice_size(n_rows: int, n_units: int) -> int:
-    """Count the rows of a vocabulary that each unit takes, by id; the last ones may have fewer."""
+    """Compute how many rows of the vocabulary each unit takes; the last units may get fewer."""
     return max(1, -(-n_rows // n_units))
 
 
 def link_forms(
     table: pa.Table, vocab: pa.Table, *, size: int
 ) -> tuple[pa.Table, list[pa.RecordBatch]]:
-    """Find the forms of a partition that are aliases, and make a row for each of their entities.
+    """Find the forms of a partition that are aliases, and build a row for each form and entity.
 
-    ``size`` is that of the slices of the vocabulary. ``table`` has ``entity, form, is_alias,
-    count``, added up; how often a form is linked counts entities outside the vocabulary, too.
+    ``size`` is the number of rows in a slice of the vocabulary. ``table`` has ``entity, form,
+    is_alias, count``, added up; links to entities outside the vocabulary also count for how often a
+    form is linked.
     """
     linked = Sums(("form",))
     linked.add(table)
@@ -60,19 +61,19 @@ def link_forms(
 
 
 def read_forms(paths: Sequence[Path]) -> Iterator[list[str]]:
-    """All forms, in the order of their numbers; some at a time."""
+    """Yield all forms, in the order of their numbers; one list for each batch."""
     for batch in read_shards(paths, SCHEMAS["forms"]):
         yield batch.column("form").to_pylist()
 
 
 def first_ids(paths: Sequence[Path]) -> list[int]:
-    """The number of the first form of each shard, and at last how many there are."""
+    """Return the number of the first form of each shard, and last the number of all forms."""
     sizes = (sum(map(len, read_batches(path, SCHEMAS["forms"]))) for path in paths)
     return list(accumulate(sizes, initial=0))
 
 
 def by_language(batch: pa.RecordBatch) -> Iterator[tuple[str | None, pa.RecordBatch]]:
-    """The documents of each language in a batch."""
+    """Yield each language of a batch with its documents."""
     column = batch.column("lang")
     for lang in column.unique().to_pylist():
         is_of = pc.is_null(column) if lang is None else pc.equal(column, lang)
@@ -80,16 +81,16 @@ def by_language(batch: pa.RecordBatch) -> Iterator[tuple[str | None, pa.RecordBa
 
 
 class OccurrenceCounter:
-    """Counts where forms stand in texts without being a counted mention; 8 bytes a form."""
+    """A counter of occurrences of forms that are no counted mention; 8 bytes per form."""
 
     def __init__(self, n_forms: int, *, origins: Iterable[str]) -> None:
         self._unlinked = np.zeros(n_forms, np.int64)
         self._origins = pa.array(sorted(origins), pa.string())
 
     def add(self, batch: pa.RecordBatch, table: FormTable, *, lang: str | None) -> None:
-        """Count a batch of documents of one language; columns ``text, mentions``."""
+        """Count occurrences in documents of one language; columns ``text, mentions``."""
         texts = batch.column("text").to_pylist()
-        # All at once, with newlines between, which no form has.
+        # All texts at once, joined by newlines, which no form has.
         lengths = np.fromiter(map(len, texts), np.int64, len(texts)) + 1
         found_starts, found_ends, numbers = table.find("\n".join(texts), lang=lang)
         mentions = Mentions.of(batch)
@@ -103,22 +104,22 @@ class OccurrenceCounter:
         )
         spans = _keys(starts, ends)[np.asarray(is_counted)]
         is_linked = np.isin(_keys(found_starts, found_ends), spans)
-        # Nothing is counted before all that may raise is done.
+        # Counting comes last: if anything above raises, nothing is counted.
         np.add.at(self._unlinked, numbers[~is_linked], 1)
 
     def table(self) -> pa.Table:
-        """``number, unlinked`` of the forms that were found."""
+        """Return ``number, unlinked`` of the forms that were found unlinked."""
         numbers = np.flatnonzero(self._unlinked)
         return pa.table({"number": numbers, "unlinked": self._unlinked[numbers]})
 
 
 def _keys(starts: Rows, ends: Rows) -> Rows:
-    """A number for each span; offsets are below 2^31."""
+    """Encode each span as one number; offsets are below 2^31."""
     return starts << 31 | ends
 
 
 def sum_occurrences(paths: Iterable[Path], n_forms: int) -> Rows:
-    """Add up what the units counted: for each form how often it stands unlinked."""
+    """Add up the counts of all units: how often each form occurs unlinked."""
     unlinked = np.zeros(n_forms, np.int64)
     for batch in read_shards(paths, SCHEMAS["form_occurrences"]):
         unlinked[np.asarray(batch.column("number"))] += np.asarray(batch.column("unlinked"))
@@ -126,7 +127,7 @@ def sum_occurrences(paths: Iterable[Path], n_forms: int) -> Rows:
 
 
 def read_occurrences(file: Path, forms: Sequence[Path]) -> list[Rows]:
-    """For each shard of forms how often they stand unlinked; mapped, not read."""
+    """Return, for each shard of forms, how often they occur unlinked; mapped, not read."""
     unlinked = np.load(file, mmap_mode="r")
     return np.split(unlinked, first_ids(forms)[1:-1])
 
@@ -134,10 +135,10 @@ def read_occurrences(file: Path, forms: Sequence[Path]) -> list[Rows]:
 def vocab_rows(
     rows: pa.Table, aliases: Sequence[Path], *, part: int, unlinked: Sequence[Rows] | None
 ) -> Iterator[pa.RecordBatch]:
-    """Finish a slice of the vocabulary: put its aliases into the rows, which are sorted by id.
+    """Finish a slice of the vocabulary, with rows sorted by id: add the aliases.
 
-    ``unlinked`` has, for each shard of aliases, how often its forms stand unlinked; without it
-    link probabilities are null.
+    ``unlinked`` has, for each shard of aliases, how often its forms occur unlinked; without it link
+    probabilities are null.
     """
     tables = [SCHEMAS["entity_aliases"].columns.empty_table()]
     extra: list[Rows] = []

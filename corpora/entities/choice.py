@@ -31,7 +31,7 @@ Rows = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True)
 class Rules:
-    """The limits by which entities are chosen."""
+    """The limits by which the entities of a vocabulary are chosen."""
 
     min_count: int
     max_size: int
@@ -52,10 +52,10 @@ class Change(NamedTuple):
 
 
 def choose(totals: Sequence[Path], rules: Rules) -> tuple[pa.Table, dict[str, int]]:
-    """The entities that the rules keep, most frequent first, ties by title; and counters.
+    """Choose the entities that the rules keep, most frequent first, ties by title.
 
-    Reads counts first and names only of those that can be kept: 8 bytes for each entity that was
-    met, and a row for each that is kept. The counters hold the table of coverage.
+    Also returns counters, with the table of coverage. Reads the counts first, and names only of
+    entities that can be kept: 8 bytes for each entity counted, and a row for each one kept.
     """
     spaces = _spaces_with_pages(totals) if rules.existing == "auto" else None
     counts = np.concatenate(
@@ -81,7 +81,10 @@ def _batches(totals: Sequence[Path], *, names: bool = False) -> Iterator[pa.Reco
 
 
 def _spaces_with_pages(totals: Sequence[Path]) -> pa.Array:
-    """The spaces one of whose entities is a page of the input: of these we know all pages."""
+    """List the spaces in which some entity is a page of the input.
+
+    All pages of these spaces are known.
+    """
     found: set[str] = set()
     for batch in _batches(totals):
         pages = batch.column("entity").filter(pc.is_valid(batch.column("page_id")))
@@ -90,7 +93,7 @@ def _spaces_with_pages(totals: Sequence[Path]) -> pa.Array:
 
 
 def _counts(batch: pa.RecordBatch, rules: Rules, spaces: pa.Array | None) -> Rows:
-    """The counts of a batch, 0 for what must be a page and is none."""
+    """Return the counts of a batch, 0 for entities that must be a page but are none."""
     counts = np.array(batch.column("count"))
     if rules.existing != "any":
         is_missing = pc.is_null(batch.column("page_id"))
@@ -102,7 +105,7 @@ def _counts(batch: pa.RecordBatch, rules: Rules, spaces: pa.Array | None) -> Row
 
 
 def _coverage(counts: Rows, totals: Sequence[Path]) -> dict[str, int]:
-    """Count what sizes and minimum counts keep; raises ``CorpusError`` where there is nothing."""
+    """Count what each size and minimum count keeps; raises ``CorpusError`` if there is nothing."""
     n_mentions = sum(int(pc.sum(batch.column("count")).as_py() or 0) for batch in _batches(totals))
     if not n_mentions:
         raise CorpusError(
@@ -126,7 +129,7 @@ def _coverage(counts: Rows, totals: Sequence[Path]) -> dict[str, int]:
 
 
 def assign_ids(chosen: pa.Table, previous: pa.Table | None, *, compact: bool) -> pa.Table:
-    """Give ids: rows of an ``entities`` dataset, in the order of their ids, without aliases."""
+    """Assign ids; returns rows of ``entities`` in the order of their ids, without aliases."""
     special = _rows(pa.table({"entity": SPECIAL, "title": SPECIAL}), np.arange(len(SPECIAL)))
     if previous is None or compact:
         ids = np.arange(len(SPECIAL), len(SPECIAL) + len(chosen))
@@ -142,7 +145,7 @@ def assign_ids(chosen: pa.Table, previous: pa.Table | None, *, compact: bool) ->
 
 
 def _rows(table: pa.Table, ids: Rows, *, retired: bool = False) -> pa.Table:
-    """Fill the columns of the dataset that are not known, or not yet."""
+    """Build rows of the dataset; columns that are unknown, or not known yet, are null or empty."""
     n = len(table)
     empty = pa.array([[]] * n, _COLUMNS.field("counts").type)
     missing = {
@@ -162,9 +165,9 @@ def _rows(table: pa.Table, ids: Rows, *, retired: bool = False) -> pa.Table:
 
 
 def match(chosen: pa.Table, previous: pa.Table) -> Rows:
-    """For each chosen entity its row in an earlier vocabulary, or -1; each row is taken once.
+    """Find for each chosen entity its row in an earlier vocabulary, or -1; each row is used once.
 
-    By the id of the page, so that a renamed one is recognised, and then by name.
+    Matches by the id of the page first, so that a renamed page is recognized, then by name.
     """
     found = _look_up("page_id", chosen, previous)
     by_name = _look_up("entity", chosen, previous)
@@ -173,19 +176,22 @@ def match(chosen: pa.Table, previous: pa.Table) -> Rows:
 
 
 def _look_up(column: str, chosen: pa.Table, previous: pa.Table) -> Rows:
-    """The row with the same value, or -1; a row that is not retired comes first."""
+    """Find for each chosen entity the row with the same value in a column, or -1.
+
+    Rows that are not retired come first.
+    """
     order = np.argsort(np.asarray(previous.column("retired")), kind="stable")
     keys = previous.column(column).combine_chunks().take(pa.array(order))
     wanted = chosen.column(column).combine_chunks()
     places = pc.index_in(wanted, value_set=keys, skip_nulls=True)
     found: Rows = np.append(order, -1)[np.asarray(places.fill_null(-1))]
     _, firsts = np.unique(found, return_index=True)
-    found[np.setdiff1d(np.arange(len(found)), firsts)] = -1  # two dumps of a wiki: a page twice
+    found[np.setdiff1d(np.arange(len(found)), firsts)] = -1  # two dumps of a wiki hold a page twice
     return found
 
 
 def changes(vocab: pa.Table, previous: pa.Table) -> Iterator[Change]:
-    """List the differences to an earlier vocabulary; the rows of both are in the order of ids."""
+    """List the differences from an earlier vocabulary; both are in the order of ids."""
     live = vocab.filter(pc.invert(vocab.column("retired"))).slice(len(SPECIAL))
     found = match(live, previous)
     ids, names = live.column("id").to_pylist(), live.column("entity").to_pylist()
@@ -202,7 +208,7 @@ def changes(vocab: pa.Table, previous: pa.Table) -> Iterator[Change]:
         }
         for kind in (kind for kind, is_so in how.items() if is_so):
             yield Change(kind, id, row, name, old_names[row])
-    # Rows that nobody claims are retired, if they are still there.
+    # Earlier rows without a match are retired, or gone if the vocabulary is compact.
     is_compact = len(vocab) == len(live) + len(SPECIAL)
     for row in np.setdiff1d(np.arange(len(SPECIAL), len(previous)), found).tolist():
         if not was_retired[row]:
@@ -212,7 +218,7 @@ def changes(vocab: pa.Table, previous: pa.Table) -> Iterator[Change]:
 
 
 def count_changes(listed: Iterator[Change]) -> Mapping[str, int]:
-    """Count changes of each kind, named for the counters of a run."""
+    """Count the changes of each kind, for the counters of a run."""
     counted = dict.fromkeys(("added", "renamed", "returned", "moved", "removed", "dropped"), 0)
     for change in listed:
         counted[change.kind] += 1

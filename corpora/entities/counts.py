@@ -1,8 +1,9 @@
-"""Count what mentions refer to and by which words: shard by shard, then merged part by part.
+"""Count what mentions refer to and by which words: per shard, then merged per partition.
 
-A *part* holds the rows whose key (an entity, a form) has a hash of its own rest. Each batch of an
-intermediate shard is of one part, so that a unit of the next stage reads its part of all shards and
-nothing else: what it holds in memory are the distinct keys of one part.
+A partition holds the rows whose key (an entity, a form) has the same hash modulo the number of
+partitions. Each batch of an intermediate shard belongs to one partition, so that a unit of the next
+stage reads its partition of all shards and nothing else: it holds the distinct keys of one
+partition in memory.
 """
 
 from collections import Counter
@@ -30,10 +31,10 @@ Parts = npt.NDArray[np.int64]
 
 
 class MentionCounter:
-    """Counts the mentions of a shard: by entity, form and origin; and lists its pages.
+    """A counter of a shard's mentions by entity, form and origin, which also lists its pages.
 
-    Mentions of the ``origins`` count with their form, the surface text with its white space made
-    single spaces; those of other origins are counted by entity alone.
+    Mentions of the ``origins`` count with their form: the surface text with each run of white space
+    as one space. Mentions of other origins are counted by entity alone.
     """
 
     def __init__(self, origins: Iterable[str], *, equivalents: RedirectTable | None = None) -> None:
@@ -59,7 +60,7 @@ class MentionCounter:
                 "origin": origin,
             }
         )
-        pages = self._pages_of(batch)  # nothing is counted before all that may raise is done
+        pages = self._pages_of(batch)  # before counting: it may raise
         self._counts.add(table.append_column("count", pa.array(np.ones(len(table), np.int64))))
         self._pages.append(pages)
         self.counters["mentions.counted"] += len(where)
@@ -67,11 +68,14 @@ class MentionCounter:
         self.counters["mentions.without_entity"] += len(is_known) - len(origin)
 
     def counts(self) -> pa.Table:
-        """``entity, form, origin, count``."""
+        """Return the table ``entity, form, origin, count``."""
         return self._counts.table()
 
     def pages(self) -> pa.Table:
-        """``entity, page_id, rank`` and what pages say; rank 1: the page of an equivalent."""
+        """Return the table ``entity, page_id, rank`` with the columns of pages.
+
+        Rank 1 is the page of an equivalent.
+        """
         return pa.concat_tables([_NO_PAGES, *self._pages])
 
     def _pages_of(self, batch: pa.RecordBatch) -> pa.Table:
@@ -82,12 +86,12 @@ class MentionCounter:
         return pa.table(columns, schema=_NO_PAGES.schema).filter(pc.is_valid(own))
 
     def _merged(self, entities: pa.StringArray) -> pa.StringArray:
-        """Replace what has an equivalent by the first of its line."""
+        """Replace entities that have an equivalent by the first one of its line."""
         return self._equivalents.resolve(entities) if self._equivalents else entities
 
 
 def _surfaces(texts: pa.StringArray, mentions: Mentions, where: Parts) -> list[str]:
-    """Cut the surface text of some mentions."""
+    """Return the surface texts of some mentions."""
     of = np.repeat(np.arange(len(texts)), np.diff(mentions.ends))[where]
     strings = texts.to_pylist()
     starts, ends = (mentions.numbers(name)[where].tolist() for name in ("start", "end"))
@@ -98,14 +102,14 @@ def _surfaces(texts: pa.StringArray, mentions: Mentions, where: Parts) -> list[s
 
 
 def _normalised(forms: pa.StringArray) -> pa.StringArray:
-    """Make white space of any kind one space, and none at the ends."""
+    """Replace each run of white space by one space, and strip the ends."""
     encoded = forms.dictionary_encode()
     distinct = [" ".join(form.split()) for form in encoded.dictionary.to_pylist()]
     return pa.array(distinct, pa.string()).take(encoded.indices)
 
 
 class Sums:
-    """Adds up ``count`` by keys; the sums come in no particular order."""
+    """Sums of ``count`` by keys, in no particular order."""
 
     def __init__(self, keys: Sequence[str]) -> None:
         self._keys = list(keys)
@@ -113,36 +117,36 @@ class Sums:
         self._n_rows = self._n_summed = 0
 
     def add(self, table: pa.Table) -> None:
-        """Add rows that have the keys and ``count``."""
+        """Add rows with the keys and ``count``."""
         names = [*self._keys, "count"]
-        # Fields made of the names alone: whether a column may hold nulls differs from table to
-        # table, and is lost by `aggregate`; tables whose fields differ cannot be put together.
+        # Fields get the names alone. Whether a column is nullable differs between tables, and
+        # `aggregate` loses it; tables with different fields cannot be concatenated.
         self._held.append(pa.table(table.select(names).columns, names=names))
         self._n_rows += len(table)
         if self._n_rows > max(FOLD_ROWS, 2 * self._n_summed):
             self.table()
 
     def table(self) -> pa.Table:
-        """The keys and their sums."""
+        """Return the keys and their sums."""
         names = [*self._keys, "count"]
         if not self._held:
             columns = [*(pa.array([], pa.string()) for _ in self._keys), pa.array([], pa.int64())]
             return pa.table(columns, names=names)
         grouped = pa.concat_tables(self._held).group_by(self._keys, use_threads=False)
         summed = grouped.aggregate([("count", "sum")]).rename_columns(names)
-        summed.validate()  # distinct keys of more than 2 GiB come out wrong, without an error
+        summed.validate()  # beyond 2 GiB of distinct keys the result is wrong without an error
         self._held, self._n_rows, self._n_summed = [summed], len(summed), len(summed)
         return summed
 
 
 def partitions_of(keys: pa.ChunkedArray, n_partitions: int) -> Parts:
-    """The part of each key, by hash."""
+    """Compute the partition of each key, by hash."""
     strings = keys.cast(pa.large_string()).combine_chunks()
     return (hashes(strings) % np.uint64(n_partitions)).astype(np.int64)
 
 
 def by_partition(table: pa.Table, parts: Parts, *, schema: str) -> Iterator[pa.RecordBatch]:
-    """Cut a table into batches of one part each, in order; rows keep theirs."""
+    """Split a table into batches of one partition each; within one, rows keep their order."""
     order = np.argsort(parts, kind="stable")
     table = table.take(pa.array(order)).append_column(
         "part", pa.array(parts[order].astype(np.int32))
@@ -153,13 +157,13 @@ def by_partition(table: pa.Table, parts: Parts, *, schema: str) -> Iterator[pa.R
 
 
 def batches_of(table: pa.Table, schema: str) -> Iterator[pa.RecordBatch]:
-    """Cut a table into batches of an intermediate dataset."""
+    """Split a table into batches of an intermediate dataset."""
     columns = SCHEMAS[schema].columns
     yield from table.select(columns.names).cast(columns).to_batches(max_chunksize=BATCH_ROWS)
 
 
 def read_partition(paths: Iterable[Path], part: int) -> Iterator[pa.Table]:
-    """Read the batches of a part of all these shards, in order."""
+    """Read the batches of a partition in all these shards, in order."""
     first = pa.ipc.IpcReadOptions(included_fields=[0])
     for path in paths:
         with (
@@ -173,7 +177,7 @@ def read_partition(paths: Iterable[Path], part: int) -> Iterator[pa.Table]:
 
 
 class PartitionTotals:
-    """The entities of one part; ``counts`` are those of all shards, added up."""
+    """The entities of one partition; ``counts`` are added up over all shards."""
 
     def __init__(
         self, counts: pa.Table, pages: Iterable[pa.Table], *, origins: Iterable[str]
@@ -188,7 +192,7 @@ class PartitionTotals:
         }
 
     def totals(self) -> pa.Table:
-        """A row for each entity: its page, its count, and that of each origin."""
+        """Build a row for each entity: its page, its count, and the count of each origin."""
         by_origin = Sums(("entity", "origin"))
         by_origin.add(self._rows)
         table = by_origin.table().sort_by([("entity", "ascending"), ("origin", "ascending")])
@@ -213,7 +217,10 @@ class PartitionTotals:
         )
 
     def forms(self, *, max_aliases: int | None) -> pa.Table:
-        """A row for each entity and each of its forms; the most frequent are aliases."""
+        """Build a row for each entity and form.
+
+        The most frequent forms of an entity are aliases.
+        """
         is_counted = pc.is_in(self._rows.column("origin"), self._origins)
         sums = Sums(("entity", "form"))
         sums.add(self._rows.filter(is_counted))
@@ -227,7 +234,7 @@ class PartitionTotals:
 
 
 def _begins(keys: pa.ChunkedArray) -> Parts:
-    """Find where the rows of each key begin; the rows are sorted by it."""
+    """Find the first row of each key; rows are sorted by key."""
     column = keys.combine_chunks()
     if not len(column):
         return np.empty(0, np.int64)
@@ -236,14 +243,14 @@ def _begins(keys: pa.ChunkedArray) -> Parts:
 
 
 def _ranks(table: pa.Table) -> pa.Array:
-    """The place of each row among those of its entity, from 0; the rows are sorted by entity."""
+    """Compute the rank of each row within its entity, from 0; rows are sorted by entity."""
     begins = _begins(table.column("entity"))
     lengths = np.diff(begins, append=len(table))
     return pa.array(np.arange(len(table)) - np.repeat(begins, lengths))
 
 
 def _first_pages(pages: Sequence[pa.Table]) -> pa.Table:
-    """One page for each entity: its own before those of its equivalents, then by id."""
+    """Choose one page for each entity: its own before those of equivalents, then by id."""
     table = pa.concat_tables([_NO_PAGES, *(page.drop_columns("part") for page in pages)])
     order = [("entity", "ascending"), ("rank", "ascending"), ("page_id", "ascending")]
     table = table.sort_by(order)

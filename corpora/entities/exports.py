@@ -43,14 +43,14 @@ class Row(NamedTuple):
 
 
 def read_rows(shards: Iterable[Path]) -> Iterator[Row]:
-    """Read the rows of a vocabulary, in the order of their ids."""
+    """Yield the rows of a vocabulary, in the order of their ids."""
     for batch in read_shards(shards, SCHEMAS["entities"], columns=_COLUMNS):
         columns = (batch.column(name).to_pylist() for name in _COLUMNS)
         yield from map(Row, *columns)
 
 
 class Names:
-    """The names of entities in exports: titles and languages, those of equivalents too."""
+    """The names of entities in exports: titles and languages, also of equivalents."""
 
     def __init__(self, shards: Sequence[Path], equivalents: Mapping[str, Sequence[str]]) -> None:
         self._equivalents = equivalents
@@ -64,7 +64,10 @@ class Names:
         self.languages = sorted({language_of(space) for space in spaces})
 
     def pairs(self, row: Row) -> list[tuple[str, str]]:
-        """Title and language of an entity and its equivalents; a retired row names nothing."""
+        """Return title and language of an entity and its equivalents.
+
+        The title of a retired row is ``[RETIRED ID]``.
+        """
         if row.entity in SPECIAL or row.retired:
             title = f"[RETIRED {row.id}]" if row.retired else row.entity
             return [(title, language) for language in self.languages]
@@ -72,7 +75,10 @@ class Names:
         return [_pair(entity) for entity in members]
 
     def keys(self, row: Row) -> list[str]:
-        """The names of an entity in LukeTokenizer, or in MLukeTokenizer where languages differ."""
+        """Return the names of an entity in LukeTokenizer.
+
+        With several languages, returns those in MLukeTokenizer.
+        """
         if row.entity in SPECIAL:
             return [row.entity]
         if len(self.languages) == 1:
@@ -86,7 +92,7 @@ def _pair(entity: str) -> tuple[str, str]:
 
 
 def luke_lines(rows: Iterable[Row], names: Names) -> Iterator[str]:
-    """``entity_vocab.jsonl`` of LUKE: an object a line, in the order of ids."""
+    """Write ``entity_vocab.jsonl`` of LUKE: an object per line, in the order of ids."""
     for row in rows:
         line: dict[str, object] = {"id": row.id, "entities": names.pairs(row)}
         line |= {"count": row.n_mentions} | ({"ids": row.ids} if row.ids else {})
@@ -94,9 +100,10 @@ def luke_lines(rows: Iterable[Row], names: Names) -> Iterator[str]:
 
 
 def tokenizer_lines(rows: Iterable[Row], names: Names) -> Iterator[str]:
-    """``entity_vocab.json`` of transformers: names to ids; ``[MASK2]`` is one past the last id.
+    """Write ``entity_vocab.json`` of transformers: names to ids.
 
-    Retired rows have no name there, so that no text can mean them.
+    ``[MASK2]`` is one past the last id. Retired rows have no name there, so that no text can mean
+    them.
     """
     n_rows = 0
     yield "{\n"
@@ -108,10 +115,10 @@ def tokenizer_lines(rows: Iterable[Row], names: Names) -> Iterator[str]:
 
 
 def tokenizer_vocabulary(entities: Sequence[str]) -> dict[str, int]:
-    """``entity_vocab.json`` for the table of a model, whose ``entities`` are named row by row.
+    """Build ``entity_vocab.json`` for a model; ``entities`` are the names of its table's rows.
 
-    A model has no row for ``[MASK2]``, without which their tokenizers do not open: it means that of
-    ``[MASK]``. Of two entities of one title the first has the name.
+    A model has no row for ``[MASK2]``, without which these tokenizers do not open: it gets the row
+    of ``[MASK]``. If two entities share a title, the first has the name.
     """
     spaces = {name.partition(":")[0] for name in entities if name not in SPECIAL and ":" in name}
     is_one = len({language_of(space) for space in spaces}) < 2
@@ -123,14 +130,17 @@ def tokenizer_vocabulary(entities: Sequence[str]) -> dict[str, int]:
 
 
 def table_lines(rows: Iterable[Row], names: Names) -> Iterator[str]:
-    """``entity_vocab.tsv`` of LUKE's first version: name and count; the line number is the id."""
+    """Write ``entity_vocab.tsv`` of LUKE's first version: name and count.
+
+    The line number is the id.
+    """
     for row in rows:
         name = names.pairs(row)[0][0] if row.retired else names.keys(row)[0]
         yield f"{' '.join(name.split())}\t{row.n_mentions}\n"
 
 
 def id_lines(rows: Iterable[Row], _: Names) -> Iterator[str]:
-    """``entity_ids.tsv``: what is known of each entity that has an id, a type or a description."""
+    """Write ``entity_ids.tsv``: a line per entity with an id, a type or a description."""
     yield "id\tentity\ttype\tids\tdescription\n"
     for row in rows:
         ids = " ".join(f"{scheme}:{id}" for scheme, id in row.ids.items())
@@ -140,7 +150,7 @@ def id_lines(rows: Iterable[Row], _: Names) -> Iterator[str]:
 
 
 def change_lines(listed: Iterable[Change]) -> Iterator[str]:
-    """``changes.tsv``: how the vocabulary differs from the one before."""
+    """Write ``changes.tsv``: the differences from the vocabulary before."""
     yield "\t".join(Change._fields) + "\n"
     for change in listed:
         values = ("" if value is None else " ".join(str(value).split()) for value in change)
@@ -148,7 +158,7 @@ def change_lines(listed: Iterable[Change]) -> Iterator[str]:
 
 
 def coverage_lines(counters: Mapping[str, int]) -> Iterator[str]:
-    """``coverage.tsv``: what each size and each minimum count would keep."""
+    """Write ``coverage.tsv``: what each size and each minimum count would keep."""
     yield "rule\tvalue\tentities\tmentions\tfraction\n"
     for rule, value, n_entities, n_mentions, ratio in _coverage(counters):
         yield f"{rule}\t{value}\t{n_entities}\t{n_mentions}\t{ratio:.6f}\n"
@@ -168,7 +178,7 @@ def _coverage(counters: Mapping[str, int]) -> Iterator[tuple[str, str, int, int,
 def report(
     counters: Mapping[str, int], parameters: Mapping[str, object], rows: Iterable[Row]
 ) -> str:
-    """``report.md``: what was counted, what was kept, and what other limits would keep."""
+    """Write ``report.md``: what was counted, what was kept, and what other limits would keep."""
     options = (
         (name, ", ".join(map(str, value)) if isinstance(value, list) else str(value))
         for name, value in parameters.items()
@@ -200,7 +210,7 @@ def report(
 
 
 def _counted(rows: Iterable[Row], known: Counter[str]) -> Iterator[Row]:
-    """Hand on rows, and count what is known of entities (special and retired rows are none)."""
+    """Pass rows on, and count what is known of entities, without special and retired rows."""
     for row in rows:
         if not row.retired and row.entity not in SPECIAL:
             known["entities"] += 1
@@ -212,7 +222,10 @@ def _counted(rows: Iterable[Row], known: Counter[str]) -> Iterator[Row]:
 
 
 def warn_of_missing_pages(counters: Mapping[str, int]) -> str:
-    """Warn that many mentions lead to pages that the input does not have, and what to do."""
+    """Return a warning if many mentions lead to pages that the input lacks, and what to do.
+
+    Empty if few do.
+    """
     n_dropped = counters.get("mentions.of_no_page", 0)
     fraction = n_dropped / max(counters.get("mentions.counted", 0), 1)
     if fraction < _MANY:
@@ -227,8 +240,8 @@ def warn_of_missing_pages(counters: Mapping[str, int]) -> str:
 def read_equivalents(path: Path) -> pa.Table:
     """Read a table of equivalents: columns ``title`` and ``target``, the first of its line.
 
-    Lines hold entities with tabs between; empty ones and those that begin with ``#`` are skipped.
-    Raises ``CorpusError`` where an entity has no space, or stands there twice.
+    Lines hold entities separated by tabs; empty lines and those that begin with ``#`` are skipped.
+    Raises ``CorpusError`` where an entity has no space, or occurs twice.
     """
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
@@ -245,7 +258,7 @@ def read_equivalents(path: Path) -> pa.Table:
 
 
 def members_of(equivalents: pa.Table, entities: pa.ChunkedArray) -> dict[str, list[str]]:
-    """The equivalents of each of these entities, in the order of their table."""
+    """Map each of these entities to its equivalents, in the order of their table."""
     of_vocab = equivalents.filter(pc.is_in(equivalents.column("target"), entities))
     members: defaultdict[str, list[str]] = defaultdict(list)
     columns = (of_vocab.column(name).to_pylist() for name in ("target", "title"))

@@ -39,7 +39,7 @@ Keys = npt.NDArray[np.uint64]
 
 
 class Pairs(NamedTuple):
-    """Forms of some entities; ``of`` says of which, by index, and ``priors`` how often."""
+    """The forms of some entities; ``of`` is the entity index of each form, ``priors`` its prior."""
 
     entities: pa.StringArray
     forms: pa.StringArray
@@ -48,7 +48,7 @@ class Pairs(NamedTuple):
 
 
 def pairs_of(vocabulary: Path) -> Iterator[Pairs]:
-    """Read the forms of a vocabulary; raises ``CorpusError`` where there is none."""
+    """Read the forms of a vocabulary, by batch; raises ``CorpusError`` where there is none."""
     shards = (vocabulary / shard.name for shard in open_dataset(vocabulary, "entities").shards)
     for batch in read_shards(shards, SCHEMAS["entities"], columns=_COLUMNS):
         live = batch.filter(pc.invert(batch.column("retired")))
@@ -99,7 +99,7 @@ def _joined(parts: list[npt.NDArray[_Number]], kind: type[_Number]) -> npt.NDArr
 
 
 def _keys_of(forms: pa.StringArray) -> Iterator[tuple[Keys, npt.NDArray[np.int64]]]:
-    """Yield keys, and the indices of the forms that have them."""
+    """Yield keys and their forms' indices: as written, then in lower case where it differs."""
     yield long_hashes(forms), np.arange(len(forms))
     lower = pc.utf8_lower(forms)
     changed = np.flatnonzero(np.asarray(pc.not_equal(lower, forms)))
@@ -107,7 +107,7 @@ def _keys_of(forms: pa.StringArray) -> Iterator[tuple[Keys, npt.NDArray[np.int64
 
 
 class EntityLookup:
-    """The entities that a form may mean; raises ``CorpusError`` where there are no such files."""
+    """The entities that a form may mean; raises ``CorpusError`` where the files are missing."""
 
     def __init__(self, folder: Path) -> None:
         path = folder / ABOUT
@@ -125,19 +125,19 @@ class EntityLookup:
         self._names = np.asarray(names)
 
     def __len__(self) -> int:
-        """Count entities."""
+        """Return the number of entities."""
         return len(self._offsets) - 1
 
     def __contains__(self, entity: str) -> bool:
-        """Say whether an entity is of the vocabulary."""
+        """Tell whether an entity is in the vocabulary."""
         [key] = long_hashes(pa.array([entity]))
         place = int(np.searchsorted(self._name_keys, key))
         return place < len(self._name_keys) and bool(self._name_keys[place] == key)
 
     def look_up(self, form: str, *, limit: int = 30) -> list[tuple[str, float]]:
-        """Find the entities that a form may mean, with its prior, the likeliest first.
+        """Find the entities that a form may mean, each with its prior, the likeliest first.
 
-        Where no entity has the form as it is written, those that have it in another case.
+        If no entity has the form as it is written, finds those that have it in another case.
         """
         [key] = long_hashes(pa.array([form]))
         found = self._at(key, limit)

@@ -18,7 +18,7 @@ _NO = pa.scalar(value=False)
 
 
 def columns_of_pages(batch: pa.RecordBatch) -> list[pa.Array]:
-    """Make the columns ``OF_PAGES`` of documents; null where a document does not say it."""
+    """Build the columns ``OF_PAGES`` of documents; null where a document lacks a value."""
     column = batch.column("metadata").to_pylist()
     metadata = [{pair["key"]: pair["value"] for pair in pairs or ()} for pairs in column]
     values = (
@@ -33,7 +33,7 @@ def columns_of_pages(batch: pa.RecordBatch) -> list[pa.Array]:
 
 
 def _ids(metadata: dict[str, str]) -> list[dict[str, str]] | None:
-    """List the ids of a page, Wikidata first: its item, else the one that the page names."""
+    """List the ids of a page, Wikidata first: the page's item, else the id in its text."""
     found: dict[str, str] = {}
     if item := metadata.get("wikidata"):
         found["wikidata"] = item
@@ -61,7 +61,7 @@ def _descriptions(batch: pa.RecordBatch) -> Iterator[str | None]:
 
 
 def _field(lists: pa.ListArray, name: str) -> npt.NDArray[np.int64]:
-    """Take a field of all structs that lists hold, whatever part of them is looked at."""
+    """Return a field of the structs in all lists, also those outside of a slice."""
     return np.asarray(lists.values.field(name))
 
 

@@ -28,13 +28,13 @@ _WIKI = re.compile(r"wik(?:i|tionary|books|news|quote|source|versity|voyage)$")
 
 
 class EntityVocab:
-    """A published vocabulary, in memory: about 50 bytes an entity.
+    """A published vocabulary, in memory: about 50 bytes per entity.
 
     Raises ``CorpusError`` where there is none. Retired rows have an id, but are not found by name.
     """
 
     def __init__(self, source: Path | str | tuple[Path, ...]) -> None:
-        """Read it from its folder, or from its shards, in order."""
+        """Read the vocabulary from its folder, or from its shards in order."""
         shards = source if isinstance(source, tuple) else _shards_of(source)
         self.table = read_vocab(shards, columns=("id", "entity", "count", "retired"))
         is_live = pc.invert(self.table.column("retired")).combine_chunks()
@@ -43,11 +43,11 @@ class EntityVocab:
         self._ids = self.table.column("id").combine_chunks().filter(is_live)
 
     def __len__(self) -> int:
-        """Count ids: rows of the embedding table, special and retired ones too."""
+        """Return the number of ids: rows of the embedding table, with special and retired ones."""
         return len(self.table)
 
     def ids_of(self, entities: pa.StringArray) -> pa.Int32Array:
-        """The id of each entity; null for one that is null or not in the vocabulary.
+        """Return the id of each entity; null for a null or unknown one.
 
         Reads the vocabulary once (a million entities: 15 ms), so ask for many at a time.
         """
@@ -59,7 +59,7 @@ class EntityVocab:
         return pa.array(ids, mask=ids < 0).take(asked.indices)
 
     def entity_of(self, id: int) -> str:
-        """The entity of an id, retired or not; raises ``IndexError`` where there is none."""
+        """Return the entity of an id, retired or not; raises ``IndexError`` for an unknown id."""
         if not 0 <= id < len(self):
             raise IndexError(f"id {id}: the vocabulary has the ids 0 to {len(self) - 1}.")
         return str(self._names[id].as_py())
@@ -71,14 +71,14 @@ def _shards_of(folder: Path | str) -> tuple[Path, ...]:
 
 
 def read_vocab(shards: Iterable[Path], *, columns: Sequence[str] = COLUMNS) -> pa.Table:
-    """Read columns of a vocabulary, in the order of ids; all but the aliases if none are named."""
+    """Read columns of a vocabulary in the order of ids; by default, all but the aliases."""
     batches = read_shards(shards, SCHEMAS["entities"], columns=columns)
     fields = [SCHEMAS["entities"].columns.field(name) for name in columns]
     return pa.Table.from_batches(batches, schema=pa.schema(fields)).combine_chunks()
 
 
 def split_entities(entities: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, pa.Array]:
-    """Split ``SPACE:TITLE``; what has no space is all title, and its space is empty."""
+    """Split ``SPACE:TITLE`` into both; an entity without a colon is all title."""
     if isinstance(entities, pa.ChunkedArray):
         entities = entities.combine_chunks()
     parts = pc.extract_regex(entities, _PARTS)
@@ -87,5 +87,8 @@ def split_entities(entities: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, pa.A
 
 
 def language_of(space: str) -> str:
-    """The language of a wiki (``zh_yuewiki``: ``zh-yue``); other spaces are their own."""
+    """Return the language of a wiki (``zh_yuewiki``: ``zh-yue``).
+
+    Other spaces are returned as is.
+    """
     return _WIKI.sub("", space).replace("_", "-") if _WIKI.search(space) else space

@@ -31,7 +31,7 @@ def hash_array(array: pa.Array) -> Hashes:
 
 
 def hash_columns(batch: pa.RecordBatch, names: Iterable[str]) -> Hashes:
-    """Hash some columns of each row together; ``NOTHING`` for a single one that is null."""
+    """Hash some columns of each row together; ``NOTHING`` for a single null column."""
     return _fold((hash_array(batch.column(name)) for name in names), len(batch))
 
 
@@ -53,7 +53,7 @@ def _hash_values(array: pa.Array) -> Hashes:
 
 
 def _hash_lists(array: pa.ListArray) -> Hashes:
-    """Add up the hashes of the elements, each mixed with its place."""
+    """Sum the hashes of each list's elements, each mixed with its index."""
     lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy().astype(np.int64)
     ends = np.cumsum(lengths)
     starts = ends - lengths
@@ -66,7 +66,7 @@ def _hash_lists(array: pa.ListArray) -> Hashes:
 def _hash_strings(array: pa.LargeBinaryArray) -> Hashes:
     if len(array) and array.nbytes / len(array) < _SHORT_BYTES:
         encoded = array.dictionary_encode()
-        if not len(encoded.dictionary):  # nothing but nulls
+        if not len(encoded.dictionary):  # all values are null
             return np.full(len(array), _NULL)
         indices = encoded.indices.fill_null(0).to_numpy(zero_copy_only=False)
         hashes: Hashes = _digests(encoded.dictionary)[indices]
@@ -90,7 +90,7 @@ def _fold(columns: Iterable[Hashes], n_rows: int) -> Hashes:
 
 
 def _mix(values: Hashes) -> Hashes:
-    """Spread every bit over all of them, of 0 too."""
+    """Spread every bit over all bits; 0 is changed, too."""
     return mix(values + _FACTOR)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 
 
 def ratio(name: str, *, seed: int = 1) -> float:
-    """Map a name to a number in [0, 1), evenly."""
+    """Map a name to a number in [0, 1), uniformly."""
     digest = hashlib.blake2b(f"{seed}\0{name}".encode(), digest_size=8).digest()
     return int.from_bytes(digest[:7]) / (1 << 56)  # 56 bits: exact as a float, never 1.0
 
@@ -23,10 +23,10 @@ def choose(name: str, ratios: Mapping[str, float], *, seed: int = 1) -> str:
 def choose_all(
     names: Iterable[str], ratios: Mapping[str, float], *, seed: int = 1
 ) -> dict[str, str]:
-    """Choose a split for each name, so that each split with a ratio above 0 gets at least one.
+    """Choose a split for each name; each split with a ratio above 0 gets at least one.
 
-    A name keeps its split when others come or go, but for the few names that fill a split
-    that would be empty; these are taken, by hash, from the largest split.
+    A name keeps its split when others come or go, except the few that fill an otherwise empty
+    split; these are taken, by hash, from the largest split.
     """
     chosen = {name: choose(name, ratios, seed=seed) for name in sorted(names)}
     by_split = {split: [n for n in chosen if chosen[n] == split] for split in ratios}

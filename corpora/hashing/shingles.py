@@ -23,30 +23,33 @@ _WORD = re.compile(
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text as they are compared: NFKC, without case and marks."""
+    """Split a text into words for comparison: NFKC, case folded, without marks."""
     return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
 
 
 def shingles_of(words: Sequence[str]) -> set[str]:
-    """The shingles of a text; of one with fewer words than a shingle has, all in one."""
+    """Build the shingles of a text; fewer words than a shingle has make one shingle."""
     if len(words) < SIZE:
         return {" ".join(words)}
     return {" ".join(words[i : i + SIZE]) for i in range(len(words) - SIZE + 1)}
 
 
 def jaccard(a: set[str], b: set[str]) -> float:
-    """How much two sets have in common: intersection over union."""
+    """Compute the Jaccard similarity of two sets: intersection over union."""
     both = len(a & b)
     return both / (len(a) + len(b) - both)
 
 
 def fingerprint(words: Sequence[str]) -> bytes:
-    """16 bytes that two texts share only if they have the same words in the same order."""
+    """Hash words to 16 bytes, which two texts share only with the same words in the same order."""
     return hashlib.blake2b(" ".join(words).encode("utf-8"), digest_size=16).digest()
 
 
 def signature(shingles: set[str]) -> bytes:
-    """``N_HASHES`` numbers of 32 bits, little-endian: the ratio that agrees estimates Jaccard."""
+    """Compute the MinHash signature: ``N_HASHES`` numbers of 32 bits, little-endian.
+
+    The fraction of equal numbers in two signatures estimates their Jaccard similarity.
+    """
     from rensa import RMinHash
 
     minhash = RMinHash(num_perm=N_HASHES, seed=_SEED)
@@ -55,5 +58,5 @@ def signature(shingles: set[str]) -> bytes:
 
 
 def signature_matrix(signatures: Sequence[bytes]) -> npt.NDArray[np.uint32]:
-    """Signatures as rows of a matrix, (n, ``N_HASHES``)."""
+    """Stack signatures to a matrix, shape (n, ``N_HASHES``)."""
     return np.frombuffer(b"".join(signatures), "<u4").reshape(-1, N_HASHES)

@@ -15,7 +15,7 @@ SPLITS = ("train", "dev", "test")
 
 
 def parse_ratios(text: str) -> dict[str, float]:
-    """Read ``80/10/10``; raises ``UsageError`` unless these are three weights, one above 0."""
+    """Parse ``80/10/10``; raises ``UsageError`` unless it is three weights, one above 0."""
     try:
         weights = [float(part) for part in text.split("/")]
     except ValueError:
@@ -27,7 +27,7 @@ def parse_ratios(text: str) -> dict[str, float]:
 
 
 def read_split_file(path: Path, names: Sequence[str]) -> Mapping[str, str]:
-    """Read lines ``document TAB split``, for exactly these names; ``#`` begins a comment.
+    """Read lines ``document TAB split`` for exactly these names; ``#`` begins a comment.
 
     Raises ``UsageError`` with the line, or with the names that are missing or unknown.
     """
@@ -53,7 +53,7 @@ def read_split_file(path: Path, names: Sequence[str]) -> Mapping[str, str]:
 def with_splits(
     batch: "pa.RecordBatch", *, by: str, ratios: Mapping[str, float], seed: int
 ) -> "pa.RecordBatch":
-    """Give each row the split that the hash of its value in the column ``by`` chooses."""
+    """Assign each row the split that the hash of its value in the column ``by`` chooses."""
     import pyarrow as pa
 
     names = batch.column(by).to_pylist()

@@ -15,13 +15,16 @@ _HALF = np.uint64(32)
 def hashes(strings: pa.StringArray | pa.LargeStringArray, *, skip: int = 0) -> _Hashes:
     """Hash the first ``HASHED_BYTES`` of each string, and its length, to 32 bits.
 
-    ``skip`` bytes at the beginning count for nothing: each string must have so many.
+    The first ``skip`` bytes are ignored; each string must have at least that many.
     """
     return (_mix(strings, HASHED_BYTES, skip=skip) * _MULTIPLIER) >> _HALF
 
 
 def long_hashes(strings: pa.StringArray | pa.LargeStringArray) -> _Hashes:
-    """Hash each string, however long, to 64 bits: unequal for those of one length up to 8 bytes."""
+    """Hash each string, of any length, to 64 bits.
+
+    Different strings of the same length up to 8 bytes have different hashes.
+    """
     return _mix(strings, None)
 
 
@@ -43,7 +46,7 @@ def _mix(strings: pa.Array, n_bytes: int | None, *, skip: int = 0) -> _Hashes:
 
 
 def buffers_of(strings: pa.Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
-    """Offsets from 0, and bytes, of an array of strings, which may be a slice."""
+    """Return the offsets, from 0, and the bytes of an array of strings, which may be a slice."""
     strings = strings.cast(pa.large_string())
     _, offsets, text = strings.buffers()
     offsets = np.frombuffer(offsets or bytes(8), np.int64)[strings.offset :][: len(strings) + 1]

@@ -36,14 +36,14 @@ def mix(values: Hashes) -> Hashes:
 
 @cache
 def _powers(base: int, bits: int) -> Hashes:
-    """The first ``2**bits`` powers of a number."""
+    """Compute the first ``2**bits`` powers of a number, modulo ``2**64``."""
     factors = np.full(1 << bits, base, np.uint64)
     factors[0] = 1
     return np.cumprod(factors)
 
 
 class Runs:
-    """A sequence, any run of which can be hashed."""
+    """A sequence of values, any run of which can be hashed."""
 
     def __init__(self, values: Hashes) -> None:
         n, bits = len(values), len(values).bit_length()
@@ -61,7 +61,7 @@ class Runs:
 
 
 def hash_windows(values: Hashes, n: int) -> Hashes:
-    """Hash every run of one or two, in order: what ``Runs`` does, without looking sums up."""
+    """Hash every run of ``n`` = 1 or 2 values, in order: equal to ``Runs``, but faster."""
     if n == 1:
         return mix(values + _LENGTH)
     sums = values[1:] * np.uint64(_BASE)
@@ -71,5 +71,5 @@ def hash_windows(values: Hashes, n: int) -> Hashes:
 
 
 def hash_strings(strings: pa.StringArray) -> Hashes:
-    """Hash each string of an array, so that runs of them can be hashed, too."""
+    """Hash each string of an array to 64 bits, for use as values of ``Runs``."""
     return mix(long_hashes(strings))

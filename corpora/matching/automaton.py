@@ -23,11 +23,11 @@ _WORTH = 2.2
 
 
 class Automaton:
-    """Strings, made once and searched for in much text.
+    """An automaton for a set of strings, built once and used to search much text.
 
     Args:
-        strings: none twice, none empty.
-        finds_all: all places, or of those that overlap the leftmost, and there the longest.
+        strings: no duplicates, no empty string.
+        finds_all: find all occurrences; else, of overlapping ones, the leftmost, then longest.
     """
 
     def __init__(self, strings: Sequence[str], *, finds_all: bool) -> None:
@@ -38,7 +38,7 @@ class Automaton:
         self._finds_all = finds_all
         self.longest = max(map(len, strings), default=0)
         self._table = _table_for("".join(strings))
-        self._automaton: Any  # Any: of strings or of bytes, as what is searched
+        self._automaton: Any  # Any: of strings or of bytes, as the text is
         if self._table is None:
             self._automaton = ahocorasick_rs.AhoCorasick(
                 strings, matchkind=kind, store_patterns=False
@@ -50,7 +50,10 @@ class Automaton:
         self._automaton = ahocorasick_rs.BytesAhoCorasick(parts, matchkind=kind)
 
     def find(self, text: str) -> tuple[Numbers, Numbers, Numbers]:
-        """Number of the string, start and end of each place, ordered as they end or begin."""
+        """Return the string index, start and end of each occurrence.
+
+        They are ordered by end if ``finds_all``, else by start.
+        """
         searched = text if self._table is None else self._written(text, self._table)
         matches = self._automaton.find_matches_as_indexes(searched, overlapping=self._finds_all)
         flat = np.fromiter(chain.from_iterable(matches), np.int64, 3 * len(matches))
@@ -63,7 +66,10 @@ class Automaton:
 
 
 def _table_for(joined: str) -> npt.NDArray[np.uint16] | None:
-    """The two bytes of each character; None where UTF-8 is as short, or there are too many."""
+    """Map each code point to a code of two bytes.
+
+    None if UTF-8 is as short, or if there are too many characters.
+    """
     if len(joined.encode()) < _WORTH * len(joined):
         return None
     used = np.unique(code_points(joined))
@@ -76,45 +82,51 @@ def _table_for(joined: str) -> npt.NDArray[np.uint16] | None:
 
 
 class Cover:
-    """Choose disjoint matches whose squared lengths have the largest sum.
+    """A choice of disjoint matches whose squared lengths have the largest sum.
 
-    Squares, so that one long match beats two that share its characters. Of equally good choices
-    the one with the leftmost match where they first differ is taken, then that with the longer one.
-    Matches are added in pieces, from the right; a cover keeps 16 bytes for each character of the
-    text, however many matches there are.
+    Squares make one long match win over two that share its characters. Among equally good choices,
+    at the first match where they differ, the leftmost wins, then the longest. Matches are added in
+    pieces, from right to left; a cover keeps 16 bytes for each character of the text, however many
+    matches there are.
     """
 
     def __init__(self, length: int) -> None:
         """Begin with no match in a text of ``length`` characters."""
-        self._ends = np.zeros(length, np.int64)  # of the match to take where one begins, or 0
+        self._ends = np.zeros(length, np.int64)  # end of the match to take at each start, or 0
         self._forms = np.zeros(length, np.int64)
-        self._starts = np.zeros(0, np.int64)  # of matches that those to come may end before
-        self._best = [0]  # the largest sum from each of them on
+        self._starts = np.zeros(0, np.int64)  # of matches that may follow a later piece's match
+        self._best = [0]  # the largest sum from each of these matches on
 
     def add(self, starts: Numbers, ends: Numbers, forms: Numbers, *, limit: int) -> None:
-        """Add all matches between those before and some place; the next ones end by ``limit``."""
+        """Add all matches that begin in the next piece to the left.
+
+        Matches of later pieces end at ``limit`` at most.
+        """
         order = np.lexsort((-ends, starts))
         starts, ends, forms = starts[order], ends[order], forms[order]
         self._starts = np.concatenate([starts, self._starts])
-        nexts = np.searchsorted(self._starts, ends)  # the first that may come after
+        nexts = np.searchsorted(self._starts, ends)  # the first match that may follow each
         self._best[:0] = [0] * len(starts)
         is_taken = _are_best(((ends - starts) ** 2).tolist(), nexts.tolist(), self._best)
         taken = np.flatnonzero(is_taken)
-        begins, firsts = np.unique(starts[taken], return_index=True)  # the longest
+        begins, firsts = np.unique(starts[taken], return_index=True)  # the longest at each start
         self._ends[begins], self._forms[begins] = ends[taken[firsts]], forms[taken[firsts]]
         n_kept = np.searchsorted(self._starts, limit)
         self._starts = self._starts[:n_kept]
         del self._best[n_kept + 1 :]
 
     def chosen(self) -> tuple[Numbers, Numbers, Numbers]:
-        """Starts, ends and forms of those that are kept, ordered."""
+        """Return the starts, ends and forms of the chosen matches, in order."""
         starts = np.flatnonzero(self._ends)
         starts = starts[first_disjoint(starts, self._ends[starts])]
         return starts, self._ends[starts], self._forms[starts]
 
 
 def _are_best(gains: Sequence[int], nexts: Sequence[int], best: list[int]) -> list[bool]:
-    """Of each match, whether it is taken where none before it reaches into it; fills ``best``."""
+    """Tell for each match whether to take it if no match to its left overlaps it; fills ``best``.
+
+    ``best`` holds the largest sum from each match on.
+    """
     is_taken = [False] * len(gains)
     for number in range(len(gains) - 1, -1, -1):
         gain = gains[number] + best[nexts[number]]

@@ -20,14 +20,17 @@ from corpora.matching.form_dictionary import link_probabilities, parts_of
 from corpora.matching.surface_forms import fold
 
 Hashes = npt.NDArray[np.uint64]
-_WINDOW = 6  # characters before a match in which the sentence may have begun
+_WINDOW = 6  # characters before a match that are searched for the start of its sentence
 _OPENING = " \t\u00a0\"'“”«»„‘’‚‹›([{–—-*•"
 _PART_OF_WORD = re.compile("[学學](?![派院校生者会會界])|家(?![族庭園园鄉乡])")
 _ENDS = frozenset("\n.!?…:;。！？।։؟۔።:")
 
 
 def common_forms(meanings: pa.Table, *, below: float, lang: str | None) -> Hashes:
-    """Hash the forms, whatever their case, that are links less often: sorted, 8 bytes each."""
+    """Hash the forms, case folded, with a link probability lower than ``below``.
+
+    Returns the hashes sorted, 8 bytes each.
+    """
     found = []
     for part in parts_of(meanings, ignore_case=True, lang=lang):
         keys, probability = link_probabilities(part, lang=lang)
@@ -38,9 +41,9 @@ def common_forms(meanings: pa.Table, *, below: float, lang: str | None) -> Hashe
 def without_common(
     batch: pa.RecordBatch, common: Hashes, *, lang: str | None
 ) -> tuple[pa.RecordBatch, int]:
-    """Take matched titles that are common words out of documents; returns how many they were.
+    """Remove matched titles that are common words from documents; returns how many were removed.
 
-    The page's own title, and mentions of other origins, stay.
+    Matches of the page's own title, and mentions of other origins, stay.
     """
     mentions = Mentions.of(batch)
     is_match = pc.equal(mentions.structs.field("origin"), "title_match")
@@ -70,7 +73,7 @@ def without_common(
 
 
 def _is_name(text: str, start: int, end: int) -> bool:
-    """Say whether a form has capitals that the start of a sentence does not explain."""
+    """Tell whether a form has capitals that no start of a sentence explains."""
     if any(map(str.isupper, text[start + 1 : end])):
         return True
     if not text[start].isupper():

@@ -44,15 +44,15 @@ MEANINGS = pa.schema(
     ]
 )
 """A form and one entity that it may mean; ``count`` is a weight, of the same kind in all rows."""
-_ROWS = 1 << 16  # of names that are taken at once
-_PART_ROWS = 1 << 20  # of meanings, each 200 bytes while forms are chosen among them
+_ROWS = 1 << 16  # names taken at once
+_PART_ROWS = 1 << 20  # rows of meanings, of 200 bytes each while forms are chosen
 _KEPT = 4
 """Dictionaries of groups; the documents of a group stand together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
-    """Thresholds of a form; what is unknown does not reach them."""
+    """The thresholds of a form; an unknown value does not pass."""
 
     min_link_probability: float
     min_prior: float
@@ -60,7 +60,7 @@ class Gate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matching:
-    """How forms are matched."""
+    """The settings of the matching of forms."""
 
     lang: str | None
     """Whose rules for words and case apply."""
@@ -75,7 +75,7 @@ class Matching:
 
 
 def read_meanings(vocab: Iterable[Path]) -> pa.Table:
-    """Read the aliases of shards of an ``entities`` dataset; retired entities are left out."""
+    """Read the aliases in shards of ``entities``; retired entities are left out."""
     tables = [MEANINGS.empty_table()]
     columns = ("entity", "aliases", "retired")
     for batch in read_shards(vocab, SCHEMAS["entities"], columns=columns):
@@ -91,7 +91,7 @@ def read_meanings(vocab: Iterable[Path]) -> pa.Table:
 def read_meanings_file(path: Path) -> pa.Table:
     """Read lines ``form TAB entity [TAB prior [TAB link probability]]``; raises ``CorpusError``.
 
-    An empty entity is none, an empty number is unknown; a line without a form is left out.
+    An empty entity means no entity, an empty number is unknown; a line without a form is left out.
     """
     tables = [MEANINGS.empty_table()]
     with path.open(encoding="utf-8") as file:
@@ -142,10 +142,10 @@ def choose_forms(
 ) -> tuple[pa.Table, dict[str, int]]:
     """Choose the entity of each form, and the forms that pass the gate: (chosen, counters).
 
-    A form means the entity with the highest prior, of equals the first by name. With
-    ``ignore_case``, spellings that differ in nothing else are one form: their mentions, and the
-    places where they stand, are added up. Beyond a million rows they are chosen in parts, and the
-    order is that of the parts.
+    A form gets the entity with the highest prior; of equals, the first by name. With
+    ``ignore_case``, spellings that differ only in case are one form: their numbers of mentions and
+    of occurrences are added up. More than a million rows are processed in parts, and the result is
+    in the order of the parts.
     """
     tables = [CHOSEN.empty_table()]
     n_forms = 0
@@ -158,9 +158,9 @@ def choose_forms(
 
 
 def parts_of(meanings: pa.Table, *, ignore_case: bool, lang: str | None) -> Iterator[pa.Table]:
-    """Cut rows into parts of about a million: all rows of a form, and of its spellings, are in one.
+    """Split rows into parts of about a million; all rows of a form, in any case, are in one part.
 
-    What takes memory is done with a part at a time.
+    This bounds the memory of work done part by part.
     """
     n_parts = 1 + len(meanings) // _PART_ROWS
     if n_parts == 1:
@@ -179,10 +179,10 @@ def parts_of(meanings: pa.Table, *, ignore_case: bool, lang: str | None) -> Iter
 def _choose(
     meanings: pa.Table, *, gate: Gate | None, ignore_case: bool, lang: str | None
 ) -> tuple[pa.Table, int]:
-    """Choose among all rows of some forms: those that pass, and how many there are."""
+    """Choose among all rows of some forms; returns the chosen rows, and the number of forms."""
     keys, key_of_row, linked, places = _keys(meanings, ignore_case=ignore_case, lang=lang)
     names, best, counts = _best(meanings, key_of_row)
-    # As exact as what they were made from, so that what equals a threshold passes.
+    # In float32, as they were stored: a value that equals the threshold passes.
     prior, probability = (counts / linked).astype(np.float32), (linked / places).astype(np.float32)
     score = np.where(np.isnan(probability), prior, prior * probability)
     passes = np.ones(len(prior), np.bool_)
@@ -199,7 +199,10 @@ def _choose(
 
 
 def link_probabilities(meanings: pa.Table, *, lang: str | None) -> tuple[pa.StringArray, Floats]:
-    """All forms, folded, and how often each is linked where it stands; NaN where unknown."""
+    """Compute the link probability of each form, case folded; NaN where it is unknown.
+
+    Returns the forms and their probabilities.
+    """
     keys, _, linked, places = _keys(meanings, ignore_case=True, lang=lang)
     return keys, (linked / places).astype(np.float32)
 
@@ -207,7 +210,11 @@ def link_probabilities(meanings: pa.Table, *, lang: str | None) -> tuple[pa.Stri
 def _keys(
     meanings: pa.Table, *, ignore_case: bool, lang: str | None
 ) -> tuple[pa.StringArray, Numbers, Floats, Floats]:
-    """All forms, folded where case is ignored, which of them each row has, and their totals."""
+    """Return the distinct forms, the form of each row, and the totals of each form.
+
+    Forms are folded if case is ignored. The totals are the numbers of mentions and of occurrences,
+    see ``_totals``.
+    """
     forms = meanings.column("form").dictionary_encode().combine_chunks()
     of_row = np.asarray(forms.indices)
     linked, places = _totals(meanings, of_row, n_forms=len(forms.dictionary))
@@ -220,7 +227,7 @@ def _keys(
 
 
 def fold_strings(strings: pa.StringArray, *, lang: str | None) -> pa.StringArray:
-    """Fold the case of strings, some at a time."""
+    """Fold the case of strings, in chunks."""
     parts = [pa.array([], pa.string())]
     for start in range(0, len(strings), _ROWS):
         some = strings.slice(start, _ROWS).to_pylist()
@@ -229,15 +236,16 @@ def fold_strings(strings: pa.StringArray, *, lang: str | None) -> pa.StringArray
 
 
 def _take(names: pa.StringArray, rows: Numbers) -> pa.ChunkedArray:
-    """Take some names; beyond 2 GiB, a single array would be wrong without an error."""
+    """Take names by row, in chunks: beyond 2 GiB a single array would be wrong without an error."""
     parts = [rows[start : start + _ROWS] for start in range(0, len(rows), _ROWS)]
     return pa.chunked_array([names.take(pa.array(part)) for part in parts], pa.string())
 
 
 def _totals(meanings: pa.Table, form_of_row: Numbers, *, n_forms: int) -> tuple[Floats, Floats]:
-    """How often each form is linked, and how often it stands at all; NaN where that is unknown.
+    """Compute how often each form is linked, and how often it occurs; NaN where unknown.
 
-    Both follow from any of its rows: its count is ``prior`` of the former.
+    Any row of a form gives both: ``count / prior`` is how often it is linked, and that divided by
+    the link probability how often it occurs.
     """
     linked, places = np.full(n_forms, np.nan), np.full(n_forms, np.nan)
     start = 0
@@ -256,11 +264,15 @@ def _totals(meanings: pa.Table, form_of_row: Numbers, *, n_forms: int) -> tuple[
 
 
 def _best(meanings: pa.Table, key_of_row: Numbers) -> tuple[pa.StringArray, Numbers, Floats]:
-    """All names; for each key that of the entity that is meant most, and how often it is."""
-    # All rows together may hold more than the 2 GiB that an array can; distinct names do not.
+    """Find the entity that each key means most often.
+
+    Returns all names (null last), the index among them of each key's entity, and its count. Of
+    equals, the first by name wins.
+    """
+    # All rows may exceed the 2 GiB of an array, distinct names do not.
     entities = meanings.column("entity").dictionary_encode().combine_chunks()
     names = pa.concat_arrays([entities.dictionary, pa.nulls(1, pa.string())])
-    by_name = np.asarray(pc.sort_indices(names)).astype(np.int64)  # the null comes last
+    by_name = np.asarray(pc.sort_indices(names)).astype(np.int64)  # the null is last
     ranks = np.empty(len(names), np.int64)
     ranks[by_name] = np.arange(len(names))
     pairs = ranks[np.asarray(entities.indices.fill_null(len(names) - 1))]
@@ -287,10 +299,10 @@ def _sums(values: Floats, group_of: Numbers, n_groups: int) -> Floats:
 
 
 class FormDictionary:
-    """Chosen forms, ready to be matched.
+    """The chosen forms, ready for matching.
 
-    With a ``table`` of the forms, folded if case is ignored, it takes no memory of its own; without
-    one 0.3 kB a form, and 1 kB while it is made.
+    With a ``table`` of the forms, folded if case is ignored, it takes no memory of its own. Without
+    one it takes 0.3 kB per form, and 1 kB while it is built.
     """
 
     def __init__(
@@ -312,12 +324,12 @@ class FormDictionary:
             ).find_arrays
 
     def add_to(self, batch: pa.RecordBatch, *, origin: Origin) -> tuple[pa.RecordBatch, int]:
-        """Match the texts of a batch of documents: the batch with more mentions, and how many.
+        """Match the texts of a batch; returns the batch with the new mentions, and their number.
 
-        Mentions that are there win: nothing that overlaps them is added.
+        Existing mentions win: nothing that overlaps them is added.
         """
         texts = batch.column("text").to_pylist()
-        # All at once, with newlines between, which no match spans.
+        # All texts at once, joined by newlines, which no match spans.
         lengths = np.fromiter(map(len, texts), np.int64, len(texts)) + 1
         begins = np.cumsum(lengths) - lengths
         mentions = Mentions.of(batch)
@@ -340,7 +352,10 @@ class FormDictionary:
         return with_mentions(batch, merged), len(forms)
 
     def _take(self, forms: Numbers) -> pa.RecordBatch:
-        """Entities and scores of some forms; batches, which may be mapped, are never made one."""
+        """Return the entities and scores of some forms.
+
+        The (mapped) batches are not concatenated.
+        """
         order = np.argsort(forms, kind="stable")
         forms = forms[order]
         parts = []
@@ -354,9 +369,9 @@ class FormDictionary:
 
 
 class FormsByGroup:
-    """Chosen forms that are ready for documents: those of a document's group, or all.
+    """The dictionaries of chosen forms: one for each group of documents, or one for all.
 
-    A dictionary is made when it is asked for; the last few are kept.
+    A dictionary is built at its first use; the last few are kept.
     """
 
     def __init__(
@@ -370,7 +385,7 @@ class FormsByGroup:
     ) -> None:
         """Open shards of ``chosen_forms`` and ``chosen_groups``, and a table of all forms.
 
-        ``column`` of a document names its group; None: all forms are for all.
+        ``column`` of a document names its group; None: all documents have all forms.
         """
         ends = [
             row
@@ -388,7 +403,7 @@ class FormsByGroup:
     def dictionaries_for(
         self, batch: pa.RecordBatch
     ) -> Iterator[tuple[FormDictionary, pa.RecordBatch]]:
-        """Cut a batch of documents where the group changes, each part with its dictionary."""
+        """Split a batch of documents where the group changes; yields dictionary and part."""
         if self._column is None:
             yield self._dictionary(None), batch
             return
@@ -407,7 +422,7 @@ class FormsByGroup:
 
 
 def build_table(folder: Path, chosen: Path, *, matching: Matching) -> None:
-    """Build a table of all forms of a shard of ``chosen_forms``, to be matched like that."""
+    """Build the form table of a shard of ``chosen_forms``, for these settings of matching."""
     batches = read_batches(chosen, SCHEMAS["chosen_forms"], columns=("form",))
     columns = (batch.column("form") for batch in batches)
     if matching.ignore_case:

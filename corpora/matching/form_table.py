@@ -50,7 +50,7 @@ _Keys = npt.NDArray[np.uint64]
 
 
 def build_form_table(folder: Path, forms: Iterable[Sequence[str]]) -> None:
-    """Write the table of forms, which have their numbers from 0 in the order in which they come."""
+    """Write the table of forms, numbered from 0 in the order in which they come."""
     keys, values = [np.empty(0, np.uint64)], [np.empty(0, np.uint32)]
     n_before = 0
     for some in forms:
@@ -74,7 +74,10 @@ def build_form_table(folder: Path, forms: Iterable[Sequence[str]]) -> None:
 
 
 def _firsts(keys: _Keys) -> npt.NDArray[np.uint32]:
-    """Of as many ranges as there are keys, which are sorted: the first key that is not before."""
+    """Find the first key of each range, for as many equal ranges of hashes as there are keys.
+
+    Keys are sorted; an empty range gets the first key after it.
+    """
     n = np.uint64(len(keys))
     firsts = np.empty(len(keys), np.uint32)
     for start in range(0, len(keys), _FORMS_AT_ONCE):
@@ -85,19 +88,22 @@ def _firsts(keys: _Keys) -> npt.NDArray[np.uint32]:
 
 
 def _ranges(keys: _Keys, n: int) -> _Keys:
-    """In which of ``n`` ranges of the same size each key lies."""
+    """Return the range of each key, of ``n`` ranges of equal size."""
     return (keys >> np.uint64(32)) * np.uint64(n) >> np.uint64(32)
 
 
 def _entries(forms: Sequence[str], *, first: int) -> tuple[_Keys, npt.NDArray[np.uint32]]:
-    """Keys and values of some forms and of their beginnings; ``first`` is the number of one."""
+    """Return keys and values of some forms and of their beginnings, up to each end of a word.
+
+    ``first`` is the index of the first of these forms.
+    """
     numbers = np.array([n for n, form in enumerate(forms) if can_be_found(form)], np.int64)
     codes = _codes("\n".join([*(forms[n] for n in numbers.tolist()), ""]))
     if not len(codes):
         return np.empty(0, np.uint64), np.empty(0, np.uint32)
     stops = np.flatnonzero(codes == _NEWLINE)
     begins = np.append(0, stops[:-1] + 1)
-    _, may_end, _ = boundaries(codes, is_korean=True)  # there, words end wherever they do elsewhere
+    _, may_end, _ = boundaries(codes, is_korean=True)  # Korean has all word ends of other languages
     ends = np.flatnonzero(may_end)
     of = np.searchsorted(stops, ends)
     inside = of < len(stops)
@@ -109,7 +115,10 @@ def _entries(forms: Sequence[str], *, first: int) -> tuple[_Keys, npt.NDArray[np
 
 
 def _merged(values: npt.NDArray[np.uint32], begins: Numbers) -> npt.NDArray[np.uint32]:
-    """One value of all those with the same key: the first form, and whether there is a longer."""
+    """Merge the values that have the same key.
+
+    The result names the first form, and tells whether a longer form begins so.
+    """
     if not len(begins):
         return values
     is_longer = np.bitwise_or.reduceat(values & 1, begins)
@@ -120,7 +129,7 @@ def _merged(values: npt.NDArray[np.uint32], begins: Numbers) -> npt.NDArray[np.u
 
 
 class FormTable:
-    """A finished table, mapped: open it in any number of processes."""
+    """A finished table, mapped into memory; any number of processes may open it."""
 
     def __init__(self, folder: Path) -> None:
         names = (KEYS, VALUES, FIRSTS)
@@ -136,10 +145,10 @@ class FormTable:
         lang: str | None,
         ignore_case: bool = False,
     ) -> tuple[Numbers, Numbers, Numbers]:
-        """Starts, ends and numbers of the forms in a text: disjoint, the leftmost, the longest.
+        """Return starts, ends and numbers of the forms in a text: disjoint, leftmost, longest.
 
         They are those that a ``SurfaceMatcher`` finds, with the same ``starts`` and ``ends`` of
-        what is occupied; where case is ignored, forms must be folded already.
+        occupied spans. Where case is ignored, forms must be folded already.
         """
         text = fold(text, lang=lang) if ignore_case else text
         find = partial(self._find, is_korean=primary_language(lang) == "ko")
@@ -157,7 +166,7 @@ class FormTable:
         ends, numbers = np.zeros_like(starts), np.full_like(starts, -1)
         active, next_stop = np.arange(len(starts)), np.cumsum(may_end, dtype=np.int64)[starts]
         while True:
-            n_inside = np.searchsorted(next_stop, len(stops))  # they ascend, as starts do
+            n_inside = np.searchsorted(next_stop, len(stops))  # ascending, as starts are
             active, next_stop = active[:n_inside], next_stop[:n_inside]
             if not len(active):
                 break
@@ -172,7 +181,7 @@ class FormTable:
         return starts[kept], ends[kept], numbers[kept]
 
     def _look_up(self, hashes: _Keys) -> Numbers:
-        """The value of each hash; 0 where the table has none."""
+        """Look up the value of each hash; 0 where the table has none."""
         at = self._firsts[_ranges(hashes, len(self._firsts))].astype(np.int64)
         keys = self._keys[at]
         later = np.flatnonzero(keys < hashes)
@@ -192,5 +201,5 @@ def _codes(text: str) -> npt.NDArray[np.uint32]:
 
 
 def _runs(codes: npt.NDArray[np.uint32]) -> Runs:
-    """Make what stands between two places a hash, the same wherever that is."""
+    """Build hashes of all spans of a text; equal spans have equal hashes wherever they are."""
     return Runs(mix(codes.astype(np.uint64) + np.uint64(1)))

@@ -50,14 +50,15 @@ _JOINERS = frozenset("\u00ad\u200c\u200d")
 """Soft hyphen and (non-)joiners: inside a word they are a part of it."""
 _VOWELS = frozenset("\u0e33\u0eb3")
 """AM of Thai and Lao: letters by their category, but of one cluster with the letter before."""
-_classes = np.full(0x110000, _UNKNOWN, dtype=np.uint8)  # filled as characters turn up
+_classes = np.full(0x110000, _UNKNOWN, dtype=np.uint8)  # filled as characters occur
 
 
 def fold(text: str, *, lang: str | None = None) -> str:
-    """Fold case, one character for each: ``len(fold(text)) == len(text)``, offsets stay valid.
+    """Fold case character by character: ``len(fold(text)) == len(text)``, offsets stay valid.
 
-    Lower case, but the final sigma and the long s fold to the usual ones and ``İ`` to ``i``;
-    ``ß`` stays (two letters would move offsets). In Turkish and Azerbaijani ``I`` folds to ``ı``.
+    Lower case, except that the final sigma and the long s fold to the usual ones and ``İ`` to
+    ``i``; ``ß`` stays (two letters would move offsets). In Turkish and Azerbaijani ``I`` folds to
+    ``ı``.
     """
     if primary_language(lang) in {"tr", "az"}:
         text = text.replace("I", "ı")
@@ -68,12 +69,12 @@ def fold(text: str, *, lang: str | None = None) -> str:
 
 
 class SurfaceMatcher:
-    """A dictionary of forms, made once and matched against much text.
+    """A matcher of a dictionary of forms, built once and used on much text.
 
-    Of forms that fold to the same the first counts. An empty form, one with a newline, and one
-    that begins with a combining mark are never found. A form of 17 characters takes 200 bytes, and
-    600 while the matcher is made, at 100,000 forms a second; it reads 35 million characters a
-    second with 200 forms, 17 with 30,000, 7 with 500,000 (and a match in every 13 characters).
+    Of forms that fold to the same string, the first counts. An empty form, one with a newline, and
+    one that begins with a combining mark are never found. A form of 17 characters takes 200 bytes,
+    and 600 while the matcher is built, at 100,000 forms per second. It reads 35 million characters
+    per second with 200 forms, 17 with 30,000, 7 with 500,000 (and a match in every 13 characters).
     """
 
     def __init__(
@@ -96,9 +97,10 @@ class SurfaceMatcher:
     def find(
         self, text: str, occupied: Sequence[tuple[int, int]] = ()
     ) -> list[tuple[int, int, int]]:
-        """Return (start, end, index into forms): disjoint, ordered; which, says ``overlap``.
+        """Return disjoint matches in order: (start, end, index into forms).
 
-        Among the matches that overlap none of the spans in ``occupied``.
+        Of overlapping matches, ``overlap`` decides which to keep. Matches that overlap a span in
+        ``occupied`` are not considered.
         """
         spans = np.array(occupied, dtype=np.int64).reshape(-1, 2)
         starts, ends, forms = self.find_arrays(text, spans[:, 0], spans[:, 1])
@@ -107,9 +109,10 @@ class SurfaceMatcher:
     def find_arrays(
         self, text: str, starts: npt.NDArray[np.integer], ends: npt.NDArray[np.integer]
     ) -> _Matches:
-        """Do what ``find`` does: starts, ends, and forms of the matches; takes what is occupied.
+        """Match as ``find`` does.
 
-        A match never spans a newline: many texts, joined by newlines, can be searched at once.
+        Takes occupied starts and ends, returns starts, ends and form indices. A match never spans a
+        newline: many texts, joined by newlines, can be searched at once.
         """
         return find_in_windows(self._find, text, (starts, ends), size=WINDOW)
 
@@ -123,7 +126,7 @@ class SurfaceMatcher:
         return starts, ends, self._forms[found]
 
     def _cover(self, marked: str, at: Numbers) -> _Matches:
-        """Choose among all matches, a piece of the text after the other, from the right."""
+        """Choose the longest cover among all matches, piece by piece from right to left."""
         longest = self._automaton.longest
         piece = max(PIECE, longest)
         cover = Cover(len(marked) if self._is_plain else len(at))
@@ -139,7 +142,7 @@ class SurfaceMatcher:
         return cover.chosen()
 
     def _plain_patterns(self, forms: Sequence[str]) -> dict[str, int]:
-        """Forms that need no marks: pattern to index."""
+        """Map the patterns of forms that need no marks to their indices."""
         patterns: dict[str, int] = {}
         for index, form in enumerate(forms):
             patterns.setdefault(self._folded(form), index)
@@ -149,7 +152,10 @@ class SurfaceMatcher:
         return fold(text, lang=self._lang) if self._ignore_case else text
 
     def _patterns(self, forms: Sequence[str], right: Right) -> dict[str, int]:
-        """Mark forms, each on a line of its own, many at once: pattern to index."""
+        """Map the patterns of forms, with marks, to their indices.
+
+        Many forms are marked at once.
+        """
         kept = [index for index, form in enumerate(forms) if can_be_found(form)]
         patterns: dict[str, int] = {}
         start, end = chr(_START), chr(_END)
@@ -164,9 +170,9 @@ class SurfaceMatcher:
         return patterns
 
     def _plain(self, text: str, occupied: Iterator[tuple[int, int]]) -> tuple[str, Numbers]:
-        """Do what ``_mark`` does where no form needs marks: what no form may end with is a newline.
+        """Replace occupied characters by newlines, for forms that need no marks; see ``_mark``.
 
-        That is a character with a combining mark after it, which no such form has.
+        A character before a combining mark is replaced too, as no such form ends there.
         """
         codes = code_points(self._folded(text))
         extended = np.flatnonzero(_classes_of(codes[1:]) == _EXTENDS)
@@ -179,14 +185,17 @@ class SurfaceMatcher:
         return codes.tobytes().decode("utf-32-le"), np.empty(0, np.int64)
 
     def _mark(self, text: str, occupied: Iterator[tuple[int, int]]) -> tuple[str, Numbers]:
-        """Put marks between characters: the marked text, and where each character is in it."""
+        """Put marks between characters.
+
+        Returns the marked text, and each character's offset in it.
+        """
         codes = code_points(marks_replaced(self._folded(text)))
         starts, ends, joined = boundaries(codes, is_korean=self._is_korean)
         n_marks = starts.astype(np.int64) + ends + joined
         at = np.cumsum(n_marks + 1)[:-1] - 1
         marked = np.full(len(codes) + n_marks.sum(), _END, dtype=np.uint32)
         marked[at] = codes
-        # In this order, ends first, so that of two matches in a row each has its mark.
+        # Ends come first, so that adjacent matches have a mark each.
         marked[at[joined[:-1]] - 1] = _JOINED
         marked[(at - joined[:-1] - 1)[starts[:-1]]] = _START
         for start, end in occupied:
@@ -195,14 +204,14 @@ class SurfaceMatcher:
 
 
 def marks_replaced(text: str) -> str:
-    """Replace control characters that marks are made of, so that what looks like a mark is one."""
+    """Replace the control characters that serve as marks, so that a text holds none."""
     for mark in (_START, _END, _JOINED):
         text = text.replace(chr(mark), "\x00")
     return text
 
 
 def begins_word(text: str, index: int) -> bool:
-    """Say whether a match may begin before the character at ``index``."""
+    """Tell whether a match may begin before the character at ``index``."""
     after = _class_of(text[index])
     if after == _EXTENDS:
         return False
@@ -211,7 +220,7 @@ def begins_word(text: str, index: int) -> bool:
 
 
 def ends_word(text: str, index: int, *, right: Right, lang: str | None = None) -> bool:
-    """Say whether a match may end before the character at ``index``, or at the end of the text."""
+    """Tell whether a match may end before the character at ``index``, or at the end of the text."""
     after = _class_of(text[index]) if index < len(text) else _OTHER
     if after in {_OTHER, _EXTENDS} or right == "prefix":
         return after != _EXTENDS
@@ -220,7 +229,7 @@ def ends_word(text: str, index: int, *, right: Right, lang: str | None = None) -
 
 
 def _class_before(text: str, index: int) -> int:
-    """The class of the character that what stands before ``index`` belongs to."""
+    """Return the class of the character before ``index``, past combining marks."""
     while index:
         index -= 1
         if (found := _class_of(text[index])) != _EXTENDS:
@@ -229,7 +238,7 @@ def _class_before(text: str, index: int) -> int:
 
 
 def windows(text: str, size: int) -> Iterator[tuple[int, int]]:
-    """Cut a text into parts of about ``size`` at newlines, which no match spans."""
+    """Split a text into parts of about ``size`` at newlines, which no match spans."""
     begin = 0
     while begin < len(text):
         end = text.find("\n", begin + size) + 1 or len(text)
@@ -244,7 +253,7 @@ def find_in_windows(
     *,
     size: int,
 ) -> _Matches:
-    """Find forms in a text; ``find`` takes a window, and what is occupied in it."""
+    """Find forms window by window; ``find`` takes a window, and the spans occupied in it."""
     starts, ends = occupied
     none = np.zeros(0, dtype=np.int64)
     found = [(none, none, none)]
@@ -258,12 +267,12 @@ def find_in_windows(
 
 
 def can_be_found(form: str) -> bool:
-    """Say whether a form is ever found: not empty, in one line, no mark at its beginning."""
+    """Tell whether a form can be found: not empty, in one line, no combining mark first."""
     return bool(form) and "\n" not in form and _class_of(form[0]) != _EXTENDS
 
 
 def _are_plain(forms: Sequence[str]) -> bool:
-    """Say whether all forms begin and end with an unspaced character, without combining marks."""
+    """Tell whether all forms begin and end with an unspaced character, without combining marks."""
     if not all(forms):
         return False
     codes = code_points("\n".join(forms))
@@ -276,7 +285,11 @@ def _are_plain(forms: Sequence[str]) -> bool:
 
 
 def boundaries(codes: _Codes, *, is_korean: bool) -> tuple[_Flags, _Flags, _Flags]:
-    """Before each character, and after the last: may a match start, or end; does a mark follow."""
+    """Compute flags, before each character and at the end of a text, shape (N + 1,) each.
+
+    They tell whether a match may start there, whether one may end there, and whether a combining
+    mark follows the next character.
+    """
     around: npt.NDArray[np.uint8] = np.zeros(len(codes) + 2, dtype=np.uint8)
     around[1:-1] = _classes_of(codes)
     extends = around == _EXTENDS
@@ -284,7 +297,7 @@ def boundaries(codes: _Codes, *, is_korean: bool) -> tuple[_Flags, _Flags, _Flag
     if extends.any():
         joined[:-1] = extends[2:]
         bases = np.maximum.accumulate(np.where(extends, 0, np.arange(len(around))))
-        around = around[bases]  # a mark is of the class of what it belongs to
+        around = around[bases]  # a combining mark has the class of its base
     before, after = around[:-1], around[1:]
     unspaced = (before == _UNSPACED) | (after == _UNSPACED)
     starts = (before == _OTHER) | unspaced

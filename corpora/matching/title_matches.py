@@ -27,7 +27,7 @@ _PARTS = frozenset({"", *" \n.,;:!?()[]/'\"-"})
 _LETTER = re.compile(r"[^\W\d_]")
 _WORD = re.compile(r"\w+")
 _OPENING = 300  # characters in which a page names its subject
-_HEAD = 8  # characters of forms that are compared to see whether many may begin in one place
+_HEAD = 8  # characters of forms compared to estimate how many may begin in one place
 
 
 def page_forms(
@@ -38,15 +38,15 @@ def page_forms(
     min_characters: int = MIN_CHARACTERS,
     lang: str | None = None,
 ) -> dict[str, str]:
-    """Collect what to look for on a page: folded form to title.
+    """Collect the forms to find on a page: folded form to title.
 
     Forms are the page's own ``title`` and those of its links, ``targets`` (one for each link,
-    redirects resolved; None for titles that are not to be found), all of them also without a
-    qualifier in brackets; and ``anchors``, pairs of a link's text and its title. A form that may
-    mean several titles means the page itself if it can, else the one that most links have; of
-    equals, the one that is linked first. Left out are forms of less than ``min_characters``, those
-    without a letter, and of links to qualified titles the forms whose words are all in the page's
-    own title: on the page of Taras Shevchenko ``Shevchenko`` is not ``Shevchenko (crater)``.
+    redirects resolved; None for titles that must not be found), each also without a qualifier in
+    brackets; and ``anchors``, pairs of a link's text and its title. An ambiguous form means the
+    page itself if it can, else the title with the most links; of equals, the one that is linked
+    first. Left out are forms of fewer than ``min_characters``, forms without a letter, and, for
+    links to qualified titles, forms whose words are all in the page's own title: on the page of
+    Taras Shevchenko ``Shevchenko`` is not ``Shevchenko (crater)``.
     """
     titles = Counter(target for target in targets if target is not None)
     counts = {pair: titles[pair[1]] for pair in _spelled(titles, lang=lang)}
@@ -66,7 +66,7 @@ def page_forms(
         for form in bare:
             if words.issuperset(_WORD.findall(form)):
                 del chosen[form]
-        chosen |= own  # a page speaks of its subject
+        chosen |= own  # the page's own title wins
     return {
         form: meant
         for form, meant in chosen.items()
@@ -75,7 +75,7 @@ def page_forms(
 
 
 def _spelled(titles: Iterable[str], *, lang: str | None) -> Iterator[tuple[str, str]]:
-    """Titles, folded all at once, with and without a qualifier."""
+    """Yield (form, title) of titles, folded all at once, with and without their qualifier."""
     titles = list(titles)
     folded = fold("\n".join(titles), lang=lang).split("\n")
     for form, title in zip(folded, titles or [""], strict=True):
@@ -91,12 +91,12 @@ def spelled_as_linked(
     *,
     own: str | None,
 ) -> list[tuple[int, int, str]]:
-    """Keep the matches whose letters are as large as the page writes them where they are names.
+    """Keep the matches whose letter case fits a name, judged by the page's links.
 
-    Spelled as the title is always right, and so is what is the text of a link to it. A small first
-    letter is right where a link to the title begins with one, and in the page's own title (``own``)
-    where its opening has it small: ``windmill``, but not ``bill`` for ``Bill``. ``links`` are spans
-    and titles.
+    A match fits if it is spelled as its title, or as the text of a link to the title. A small first
+    letter also fits if a link to the title begins with one, or, for the page's own title (``own``),
+    if the opening of the text has it small: ``windmill``, but not ``bill`` for ``Bill``. ``links``
+    are spans and titles.
     """
     surfaces = [text[start:end] for start, end, _ in matches]
     pairs = list(zip(surfaces, matches, strict=True))
@@ -119,7 +119,7 @@ def spelled_as_linked(
 
 
 def _small_first(title: str) -> str:
-    """A title without its qualifier, as it stands inside a sentence."""
+    """Return a title as it stands inside a sentence: no qualifier, a small first letter."""
     bare = title[: title.rfind(" (")] if title[-1:] == ")" and " (" in title else title
     return bare[:1].lower() + bare[1:]
 
@@ -134,9 +134,9 @@ def match_titles(
 ) -> list[tuple[int, int, str]]:
     """Find the forms of a page in its text: (start, end, title), ordered and disjoint.
 
-    From left to right, and where a word begins the longest form that fits: that overlaps none of
-    the spans in ``occupied`` (in reading order; they may nest) and ends as ``right`` says. Forms
-    are as ``page_forms`` makes them; one that spans a newline is never found.
+    From left to right, at each start of a word, the longest form is taken that overlaps none of the
+    spans in ``occupied`` (in reading order; they may nest) and ends as ``right`` says. Forms are as
+    ``page_forms`` returns them; one that spans a newline is never found.
     """
     from ahocorasick_rs import AhoCorasick, Implementation
 
@@ -148,7 +148,7 @@ def match_titles(
     if _may_be_too_many(parts, names):
         matcher = SurfaceMatcher(names, lang=lang, right=right)
         return [(start, end, forms[names[n]]) for start, end, n in matcher.find(text, occupied)]
-    # The contiguous automaton is made in no more time than the plain one, and searches faster.
+    # The contiguous automaton is built as fast as the plain one, and searches faster.
     automaton = AhoCorasick(
         names, implementation=Implementation.ContiguousNFA, store_patterns=False
     )
@@ -171,7 +171,7 @@ def match_titles(
 
 
 def _free(folded: str, occupied: Sequence[tuple[int, int]]) -> str:
-    """Put newlines, which no form has, where a match must not be."""
+    """Replace occupied characters by newlines, which no form has."""
     parts = []
     position = 0
     for start, end in occupied:
@@ -184,10 +184,10 @@ def _free(folded: str, occupied: Sequence[tuple[int, int]]) -> str:
 
 
 def _may_be_too_many(parts: Sequence[tuple[int, int]], forms: Sequence[str]) -> bool:
-    """Say whether more than ``MAX_OCCURRENCES`` may stand in a part: these are all held at once.
+    """Tell whether a part may have more than ``MAX_OCCURRENCES``, all of which are held at once.
 
-    As many begin in one place as there are forms each of which begins with the one before. That is
-    counted only where enough forms have the same first characters.
+    At one place as many forms may begin as there are in a chain where each begins with the one
+    before. The chain is only computed if enough forms share their first characters.
     """
     longest = max((end - begin for begin, end in parts), default=0)
     alike = Counter([form[:_HEAD] for form in forms])
@@ -196,7 +196,7 @@ def _may_be_too_many(parts: Sequence[tuple[int, int]], forms: Sequence[str]) -> 
 
 
 def _nested(forms: Sequence[str]) -> int:
-    """How many forms there are at most each of which begins with the one before."""
+    """Compute the length of the longest chain of forms, each a prefix of the next."""
     chain: list[str] = []
     deepest = 0
     for form in sorted(forms):

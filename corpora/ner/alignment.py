@@ -21,13 +21,14 @@ def to_sentences(
     nested: Nested = "outer",
     segmenter_at: Callable[[int], Segmenter] | None = None,
 ) -> Iterator[Sentence]:
-    """Cut a document into tagged sentences, ``DOCUMENT#1`` and on; ``split`` is asked by id.
+    """Cut a document into tagged sentences, with ids from ``DOCUMENT#1``.
 
-    ``segmenter_at`` says what cuts the sentence that begins there; else the document's language.
+    ``split`` maps id to split. ``segmenter_at`` returns the segmenter of the sentence at an offset;
+    by default, the one of the document's language.
 
     Words are cut where a name begins or ends, so that each name has exactly its characters.
-    ``nested`` says which of nested names are tagged: the outer, the inner, or both (``all``: the
-    outermost in ``tags``, those directly inside in ``inner_tags``).
+    ``nested`` selects among nested names: the outer, the inner, or both (``all``: the outermost in
+    ``tags``, those directly inside in ``inner_tags``).
     """
     breaker = segmenter(document.lang)
     outer, inner = levels(document.mentions, nested)
@@ -59,10 +60,10 @@ def _origin(document: Document, block: int) -> str | None:
 
 
 def levels(mentions: Sequence[Mention], nested: Nested) -> tuple[list[Mention], list[Mention]]:
-    """Choose which of nested names are tagged: the first level, and (``all``) the second.
+    """Select which of nested names are tagged: the first level, and (``all``) the second.
 
-    ``mentions`` nest and are in reading order, as a ``Document`` has them; only those with a label
-    count.
+    ``mentions`` nest and are in reading order, as in a ``Document``; those without a label are
+    ignored.
     """
     by_depth: list[list[Mention]] = [[], []]
     innermost: list[Mention] = []
@@ -84,9 +85,10 @@ def levels(mentions: Sequence[Mention], nested: Nested) -> tuple[list[Mention], 
 def to_token_spans(
     mentions: Sequence[Mention], words: Sequence[tuple[int, int]]
 ) -> list[TokenSpan]:
-    """Find the words that each mention covers, also in part; those outside the words are no spans.
+    """Find the words that each mention covers, fully or in part.
 
-    ``mentions`` do not overlap, and no two share a word; both are in order.
+    Mentions without words are omitted. ``mentions`` do not overlap, and no two share a word; both
+    are in order.
     """
     if not words:
         return []

@@ -18,7 +18,7 @@ def _ratio(part: int, whole: int) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitCounts:
-    """What there is in a split."""
+    """The counts of a split."""
 
     sentences: int
     tokens: int
@@ -40,7 +40,7 @@ class SplitCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leak:
-    """Sentences of a split that stand in train, among those of at least ``min_tokens``."""
+    """Sentences of a split that also occur in train, among those of at least ``min_tokens``."""
 
     split: str
     min_tokens: int
@@ -63,7 +63,7 @@ class Leak:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """Mentions of a split whose tokens are those of a mention of train."""
+    """Mentions of a split whose tokens also occur as a mention in train."""
 
     split: str
     mentions: int
@@ -84,7 +84,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gazetteer:
-    """What the baseline scores: the mentions of train are looked up, with no model at all."""
+    """The scores of the baseline that looks up the mentions of train, without a model."""
 
     forms: int
     """Distinct forms in train."""
@@ -109,7 +109,7 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conflicts:
-    """Sentences with the same tokens but other tags."""
+    """Sentences with the same tokens but different tags."""
 
     sentences: int
     """Distinct ones."""
@@ -137,7 +137,7 @@ class AmbiguousForm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """All that the card says."""
+    """All results that the card shows."""
 
     splits: Mapping[str, SplitCounts]
     leaks: tuple[Leak, ...]
@@ -180,7 +180,7 @@ def _to_json(value: object) -> object:
 
 
 def list_findings(health: Health) -> list[str]:
-    """Say what a user must know, the most important first."""
+    """List what a user must know, the most important first."""
     return list(_findings(health))
 
 
@@ -223,9 +223,9 @@ def to_markdown(
     warnings: Sequence[str] = (),
     sections: Sequence[Sequence[str]] = (),
 ) -> str:
-    """Write the card; ``notes`` (source, licence, …) stand under the title.
+    """Write the card; ``notes`` (source, license, …) follow the title.
 
-    ``warnings`` are the first to be said in short; ``sections`` stand at the end.
+    ``warnings`` come first in the summary; ``sections`` come at the end.
     """
     about = [f"**{name}:** {note}" for name, note in (notes or {}).items()]
     findings = [f"**{text}**" for text in warnings] + list_findings(health)
@@ -375,7 +375,7 @@ def _show_tags(health: Health) -> list[str]:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]], *, n_words: int = 1) -> str:
-    """Write a table, whose first ``n_words`` columns are set to the left."""
+    """Write a table whose first ``n_words`` columns are left-aligned."""
     rule = ["---"] * n_words + ["---:"] * (len(head) - n_words)
     return "\n".join(
         "| " + " | ".join(str(cell).replace("|", r"\|") for cell in line) + " |"
@@ -388,13 +388,13 @@ def _bullets(items: Iterable[str]) -> str:
 
 
 def _code(text: str) -> str:
-    """Set text of the corpus so that Markdown leaves it alone."""
+    """Quote text of the corpus so that Markdown shows it unchanged."""
     shown = text if len(text) <= 120 else f"{text[:119]}…"
     return "`" + shown.replace("`", "'") + "`"
 
 
 def _order(splits: Iterable[str]) -> list[str]:
-    """Sort as in published tables: train, test, dev, then others as they come."""
+    """Sort splits as in published tables: train, test, dev, then others in their order."""
     known = ["train", "test", "dev"]
     return sorted(splits, key=lambda name: known.index(name) if name in known else len(known))
 

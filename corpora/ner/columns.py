@@ -44,17 +44,17 @@ class Tags:
         return cls(np.asarray(encoded.indices), tuple(encoded.dictionary.to_pylist()))
 
     def where(self, kept: Flags | slice) -> "Tags":
-        """Return the tags of some of the tokens."""
+        """Return the tags of selected tokens."""
         return Tags(self.codes[kept], self.names)
 
     def strings(self) -> pa.StringArray:
-        """Return the tags themselves."""
+        """Return the tags as strings."""
         return pa.array(self.names, pa.string()).take(pa.array(self.codes))
 
 
 @dataclass(frozen=True)
 class SentenceColumns:
-    """Sentences with their tags, which are encoded when they are asked for."""
+    """Sentences with their tags, which are encoded at first use."""
 
     tokens: pa.StringArray  # (T,)
     begins: Indices
@@ -68,13 +68,13 @@ class SentenceColumns:
 
     @classmethod
     def of_batch(cls, batch: pa.RecordBatch) -> "SentenceColumns":
-        """Take the columns ``tokens`` and ``tags`` of a ``ner`` dataset; None is no token."""
+        """Build columns from ``tokens`` and ``tags`` of a ``ner`` dataset; no token is null."""
         tokens = batch.column("tokens")
         return cls(tokens.flatten(), begins_of(tokens), batch.column("tags").flatten())
 
     @classmethod
     def of_sentences(cls, sentences: Sequence[Sentence]) -> "SentenceColumns":
-        """Put sentences behind one another."""
+        """Concatenate sentences to columns."""
         begins = np.cumsum([0, *(len(sentence.tokens) for sentence in sentences)])
         tokens = chain.from_iterable(sentence.tokens for sentence in sentences)
         tags = chain.from_iterable(sentence.tags for sentence in sentences)
@@ -93,7 +93,7 @@ class SentenceColumns:
 
 
 def begins_of(lists: pa.ListArray) -> Indices:
-    """Find where each list begins in ``lists.flatten()``, and where the last ends.
+    """Find the start of each list in ``lists.flatten()``, and the end of the last.
 
     ``lists`` may be a slice; a null is an empty list.
     """
@@ -102,14 +102,14 @@ def begins_of(lists: pa.ListArray) -> Indices:
 
 
 def to_columns(sentences: Iterable[Sentence]) -> Iterator[SentenceColumns]:
-    """Make columns of a stream of sentences, some thousand at once."""
+    """Convert a stream of sentences to columns of some thousand sentences each."""
     rest = iter(sentences)
     while some := list(islice(rest, AT_ONCE)):
         yield SentenceColumns.of_sentences(some)
 
 
 def _rows_of_split(shards: Iterable[Path], split: str) -> Iterator[pa.RecordBatch]:
-    """Read the tokens and tags of the sentences of a split that have a token."""
+    """Read tokens and tags of the sentences of a split that have at least one token."""
     for path in shards:
         for batch in read_batches(path, SCHEMAS["ner"], columns=("split", "tokens", "tags")):
             lengths = pc.list_value_length(batch.column("tokens"))
@@ -118,12 +118,12 @@ def _rows_of_split(shards: Iterable[Path], split: str) -> Iterator[pa.RecordBatc
 
 
 def columns_of_split(shards: Iterable[Path], split: str) -> Iterator[SentenceColumns]:
-    """Read the sentences of a split, in a thread, ahead of their use."""
+    """Read the sentences of a split, ahead of their use in a thread."""
     return ahead(map(SentenceColumns.of_batch, _rows_of_split(shards, split)))
 
 
 def ahead(source: Iterator[Item]) -> Iterator[Item]:
-    """Make the next item in a thread while this one is used: Arrow and NumPy let others work."""
+    """Yield items; the next one is computed in a thread, as Arrow and NumPy release the GIL."""
     with ThreadPoolExecutor(max_workers=1) as pool:
         coming = pool.submit(next, source, None)
         while (item := coming.result()) is not None:
@@ -132,7 +132,7 @@ def ahead(source: Iterator[Item]) -> Iterator[Item]:
 
 
 def shifted(values: Codes, begins: Indices) -> Codes:
-    """Return what the token before has; -1 where a sentence begins."""
+    """Return the value of the token before each token; -1 at the start of a sentence."""
     before = np.empty_like(values)
     before[1:] = values[:-1]
     before[begins[:-1][np.diff(begins) > 0]] = -1

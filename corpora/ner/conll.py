@@ -22,10 +22,10 @@ class MalformedConllError(CorpusError):
 
 
 def read_conll(path: Path, *, split: str) -> Iterator[Sentence]:
-    """Stream the sentences of a file; the id of the third is ``FILE#3``.
+    """Yield the sentences of a file; the id of the third is ``FILE#3``.
 
-    Raises ``MalformedConllError`` with file and line. Empty lines in excess are skipped, a
-    missing one at the end is forgiven.
+    Raises ``MalformedConllError`` with file and line. Extra empty lines are skipped, a missing one
+    at the end is accepted.
     """
     sentences = (rows for is_sentence, rows in groupby(_read_rows(path), key=bool) if is_sentence)
     for number, rows in enumerate(sentences, start=1):
@@ -35,7 +35,7 @@ def read_conll(path: Path, *, split: str) -> Iterator[Sentence]:
 
 
 def _read_rows(path: Path) -> Iterator[tuple[str, ...]]:
-    """Yield a pair for each line that holds one, nothing in it for an empty line."""
+    """Yield (token, tag) of each line, and () for an empty line."""
     with path.open("rb") as file:
         for number, raw in enumerate(file, start=1):
             if raw == b"\n":
@@ -54,16 +54,17 @@ def _read_rows(path: Path) -> Iterator[tuple[str, ...]]:
 
 
 def write_conll(sentences: Iterable[Sentence], path: Path) -> None:
-    """Write sentences; raises ``MalformedConllError`` for what could not be read back."""
+    """Write sentences; raises ``MalformedConllError`` for one that could not be read back."""
     with path.open("wb") as file:
         for number, sentence in enumerate(sentences):
             file.write(format_conll(sentence, is_first=number == 0).encode())
 
 
 def format_conll(sentence: Sentence, *, is_first: bool = False) -> str:
-    """Return the lines of a sentence with the empty line that ends it.
+    """Return the lines of a sentence, with the empty line that ends it.
 
-    An empty line comes before the first of a file if it would look like a byte order mark.
+    The first sentence of a file gets an empty line before it if it would look like a byte order
+    mark.
     """
     if not sentence.tokens:
         raise MalformedConllError(f"{sentence.id}: has no tokens. Leave it out.")
@@ -77,7 +78,7 @@ def format_conll(sentence: Sentence, *, is_first: bool = False) -> str:
 
 
 def _explain(line: str) -> str:
-    """Say what is wrong with a line, and what to do."""
+    """Describe what is wrong with a line, and what to do."""
     if line.endswith("\r"):
         return "the line ends in CR LF. Convert the file to LF line ends."
     if line.startswith("\ufeff"):

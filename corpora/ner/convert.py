@@ -40,7 +40,7 @@ FORMS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """A dataset, and the form that it is written in."""
+    """A dataset, and the format to write it in."""
 
     input: Path = option(
         positional=True,
@@ -53,9 +53,9 @@ class Options:
 
 
 def convert(source: Path, form: str, output: Path) -> list[str]:
-    """Write each split that has rows; returns what was done, a line each.
+    """Write each split that has rows; returns a report, one line per file.
 
-    Raises ``CorpusError`` where there is no dataset, or a row that the form cannot hold.
+    Raises ``CorpusError`` if there is no dataset, or the format cannot hold a row.
     """
     if form in exchange.FORMS:
         return convert_documents(source, form, output)
@@ -91,7 +91,7 @@ def convert(source: Path, form: str, output: Path) -> list[str]:
 
 
 def convert_documents(source: Path, form: str, output: Path) -> list[str]:
-    """Write a file for each document; returns what was done."""
+    """Write a file for each document; returns a report."""
     from corpora.datasets.rows import document_from_row
 
     dataset = _open(source, "documents")
@@ -102,7 +102,7 @@ def convert_documents(source: Path, form: str, output: Path) -> list[str]:
 
 
 def _open(source: Path, schema: str) -> "Dataset":
-    """Open a dataset, or that of the schema's name in a folder."""
+    """Open a dataset, or the dataset named after the schema in a folder."""
     from corpora.datasets.shards import open_dataset
 
     inside = source / schema

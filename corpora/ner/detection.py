@@ -35,7 +35,7 @@ _FORCED = {"germeval": (1, 2, 3), "uner": (1, 2, None), "danplus": (0, 1, 2)}
 
 @dataclass(frozen=True, slots=True)
 class Overrides:
-    """What the user says of a file, instead of what it shows."""
+    """The user's statements about a file, which override what is detected."""
 
     format: str | None = None
     scheme: str | None = None
@@ -47,7 +47,7 @@ class Overrides:
 
 @dataclass(frozen=True)
 class _Table:
-    """Lines cut into columns."""
+    """Lines split into columns."""
 
     separator: str
     rows: Sequence[list[str]]
@@ -55,7 +55,7 @@ class _Table:
 
     @classmethod
     def of(cls, lines: Sequence[str]) -> "_Table | None":
-        """Cut lines at tabs, single spaces or any blanks, whichever makes a table with tags."""
+        """Split lines at tabs, single spaces or blanks: the first that gives a table with tags."""
         for separator in (TAB, SPACE, BLANKS) if lines else ():
             rows = [line.split(separator or None) for line in lines]
             [(n_columns, n)] = Counter(map(len, rows)).most_common(1)
@@ -69,7 +69,7 @@ class _Table:
         return [row[index] for row in self.rows if len(row) == self.n_columns]
 
     def has_tags(self, index: int, *, blank: str = "") -> bool:
-        """Tell whether there are tags in a column, or what stands for none."""
+        """Tell whether a column holds tags, or ``blank`` for none."""
         values = self.column(index)
         n = sum(bool(READABLE.fullmatch(value)) or value == blank for value in values)
         return n >= MIN_RATIO * max(len(values), 1)
@@ -85,7 +85,7 @@ class _Table:
         return steps >= MIN_RATIO * len(numbers)
 
     def is_row(self, line: str) -> bool:
-        """Tell whether a line with ``#`` is that of a token."""
+        """Tell whether a line with ``#`` is the row of a token."""
         row = line.split(self.separator or None)
         has_tag = any(READABLE.fullmatch(value) for value in row[1:])
         return len(row) == self.n_columns and has_tag and not self.is_numbered
@@ -101,9 +101,9 @@ class _Table:
 
 
 def detect_layout(head: str, *, name: str, said: Overrides) -> Layout:
-    """Tell how a file is laid out by its beginning, which ends with a whole line.
+    """Detect the layout of a file from its beginning, which ends with a whole line.
 
-    Raises ``UsageError`` where it is none of ``FORMATS``, or not the one that was named.
+    Raises ``UsageError`` if it is none of ``FORMATS``, or not the one that the user named.
     """
     text = head.removeprefix("\ufeff")
     start = text.lstrip()[:1]
@@ -158,7 +158,7 @@ def _unknown(name: str, said: Overrides) -> UsageError:
 
 
 def _of_table(table: _Table, lines: Sequence[str], *, said: Overrides) -> Layout | None:
-    """Tell which column holds what."""
+    """Detect the meaning of the columns."""
     n = table.n_columns
     layout = Layout(
         format="conll",
@@ -241,7 +241,7 @@ def _conllup(columns: Sequence[str], *, name: str, said: Overrides) -> Layout:
 
 
 def _key_of_names(rows: Sequence[str], said: Overrides) -> str:
-    """Find the key whose values in MISC of CoNLL-U are tags of names; empty: there is none."""
+    """Find the key in MISC of CoNLL-U whose values are tags of names; empty if there is none."""
     cells = [line.split("\t") for line in rows if not line.startswith("#")]
     misc = [row[-1] for row in cells if len(row) == N_CONLLU]
     if len(misc) < MIN_RATIO * max(len(cells), 1):
@@ -258,7 +258,7 @@ def _key_of_names(rows: Sequence[str], said: Overrides) -> str:
 
 
 def _named(layout: Layout, said: Overrides, columns: Sequence[str] = ()) -> Layout:
-    """Apply what the user says."""
+    """Apply the user's statements to a layout."""
     n_columns = layout.n_columns
     if said.format and said.format != layout.format:
         token, tag, inner = _FORCED.get(said.format, (0, n_columns - 1, None))
@@ -293,7 +293,7 @@ def _column(text: str, columns: Sequence[str], *, option: str, n: int) -> int:
 
 
 def _scheme(text: str, layout: Layout) -> str:
-    """Tell the scheme by the sentences of the head."""
+    """Detect the scheme from the sentences at the beginning."""
     from corpora.ner.found import Origin
     from corpora.ner.readers import read_text
 

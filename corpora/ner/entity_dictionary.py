@@ -16,7 +16,7 @@ LONG, SHORT = 14, 3
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A work and the names in it."""
+    """A work, and the names in it."""
 
     title: str
     names: tuple[str, ...]
@@ -55,14 +55,14 @@ def _blocks(lines: Sequence[str], size: int) -> list[Sequence[str]]:
 
 
 def _fits(block: Sequence[str], size: int) -> bool:
-    """Tell whether a block ends with an empty line; a long one must have its headings."""
+    """Tell whether a block of this size ends with an empty line, and has its headings."""
     headings = block[1:13:2] if size == LONG else block[:1]
     n_headings = 6 if size == LONG else 1
     return len(headings) == n_headings and all(headings) and not any(block[size - 1 :])
 
 
 def forms(works: Sequence[Work]) -> Iterator[str]:
-    """Write lines ``form TAB entity``, as ``augment_mentions --forms`` reads them."""
+    """Yield lines ``form TAB entity``, as ``augment_mentions --forms`` reads them."""
     for work in works:
         for name in work.names:
             yield f"{name}\t{work.title}:{name}\n"

@@ -36,7 +36,7 @@ SPANS = "names"
 
 @dataclass(frozen=True, slots=True)
 class Annotated:
-    """What a file of a tool says: a text, and the names in it."""
+    """The content of a tool's file: a text, and the names in it."""
 
     name: str
     """What the file says that the document is, or the file's name without its suffix."""
@@ -46,12 +46,12 @@ class Annotated:
 
 
 def named(document: Document) -> list[Mention]:
-    """Return the mentions that have a label, in reading order."""
+    """Return the mentions with a label, in reading order."""
     return [mention for mention in document.mentions if mention.label]
 
 
 def tokens_of(document: Document) -> list[Span]:
-    """Cut a text into tokens; the bounds of names and sentences are bounds of tokens, too."""
+    """Split a text into tokens; the bounds of names and sentences also are bounds of tokens."""
     spans = [*named(document), *document.sentences]
     cuts = sorted({place for span in spans for place in (span.start, span.end)})
     found: list[Span] = []
@@ -62,7 +62,7 @@ def tokens_of(document: Document) -> list[Span]:
 
 
 def _types() -> "TypeSystem":
-    """Make the types of DKPro Core that are written, which INCEpTION has, too."""
+    """Build the types of DKPro Core that are written; INCEpTION has them, too."""
     import cassis
 
     types = cassis.TypeSystem()
@@ -112,7 +112,10 @@ def _write_cas_json(document: Document, path: Path) -> None:
 
 
 def refuse_wild_places() -> None:
-    """Let cassis raise at a place outside the text: it warns, and lists the text for each."""
+    """Make cassis raise for an offset outside the text.
+
+    By default it warns, and lists the text in each warning.
+    """
     warnings.filterwarnings("error", "Not mapping (external|internal) offset", UserWarning)
 
 
@@ -126,11 +129,11 @@ def _read_xmi(path: Path) -> Annotated:
 
 
 def _xml(path: Path) -> str:
-    """Read XML of UIMA, which has no DTD: the parser would read what entities name."""
+    """Read XML of UIMA; raises for a DOCTYPE, whose entities the parser would load."""
     text = _read_text(path)
     if "<!DOCTYPE" in text:
         raise ValueError(f"{path.name} has a DOCTYPE")
-    return re.sub(r"\A\ufeff?<\?xml[^>]*\?>", "", text)  # the parser takes no encoding with text
+    return re.sub(r"\A\ufeff?<\?xml[^>]*\?>", "", text)  # no encoding in decoded text
 
 
 def _read_text(path: Path) -> str:
@@ -150,7 +153,7 @@ def _read_cas_json(path: Path) -> Annotated:
 
     refuse_wild_places()
     text = _read_text(path)
-    parse_json(text)  # raises where it is nested too deep for recursion
+    parse_json(text)  # raises for nesting that exceeds the recursion limit
     return _of_cas(cassis.load_cas_from_json(text), path)
 
 
@@ -172,7 +175,7 @@ def _mention(place: tuple[int, int], label: str | None, entity: str | None) -> M
 
 
 def _write_brat(document: Document, path: Path) -> None:
-    """Write the text and, beside it, the names: ``T`` lines, and ``N`` lines with the ids."""
+    """Write the text, and the names beside it: ``T`` lines, and ``N`` lines with the ids."""
     path.with_suffix(".txt").write_bytes(document.text.encode())
     lines = []
     for number, one in enumerate(named(document), 1):
@@ -187,7 +190,7 @@ def _write_brat(document: Document, path: Path) -> None:
 
 
 def _one_id(entity: str) -> str:
-    """Write an id as one word, for a column that white space would end."""
+    """Encode an id as one word, for a column that white space would end."""
     return re.sub(r"[\s%]", lambda found: f"%{ord(found[0]):02X}", entity)
 
 
@@ -277,7 +280,7 @@ def _read_w3c(path: Path) -> Annotated:
 
 
 def _units(text: str) -> list[int]:
-    """Count for each character the UTF-16 units before it."""
+    """Return the number of UTF-16 units before each character."""
     return list(accumulate((1 + (ord(each) > 0xFFFF) for each in text), initial=0))
 
 
@@ -330,7 +333,7 @@ def _unescape(value: str) -> str:
 
 
 def _write_webanno(document: Document, path: Path) -> None:
-    """Write WebAnno TSV 3.3: a line a token, the names in two columns, numbered."""
+    """Write WebAnno TSV 3.3: a line per token, with numbered names in two columns."""
     text = document.text
     units = _units(text)
     tokens, names = tokens_of(document), named(document)
@@ -359,7 +362,7 @@ def _write_webanno(document: Document, path: Path) -> None:
 
 
 def _owners(names: Sequence[Mention], starts: Sequence[int]) -> list[list[int]]:
-    """Find for each token, by where it starts, the indexes of the names that it is in."""
+    """Find for each token, by its start, the indices of the names that contain it."""
     found: list[list[int]] = [[] for _ in starts]
     for index, name in enumerate(names):
         for token in range(bisect_left(starts, name.start), bisect_left(starts, name.end)):
@@ -368,7 +371,10 @@ def _owners(names: Sequence[Mention], starts: Sequence[int]) -> list[list[int]]:
 
 
 def _read_webanno(path: Path) -> Annotated:
-    """Read names; characters beyond U+FFFF in the tokens before count twice in the offsets."""
+    """Read names from WebAnno TSV.
+
+    Characters beyond U+FFFF count as two in the offsets of later tokens.
+    """
     names: dict[str, tuple[int, int, str, str]] = {}
     layers: list[str] = []
     wide = 0
@@ -392,7 +398,7 @@ def _read_webanno(path: Path) -> Annotated:
 
 
 def _numbered(cell: str, token: str) -> dict[str, str]:
-    """Read the values of a cell by their numbers; one without a number is the token's own."""
+    """Map the values of a cell by their numbers; a value without one belongs to the token."""
     found: dict[str, str] = {}
     if cell == "_":
         return found
@@ -405,7 +411,7 @@ def _numbered(cell: str, token: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A form of a tool."""
+    """The format of a tool."""
 
     about: str
     suffix: str
@@ -424,7 +430,7 @@ FORMS = {
 
 
 def write_documents(documents: Iterable[Document], form: str, output: Path) -> Iterator[Path]:
-    """Write a file for each document, named after it; yields where."""
+    """Write a file for each document, named after it; yields the paths."""
     for document in documents:
         path = output / f"{document.id}{FORMS[form].suffix}"
         if not path.resolve().is_relative_to(output.resolve()):
@@ -435,7 +441,7 @@ def write_documents(documents: Iterable[Document], form: str, output: Path) -> I
 
 
 def read_annotated(path: Path) -> Annotated:
-    """Read a file in any of the forms, known by its suffix; raises ``UsageError``."""
+    """Read a file in any of the formats, known by its suffix; raises ``UsageError``."""
     names = sorted(FORMS.values(), key=lambda form: -len(form.suffix))
     form = next((form for form in names if path.name.endswith(form.suffix)), None)
     if form is None:
@@ -445,7 +451,7 @@ def read_annotated(path: Path) -> Annotated:
         found = form.read(path)
     except UsageError:
         raise
-    except Exception as error:  # whatever a library raises that reads a file of another program
+    except Exception as error:  # the libraries may raise anything on another program's file
         raise CorpusError(f"{path}: cannot be read as {form.about} ({error}).") from error
     for one in found.mentions:
         _check(one, path, length=None if found.text is None else len(found.text))
@@ -454,7 +460,7 @@ def read_annotated(path: Path) -> Annotated:
 
 
 def _check(mention: Mention, path: Path, *, length: int | None) -> None:
-    """Raise ``CorpusError`` for what is no name in a text of this length."""
+    """Raise ``CorpusError`` for a mention that is no name in a text of this length."""
     places, texts = (mention.start, mention.end), (mention.label, mention.entity)
     is_place = all(type(place) is int for place in places)
     if (

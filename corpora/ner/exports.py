@@ -26,11 +26,11 @@ Opener = Callable[[], Iterator[pa.RecordBatch]]
 
 
 class UnwritableError(CorpusError):
-    """A row that a form cannot hold, so that it could be read back."""
+    """A row that a format cannot hold in a form that could be read back."""
 
 
 def write_columns(batches: Opener, path: Path, *, form: str) -> tuple[int, int]:
-    """Write ``conll``, ``iobes`` or ``bmes``: (sentences, rows left out for want of tokens)."""
+    """Write ``conll``, ``iobes`` or ``bmes``: (sentences, rows left out as they have no token)."""
     has_inner, is_ragged = _has_inner(batches), False
     for batch in batches():
         is_white = pc.match_substring_regex(batch.column("tokens").flatten(), _WHITE)
@@ -46,7 +46,7 @@ def write_columns(batches: Opener, path: Path, *, form: str) -> tuple[int, int]:
                 columns.append(["_"] * len(columns[0]))
             block = "\n".join(map(separator.join, zip(*columns, strict=True)))
             _check_block(block, columns, id)
-            if n == 0 and block[0] == "\ufeff":  # it would be taken for a byte order mark
+            if n == 0 and block[0] == "\ufeff":  # else it reads as a byte order mark
                 file.write(b"\n")
             file.write(f"{block}\n\n".encode())
             n += 1
@@ -54,7 +54,7 @@ def write_columns(batches: Opener, path: Path, *, form: str) -> tuple[int, int]:
 
 
 def _rows(batches: Opener, form: str) -> Iterator[tuple[str, list[list[str]]]]:
-    """Yield the id of each row, and its tokens, tags and, where it has them, inner tags."""
+    """Yield the id of each row, with its tokens, tags and (if it has them) inner tags."""
     for batch in batches():
         ids, tokens = (batch.column(name).to_pylist() for name in ("id", "tokens"))
         levels = (_tags(batch, name, form) for name in ("tags", "inner_tags"))
@@ -69,7 +69,7 @@ def _has_inner(batches: Opener) -> bool:
 def _tags(batch: pa.RecordBatch, name: str, form: str) -> list[list[str] | None]:
     """Return the tags of each row, in another scheme.
 
-    Raises ``UnwritableError`` where they are no legal IOB2.
+    Raises ``UnwritableError`` where they are not legal IOB2.
     """
     lists = batch.column(name)
     begins = begins_of(lists)
@@ -103,7 +103,10 @@ def _check_block(block: str, columns: Sequence[Sequence[str]], id: str) -> None:
 
 
 def write_json(batches: Opener, path: Path) -> tuple[int, int]:
-    """Write an array of sentences of ``[token, tag]`` or, with inner tags, of three."""
+    """Write an array of sentences of ``[token, tag]`` or, with inner tags, of three.
+
+    Returns the numbers of sentences and of rows left out, as in ``write_columns``.
+    """
     n = n_empty = 0
     with path.open("w", encoding="ascii", newline="") as file:
         file.write("[")
@@ -118,7 +121,7 @@ def write_json(batches: Opener, path: Path) -> tuple[int, int]:
 
 
 def write_hf(openers: Mapping[str, Opener], output: Path) -> list[str]:
-    """Write splits as Parquet, with a card; returns what was done, a line each."""
+    """Write splits as Parquet, with a card; returns a report, one line per file."""
     classes = class_list(openers.values())
     features = hf_features(classes, has_inner=any(map(_has_inner, openers.values())))
     lines, head = [], ["---", "configs:", "- config_name: default", "  data_files:"]
@@ -135,7 +138,7 @@ def write_hf(openers: Mapping[str, Opener], output: Path) -> list[str]:
 
 
 def class_list(openers: Iterable[Opener]) -> list[str]:
-    """List all tags of a set: O, then B and I of each label in the order of the alphabet."""
+    """List all tags of a set: O, then B and I of each label in alphabetical order."""
     labels: set[str] = set()
     for batches in openers:
         for batch in batches():
@@ -149,7 +152,7 @@ Features = dict[str, dict[str, object]]
 
 
 def hf_features(classes: Sequence[str], *, has_inner: bool) -> Features:
-    """Describe the features as ``datasets`` does."""
+    """Describe the features in the format of ``datasets``."""
     tags: dict[str, object] = {
         "feature": {"names": list(classes), "_type": "ClassLabel"},
         "_type": "List",
@@ -191,7 +194,7 @@ def write_parquet(
 
 
 def _encoded(lists: pa.ListArray, names: pa.StringArray) -> pa.ListArray:
-    """Put ids for tags; a null stays one."""
+    """Replace tags by their ids; a null stays null."""
     values = pc.index_in(lists.flatten(), names).cast(pa.int64())
     offsets = pa.array(begins_of(lists), pa.int32())
     return pa.ListArray.from_arrays(offsets, values, mask=lists.is_null())

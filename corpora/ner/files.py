@@ -38,7 +38,7 @@ class Part:
 
 
 def describe(path: Path, *, name: str, said: Overrides, encoding: str | None = None) -> Layout:
-    """Find out how a file is laid out; raises ``UsageError`` where that is not clear."""
+    """Detect the layout of a file; raises ``UsageError`` if it is unclear."""
     with path.open("rb") as file:
         is_parquet = file.read(4) == _PARQUET
     if is_parquet:
@@ -69,7 +69,10 @@ def _head(path: Path, *, name: str, encoding: str | None) -> tuple[str, str]:
 
 
 def _encoding(head: bytes, path: Path, *, name: str) -> str:
-    """UTF-8, unless much of it is invalid; then, what all bytes of the file show."""
+    """Return the encoding of a file: UTF-8, unless much of its beginning is invalid in it.
+
+    Then the encoding is detected from all bytes of the file.
+    """
     from corpora.text.detection import detect
 
     has_mark = head.startswith((b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff"))
@@ -81,7 +84,7 @@ def _encoding(head: bytes, path: Path, *, name: str) -> str:
 
 
 def parts(path: Path, layout: Layout, *, name: str) -> Iterator[JsonObject]:
-    """Cut a large file at empty lines; nothing but an empty part where it stays whole."""
+    """Split a large file at empty lines; yields one empty part for a file that stays whole."""
     may_cut = layout.format in COLUMNS and layout.format not in _UNCUT
     is_small = path.stat().st_size <= RANGE_BYTES
     if is_small or not may_cut or layout.encoding != "utf-8" or archive_kind(path):
@@ -99,7 +102,7 @@ def parts(path: Path, layout: Layout, *, name: str) -> Iterator[JsonObject]:
 
 
 def _next_part(file: IO[bytes]) -> bytes:
-    """Read on to the end of the first empty line after ``RANGE_BYTES``."""
+    """Read to the end of the first empty line after ``RANGE_BYTES``."""
     begin = file.tell()
     part = bytearray(file.read(RANGE_BYTES))
     looked_at = max(len(part) - 1, 0)
@@ -116,7 +119,7 @@ def _next_part(file: IO[bytes]) -> bytes:
 def read_file(
     path: Path, layout: Layout, *, name: str, part: Part
 ) -> Iterator[tuple[Found | Rejected, Origin]]:
-    """Read a file, or a part of it; what cannot be read at all is rejected."""
+    """Read a file, or a part of it; one that cannot be read at all is rejected."""
     origin = Origin(name, "sentence" if layout.mark == "#" else "line")
     if layout.format == "parquet":
         from corpora.ner.parquet import read_parquet

@@ -18,7 +18,7 @@ _EXCERPT = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What a reader found in a part of a file."""
+    """The sentences that a reader found in a part of a file."""
 
     tokens: pa.StringArray  # (T,)
     begins: Indices  # (N + 1,)
@@ -38,7 +38,7 @@ class Found:
         return len(self.begins) - 1
 
     def keep(self, sentences: Flags) -> "Found":
-        """Leave out the sentences without a flag, of (N,)."""
+        """Keep the sentences with a flag, shape (N,)."""
         if sentences.all():
             return self
         lengths, rows = np.diff(self.begins), np.flatnonzero(sentences).tolist()
@@ -51,7 +51,7 @@ class Found:
         )
 
     def keep_tokens(self, kept: Flags) -> "Found":
-        """Keep the tokens with a flag, of (T,); where sentences begin is left to the caller."""
+        """Keep the tokens with a flag, shape (T,); the caller must update ``begins``."""
         return replace(
             self,
             tokens=self.tokens.filter(pa.array(kept)),
@@ -63,14 +63,14 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where sentences come from, to say so."""
+    """The source of sentences, for messages."""
 
     source: str
     """Relative file name."""
     unit: str = "line"
 
     def reject(self, place: int, reason: str, *, what: str, excerpt: str = "") -> Rejected:
-        """Say that a sentence cannot be used because of what stands in that line."""
+        """Build the rejection of a sentence for a fault in this line."""
         mark = ":" if self.unit == "line" else f", {self.unit} "
         return Rejected(
             source=self.source,
@@ -82,6 +82,6 @@ class Origin:
 
 
 def any_of(flags: Flags, begins: Indices) -> Flags:
-    """(T,) to (N,): whether a sentence has a token with the flag."""
+    """Tell for each sentence whether a token has the flag, from shape (T,) to shape (N,)."""
     sums = np.concatenate([[0], np.cumsum(flags)])
     return np.asarray(sums[begins[1:]] > sums[begins[:-1]])

@@ -24,7 +24,7 @@ AT_ONCE = 1 << 20
 
 
 class Matches(NamedTuple):
-    """Where forms stand in a batch, overlapping or not: by start, the longer first."""
+    """The places of forms in a batch, possibly overlapping: by start, the longer first."""
 
     starts: Indices  # (M,)
     ends: Indices  # (M,), half-open
@@ -32,7 +32,7 @@ class Matches(NamedTuple):
 
 
 class Lookup:
-    """Finds forms in sentences: single tokens by their hash, longer ones by their first two."""
+    """A finder of forms: single tokens by their hash, longer forms by their first two tokens."""
 
     def __init__(self, hashes: Hashes, heads: Hashes, lengths: Codes) -> None:
         self._hashes = hashes  # (F,), sorted
@@ -44,16 +44,16 @@ class Lookup:
         is_new = changes(heads) | changes(lengths)
         heads, self._lengths = heads[is_new], lengths[is_new].astype(np.int64)
         begins = np.flatnonzero(changes(heads))
-        self._begins = np.append(begins, len(heads))  # of the lengths that a head has
+        self._begins = np.append(begins, len(heads))  # the rows of each head's lengths
         self._head_sieve = _Sieve(heads[begins])
 
     def find(self, sentences: SentenceColumns) -> Matches:
-        """Find every form wherever its tokens stand in a row, within a sentence."""
+        """Find every occurrence of a form within a sentence."""
         parts = zip(*self.find_parts(sentences), strict=True)
         return Matches(*map(np.concatenate, parts))
 
     def find_parts(self, sentences: SentenceColumns) -> Iterator[Matches]:
-        """Find the same in parts, at least one: of nested forms there are more than tokens.
+        """Find the same matches in parts, at least one: nested forms may outnumber the tokens.
 
         All matches of a part begin before those of the next.
         """
@@ -62,19 +62,19 @@ class Lookup:
             yield Matches(*(column[order] for column in found))
 
     def count(self, sentences: SentenceColumns) -> Indices:
-        """(F,): how often each form stands somewhere."""
+        """Count the occurrences of each form, shape (F,)."""
         counts = np.zeros(len(self._hashes), np.int64)
         for found in self._find(sentences):
             counts += np.bincount(found.forms, minlength=len(counts))
         return counts
 
     def _find(self, sentences: SentenceColumns) -> Iterator[Matches]:
-        """Find the matches; those of a part are in no order."""
+        """Find the matches in parts; within a part they are in no order."""
         tokens = hash_strings(sentences.tokens)
         runs, begins = Runs(tokens), sentences.begins
         ones, single_forms = self._single.find(hash_windows(tokens, 1))
         pairs, rows = self._head_sieve.find(hash_windows(tokens, 2))
-        limits = begins[np.searchsorted(begins, pairs, side="right")]  # where sentences end
+        limits = begins[np.searchsorted(begins, pairs, side="right")]  # ends of sentences
         n_done = 0
         for heads in _parts(self._begins[rows + 1] - self._begins[rows]):
             starts, ends = self._extend(pairs[heads], rows[heads], limits[heads])
@@ -90,7 +90,10 @@ class Lookup:
             n_done = single.stop
 
     def _extend(self, starts: Indices, rows: Indices, limits: Indices) -> tuple[Indices, Indices]:
-        """Give each head all lengths that a form with it has, if its sentence does: start, end."""
+        """Extend each head to every length of a form that begins with it, within its sentence.
+
+        Returns starts and ends.
+        """
         counts = self._begins[rows + 1] - self._begins[rows]
         borders = np.cumsum(counts)
         within = np.arange(borders[-1] if len(borders) else 0) - np.repeat(borders - counts, counts)
@@ -101,7 +104,7 @@ class Lookup:
 
 
 def _parts(counts: Indices) -> Iterator[slice]:
-    """Cut heads into parts that have about ``AT_ONCE`` lengths together; there is always one."""
+    """Split heads into parts with about ``AT_ONCE`` lengths each; there is always one part."""
     before = np.cumsum(counts) - counts
     cuts = np.flatnonzero(np.diff(before // AT_ONCE)) + 1
     for begin, end in pairwise([0, *cuts.tolist(), len(counts)]):
@@ -109,7 +112,7 @@ def _parts(counts: Indices) -> Iterator[slice]:
 
 
 class _Sieve:
-    """Looks hashes up among some: a table of bits lets most others fall through."""
+    """A set of hashes; a table of bits rejects most values that are not in it."""
 
     def __init__(self, hashes: Hashes) -> None:
         bits = min(max(int(8 * len(hashes)).bit_length(), 10), 26)
@@ -119,7 +122,7 @@ class _Sieve:
         self._table[hashes >> self._shift] = True
 
     def find(self, values: Hashes) -> tuple[Indices, Indices]:
-        """Find those that are among them: their places, and which they are."""
+        """Find the values that are in the set: their indices, and their rows in the set."""
         maybe = np.flatnonzero(self._table[values >> self._shift])
         rows = places_in(values[maybe], self._hashes)
         is_right = rows >= 0
@@ -141,10 +144,10 @@ class Names:
 
 
 def learn(forms: FormTable, train: Iterable[SentenceColumns], labels: Labels) -> Names:
-    """Make a gazetteer of the mentions of train.
+    """Build a gazetteer from the mentions of train.
 
-    An occurrence of a form is every place in train where its tokens stand in a row, mention or
-    not, inside another mention or not.
+    An occurrence of a form is every place in train where its tokens are adjacent, mention or not,
+    inside another mention or not.
     """
     hashes, begins = np.unique(forms.hashes, return_index=True)
     lookup = Lookup(hashes, forms.heads[begins], forms.lengths[begins])
@@ -167,9 +170,9 @@ def _most_frequent(forms: FormTable, labels: Labels) -> Indices:
 
 
 def score(names: Names, source: Iterable[SentenceColumns], labels: Labels) -> list[Score]:
-    """Tag sentences with the names of at least each level from 0 to ``LEVELS``, and score that.
+    """Score the tagging of sentences by the names of each minimum level from 0 to ``LEVELS``.
 
-    Among the names that are left, the leftmost and there the longest wins.
+    Among overlapping matches of these names, the leftmost and there the longest wins.
     """
     total = np.zeros((3, LEVELS + 1), np.int64)  # correct, predicted, gold
     for sentences in source:
@@ -178,17 +181,17 @@ def score(names: Names, source: Iterable[SentenceColumns], labels: Labels) -> li
 
 
 def _score(names: Names, labels: Labels, sentences: SentenceColumns) -> npt.NDArray[np.int64]:
-    """(3, levels): correct, predicted and gold spans of a batch."""
+    """Count correct, predicted and gold spans of a batch, shape (3, ``LEVELS`` + 1)."""
     spans = find_spans(sentences)
     span_labels = labels.number(spans.label_names)[spans.labels]
     counts = np.zeros((3, LEVELS + 1), np.int64)
     counts[2] = len(spans.starts)
-    reached = [0] * (LEVELS + 1)  # the end of the last match that is kept, of each level
+    reached = [0] * (LEVELS + 1)  # for each level, the end of the last match kept
     for matches in names.lookup.find_parts(sentences):
         is_right = _right(matches, names, spans_of=(spans.starts, spans.ends), labels=span_labels)
         levels = names.levels[matches.forms]
         tops = np.unique(levels)
-        kept_of: dict[tuple[int, int], Indices] = {}  # levels with the same names keep the same
+        kept_of: dict[tuple[int, int], Indices] = {}  # equal names, equal matches
         for level in range(int(tops[-1]) + 1 if len(tops) else 0):
             key = (int(np.searchsorted(tops, level)), reached[level])
             if key not in kept_of:
@@ -204,7 +207,7 @@ def _score(names: Names, labels: Labels, sentences: SentenceColumns) -> npt.NDAr
 def _right(
     matches: Matches, names: Names, *, spans_of: tuple[Indices, Indices], labels: Codes
 ) -> Flags:
-    """Tell whether there is a span with the ends and the label of each match."""
+    """Tell for each match whether a span has the same bounds and label."""
     starts, ends = spans_of
     if not len(starts):
         return np.zeros(len(matches.starts), bool)
@@ -217,7 +220,7 @@ def _right(
 
 
 def leftmost_longest(starts: Indices, ends: Indices) -> Indices:
-    """Find the matches that are kept, from left to right, each after the end of the last.
+    """Select matches from left to right, each after the end of the last one.
 
     Matches are ordered by start, the longer first.
     """

@@ -39,7 +39,7 @@ N_EXAMPLES = 5
 
 
 def examine(splits: Mapping[str, SentenceSource]) -> Health:
-    """Examine sentences; what is compared is compared with ``train``."""
+    """Examine sentences; every split is compared with ``train``."""
 
     def columns(source: SentenceSource) -> Iterator[SentenceColumns]:
         return to_columns(source())
@@ -48,7 +48,7 @@ def examine(splits: Mapping[str, SentenceSource]) -> Health:
 
 
 def examine_columns(splits: Mapping[str, ColumnSource]) -> Health:
-    """Examine sentences that are columns already; raises ``UsageError`` where there are none."""
+    """Examine sentences in columns; raises ``UsageError`` if there are none."""
     if not splits:
         raise UsageError("no splits. Give at least one source of sentences.")
     labels = Labels()
@@ -87,7 +87,10 @@ def _find_seen(train: Tally, other: Tally, split: str) -> Seen:
 
 
 def _score_gazetteer(train: Tally, splits: Mapping[str, ColumnSource], labels: Labels) -> Gazetteer:
-    """Learn from train, choose the threshold on dev (ties: the smaller), score on all but train."""
+    """Learn from train, and score on all other splits.
+
+    The threshold is chosen on dev; of equal scores, the smaller threshold wins.
+    """
     names = learn(train.forms.table(), splits["train"](), labels)
     scores = {
         split: score(names, source(), labels)
@@ -122,7 +125,7 @@ def _find_conflicts(tallies: Mapping[str, Tally], splits: Mapping[str, ColumnSou
 def _show_conflicts(
     conflicting: Hashes, tallies: Mapping[str, Tally], splits: Mapping[str, ColumnSource]
 ) -> tuple[Conflict, ...]:
-    """Show the first few in reading order; those of four tokens or more come first."""
+    """Select the first conflicts in reading order; sentences of four tokens or more come first."""
     long: dict[Texts, dict[Texts, Counter[str]]] = {}
     short: dict[Texts, dict[Texts, Counter[str]]] = {}
     for split, source in splits.items():
@@ -150,7 +153,7 @@ def _show_conflict(tokens: Texts, labellings: Mapping[Texts, Mapping[str, int]])
 
 
 def _group_spellings(labels: set[str]) -> tuple[tuple[str, ...], ...]:
-    """Group labels that are one label but for case, punctuation and known aliases."""
+    """Group labels that differ only in case, punctuation and known aliases."""
     groups: defaultdict[str, list[str]] = defaultdict(list)
     for label in sorted(labels):
         plain = "".join(filter(str.isalnum, label.casefold())) or label
@@ -159,7 +162,7 @@ def _group_spellings(labels: set[str]) -> tuple[tuple[str, ...], ...]:
 
 
 def _find_ambiguous(tallies: Iterable[Tally], labels: Labels) -> tuple[AmbiguousForm, ...]:
-    """List the forms with more than one label; first those with the most mentions off the rule."""
+    """List the forms with more than one label; those with most mentions of minor labels first."""
     table = FormTable.merge([tally.forms.table() for tally in tallies])
     ambiguous = []
     for rows in table.ambiguous():

@@ -24,7 +24,7 @@ from corpora.ner.schemes import READABLE
 from corpora.tagging import IOB2_TAG, to_iob2
 
 _CHUNK = 1 << 20
-_LONGEST = 16 << 20  # characters of one sentence, so that a broken file cannot fill the memory
+_LONGEST = 16 << 20  # characters of one sentence: bounds the memory for a broken file
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -33,7 +33,7 @@ class MalformedJsonError(CorpusError):
 
 
 def read_json(path: Path, *, split: str) -> Iterator[Sentence]:
-    """Stream the sentences of a file; the id of the third is ``FILE#3``.
+    """Yield the sentences of a file; the id of the third is ``FILE#3``.
 
     Raises ``MalformedJsonError`` with file and place. A sentence may be empty.
     """
@@ -85,7 +85,7 @@ def write_json(sentences: Iterable[Sentence], path: Path) -> None:
 
 
 def read_items(file: TextIO, *, where: str) -> Iterator[object]:
-    """Yield the items of the one array in ``file``; raises ``MalformedJsonError``."""
+    """Yield the items of the single array in ``file``; raises ``MalformedJsonError``."""
     text = _Window(file, where=where)
     if text.peek() != "[":
         raise text.error("no JSON array")
@@ -104,7 +104,7 @@ def read_items(file: TextIO, *, where: str) -> Iterator[object]:
 
 
 class _Window:
-    """The text of a file that is being parsed."""
+    """A window of a file's text, for the parser."""
 
     def __init__(self, file: TextIO, *, where: str) -> None:
         self._file, self._where = file, where
@@ -114,7 +114,7 @@ class _Window:
         self._decoder = json.JSONDecoder()
 
     def peek(self) -> str:
-        """Return the next character that is no whitespace, or nothing at the end."""
+        """Return the next character that is no white space, or nothing at the end."""
         while True:
             while self._position < len(self._buffer):
                 if self._buffer[self._position] not in " \t\r\n":
@@ -124,11 +124,11 @@ class _Window:
                 return ""
 
     def skip(self) -> None:
-        """Step over the character that ``peek`` has returned."""
+        """Skip the character that ``peek`` returned."""
         self._position += 1
 
     def take_value(self) -> object:
-        """Parse the next value, reading on for as long as it is not complete."""
+        """Parse the next value; reads on while it is incomplete."""
         self.peek()
         while True:
             try:
@@ -145,7 +145,7 @@ class _Window:
                 return value
 
     def error(self, problem: str) -> MalformedJsonError:
-        """Say that something is wrong in the value that begins here."""
+        """Build the error for the value that begins at the current position."""
         return MalformedJsonError(
             f"{self._where}: character {self._dropped + self._position}: {problem}. "
             "Write one array of sentences, each an array of [token, tag]."
@@ -163,11 +163,11 @@ _Row = tuple[str, str, str]
 
 
 class _BadRecordError(Exception):
-    """A record that cannot be used: the reason that is counted, and what is wrong."""
+    """A record that cannot be used: the reason to count, and what is wrong."""
 
 
 def _found(sentences: Sequence[tuple[int, Sequence[_Row]]], rejected: Sequence[Rejected]) -> Found:
-    """Put sentences together, each with its place."""
+    """Concatenate sentences, each with its place."""
     rows = [(*row, place) for place, sentence in sentences for row in sentence]
     tokens, tags, inner, places = zip(*rows, strict=True) if rows else ((), (), (), ())
     return Found(
@@ -223,7 +223,7 @@ def _check_characters(text: str) -> None:
 
 
 def _spans(text: str, labels: Mapping[str, object]) -> Iterator[TokenSpan]:
-    """Yield the spans of a text; their surface must be what stands there."""
+    """Yield the spans of a text; raises if a surface is not the text at its place."""
     for label, surfaces in labels.items():
         if not label or not label.isprintable() or " " in label or not isinstance(surfaces, dict):
             raise _BadRecordError("bad_label", f"{label!r} is no label with spans")
@@ -241,7 +241,7 @@ def _spans(text: str, labels: Mapping[str, object]) -> Iterator[TokenSpan]:
 
 
 def _levels(spans: Iterable[TokenSpan]) -> tuple[list[TokenSpan], list[TokenSpan]]:
-    """Put each span on the outer level, or on the inner one where it would overlap there."""
+    """Assign each span to the outer level, or to the inner one if it would overlap there."""
     levels: tuple[list[TokenSpan], list[TokenSpan]] = ([], [])
     for span in spans:
         level = next((one for one in levels if not one or one[-1].end <= span.start), None)
@@ -252,7 +252,7 @@ def _levels(spans: Iterable[TokenSpan]) -> tuple[list[TokenSpan], list[TokenSpan
 
 
 def read_sentence_array(data: bytes, origin: Origin) -> Found:
-    """Read one array of sentences, each of ``[token, tag]`` or ``[token, tag, inner tag]``."""
+    """Read one array of sentences of ``[token, tag]`` or ``[token, tag, inner tag]``."""
     sentences, rejected = [], []
     number = 0
     try:

@@ -25,12 +25,12 @@ _OTHER = ("keep", "drop", "error")
 
 
 class UnknownLabelError(UsageError):
-    """A label that the map does not know, and must."""
+    """A label that the map does not have, where ``other`` is ``error``."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabelMap:
-    """What each label becomes."""
+    """A map from old labels to new ones."""
 
     name: str
     labels: Mapping[str, str]
@@ -51,7 +51,7 @@ class LabelMap:
         return label if self.other == "keep" else ""
 
     def apply(self, tags: Tags, opens: Flags, counters: Counter[str]) -> Tags:
-        """Map IOB2 tags; ``opens`` says which tokens begin an entity, to count them."""
+        """Map IOB2 tags; ``opens`` flags the tokens that begin an entity, for the counters."""
         names: dict[str, int] = {"O": 0}
         codes = np.zeros(len(tags.names), np.int32)
         counts = np.bincount(tags.codes[opens], minlength=len(tags.names)).tolist()
@@ -68,7 +68,7 @@ class LabelMap:
 
 
 def shipped() -> dict[str, str]:
-    """Return the names of the maps that come with the code, and what each is for."""
+    """Return the names of the maps that ship with Onoma, and the purpose of each."""
     folder = files("corpora.ner") / "labels"
     maps = sorted(file.name for file in folder.iterdir() if file.name.endswith(".toml"))
     return {
@@ -80,7 +80,7 @@ def shipped() -> dict[str, str]:
 
 
 def label_map_path(name: str) -> Path:
-    """Return the file of a map that is shipped, or named; raises ``UsageError``."""
+    """Return the file of a map, by name if it ships with Onoma; raises ``UsageError``."""
     path = Path(name)
     if not name.endswith(".toml"):
         path = Path(str(files("corpora.ner") / "labels" / f"{name}.toml"))

@@ -32,7 +32,7 @@ TAB, SPACE, BLANKS = "\t", " ", ""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """What a reader must know of a file."""
+    """What a reader must know about a file."""
 
     format: str
     scheme: str = "iob2"

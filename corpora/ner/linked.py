@@ -35,7 +35,7 @@ _SENSES: Final = {"literal": "LIT", "metonymic": "METO"}
 _FACT: Final = re.compile(r"#\s*(\w+):(\w+)\s*=\s*(.*?)\s*")
 _PLACE: Final = re.compile(r"(.+):(\d+)-(\d+)")
 _UNKNOWN: Final = {"NIL", "--NME--"}
-_NO_CLASS: Final = "name"  # in tags alone: AIDA has none
+_NO_CLASS: Final = "name"  # label in tags only: AIDA has no classes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +59,7 @@ class Options:
 
 
 class Token(NamedTuple):
-    """A line of a table."""
+    """A line of a table: a token, its tag, and what it is linked to."""
 
     text: str
     tag: str = "O"
@@ -80,7 +80,7 @@ class Table:
     facts: dict[str, str] = field(default_factory=dict)
 
     def document(self, source: str, counters: Counter[str]) -> Document:
-        """Join the tokens; sentences do not end inside a name."""
+        """Join the tokens to a document; no sentence ends inside a name."""
         starts, parts = [0], []
         for token in self.tokens:
             parts.append(token.text + " " * token.has_blank)
@@ -117,7 +117,7 @@ class Table:
 def _named(
     start: int, end: int, *, label: str | None, link: str, counters: Counter[str]
 ) -> Mention | None:
-    """A name with what the set says of it; None where nobody was asked."""
+    """Build the mention of a name; None if it was not to be linked. Also counts the case."""
     if link == "_":
         counters["names.nobody was asked to link"] += 1
         return None
@@ -126,7 +126,7 @@ def _named(
 
 
 def read_hipe(lines: Iterable[str], source: str, *, sense: str) -> Iterator[Table]:
-    """Read a table of HIPE-2022; ``#`` lines are of the document that follows them."""
+    """Read a table of HIPE-2022; ``#`` lines describe the document after them."""
     columns: list[str] = []
     table = Table()
     for number, line in enumerate(lines, 1):
@@ -170,7 +170,7 @@ def _token_of_hipe(row: Mapping[str, str], sense: str, *, where: str) -> Token:
 
 
 def read_aida(lines: Iterable[str], source: str) -> Iterator[Table]:
-    """Read AIDA-CoNLL: ``-DOCSTART- (ID)``, and token, B or I, name, entity, URL, … in columns.
+    """Read AIDA-CoNLL: ``-DOCSTART- (ID)``, and columns token, B or I, name, entity, URL, ….
 
     A name without a page has ``--NME--``; entities are titles of the English Wikipedia.
     """
@@ -200,7 +200,7 @@ def read_tac(
 ) -> Iterator[Document]:
     """Read names of TAC-KBP: run, id, name, ``DOCUMENT:FIRST-LAST``, E… or NIL…, class, ….
 
-    Places are characters of the document's file, which is taken as it is, markup included.
+    Offsets count characters of the document's file, which is taken as it is, with its markup.
     """
     if texts is None:
         raise UsageError(f"{source}: its texts are in other files: name their folder with --texts.")
@@ -301,7 +301,7 @@ def _run(options: Options) -> Iterator[str | Summary]:
 def _do(unit: Unit, build: Build, options: Options) -> None:
     """Write the shard of a file, and its completion marker."""
     counters: Counter[str] = Counter()
-    counted: Counter[str] = Counter()  # of one document
+    counted: Counter[str] = Counter()  # counters of one document
     file = unit.inputs[0]
     is_asked = re.compile(options.ids or "").match
     left_out = 0

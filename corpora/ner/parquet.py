@@ -22,7 +22,7 @@ ROWS = 4096
 
 
 def parquet_layout(path: Path, *, name: str) -> Layout:
-    """Find the columns; raises ``UsageError`` where there are none of tokens and named tags."""
+    """Find the columns; raises ``UsageError`` without columns of tokens and named tags."""
     import pyarrow.parquet as pq
 
     try:
@@ -56,11 +56,11 @@ def _is_number(type: pa.ListType) -> bool:
 
 
 def class_names(schema: pa.Schema, column: int) -> tuple[str, ...]:
-    """Return the names of a column of numbers; empty where the metadata has none."""
+    """Return the names for a column of numbers; empty if the metadata has none."""
     raw = (schema.metadata or {}).get(b"huggingface", b"{}")
     try:
         feature = parse_json(raw)["info"]["features"][schema.names[column]]
-    except (ValueError, KeyError, TypeError):  # the metadata are another's, and may be anything
+    except (ValueError, KeyError, TypeError):  # foreign metadata may be anything
         return ()
     while isinstance(feature, Mapping):
         if "names" in feature:
@@ -70,7 +70,7 @@ def class_names(schema: pa.Schema, column: int) -> tuple[str, ...]:
 
 
 def read_parquet(path: Path, layout: Layout, origin: Origin) -> Iterator[Found]:
-    """Read some thousand rows at once; ``id``, ``document_id``, ``token_starts`` are kept."""
+    """Read some thousand rows at once, with ``id``, ``document_id`` and ``token_starts``."""
     import pyarrow.parquet as pq
 
     n_before = 0
@@ -117,7 +117,7 @@ def _tags(values: pa.Array, names: Sequence[str]) -> Tags:
 def _inner(
     batch: pa.RecordBatch, schema: pa.Schema, layout: Layout, *, lengths: Indices
 ) -> Tags | None:
-    """Return the second level; ``_`` where a row has none."""
+    """Return the second level of tags; ``_`` where a row has none."""
     if layout.inner is None:
         return None
     lists = batch.column(layout.inner)

@@ -26,13 +26,13 @@ _NAMES = {TAB: "a tab", SPACE: "one space", BLANKS: "blanks"}
 _DOCUMENT = re.compile(r"#\s*(?:newdoc id|[\w.-]+:document_id)\s*=\s*(.*\S)\s*")
 _SOURCE = re.compile(
     r"#\t([^\t]*[^\s])\s*(?:\t.*)?"
-)  # GermEval: where a sentence is from, and when
+)  # GermEval: the source and the date of a sentence
 
 
 def read_text(data: bytes, layout: Layout, origin: Origin, *, first_line: int = 1) -> Found:
-    """Read UTF-8 of any format but Parquet; ``first_line`` is the index of its first line, from 1.
+    """Read UTF-8 of any format except Parquet; ``first_line`` is the number of its first line.
 
-    The data hold whole sentences of a file, or all of it.
+    Numbers begin with 1. The data hold whole sentences of a file, or the whole file.
     """
     has_bom = first_line == 1 and data.startswith(BOM)
     data = data.removeprefix(BOM) if has_bom else data
@@ -51,7 +51,7 @@ def read_text(data: bytes, layout: Layout, origin: Origin, *, first_line: int = 
 
 @dataclass(frozen=True, slots=True)
 class _Lines:
-    """The lines of a file, and which of them hold no token: document marks, comments, headers."""
+    """The lines of a file, flagged if they hold a token: no document mark, comment or header."""
 
     texts: pa.LargeStringArray  # (L,)
     not_utf8: Indices
@@ -91,11 +91,11 @@ def _read_columns(data: bytes, layout: Layout, origin: Origin, *, first_line: in
 
 
 def _read_lines(data: bytes, layout: Layout, counters: Counter[str]) -> _Lines:
-    """Cut data at line feeds, and find the lines that hold no token."""
+    """Split data at line feeds, and flag the lines without a token."""
     if n := data.count(b"\r\n"):
         counters["line_ends.crlf"] += n
         data = data.replace(b"\r\n", b"\n")
-    if layout.separator == BLANKS:  # one space between columns
+    if layout.separator == BLANKS:  # reduce blanks to one space between columns
         data = re.sub(rb"(?m)^ | $", b"", re.sub(rb"[ \t]+", b" ", data))
     not_utf8: list[int] = []
     try:
@@ -123,7 +123,7 @@ def _read_lines(data: bytes, layout: Layout, counters: Counter[str]) -> _Lines:
 
 
 def _beginning(texts: pa.LargeStringArray, mark: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines that begin so, each with its index."""
+    """Yield the lines that begin with a mark, each with its index."""
     for line in np.flatnonzero(_numpy(pc.starts_with(texts, mark))).tolist():
         yield line, _shown(texts[line].as_py())
 
@@ -133,7 +133,7 @@ def _shown(line: str) -> str:
 
 
 def _is_row(line: str, layout: Layout) -> bool:
-    """Tell whether a line that begins like a comment is the row of a token."""
+    """Tell whether a line that looks like a comment is the row of a token."""
     cells = line.split(layout.separator or SPACE)
     return len(cells) == layout.n_columns and bool(READABLE.fullmatch(cells[layout.tag]))
 
@@ -147,13 +147,13 @@ def _is_mark(line: str, mark: str, layout: Layout) -> bool:
 
 
 class _Rows:
-    """The lines that should hold a token, in columns, and the first problem of each."""
+    """The lines that should hold a token, split into columns, and the first problem of each."""
 
     def __init__(self, lines: _Lines, layout: Layout, counters: Counter[str]) -> None:
         self.layout, separator = layout, layout.separator or SPACE
         self.at = np.flatnonzero(lines.is_token)  # (T,), lines
         self.texts = lines.texts.take(pa.array(self.at))
-        if layout.is_numbered:  # CoNLL-U: a contraction, a word that is not written
+        if layout.is_numbered:  # CoNLL-U: contractions and empty nodes
             is_word = ~_matches(self.texts, rf"^[0-9]+[-.][0-9]+(?:{separator}|$)")
             counters["lines.no_token"] += int(np.count_nonzero(~is_word))
             self.at, self.texts = self.at[is_word], self.texts.filter(pa.array(is_word))
@@ -178,7 +178,7 @@ class _Rows:
         self.kinds.append((reason, what))
 
     def _tokens(self) -> pa.LargeStringArray:
-        """Take off what is no part of a token: a language before, a digit after it."""
+        """Return the tokens, without a prefix (the language) or a digit that follows them."""
         layout, tokens = self.layout, pc.list_element(self.cells, self.layout.token)
         if layout.is_numbered:
             is_number = _matches(pc.list_element(self.cells, 0), "^[0-9]+$")
@@ -206,7 +206,7 @@ class _Rows:
         return tags
 
     def begins(self, lines: _Lines) -> Indices:
-        """(N + 1,): which row is the first of each sentence."""
+        """Find the first row of each sentence, and the end of the last, shape (N + 1,)."""
         sentence = np.cumsum(lines.ends_sentence)[self.at]
         is_first = np.append(True, sentence[1:] != sentence[:-1])[: len(self.at)]
         if self.layout.misc is not None and len(self.at):
@@ -216,7 +216,7 @@ class _Rows:
         return np.append(np.flatnonzero(is_first), len(self.at))
 
     def reject(self, sentence: Indices, origin: Origin, *, first_line: int) -> Rejected:
-        """Say what is wrong with the first bad line of a sentence."""
+        """Build the rejection of a sentence for its first bad line."""
         row = int(sentence[0] + np.flatnonzero(self.problems[sentence[0] : sentence[1]])[0])
         reason, what = self.kinds[self.problems[row]]
         between, n = _NAMES[self.layout.separator], self.layout.n_columns
@@ -229,7 +229,7 @@ class _Rows:
 def _documents(
     lines: _Lines, firsts: Indices, *, source: str, first_line: int
 ) -> tuple[str | None, ...]:
-    """(N,): the document that was named last before each sentence."""
+    """Find the last document named before each sentence, shape (N,); empty if none is named."""
     if not lines.documents:
         return ()
     named = sorted(lines.documents)
@@ -238,11 +238,11 @@ def _documents(
 
 
 def _read_running_text(data: bytes, layout: Layout, origin: Origin, *, first_line: int) -> Found:
-    """Read newspaper pages by OCR: columns without sentence breaks.
+    """Read newspaper pages from OCR: columns without sentence breaks.
 
-    The tag stands after the last blank; before it is the token, with blanks in it as they are. A
-    line is a record, since sentences are long; one that holds no tag is rejected alone. ``#``
-    begins a comment.
+    The tag is after the last blank; the token is everything before it, with its blanks. Each line
+    is a record, as sentences are long; a line without a tag is rejected alone. ``#`` begins a
+    comment.
     """
     counters = Counter({"line_ends.crlf": data.count(b"\r\n")})
     rows: list[tuple[str, str, int]] = []
@@ -294,7 +294,7 @@ def _is_utf8(line: bytes) -> bool:
 
 
 def _values(cells: pa.LargeStringArray, key: str) -> pa.LargeStringArray:
-    """Take the value of a key of each cell like ``a=b|c=d``; ``O`` where it has none."""
+    """Return the value of a key in each cell like ``a=b|c=d``; ``O`` where it is missing."""
     found = pc.extract_regex(cells, rf"(?:^|\|){re.escape(key)}=(?P<value>[^|]*)")
     return pc.fill_null(pc.struct_field(found, "value"), "O")
 

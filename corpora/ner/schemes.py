@@ -27,7 +27,7 @@ _LETTERS = {
 
 @dataclass(frozen=True, slots=True)
 class Normal:
-    """Tags as IOB2, and what had to be done for it."""
+    """Tags in IOB2, and the repairs that were needed."""
 
     tags: Tags
     is_illegal: Flags
@@ -41,7 +41,7 @@ class Normal:
 
 
 class _Read(NamedTuple):
-    """Tags that were read."""
+    """Parsed tags."""
 
     kind: Codes  # (T,)
     label: Codes  # (T,), -1: outside
@@ -69,11 +69,11 @@ def _read(tags: Tags) -> _Read:
 
 
 def normalise(tags: Tags, begins: Indices, scheme: str) -> Normal:
-    """Rewrite tags as IOB2.
+    """Convert tags to IOB2.
 
-    An orphan ``I`` or ``E`` begins an entity (as ``conlleval`` reads it), an entity that IOBES
-    leaves open ends where its tokens do, ``B.PER`` is ``B-PER``, and a tag that cannot be read is
-    ``O``; each is illegal, and counted.
+    An orphan ``I`` or ``E`` begins an entity (as in ``conlleval``), an entity that IOBES leaves
+    open ends with its tokens, ``B.PER`` is ``B-PER``, and an unreadable tag is ``O``; each of these
+    is illegal, and counted.
     """
     kind, label, labels, flags = _read(tags)
     odd, unreadable, has_underscore = flags[:, tags.codes]
@@ -105,20 +105,24 @@ def normalise(tags: Tags, begins: Indices, scheme: str) -> Normal:
 
 
 def _is_open_before(kind: Codes, label: Codes, begins: Indices) -> Flags:
-    """(T,): whether the token before has the same label, and its entity has not ended."""
+    """Tell for each token whether the entity before it is open and has its label, shape (T,)."""
     is_open = (kind == BEGIN) | (kind == INSIDE)
     return np.asarray(shifted(np.where(is_open, label, -1), begins) == label)
 
 
 def continues(tags: Tags) -> Flags:
-    """(T,): whether a tag continues the entity of the token before, sentences aside."""
+    """Tell for each tag whether it continues the entity before it, across sentences; shape (T,)."""
     kind, label, *_ = _read(tags)
     is_inner: Flags = (kind == INSIDE) | (kind == END)
     return is_inner & _is_open_before(kind, label, np.array([0, len(kind)]))
 
 
 def detect_scheme(tags: Tags, begins: Indices) -> str:
-    """Tell IOBES by what ends most entities, IOB1 from IOB2 by what begins them."""
+    """Detect the scheme of tags.
+
+    It is IOBES if most entities end in ``E``, ``S`` or the like; IOB1 if more entities begin with
+    ``I`` than with ``B``; else IOB2.
+    """
     kind, label, *_ = _read(tags)
     n_closing = np.count_nonzero(kind >= END)
     if 2 * n_closing > np.count_nonzero((kind == BEGIN) | (kind == SINGLE)):
@@ -129,7 +133,7 @@ def detect_scheme(tags: Tags, begins: Indices) -> str:
 
 
 def to_scheme(tags: Tags, *, letters: str) -> Tags:
-    """Rewrite legal IOB2 tags; ``letters`` are those of the first, inner, last and only token."""
+    """Convert legal IOB2 tags; ``letters`` are those of the first, inner, last and only token."""
     kind, label, labels, _ = _read(tags)
     is_last = np.append(kind[1:] != INSIDE, True)[: len(kind)]
     form = np.where(kind == BEGIN, np.where(is_last, 3, 0), np.where(is_last, 2, 1))
@@ -139,7 +143,7 @@ def to_scheme(tags: Tags, *, letters: str) -> Tags:
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """Spans of a batch of sentences, and tags that are in none."""
+    """The spans of a batch of sentences, and the number of tags in none."""
 
     starts: Indices  # (S,), tokens of the batch
     ends: Indices  # (S,), half-open
@@ -153,9 +157,9 @@ class Spans:
 
 
 def find_spans(sentences: SentenceColumns) -> Spans:
-    """Find the spans, in order, strictly, as ``corpora.tagging.from_iob2`` does.
+    """Find the spans in order, strictly, as ``corpora.tagging.from_iob2`` does.
 
-    Raises ``InvalidDocumentError`` for what is no IOB2 tag.
+    Raises ``InvalidDocumentError`` for a tag that is not IOB2.
     """
     for name in sentences.tags.names:
         if not IOB2_TAG.fullmatch(name):
@@ -164,12 +168,12 @@ def find_spans(sentences: SentenceColumns) -> Spans:
     is_open = kind == BEGIN
     before = shifted(label, sentences.begins)
     continues = ~is_open & (label >= 0) & (label == before)
-    runs = np.flatnonzero(~continues)  # every token begins one, or continues it
+    runs = np.flatnonzero(~continues)  # every token begins a run, or continues it
     ends = np.append(runs, len(label))[1:]
     is_span = is_open[runs]
     starts, ends = runs[is_span], ends[is_span]
     last = np.full(len(label) + 1, -1, np.int32)
-    last[ends] = label[starts]  # of the span that ends here
+    last[ends] = label[starts]  # the label of the span that ends here
     last[sentences.begins] = -1
     return Spans(
         starts=starts,

@@ -29,7 +29,7 @@ _ENDS = pa.array([*".!?…;。！？；．"])
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """Rows, and what became of each record."""
+    """The rows, and the outcome of each record."""
 
     n_records: int
     """Records that became rows: sentences, or lines of a running text."""
@@ -40,7 +40,7 @@ class Made:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowMaker:
-    """How sentences become rows."""
+    """A converter of sentences to rows."""
 
     split: str
     illegal: str = "repair"
@@ -50,7 +50,7 @@ class RowMaker:
     """Longer sentences are cut; 0: none is."""
 
     def make(self, found: Found, layout: Layout, origin: Origin) -> Made:
-        """Make rows of what was found in a file, or a part of it."""
+        """Build rows of the sentences found in a file, or in a part of it."""
         rejected = list(found.rejected)
         is_running = layout.format == "europeana"
         if self.illegal == "reject":
@@ -60,7 +60,7 @@ class RowMaker:
         counters = +found.counters
         counters["sentences"] += len(found)
         counters["tokens"] += len(found.tokens)
-        # are empty lines missing?
+        # A hint that empty lines are missing.
         counters["sentences.of more than 1000 tokens"] += int((np.diff(found.begins) > 1000).sum())
         level = partial(self._level, found=found, layout=layout, counters=counters)
         outer = level(found.tags, what="entities")
@@ -78,7 +78,7 @@ class RowMaker:
     def _level(
         self, tags: Tags, found: Found, layout: Layout, *, counters: Counter[str], what: str
     ) -> Tags:
-        """Make IOB2 of tags, and map their labels; count entities as the source has them."""
+        """Convert tags to IOB2, and map their labels; count entities as the source has them."""
         normal = normalise(tags, found.begins, layout.scheme)
         counters.update(normal.problems)
         names = normal.tags.names
@@ -98,7 +98,7 @@ class RowMaker:
 def _without_sentences(
     found: Found, layout: Layout, origin: Origin
 ) -> tuple[Found, list[Rejected]]:
-    """Leave out the sentences that have an illegal tag."""
+    """Leave out the sentences with an illegal tag."""
     is_illegal = _illegal(found, layout)
     is_bad = any_of(is_illegal, found.begins)
     rejected = []
@@ -109,7 +109,7 @@ def _without_sentences(
 
 
 def _without_lines(found: Found, layout: Layout, origin: Origin) -> tuple[Found, list[Rejected]]:
-    """Leave out the lines that have an illegal tag, and those that continue them."""
+    """Leave out the lines with an illegal tag, and those that continue their entity."""
     rejected: list[Rejected] = []
     while (is_bad := _illegal(found, layout)).any():
         tokens = np.flatnonzero(is_bad).tolist()
@@ -140,10 +140,11 @@ def _reject(found: Found, token: int, origin: Origin, *, what: str) -> Rejected:
 
 
 def cut_long(found: Found, levels: Sequence[Tags], max_tokens: int) -> tuple[Indices, Indices]:
-    """Cut long sentences: after a full stop where there is one, never inside an entity.
+    """Cut long sentences: after a full stop if there is one, never inside an entity.
 
-    Returns where rows begin (R + 1,), and how many tokens of the same sentence are before each
-    (R,). A row has at most ``max_tokens``, unless a single entity has more; 0 cuts nothing.
+    Returns where rows begin, shape (R + 1,), and the number of tokens of the same sentence before
+    each row, shape (R,). A row has at most ``max_tokens``, unless a single entity has more; 0 cuts
+    nothing.
     """
     is_long = np.diff(found.begins) > max_tokens
     if not max_tokens or not is_long.any():
@@ -172,7 +173,7 @@ def _cuts(
     while end - begin > max_tokens:
         place = _last(after_stop, begin + max_tokens // 2, begin + max_tokens)
         place = place or _last(may_cut, begin, begin + max_tokens)
-        if not place:  # one entity is longer than that
+        if not place:  # a single entity is longer than max_tokens
             later = may_cut[may_cut > begin]
             if not len(later):
                 return
@@ -182,13 +183,13 @@ def _cuts(
 
 
 def _last(places: Indices, after: int, until: int) -> int:
-    """Find the last place that is above ``after`` and at most ``until``; 0 if there is none."""
+    """Return the last place above ``after`` and at most ``until``; 0 if there is none."""
     row = int(np.searchsorted(places, until, side="right")) - 1
     return int(places[row]) if row >= 0 and places[row] > after else 0
 
 
 class _Columns(NamedTuple):
-    """Sentences that are ready to be rows."""
+    """Sentences that are ready to become rows."""
 
     found: Found
     outer: Tags
@@ -198,7 +199,7 @@ class _Columns(NamedTuple):
     split: str
 
     def batch(self, begins: Indices, shifts: Indices) -> pa.RecordBatch:
-        """Make rows that begin there; ``shifts`` are tokens of the same sentence before each."""
+        """Build rows; ``shifts`` are the tokens of the same sentence before each row."""
         found, n = self.found, len(begins) - 1
         sentences = np.searchsorted(found.begins, begins[:-1], side="right") - 1
         own, offsets = slice(int(begins[0]), int(begins[-1])), begins - begins[0]
@@ -230,7 +231,7 @@ class _Columns(NamedTuple):
         return pa.array([documents[n] or self.source for n in sentences.tolist()], pa.string())
 
     def _inner(self, own: slice, offsets: Indices) -> pa.Array:
-        """Make the second level; null where a sentence has none."""
+        """Build the second level of tags; null where a sentence has none."""
         found = self.found.inner
         if self.inner is None or found is None:
             return pa.nulls(len(offsets) - 1, _SCHEMA.field("inner_tags").type)

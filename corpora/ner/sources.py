@@ -42,7 +42,7 @@ class Source:
 def list_sources(
     counters: Mapping[str, int], layouts: Mapping[str, Layout], splits: Mapping[str, str]
 ) -> list[Source]:
-    """Take the counts of each file from the counters of a run."""
+    """Select the counts of each file from the counters of a run."""
     sources = []
     for name, layout in layouts.items():
         own = f"{PREFIX}{name}/"
@@ -55,13 +55,13 @@ def list_sources(
 def with_counts_of_source(
     counters: Mapping[str, int], name: str, *, n_rejected: int
 ) -> dict[str, int]:
-    """Return counters, and the same again for the file of that name alone."""
+    """Return the counters, and the same again under the name of their file."""
     of_file = Counter(counters) + Counter({"rejected": n_rejected})
     return {**counters, **{f"{PREFIX}{name}/{key}": count for key, count in of_file.items()}}
 
 
 def to_tsv(sources: Iterable[Source]) -> Iterator[str]:
-    """Write a line for each file, and one for each of its labels."""
+    """Yield a line for each file, and one for each of its labels."""
     yield "\t".join((*HEAD, "label", "level")) + "\n"
     for source in sources:
         yield "\t".join((*source.row, "", "")) + "\n"
@@ -73,7 +73,7 @@ def to_tsv(sources: Iterable[Source]) -> Iterator[str]:
 
 
 def with_sources(card: str, sources: Sequence[Source]) -> str:
-    """Add the files to a card."""
+    """Add the table of files to a card."""
     files = table(HEAD, [source.row for source in sources], n_words=4)
     about = (
         "Counted as the file has it, before labels are mapped: an entity is a tag that opens one "

@@ -17,7 +17,7 @@ _WORD = re.compile(r"[a-z]+")
 
 
 def split_of_name(name: str) -> str | None:
-    """Find the split that the end of a name says, or a folder; None where it says none or two."""
+    """Return the split in a file's name or folder; None if there is none, or more than one."""
     for part in reversed(name.split("/")):
         said = {_WORDS[word] for word in _WORD.findall(part.lower()) if word in _WORDS}
         if said:
@@ -26,10 +26,10 @@ def split_of_name(name: str) -> str | None:
 
 
 def choose_splits(names: Sequence[str], said: Sequence[str]) -> dict[str, str]:
-    """Return the split of each file: as ``FILE=SPLIT`` says, as its name does, or train.
+    """Return the split of each file: by ``FILE=SPLIT``, else by its name, else train.
 
-    ``FILE`` may be a pattern. Where some names say a split and others do not, these must be
-    named: ``UsageError``.
+    ``FILE`` may be a pattern. If only some names contain a split, the others must be named:
+    ``UsageError``.
     """
     chosen = named_splits(names, said)
     by_name = {name: split_of_name(name) for name in names if name not in chosen}
@@ -43,7 +43,10 @@ def choose_splits(names: Sequence[str], said: Sequence[str]) -> dict[str, str]:
 
 
 def named_splits(names: Sequence[str], said: Sequence[str]) -> dict[str, str]:
-    """Find the split of each file that ``FILE=SPLIT`` names; ``UsageError`` for what fits none."""
+    """Return the split of each file that a ``FILE=SPLIT`` names.
+
+    Raises ``UsageError`` for one that matches no file.
+    """
     chosen: dict[str, str] = {}
     for item in said:
         pattern, _, split = item.rpartition("=")

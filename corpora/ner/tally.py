@@ -33,7 +33,7 @@ class Labels:
         self._ids: dict[str, int] = {}
 
     def number(self, names: Iterable[str]) -> Codes:
-        """Return the id of each name; new ones get the next."""
+        """Return the id of each name; new names get the next ids."""
         return np.array([self._ids.setdefault(name, len(self._ids)) for name in names], np.int32)
 
     @property
@@ -57,7 +57,7 @@ class FormTable:
 
     @classmethod
     def merge(cls, tables: Sequence["FormTable"]) -> "FormTable":
-        """Make one table of several."""
+        """Merge tables; counts of the same form and label are added up."""
         hashes, labels, counts, heads, lengths = (
             np.concatenate([getattr(table, name) for table in tables]) for name in _ARRAYS
         )
@@ -70,21 +70,21 @@ class FormTable:
         return cls(hashes[chosen], labels[chosen], summed, heads[chosen], lengths[chosen], texts)
 
     def ambiguous(self) -> Iterator[slice]:
-        """Yield the rows of each form that has more than one label."""
+        """Yield the rows of each form with more than one label."""
         borders = np.append(np.flatnonzero(changes(self.hashes)), len(self.hashes))
         for row in np.flatnonzero(np.diff(borders) > 1):
             yield slice(int(borders[row]), int(borders[row + 1]))
 
 
 def changes(values: Hashes | Codes) -> Flags:
-    """Tell whether each value differs from the one before; the first does."""
+    """Tell whether each value differs from the one before; the first counts as different."""
     flags = np.ones(len(values), bool)
     flags[1:] = values[1:] != values[:-1]
     return flags
 
 
 class Forms:
-    """Mention forms that are being counted."""
+    """A counter of mention forms."""
 
     def __init__(self) -> None:
         nothing = SentenceColumns.of_sentences([])
@@ -92,20 +92,20 @@ class Forms:
         self._n_pending = 0
 
     def add(self, table: FormTable) -> None:
-        """Count the spans of a batch, a row each."""
+        """Count the spans of a batch, given as one row each."""
         self._pending.append(FormTable.merge([table]))
         self._n_pending += len(self._pending[-1].hashes)
         if self._n_pending > _PENDING + len(self._pending[0].hashes) // 2:
             self.table()
 
     def table(self) -> FormTable:
-        """Return all that was counted."""
+        """Return the table of all counted forms."""
         self._pending, self._n_pending = [FormTable.merge(self._pending)], 0
         return self._pending[0]
 
 
 def _forms(sentences: SentenceColumns, spans: Spans, tokens: Runs) -> FormTable:
-    """Make a row of each span; labels are those of the batch."""
+    """Build a row for each span; labels are those of the batch."""
     starts, lengths = spans.starts, spans.ends - spans.starts
     borders = np.append(0, np.cumsum(lengths))
     within = np.arange(borders[-1]) - np.repeat(borders[:-1], lengths)
@@ -122,7 +122,7 @@ def _forms(sentences: SentenceColumns, spans: Spans, tokens: Runs) -> FormTable:
 
 
 class Tally:
-    """What is kept of a split."""
+    """The counts and hashes of a split."""
 
     def __init__(self, labels: Labels) -> None:
         self._labels = labels
@@ -132,7 +132,7 @@ class Tally:
         self.texts: list[Hashes] = []
         """Hashes of the tokens of each sentence, in reading order."""
         self._labelled: list[Hashes] = []  # … of tokens and tags
-        self._lengths: list[Lengths] = []  # at most 255
+        self._lengths: list[Lengths] = []  # in tokens, at most 255
         self.forms = Forms()
 
     def add(self, sentences: SentenceColumns) -> None:
@@ -161,7 +161,7 @@ class Tally:
         return {tag[2:] for tag, count in self._tags.items() if tag != "O" and count}
 
     def count(self) -> SplitCounts:
-        """Freeze the numbers that go into the card."""
+        """Return the numbers for the card."""
         labels = sorted(self.labels)
         return SplitCounts(
             sentences=sum(map(len, self.texts)),
@@ -200,9 +200,9 @@ def tally(source: Iterable[SentenceColumns], labels: Labels) -> Tally:
 def find_leaks(
     train: Tally, other: Tally, *, min_tokens: Sequence[int]
 ) -> list[tuple[int, int, int]]:
-    """Count sentences, those that stand in train, and those that do with their tags.
+    """Count sentences, those that also occur in train, and those that do with the same tags.
 
-    One triple for each of ``min_tokens``, over the sentences that have at least so many.
+    One triple for each of ``min_tokens``, over the sentences with at least that many tokens.
     """
     counts = np.zeros((len(min_tokens), 3), np.int64)
     for index in range(BUCKETS):
@@ -217,7 +217,7 @@ def find_leaks(
 
 
 def find_conflicting(splits: Sequence[Tally]) -> Hashes:
-    """Return the hashes, sorted, of the sentences that have more than one sequence of tags."""
+    """Return the sorted hashes of the sentences with more than one sequence of tags."""
     found = []
     for index in range(BUCKETS):
         buckets = [split.bucket(index) for split in splits]
@@ -229,12 +229,12 @@ def find_conflicting(splits: Sequence[Tally]) -> Hashes:
 
 
 def is_in(values: Hashes, ordered: Hashes) -> Flags:
-    """Tell whether each value stands in an array that is sorted."""
+    """Tell for each value whether it occurs in a sorted array."""
     return np.asarray(places_in(values, ordered) >= 0)
 
 
 def places_in(values: Hashes, ordered: Hashes) -> Indices:
-    """Find where each value stands in an array that is sorted; -1 where it does not."""
+    """Find the index of each value in a sorted array; -1 if it is missing."""
     if not len(ordered):
         return np.full(len(values), -1, np.int64)
     places = np.searchsorted(ordered, values)

@@ -38,7 +38,7 @@ DONE = ".onoma-project.json"
 
 
 class StepFailedError(CorpusError):
-    """A command of a step failed; it has said why."""
+    """A command of a step failed, and has printed the reason."""
 
 
 def new(arguments: argparse.Namespace) -> Iterator[str]:
@@ -70,7 +70,7 @@ def _readme(folder: Path) -> Iterator[str]:
 
 
 class _Row(TypedDict):
-    """What ``show`` says of a step."""
+    """The line of ``show`` for a step."""
 
     step: str
     command: str
@@ -102,7 +102,7 @@ def show(arguments: argparse.Namespace) -> Iterator[str]:
 
 
 def run(arguments: argparse.Namespace) -> Iterator[str]:
-    """Do the steps that are not up to date, in their order; stops at the first that fails."""
+    """Run the steps that are not up to date, in order; stops at the first that fails."""
     folder: Path = arguments.folder
     steps = _steps(folder)
     only = set(arguments.only or [step.name for step in steps])
@@ -127,7 +127,7 @@ def run(arguments: argparse.Namespace) -> Iterator[str]:
 
 
 def _check_inputs(steps: list[Step], folder: Path) -> None:
-    """Raise ``UsageError`` that names all that is not there, before anything runs."""
+    """Raise ``UsageError`` with all missing inputs, before anything runs."""
     if missing := missing_inputs(steps, folder):
         raise UsageError(
             f"{folder / FILE}: there is no {', no '.join(missing)}. Put it there, or name another."
@@ -139,7 +139,7 @@ def _busy(folder: Path, process: str) -> str:
 
 
 def _do(step: Step, folder: Path) -> None:
-    """Run a command where the user stands, and note what it was done with."""
+    """Run a command in the user's folder, and record the state of its step."""
     from corpora.datasets.shards import write_json
 
     before = state_of(step, folder)

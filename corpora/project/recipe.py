@@ -48,7 +48,7 @@ class Word:
     is_path: bool = False
 
     def seen_from(self, folder: Path) -> str:
-        """The word as where ``folder``, that of the project, is a path."""
+        """Return the word as typed where ``folder`` is the path of the project's folder."""
         is_moved = self.is_path and "://" not in self.text
         return f"{self.before}{folder / self.text if is_moved else self.text}"
 
@@ -72,16 +72,16 @@ class Step:
         return self.line_from(Path())
 
     def line_from(self, folder: Path) -> str:
-        """The command as it would be typed where the folder of the project is ``folder``."""
+        """Return the command line as typed where the project's folder is ``folder``."""
         return shlex.join(["onoma", *self.command_from(folder)])
 
     def command_from(self, folder: Path) -> list[str]:
-        """The words after ``onoma``, as for ``line_from``."""
+        """Return the words after ``onoma``, for the same folder as ``line_from``."""
         return [*self.words, *(word.seen_from(folder) for word in self.arguments)]
 
 
 def read_steps(file: Path) -> list[Step]:
-    """Read the steps, in their order; raises ``UsageError`` for what is no step of ours."""
+    """Read the steps in order; raises ``UsageError`` for an invalid step."""
     try:
         tables = parse_toml(file.read_text("utf-8"), where=file).get("step", [])
     except (OSError, UnicodeDecodeError) as error:
@@ -132,7 +132,7 @@ def _step(table: Mapping[str, object], *, where: str, folder: Path) -> Step:
 def _arguments(
     parser: argparse.ArgumentParser, options: Mapping[str, object], *, where: str, folder: Path
 ) -> Iterator[Word]:
-    """Write options as a command line: those with a name first, what stands alone after ``--``."""
+    """Yield the options as a command line: named ones first, positional ones after ``--``."""
     named = {flag: a for a in parser._actions for flag in a.option_strings}  # noqa: SLF001
     alone = {a.dest: a for a in parser._actions if not a.option_strings}  # noqa: SLF001
     for key, value in options.items():
@@ -152,7 +152,7 @@ def _arguments(
 
 
 def _values(action: argparse.Action, value: object, folder: Path) -> Iterator[Word]:
-    """The values of an option, of which we know whether they are paths."""
+    """Yield the values of an option, marked if they are paths."""
     for word in _words(value):
         key, is_setting, text = word.partition("=")
         if isinstance(value, dict) and is_setting and key.endswith(".path"):
@@ -181,7 +181,7 @@ def _words(value: object) -> list[str]:
 
 
 def sources_of(step: Step, steps: Sequence[Step]) -> list[Step]:
-    """The steps whose output a step reads."""
+    """Find the steps whose output a step reads."""
     return [
         other
         for other in steps
@@ -197,14 +197,14 @@ def _is_inside(path: str, folder: str) -> bool:
 
 
 def check_order(steps: Sequence[Step], *, file: Path) -> None:
-    """Raise ``UsageError`` where a step reads what a later one makes."""
+    """Raise ``UsageError`` if a step reads the output of a later one."""
     for number, step in enumerate(steps):
         for other in sources_of(step, steps[number:]):
             raise UsageError(f"{file}: {step.name} reads {other.output}, which a later step makes.")
 
 
 def missing_inputs(steps: Sequence[Step], folder: Path) -> list[str]:
-    """What steps would read, and nobody has put there, nor another of them makes."""
+    """List the inputs that neither exist nor are made by another step."""
     return [
         f"{word.seen_from(folder)} ({word.option} of {step.name})"
         for step in steps
@@ -218,9 +218,9 @@ def missing_inputs(steps: Sequence[Step], folder: Path) -> list[str]:
 
 
 def state_of(step: Step, folder: Path) -> str:
-    """A hash of all that a step depends on: its command, its inputs, and the code of Onoma.
+    """Hash all that a step depends on: its command, its inputs, and the code of Onoma.
 
-    Of what commands made, their manifests count; of other files, name, size and time.
+    For outputs of commands, their manifests are hashed; for other files, name, size and time.
     """
     digest = hashlib.sha256(f"{code_hash()}\0{step.line}\0".encode())
     for value in step.values:
@@ -238,7 +238,7 @@ def _input_lines(value: str, folder: Path) -> Iterator[str]:
 
 
 def _matching(value: str, folder: Path) -> list[Path]:
-    """The files of a pattern; of a path, that path, whether it is there or not."""
+    """List the files that match a pattern; a plain path is returned even if it does not exist."""
     path = Path(value)
     if not any(sign in value for sign in "*?["):
         return [folder / path]

@@ -22,7 +22,7 @@ OTHER_KIND = "register-other-kind.tsv"
 
 @dataclass(slots=True)
 class Reference:
-    """An id of mentions, how often, and where it was met first."""
+    """An id in mentions: how often it occurs, and where it occurred first."""
 
     form: str
     document: str
@@ -32,7 +32,7 @@ class Reference:
 
 @dataclass(slots=True)
 class Coverage:
-    """What was counted of an edition and its register."""
+    """The counts of an edition and its register."""
 
     register: Register
     labels: Counter[str] = field(default_factory=Counter)

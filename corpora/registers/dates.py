@@ -14,9 +14,9 @@ _LAST = ("notAfter-iso", "notAfter", "to-iso", "to")
 
 
 def date_of(element: Element) -> Date | None:
-    """Read the date of ``birth`` and the like: of its attributes, a ``date`` in it, or its text.
+    """Read the date of ``birth`` and the like: from its attributes, a ``date`` in it, or its text.
 
-    *1862-05-15*, *notBefore* and *notAfter*, *1913/14*; None where it says no year.
+    *1862-05-15*, *notBefore* and *notAfter*, *1913/14*; None if it contains no year.
     """
     for each in (element, *(child for child in element.elements() if child.name == "date")):
         if found := span_of(each.attributes):
@@ -27,7 +27,7 @@ def date_of(element: Element) -> Date | None:
 
 
 def span_of(attributes: dict[str, str]) -> Date | None:
-    """Read the dates of an element itself (``place/@from``)."""
+    """Read the dates in the attributes of an element itself (``place/@from``)."""
     exact, first, last = (_value(attributes, names) for names in (_EXACT, _FIRST, _LAST))
     if _year(exact) is not None:
         return Date(exact, _year(exact), _year(exact))

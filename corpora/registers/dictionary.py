@@ -36,7 +36,7 @@ class _Meaning:
 
 
 class RegisterDictionary:
-    """Finds the entries of a register in the documents of an edition."""
+    """A finder of a register's entries in the documents of an edition."""
 
     def __init__(
         self,
@@ -46,7 +46,10 @@ class RegisterDictionary:
         *,
         documents: Sequence[Document],
     ) -> None:
-        """``documents`` are those of the edition; raises ``UsageError`` for one without labels."""
+        """Learn forms from the register and from ``documents``, those of the edition.
+
+        Raises ``UsageError`` for an edition without labels for entries.
+        """
         self._register, self._referrer = register, referrer
         referrer.learn(documents, register)
         self.labels = labels_of(edition)
@@ -64,9 +67,9 @@ class RegisterDictionary:
         self._matcher = SurfaceMatcher(self._forms, lang=lang, ignore_case=False)
 
     def _possible(self) -> dict[str, set[str]]:
-        """Collect forms that begin with no small letter, and all entries that each may mean.
+        """Collect the forms that begin with no small letter, with all entries that each may mean.
 
-        Those of the register, and initials with the surname (*F. Marc*).
+        These are forms of the register, and initials with the surname (*F. Marc*).
         """
         meant: defaultdict[str, set[str]] = defaultdict(set)
         taken: set[str] = set()
@@ -75,7 +78,7 @@ class RegisterDictionary:
                 meant[form.text].add(entry.id)
                 is_name = len(form.text) > 1 and not form.text[0].islower()
                 if entry.kind == "person" and "," in form.text:
-                    continue  # *Marc, Franz* stands in lists, and where Marc is followed by Franz
+                    continue  # *Marc, Franz* occurs in lists, and where Franz follows Marc
                 if is_name and form.kind in _TAKEN and entry.kind in self.labels:
                     taken.add(form.text)
             for text in initials_of(entry) if entry.kind in self.labels else ():
@@ -86,7 +89,7 @@ class RegisterDictionary:
     def _choose(
         self, forms: dict[str, set[str]], documents: Sequence[Document], lang: str | None
     ) -> Iterator[tuple[str, _Meaning]]:
-        """Yield the forms that are worth it."""
+        """Yield the forms that are worth matching, with their meaning."""
         names: defaultdict[str, Counter[str]] = defaultdict(Counter)
         untagged: Counter[str] = Counter()
         listed = list(forms)
@@ -111,7 +114,7 @@ class RegisterDictionary:
     def _meaning(
         self, form: str, entries: set[str], *, names: Counter[str], untagged: int
     ) -> _Meaning | str:
-        """Say what a form means, or why it is not taken."""
+        """Return the meaning of a form, or the reason why it is not used."""
         n_names = names.total()
         if not n_names:
             if len(entries) > 1:
@@ -127,7 +130,10 @@ class RegisterDictionary:
         return _Meaning(entry, n / (n_names + untagged))
 
     def annotate(self, document: Document) -> Document:
-        """Give a document the names that are found beside its own mentions."""
+        """Return a document with the names that are found outside its mentions.
+
+        The result has only these names, not the document's mentions.
+        """
         occupied = [(mention.start, mention.end) for mention in document.mentions]
         found: list[Mention] = []
         for start, end, index in self._matcher.find(document.text, occupied):
@@ -139,11 +145,14 @@ class RegisterDictionary:
         return replace(document, mentions=tuple(sorted(found, key=reading_order)))
 
     def annotate_all(self, documents: Iterable[Document]) -> Iterator[Document]:
-        """Do so with many."""
+        """Annotate many documents."""
         return map(self.annotate, documents)
 
     def identify(self, document: Document) -> Document:
-        """Give mentions without an entity that of their form, if it means one entry of the kind."""
+        """Fill in the entity of mentions that have none.
+
+        It is the entry of the mention's form, if the form means one entry, of the mention's kind.
+        """
         meanings = dict(zip(self._forms, self._meanings, strict=True))
         mentions = []
         for mention in document.mentions:
@@ -157,7 +166,7 @@ class RegisterDictionary:
 
 
 def initials_of(entry: Entry) -> Iterator[str]:
-    """Yield the surname of a person after the first letters of the forenames (*F. Marc*)."""
+    """Yield the names of a person with initials instead of forenames (*F. Marc*)."""
     by_kind: defaultdict[str, list[str]] = defaultdict(list)
     for form in entry.forms:
         by_kind[form.kind].append(form.text)
@@ -169,7 +178,7 @@ def initials_of(entry: Entry) -> Iterator[str]:
 
 
 def labels_of(edition: Edition) -> dict[str, str]:
-    """Find the label of each kind of entry that an edition can write; the first by name."""
+    """Return for each kind of entry the label that an edition can write; the first by name."""
     found: dict[str, str] = {}
     for label in edition.labels:
         kind = kind_of_label(label)

@@ -25,12 +25,12 @@ FORM_KINDS: frozenset[str] = frozenset(get_args(FormKind))
 
 
 class InvalidEntryError(CorpusError):
-    """An entry breaks its own rules."""
+    """An entry violates its own rules."""
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A way to write the name of an entry."""
+    """One way to write the name of an entry."""
 
     text: str
     kind: FormKind = "variant"
@@ -38,14 +38,14 @@ class Form:
     """What the register calls it, as written (``birth``, ``person_pseudonym``)."""
 
     def __post_init__(self) -> None:
-        """Refuse an empty text and an unknown kind."""
+        """Raise for an empty text or an unknown kind."""
         if not self.text.strip() or self.kind not in FORM_KINDS:
             raise InvalidEntryError(f"a form {self.text!r} of the kind {self.kind!r}")
 
 
 @dataclass(frozen=True, slots=True)
 class Date:
-    """A date as it is given, and the years between which it lies, both included."""
+    """A date as it is given, and the range of years that it is in, both ends included."""
 
     given: str
     first_year: int | None = None
@@ -61,7 +61,7 @@ class AuthorityId:
     id: str
 
     def __str__(self) -> str:
-        """Write it as the entity of a mention: ``gnd:118750933``."""
+        """Return it as the entity of a mention: ``gnd:118750933``."""
         return f"{self.scheme}:{self.id}"
 
 
@@ -93,7 +93,7 @@ class Entry:
     """Of that file, from 1."""
 
     def __post_init__(self) -> None:
-        """Refuse an entry without an id or a name."""
+        """Raise for an entry without an id or a name."""
         if not self.id or not self.name or self.kind not in KINDS:
             raise InvalidEntryError(
                 f"{self.source}:{self.line}: an entry needs an id, a name and a known kind, "
@@ -105,13 +105,13 @@ class Entry:
         return next((each.id for each in self.ids if each.scheme == scheme), None)
 
     def texts(self, *kinds: FormKind) -> list[str]:
-        """List the texts of its forms of these kinds (default: of all), each once."""
+        """List the texts of forms of these kinds (default: all), each once."""
         chosen = kinds or FORM_KINDS
         return list(dict.fromkeys(form.text for form in self.forms if form.kind in chosen))
 
 
 def merge(first: Entry, other: Entry) -> Entry:
-    """Merge two entries with one id: what the first one lacks comes from the other."""
+    """Merge two entries with one id: the second fills in what the first lacks."""
     return replace(
         first,
         forms=_union(first.forms, other.forms),
@@ -130,12 +130,12 @@ def _union(first: Iterable[T], other: Iterable[T]) -> tuple[T, ...]:
 
 
 def to_json(entry: Entry) -> dict[str, object]:
-    """Turn an entry into what JSON holds; empty fields are left out."""
+    """Convert an entry to JSON values; empty fields are left out."""
     return {name: value for name, value in asdict(entry).items() if value not in (None, (), "")}
 
 
 def from_json(row: JsonObject) -> Entry:
-    """Make an entry of what ``to_json`` wrote; raises ``InvalidEntryError``."""
+    """Build an entry from the values of ``to_json``; raises ``InvalidEntryError``."""
     try:
         made = dict(row)
         for name in ("birth", "death", "active"):

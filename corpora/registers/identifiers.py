@@ -30,10 +30,10 @@ def _schemes() -> _Schemes:
 
 
 def read_id(text: str, *, types: tuple[str, ...] = ()) -> AuthorityId | None:
-    """Read an id; ``types`` are what the register calls its scheme, the most specific last.
+    """Parse an id; ``types`` are the register's names for its scheme, the most specific last.
 
-    An address that no scheme knows is an id of the scheme ``url``, or of its type if it has one;
-    None where the text is empty, or nothing says what scheme it is of.
+    An address of no known scheme is an id of the scheme ``url``, or of its type if it has one. None
+    if the text is empty, or nothing tells the scheme.
     """
     text = text.strip()
     if not text:
@@ -52,7 +52,7 @@ def read_id(text: str, *, types: tuple[str, ...] = ()) -> AuthorityId | None:
 
 
 def address_of(id: AuthorityId) -> str | None:
-    """Give the address of an id; None where its scheme is not known."""
+    """Return the address of an id; None if its scheme is unknown."""
     if _ADDRESS.fullmatch(id.id):
         return id.id
     link = _schemes().links.get(id.scheme)

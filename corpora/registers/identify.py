@@ -12,9 +12,10 @@ NAME = "name"
 
 
 def identify(document: Document, register: Register) -> tuple[Document, Counter[str]]:
-    """Give the mentions of a document the ids of entries and their canonical names.
+    """Set the entity of a document's mentions to ids of entries, and add their canonical names.
 
-    ``GROUP:ID``, whatever way the document refers to the entry; an id that leads nowhere stays.
+    The entity is ``GROUP:ID``, however the document refers to the entry; an id without an entry
+    stays.
     """
     counters: Counter[str] = Counter()
     mentions = [
@@ -43,7 +44,7 @@ def _identify(
 
 
 def identify_text(text: TeiText, register: Register) -> TeiText:
-    """Give the mentions of what was read from a TEI file their entries."""
+    """Identify the mentions of a text that was read from a TEI file."""
     if text.document is None:
         return text
     document, found = identify(text.document, register)
@@ -63,6 +64,6 @@ _LABELS = {
 
 
 def kind_of_label(label: str | None) -> str | None:
-    """Tell which kind of entry a label names; None where it may be any, or none (``date``)."""
+    """Return the kind of entry that a label names; None if any kind, or none (``date``)."""
     plain = "".join(filter(str.isalnum, (label or "").lower()))
     return next((kind for kind, labels in _LABELS.items() if plain in labels), None)

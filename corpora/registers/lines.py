@@ -15,7 +15,7 @@ _END = re.compile(r"\r\n?|\n")
 
 
 def write_lines(places: Places) -> str:
-    """Write ``OFFSET:LINE`` for each character of the text whose line is not that before it."""
+    """Write ``OFFSET:LINE`` for each character that is in another line than the one before it."""
     ends = [found.end() for found in _END.finditer(places.source.text)]
     written: list[str] = []
     last = 0
@@ -31,7 +31,7 @@ def write_lines(places: Places) -> str:
 
 
 def read_with_lines(data: bytes, edition: Edition, *, name: str) -> list[TeiText]:
-    """Read a TEI file as ``read_tei`` does; documents have the lines of their text."""
+    """Read a TEI file as ``read_tei`` does, with the lines of the text in the metadata."""
     texts: list[TeiText] = []
     for text, places in read_source(Source(data, name=name), edition):
         document = text.document
@@ -55,6 +55,6 @@ class Lines:
         return bool(self._offsets)
 
     def at(self, offset: int) -> int | None:
-        """Return the line of a character; None where it is not known."""
+        """Return the line of a character; None if it is unknown."""
         found = bisect_right(self._offsets, offset) - 1
         return self._lines[found] if found >= 0 else None

@@ -19,7 +19,7 @@ _IN_BRACKETS = re.compile(r"\s*[(\[<{][^()\[\]<>{}]*[)\]>}]")
 
 
 def name_text(element: Element) -> str:
-    """Return a name as it reads; of parts alone, surname first, with a comma between them."""
+    """Return a name as it reads; if it has only parts, as *Surname, Forename*."""
     parts = parts_of(element)
     is_loose = any(isinstance(child, str) and child.strip() for child in element.children)
     if is_loose or not {"surname", "forename"} <= {*parts} <= {"surname", "forename", "link"}:
@@ -29,7 +29,7 @@ def name_text(element: Element) -> str:
 
 
 def parts_of(element: Element) -> dict[str, str]:
-    """Find the marked parts of a name, with the texts of several of one kind joined."""
+    """Collect the marked parts of a name; several of one kind are joined."""
     found: dict[str, list[str]] = {}
     for each in element.walk():
         if each is not element and (part := _PARTS.get(each.name)) and (text := each.text()):
@@ -65,9 +65,9 @@ def derive_forms(parts: dict[str, str]) -> Iterator[Form]:
 
 
 def split_inverted(name: str) -> dict[str, str]:
-    """Find the parts of *Surname, Forename (addition)*; none where it is not written so."""
+    """Split *Surname, Forename (addition)* into parts; empty if it is written otherwise."""
     surname, comma, rest = _IN_BRACKETS.sub("", name).partition(",")
-    forename = rest.partition(",")[0]  # *, geb. …*, *, Dr.* say something else
+    forename = rest.partition(",")[0]  # *, geb. …* and *, Dr.* are no forenames
     if not comma or not surname.strip() or not forename.strip():
         return {}
     return {"surname": surname.strip(), "forename": forename.strip()}

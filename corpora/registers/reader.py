@@ -69,23 +69,23 @@ _LISTS = {
 
 @dataclass(frozen=True, slots=True)
 class RegisterFile:
-    """The entries of a file, and what was counted while they were read."""
+    """The entries of a file, and the counters of its reading."""
 
     entries: tuple[Entry, ...]
     counters: Counter[str]
 
 
 def read_register(data: bytes, *, name: str) -> RegisterFile:
-    """Read the entries of a file; raises ``XmlError`` where it is no XML that is read.
+    """Read the entries of a file; raises ``XmlError`` if it is malformed.
 
-    ``name`` is the relative file name: the source of the entries. What stands in a list but has
-    no id, or no name, is counted and left out.
+    ``name`` is the relative file name: the source of the entries. An element of a list without an
+    id or a name is counted and left out.
     """
     return read_entries(parse_xml(data, name=name), data, name=name)
 
 
 def read_entries(root: Element, data: bytes, *, name: str) -> RegisterFile:
-    """Read the entries of a file that was parsed."""
+    """Read the entries of a parsed file."""
     reader = _Reader(name, [found.end() for found in re.finditer(b"\n", data)])
     reader.look_into(root, _Place())
     return RegisterFile(tuple(reader.entries), reader.counters)
@@ -93,7 +93,7 @@ def read_entries(root: Element, data: bytes, *, name: str) -> RegisterFile:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where in a register an element stands."""
+    """The position of an element in a register."""
 
     in_list: bool = False
     kind: Kind | None = None
@@ -104,7 +104,7 @@ class _Place:
 
 @dataclass(slots=True)
 class _Reader:
-    """Walks one file; used once."""
+    """A reader of one file; used once."""
 
     source: str
     line_starts: list[int]
@@ -125,12 +125,12 @@ class _Reader:
     def _candidate(self, element: Element, place: _Place) -> None:
         id = _own_id(element)
         kind = _KINDS.get(element.name) or _kind_of_item(element, place)
-        if kind is None or (not id and place.entry):  # a list in running text; a part of an entry
+        if kind is None or (not id and place.entry):  # a list in running text; part of an entry
             self.look_into(element, place)
             return
         forms = _forms(element, kind)
         if not id or not forms:
-            if element.name != "item":  # any list has those
+            if element.name != "item":  # every list has items
                 missing = "a name" if id else "an id"
                 self.counters[f"without {missing}: {element.written_name}"] += 1
             self.look_into(element, place)
@@ -172,7 +172,7 @@ def _own_id(element: Element) -> str:
 
 
 def _said_kind(element: Element) -> Kind | None:
-    """Tell what a list or an item says that it holds."""
+    """Return the kind that a list or an item declares for its content."""
     by_name = element.name.removeprefix("list")
     if by_name in _KINDS:
         return _KINDS[by_name]
@@ -184,7 +184,7 @@ def _said_kind(element: Element) -> Kind | None:
 
 
 def _kind_of_item(element: Element, place: _Place) -> Kind | None:
-    """Tell what an ``item`` of a plain list is; None where it names nothing."""
+    """Return the kind of an ``item`` in a plain list; None if it names nothing."""
     named = [_NAMES[each.name] for each in element.elements() if each.name in _NAMES]
     if not named:
         return None
@@ -192,9 +192,9 @@ def _kind_of_item(element: Element, place: _Place) -> Kind | None:
 
 
 def _name_elements(element: Element, kind: Kind) -> Iterator[Element]:
-    """Yield the elements that name an entry; titles may stand a level deeper.
+    """Yield the elements that name an entry; titles may be a level deeper.
 
-    A ``country`` beside a ``placeName`` says where the place is.
+    A ``country`` beside a ``placeName`` tells where the place is, so it is no name.
     """
     children = element.elements()
     has_name = any(child.name in {"placename", "geogname", "name"} for child in children)
@@ -246,7 +246,7 @@ def _dates(element: Element) -> tuple[Date | None, Date | None, Date | None]:
 
 
 def _ids(element: Element, own: str) -> tuple[AuthorityId, ...]:
-    """Find the ids elsewhere: ``idno``, references of the entry and its names, links."""
+    """Collect the ids elsewhere: ``idno``, references of the entry and its names, links."""
     found: list[AuthorityId | None] = []
     for child in (element, *element.elements()):
         attributes = {name.lower(): value for name, value in child.attributes.items()}
@@ -268,7 +268,7 @@ def _known(id: AuthorityId | None) -> AuthorityId | None:
 
 
 def _description(element: Element) -> str | None:
-    """Join who made it, occupations and notes."""
+    """Join the author of a work, occupations and notes."""
     texts: list[str] = []
     for child in element.elements():
         is_said = child.name in _DESCRIBED_BY or child.name in _MAKERS
@@ -278,7 +278,7 @@ def _description(element: Element) -> str | None:
 
 
 def _located_in(element: Element) -> str | None:
-    """Return the id of the place in which a place lies, where it says so."""
+    """Return the id of the place in which a place is, if it is given."""
     for child in element.elements():
         if child.name == "location":
             for name in child.elements():
@@ -288,7 +288,7 @@ def _located_in(element: Element) -> str | None:
 
 
 def _related(element: Element) -> tuple[str, ...]:
-    """Find the entries that an entry points to: related items, relations, authors."""
+    """Collect the entries that an entry points to: related items, relations, authors."""
     found: list[str] = []
     for child in element.elements():
         if child.name == "relateditem":

@@ -21,7 +21,7 @@ _HOLE = "{}"
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """An attribute, and its value with ``{}`` where the id stands."""
+    """An attribute, and its value with ``{}`` in place of the id."""
 
     attribute: str
     value: str
@@ -29,13 +29,13 @@ class Style:
     """Of the id; empty: that of the register itself."""
 
     def write(self, entry: Entry) -> str | None:
-        """Write the value for an entry; None where it has no such id."""
+        """Return the value for an entry; None if it has no such id."""
         id = entry.id_in(self.scheme) if self.scheme else entry.id
         return self.value.replace(_HOLE, id) if id else None
 
 
 def parse_style(text: str, edition: Edition) -> Style:
-    """Read ``ref=#{}``; raises ``UsageError`` for what is no style of the edition."""
+    """Parse ``ref=#{}``; raises ``UsageError`` if it is no style of the edition."""
     attribute, _, value = text.partition("=")
     if value.count(_HOLE) != 1 or attribute not in edition.entity:
         raise UsageError(
@@ -46,25 +46,28 @@ def parse_style(text: str, edition: Edition) -> Style:
 
 
 def _referring(mention: Mention, attribute: str, value: str, *, edition: Edition) -> Mention:
-    """Give a mention a reference; its entity is what the edition reads from that."""
+    """Add a reference to a mention; the entity becomes what the edition reads from it."""
     attributes = {**mention.attributes, f"@{attribute}": value}
     return replace(mention, entity=entity_of({attribute: value}, edition), attributes=attributes)
 
 
 class Referrer:
-    """Refers to the entries of a register as the mentions of an edition do, by label."""
+    """A writer of references to a register's entries, in the edition's style for each label."""
 
     def __init__(
         self, edition: Edition, *, given: Style | None = None, offers: bool = False
     ) -> None:
-        """``offers``: say who is meant, though no reference shows how that is written."""
+        """Begin without known styles; ``given`` fixes one for all labels.
+
+        ``offers``: set the entity of a mention even if no reference shows how to write it.
+        """
         self._edition, self._given, self._offers = edition, given, offers
         self.n_offered = 0
         self._counts: defaultdict[str, Counter[Style]] = defaultdict(Counter)
         self._n: Counter[str] = Counter()
 
     def learn(self, documents: Iterable[Document], register: Register) -> None:
-        """Look at the references of mentions that lead to an entry."""
+        """Count the styles of references that lead to an entry."""
         for document in documents:
             for mention in document.mentions:
                 if mention.entity is None or " " in mention.entity:
@@ -86,7 +89,7 @@ class Referrer:
                 yield Style(attribute, value.replace(id.id, _HOLE), id.scheme)
 
     def style(self, label: str | None) -> Style | None:
-        """Say how references with a label are written; None where there is no usual way."""
+        """Return the style of references with a label; None if there is no usual one."""
         if self._given is not None:
             return self._given
         label = label or ""
@@ -96,10 +99,11 @@ class Referrer:
         return None
 
     def refer(self, mention: Mention, entry: Entry) -> Mention:
-        """Give a mention the reference to an entry; without one where the style has none for it.
+        """Return a mention with the reference to an entry.
 
-        Its entity is what the edition reads from the reference. One that is offered is an id of
-        the edition's own, if it has an attribute for these.
+        The entity becomes what the edition reads from the reference, or None if the style has no
+        reference for the entry. An offered entity is an id of the edition's own space, if the
+        edition has an attribute for it.
         """
         style = self.style(mention.label)
         if style is None and self._offers:
@@ -114,7 +118,7 @@ class Referrer:
 
 
 class Usage(NamedTuple):
-    """A style in which entities of a space are referred to by mentions with a label."""
+    """The style of references to entities of a space, in mentions with a label."""
 
     label: str
     space: str
@@ -124,7 +128,7 @@ class Usage(NamedTuple):
 
 
 def usages_of(mentions: Iterable[Mention]) -> Iterator[Usage]:
-    """Yield how mentions refer to their entity, whatever edition they are of."""
+    """Yield the styles in which mentions refer to their entity, whatever their edition."""
     for mention in mentions:
         space, _, id = (mention.entity or "").partition(":")
         for name, value in mention.attributes.items():
@@ -134,9 +138,9 @@ def usages_of(mentions: Iterable[Mention]) -> Iterator[Usage]:
 
 
 def usual(usages: Counter[Usage]) -> list[Usage]:
-    """Choose the most frequent style of each label, space and attribute; the most frequent first.
+    """Select the most frequent style of each label, space and attribute; most frequent first.
 
-    So there are few, however many values the attributes of an edition have.
+    This keeps the list short, however many values the attributes of an edition have.
     """
     found: dict[tuple[str, str, str], Usage] = {}
     for usage, _ in usages.most_common():
@@ -145,9 +149,9 @@ def usual(usages: Counter[Usage]) -> list[Usage]:
 
 
 class Habits:
-    """How an edition refers to entities that are known: by label and space, as most often there.
+    """The most frequent style of an edition's references to known entities, by label and space.
 
-    For what has no register: an id is the end of what the edition writes.
+    For editions without a register: an id is the end of the value that the edition writes.
     """
 
     def __init__(
@@ -158,10 +162,11 @@ class Habits:
         given: Style | None = None,
         elsewhere: Iterable[Usage] = (),
     ) -> None:
-        """``known`` are entities with their space, as ``letters:p1``; None: any.
+        """Begin without known styles; ``given`` fixes one for all labels.
 
-        ``elsewhere`` are styles of other files of the edition, the most frequent first, for what
-        these files do not show.
+        ``known`` are entities with their space, as ``letters:p1``; None: any entity. ``elsewhere``
+        are styles of other files of the edition, the most frequent first, for cases that these
+        files do not show.
         """
         self._edition, self._known, self._given = edition, known, given
         self._elsewhere: dict[tuple[str, str], Style] = {}
@@ -171,7 +176,7 @@ class Habits:
         self._counts: defaultdict[tuple[str, str], Counter[Style]] = defaultdict(Counter)
 
     def learn(self, documents: Iterable[Document]) -> None:
-        """Look at the references of mentions."""
+        """Count the styles of the references of mentions."""
         for document in documents:
             for mention in document.mentions:
                 for attribute in self._edition.entity:
@@ -194,9 +199,9 @@ class Habits:
         return self._given or next((style for style, _ in usual), self._elsewhere.get(key))
 
     def refer(self, mention: Mention) -> Mention:
-        """Give a mention the reference to its entity; its entity is what is read from that.
+        """Return a mention with the reference to its entity, as read back from the reference.
 
-        Without a habit it stays as it is.
+        A mention without a known style stays as it is.
         """
         return self._refer(mention, [mention.entity or ""]) or mention
 
@@ -211,7 +216,10 @@ class Habits:
         return _referring(mention, attribute, value, edition=self._edition)
 
     def refer_to_same(self, mention: Mention) -> Mention:
-        """Give a mention the reference to its entity, or to several, if these are read from it."""
+        """Return a mention with the reference to its entity, or to its several entities.
+
+        The mention stays as it is if other entities would be read from the reference.
+        """
         entity = mention.entity or ""
         tried = (self._refer(mention, entities) for entities in ([entity], entity.split(" ")))
         return next((one for one in tried if one and one.entity == entity), mention)

@@ -35,7 +35,7 @@ class Register:
     def find(self, reference: str) -> Entry | None:
         """Find the entry of a reference: ``#P.1``, ``sturm:P.1``, ``a.xml#P.1``, an address.
 
-        An id in another scheme (``gnd:118750933``) finds the one entry that has it.
+        An id in another scheme (``gnd:118750933``) finds the only entry that has it.
         """
         if entry := self.entries.get(reference.removeprefix("#")):
             return entry
@@ -47,7 +47,7 @@ class Register:
         return self.entries.get(_BEFORE_ID.sub("", reference.rstrip("/")))
 
     def read_by(self, edition: Edition) -> "Register":
-        """Give the register whose entries are also found by what the edition reads for ``#ID``.
+        """Return a register that also finds its entries by what the edition reads from ``#ID``.
 
         With the space ``"#pmb" = "pmb"``, ``pmb:50`` is the entry with the id ``pmb50``.
         """
@@ -58,7 +58,7 @@ class Register:
 def make_register(entries: Iterable[Entry], counters: Counter[str] | None = None) -> Register:
     """Merge entries with one id, and index them.
 
-    One id for entries of several kinds is counted; the first kind stays.
+    An id with entries of several kinds is counted; the first kind stays.
     """
     by_id: dict[str, Entry] = {}
     counters = Counter(counters or {})
@@ -81,7 +81,7 @@ def make_register(entries: Iterable[Entry], counters: Counter[str] | None = None
 
 
 def read_registers(files: Iterable[tuple[str, bytes]]) -> Register:
-    """Read files: names, which entries give as their source, and bytes; raises ``CorpusError``."""
+    """Read files, given as (name, bytes); the name is the entries' source; ``CorpusError``."""
     entries: list[Entry] = []
     counters: Counter[str] = Counter()
     names: list[str] = []
@@ -99,7 +99,7 @@ def read_registers(files: Iterable[tuple[str, bytes]]) -> Register:
 
 
 def open_registers(patterns: Sequence[str]) -> Register:
-    """Read the files of patterns (``register/*.xml``); raises ``CorpusError``."""
+    """Read the files that match patterns (``register/*.xml``); raises ``CorpusError``."""
     found = find_inputs(patterns, suffix=SUFFIXES, option="register")
     for name, path in found.items():
         if path.stat().st_size > MAX_BYTES:
@@ -108,13 +108,13 @@ def open_registers(patterns: Sequence[str]) -> Register:
 
 
 def write_register(register: Register) -> Iterator[str]:
-    """Write the entries as lines of JSON; ``load_register`` reads them."""
+    """Yield the entries as lines of JSON, which ``load_register`` reads."""
     for entry in register.entries.values():
         yield json.dumps(to_json(entry), ensure_ascii=False) + "\n"
 
 
 def load_register(path: Path) -> Register:
-    """Read what ``write_register`` wrote; raises ``CorpusError`` with file and line."""
+    """Read the lines of ``write_register``; raises ``CorpusError`` with file and line."""
     entries: list[Entry] = []
     with path.open(encoding="utf-8") as file:
         for number, line in enumerate(file, 1):

@@ -20,7 +20,7 @@ from corpora.system.arguments import SUMMARY, Summary, execute, option, parse
 
 
 class Sample(NamedTuple):
-    """What an archive beside this file holds."""
+    """The content of an archive beside this file."""
 
     about: str
     next: str
@@ -64,7 +64,7 @@ class Options:
 
 
 def write(options: Options) -> Iterator[str | Summary]:
-    """Write the files of a sample; ``UsageError`` where one is there already."""
+    """Write the files of a sample; raises ``UsageError`` if one exists already."""
     sample, folder = SAMPLES[options.kind], options.folder
     with (files("corpora.samples") / f"{options.kind}.zip").open("rb") as file, ZipFile(file) as z:
         names = z.namelist()

@@ -22,7 +22,7 @@ Learned = Mapping[str, list[Abbreviation]]
 def learn_abbreviations(texts: Iterable[tuple[str | None, str]], edition: Edition) -> Learned:
     """Find abbreviations that neither a table nor the edition has; texts come with their language.
 
-    After Kiss and Strunk (2006): see ``corpora/segmentation/abbreviations.py``.
+    Method: Kiss and Strunk (2006), see ``corpora/segmentation/abbreviations.py``.
     """
     by_language: dict[str, list[tuple[str | None, str]]] = {}
     n_characters: Counter[str] = Counter()
@@ -46,7 +46,7 @@ def _new(
 
 
 def as_tables(learned: Learned) -> dict[str, Abbreviations]:
-    """Write what was learned as an ``Edition`` takes it: in all forms that are written."""
+    """Convert learned abbreviations to the form that ``Edition`` takes, with all written forms."""
     return {
         code: as_table(each._replace(form=form) for each in found for form in each.written)
         for code, found in learned.items()
@@ -54,7 +54,7 @@ def as_tables(learned: Learned) -> dict[str, Abbreviations]:
 
 
 def last_words(text: str, sentences: Sequence[Span]) -> Iterator[str]:
-    """Yield the last word of each sentence after which another begins in the same line."""
+    """Yield the last word of each sentence that another sentence follows in the same line."""
     for one, following in pairwise(sentences):
         if "\n" not in text[one.end : following.start]:
             yield text[one.start : one.end].rsplit(maxsplit=1)[-1].rstrip(_CLOSING)

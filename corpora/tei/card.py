@@ -17,7 +17,10 @@ N_SHOWN = 50
 
 
 def warnings_of(counters: Counts, patterns: Sequence[str]) -> Iterator[str]:
-    """Say what is probably not meant; ``patterns`` are those of the edition's own file."""
+    """Yield warnings on results that look wrong.
+
+    ``patterns`` are those of the edition's own file.
+    """
     if unmatched := [key for key in patterns if not counters.get(_PATTERN + key)]:
         yield f"patterns of the edition that match nothing: {', '.join(unmatched)}"
     if not any(name.startswith("mentions: ") for name in counters):
@@ -40,9 +43,10 @@ def warnings_of(counters: Counts, patterns: Sequence[str]) -> Iterator[str]:
 
 
 def languages_of(counters: Counts) -> Counter[str]:
-    """Characters of each language, by its shortest code; empty where none is said.
+    """Count the characters of each language, by its shortest code; empty where none is given.
 
-    ``deu``, ``ger`` and ``de-AT`` are ``de``, as for sentences and words; documents keep theirs.
+    ``deu``, ``ger`` and ``de-AT`` are ``de``, as for sentences and words; documents keep their
+    tags.
     """
     found = Counter[str]()
     for name, n in counters.items():
@@ -52,7 +56,7 @@ def languages_of(counters: Counts) -> Counter[str]:
 
 
 def plain_counters(counters: Counts) -> dict[str, int]:
-    """Those that stand in none of the tables."""
+    """Select the counters that are in none of the card's tables."""
     return {
         name: n
         for name, n in counters.items()
@@ -61,7 +65,10 @@ def plain_counters(counters: Counts) -> dict[str, int]:
 
 
 def passed_over(counters: Counts) -> dict[str, dict[str, int]]:
-    """What is not in the text: to each kind the number of elements, characters and names."""
+    """Collect what is not in the text: kind to numbers of elements, characters and names.
+
+    Kinds with the most characters come first.
+    """
     found: dict[str, dict[str, int]] = {}
     for name, n in counters.items():
         if match := _PASSED_OVER.fullmatch(name):
@@ -75,8 +82,8 @@ def sections_of(
 ) -> list[list[str]]:
     """Write the tables of the card.
 
-    ``ends`` has the number of sentences that end with a word inside a paragraph; ``taken`` says
-    that the abbreviations were learned before the run, and are known to it.
+    ``ends`` holds the number of sentences inside a paragraph that end with each word; ``taken``
+    tells that the abbreviations were learned before the run, and used by it.
     """
     return [
         ["## Languages", *_languages(counters)],

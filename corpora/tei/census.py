@@ -96,7 +96,7 @@ class Kind:
 
 @dataclass
 class _Touching:
-    """Finds words that touch: a small letter, a capital, and between them only tags."""
+    """A finder of words that touch: a small letter, then tags only, then a capital."""
 
     edition: Edition
     found: Counter[str] = field(default_factory=Counter)
@@ -108,7 +108,7 @@ class _Touching:
     """Depth and name of the elements that began or ended since."""
 
     def walk(self, element: Element, depth: int = 0) -> None:
-        """Read what the edition reads of an element."""
+        """Search an element, as far as the edition reads it."""
         role = self.edition.meaning(element).role
         if role in {*APART, Role.LEAVE_OUT}:
             return
@@ -140,7 +140,7 @@ class _Touching:
 
 @dataclass
 class Census:
-    """What was counted in all files; ``add`` takes one."""
+    """The counts over all files; ``add`` takes one file."""
 
     edition: Edition
     n_files: int = 0
@@ -172,7 +172,7 @@ class Census:
         self.touching = _Touching(self.edition)
 
     def add(self, data: bytes, *, name: str) -> None:
-        """Count a file; one that cannot be read is named."""
+        """Count a file; if it cannot be read, note the message."""
         self.n_files += 1
         try:
             root = parse_xml(data, name=name)
@@ -225,7 +225,7 @@ class Census:
             self._walk(child, data, lost_in=inside, in_text=in_text)
 
     def _count(self, element: Element, data: bytes, *, lost_in: str) -> str:
-        """Count an element of the text; returns what it is left out with, if it is."""
+        """Count an element of the text; returns the left-out element that it is in, or nothing."""
         kind = self.kinds.setdefault(element.name, Kind(element.written_name))
         kind.n += 1
         own = sum(
@@ -258,14 +258,14 @@ class Census:
         return lost_in
 
     def _match(self, element: Element) -> None:
-        """Remember which patterns of labels fit."""
+        """Note which patterns of labels match an element."""
         for patterns in self.edition.labels.values():
             for pattern in patterns:
                 if pattern not in self.matched and pattern.matches(element):
                     self.matched.add(pattern)
 
     def unmatched(self) -> list[str]:
-        """Name the patterns that match nothing: of labels, and others of the edition's own file."""
+        """List the patterns without a match: those of labels, and others in the edition's file."""
         of_labels = [
             f"{label}: {pattern.text}"
             for label, patterns in self.edition.labels.items()
@@ -280,13 +280,16 @@ class Census:
 
 
 def _is_unsaid_sign(element: Element, edition: Edition) -> bool:
-    """Tell whether an element is empty where a character is read of which the edition has none."""
+    """Tell whether an element stands for a character, but is empty and has none in the edition."""
     is_empty = element.name in SIGNS and not element.children
     return is_empty and not edition.character(element)
 
 
 def _scheme(value: str) -> str:
-    """How an id begins: ``https://d-nb.info/gnd/``, ``gnd:``, ``#p``; names are ``text``."""
+    """Return the scheme of an id: ``https://d-nb.info/gnd/``, ``gnd:``, ``#p``.
+
+    Names are ``text``.
+    """
     if " " in value or not re.search(r"[\d:/#]", value):
         return "text"
     if "://" in value:
@@ -297,7 +300,7 @@ def _scheme(value: str) -> str:
 
 
 def _example(data: bytes, element: Element) -> str:
-    """The beginning of an element and what stands before it, white space normalised."""
+    """Return the beginning of an element and the text before it, white space normalized."""
     name, _ = encoding_of(data)
     before = data[max(0, element.byte - 4 * BEFORE) : element.byte].decode(name, "ignore")
     start = data[element.byte : element.byte + 4 * EXAMPLE].decode(name, "ignore")
@@ -308,7 +311,7 @@ def _example(data: bytes, element: Element) -> str:
 
 
 def _tables(census: Census) -> Iterator[tuple[str, Sequence[str], list[Sequence[object]]]]:
-    """Title, head and rows of each table."""
+    """Yield the title, head and rows of each table."""
     by_number = _by_number(census)
     yield (
         "Elements of the text",
@@ -387,14 +390,14 @@ def _most(counts: Counter[str]) -> str:
 
 
 def _values(counts: Counter[str]) -> str:
-    """The most frequent values; ids, of which no two are equal, are not listed."""
+    """Write the most frequent values; if all differ, as ids do, only one of them."""
     once = [value for value, n in counts.items() if n == 1]
     is_each_once = len(counts) > 1 and len(once) == len(counts) - ("other" in counts)
     return f"each once, as {once[0]}" if is_each_once else _most(counts)
 
 
 def to_words(census: Census) -> Iterator[str]:
-    """Give the lines for a terminal."""
+    """Yield the lines to print in a terminal."""
     yield f"{census.n_files:,} files, {census.n_characters:,} characters of text"
     yield from (f"NOT READ {message}" for message in census.unread)
     for title, head, rows in _tables(census):
@@ -420,7 +423,7 @@ def _aligned(rows: Sequence[Sequence[object]]) -> Iterator[str]:
 
 
 def to_html(census: Census) -> str:
-    """Write the page."""
+    """Write the HTML page."""
     problems = [*census.unread, *(f"{text}: matches nothing" for text in census.unmatched())]
     problems += warnings_of(census.counters, [])
     body = f"<p>{census.n_files:,} files, {census.n_characters:,} characters of text.</p>\n"
@@ -432,7 +435,7 @@ def to_html(census: Census) -> str:
 
 
 def draft_edition(census: Census, *, name: str) -> str:
-    """Write an edition file to start from: labels that the markup suggests, spaces of ids."""
+    """Draft an edition file: labels that the markup suggests, and spaces of ids."""
     labels: dict[str, list[str]] = {}
     for kind in _by_number(census):
         for (label, pattern), n in kind.suggested.most_common():
@@ -459,7 +462,7 @@ def draft_edition(census: Census, *, name: str) -> str:
 
 
 def _drafted_choice(census: Census) -> Iterator[str]:
-    """Say what is not read of a choice, and how the text is read as written."""
+    """Draft the section ``choose``: what is left out now, and how to read the text as written."""
     lost = {of: n for of, n in census.lost_characters.items() if of.startswith("choice/")}
     if lost:
         yield from ("", "[choose]")
@@ -468,7 +471,7 @@ def _drafted_choice(census: Census) -> Iterator[str]:
 
 
 def _drafted_signs(census: Census) -> Iterator[str]:
-    """List the empty elements for which a character is to be said."""
+    """Draft the section ``characters``: the empty elements that need a character."""
     found = Counter[str]()
     for name in sorted(CHARACTERS & census.kinds.keys()):
         found += census.kinds[name].signs
@@ -479,7 +482,7 @@ def _drafted_signs(census: Census) -> Iterator[str]:
 
 
 def _pattern(element: Element) -> str:
-    """Give the pattern that fits an element with these attributes."""
+    """Return the pattern that matches an element with these attributes."""
     said = (
         f"[@{name}='{value}']"
         for name, value in element.attributes.items()
@@ -489,7 +492,7 @@ def _pattern(element: Element) -> str:
 
 
 def _suggestions(element: Element) -> Iterator[tuple[str, str]]:
-    """Give the label that an element suggests and its pattern, unless it is a part of a name."""
+    """Yield the label that an element suggests, and its pattern, unless it is a part of a name."""
     written, name = element.written_name, element.name
     if label := _NAMES.get(name):
         around = (outer.name for outer in element.chain() if outer.name != name)

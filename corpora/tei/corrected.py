@@ -25,9 +25,9 @@ def write_corrected(
     *,
     options: WriteOptions = DEFAULT_OPTIONS,
 ) -> Written:
-    """Write what a tool says of documents, by their ids; the others stay as they are.
+    """Write a tool's corrected names into documents, given by id; other documents stay as they are.
 
-    Raises what ``TeiFile.write`` does.
+    Raises what ``TeiFile.write`` raises.
     """
     documents = {d.id: d for d in file.documents if d.id in corrected}
     gone, n_left = _gone(file, documents, corrected)
@@ -47,7 +47,10 @@ def write_corrected(
 def _gone(
     file: TeiFile, documents: Mapping[str, Document], corrected: Mapping[str, Sequence[Mention]]
 ) -> tuple[set[int], int]:
-    """Find the elements of models' names that the tool lacks; and how many others it lacks."""
+    """Find the elements of a model's names that the tool lacks.
+
+    Also returns how many names of the edition it lacks.
+    """
     gone: set[int] = set()
     n_left = 0
     for id, document in documents.items():

@@ -41,7 +41,7 @@ SUFFIX = ".decisions.jsonl"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecidedName:
-    """A name as it stood in the text of a document, and what it is."""
+    """A name as it was in the text of a document, with its label and entity."""
 
     start: int
     end: int
@@ -124,7 +124,7 @@ def now() -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What a person decided on one name."""
+    """The decision of a person on one name."""
 
     reviewer: str
     """Who: an id, as ``@resp`` of the edition has it, without ``#``."""

@@ -28,9 +28,9 @@ T = TypeVar("T")
 DEFAULT = "tei"
 SUFFIXES = (".xml", ".tei")
 """How the names of files end that are taken of a folder."""
-_REST = "..."  # in a list: the default's patterns stand here
+_REST = "..."  # in a list: stands for the default's patterns
 _BESIDE = {"annotation", "listannotation", "span", "spangrp", "standoff"}
-_MAX_KNOWN = 1000  # values of attributes for each name of an element
+_MAX_KNOWN = 1000  # cached combinations of attribute values for each element name
 
 
 class Role(Enum):
@@ -72,7 +72,7 @@ class Meaning(NamedTuple):
 
 
 class _Rules:
-    """The patterns that elements of one name could fit, and what was found for those met."""
+    """The patterns for elements of one name, with a cache of meanings."""
 
     def __init__(self, edition: "Edition", name: str) -> None:
         def own(patterns: Patterns) -> Patterns:
@@ -97,7 +97,7 @@ class _Rules:
         """Whether such an element may be a name, or fit a pattern of the edition's own file."""
 
     def meaning(self, element: Element) -> Meaning:
-        """Find what an element means; looked up where its name and attributes decide."""
+        """Find the meaning of an element; cached if its name and attributes decide it."""
         if self._look_above:
             return self._find(element)
         values = tuple(map(element.attributes.get, self._attributes))
@@ -120,7 +120,7 @@ class _Rules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edition:
-    """What the elements of an edition mean; made by ``load_edition``."""
+    """The meaning of an edition's elements; built by ``load_edition``."""
 
     name: str
     lang: str | None = None
@@ -161,7 +161,7 @@ class Edition:
     _segmenters: dict[str, Segmenter] = field(default_factory=dict, compare=False, repr=False)
 
     def with_learned(self, learned: Mapping[str, Abbreviations]) -> "Edition":
-        """Add abbreviations that were learned."""
+        """Return a copy of the edition with these learned abbreviations."""
         return replace(self, learned=learned, _languages={}, _segmenters={})
 
     @property
@@ -177,12 +177,12 @@ class Edition:
         return not names.isdisjoint(_BESIDE)
 
     def tag_of(self, said: str | None) -> str | None:
-        """Return the language that is meant by what a file says."""
+        """Return the language tag that is meant by a tag in a file."""
         said = said or self.lang
         return self.languages.get(said or "", self.languages.get("*", said))
 
     def language(self, tag: str | None) -> Language:
-        """Find what is known of a language."""
+        """Return what is known of a language."""
         if tag not in self._languages:
             if len(self._languages) >= _MAX_KNOWN:
                 self._languages.clear()
@@ -199,27 +199,30 @@ class Edition:
         return self._segmenters[code]
 
     def character(self, element: Element) -> str:
-        """Give the characters that an empty element stands for, if any."""
+        """Return the characters that an empty element stands for, if any."""
         return next((text for p, text in self.characters if p.matches(element)), "")
 
     def chosen(self, element: Element) -> list[Element] | None:
-        """Choose the one child that is read of a ``choice`` and its like, or none; None: all."""
+        """Choose the child of a ``choice`` and its like that is read.
+
+        Returns a list of one child or none; None if all children are read.
+        """
         if (patterns := self.choose.get(element.name)) is None:
             return None
         children = element.elements()
         return next(([c] for p in patterns for c in children if p.matches(c)), [])
 
     def may_name(self, name: str) -> bool:
-        """Tell whether elements of a name may be names, or fit a pattern of the edition's file."""
+        """Tell whether elements of this name may be names, or match a pattern of the own file."""
         return self._rules_for(name).may_name
 
     def meaning(self, element: Element) -> Meaning:
-        """Find what an element means."""
+        """Find the meaning of an element."""
         rules = self._rules.get(element.name) or self._rules_for(element.name)
         return rules.meaning(element)
 
     def _rules_for(self, name: str) -> _Rules:
-        """Find the rules for elements of a name; they are remembered, there are few."""
+        """Return the rules for elements of a name, from a cache."""
         if name not in self._rules:
             self._rules[name] = _Rules(self, name)
         return self._rules[name]
@@ -258,7 +261,7 @@ _PATTERNS = {"unlabelled", "labels", "text", "documents", "choose", "characters"
 
 
 def shipped_editions() -> list[str]:
-    """Name the editions that come with Onoma."""
+    """List the names of the editions that ship with Onoma."""
     folder = files("corpora.tei") / "editions"
     return sorted(f.name.removesuffix(".toml") for f in folder.iterdir() if f.name[-5:] == ".toml")
 
@@ -294,14 +297,14 @@ def load_edition(path: Path) -> Edition:
 
 
 class _Source:
-    """An edition file, to say where in it something is wrong."""
+    """An edition file, with the lines of errors."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.text = ""
 
     def read(self) -> JsonObject:
-        """Read and check the tables, keys and types."""
+        """Parse the file, and check its tables, keys and types."""
         try:
             self.text = self.path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
@@ -348,7 +351,7 @@ def _is_strings(value: object) -> bool:
 
 
 def _extend(parent: JsonObject, child: JsonObject, *, source: _Source) -> dict[str, object]:
-    """Lay an edition over another: keys replace keys, ``"..."`` stands for what was there."""
+    """Extend an edition by another: keys replace keys, ``"..."`` stands for the parent's list."""
     merged = dict(parent)
     for key, value in child.items():
         if key == "labels":
@@ -363,7 +366,7 @@ def _extend(parent: JsonObject, child: JsonObject, *, source: _Source) -> dict[s
 
 
 def _extend_list(parent: list[str], child: list[str], *, source: _Source) -> list[str]:
-    """Put the default's patterns where the dots are, without those that ``!`` takes away."""
+    """Insert the parent's patterns at ``"..."``, without those that ``!`` removes."""
     taken = [item[1:] for item in child if item.startswith("!")]
     for item in taken:
         if item not in parent or _REST not in child:
@@ -434,7 +437,7 @@ def _build(tables: JsonObject, source: _Source, *, own: JsonObject, default_name
 
 
 def _abbreviations(table: Mapping[str, Sequence[str]], source: _Source) -> Abbreviations:
-    """Read what the edition declares; each ends with a period."""
+    """Read the abbreviations that the edition declares; each must end with a period."""
     for word in (word for words in table.values() for word in words):
         if not word.endswith("."):
             raise source.error(word, f"[sentences] {word!r} does not end with a period")
@@ -443,7 +446,7 @@ def _abbreviations(table: Mapping[str, Sequence[str]], source: _Source) -> Abbre
 
 
 def _template(text: str, source: _Source) -> Element:
-    """Read the element that names become; it must say exactly what to write."""
+    """Read the element that names become; it must determine exactly what to write."""
     template = template_of(*_compile([text], source))
     if template is None:
         example = "write rs or rs[@type='person']"
@@ -452,7 +455,7 @@ def _template(text: str, source: _Source) -> Element:
 
 
 def _plain_name(name: str, source: _Source) -> str:
-    """Return the name of an element, without conditions."""
+    """Return the name of an element; it may have no conditions."""
     if not re.fullmatch(r"[^\W\d][\w.-]*", name):
         raise source.error(name, f"[choose] {name!r} must be the name of an element alone")
     return name.lower()

@@ -21,7 +21,10 @@ from corpora.tei.source import Node, Source
 
 
 class Content(NamedTuple):
-    """What TEI allows around and in a name, and beside the text: see ``content.toml``."""
+    """The elements that TEI allows around and in a name, and beside the text.
+
+    See ``content.toml``.
+    """
 
     no_name_in: frozenset[str]
     blocks: frozenset[str]
@@ -31,17 +34,17 @@ class Content(NamedTuple):
 
 @cache
 def content_rules() -> Content:
-    """What TEI P5 allows around and in a name."""
+    """Read from ``content.toml`` what TEI P5 allows around and in a name."""
     table = tomllib.loads((files("corpora.tei") / "content.toml").read_text(encoding="utf-8"))
     return Content(*(frozenset(table[key]) for key in Content._fields))
 
 
 class Unplaceable(Exception):  # noqa: N818 - it is an answer, and never leaves the writer
-    """A name has no well-formed place; the message is the reason that is counted."""
+    """A name has no well-formed place; the message is the reason to count."""
 
 
 class Fragment(NamedTuple):
-    """Characters of the file around which tags can be put, and the element they stand in."""
+    """A range of characters of the file that tags can enclose, and the element it is in."""
 
     start: int
     end: int
@@ -49,14 +52,14 @@ class Fragment(NamedTuple):
 
 
 class _Letter(NamedTuple):
-    """A character of a name that is no white space: its number in the text, and its place."""
+    """A character of a name that is no white space: its index in the text, and its place."""
 
     number: int
     place: Place
 
 
 class Fragmenter:
-    """Finds the places of names in one document."""
+    """A finder of the places of names in one document."""
 
     def __init__(self, source: Source, places: Places, edition: Edition) -> None:
         self.source, self.places, self.edition = source, places, edition
@@ -81,13 +84,13 @@ class Fragmenter:
                 yield _Letter(index, place)
 
     def _check_whole(self, place: Place, span: Span) -> None:
-        """Refuse a name that begins or ends within the characters of one reference."""
+        """Raise ``Unplaceable`` if a name begins or ends within one reference's characters."""
         first, last = self.places.atoms.get(place.start, (span.start, span.start))
         if first < span.start or last >= span.end:
             raise Unplaceable("cuts what one entity reference or element stands for")
 
     def _cover(self, letters: list[_Letter]) -> Iterator[Fragment]:
-        """Cover letters, whose places ascend, with as few fragments as can be."""
+        """Cover letters, in ascending places, with as few fragments as possible."""
         waiting = [letters]
         while waiting:
             group = waiting.pop()
@@ -104,7 +107,10 @@ class Fragmenter:
             waiting += reversed(parts)
 
     def _whole(self, around: Node, first: Place, last: Place) -> Fragment | None:
-        """One fragment for all, directly in the element or, where it allows none, outside it."""
+        """Return one fragment for all letters, or None.
+
+        It is in the element ``around`` or, where that allows no names, outside it.
+        """
         start, end = self._start_in(around, first), self._end_in(around, last)
         if start is None or end is None or self._blocks(around, start, end):
             return None
@@ -119,9 +125,10 @@ class Fragmenter:
         return Fragment(start, end, around)
 
     def _around_names(self, fragment: Fragment) -> Fragment:
-        """Put a fragment around the names that it holds all text of.
+        """Widen a fragment to enclose the names whose whole text it holds.
 
-        The others stand outside these names, and the reader puts together what stands in the same.
+        Other fragments of the name are outside these names, too; the reader only merges pieces that
+        are inside the same name.
         """
         start, end, around = fragment
         is_name = False
@@ -135,7 +142,7 @@ class Fragmenter:
         return fragment
 
     def _start_in(self, around: Node, place: Place) -> int | None:
-        """Move the start out of inner elements; None where text stands in the way."""
+        """Move the start out of inner elements, up to ``around``; None if text is in the way."""
         start = place.start
         for node in _below(place.node, around):
             if not self._opens(node, start):
@@ -152,17 +159,18 @@ class Fragmenter:
         return end
 
     def _opens(self, node: Node, position: int) -> bool:
-        """Tell whether only markup stands between a start tag and a position in the element."""
+        """Tell whether only markup is between a start tag and a position in its element."""
         return self._is_free(node, node.content_start, position)
 
     def _closes(self, node: Node, position: int) -> bool:
         return self._is_free(node, position, node.content_end)
 
     def _is_free(self, node: Node, start: int, end: int) -> bool:
-        """Tell whether no text stands there.
+        """Tell whether a range holds no text.
 
-        What is not read of a ``choice``, or of a name, does not count: a name may go around it.
-        A note is never left: what stands around it in the file is not around it in the text.
+        Text that is not read of a ``choice``, or of a name, does not count: a name may enclose it.
+        The end of a note is never crossed: what surrounds a note in the file does not surround it
+        in the text.
         """
         if self._role(node) in APART or self.places.any_between(start, end):
             return False
@@ -173,7 +181,7 @@ class Fragmenter:
         return not text.strip(XML_SPACE)
 
     def _split(self, around: Node, letters: Sequence[_Letter]) -> list[list[_Letter]]:
-        """Part letters where one fragment cannot hold them: at the children that are in the way."""
+        """Split letters that one fragment cannot hold, at the children that prevent it."""
         children = [_child(around, letter.place.node) for letter in letters]
         first, last = children[0], children[-1]
         start = letters[0].place.start if first is around else first.start
@@ -196,7 +204,7 @@ class Fragmenter:
         return [list(letters[:cut]), list(letters[cut:])]
 
     def _blocks(self, around: Node, start: int, end: int) -> list[Node]:
-        """Find the blocks between two positions of an element, but those of notes and the like."""
+        """Find the blocks between two positions of an element, except in notes and the like."""
         first = bisect_left(self.source.node_starts, start)
         last = bisect_left(self.source.node_starts, end)
         return [
@@ -206,7 +214,7 @@ class Fragmenter:
         ]
 
     def _is_apart(self, node: Node, around: Node) -> bool:
-        """Tell whether an element is not read where it stands: it, or one around it, is out."""
+        """Tell whether an element, or one around it, is not read at its place."""
         return any(
             self._role(n) in {*APART, Role.LEAVE_OUT} for n in [node, *_below(node.parent, around)]
         )
@@ -236,24 +244,24 @@ def _allows_names(node: Node) -> bool:
 
 
 def _below(node: Node | None, around: Node) -> Iterator[Node]:
-    """Yield the node and those around it, up to an ancestor that is not given."""
+    """Yield a node and its ancestors, up to but without ``around``."""
     while node is not None and node is not around:
         yield node
         node = node.parent
 
 
 def _grouped(letters: Sequence[_Letter], keys: Sequence[object]) -> list[list[_Letter]]:
-    """Letters that follow each other with the same key."""
+    """Group adjacent letters with the same key."""
     pairs = groupby(zip(keys, letters, strict=True), itemgetter(0))
     return [[letter for _, letter in group] for _, group in pairs]
 
 
 def _common(first: Node, second: Node) -> Node:
-    """Find the innermost node around both."""
+    """Find the innermost element around both nodes."""
     around = set(map(id, first.chain()))
     return next(node for node in second.chain() if id(node) in around)
 
 
 def _child(around: Node, node: Node) -> Node:
-    """Return the child of an element that a node stands in; the element itself for its own text."""
+    """Return the child of ``around`` that a node is in; ``around`` itself for its own text."""
     return [around, *_below(node, around)][-1]

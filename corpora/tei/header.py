@@ -10,7 +10,7 @@ from corpora.tei.xml import Element
 
 
 class Columns(TypedDict):
-    """Of a document, but for the text and what stands in it: keyword arguments for it."""
+    """The columns of a document except its text and mentions, as keyword arguments."""
 
     lang: str | None
     title: str | None
@@ -20,7 +20,7 @@ class Columns(TypedDict):
 
 
 def read_header(tei: Element, *, default_lang: str | None) -> Columns:
-    """Read the header of a ``TEI`` element; what it does not say is None."""
+    """Read the header of a ``TEI`` element; values that it lacks are None."""
     header = tei.find("teiheader") or Element("teiHeader", {})
     statement = header.find("titlestmt")
     title = statement.find("title") if statement else None
@@ -83,9 +83,9 @@ _DATES = {
 
 
 def describe(key: str, elements: Sequence[Element]) -> dict[str, str]:
-    """Say what elements hold: ``key`` (several with ``; `` between), their ids, bounds of dates.
+    """Describe elements: ``key`` (values joined by ``; ``), their ids, and bounds of dates.
 
-    Ids are those of ``@ref`` or ``@key``, as many as elements; empty for one that has none.
+    Ids are those of ``@ref`` or ``@key``, one for each element; empty where an element has none.
     """
     values = [_date(element) or element.text() for element in elements]
     named = [(e, value) for e, value in zip(elements, values, strict=True) if value]
@@ -109,7 +109,7 @@ def base_of(key: str) -> str:
 
 
 def _letter(header: Element) -> dict[str, str]:
-    """Who sent and received a letter, where and when (``correspDesc``)."""
+    """Read who sent and received a letter, where and when (``correspDesc``)."""
     found: dict[str, str] = {}
     description = header.find("correspdesc")
     for action in description.elements() if description else ():
@@ -125,7 +125,7 @@ _ACTION = {"by": {"persname", "orgname", "name"}, "place": {"placename"}, "date"
 
 
 def _outermost(element: Element, names: Set[str]) -> Iterator[Element]:
-    """Yield the elements of these names below one, but none that stands in another of them."""
+    """Yield the descendants with these names that are in no other such descendant."""
     for child in element.elements():
         if child.name in names:
             yield child
@@ -135,7 +135,7 @@ def _outermost(element: Element, names: Set[str]) -> Iterator[Element]:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Where a piece of metadata stands: elements, or an attribute of these."""
+    """The place of a piece of metadata: elements, or an attribute of them."""
 
     pattern: Pattern
     attribute: str = ""
@@ -148,7 +148,7 @@ def parse_rule(text: str) -> Rule:
 
 
 def read_rules(rules: Mapping[str, Sequence[Rule]], scope: Element) -> dict[str, str]:
-    """Read metadata in an element; of each key the first rule that finds something decides."""
+    """Read the metadata in an element; for each key the first rule with a result decides."""
     found: dict[str, str] = {}
     for key, own in rules.items():
         tries = (read for rule in own if (read := _read_rule(key, rule, scope)))
@@ -157,7 +157,7 @@ def read_rules(rules: Mapping[str, Sequence[Rule]], scope: Element) -> dict[str,
 
 
 def _read_rule(key: str, rule: Rule, scope: Element) -> dict[str, str]:
-    """Read all elements that the rule finds; of dates and titles the first."""
+    """Read all elements that a rule finds; for dates and titles only the first."""
     elements = list(filter(rule.pattern.matches, scope.walk()))
     if key == "title" or (elements and elements[0].name in _DATE_ELEMENTS):
         elements = elements[:1]
@@ -168,7 +168,7 @@ def _read_rule(key: str, rule: Rule, scope: Element) -> dict[str, str]:
 
 
 def _date(element: Element) -> str | None:
-    """Return the date that an element says, or where it begins; None where it is no date."""
+    """Return the date of an element, or the beginning of its range; None if it is no date."""
     if element.name not in _DATE_ELEMENTS:
         return None
     for attribute in ("when", "notBefore", "from", "notAfter", "to"):

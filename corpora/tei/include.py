@@ -18,14 +18,14 @@ _POINTER = re.compile(r"(?:element\()?([\w.-]+)\)?")
 
 
 def included_names(root: Element, name: str) -> Iterator[str]:
-    """Yield the names of the files that a file includes, as far as they may be read."""
+    """Yield the names of the files that a file includes and that may be read."""
     for element in root.walk():
         if element.name == INCLUDE and (target := target_of(element, name)):
             yield target
 
 
 def target_of(element: Element, name: str) -> str | None:
-    """Find the name of the file that an element in the file ``name`` includes.
+    """Return the name of the file that an element of the file ``name`` includes.
 
     None for an address, for a path outside the folder, and for the file itself.
     """
@@ -39,10 +39,10 @@ def target_of(element: Element, name: str) -> str | None:
 def with_included(
     root: Element, included: Mapping[str, InputFile], *, name: str, room: int
 ) -> Counter[str]:
-    """Put what a file includes in its place; returns what was counted.
+    """Replace the inclusions of a file by the included content; returns counters.
 
-    There is ``room`` for so many bytes, each file counted as often as it is included. Raises
-    ``XmlError`` where an included file is no XML that is read, or where it is too much.
+    The included files may have ``room`` bytes together, each counted as often as it is included.
+    Raises ``XmlError`` where an included file is malformed, or exceeds the room.
     """
     inclusion = _Inclusion(included, room)
     inclusion.walk(root, [name], depth=1)
@@ -50,14 +50,14 @@ def with_included(
 
 
 class _Inclusion:
-    """What is included into one file."""
+    """The inclusion of files into one file."""
 
     def __init__(self, included: Mapping[str, InputFile], room: int) -> None:
         self.included, self.room = included, room
         self.counters: Counter[str] = Counter()
 
     def walk(self, element: Element, names: list[str], *, depth: int) -> None:
-        """Look for inclusions below an element; ``names`` are the files around it."""
+        """Replace the inclusions below an element; ``names`` are the files around it."""
         if depth > MAX_DEPTH:
             what = f"elements of included files nest more than {MAX_DEPTH} deep"
             raise XmlError("too_deep", f"{names[0]}: {what}. Repair the files.")
@@ -98,7 +98,7 @@ class _Inclusion:
         return [root]
 
     def _fallback(self, element: Element, names: list[str], *, depth: int) -> list[Element | str]:
-        """Take what stands there for a file that there is not."""
+        """Return the content to read instead of a missing file."""
         self.counters["not read: xi:include"] += 1
         found: list[Element | str] = []
         for child in element.elements():

@@ -54,17 +54,17 @@ def code_of(tag: str | None) -> str:
 
 
 def keeps_hyphens(tag: str | None) -> bool:
-    """Say whether a hyphen at a line end belongs to the word.
+    """Tell whether a hyphen at a line end belongs to the word.
 
-    A language without any table has no rule for hyphens: they stay. Where no language is said, they
-    are taken for those of most.
+    In a language without any table hyphens stay. Without a language, the rule of most languages
+    applies.
     """
     table = segmenter(code_of(tag)).table
     return table.keeps_hyphens or bool(tag and table == Table())
 
 
 def said_language(element: Element) -> str | None:
-    """Return the language that an element says: ``@xml:lang``, or ``@lang`` of TEI P4."""
+    """Return the language that an element declares: ``@xml:lang``, or ``@lang`` of TEI P4."""
     for attribute in ("xml:lang", "lang"):
         tag = element.attributes.get(attribute, "").strip()
         if len(tag) <= MAX_TAG and primary_language(tag) not in _UNSAID:
@@ -89,11 +89,11 @@ class Spoken:
         self._languages = languages
 
     def at(self, offset: int) -> Language:
-        """Return the language of a character."""
+        """Return the language of the character at an offset."""
         return self._languages[max(0, bisect_right(self._starts, offset) - 1)]
 
     def within(self, span: Span) -> list[Segmenter]:
-        """Return the different segmenters of a span, of which there are as many as tables."""
+        """Return the distinct segmenters of a span: one for each table."""
         first = max(0, bisect_right(self._starts, span.start) - 1)
         last = bisect_right(self._starts, span.end - 1)
         found = {id(each.segmenter): each.segmenter for each in self._languages[first:last]}
@@ -102,10 +102,10 @@ class Spoken:
     def sentences(
         self, text: str, within: Span, *, names: Sequence[Span], abbreviations: Sequence[Span]
     ) -> Iterator[Span]:
-        """Cut a paragraph; no sentence ends in a name, or with an abbreviation that is marked.
+        """Cut a paragraph; no sentence ends inside a name, or at a marked abbreviation.
 
-        Where it is in several languages, that of the last character before a place decides
-        whether a sentence ends there.
+        In a paragraph of several languages, the language of the last character before a place
+        decides whether a sentence ends there.
         """
         segmenters = self.within(within)
         unbroken = [*names, *self._unbroken(text, within, abbreviations)]
@@ -126,7 +126,7 @@ class Spoken:
             yield Span(start, start + len(text[start:end].rstrip()))
 
     def _unbroken(self, text: str, within: Span, abbreviations: Sequence[Span]) -> Iterator[Span]:
-        """From each marked abbreviation to what follows it, but after ``etc.`` and its like."""
+        """Yield spans from marked abbreviations to what follows, but not after ``etc.``."""
         for span in abbreviations:
             form = text[span.start : span.end]
             if not form.endswith(".") or may_be_final(self.at(span.start).segmenter, form):
@@ -137,7 +137,7 @@ class Spoken:
 
 
 def _last_before(text: str, start: int, begin: int) -> int:
-    """Find the last character before an offset that is no white space."""
+    """Return the offset of the last character before ``start`` that is no white space."""
     last = start - 1
     while last > begin and text[last].isspace():
         last -= 1
@@ -145,7 +145,7 @@ def _last_before(text: str, start: int, begin: int) -> int:
 
 
 def _merged(spans: Sequence[Span]) -> list[Span]:
-    """Join those that overlap; ordered."""
+    """Merge spans that overlap; returns them sorted."""
     merged: list[Span] = []
     for span in sorted(spans, key=lambda span: (span.start, span.end)):
         if merged and span.start < merged[-1].end:

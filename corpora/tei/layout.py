@@ -16,7 +16,7 @@ XML_SPACE = " \t\r\n"
 WORDS = re.compile(r"[^ \t\r\n]+")
 _LETTERS = re.compile(r"[^\W\d_]+")
 HYPHENS = "-‐⸗=¬\u00ad"
-_SOFT_HYPHENS = "¬\u00ad"  # they stand for nothing but the break
+_SOFT_HYPHENS = "¬\u00ad"  # only mark the line break
 _AT_LINE_ENDS = "-‐⸗¬\u00ad"  # before a plain line end "=" is an equals sign
 
 # What stands between the last character and the next one.
@@ -25,7 +25,7 @@ _NOTHING, _SPACE, _LINE_END, _LINE = range(4)
 
 @dataclass(slots=True)
 class OpenName:
-    """A name whose element is open, or was closed; ``start`` is -1 until it has a character."""
+    """A name whose element is open or closed; ``start`` is -1 until it has a character."""
 
     start: int = -1
     end: int = -1
@@ -33,7 +33,7 @@ class OpenName:
 
 @dataclass(slots=True)
 class Layout:
-    """Text that grows; ask for ``text`` when all is said."""
+    """A text that grows; read ``text`` when everything is added."""
 
     language: Language | None = None
     """The language of what is added next."""
@@ -43,10 +43,10 @@ class Layout:
     hyphens_removed: int = 0
     _pieces: list[str] = field(default_factory=list)
     _length: int = 0
-    _written: Language | None = None  # of the last character
+    _written: Language | None = None  # language of the last character
     _between: int = _NOTHING
     _joined: bool = False
-    _is_indented: bool = False  # white space stands after the line end
+    _is_indented: bool = False  # white space follows the line end
     _block_start: int = 0
     _kind: str = "p"
     _waiting: list[OpenName] = field(default_factory=list)
@@ -63,7 +63,7 @@ class Layout:
         return self._length
 
     def append(self, text: str, *, preserve: bool = False) -> None:
-        """Add characters; white space is normalised unless ``preserve``."""
+        """Add characters; white space is normalized unless ``preserve``."""
         if preserve:
             if text:
                 self._put(text)
@@ -104,7 +104,10 @@ class Layout:
         self._length += len(text)
 
     def _rejoin(self, following: str, between: int) -> int:
-        """Rejoin a word that a line end cut, where it did; what stands between then."""
+        """Rejoin a word that a line end divides; returns the separator left before ``following``.
+
+        ``between`` is the separator so far.
+        """
         if self._length == self._block_start:
             return between
         if not self._joined and not (between == _LINE_END and self._is_divided(following)):
@@ -117,10 +120,10 @@ class Layout:
         return _NOTHING
 
     def _is_divided(self, following: str) -> bool:
-        """Tell whether a hyphen at a line end, that no markup explains, stands inside a word.
+        """Tell whether a hyphen at a line end, which no markup explains, is inside a word.
 
-        It does between a lower-case letter and a letter, unless a conjunction shows that it is
-        suspended; before a capital on an indented line it may as well be a dash.
+        It is if it stands between a lower-case letter and a letter, unless a conjunction shows a
+        suspended hyphen; before a capital on an indented line it may be a dash.
         """
         last = self._pieces[-1]
         if last[-1] not in _AT_LINE_ENDS or not following[0].isalpha():
@@ -144,20 +147,23 @@ class Layout:
             name.end = self._length
 
     def space(self) -> None:
-        """White space that is no line end."""
+        """Note white space that is no line end."""
         self._is_indented |= self._between == _LINE_END
         self._between = max(self._between, _SPACE)
 
     def line_end(self) -> None:
-        """End a line of the source, which is but white space; a hyphen before it may go."""
+        """Note the end of a source line, which is only white space.
+
+        A hyphen before it may be removed.
+        """
         self._between = max(self._between, _LINE_END)
 
     def line(self) -> None:
-        """Begin a line that counts, of verse, say: a newline."""
+        """Begin a line that counts, such as one of verse: a newline."""
         self._between = max(self._between, _LINE)
 
     def join(self) -> None:
-        """Join what comes next to the word before, whatever white space stands between."""
+        """Join what follows to the word before, whatever white space is between."""
         self._joined = True
 
     def block(self, kind: str) -> None:
@@ -176,16 +182,16 @@ class Layout:
         return name
 
     def close_name(self, name: OpenName) -> None:
-        """End a name at the last character; one without text keeps ``start`` -1."""
+        """End a name at the last character; a name without text keeps ``start`` -1."""
         if name.start < 0:
-            self._waiting.pop()  # names nest: it is the one opened last
+            self._waiting.pop()  # names nest: this one was opened last
             return
         name.end = self._length
         self._ended.append(name)
 
 
 def _normalize(text: str) -> str:
-    """Make one space of each run of white space, and leave it out at both ends."""
+    """Replace each run of white space by one space, and strip the ends."""
     if "\n" in text or "  " in text or "\t" in text or "\r" in text:
         return " ".join(WORDS.findall(text))
-    return text.strip(" ")  # most text is laid out already; this is three times as fast
+    return text.strip(" ")  # most text is normalized already; this is three times as fast

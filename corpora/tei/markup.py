@@ -19,7 +19,7 @@ from corpora.tei.style import certainty, escape, tag, template
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Added:
-    """A name that is to be added: where, and what it refers to."""
+    """A name to add: its place, and what it refers to."""
 
     document: Document
     mention: Mention
@@ -32,19 +32,19 @@ class Added:
     """The element of a name that is there, which gets the reference alone."""
 
     def element(self, edition: Edition) -> tuple[str, list[tuple[str, str]]]:
-        """Give the element of a new name, and its attributes but for ``said``."""
+        """Return the element of a new name, and its attributes except those of ``said``."""
         element = template(edition, self.mention.label or "")
         attributes = [*element.attributes.items(), *([self.reference] if self.reference else [])]
         return element.written_name, attributes
 
     def said(self, by: Responsibility) -> list[tuple[str, str]]:
-        """Give the attributes that say how sure it is, and who answers for it."""
+        """Return the attributes for the probability, and for who is responsible."""
         return [("cert", certainty(self.mention.score)), ("resp", by.resp)]
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a file with names could not be proven, and by whose fault, where that is known."""
+    """The reason why a file with names failed the proof, and the names to blame, if known."""
 
     reason: str
     where: str = ""
@@ -69,9 +69,9 @@ def compose(
     by: Responsibility,
     is_whole: bool = True,
 ) -> list[Edit] | Failure:
-    """Make the edits that add names, and what the header says of them, to a file.
+    """Build the edits that add names to a file, and describe them in its header.
 
-    The header gets an application and a change where ``is_whole``.
+    The header gets an application and a change if ``is_whole``.
     """
     inline = list(_tagged(source, added, edition=edition, by=by))
     inline.sort(key=lambda one: (one.fragment.start, -one.fragment.end))
@@ -109,7 +109,7 @@ _TAG_END = re.compile(r"[ \t\r\n]*/?>$")
 def _referred(
     source: Source, added: Sequence[Added], *, by: Responsibility
 ) -> Iterator[tuple[str, str, Edit]]:
-    """Put references into the start tags of names that are there.
+    """Add references to the start tags of existing names.
 
     Yields the attribute, the fingerprint of the name with it, and the edit.
     """
@@ -131,7 +131,7 @@ def _close(one: _Tagged) -> Edit:
 def _tagged(
     source: Source, added: Sequence[Added], *, edition: Edition, by: Responsibility
 ) -> Iterator[_Tagged]:
-    """Yield the fragments of each name; those of one name point to each other by new ids."""
+    """Yield the tagged fragments of each name; several of one name are linked by new ids."""
     taken = {node.attributes.get("xml:id") for node in source.nodes}
     new_ids = (id for n in count(1) if (id := f"{by.model.id}.{n}") not in taken)
     for one in added:
@@ -153,9 +153,9 @@ def _tagged(
 def _span(
     source: Source, one: Added, target: Target, *, edition: Edition, by: Responsibility
 ) -> tuple[Node, str, str]:
-    """Write a name for ``standOff``: a ``span`` that points to the text, and the name in it.
+    """Write a name for ``standOff``: a ``span`` that points to the text, with the name in it.
 
-    Returned are the ``TEI`` element that it goes to, the markup, and its fingerprint.
+    Returns the ``TEI`` element to add it to, the markup, and its fingerprint.
     """
     mention, prefix = one.mention, source.prefix(target.tei)
     element, attributes = one.element(edition)

@@ -34,7 +34,10 @@ class Predicate:
     values: tuple[str, ...] = ()
 
     def holds(self, element: Element) -> bool:
-        """Tell whether an element fulfils it; ``!=`` holds where the attribute is missing."""
+        """Tell whether an element meets the condition.
+
+        ``!=`` holds where the attribute is missing.
+        """
         value = element.attributes.get(self.attribute)
         match self.operator:
             case "exists":
@@ -61,7 +64,7 @@ class Step:
     """Whether it must be the parent of the next step, or any ancestor."""
 
     def fits(self, element: Element) -> bool:
-        """Tell whether an element has the name and fulfils the predicates."""
+        """Tell whether an element has the name and meets the predicates."""
         if self.name not in (element.name, "*"):
             return False
         return not self.predicates or all(p.holds(element) for p in self.predicates)
@@ -82,8 +85,8 @@ class Pattern:
 
 
 def _fits_above(steps: Sequence[Step], element: Element) -> bool:
-    """Tell whether the steps, nearest first, lead up from an element, in whatever way."""
-    below = [element]  # where the step before may stand, the deepest first
+    """Tell whether some chain of ancestors of an element fits the steps, nearest first."""
+    below = [element]  # candidates for the step before, the deepest first
     for step in steps:
         nearest = (one.parent for one in below)
         above = filter(None, nearest) if step.is_parent else islice(below[0].chain(), 1, None)
@@ -129,10 +132,10 @@ def _parse_predicate(text: str, pattern: str) -> Predicate:
 
 
 def template_of(pattern: Pattern) -> Element | None:
-    """Make the element that a pattern describes; None where it does not say exactly which.
+    """Build the element that a pattern describes; None if the pattern is ambiguous.
 
-    ``rs[@type='person'|'deity']`` is written with the first value; ``=`` and ``~=`` say what to
-    write, the other conditions and the ones on ancestors do not.
+    ``rs[@type='person'|'deity']`` is written with the first value; ``=`` and ``~=`` determine what
+    to write, other conditions and those on ancestors do not.
     """
     predicates = pattern.last.predicates
     is_vague = any(predicate.operator not in {"=", "~="} for predicate in predicates)

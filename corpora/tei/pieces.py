@@ -10,10 +10,10 @@ _NOT_WHITE = re.compile(r"\S")
 
 
 def merge_pieces(mentions: Sequence[Mention], text: str) -> list[Mention]:
-    """Link the pieces of split names; pieces with only white space between become one mention.
+    """Link the pieces of split names; pieces separated only by white space become one mention.
 
-    ``mentions`` are in the order of the file, with the TEI attributes as ``@name``. A piece that
-    says nothing of its entity has that of its name; ``bytes`` lists the elements of a merged one.
+    ``mentions`` are in the order of the file, with the TEI attributes as ``@name``. A piece without
+    an entity gets the entity of its name; ``bytes`` lists the elements of a merged mention.
     """
     merged: list[Mention] = []
     around = _around(mentions)
@@ -37,7 +37,7 @@ def merge_pieces(mentions: Sequence[Mention], text: str) -> list[Mention]:
 
 
 def _around(mentions: Sequence[Mention]) -> list[int]:
-    """Return the number of the name directly around each name, or -1."""
+    """Return the index of the innermost name around each name, or -1."""
     around, open_ = [-1] * len(mentions), list[int]()
     order = sorted(range(len(mentions)), key=lambda n: (mentions[n].start, -mentions[n].end, n))
     for number in order:
@@ -57,7 +57,7 @@ def _join(first: Mention, second: Mention) -> Mention:
 
 
 def _names(mentions: Sequence[Mention]) -> Iterator[list[int]]:
-    """Put the pieces of each name together; a name in one piece stands alone."""
+    """Yield the pieces of each name; a name that is not split is one piece."""
     following: dict[int, int] = {}
     later: set[int] = set()
     for number, after in _links(mentions):
@@ -74,13 +74,13 @@ def _names(mentions: Sequence[Mention]) -> Iterator[list[int]]:
 
 
 def _links(mentions: Sequence[Mention]) -> Iterator[tuple[int, int]]:
-    """Find which piece follows which: pairs of positions, the second always greater."""
+    """Yield pairs of pieces that follow each other, as indices; the second is always greater."""
     by_id = {
         mention.attributes["@xml:id"]: number
         for number, mention in enumerate(mentions)
         if "@xml:id" in mention.attributes
     }
-    initial: dict[str, int] = {}  # element name to the piece that waits for another
+    initial: dict[str, int] = {}  # element name to the piece that waits for its continuation
     for number, mention in enumerate(mentions):
         after = by_id.get(mention.attributes.get("@next", "").removeprefix("#"), -1)
         before = by_id.get(mention.attributes.get("@prev", "").removeprefix("#"), number)

@@ -16,7 +16,7 @@ _ELEMENTS = -2  # less the index of the element
 
 
 class Place(NamedTuple):
-    """Where a character is written: characters of the file, and the innermost node around."""
+    """The place of a character: its range in the file, and the innermost node around it."""
 
     start: int
     end: int
@@ -24,10 +24,11 @@ class Place(NamedTuple):
 
 
 class PlacedLayout(Layout):
-    """A layout that remembers where each character comes from.
+    """A layout that records where each character comes from.
 
-    ``origins`` has, for each character of the text, its offset in the stream of the source;
-    -1 for characters that were made; and -2 less its index for those that an element stands for.
+    ``origins`` has one number for each character of the text: its offset in the stream of the
+    source; -1 for a generated character; -2 minus the index of the element for a character that an
+    element stands for.
     """
 
     __slots__ = ("origins", "source")
@@ -38,7 +39,7 @@ class PlacedLayout(Layout):
         self.origins = array("q")
 
     def append(self, text: str, *, preserve: bool = False) -> None:
-        """Add characters, and where they come from."""
+        """Add characters, and their origins."""
         n_removed = self.hyphens_removed
         super().append(text, preserve=preserve)
         if self.hyphens_removed > n_removed:
@@ -54,18 +55,18 @@ class PlacedLayout(Layout):
             added = array("q")
             for word in WORDS.finditer(text):
                 if added:
-                    added.append(_MADE)  # one space for all white space
+                    added.append(_MADE)  # one space replaces all white space
                 added.extend(range(at + word.start(), at + word.end()))
         self._align(added)
 
     def append_sign(self, sign: str, element: Element) -> None:
-        """Add characters that an empty element stands for."""
+        """Add characters that an empty element stands for, with their origins."""
         super().append_sign(sign, element)
         assert isinstance(element, Node)  # noqa: S101 - of a file whose places are known
         self._align(array("q", [_ELEMENTS - element.number] * len(sign)))
 
     def _align(self, added: "array[int]") -> None:
-        """Put origins at the end; what came before them without any was made."""
+        """Append origins; characters before them that have none yet were generated."""
         if added:
             n_made = self.length - len(self.origins) - len(added)
             self.origins.extend([_MADE] * n_made)
@@ -73,10 +74,10 @@ class PlacedLayout(Layout):
 
 
 class Places:
-    """Where each character of a document's text stands; ``places[i]`` is None where it was made.
+    """The place of each character of a document; ``places[i]`` is None for a generated one.
 
-    Made are the line ends between blocks and the spaces that stand for white space: a name neither
-    begins nor ends with them.
+    Generated are the line ends between blocks and the spaces that replace white space: no name
+    begins or ends with them.
     """
 
     def __init__(self, source: Source, origins: "array[int]", text: str) -> None:
@@ -99,12 +100,12 @@ class Places:
         return Place(node.start, node.end, around)
 
     def offset(self, index: int) -> int | None:
-        """Return the offset of a character in the stream of the source; None where it has none."""
+        """Return the offset of a character in the stream of the source, or None."""
         return origin if (origin := self.origins[index]) >= 0 else None
 
     @cached_property
     def atoms(self) -> dict[int, tuple[int, int]]:
-        """Characters that cannot be parted, by position in the file: first and last of each.
+        """Characters that cannot be separated: position in the file to first and last index.
 
         They come from one reference to an entity, or from one element that stands for them.
         """
@@ -117,7 +118,7 @@ class Places:
         return atoms
 
     def _start(self, origin: int) -> int:
-        """Find where a character that was read is written; -1 where it was made."""
+        """Return the position in the file of an origin; -1 for a generated character."""
         if origin >= 0:
             return self.source.starts[origin]
         return self.source.nodes[_ELEMENTS - origin].start if origin != _MADE else -1
@@ -127,13 +128,13 @@ class Places:
         return array("q", sorted(map(self._start, self.origins)))
 
     def any_between(self, start: int, end: int) -> bool:
-        """Tell whether characters of the document are written there."""
+        """Tell whether characters of the document are written between two positions of the file."""
         found = bisect_left(self._starts, start)
         return found < len(self._starts) and self._starts[found] < end
 
 
 def read_source(source: Source, edition: Edition) -> list[tuple[TeiText, Places]]:
-    """Read a file whose places are known."""
+    """Read a file with the places of its characters."""
     layouts: list[PlacedLayout] = []
 
     def layout() -> Layout:

@@ -32,10 +32,10 @@ def prove(
     edition: Edition,
     reviewer: str = "",
 ) -> Failure | None:
-    """Find what is wrong with a file that was written; None where all holds.
+    """Check a written file; returns what is wrong, or None.
 
-    ``before`` and ``after`` are the documents of the two. A name that is not read back is a
-    culprit. Undo is asked for what the ``reviewer`` answers for, too.
+    ``before`` and ``after`` are the documents of the original and of the written file. A name that
+    is not read back is a culprit. Undo must also remove what the ``reviewer`` is responsible for.
     """
     if not _only_inserts(source, edits, written.data):
         return Failure("other bytes would change", "without the insertions")
@@ -51,9 +51,9 @@ def prove(
 
 
 def _only_inserts(source: Source, edits: Sequence[Edit], result: bytes) -> bool:
-    """Tell whether the result without the insertions is the input, byte by byte.
+    """Tell whether the result without the insertions is the input, byte for byte.
 
-    All that is replaced is the end of an empty tag, which is opened.
+    The only thing replaced is the end of an empty tag, which is opened.
     """
     position, length, pieces = 0, 0, []
     places = list(source.bytes_at(place for edit in edits for place in edit[:2]))
@@ -69,10 +69,10 @@ def _only_inserts(source: Source, edits: Sequence[Edit], result: bytes) -> bool:
 
 
 def _bare(document: Document, edition: Edition) -> Document:
-    """Return the document without its names, and without what may follow from them.
+    """Return the document without its names, and without what may depend on them.
 
-    These are sentences, which keep names whole, bytes, and what rules of the edition read, maybe
-    from names in the text.
+    These are sentences (which keep names whole), bytes, and metadata that rules of the edition
+    read, maybe from names in the text.
     """
     rules = {"byte", *edition.metadata}
     metadata = {key: value for key, value in document.metadata.items() if base_of(key) not in rules}
@@ -94,7 +94,7 @@ def _key(document: Document, mention: Mention, *, entity: str | None) -> _Key:
 def _check_names(
     before: Sequence[Document], after: Sequence[Document], added: Sequence[Added]
 ) -> Failure | None:
-    """Check that those that were there and those that were added are read, and no others."""
+    """Check that exactly the old names and the added names are read."""
     found = Counter(_key(d, m, entity=m.entity) for d in after for m in d.mentions)
     found.subtract(_key(d, m, entity=m.entity) for d in before for m in d.mentions)
     culprits = []
@@ -115,7 +115,7 @@ def _check_names(
 
 
 def _check_pointers(written: Source, added: Sequence[Added]) -> Failure | None:
-    """Check that the pointers of ``standOff`` mean the characters of their names."""
+    """Check that the pointers of ``standOff`` resolve to the characters of their names."""
     wrong = []
     for one in added:
         if one.target is not None:
@@ -127,6 +127,6 @@ def _check_pointers(written: Source, added: Sequence[Added]) -> Failure | None:
 
 
 def _is_within(characters: str, surface: str) -> bool:
-    """Tell whether they come in this order in the surface, which may hold signs of elements."""
+    """Tell whether characters occur in this order in the surface, which may hold more."""
     waiting = iter(surface)
     return bool(characters) and all(character in waiting for character in characters)

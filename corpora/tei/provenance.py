@@ -31,7 +31,7 @@ _WRITTEN = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
-    """The model that found the names, or the dictionary."""
+    """The model that found the names, or a dictionary."""
 
     id: str
     """An XML id, ``onoma-`` and what is unique to the model: its name, the first of its hash."""
@@ -44,7 +44,7 @@ class Model:
     """A linker adds references to names that are there."""
 
     def __post_init__(self) -> None:
-        """Refuse an id by which ``undo`` would not know what was added."""
+        """Raise for an id that ``undo`` could not recognize."""
         if not _ID.fullmatch(self.id):
             raise UsageError(
                 f"the id {self.id!r} of a model must begin with 'onoma-' and go on with letters, "
@@ -56,7 +56,7 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Responsibility:
-    """Who answers for names that are written: a model, and a person who reviewed them."""
+    """Who is responsible for written names: a model, and a person who reviewed them."""
 
     model: Model
     reviewer: str = ""
@@ -65,7 +65,7 @@ class Responsibility:
     """When they are written, as ``2026-03-01``; empty: that is not said."""
 
     def __post_init__(self) -> None:
-        """Refuse a reviewer that no attribute can point to."""
+        """Raise for a reviewer that no attribute can point to."""
         if self.reviewer and not is_reviewer(self.reviewer):
             raise UsageError(
                 f"reviewer {self.reviewer!r}: expected an id that begins with a letter, without "
@@ -79,20 +79,20 @@ class Responsibility:
 
 
 def is_reviewer(reviewer: str) -> bool:
-    """Tell whether a person can be named like this."""
+    """Tell whether a person can be named by this string."""
     is_plain = re.fullmatch(r"[^\W\d][\w.-]*", reviewer)
     is_pointer = re.fullmatch(r"[^\s\"<>&]*[#:/][^\s\"<>&]+", reviewer)
     return bool(is_plain or is_pointer) and not reviewer.lstrip("#").startswith("onoma-")
 
 
 def pointer_of(reviewer: str) -> str:
-    """Say how ``@resp`` points to a person: by an id of the file, or by a whole pointer."""
+    """Return the value of ``@resp`` for a person: a pointer to an id, or a full pointer."""
     is_whole = not reviewer or any(sign in reviewer for sign in "#:/")
     return reviewer if is_whole else f"#{reviewer}"
 
 
 def parties(resp: str | None) -> tuple[list[str], list[str]]:
-    """Split ``@resp``: ids of models of ours, and the pointers to anybody else."""
+    """Split ``@resp`` into the ids of our models, and the pointers to all others."""
     models: list[str] = []
     others: list[str] = []
     for pointer in (resp or "").split():
@@ -102,20 +102,23 @@ def parties(resp: str | None) -> tuple[list[str], list[str]]:
 
 
 def is_statement(node: Node) -> bool:
-    """Tell whether an element of the header is the statement on a model of ours."""
+    """Tell whether an element of the header is the statement on one of our models."""
     return node.name == "respstmt" and bool(_ID.fullmatch(node.attributes.get("xml:id", "")))
 
 
 def fingerprint(name: str, attributes: Iterable[tuple[str, str]], text: str) -> str:
-    """Six hexadecimal digits of a name as it is written; white space and order do not count."""
+    """Hash a name as it is written to six hexadecimal digits.
+
+    White space and the order of attributes do not count.
+    """
     parts = [name, sorted(pair for pair in attributes if pair[1]), "".join(text.split())]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:6]
 
 
 def fingerprint_of(source: Source, node: Node, more: Iterable[tuple[str, str]] = ()) -> str:
-    """Take the fingerprint of an element of a file; of a ``span`` with the name in it.
+    """Compute the fingerprint of an element of a file; for a ``span``, with the name in it.
 
-    ``more`` are attributes that it is to get.
+    ``more`` are attributes that will be added to it.
     """
     nodes = list(node.walk()) if node.name == "span" else [node]
     name = " ".join(one.written_name for one in nodes)
@@ -124,7 +127,7 @@ def fingerprint_of(source: Source, node: Node, more: Iterable[tuple[str, str]] =
 
 
 class Fingerprints(NamedTuple):
-    """A list of fingerprints that a statement holds, and where it stands in the file."""
+    """A list of fingerprints in a statement, and its place in the file."""
 
     start: int
     end: int
@@ -134,7 +137,7 @@ class Fingerprints(NamedTuple):
 
 
 def fingerprints_in(source: Source, statement: Node) -> list[Fingerprints]:
-    """Find the lists of fingerprints that a statement holds."""
+    """Find the lists of fingerprints in a statement."""
     inside, at = source.text[statement.content_start : statement.content_end], statement
     return [
         Fingerprints(
@@ -148,26 +151,26 @@ def fingerprints_in(source: Source, statement: Node) -> list[Fingerprints]:
 
 
 def list_of(fingerprints: Sequence[str], attribute: str = "") -> str:
-    """Write fingerprints as they stand in a statement; nothing for none."""
+    """Write fingerprints as they stand in a statement; empty if there are none."""
     target = f"onoma-ref {attribute}" if attribute else "onoma"
     return f"<?{target} {' '.join(fingerprints)}?>" if fingerprints else ""
 
 
 def emptied(source: Source, node: Node) -> str | None:
-    """Say how the tag of an element ended that was empty before it was filled; None: it was not."""
+    """Return the original end of a tag that was empty before we filled it; else None."""
     found = _EMPTIED.match(source.text, node.content_start)
     return f"{found[1]}>" if found else None
 
 
 def place_of_attribute(source: Source, node: Node, name: str) -> tuple[int, int] | None:
-    """Find where an attribute is written, with the white space before it."""
+    """Find the range of an attribute in the file, with the white space before it."""
     pattern = re.compile(rf"\s+{re.escape(name)}\s*=\s*(?:\"[^\"]*\"|'[^']*')")
     found = pattern.search(source.text, node.start, node.content_start)
     return found.span() if found else None
 
 
 class _Header:
-    """What is inserted into the header of one file."""
+    """The insertions into the header of one file."""
 
     def __init__(self, source: Source, by: Responsibility) -> None:
         self.source, self.by = source, by
@@ -176,12 +179,12 @@ class _Header:
         self.mark = [("resp", f"#{by.model.id}")]
 
     def child(self, node: Node, name: str) -> Node | None:
-        """Find the first child of that name that is written in the file."""
+        """Find the first child with a name that is written in the file itself."""
         inside = (n for n in node.elements() if n.name == name and not n.is_expanded)
         return next(inside, None)
 
     def put(self, around: Node, path: Sequence[str], inside: str) -> Iterator[Edit]:
-        """Put markup at the end of the element at the path; what is missing there is made."""
+        """Insert markup at the end of the element at the path; missing elements are created."""
         for depth, name in enumerate(path):
             found = self.child(around, name)
             if found is None:
@@ -194,7 +197,7 @@ class _Header:
         yield self._insert(around, "", inside)
 
     def _made(self, path: Sequence[str], inside: str) -> str:
-        """Write elements in each other, with what TEI asks for in them."""
+        """Write nested elements, with the children that TEI requires."""
         for name in reversed(path):
             blank = self.blank("title") if name == "titlestmt" else ""
             after = ""
@@ -205,16 +208,16 @@ class _Header:
         return inside
 
     def element(self, name: str, inside: str, *more: tuple[str, str]) -> str:
-        """Write an element of ours, with its mark."""
+        """Write an element with our mark."""
         qualified = self.prefix + name
         return f"{tag(qualified, [*more, *self.mark])}{inside}</{qualified}>"
 
     def blank(self, name: str, inside: str = "") -> str:
-        """Write an element that TEI asks for, and of which nothing is known."""
+        """Write an element that TEI requires, but whose content is unknown."""
         return self.element(name, inside.format(self.prefix))
 
     def _fill(self, node: Node, inside: str) -> Edit:
-        """Open an empty tag; how it ended is kept for ``undo``."""
+        """Open an empty tag; its original end is recorded for ``undo``."""
         if node.name == "titlestmt":
             inside = self.blank("title") + inside
         end = _EMPTY_END.search(self.source.text, node.start, node.end)
@@ -224,7 +227,7 @@ class _Header:
         return Edit(end.start(), node.end, filled)
 
     def _insert(self, around: Node, name: str, markup: str) -> Edit:
-        """Insert an element in another, indented as the child that it follows."""
+        """Insert an element in another, indented like the child before it."""
         children = [n for n in around.elements() if not n.is_expanded]
         before = children[-1] if children else None
         if name in {"filedesc", "titlestmt", "teiheader"}:
@@ -243,7 +246,7 @@ class _Header:
 
 
 def _is_newest_first(changes: Sequence[Node]) -> bool:
-    """Tell whether an edition puts the last change first."""
+    """Tell whether an edition lists its latest change first."""
     dates = [n.attributes["when"] for n in changes if n.attributes.get("when")]
     return len(dates) > 1 and dates[0] > dates[-1]
 
@@ -255,15 +258,16 @@ def header_edits(
     *,
     n_names: int | None,
 ) -> Iterator[Edit]:
-    """Say in the header who found and who reviewed the names that have these fingerprints.
+    """Yield the edits that record in the header who found and who reviewed the names.
 
-    They are given by the attribute that was added, empty where the names themselves were.
+    ``fingerprints`` are keyed by the attribute that was added to an existing name; the key is empty
+    for new names.
 
-    The ``respStmt`` goes to the end of ``titleStmt``, where TEI allows it in every header. What is
-    missing on the way there is added, and marked by ``@resp``; what is empty is filled. The white
-    space that is put before an element goes with it: whatever stands before is an element's end,
-    never white space. TEI P4 knows no ``appInfo``, and no ``change`` like this; neither is written
-    where ``n_names`` is None.
+    The ``respStmt`` goes to the end of ``titleStmt``, where TEI allows it in every header. Missing
+    elements on the path are added, and marked by ``@resp``; empty ones are filled. White space
+    before an inserted element belongs to the insertion: an element's end precedes it, never white
+    space. TEI P4 has no ``appInfo``, and no such ``change``; neither is written where ``n_names``
+    is None.
     """
     header = _Header(source, by)
     statements = list(_statements(source, header, fingerprints))
@@ -284,7 +288,7 @@ def header_edits(
 def _joined(
     header: _Header, parts: Sequence[tuple[tuple[str, ...], str]]
 ) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Join the parts of a header that is not there, or empty: it is made once, with all of them."""
+    """Join the parts of a header that is missing or empty, so that it is created once."""
     found = header.child(header.root, "teiheader")
     if found is not None and not found.is_empty_tag:
         yield from parts
@@ -296,7 +300,7 @@ def _joined(
 def _statements(
     source: Source, header: _Header, fingerprints: Mapping[str, Sequence[str]]
 ) -> Iterator[Edit | str]:
-    """Yield new statements, and edits of the one that is there."""
+    """Yield new statements, and edits of the existing one."""
     model, reviewer = header.by.model, header.by.reviewer
     own = (n for n in source.nodes if is_statement(n) and n.attributes["xml:id"] == model.id)
     statement = next(own, None)
@@ -320,14 +324,14 @@ def _statements(
 
 
 def _unlisted(source: Source, model: Model) -> Iterator[str]:
-    """Yield the fingerprints of names that were written before there were any."""
+    """Yield the fingerprints of names written by versions that kept no fingerprints."""
     for node in source.nodes:
         if parties(node.attributes.get("resp")) == ([model.id], []) and is_canonical(source, node):
             yield fingerprint_of(source, node)
 
 
 def is_canonical(source: Source, node: Node) -> bool:
-    """Tell whether a start tag has the form of names that we write: ``@resp`` after the rest."""
+    """Tell whether a start tag has the form that we write: ``@resp`` after other attributes."""
     text = source.text[node.start : node.content_start]
     pair = r' [\w:.-]+="[^"]*"'
     links = r'(?: xml:id="onoma-[^"]*"(?: prev="[^"]*")?(?: next="[^"]*")?)?'
@@ -349,7 +353,7 @@ def _application(header: _Header) -> str:
 
 
 def _change(header: _Header, n_names: int) -> tuple[tuple[str, ...], str]:
-    """Say what was done, and where that is put: with the changes that are there, or in a list."""
+    """Return the path for the entry on this change, and its markup."""
     by, name, path = header.by, "change", ["revisiondesc"]
     top = header.child(header.root, "teiheader")
     around = header.child(top, "revisiondesc") if top else None

@@ -31,7 +31,7 @@ ROOTS = {"tei", "tei.2", "teicorpus", "teicorpus.2"}
 
 @dataclass(frozen=True, slots=True)
 class TeiText:
-    """A document and what was counted while it was read."""
+    """A document, and the counters of its reading."""
 
     document: Document | None
     """None where nothing of the file's text is left."""
@@ -42,7 +42,7 @@ class TeiText:
     """The document that it shares a split with: its own id, or that of what a note stands in."""
 
     def segmenter_at(self, edition: Edition) -> Callable[[int], Segmenter]:
-        """Find the segmenter of each character of the text."""
+        """Return a function from the offset of a character to its segmenter."""
         spoken = _spoken(self.passages, edition)
         return lambda offset: spoken.at(offset).segmenter
 
@@ -55,11 +55,11 @@ def read_tei(
     included: Mapping[str, InputFile] | None = None,
     max_bytes: int = sys.maxsize,
 ) -> list[TeiText]:
-    """Read a file; raises ``XmlError`` where it is no XML that is read, or no TEI.
+    """Read a file; raises ``XmlError`` if it is malformed or no TEI.
 
-    ``name`` is the relative file name: the id of the document, and its source. ``included`` has
-    the files that it includes, by name; without, ``xi:include`` is counted and left out. With all
-    that it includes, it has at most ``max_bytes``.
+    ``name`` is the relative file name: the id of the document, and its source. ``included`` has the
+    files that it includes, by name; without it, ``xi:include`` is counted and left out. The file
+    with all inclusions may have ``max_bytes`` at most.
     """
     root = parse_xml(data, name=name)
     counters = Counter[str]()
@@ -72,7 +72,7 @@ def read_tei(
 def read_tree(
     root: Element, edition: Edition, *, name: str, layout: Callable[[], Layout] = Layout
 ) -> list[TeiText]:
-    """Read a file that was parsed; ``layout`` makes what the text of each document is put into."""
+    """Read a parsed file; ``layout`` creates the layout for the text of each document."""
     if root.name not in ROOTS:
         raise XmlError(
             "not_tei",
@@ -93,7 +93,7 @@ def read_tree(
 
 
 def _single_texts(root: Element, edition: Edition) -> Iterator[Element]:
-    """Yield the own text of a corpus, if it has any, and its members; else the file itself."""
+    """Yield the members of a corpus, and the corpus itself if it has text; else the file's root."""
     members = [child for child in root.elements() if child.name in ROOTS]
     if not members or any(child.name in edition.content for child in root.elements()):
         yield root
@@ -102,7 +102,7 @@ def _single_texts(root: Element, edition: Edition) -> Iterator[Element]:
 
 
 def _ids(roots: list[Element], name: str) -> list[str]:
-    """Make ids: the file's name, or that and the ``xml:id`` of each text (or its index)."""
+    """Build ids: the file's name, or that with the ``xml:id`` of each text (or its number)."""
     if len(roots) == 1:
         return [name]
     own = [root.attributes.get("xml:id", "") for root in roots]
@@ -111,7 +111,7 @@ def _ids(roots: list[Element], name: str) -> list[str]:
 
 
 def _without_place(start: "_Start") -> Columns:
-    """Take out the place of a document in one that has no text."""
+    """Return the columns of a document without its place in one that has no text."""
     metadata = start.columns["metadata"].items()
     kept = {name: value for name, value in metadata if name not in {"in_document", "at"}}
     return {**start.columns, "metadata": kept}
@@ -122,7 +122,7 @@ def _spoken(passages: Sequence[Passage], edition: Edition) -> Spoken:
 
 
 class _Place(NamedTuple):
-    """What is known of the place that is read, beside the text."""
+    """What is known of the current place, apart from the text."""
 
     language: Language | None = None
     page: str = ""
@@ -133,13 +133,13 @@ class _Place(NamedTuple):
     """``@who`` of the speech around."""
 
     def attributes(self) -> dict[str, str]:
-        """Return what a mention keeps of it."""
+        """Return the attributes that a mention gets from its place."""
         named = {"page": self.page, "facs": self.facs, "who": self.who}
         return {name: value for name, value in named.items() if value}
 
 
 class _Mark(NamedTuple):
-    """Where an element stands."""
+    """The place of an element in the text."""
 
     length: int
     """Characters before it."""
@@ -168,7 +168,7 @@ class _Name(NamedTuple):
 
 @dataclass
 class _File:
-    """What the documents of a ``TEI`` element share."""
+    """The data shared by the documents of a ``TEI`` element."""
 
     name: str
     tei: Element
@@ -183,7 +183,7 @@ class _File:
         return places_of_ids(self.tei)
 
     def new_id(self, element: Element) -> str:
-        """Make the id of the document that an element becomes."""
+        """Create the id of the document that an element becomes."""
         own = element.attributes.get("xml:id")
         id = f"{self.name}#{own}" if own else ""
         while not id or id in self.taken:
@@ -195,7 +195,7 @@ class _File:
 
 @dataclass(frozen=True, slots=True)
 class _Start:
-    """An element that becomes a document, and what is known of it before it is read."""
+    """An element that becomes a document, with what is known before it is read."""
 
     element: Element
     document_id: str
@@ -210,7 +210,7 @@ class _Start:
 
 
 def _start(tei: Element, document_id: str, edition: Edition, *, lang: str | None) -> _Start:
-    """Begin the document of a file, with what its header says."""
+    """Begin the document of a file, with the metadata of its header."""
     header = read_header(tei, default_lang=lang)
     columns: Columns = {**header, "lang": edition.tag_of(header["lang"])}
     head = tei.find("teiheader")
@@ -235,7 +235,7 @@ def _with_rules(columns: Columns, edition: Edition, scope: Element) -> Columns:
 
 @dataclass(slots=True)
 class _Reader:
-    """Walks one ``TEI`` element, or a part of it that is a document; used once."""
+    """A reader of one ``TEI`` element, or of a part of it that is a document; used once."""
 
     edition: Edition
     file: _File
@@ -316,7 +316,7 @@ class _Reader:
         *,
         spoken: Spoken,
     ) -> Iterator[Span]:
-        """Cut the text by the languages of its passages."""
+        """Yield sentences, cut by the languages of the passages."""
         trimmed = (_trim(place, text) for place in self.abbreviations)
         marked = sorted(span for span in trimmed if span)
         starts = [span.start for span in marked]
@@ -325,7 +325,7 @@ class _Reader:
             yield from spoken.sentences(text, part, names=inside, abbreviations=abbreviations)
 
     def _read_parts(self) -> None:
-        """Read notes and the like, each in blocks of its own; parts of parts come after them."""
+        """Read notes and the like, each in its own blocks; parts inside parts follow them."""
         while self.parts:
             element, at = self.parts.popleft()
             self._go_to(at)
@@ -352,7 +352,7 @@ class _Reader:
                 self._pass_over(child, f"not chosen: {child.written_name}")
 
     def _chosen(self, element: Element) -> list[Element] | None:
-        """Choose what is read of a ``choice`` and its like; count the patterns that fit."""
+        """Choose the children of a ``choice`` and its like to read; count the matching patterns."""
         children = element.elements()
         for key, pattern in self.edition.own:
             is_for_it = key.lower().startswith(f"choose.{element.name}: ")
@@ -361,7 +361,10 @@ class _Reader:
         return self.edition.chosen(element)
 
     def _role_of(self, element: Element) -> Role | None:
-        """Find what an element does to the text; a new page begins, and what is skipped may end."""
+        """Return an element's role.
+
+        First updates the page, and ends a skipped range if it is over.
+        """
         if element.name == "pb":
             self.at = self.at._replace(
                 page=element.attributes.get("n", ""), facs=element.attributes.get("facs", "")
@@ -407,7 +410,7 @@ class _Reader:
             self._skip(element)
 
     def _skip(self, element: Element) -> None:
-        """Read no text up to where ``@spanTo`` points, if that comes later."""
+        """Skip text up to the target of ``@spanTo``, if the target comes later."""
         target = element.attributes["spanTo"].removeprefix("#")
         file, end = self.file.places.get(target, ("", -1))
         if file == element.file and end > element.byte:
@@ -418,7 +421,7 @@ class _Reader:
             self.counters[f"spanTo leads nowhere: {element.written_name}"] += 1
 
     def _document_of(self, element: Element, *, is_note: bool) -> _Start:
-        """Begin the document that an element of this one becomes, tied to its place."""
+        """Begin the document that an element inside this one becomes, linked to its place."""
         id, around = self.file.new_id(element), self.start
         columns = around.columns.copy()
         heads = [] if is_note else [e.text() for e in element.elements() if e.name == "head"]
@@ -442,7 +445,7 @@ class _Reader:
         )
 
     def _pass_over(self, element: Element, how: str) -> None:
-        """Count an element whose text is not read, the characters and the names in it."""
+        """Count an element that is not read, and its characters and names."""
         self.counters[how] += 1
         self.counters[f"{how} (characters)"] += len(element.text())
         for inner in element.walk():
@@ -450,7 +453,7 @@ class _Reader:
                 self.counters[f"{how} (names)"] += bool(inner.children)
 
     def _count_fits(self, element: Element) -> Meaning:
-        """Count the patterns of the edition that fit an element; returns what it means."""
+        """Count the edition's patterns that match an element; returns the element's meaning."""
         meaning = self.edition.meaning(element)
         for pattern in meaning.fits:
             self.counters[f"pattern/{pattern}"] += 1
@@ -487,7 +490,7 @@ class _Reader:
             self._go_to(self.at._replace(language=around.language, who=around.who))
 
     def _enter(self, element: Element) -> None:
-        """Take over what an element says of its white space, language and speaker."""
+        """Apply the white space rule, language and speaker that an element declares."""
         attributes = element.attributes
         if space := attributes.get("xml:space"):
             self.preserve = space == "preserve"
@@ -497,7 +500,7 @@ class _Reader:
             self.at = self.at._replace(who=attributes.get("who", ""))
 
     def _open_mark(self, element: Element, meaning: Meaning) -> _Mark | None:
-        """Remember where a name, an abbreviation, and what something points to, begins."""
+        """Note the start of a name, an abbreviation, or the target of a pointer."""
         attributes = element.attributes
         id = attributes.get("xml:id", "")
         if not (meaning.is_name or id in self.marks or element.name == "abbr"):
@@ -512,7 +515,7 @@ class _Reader:
         return mark
 
     def _empty(self, element: Element, meaning: Meaning) -> None:
-        """Write the characters for which an empty element stands, or count that none are said."""
+        """Write the characters that an empty element stands for, or count that it has none."""
         if character := self.edition.character(element):
             self.layout.append_sign(character, element)
             self.counters["characters written for empty elements"] += len(character)
@@ -520,10 +523,10 @@ class _Reader:
             self.counters[f"not read: empty {element.written_name}"] += 1
 
     def _mentions(self, text: str) -> list[Mention]:
-        """Make mentions of the names that have text; link and merge the pieces of split ones."""
+        """Build mentions of the names that have text; link and merge the pieces of split names."""
         made: list[Mention] = []
         names = [*self.names, *self._names_beside()]
-        several = any(name.element.file for name in names)  # bytes of several files say nothing
+        several = any(name.element.file for name in names)  # bytes of several files do not compare
         for name in sorted(names, key=lambda n: (several and n.mark.place.start, n.element.byte)):
             span = _trim(name.mark.place, text)
             if span is None:
@@ -537,7 +540,7 @@ class _Reader:
         return kept
 
     def _names_beside(self) -> Iterator[_Name]:
-        """Give the names that reach up to an anchor, or stand beside the text, their characters."""
+        """Yield the names that reach to an anchor, or stand beside the text, with their place."""
         beside = [(one, [mark]) for one, mark in self.reaching]
         beside += [(one, []) for one in self.start.stand_off]
         for one, marks in beside:
@@ -570,7 +573,7 @@ def _tag(element: Element) -> str:
 
 
 def _trim(place: OpenName, text: str) -> Span | None:
-    """Leave white space out at both ends; None where nothing is left."""
+    """Strip white space at both ends; None if nothing is left."""
     start, end = place.start, min(place.end, len(text))
     while start < end and text[end - 1].isspace():
         end -= 1
@@ -587,7 +590,10 @@ def _trim_paragraphs(paragraphs: list[Paragraph], text: str) -> tuple[Paragraph,
 def _join_paragraphs(
     paragraphs: tuple[Paragraph, ...], mentions: list[Mention]
 ) -> Iterator[tuple[Span, list[Mention]]]:
-    """Paragraphs and the names in them; where a name continues in the next, both are one."""
+    """Yield paragraphs with the names in them.
+
+    Where a name continues in the next paragraph, both are joined.
+    """
     waiting = iter(mentions)  # in reading order
     mention = next(waiting, None)
     start, reach, inside = None, 0, list[Mention]()
@@ -603,7 +609,7 @@ def _join_paragraphs(
 
 
 def entity_of(attributes: Mapping[str, str], edition: Edition) -> str | None:
-    """Tell what an element refers to, with its space; several ids are one entity, their group."""
+    """Return the entity of an element, with its space; several ids are one entity, their group."""
     for attribute in edition.entity:
         if value := attributes.get(attribute, "").strip():
             ids = value.split() if attribute == "ref" else [value]
@@ -612,7 +618,7 @@ def entity_of(attributes: Mapping[str, str], edition: Edition) -> str | None:
 
 
 def with_space(reference: str, edition: Edition) -> str:
-    """The entity of a reference: in the space that its beginning stands for, or the edition's."""
+    """Return the entity of a reference, in the space of its beginning or of the edition."""
     for beginning, space in edition.spaces.items():
         if reference.startswith(beginning):
             return f"{space}:{reference.removeprefix(beginning).rstrip('/')}"

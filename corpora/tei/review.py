@@ -56,7 +56,7 @@ Refer = Callable[[Mention], Mention]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A line of the list, as it was left."""
+    """A line of the list, as a person left it."""
 
     file: str
     document: str
@@ -78,7 +78,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A line whose place is known: what was suggested, and what is to be written."""
+    """A line with a known place: the suggestion, and the name to write."""
 
     candidate: Candidate
     document: str
@@ -92,9 +92,9 @@ class Placed:
 
 
 def write_candidates(path: Path, found: Iterable[tuple[str, Document, Sequence[Mention]]]) -> int:
-    """Write the list for files, their documents and what was predicted; returns its length."""
+    """Write the list of predictions by file and document; returns the number of lines."""
     number = 0
-    with path.open("w", encoding="utf-8-sig", newline="") as out:  # the mark is for spreadsheets
+    with path.open("w", encoding="utf-8-sig", newline="") as out:  # BOM for spreadsheets
         rows = csv.writer(out, dialect="excel-tab", lineterminator="\n")
         rows.writerow(COLUMNS)
         for file, document, mentions in found:
@@ -133,10 +133,10 @@ def _unescape(text: str) -> str:
 
 
 def read_candidates(path: Path) -> list[Candidate]:
-    """Read the list as it was left; raises ``UsageError`` with file, line and what to write.
+    """Read the list after review; raises ``UsageError`` with file, line and what to write.
 
-    Whatever a spreadsheet makes of it is read: UTF-8, UTF-16 or Windows-1252; tabs, ``;`` or ``,``
-    between columns; decimal commas, and probabilities in per cent.
+    Reads what spreadsheets save: UTF-8, UTF-16 or Windows-1252; tabs, ``;`` or ``,`` between
+    columns; decimal commas, and probabilities in per cent.
     """
     try:
         text = _decoded(path.read_bytes())
@@ -227,12 +227,12 @@ def _number(text: str) -> str:
 
 
 def model_file(path: Path) -> Path:
-    """Say where it is written which model made a list: beside the list."""
+    """Return the path of the file that names the model of a list: beside the list."""
     return path.with_name(f"{path.name}.model.json")
 
 
 def model_of_list(path: Path) -> Model:
-    """Read which model found what is in a list; raises ``UsageError``."""
+    """Read which model made the predictions of a list; raises ``UsageError``."""
     try:
         return Model(**parse_json(model_file(path).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError) as error:
@@ -243,7 +243,7 @@ def model_of_list(path: Path) -> Model:
 
 
 def by_file(candidates: Iterable[Candidate]) -> dict[str, list[Candidate]]:
-    """Return the lines of each file, in the order of the list."""
+    """Group the lines by file, in the order of the list."""
     files: dict[str, list[Candidate]] = {}
     for candidate in candidates:
         files.setdefault(candidate.file, []).append(candidate)
@@ -252,7 +252,7 @@ def by_file(candidates: Iterable[Candidate]) -> dict[str, list[Candidate]]:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """A file with the names of a list, and what was decided."""
+    """A file with the names of a list, and the decisions."""
 
     written: Written
     decisions: list[Decision]
@@ -271,11 +271,11 @@ def apply_candidates(
     decisions: Decisions | None = None,
     refer: Refer | None = None,
 ) -> Applied:
-    """Write what was accepted for a file, where the text is still what the list says.
+    """Write the accepted lines into a file, where its text still agrees with the list.
 
-    ``decisions`` of earlier reviews protect what they are on; ``refer`` gives a mention the
-    attribute by which its entity is written. Raises what ``TeiFile`` raises; a label without an
-    element with the line of the list.
+    ``decisions`` of earlier reviews protect the names that they are on; ``refer`` adds to a mention
+    the attribute by which its entity is written. Raises what ``TeiFile`` raises; for a label
+    without an element, the error names the line of the list.
     """
     file = TeiFile.read(data, edition, name=name)
     texts = {document.id: document.text for document in file.documents}
@@ -310,7 +310,7 @@ def apply_candidates(
 
 
 def _with_entity(candidate: Candidate, edition: Edition) -> Candidate:
-    """Read the entity of a line, if a person typed it."""
+    """Normalize the entity of a line, if a person typed it."""
     typed, suggested = candidate.entity, candidate.suggested
     if typed is None or (suggested and suggested[1] == typed):
         return candidate
@@ -332,7 +332,7 @@ def _write(
     options: WriteOptions,
     decisions: Decisions | None,
 ) -> Written:
-    """Write the names of a model, and after them those that a person found."""
+    """Write the names of a model, then those that a person found."""
     decided = {}
     for document in file.documents:
         own = (file.source.name, document.id, document.text)
@@ -356,7 +356,7 @@ def write_more(
     model: Model,
     options: WriteOptions,
 ) -> Written:
-    """Write more names into what was written of a file, found by another model or person."""
+    """Add further names, of another model or a person, to a file that was just written."""
     if not any(names.values()):
         return written
     own = replace(options, existing="keep")
@@ -371,7 +371,7 @@ def _mentions(placed: Iterable[Placed]) -> dict[str, list[Mention]]:
 
 
 def _decision(one: Placed, file: str, text: str, *, model: Model, reviewer: str) -> Decision:
-    """Say what a person decided with a line."""
+    """Build the decision that a person made with a line."""
     candidate, suggestion = one.candidate, one.suggestion
     name, was = one.mention, None
     if not candidate.is_accepted:
@@ -395,7 +395,7 @@ def _decision(one: Placed, file: str, text: str, *, model: Model, reviewer: str)
 
 
 def located(candidate: Candidate, texts: Mapping[str, str]) -> Placed | str:
-    """Find the place of a line in the documents of its file; the reason where there is none."""
+    """Find the place of a line in the documents of its file; else return the reason."""
     if candidate.place is None:
         return _found_by_name(candidate, texts)
     text = texts.get(candidate.document)
@@ -409,13 +409,13 @@ def located(candidate: Candidate, texts: Mapping[str, str]) -> Placed | str:
     if not candidate.is_accepted:
         return Placed(candidate, candidate.document, suggestion, suggestion)
     mention = replace(suggestion, label=candidate.label, entity=candidate.entity)
-    if (old, label) != (new, candidate.label):  # how sure the model was says nothing of it
+    if (old, label) != (new, candidate.label):  # the probability was for the old name
         mention = replace(mention, start=new[0], end=new[1], score=None)
     return Placed(candidate, candidate.document, suggestion, mention)
 
 
 def mentions_in(candidates: Iterable[Candidate], document: Document) -> list[Mention]:
-    """List the suggestions that stand in a document, as a model made them."""
+    """List the suggestions that are in a document, as a model made them."""
     texts = {document.id: document.text}
     found = (located(one, texts) for one in candidates if one.document == document.id)
     return [one.suggestion for one in found if not isinstance(one, str) and one.suggestion]
@@ -425,7 +425,7 @@ _Place = tuple[int, int]
 
 
 def _places(candidate: Candidate, text: str, place: _Place) -> tuple[_Place, _Place] | str:
-    """Find where a suggestion is, and the name that a person made of it; else the reason."""
+    """Find the places of a suggestion and of the name that a person made of it, or the reason."""
     start, end = place
     if _is_same(candidate.name, text[start:end]):
         return place, place
@@ -436,12 +436,12 @@ def _places(candidate: Candidate, text: str, place: _Place) -> tuple[_Place, _Pl
         return CHANGED
     form, before, after = candidate.name, candidate.before[-SIDE:], candidate.after[:SIDE]
     name = DecidedName(start=start, end=end, form=form, before=before, after=after)
-    moved = name.find(text)  # the file was edited since
+    moved = name.find(text)  # the file was edited in between
     return ((moved.start, moved.end),) * 2 if moved else CHANGED
 
 
 def _is_same(cell: str, text: str) -> bool:
-    """Tell whether a cell is a text; ``?`` stands for what an encoding could not hold."""
+    """Tell whether a cell equals a text; ``?`` matches what an encoding could not represent."""
     if len(cell) != len(text):
         return False
     pairs = zip(cell, text, strict=True)
@@ -450,7 +450,7 @@ def _is_same(cell: str, text: str) -> bool:
 
 
 def _is_around(candidate: Candidate, text: str, place: _Place) -> bool:
-    """Tell whether what stands before and after a suggestion is what the list says."""
+    """Tell whether the text before and after a suggestion is as the list has it."""
     start, end = place
     before, after = text[max(0, start - CONTEXT) : start], text[end : end + CONTEXT]
     is_before = _is_same(candidate.before.strip(), before.strip())
@@ -458,7 +458,7 @@ def _is_around(candidate: Candidate, text: str, place: _Place) -> bool:
 
 
 def _corrected(name: str, text: str, place: _Place) -> _Place | None:
-    """Find a name that is shorter or longer than a suggestion, and shares characters with it."""
+    """Find a name that is shorter or longer than a suggestion, and overlaps it."""
     name = name.strip()
     start, end = place
     first = max(0, start - len(name) + 1)
@@ -475,12 +475,12 @@ def _shared(first: _Place, second: _Place) -> int:
 
 
 def _words(text: str) -> re.Pattern[str]:
-    """Make a pattern of words with any white space before and between them."""
+    """Compile a pattern of words with any white space before and between them."""
     return re.compile(r"\s*" + r"\s+".join(map(re.escape, text.split())))
 
 
 def _found_by_name(candidate: Candidate, texts: Mapping[str, str]) -> Placed | str:
-    """Find the only place of a name, between what the line says of its neighbours."""
+    """Find the only place of a name between the contexts that the line gives."""
     name = re.compile(r"\s+".join(map(re.escape, candidate.name.split())))
     after, before = _words(candidate.after), _words(candidate.before[::-1])
     found = []

@@ -49,15 +49,15 @@ class Options:
 
 
 def default_schema() -> Path:
-    """Say where the TEI's schema is looked for: ``onoma/tei_all.rng`` among the user's data."""
+    """Return the default path of the TEI's schema: ``onoma/tei_all.rng`` in the user's data."""
     data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
     return Path(data) / "onoma" / "tei_all.rng"
 
 
 def fetch(options: Options) -> Iterator[str | Summary]:
-    """Download the schema, and verify that it is the one; yields what is to be said.
+    """Download the schema and verify it; yields the messages to print.
 
-    Raises ``CorpusError`` where it cannot be fetched, or is another file than was asked for.
+    Raises ``CorpusError`` if it cannot be fetched, or is not the file that was asked for.
     """
     url, path = options.url or _ADDRESS.format(options.version), options.output or default_schema()
     if not url.startswith(("https://", "http://")):
@@ -101,11 +101,11 @@ def _verified(data: bytes, options: Options, url: str) -> str:
 
 
 def new_errors(before: bytes, after: bytes, schema: Path) -> list[str]:
-    """List what is wrong with a file that was not wrong before, ``line 12: …``; lines do not count.
+    """List the errors of a file that were not there before, ``line 12: …``; lines do not count.
 
-    Nor does what stands where nothing may stand: text before, and now a name around it.
+    An error for text where none is allowed does not count either if now a name encloses that text.
 
-    Raises ``UsageError`` for a schema that cannot be used, ``XmlError`` for a malformed file.
+    Raises ``UsageError`` for an unusable schema, ``XmlError`` for a malformed file.
     """
     known = Counter(_known(before, schema))
     found = []
@@ -135,7 +135,7 @@ def _errors(data: bytes, schema: Path) -> list[tuple[int, str]]:
 
 @lru_cache(maxsize=8)
 def _load(schema: Path) -> "tuple[RelaxNG, XMLParser]":
-    """Return the schema, and a parser that reads nothing but the file."""
+    """Return the schema, and a parser that reads nothing except the file."""
     try:
         from lxml import etree
     except ImportError as error:
@@ -145,7 +145,7 @@ def _load(schema: Path) -> "tuple[RelaxNG, XMLParser]":
             f"{schema}: is in the compact syntax. Convert it once: trang {schema.name} "
             f"{schema.stem}.rng."
         )
-    parser = etree.XMLParser(  # an xml:id that stands twice is a matter of validity
+    parser = etree.XMLParser(  # a duplicate xml:id is left to validation
         no_network=True, load_dtd=False, resolve_entities="internal", collect_ids=False
     )
     try:

@@ -20,7 +20,10 @@ _CDATA, _CDATA_END = "<![CDATA[", "]]>"
 
 
 class Edit(NamedTuple):
-    """Characters ``start`` to ``end`` of the file are replaced by a text; equal: it is inserted."""
+    """A replacement of characters ``start`` to ``end`` by a text.
+
+    An insertion if both are equal.
+    """
 
     start: int
     end: int
@@ -28,14 +31,14 @@ class Edit(NamedTuple):
 
 
 class PlacedText(str):
-    """A text of the tree that knows its place in the stream of all text."""
+    """A text of the tree that knows its offset in the stream of all text."""
 
     __slots__ = ("offset",)
     offset: int
 
 
 class Node(Element):
-    """An element, or a CDATA section, which has no name, and where its tags stand."""
+    """An element, or a CDATA section (without a name), with the places of its tags."""
 
     __slots__ = (
         "content_end", "content_start", "end", "first", "is_expanded", "last", "number", "start",
@@ -50,7 +53,7 @@ class Node(Element):
     """Whether it stands in the expansion of an entity: its place is the reference then."""
 
     def begin(self, start: int, content_start: int) -> None:
-        """Say where its start tag stands; it ends there, too, as an empty tag."""
+        """Set the place of the start tag; until an end tag comes, the element ends there."""
         self.start = start
         self.content_start = self.content_end = self.end = content_start
 
@@ -61,9 +64,9 @@ class Node(Element):
 
 
 class Source:
-    """A file that was parsed for what it means, and for where it is written.
+    """A file parsed both for its meaning and for the places of its markup.
 
-    Raises ``XmlError`` where it is no XML that is read.
+    Raises ``XmlError`` if it is malformed.
     """
 
     def __init__(self, data: bytes, *, name: str) -> None:
@@ -73,7 +76,7 @@ class Source:
             self.encoding, self.n_mark = encoding_of(data)
             self.text = data[self.n_mark :].decode(self.encoding)
         except (LookupError, UnicodeError) as error:
-            parse_xml(data, name=name)  # says it better
+            parse_xml(data, name=name)  # raises the better message
             message = f"{name}: unreadable encoding ({error}). Save the file as UTF-8."
             raise XmlError("encoding", message) from error
         parser = _PlacingParser(self)
@@ -111,15 +114,15 @@ class Source:
         return [node.start for node in self.nodes]
 
     def node_of(self, offset: int) -> Node:
-        """Find the innermost node around a character of the stream whose tags are in the file."""
+        """Find the innermost node, with tags in the file, around a character of the stream."""
         return self._run_nodes[bisect_right(self._runs, offset) - 1]
 
     def offset_at(self, position: int) -> int:
-        """Find the first character of the stream that is written at this position or after it."""
+        """Find the first character of the stream that is written at a position or after it."""
         return bisect_left(self.starts, position)
 
     def bytes_at(self, positions: Iterable[int]) -> Iterator[int]:
-        """Find the bytes at which characters begin; the positions ascend."""
+        """Yield the byte of each character position; positions ascend."""
         before, byte = 0, self.n_mark
         for position in positions:
             byte += len(self.text[before:position].encode(self.encoding))
@@ -143,12 +146,12 @@ class Source:
         return b"".join([*pieces, self.data[position:]])
 
     def encode(self, markup: str) -> bytes:
-        """Encode markup as the file is; what that lacks becomes character references."""
+        """Encode markup as the file is; missing characters become character references."""
         return markup.encode(self.encoding, "xmlcharrefreplace")
 
 
 class _PlacingParser(TreeParser[Node]):
-    """Builds the tree of a file, and notes where it is written."""
+    """A parser that builds the tree of a file and records where it is written."""
 
     def __init__(self, source: Source) -> None:
         super().__init__(source.data, source.name, Node)
@@ -156,10 +159,10 @@ class _PlacingParser(TreeParser[Node]):
         self.nodes: list[Node] = []
         self.pieces: list[str] = []
         self.starts, self.ends = array("q"), array("q")
-        self.runs: list[int] = []  # where runs of text in one node begin in the stream
+        self.runs: list[int] = []  # offsets in the stream where the text of another node begins
         self.run_nodes: list[Node] = []
-        self._length = self._n_in_tree = 0  # characters of the stream; pieces that are in the tree
-        self._written: list[Node] = []  # that are open, and have tags in the file
+        self._length = self._n_in_tree = 0  # characters of the stream; pieces already in the tree
+        self._written: list[Node] = []  # open nodes with tags in the file
         self._byte, self._position = source.n_mark, 0
         self._is_fixed_width = len(source.text) == len(source.data) - source.n_mark
         self.expat.buffer_text = False
@@ -167,7 +170,7 @@ class _PlacingParser(TreeParser[Node]):
         self.expat.EndCdataSectionHandler = self._end_cdata
 
     def _here(self) -> int:
-        """Find the position of the event; in the expansion of an entity, that of its reference."""
+        """Return the position of the event; inside an entity's expansion, that of its reference."""
         byte = self.expat.CurrentByteIndex
         passed = self.data[self._byte : byte]
         self._position += len(passed if self._is_fixed_width else passed.decode(self.encoding))
@@ -196,7 +199,7 @@ class _PlacingParser(TreeParser[Node]):
         node.last = self._length
         if not node.is_expanded:
             self._written.pop()
-            if self.text[node.content_start - 2] != "/":  # its end is not that of its start
+            if self.text[node.content_start - 2] != "/":  # its end is not the end of its start tag
                 node.content_end, node.end = here, self.text.index(">", here) + 1
 
     def _start_cdata(self) -> None:
@@ -233,7 +236,7 @@ class _PlacingParser(TreeParser[Node]):
         self._length += size
 
     def _put_text(self) -> None:
-        """Put the text since the last tag into the tree."""
+        """Add the text since the last tag to the tree."""
         if self._n_in_tree < len(self.pieces):
             text = PlacedText("".join(self.pieces[self._n_in_tree :]))
             text.offset = self._length - len(text)

@@ -12,7 +12,7 @@ from corpora.tei.xml import Element
 
 @dataclass(frozen=True, slots=True)
 class StandOff:
-    """A name beside the text: the elements whose text it covers, from the first to the last."""
+    """A name beside the text: it covers the text from its first to its last element."""
 
     element: Element
     label: str | None
@@ -38,7 +38,7 @@ def stand_off_names(tei: Element, edition: Edition) -> tuple[StandOff, ...]:
 
 
 def _pointers(element: Element) -> tuple[str, ...]:
-    """Read ids that an element points to: ``@from`` and ``@to``, or ``@target``."""
+    """Return the ids that an element points to: ``@from`` and ``@to``, or ``@target``."""
     attributes = element.attributes
     values = [attributes.get("from", ""), attributes.get("to", "")]
     words = " ".join(values if all(values) else [attributes.get("target", "")]).split()
@@ -47,5 +47,5 @@ def _pointers(element: Element) -> tuple[str, ...]:
 
 
 def places_of_ids(tei: Element) -> dict[str, tuple[str, int]]:
-    """Find the file and the byte at which each element with an ``xml:id`` begins."""
+    """Map each ``xml:id`` to the file and the byte at which its element begins."""
     return {id: (e.file, e.byte) for e in tei.walk() if (id := e.attributes.get("xml:id"))}

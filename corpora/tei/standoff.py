@@ -34,12 +34,15 @@ class Target(NamedTuple):
 
 
 def may_hold(target: Target, name: str) -> bool:
-    """Tell whether TEI lets an element stand in a ``span`` of a ``standOff`` there: P4 has none."""
+    """Tell whether TEI allows an element in a ``span`` of a ``standOff``; TEI P4 has none."""
     return target.tei.name not in P4_ROOTS and name.lower() in content_rules().in_span
 
 
 def pointer_to(span: Span, text: str, places: Places) -> Target | None:
-    """Point to the characters of a name; None where no character of it is written as such."""
+    """Build a pointer to the characters of a name; None if it cannot point to any.
+
+    That is if none of them is in the file, or no element around them can be an anchor.
+    """
     source = places.source
     letters = [i for i in range(span.start, span.end) if not text[i].isspace()]
     offsets = [offset for i in letters if (offset := places.offset(i)) is not None]
@@ -62,7 +65,7 @@ def _is_anchor(node: Node) -> bool:
 
 
 def _name(source: Source, node: Node) -> str:
-    """Name an element as a pointer does: by its id, or by its path."""
+    """Return the name of an element in a pointer: its id, or its path."""
     if _PLAIN_ID.fullmatch(id := node.attributes.get("xml:id", "")):
         return id
     path = ""
@@ -74,7 +77,7 @@ def _name(source: Source, node: Node) -> str:
 
 
 def _runs(offsets: Sequence[int], source: Source) -> Iterator[tuple[int, int]]:
-    """Yield characters that follow each other with nothing but white space between."""
+    """Yield runs of characters, as (start, end), with only white space between their characters."""
     start = end = offsets[0]
     for offset in offsets:
         if offset < end or source.stream[end:offset].strip(XML_SPACE):
@@ -85,7 +88,7 @@ def _runs(offsets: Sequence[int], source: Source) -> Iterator[tuple[int, int]]:
 
 
 def resolve(source: Source, pointer: str) -> str:
-    """Return the characters that a pointer means; nothing where it points nowhere."""
+    """Return the characters that a pointer refers to; empty if it resolves to none."""
     found = _POINTER.fullmatch(pointer)
     node = _find(source, found[1]) if found else None
     if found is None or node is None:
@@ -111,7 +114,7 @@ def _find(source: Source, name: str) -> Node | None:
 def stand_off_edits(
     source: Source, spans: Sequence[tuple[Node, str]], *, by: Responsibility
 ) -> Iterator[Edit]:
-    """Put the spans of each ``TEI`` element into a ``standOff`` of their own, after its text."""
+    """Yield edits that add a ``standOff`` with its spans after the text of each ``TEI`` element."""
     by_tei: defaultdict[int, list[str]] = defaultdict(list)
     for tei, markup in spans:
         by_tei[tei.number].append(markup)

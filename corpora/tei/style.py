@@ -17,7 +17,7 @@ NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def escape(text: str) -> str:
-    """Write a text as it may stand in an attribute in double quotes, or between tags."""
+    """Escape a text for an attribute in double quotes, or for content."""
     return text.translate(_ESCAPED)
 
 
@@ -28,10 +28,10 @@ def tag(name: str, attributes: Iterable[tuple[str, str]]) -> str:
 
 
 def template(edition: Edition, label: str) -> Element:
-    """Find the element that a name of this label becomes; ``UsageError`` where none is known.
+    """Return the element that a name of this label becomes; ``UsageError`` if none is known.
 
-    It is what ``[write]`` says, else the first pattern of ``[labels]`` that says what to write and
-    is read back with the same label.
+    It is the one of ``[write]``, else the first pattern of ``[labels]`` that determines an element
+    and is read back with the same label.
     """
     if label in edition.write:
         return edition.write[label]
@@ -52,17 +52,17 @@ def template(edition: Edition, label: str) -> Element:
 
 
 def certainty(score: float | None) -> str:
-    """Write a probability as ``@cert`` has it: a number of at most three decimals."""
+    """Write a probability for ``@cert``: a number of at most three decimals."""
     if score is None:
         return ""
     return f"{score:.3f}".rstrip("0").rstrip(".")
 
 
 def reference(mention: Mention, edition: Edition) -> tuple[str, str] | None:
-    """Find the attribute that says what is meant; None where the edition has none for it.
+    """Return the attribute for a mention's entity, and its value; None if the edition has none.
 
-    One that the mention brings (``@ref``) is written as it is. Only what is read back as the same
-    entity is written.
+    An attribute that the mention has already (``@ref``) is written as it is. A value is only used
+    if it is read back as the same entity.
     """
     entity = mention.entity
     if entity is None or NO_XML.search(entity):
@@ -81,7 +81,7 @@ def reference(mention: Mention, edition: Edition) -> tuple[str, str] | None:
 
 
 def _value(entity: str, attribute: str, edition: Edition) -> str:
-    """One id as the attribute has it, or nothing: a ``ref`` is a URI, other attributes are not."""
+    """Return the value of one id for an attribute, or nothing: only a ``ref`` is a URI."""
     space, _, rest = entity.partition(":")
     if space == edition.name:
         is_pointer = attribute == "ref" and not re.search(r"[:/#]", rest)
@@ -94,7 +94,7 @@ def _value(entity: str, attribute: str, edition: Edition) -> str:
 
 
 def typed_entity(text: str, edition: Edition) -> str:
-    """Read an entity as a person types it: ``gnd:118540238``, or as files have it, ``#p1``."""
+    """Parse an entity as a person types it: ``gnd:118540238``, or as files have it, ``#p1``."""
     if text.partition(":")[0] in {edition.name, *edition.spaces.values()}:
         return text
     is_pointer = "ref" in edition.entity and (text.startswith("#") or "://" in text)
@@ -103,6 +103,6 @@ def typed_entity(text: str, edition: Edition) -> str:
 
 
 def check_labels(mentions: Iterable[Mention], edition: Edition) -> None:
-    """Raise ``UsageError`` for a label that the edition has no element for."""
+    """Raise ``UsageError`` for a label that has no element in the edition."""
     for label in sorted({mention.label for mention in mentions if mention.label}):
         template(edition, label)

@@ -31,7 +31,7 @@ ANSWERED = "somebody answers for it"
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A name that a model found, and that stays."""
+    """A name that a model found, and that is kept."""
 
     line: int
     markup: str
@@ -42,7 +42,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """A file without what was taken out, and what stays of a model's names."""
+    """A file after the removal, and the names of models that were kept."""
 
     data: bytes
     n_taken: int
@@ -50,18 +50,18 @@ class Undone:
 
 
 def undo(data: bytes, *, name: str, resp: str | None = None, reviewer: str = "") -> bytes:
-    """Take out the names that a model added, and what the header says of it, as ``take_out``."""
+    """Remove the names that a model added, and its traces in the header; see ``take_out``."""
     return take_out(data, name=name, resp=resp, reviewer=reviewer).data
 
 
 def take_out(data: bytes, *, name: str, resp: str | None = None, reviewer: str = "") -> Undone:
-    """Take out the names that a model added, and what the header says of it; raises ``XmlError``.
+    """Remove the names that a model added, and its traces in the header; raises ``XmlError``.
 
-    ``resp`` is the id of a model; None stands for every model of Onoma. Only the tags of names go
-    that are exactly as they were written: a name that somebody changed (an attribute, the label,
-    the boundaries, a word in it) stays, and so does one whose ``@resp`` also points to somebody
-    else, and with it the statement on the model. ``reviewer``: what this person has reviewed goes,
-    too, if it is as it was written.
+    ``resp`` is the id of a model; None stands for every model of Onoma. Only tags of names that are
+    exactly as they were written are removed. A name stays if somebody changed it (an attribute, the
+    label, the boundaries, a word in it), or if its ``@resp`` also points to somebody else; then the
+    statement on the model stays, too. ``reviewer``: names that this person reviewed are also
+    removed, if they are as they were written.
     """
     if b"onoma-" not in data.replace(b"\0", b""):
         return Undone(data, 0, ())
@@ -71,9 +71,9 @@ def take_out(data: bytes, *, name: str, resp: str | None = None, reviewer: str =
 def take_out_of(
     source: Source, *, resp: str | None = None, reviewer: str = "", keep: Collection[int] = ()
 ) -> Undone:
-    """Take out of a file that was parsed what a model added to it, as ``take_out`` does.
+    """Remove what a model added from a parsed file, as ``take_out`` does.
 
-    ``keep`` are the numbers of elements that stay as if somebody answered for them.
+    ``keep`` are the numbers of elements to keep as if another person were responsible for them.
     """
     work = _Undo(source, resp, reviewer=pointer_of(reviewer), keep=frozenset(keep))
     data = source.splice(sorted([*work.edits(source.nodes[0]), *work.list_edits()]))
@@ -81,7 +81,7 @@ def take_out_of(
 
 
 class _Undo:
-    """What is to be taken out of one file."""
+    """The parts to remove from one file."""
 
     def __init__(
         self, source: Source, resp: str | None, *, reviewer: str, keep: Collection[int]
@@ -117,7 +117,7 @@ class _Undo:
         }
 
     def _is_apparatus_of_ours(self, node: Node) -> bool:
-        """Tell whether an element of the header, or around names in ``standOff``, is ours alone."""
+        """Tell whether an element of the header, or around names in ``standOff``, is only ours."""
         models, others = parties(node.attributes.get("resp"))
         if node.number not in self._in_apparatus or self._is_name(node) or node.is_expanded:
             return False
@@ -125,13 +125,13 @@ class _Undo:
         return is_own and set(others) <= {self.reviewer}
 
     def _is_name(self, node: Node) -> bool:
-        """Tell whether an element with a mark of ours is a name, or its ``span``."""
+        """Tell whether an element with our mark is a name, or its ``span``."""
         if node.number not in self._in_apparatus:
             return True
         return node.name == "span" and not any(n.name == "teiheader" for n in node.chain())
 
     def _choose(self) -> None:
-        """Find the names that go; those of which a part was changed stay whole."""
+        """Choose the names to remove; a name of which a fragment changed is kept whole."""
         found: dict[int, str] = {}
         stay: dict[int, str] = {}
         for node in self.source.nodes:
@@ -162,14 +162,14 @@ class _Undo:
     def _written(self, node: Node, model: str) -> str | None:
         """Return the fingerprint of a name that is as it was written; else None."""
         lists = self._lists.get(model) or []
-        if not lists:  # of a time without fingerprints
+        if not lists:  # written by a version without fingerprints
             is_plain = is_canonical(self.source, node) and not self.reviewer
             return "" if is_plain else None
         own = fingerprint_of(self.source, node)
         return own if own in self._attributes[model] else None
 
     def _keep_fragments(self, found: dict[int, str], stay: dict[int, str]) -> None:
-        """Keep all fragments of a name of which one stays, or is not there any more."""
+        """Keep all fragments of a name if one of them is kept or missing."""
         by_id = {n.attributes.get("xml:id"): n.number for n in self.source.nodes}
         pointing: defaultdict[int | None, list[int]] = defaultdict(list)
         broken: list[int] = []
@@ -193,7 +193,10 @@ class _Undo:
         return Kept(line, source.text[node.start : node.content_start], text, reason)
 
     def list_edits(self) -> Iterator[Edit]:
-        """Take the fingerprints of names that go out of statements that stay, the last first."""
+        """Yield edits of kept statements that remove the fingerprints of removed names.
+
+        Lists of a statement come last first.
+        """
         waiting = Counter(filter(None, self.taken.values()))
         for node in self.source.nodes:
             if not is_statement(node) or self._goes_whole(node):
@@ -211,12 +214,12 @@ class _Undo:
     def edits(self, node: Node) -> Iterator[Edit]:
         """Yield the edits of an element and those in it."""
         if node.name in _BLANKS and node.parent and not self._goes_whole(node.parent):
-            if self._is_apparatus_of_ours(node):  # TEI asks for it
+            if self._is_apparatus_of_ours(node):  # TEI requires it
                 yield self._unmark(node, node.parent)
         elif node.number in self._in_apparatus and self._goes_whole(node):
             if (end := emptied(self.source, node)) is not None:
                 yield Edit(self._mark(node)[0], node.end, end)
-            else:  # with the white space that was put before it
+            else:  # with the white space inserted before it
                 start = node.start
                 while start and self.source.text[start - 1] in XML_SPACE:
                     start -= 1
@@ -242,9 +245,9 @@ class _Undo:
         return found
 
     def _unmark(self, node: Node, around: Node) -> Edit:
-        """Take only the mark of an element that is still needed.
+        """Remove only the mark of an element that is still needed.
 
-        Where another model has something in ``around``, the mark becomes that model's.
+        If another model has added to ``around``, the mark becomes that model's.
         """
         if around.number not in self._heirs:
             heirs = filter(None, map(self._heir, around.walk()))
@@ -253,7 +256,7 @@ class _Undo:
         return Edit(*self._mark(node), heir and f' resp="#{heir}"')
 
     def _heir(self, node: Node) -> str:
-        """Name the model that an element belongs to which stays; nothing for a person's."""
+        """Return the model of an element that is kept; empty for a person's."""
         if is_statement(node):
             return "" if self._goes_whole(node) else node.attributes["xml:id"]
         models, _ = parties(node.attributes.get("resp"))
@@ -262,7 +265,7 @@ class _Undo:
         return models[0]
 
     def _goes_whole(self, node: Node) -> bool:
-        """Tell whether an element of the apparatus is ours with all that is in it."""
+        """Tell whether an element of the apparatus is ours with all its content."""
         if node.is_expanded:
             return False
         if is_statement(node):
@@ -272,7 +275,7 @@ class _Undo:
             return node.name == "span"
         if not self._is_apparatus_of_ours(node):
             return False
-        if node.name == "respstmt":  # on a reviewer
+        if node.name == "respstmt":  # the statement on a reviewer
             return f"#{node.attributes.get('xml:id')}" not in self._still_needed
         if node.name == "application":
             return not set(node.attributes["resp"].split()) & self._still_needed
@@ -283,7 +286,7 @@ class _Undo:
         return node.name in _HOLDERS and self._holds_ours_alone(node)
 
     def _holds_ours_alone(self, node: Node) -> bool:
-        """Tell whether nothing but white space is left in it without what is ours."""
+        """Tell whether an element holds only white space apart from what is ours."""
         rest, position = "", node.content_start
         if (end := emptied(self.source, node)) is not None:
             position += len(f"<?onoma-empty {end[:-1]}?>")

@@ -42,12 +42,12 @@ Crossing = Literal["split", "standOff"]
 
 
 class UnprovenError(CorpusError):
-    """A file cannot be written so that what was added can be taken out again."""
+    """A file cannot be written so that the additions can be removed again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteOptions:
-    """What becomes of names that are there, of names that cross elements, of doubtful names."""
+    """The treatment of existing names, of names that cross elements, and of doubtful names."""
 
     existing: Existing = "keep"
     """``keep``: a prediction is skipped that equals or crosses a name, or stands in or around one
@@ -69,7 +69,7 @@ class WriteOptions:
     """A RelaxNG schema: what would not be valid, and was before, is left out."""
 
     def __post_init__(self) -> None:
-        """Refuse what is not there to choose."""
+        """Raise for an unknown choice."""
         for name, kind in (("existing", Existing), ("crossing", Crossing)):
             if (value := getattr(self, name)) not in get_args(kind):
                 raise UsageError(f"{name} must be one of {', '.join(get_args(kind))}, not {value}.")
@@ -94,13 +94,13 @@ class Skipped:
 
     @classmethod
     def of(cls, document: str, mention: Mention, text: str, *, reason: str) -> "Skipped":
-        """Make one of the id and the text of the document."""
+        """Build one from the id and the text of the document."""
         return cls(document, mention, reason, text[mention.start : mention.end])
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A file with names in it; every prediction is written, or skipped with a reason."""
+    """A file with names in it; each prediction is written, or skipped with a reason."""
 
     data: bytes
     written: int
@@ -112,7 +112,7 @@ class Written:
     """The same, as it was read to prove it."""
 
     def then(self, second: "Written") -> "Written":
-        """Say what was written of a file in two steps."""
+        """Combine the results of writing a file in two steps."""
         return replace(
             second,
             written=self.written + second.written,
@@ -130,7 +130,7 @@ _Proven = tuple["TeiFile", list[Added]]
 
 @dataclass(frozen=True, slots=True)
 class TeiFile:
-    """A file that was read: its documents, and where each of their characters stands in it."""
+    """A parsed file: its documents, and the places of their characters in it."""
 
     source: Source
     edition: Edition
@@ -138,13 +138,13 @@ class TeiFile:
 
     @classmethod
     def read(cls, data: bytes, edition: Edition, *, name: str) -> "TeiFile":
-        """Read a file; raises ``XmlError`` for one that is not read."""
+        """Read a file; raises ``XmlError`` if it is malformed or no TEI."""
         source = Source(data, name=name)
         return cls(source, edition, read_source(source, edition))
 
     @property
     def documents(self) -> list[Document]:
-        """Those that have text, as ``read_tei`` gives them."""
+        """The documents with text, as ``read_tei`` returns them."""
         return [text.document for text, _ in self.texts if text.document]
 
     def write(
@@ -155,11 +155,11 @@ class TeiFile:
         options: WriteOptions = DEFAULT_OPTIONS,
         decided: Standing | None = None,
     ) -> Written:
-        """Write mentions, which count the characters of the documents.
+        """Write mentions, with offsets in the documents, into the file.
 
-        A mention on which a person has ``decided`` is skipped, and a name that they accepted is not
-        replaced. Raises ``UsageError`` for a label without an element, and ``UnprovenError`` where
-        nothing could be added to the file so that it can be taken out.
+        A mention on which a person has ``decided`` is skipped, and a name that a person accepted is
+        not replaced. Raises ``UsageError`` for a label without an element, and ``UnprovenError`` if
+        nothing can be added to the file that could be removed again.
         """
         for mentions in mentions_by_document.values():
             check_labels(mentions, self.edition)
@@ -190,7 +190,7 @@ class TeiFile:
         }
 
     def nodes_of(self, mention: Mention) -> list[Node]:
-        """Find the elements of a name that is there."""
+        """Return the elements of an existing name."""
         bytes_ = mention.attributes.get("bytes", mention.attributes["byte"]).split()
         return [self.source.by_byte[int(byte)] for byte in bytes_]
 
@@ -204,14 +204,14 @@ def write_predictions(
     model: Model,
     options: WriteOptions = DEFAULT_OPTIONS,
 ) -> Written:
-    """Read a file, and write mentions into it; raises what ``TeiFile`` does."""
+    """Read a file, and write mentions into it; raises what ``TeiFile`` raises."""
     file = TeiFile.read(data, edition, name=name)
     return file.write(mentions_by_document, model=model, options=options)
 
 
 @dataclass
 class _Writer:
-    """Writes into one file; used once."""
+    """A writer of one file; used once."""
 
     file: TeiFile
     by: Responsibility
@@ -223,7 +223,7 @@ class _Writer:
     skipped: list[Skipped] = field(default_factory=list)
 
     def write(self, mentions_by_document: Mapping[str, Sequence[Mention]]) -> Written:
-        """Place, compose and prove; what fails is skipped."""
+        """Place, compose and prove the mentions; those that fail are skipped."""
         file = self.file
         if unknown := mentions_by_document.keys() - {document.id for document in file.documents}:
             known = ", ".join(document.id for document in file.documents) or "none with text"
@@ -260,7 +260,7 @@ class _Writer:
         return self._answered.get(document.id) or Answers(())
 
     def _choose_header(self, placed: Sequence[Added]) -> None:
-        """Leave out of the header what an edition's own schema has no place for."""
+        """Omit the application and the change if the edition's schema has no place for them."""
         if self._can_be_validated and placed:
             tried = self._try([])
             self.is_whole = isinstance(tried, TeiFile) or tried.reason != _INVALID
@@ -277,13 +277,13 @@ class _Writer:
             return False
 
     def _without_reference(self, document: Document) -> dict["_Place", Mention]:
-        """Find the names that are there, and may get a reference."""
+        """Map the places of existing names that may get a reference to their mentions."""
         if not self.options.references:
             return {}
         return {_place_of(m): m for m in document.mentions if m.label and m.entity is None}
 
     def _referring(self, document: Document, mention: Mention, name: Mention) -> Iterator[Added]:
-        """Yield a reference for a name that is there, or say why it gets none."""
+        """Yield the reference for an existing name, or skip it with a reason."""
         found = reference(mention, self.file.edition)
         node, *others = self.file.nodes_of(name)
         has = [a for a in ("resp", "cert", found[0] if found else "") if a in node.attributes]
@@ -306,7 +306,7 @@ class _Writer:
     def _placed(
         self, document: Document, fragmenter: Fragmenter, mentions: Iterable[Mention]
     ) -> Iterator[Added]:
-        """Yield those that are wanted and have a place."""
+        """Yield the mentions that are wanted and have a place; skip the others."""
         for mention in self._wanted(document, mentions):
             found = reference(mention, self.file.edition)
             fragments: list[Fragment] = []
@@ -330,7 +330,7 @@ class _Writer:
                 yield Added(document, mention, tuple(fragments), found, target)
 
     def _wanted(self, document: Document, mentions: Iterable[Mention]) -> list[Mention]:
-        """Choose those that the options, the names that are there, and the others allow."""
+        """Select the mentions that the options, existing names, and other mentions allow."""
         names = index_of(document.mentions)
         seen: set[tuple[int, int, str | None, str | None]] = set()
         wanted: list[Mention] = []
@@ -349,7 +349,7 @@ class _Writer:
         return kept
 
     def _objection(self, document: Document, mention: Mention, names: SpanIndex[Mention]) -> str:
-        """Say why a prediction is not wanted, or nothing."""
+        """Return the reason why a prediction is not wanted, or an empty string."""
         if mention.score is not None and mention.score < self.options.threshold:
             return "below the threshold"
         if mention.label is None:
@@ -375,7 +375,10 @@ class _Writer:
         self.skipped.append(Skipped.of(document.id, mention, document.text, reason=reason))
 
     def _settle(self, base: _Proven, more: list[Added]) -> _Proven:
-        """Add as many as can be proven together; halve until those that fail are alone."""
+        """Add as many names as the proof allows.
+
+        Halve the list until only single failures are left.
+        """
         if not more:
             return base
         failure = self._try(base[1] + more)
@@ -397,7 +400,7 @@ class _Writer:
         return self._settle(self._settle(base, more[:half]), more[half:])
 
     def _try(self, added: Sequence[Added]) -> TeiFile | Failure:
-        """Compose, read and prove: the file with the names, or what is wrong."""
+        """Compose, read and prove; returns the file with the names, or the failure."""
         file = self.file
         edits = compose(
             file.source, added, edition=file.edition, by=self.by, is_whole=self.is_whole
@@ -426,7 +429,7 @@ class _Writer:
         return failure or written
 
     def _check_statement(self) -> None:
-        """Raise ``UnprovenError`` if not even the statement in the header can be proven."""
+        """Raise ``UnprovenError`` if even the statement in the header fails the proof."""
         failure = self._try([])
         if isinstance(failure, Failure):
             raise UnprovenError(
@@ -460,19 +463,19 @@ def _place_of(mention: Mention) -> _Place:
 
 
 def _objects(settled: Settled, mention: Mention) -> bool:
-    """Tell whether a decision that covers a name says that it does not mean this entity."""
+    """Tell whether a decision on a name excludes that it refers to this entity."""
     meant = settled.decision.name.entity
     return not settled.is_name or meant not in {None, mention.entity}
 
 
 def _may_be_same(first: Mention, second: Mention) -> bool:
-    """Tell whether two names, of which one holds the other, may mean the same."""
+    """Tell whether two names, one inside the other, may refer to the same entity."""
     if first.label is None or first.label != second.label:
         return False
     return first.entity is None or second.entity is None or first.entity == second.entity
 
 
 def _cross(first: Span, second: Span) -> bool:
-    """Tell whether two spans that overlap part each other."""
+    """Tell whether two overlapping spans cross: neither contains the other."""
     nested = first.start <= second.start and second.end <= first.end
     return not nested and not (second.start <= first.start and first.end <= second.end)

@@ -23,7 +23,7 @@ MAX_NESTED = 1000
 """Entities that are declared by others: expat before 2.7 calls itself for each of a chain."""
 MAX_NAMESPACE = 1000
 """Characters of its name, which expat writes before each name of an element."""
-_ATTRIBUTE = len(" a=''")  # the least that one takes in a file
+_ATTRIBUTE = len(" a=''")  # the fewest characters of an attribute in a file
 _XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace"
 _TEI_NAMESPACE = re.compile(r"https?://www\.tei-c\.org/")
 _ARCHIVES = {b"PK\x03\x04": "zip", b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
@@ -58,7 +58,7 @@ class Element:
         self._parent = None if parent is None else ref(parent)
 
     def find(self, name: str) -> Self | None:
-        """Return the first element of that name (in lower case) among its descendants."""
+        """Return the first descendant with this name (in lower case)."""
         for child in self.children:
             if not isinstance(child, str):
                 found = child if child.name == name else child.find(name)
@@ -71,25 +71,25 @@ class Element:
         return [child for child in self.children if not isinstance(child, str)]
 
     def walk(self) -> Iterator[Self]:
-        """Yield the element and all in it, in the order of the file."""
+        """Yield the element and all its descendants, in the order of the file."""
         waiting = [self]
         while waiting:
             yield (element := waiting.pop())
             waiting += (c for c in reversed(element.children) if not isinstance(c, str))
 
     def chain(self) -> Iterator[Self]:
-        """Yield the element and those around it, the root last."""
+        """Yield the element and its ancestors, the root last."""
         element: Self | None = self
         while element is not None:
             yield element
             element = element.parent
 
     def text(self) -> str:
-        """Return all text in it, white space normalised."""
+        """Return all text in the element, white space normalized."""
         return " ".join("".join(self.strings()).split())
 
     def strings(self) -> Iterator[str]:
-        """Yield all text in it, as it stands."""
+        """Yield all text in the element, as it is written."""
         for child in self.children:
             if isinstance(child, str):
                 yield child
@@ -98,7 +98,7 @@ class Element:
 
 
 class XmlError(CorpusError):
-    """XML that is not read; ``reason`` is what is counted, ``position`` says where."""
+    """Malformed XML; ``reason`` is the name to count, ``position`` the place."""
 
     def __init__(self, reason: str, message: str, *, position: str = "", excerpt: str = "") -> None:
         super().__init__(message)
@@ -109,7 +109,7 @@ E = TypeVar("E", bound=Element)
 
 
 class TreeParser(Generic[E]):
-    """One parse: handlers that build the tree of elements of a ``kind``, and the bounds."""
+    """A single parse: the handlers that build a tree of ``kind`` elements, and the bounds."""
 
     def __init__(self, data: bytes, name: str, kind: type[E]) -> None:
         self.data, self.file, self.kind = data, name, kind
@@ -120,7 +120,7 @@ class TreeParser(Generic[E]):
         self.declared = {"amp", "lt", "gt", "quot", "apos"}
         self.n_nested = 0
         self.has_outer_declarations = False
-        encoding = "utf-8" if data.startswith(codecs.BOM_UTF8) else None  # whatever it declares
+        encoding = "utf-8" if data.startswith(codecs.BOM_UTF8) else None  # whatever is declared
         parser = self.expat = expat.ParserCreate(encoding, namespace_separator=" ")
         parser.buffer_text = True
         parser.buffer_size = 1 << 16
@@ -140,20 +140,20 @@ class TreeParser(Generic[E]):
             self.expat.Parse(self.data, True)  # noqa: FBT003 - expat knows no keywords
             if self.has_outer_declarations:
                 self._check_attributes()
-            if self.root is None:  # cannot be: expat refuses a document without an element
+            if self.root is None:  # impossible: expat refuses a document without an element
                 raise self._error("malformed_xml", "no element", _REPAIR)
         except expat.ExpatError as error:
             raise self._explain(error) from error
-        except (LookupError, ValueError) as error:  # unknown to Python; or to pyexpat: multi-byte
+        except (LookupError, ValueError) as error:  # unknown to Python; multi-byte
             raise self._error("encoding", f"unreadable encoding ({error})", _SAVE_UTF8) from error
         finally:
-            del self.expat  # its handlers refer to the parser: without the cycle all is freed
+            del self.expat  # breaks the cycle of parser and handlers
         return self.root
 
     def _start(self, qualified: str, attributes: dict[str, str]) -> None:
         if attributes:
             self._count(len(attributes) * _ATTRIBUTE + sum(map(len, attributes.values())))
-            if " " in "".join(attributes):  # some are in a namespace
+            if " " in "".join(attributes):  # some attributes are in a namespace
                 attributes = {_attribute_name(name): value for name, value in attributes.items()}
         parent = self.stack[-1] if self.stack else None
         element = self.kind(_element_name(qualified), attributes, self.expat.CurrentByteIndex)
@@ -204,9 +204,9 @@ class TreeParser(Generic[E]):
             raise self._error("entity_expansion", what, "Expand them in the file.")
 
     def _check_attributes(self) -> None:
-        """Look for entities that expat drops from attributes, as a DTD elsewhere may declare them.
+        """Raise for entities in attributes that expat drops, as a DTD elsewhere may declare them.
 
-        In text they are refused when they are met; without such a DTD all are.
+        In text they are refused when they occur; without such a DTD expat refuses all.
         """
         for name in _in_tags(self._text()):
             if name not in self.declared:
@@ -286,7 +286,7 @@ _SAVE_UTF8 = "Save the file as UTF-8."
 
 @lru_cache(maxsize=4096)
 def _element_name(qualified: str) -> str:
-    """Return the local name; with its namespace in braces where that is not TEI's."""
+    """Return the local name, with its namespace in braces unless that is TEI's."""
     namespace, separator, name = qualified.rpartition(" ")
     if separator and not _TEI_NAMESPACE.match(namespace):
         return f"{{{namespace}}}{name}"
@@ -302,10 +302,11 @@ def _attribute_name(key: str) -> str:
 
 
 def _expansion(text: str, *, most: int) -> int:
-    """Count the characters that entities in attributes expand to; one entity, at most ``most`` + 1.
+    """Count the characters that entities in attributes expand to.
 
-    Expat expands all entities of a tag before any handler is called. What is in comments counts as
-    well, and tags in entities twice. Raises ``CycleError``.
+    Expat expands all entities of a tag before it calls a handler. Each entity counts at most
+    ``most`` + 1 characters. Entities in comments count, too, and tags in entities count twice.
+    Raises ``CycleError``.
     """
     used = Counter(_in_tags(text))
     sizes: defaultdict[str, int] = defaultdict(int)
@@ -323,7 +324,7 @@ def _expansion(text: str, *, most: int) -> int:
 
 
 def _in_tags(text: str) -> Iterator[str]:
-    """Yield the entities that attributes and their default values refer to."""
+    """Yield the entities in attributes and in their default values."""
     for tag in _TAG.finditer(text):
         yield from _REFERENCE.findall(tag[0])
 
@@ -334,7 +335,7 @@ def _numbered(found: re.Match[str]) -> str:
 
 
 def encoding_of(data: bytes) -> tuple[str, int]:
-    """Tell the encoding that expat reads a file in, and the length of its byte order mark."""
+    """Return the encoding that expat reads a file in, and the length of its byte order mark."""
     for mark, encoding in (
         (codecs.BOM_UTF8, "utf-8"),
         (codecs.BOM_UTF16_LE, "utf-16-le"),

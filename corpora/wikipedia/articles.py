@@ -47,7 +47,7 @@ class Redirect:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A page that becomes no document, and why."""
+    """A page that becomes no document, and the reason."""
 
     reason: str
     meaning: str | None = None
@@ -56,7 +56,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Article:
-    """A page whose text is read: what its row of ``documents`` and the rows beside it are made of.
+    """A page whose text was read, with all that its row of ``documents`` and the other rows need.
 
     ``PageRows`` takes it.
     """
@@ -80,7 +80,7 @@ class Article:
 
     @property
     def metadata(self) -> dict[str, str]:
-        """The column of that name."""
+        """The value of the column ``metadata``."""
         metadata = {}
         if self.text.is_disambiguation:
             metadata["disambiguation"] = "yes"
@@ -97,7 +97,7 @@ class Article:
 
 @dataclass(frozen=True, slots=True)
 class ArticleReader:
-    """Reads the pages of one wiki."""
+    """A reader of the pages of one wiki."""
 
     wiki: Wiki
     templates: TemplateTable
@@ -110,7 +110,7 @@ class ArticleReader:
     segmenter: Segmenter = field(default_factory=lambda: segmenter(None))
 
     def read(self, page: Page) -> Article | Redirect | LeftOut:
-        """Read a page; raises ``ExtractorError`` where the engine cannot."""
+        """Read a page; raises ``ExtractorError`` where the engine cannot read it."""
         if (left_out := self._left_out(page)) is not None:
             return left_out
         text = ENGINES[self.engine](
@@ -158,7 +158,7 @@ class ArticleReader:
         )
 
     def texts(self, pages: Iterable[object]) -> Iterator[str]:
-        """Give the texts of the articles among what was read of a dump."""
+        """Yield the text of each ``Page`` in ``pages`` that is an article; skip everything else."""
         for page in pages:
             if isinstance(page, Page) and self._left_out(page) is None:
                 today = page.timestamp[:10]
@@ -167,7 +167,10 @@ class ArticleReader:
                 ).text
 
     def _left_out(self, page: Page) -> Redirect | LeftOut | None:
-        """Say what a page is that is no article, as far as that shows before its text is read."""
+        """Return a ``Redirect`` or ``LeftOut`` if the page is no article.
+
+        Its text is not parsed.
+        """
         namespace = page.namespace
         if namespace is None:
             namespace = self.wiki.namespace(page.title)
@@ -185,10 +188,10 @@ class ArticleReader:
         return self.wiki.base + quote(title.replace(" ", "_"), safe=_SAFE)
 
     def _sentences(self, text: PageText) -> Iterator[tuple[int, int]]:
-        """Cut the text; neither a heading nor a link is ever cut."""
+        """Yield the sentences of the text as offsets; no heading or link is ever cut."""
         unbroken = [(start, end) for start, end, _, _ in text.links]
         for start, end, kind in text.blocks:
-            if kind == "head":  # in the place of the links in it
+            if kind == "head":  # replaces the links in it
                 unbroken[bisect_left(unbroken, (start,)) : bisect_left(unbroken, (end,))] = [
                     (start, end)
                 ]
@@ -197,7 +200,10 @@ class ArticleReader:
 
 
 def find_redirect(page: Page, wiki: Wiki) -> Redirect | None:
-    """Read a redirect: the dump says so, or (before version 0.4) the text begins with ``#WORD``."""
+    """Return the redirect of a page, or None if it is no redirect.
+
+    The dump names redirects; before export version 0.4, the text begins with ``#WORD``.
+    """
     text = page.text
     start = text[:1] == "#" or text[:200].lstrip()[:1] == "#"
     found = _REDIRECT.match(text) if start else None
@@ -220,7 +226,11 @@ def find_redirect(page: Page, wiki: Wiki) -> Redirect | None:
 
 
 def read_definition(page: Page, wiki: Wiki) -> tuple[str, str] | None:
-    """The name of a template, and what it leads to in the table of definitions, if to anything."""
+    """Return a template's row in the table of definitions, or None if it has none.
+
+    The row is the name of the template and its target: the name that it redirects to, or its
+    definition.
+    """
     number = wiki.namespace(page.title) if page.namespace is None else page.namespace
     _, colon, name = page.title.partition(":")
     if number != TEMPLATE or not colon or page.model not in MODELS:
@@ -234,10 +244,10 @@ def read_definition(page: Page, wiki: Wiki) -> tuple[str, str] | None:
 
 
 def license_of(base: str, *, file: str = "", generator: str = "") -> str | None:
-    """The licence that the text of a wiki was under when it was dumped, where its address tells.
+    """Return the license of a wiki's text at the time of the dump; None if its address tells none.
 
     The date stands in the name of the ``file`` (``dawiki-20230601-…``); without one, the version of
-    the software that wrote the dump (``MediaWiki 1.41.0-wmf.12``) tells.
+    the software that wrote the dump (``MediaWiki 1.41.0-wmf.12``) decides.
     """
     if "wikinews" in base or "wikidata" in base or not _WIKIMEDIA.search(base):
         return None

@@ -21,8 +21,8 @@ FORMULAS = frozenset({"math", "chem", "ce"})
 """Tags that hold TeX."""
 _LEAST_NAMED = 3
 """Named parameters of an infobox: with fewer, a template that stands alone is something else."""
-_MAX_DEPTH = 20  # of tables and infoboxes in others
-_MAX_PARENTS = 2 * _MAX_DEPTH  # of a block; references may use each other
+_MAX_DEPTH = 20  # of tables and infoboxes inside others
+_MAX_PARENTS = 2 * _MAX_DEPTH  # of a block; bounds references that use each other
 _ATTRIBUTE = re.compile(
     r"""\b(name|group)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'/>]+))""", re.IGNORECASE
 )
@@ -78,7 +78,7 @@ class SideBlock:
 
 
 class Aside:
-    """Collects the blocks of a page, of some kinds."""
+    """A collector of the blocks of a page, for some kinds of blocks."""
 
     def __init__(self, kinds: frozenset[str]) -> None:
         self.kinds = kinds
@@ -92,7 +92,7 @@ class Aside:
         self._named: dict[tuple[str, str], SideBlock] = {}
 
     def add(self, block: SideBlock) -> str:
-        """Add a block that stands here; returns its place mark."""
+        """Add a block at the current place; returns its place mark."""
         block.depth = self.depth
         self.blocks.append(block)
         return self._mark(block)
@@ -114,7 +114,7 @@ class Aside:
         return self.add(SideBlock("table", source=source))
 
     def infobox(self, name: str, inside: str) -> str:
-        """Add a template that stands on lines of its own, if it has names and values."""
+        """Add a template that stands on lines of its own, if it has enough named parameters."""
         if "infobox" not in self.kinds or self.depth > _MAX_DEPTH:
             return ""
         if inside.count("=") < _LEAST_NAMED:
@@ -124,7 +124,7 @@ class Aside:
         return self.add(SideBlock("infobox", None, name, inside))
 
     def reference(self, tag: str, attributes: str, content: str) -> str:
-        """Add a reference, or those that are listed in ``<references>``; or use one again."""
+        """Add a reference, or another use of it, or the references listed in ``<references>``."""
         if "reference" not in self.kinds:
             return ""
         if tag == "ref":
@@ -140,7 +140,10 @@ class Aside:
         return self._reference(name, split_parts(inside)[0], has_tags=False)
 
     def _listed(self, content: str) -> Iterator[str]:
-        """References that are defined in a list: those that are used nowhere stand at the list."""
+        """Add the references that a list defines; yield the marks of references not used before.
+
+        A reference that was used before the list stands at its first use.
+        """
         ends, position = Tags(content), 0
         while tag := _LISTED.search(content, position):
             end, position = ends.find("ref", tag.end())
@@ -166,10 +169,11 @@ class Aside:
         return self._mark(block)
 
     def settle(self, places: Mapping[int, tuple[SideBlock | None, int]]) -> list[SideBlock]:
-        """Say where all stood: mark to block (none: the document) and offset; in this order.
+        """Set the place of each block; returns the blocks in the order of their offsets.
 
-        A mark that was lost, with text that is not shown, stands where the one before it does.
-        Leaves out references that stand nowhere.
+        ``places`` maps a place mark to the block that it is in (None: the document) and an offset.
+        A mark that was lost with text that is not shown gets the place of the mark before it.
+        References that are used but never defined are left out, and counted in ``n_undefined``.
         """
         first: dict[int, tuple[SideBlock | None, int]] = {}
         again: list[tuple[SideBlock, tuple[SideBlock | None, int]]] = []
@@ -195,9 +199,9 @@ class Aside:
 def _in_document(
     place: tuple[SideBlock | None, int], first: Mapping[int, tuple[SideBlock | None, int]]
 ) -> tuple[int, bool]:
-    """The offset of a place in the document, and whether it is inside of another block.
+    """Return the document offset of a place, and whether it is inside another block.
 
-    References that use each other stand at the beginning of the document.
+    A place in references that use each other gets offset 0.
     """
     parent, offset = place
     for _ in range(_MAX_PARENTS):
@@ -208,16 +212,16 @@ def _in_document(
 
 
 def _name(attributes: str) -> tuple[str, str]:
-    """The group and name of a reference."""
+    """Return the group and the name of a reference."""
     values = {key.lower(): a or b or c for key, a, b, c in _ATTRIBUTE.findall(attributes)}
     return values.get("group", "").strip(), values.get("name", "").strip()
 
 
 def unplaced(text: str) -> str:
-    """Take the place marks out of a text."""
+    """Remove the place marks from a text."""
     return PLACES.sub("", text) if PLACE in text else text
 
 
 def places_in(text: str) -> str:
-    """Give the place marks of a text without the text."""
+    """Return only the place marks of a text, joined."""
     return "".join(mark[0] for mark in PLACES.finditer(text)) if PLACE in text else ""

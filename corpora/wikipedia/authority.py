@@ -27,7 +27,7 @@ _SECTIONS = {"templates": list, "parameters": dict, "types": dict, "categories":
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """What a page says of itself."""
+    """The ids and the type of a page's subject, as the page itself gives them."""
 
     ids: Mapping[str, str] = field(default_factory=dict)
     """By scheme: the first that the page has."""
@@ -43,7 +43,7 @@ IDS, TYPE = "ids", "type"
 
 
 def count_ids(authority: Authority) -> Counter[str]:
-    """Count what a page has: for the report."""
+    """Count the ids and the type of a page for the report."""
     counters = Counter(f"ids.{scheme}" for scheme in authority.ids)
     counters["ids.pages"] = bool(authority.ids)
     counters["ids.malformed"] = authority.n_malformed
@@ -54,7 +54,7 @@ def count_ids(authority: Authority) -> Counter[str]:
 
 @dataclass(frozen=True, slots=True)
 class AuthorityTable:
-    """The templates and categories of a wiki."""
+    """The authority templates and type categories of a wiki."""
 
     template: re.Pattern[str]
     """The beginning of a template, to the end of its name."""
@@ -67,7 +67,7 @@ class AuthorityTable:
     """Types, and the names of categories that say so."""
 
     def read(self, wikitext: str) -> Authority:
-        """Read the ids and the type of a page."""
+        """Read the ids and the type of a page's subject."""
         ids: dict[str, str] = {}
         types: list[str] = []
         n_malformed = 0
@@ -97,7 +97,10 @@ class AuthorityTable:
 
 
 def _parameters(text: str, start: int) -> Iterator[tuple[str, str]]:
-    """Yield the named parameters of the template whose name ends here; nested values are none."""
+    """Yield the named parameters of the template whose name ends at ``start``.
+
+    Parameters of templates nested in it are left out.
+    """
     depth, begin = 0, start
     for mark in _MARK.finditer(text, start, start + MAX_CHARACTERS):
         if depth == 0 and mark[0] in {"|", "}}"}:
@@ -112,7 +115,7 @@ def _parameters(text: str, start: int) -> Iterator[tuple[str, str]]:
 
 
 def normalise(scheme: str, value: str) -> str | None:
-    """Bring an id into its form; None for what is none."""
+    """Return an id in its normal form, or None if it is malformed."""
     value = re.sub(r"\s+", "", value)
     if not _values()[scheme].fullmatch(value):
         return None
@@ -122,7 +125,7 @@ def normalise(scheme: str, value: str) -> str | None:
 
 
 def authority_table(codes: Sequence[str], more: Iterable[JsonObject] = ()) -> AuthorityTable:
-    """Make the table of a wiki; ``codes`` are what its own may be called, ``more`` a user's."""
+    """Build the table of a wiki from ours under ``codes`` and the user's sections in ``more``."""
     table = read_table("authority")
     templates = [name for code in (*codes, "all") for name in table["templates"].get(code, ())]
     schemes = {name: scheme for scheme, names in table["parameters"].items() for name in names}
@@ -154,7 +157,7 @@ def authority_table(codes: Sequence[str], more: Iterable[JsonObject] = ()) -> Au
 
 
 def check_section(section: JsonObject, *, source: str) -> None:
-    """Look at what a user's table says; raises ``UsageError``."""
+    """Check the ``[authority]`` section of a user's table; raises ``UsageError``."""
     for name, value in section.items():
         kind = _SECTIONS.get(name)
         if kind is None or not isinstance(value, kind):
@@ -178,7 +181,10 @@ def check_section(section: JsonObject, *, source: str) -> None:
 
 
 def _template_pattern(codes: Sequence[str], names: Iterable[str]) -> re.Pattern[str]:
-    """Find a template by its name: spaces or underscores, the first letter small or not."""
+    """Compile a pattern of the beginning of a template with one of these names.
+
+    Spaces and underscores are the same, and the first letter may be small or capital.
+    """
     either = "|".join(sorted({_name_pattern(name) for name in names}))
     space = namespace_pattern(codes, TEMPLATE)
     return re.compile(rf"\{{\{{\s*+(?:(?i:{space})\s*+:\s*+)?(?:{either})\s*+(?=[|}}])")

@@ -20,7 +20,7 @@ _COLUMN = SCHEMAS["wiki_pages"].columns.field("blocks").type
 
 
 def count_blocks(blocks: Sequence[SideBlock], n_undefined: int = 0) -> Counter[str]:
-    """Count the blocks of a page, and what is in them."""
+    """Count the blocks of a page by kind, and their cells, words and links."""
     counters: Counter[str] = Counter()
     for block in blocks:
         counters[f"blocks.{block.kind}"] += 1
@@ -36,7 +36,7 @@ def count_blocks(blocks: Sequence[SideBlock], n_undefined: int = 0) -> Counter[s
 
 
 def block_column(pages: Sequence[Sequence[SideBlock]]) -> pa.ListArray:
-    """Make the column of pages; each has some blocks."""
+    """Build the ``blocks`` column of a batch of pages; one list of blocks a page."""
     numbers = [{id(block): n for n, block in enumerate(blocks)} for blocks in pages]
     blocks = [block for of_page in pages for block in of_page]
     parents = [
@@ -82,7 +82,7 @@ def _cells(blocks: Sequence[SideBlock]) -> pa.ListArray:
 
 
 def _mentions(blocks: Sequence[SideBlock]) -> pa.ListArray:
-    """Links as mentions whose entities are titles as written."""
+    """Build the mentions of each block from its links; the entities are titles as written."""
     links = [link for block in blocks for link in block.links]
     starts, stops, titles, sections = zip(*links, strict=True) if links else [()] * 4
     mentions = mention_array(starts, stops, titles, origins=["link"] * len(links))
@@ -97,9 +97,9 @@ def _mentions(blocks: Sequence[SideBlock]) -> pa.ListArray:
 
 
 def resolve_blocks(pages: pa.RecordBatch, wiki: str, redirects: RedirectTable) -> pa.RecordBatch:
-    """Let the links in the blocks of pages, which are as written, name entities.
+    """Resolve the links in the blocks of pages: titles as written become entities.
 
-    ``blocks_led_on`` notes for the next refresh which of them were led on by a redirect.
+    ``blocks_led_on`` notes for the next refresh which titles were redirects.
     """
     ends, structs = _ends(pages.column("blocks")), pages.column("blocks").flatten()
     links = Mentions.of_column(structs.field("mentions"))
@@ -113,7 +113,7 @@ def resolve_blocks(pages: pa.RecordBatch, wiki: str, redirects: RedirectTable) -
 
 
 def blocks_as_written(notes: pa.RecordBatch, blocks: pa.RecordBatch) -> pa.ListArray:
-    """Make the column of pages again, of their rows in ``reuse`` and those of their blocks."""
+    """Rebuild the blocks column, links as written, from rows of ``reuse`` and of ``blocks``."""
     found = pc.value_counts(blocks.column("document_id"))
     numbers = dict(zip(found.field(0).to_pylist(), found.field(1).to_pylist(), strict=True))
     lengths = [numbers.get(id, 0) for id in notes.column("id").to_pylist()]
@@ -133,13 +133,13 @@ def blocks_as_written(notes: pa.RecordBatch, blocks: pa.RecordBatch) -> pa.ListA
 def _with_links(
     structs: pa.StructArray, links: Mentions, entities: pa.StringArray
 ) -> pa.StructArray:
-    """Let the links in blocks name other entities."""
+    """Replace the entities of the links in blocks."""
     column = Mentions(with_field(links.structs, "entity", entities), links.ends).column()
     return with_field(structs, "mentions", column.cast(structs.type.field("mentions").type))
 
 
 def finished_blocks(pages: pa.RecordBatch) -> pa.RecordBatch:
-    """Make the rows of a batch of pages, whose links are resolved: with ids."""
+    """Build the rows of ``blocks`` for a batch of pages with resolved links: with ids."""
     column = pages.column("blocks")
     ends = _ends(column)
     lengths = np.diff(ends)
@@ -156,11 +156,14 @@ def finished_blocks(pages: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _ends(column: pa.ListArray) -> npt.NDArray[np.int32]:
-    """Where the lists of a column begin, and the last ends, in what ``flatten`` makes of it."""
+    """Return the offsets of a list column in the array that ``flatten`` returns.
+
+    One offset where each list begins, and the end of the last; a null is an empty list.
+    """
     lengths = pc.list_value_length(column).fill_null(0).to_numpy()
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
 
 
 def _ids(documents: pa.StringArray, numbers: pa.Array) -> pa.StringArray:
-    """The ids of blocks: that of the document and a number; null where that is null."""
+    """Return the ids of blocks, ``DOCUMENT#NUMBER``; null where the number is null."""
     return pc.binary_join_element_wise(documents, pc.cast(numbers, pa.string()), "#")

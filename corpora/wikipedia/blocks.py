@@ -32,7 +32,7 @@ class Link(NamedTuple):
 
 @dataclass(slots=True)
 class PageText:
-    """A page: what it says, and what became of the rest; offsets count code points of ``text``."""
+    """The text of a page, and what was dropped; offsets count code points of ``text``."""
 
     text: str = ""
     blocks: list[Block] = field(default_factory=list)
@@ -143,7 +143,11 @@ class Blocks:
         self.start = -1
 
     def _shown(self) -> str:
-        """The first characters of the open block, enough to see whether it says anything."""
+        """Return the text of the open block if it is short, else ``"text"``.
+
+        At most ``_SIGNS`` characters may be too few to say anything; a longer block always says
+        something.
+        """
         shown, left = [], self.length - self.start
         for piece in reversed(self.parts):
             if left <= 0 or left > _SIGNS:
@@ -153,7 +157,7 @@ class Blocks:
         return "".join(shown) if left <= 0 else "text"
 
     def _settle_holes(self) -> None:
-        """Move holes to the left that stood in brackets which are gone."""
+        """Move holes to the left that stood in brackets which were removed."""
         limit = self.length
         settled = []
         for offset, name in reversed(self.holes[self._first_hole :]):
@@ -181,14 +185,14 @@ class Blocks:
             self.loose = piece[-1] == " "
 
     def append(self, piece: str) -> int:
-        """Append text that has no space at its ends; returns where it ends."""
+        """Append text with no space at its ends; returns the offset of its end."""
         self.parts.append(piece)
         self.length += len(piece)
         self.loose = False
         return self.length
 
     def trim(self, characters: str, floor: int = -1) -> None:
-        """Take characters from the end of the open block, down to ``floor``."""
+        """Remove these characters from the end of the open block, back to ``floor`` at most."""
         floor = max(floor, self.start)
         while self.length > floor and self.parts[-1][-1] in characters:
             piece = self.parts.pop()
@@ -199,17 +203,17 @@ class Blocks:
         self.loose = self.length == self.start or self.parts[-1][-1] in " \n"
 
     def drop_last(self) -> None:
-        """Take the last character from the open block's last piece."""
+        """Remove the last character of the open block."""
         piece = self.parts.pop()
         self.length -= 1
         if len(piece) > 1:
             self.parts.append(piece[:-1])
         self.loose = self.length == self.start or self.parts[-1][-1] in " \n"
         if len(self.holes) > self._first_hole:
-            self.holes.append((self.length, ""))  # none stands further right
+            self.holes.append((self.length, ""))  # no hole stands further right
 
     def tail(self) -> str:
-        """The last character of the open block, spaces aside; empty if there is none."""
+        """Return the last character of the open block that is no space; empty if there is none."""
         left = self.length - self.start
         for piece in reversed(self.parts):
             if left <= 0:

@@ -19,11 +19,11 @@ from typing import IO
 from corpora.wikipedia.chunks import Chunk, Damage, Source
 
 BLOCK = 0x314159265359
-END = 0x177245385090  # stands where a stream has no further block, before the stream's CRC
+END = 0x177245385090  # the end of the blocks of a stream; the CRC of the stream follows
 MAX_BLOCK_BYTES = 2_400_000  # 900,000 symbols of at most 20 bits, and their tables
 _WINDOW = 1 << 18
 _MAGIC_BITS, _CRC_BITS = 48, 32
-_MAGIC_BYTES = 7  # that 48 bits may touch
+_MAGIC_BYTES = 7  # that 48 bits may span
 _FOOTER_BYTES = 11  # END, CRC, and what is left of the block's last byte
 _HEADER = b"BZh9"
 _MIN_STREAM = 34  # bytes of the shortest that holds a byte of text
@@ -34,7 +34,10 @@ _REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
 
 def _insides_of(magic: int) -> dict[bytes, int]:
-    """The whole bytes within a magic number, to the bit of a byte at which it begins."""
+    """Map the whole bytes within a magic number to the bit offset at which it begins.
+
+    One entry for each of the 8 offsets within a byte.
+    """
     insides = {magic.to_bytes(6, "big"): 0}
     return insides | {(magic << (8 - bit)).to_bytes(7, "big")[1:-1]: bit for bit in range(1, 8)}
 
@@ -67,30 +70,34 @@ class Bzip2File(Source):
 
 
 class _Marks:
-    """The bits at which blocks seem to begin, in order; each is found when it is asked for."""
+    """The bits at which blocks seem to begin, in order; each is searched only when it is needed."""
 
     def __init__(self, file: IO[bytes], start: int) -> None:
         self._found = _find_blocks(file, start)
         self._held: deque[int | None] = deque()
 
     def first(self, *, beyond: int = 0) -> int | None:
-        """The first that was not passed, or one beyond it; None where there is none."""
+        """Return the first bit not yet passed, or the one ``beyond`` later.
+
+        Returns None where there is none.
+        """
         while len(self._held) <= beyond:
             self._held.append(next(self._found, None))
         return self._held[beyond]
 
     def pass_on(self) -> int | None:
-        """Pass the first one, and return it."""
+        """Pass the first bit, and return it."""
         return self._held.popleft()
 
 
 def _read(
     file: IO[bytes], marks: _Marks, before: int | None, *, is_own: bool
 ) -> Iterator[Chunk | Damage]:
-    """Decode the first block, which seems to begin at a bit; ``before`` is where the last one did.
+    """Decode the first block of ``marks``; ``before`` is the bit at which the previous one begins.
 
-    Once in 2^48 bits the magic number stands in a block by chance. Then this block ends with the
-    one after the next mark, or it is a part of the one before, which ends with it.
+    Once in 2^48 bits the magic number occurs in a block by chance. Then either the next mark is
+    false and this block ends at the one after it, or this mark is false and lies inside the block
+    before.
     """
     block, following = marks.first() or 0, marks.first(beyond=1)
     part = _cut(file, block, following)
@@ -113,7 +120,7 @@ def _read(
 
 
 def _lost_before(file: IO[bytes], first: int | None) -> Iterator[Damage]:
-    """Say that the file does not begin with the first block that is found, if that is so."""
+    """Yield damage if the first block found is not at the beginning of the file."""
     file.seek(0)
     beginning = file.read(MAX_BLOCK_BYTES)
     n_bytes = 0
@@ -133,9 +140,9 @@ def _damage(byte: int, *, is_own: bool, is_end: bool) -> Damage:
 def _is_inside_another(
     file: IO[bytes], block: int, following: int | None, *, before: int | None
 ) -> bool:
-    """Say whether the block before goes on until the one that follows.
+    """Tell whether the block before extends to the block that follows, over this one.
 
-    ``before`` is None where the range begins with this one: then it is looked for.
+    ``before`` is None where the range begins with this block: then the block before is searched.
     """
     if before is None:
         found = _find_blocks(file, max(0, block // 8 - MAX_BLOCK_BYTES))
@@ -180,7 +187,7 @@ def _bits(data: bytes, start: int, length: int) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """The bytes from a block to the next one, and the bits in them that are the block's."""
+    """The bytes from a block to the next one, and the bits of the block in them."""
 
     data: bytes
     start: int
@@ -191,7 +198,7 @@ class _Part:
     """Whether the file ends here."""
 
     def stream(self) -> bytes:
-        """Make the block a stream of its own, which begins at a byte."""
+        """Build a bzip2 stream of this block alone, aligned to bytes."""
         length = max(self.end - self.start, _MAGIC_BITS + _CRC_BITS)
         bits = _bits(self.data, self.start, length)
         if bits is None:  # not even a CRC is left
@@ -203,9 +210,10 @@ class _Part:
         return _HEADER + whole.to_bytes((total + 7) // 8, "big")
 
     def unexplained(self) -> int | None:
-        """Say where bytes begin that are of no stream: a block may have lost its magic number.
+        """Return the byte at which data of no stream begins, or None.
 
-        None if there are none. Behind the last stream, bytes are allowed that begin no stream.
+        Such data may be a block that lost its magic number. After the last stream, bytes that do
+        not begin a stream are allowed.
         """
         if not self.ends_stream:
             return None
@@ -218,7 +226,10 @@ class _Part:
 
 
 def _cut(file: IO[bytes], block: int, following: int | None, *, beyond: int = 0) -> _Part:
-    """Cut out a block: it ends where the next one begins, or at the first END beyond a bit."""
+    """Cut out a block, to the beginning of the next block or to the first END.
+
+    An END at or before the bit ``beyond`` is not considered.
+    """
     first = block // 8
     n_bytes = MAX_BLOCK_BYTES if following is None else (following + 7) // 8 - first
     file.seek(first)
@@ -235,14 +246,14 @@ def _cut(file: IO[bytes], block: int, following: int | None, *, beyond: int = 0)
 
 
 def _decode(part: _Part) -> bytes | None:
-    """Decode a block; None unless it ends where it should, and its CRC is right."""
+    """Decode a block; None unless it ends at the right bit and its CRC is right."""
     stream = part.stream()
     if len(stream) < _MIN_STREAM:
         return None
     if len(stream) > _SMALL and not _ends_inside(stream):
         from indexed_bzip2 import IndexedBzip2File
 
-        try:  # a fifth less time than the standard library, which judges what is not whole
+        try:  # a fifth faster than the standard library, which decides on damaged streams
             with IndexedBzip2File(io.BytesIO(stream), parallelization=1) as file:
                 return bytes(file.read())
         except (RuntimeError, ValueError, OSError):
@@ -256,15 +267,19 @@ def _decode(part: _Part) -> bytes | None:
 
 
 def _ends_inside(stream: bytes) -> bool:
-    """Say whether END stands before the footer: the other library reads on, 10 ms a kilobyte."""
+    """Tell whether END occurs before the footer.
+
+    There ``indexed_bzip2`` reads on, at 10 ms per kilobyte.
+    """
     return next(_find(END, stream[:-_FOOTER_BYTES]), None) is not None
 
 
 def _decode_first(part: _Part) -> tuple[bytes | None, int | None]:
-    """Decode a block whatever follows it: (its text, the byte at which damage begins).
+    """Decode a block whatever follows it; returns its text and the byte at which damage begins.
 
-    Fed byte by byte, the decoder gives out the block before it meets what is wrong behind it; but
-    also one whose CRC is wrong, so the CRC is taken again. Text is None if the block is damaged.
+    Fed byte by byte, the decoder returns the block before it reaches the damage after it. It also
+    returns a block with a wrong CRC, so the CRC is computed again here. Text is None if the block
+    itself is damaged.
     """
     decompressor, stream = bz2.BZ2Decompressor(), part.stream()
     if len(stream) < _MIN_STREAM:
@@ -288,6 +303,6 @@ def _decode_first(part: _Part) -> tuple[bytes | None, int | None]:
 
 
 def _crc(data: bytes) -> int:
-    """Bzip2's CRC: that of zlib with the bits of each byte, and of the result, in reverse."""
+    """Compute bzip2's CRC: zlib's, with the bits of each byte and of the result reversed."""
     reversed_crc = zlib.crc32(data.translate(_REVERSED))
     return int(f"{reversed_crc:032b}"[::-1], 2)

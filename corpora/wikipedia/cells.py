@@ -33,12 +33,12 @@ _MAX_COLUMNS, _MAX_ROWS = 1000, 65_534  # that a cell may span, as in HTML
 
 
 def read_blocks(simplifier: Simplifier, aside: Aside, places: Mapping[int, int]) -> list[SideBlock]:
-    """Read what was kept aside of a page; ``places`` are the place marks in its text."""
+    """Read the blocks that were kept aside; ``places`` maps place marks to offsets in the text."""
     if not aside.blocks:
         return []
     inside = simplifier.again()
     read: list[tuple[SideBlock, list[Cell]]] = []
-    for block in aside.blocks:  # which grows: there are blocks in blocks
+    for block in aside.blocks:  # grows in the loop: blocks hold blocks
         aside.depth = block.depth + 1
         if block.kind == "math":
             block.text = unplaced(block.source or "").strip()
@@ -53,7 +53,7 @@ def read_blocks(simplifier: Simplifier, aside: Aside, places: Mapping[int, int])
 
 
 def _read_markup(cells: Sequence[Cell], inside: Simplifier) -> None:
-    """Read the cells that hold markup; of the others, what is written is what they show."""
+    """Read the cells that hold markup; other cells keep their text as it is written."""
     marked = []
     for cell in cells:
         text = cell.text = cell.text.strip()
@@ -61,7 +61,7 @@ def _read_markup(cells: Sequence[Cell], inside: Simplifier) -> None:
             marked.append(cell)
     texts = inside.tidied(_SEPARATOR.join([f"{cell.text}\n\n" for cell in marked]))
     parts = texts.split(_SEPARATOR)
-    if len(parts) != len(marked):  # markup that opens in one and closes in another
+    if len(parts) != len(marked):  # markup that opens in one cell and closes in another
         parts = [inside.tidied(cell.text).replace(_SEPARATOR, "") for cell in marked]
     reader = Reader(inside.wiki, inside.found)
     for cell, part in zip(marked, parts, strict=True):
@@ -69,9 +69,10 @@ def _read_markup(cells: Sequence[Cell], inside: Simplifier) -> None:
 
 
 def _assemble(block: SideBlock, cells: list[Cell]) -> Iterator[tuple[int, int]]:
-    """Put the cells of a block into a text: tabs between those of a row, rows on lines.
+    """Join the cells of a block to one text.
 
-    Yields the place marks in it with their offsets.
+    Tabs separate the cells of a row, newlines separate rows. Yields each place mark in the text
+    with its offset.
     """
     block.cells = cells
     texts = [cell.text for cell in cells]
@@ -95,7 +96,7 @@ def _assemble(block: SideBlock, cells: list[Cell]) -> Iterator[tuple[int, int]]:
 
 
 def _parameters(text: str, inside: Simplifier, cells: list[Cell]) -> list[Cell]:
-    """Add the parameters of a template that are not empty."""
+    """Append the parameters of a template that are not empty to ``cells``, and return ``cells``."""
     number = 0
     for part in split_parts(text):
         name, is_named, value = part.partition("=")
@@ -114,7 +115,7 @@ def _infobox(block: SideBlock, inside: Simplifier) -> list[Cell]:
 
 
 def _reference(block: SideBlock, inside: Simplifier) -> list[Cell]:
-    """What a reference shows, and the parameters of the templates in it that are not shown."""
+    """Return the cells of a reference: its text, and parameters of templates not shown in it."""
     text = block.source or ""
     if block.has_tags and "<" in text:
         text = inside.without_tags(text)
@@ -141,7 +142,7 @@ def _reference(block: SideBlock, inside: Simplifier) -> list[Cell]:
 
 @dataclass(slots=True)
 class _Grid:
-    """The places of cells in a table."""
+    """The positions of cells in a table."""
 
     row: int = -1
     column: int = 0
@@ -154,7 +155,7 @@ class _Grid:
         self.is_open = False
 
     def add(self, kind: str, attributes: str, text: str) -> Cell:
-        """Place a cell in the row; a caption is a row of its own."""
+        """Place a cell in the row; a caption is a row by itself."""
         if not self.is_open or kind == "caption":
             self.row, self.column, self.is_open = self.row + 1, 0, kind != "caption"
         spans = {name.lower(): int(n) for name, n in _SPAN.findall(attributes)}
@@ -179,7 +180,7 @@ def _table(block: SideBlock, inside: Simplifier) -> list[Cell]:
 
 
 def _written_with_pipes(text: str) -> Iterator[Cell]:
-    """Read the cells of a table as MediaWiki does: by what the lines begin with."""
+    """Read the cells of a table as MediaWiki does: by the characters that begin its lines."""
     grid = _Grid()
     cell: Cell | None = None
     lines: list[str] = []

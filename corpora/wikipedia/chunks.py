@@ -7,11 +7,11 @@ from pathlib import Path
 from corpora.errors import CorpusError
 
 CHUNK_BYTES = 1 << 20
-_FURTHER_BYTES = 1 << 16  # beyond the end of a range there is mostly little left to read
+_FURTHER_BYTES = 1 << 16  # beyond the end of a range little is left to read
 
 
 class DumpError(CorpusError):
-    """A dump cannot be read as a whole: no dump, no UTF-8, a damaged head."""
+    """A dump cannot be read at all: it is no dump, is not in UTF-8, or its head is damaged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +27,13 @@ class Chunk:
     """What ``start`` is counted in: ``of the bzip2 block at byte 4``; empty for all the XML."""
 
     def position(self, offset: int) -> str:
-        """Say where a byte of it is, the same in whatever range it is read."""
+        """Describe the position of a byte; the same for every division into ranges."""
         return f"byte {self.start + offset} {self.place}".rstrip()
 
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """Here bytes are missing that cannot be read."""
+    """A gap: bytes are missing here that cannot be read."""
 
     position: str
     """In the compressed file."""
@@ -48,12 +48,12 @@ class Source:
     """A file of a dump in one of the containers."""
 
     def __init__(self, path: Path) -> None:
-        """Measure the file; ``size`` is in the unit that ranges are counted in."""
+        """Measure the file; ``size`` is in the unit in which ranges are counted."""
         self.path = path
         self.size = path.stat().st_size
 
     def chunks(self, start: int, end: int) -> Iterator[Chunk | Damage]:
-        """Read from ``start`` on, and beyond ``end`` for as long as the caller wants."""
+        """Read from ``start``, and beyond ``end`` for as long as the caller consumes chunks."""
         raise NotImplementedError
 
     def ending(self) -> Iterator[Chunk | Damage]:
@@ -74,5 +74,5 @@ class PlainFile(Source):
 
 
 def chunk_bytes(start: int, end: int) -> int:
-    """How much to read at once at ``start``, of a range that ends at ``end``."""
+    """Return the number of bytes to read at once at ``start``, of a range that ends at ``end``."""
     return min(CHUNK_BYTES, end - start) if start < end else _FURTHER_BYTES

@@ -67,9 +67,9 @@ class Inclusion:
 
 
 def definition_of(source: str, wiki: Wiki) -> str:
-    """Read the wikitext of a template's page: its definition, or nothing where it is not plain.
+    """Read the definition from a template's page; empty if it is not plain text with parameters.
 
-    One that puts pages into a category is not: it says something of the page, not in its text.
+    A definition with a category is not plain: it classifies the page, and adds nothing to its text.
     """
     if len(source) > 20 * MAX_CHARACTERS:
         return ""
@@ -84,7 +84,7 @@ def definition_of(source: str, wiki: Wiki) -> str:
     except ValueError:
         return ""
     plain = "".join(_texts(parts))
-    # Parameters may stand in the attribute of a tag: their braces are none of a template.
+    # Parameters may stand in the attribute of a tag: there braces are no template.
     tags = _TAG.findall(text.replace("{{{", "").replace("}}}", ""))
     prefixes = (prefix.strip().lower() for prefix in _PREFIX.findall(plain))
     is_plain = (
@@ -105,7 +105,7 @@ def _texts(parts: Parts) -> Iterator[str]:
 
 
 def _inside(part: Parameter | Inclusion) -> tuple[Parts, ...]:
-    """What is in a part: the default of a parameter, or the arguments of a call."""
+    """Return what a part holds: the default of a parameter, or the arguments of a call."""
     if isinstance(part, Inclusion):
         return part.arguments
     return () if part.default is None else (part.default,)
@@ -113,7 +113,7 @@ def _inside(part: Parameter | Inclusion) -> tuple[Parts, ...]:
 
 @dataclass(slots=True)
 class _Open:
-    """What is open while a definition is parsed, and its parts between pipes."""
+    """An open call or parameter while a definition is parsed, with its parts between pipes."""
 
     braces: int
     parts: list[list[Part]]
@@ -125,14 +125,14 @@ class _Open:
             self.parts[-1].append(part)
 
     def pipe(self) -> None:
-        """Begin the next part, unless the pipe is of a link, or in the default of a parameter."""
+        """Begin the next part, unless the pipe is inside a link or the default of a parameter."""
         if self.braces == 0 or self.links or (self.braces == 3 and len(self.parts) == 2):
             self.add("|")
         else:
             self.parts.append([])
 
     def close(self) -> Part:
-        """Make a parameter, or the call of a template."""
+        """Build the parameter, or the call of a template."""
         name = "".join(part for part in self.parts[0] if isinstance(part, str))
         if not all(isinstance(part, str) for part in self.parts[0]):
             raise ValueError("a name holds parameters or templates")
@@ -145,9 +145,10 @@ class _Open:
 
 
 def parse(text: str) -> Parts:
-    """Find the parameters of a definition, and the templates that it calls.
+    """Parse a definition into text, parameters and calls of templates.
 
-    Raises ``ValueError`` where braces do not match, and for parser functions.
+    Raises ``ValueError`` where braces do not match, for parser functions, and for names that hold
+    parameters or templates.
     """
     stack = [_Open(0, [[]])]
     position = 0
@@ -170,7 +171,7 @@ def parse(text: str) -> Parts:
 
 
 def _close(stack: list[_Open], n_braces: int) -> None:
-    """Close what so many braces close."""
+    """Close as many open parts as ``n_braces`` closing braces end; raises ``ValueError``."""
     if not n_braces:
         raise ValueError("a name holds parameters or templates")
     while n_braces:
@@ -182,7 +183,7 @@ def _close(stack: list[_Open], n_braces: int) -> None:
 
 
 def count_parameters(parts: Parts) -> int:
-    """How often a definition has a parameter, at most."""
+    """Count the parameters in a definition, nested ones too: an upper bound of those shown."""
     return sum(
         isinstance(part, Parameter) + sum(map(count_parameters, _inside(part)))
         for part in parts
@@ -191,7 +192,7 @@ def count_parameters(parts: Parts) -> int:
 
 
 def has_calls(parts: Parts) -> bool:
-    """Say whether a definition calls another template."""
+    """Tell whether a definition calls another template."""
     return any(
         isinstance(part, Inclusion) or any(map(has_calls, _inside(part)))
         for part in parts
@@ -200,7 +201,7 @@ def has_calls(parts: Parts) -> bool:
 
 
 def show(parts: Parts, call: "Call") -> str:
-    """Show a definition with the parameters of a call; other templates stay calls."""
+    """Fill the parameters of a call into a definition; calls of other templates stay calls."""
     shown = []
     for part in parts:
         if isinstance(part, str):
@@ -215,7 +216,10 @@ def show(parts: Parts, call: "Call") -> str:
 
 
 def _arguments(inclusion: Inclusion, call: "Call") -> Iterator[str]:
-    """Show the arguments of a call; a value with ``=`` in it is still that of its number."""
+    """Yield the arguments of a call, with parameters filled in.
+
+    A positional argument whose value holds ``=`` gets its number as its name.
+    """
     number = 0
     for argument in inclusion.arguments:
         value = show(argument, call)
@@ -234,7 +238,10 @@ class Definitions:
         self._hashes: dict[str, bytes] = {}
 
     def find(self, name: str) -> Parts | str | None:
-        """Find the definition of a template, or the name of the one that it redirects to."""
+        """Return the parsed definition of a template, or the name that it redirects to.
+
+        None if the table has neither.
+        """
         found = self._find(name)
         return parse(found[1:]) if found[:1] == DEFINED else found or None
 
@@ -243,7 +250,7 @@ class Definitions:
         return found or ""
 
     def hash_of(self, names: Iterable[str]) -> str:
-        """Hash what the table says of some names, to 32 digits: in their order, and only that."""
+        """Hash the entries of these names, in their order, and nothing else: 32 digits."""
         said = sha256()
         for name in names:
             if name not in self._hashes:
@@ -255,7 +262,10 @@ class Definitions:
 
 
 def build_definitions(folder: Path, found: Iterable[pa.RecordBatch]) -> dict[str, int]:
-    """Build the table from rows of ``wiki_definitions``; returns how many there are of each."""
+    """Build the table from rows of ``wiki_definitions``.
+
+    Returns the numbers of definitions and redirects, by the names of their counters.
+    """
     n_all = n_redirects = 0
 
     def counted() -> Iterator[pa.RecordBatch]:

@@ -17,7 +17,7 @@ a party."""
 
 @dataclass(frozen=True, slots=True)
 class Signs:
-    """Signs of a wiki that a page lists meanings."""
+    """The signs by which pages of a wiki are known as disambiguation pages."""
 
     templates: frozenset[str]
     """Names, with a capital and without underscores."""
@@ -30,14 +30,14 @@ class Signs:
     category: re.Pattern[str] | None
 
     def in_title(self, title: str) -> bool:
-        """Say whether the brackets of a title say so."""
+        """Tell whether the brackets of a title mark a disambiguation page."""
         if title[-1:] not in (")", "）"):
             return False
         found = _BRACKETS.search(title)
         return found is not None and found[1].strip().lower() in self.qualifiers
 
     def in_text(self, text: str) -> bool:
-        """Say whether a word or a category in wikitext says so."""
+        """Tell whether a magic word or a category in the wikitext marks a disambiguation page."""
         if "__" in text and words().search(text):
             return True
         if self.category is None or not any(name in text for name in self.categories):
@@ -47,13 +47,13 @@ class Signs:
 
 @cache
 def words() -> re.Pattern[str]:
-    """``__DISAMBIG__`` and its translations."""
+    """Compile the pattern of ``__DISAMBIG__`` and its translations."""
     return re.compile("|".join(map(re.escape, read_table("disambiguation")["words"])))
 
 
 @cache
 def signs_of(codes: tuple[str, ...]) -> Signs:
-    """Find the signs of a wiki; ``codes`` are what its tables may be called."""
+    """Collect the signs of a wiki; ``codes`` are the names that its tables may have."""
     table = read_table("disambiguation")
     templates = {name for code in codes for name in table["templates"].get(code, ())}
     qualifiers = {

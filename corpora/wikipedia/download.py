@@ -50,7 +50,7 @@ _DATE = re.compile(r"\d{8}")
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """A dump to be fetched, and by whom; raises ``UsageError`` where it makes no sense."""
+    """The dump to fetch, and who fetches it; raises ``UsageError`` for invalid values."""
 
     wiki: str = option(positional=True, help="dawiki, dewiki, zh_yuewiki …")
     output: Path = option(metavar="DIR", help="the folder that gets the files")
@@ -93,11 +93,11 @@ class Order:
 
 
 def download(order: Order, client: "Client") -> tuple[Path, DumpRun]:
-    """Fetch what is ordered; returns the lock file, and what it lists.
+    """Fetch the dump of an order; returns the lock file and the run that it lists.
 
-    Whole files that are there already are kept; where the run of a date is whole, no server is
-    asked. Raises ``CorpusError``: no run is complete, a file cannot be had, another process works
-    in the folder.
+    Complete files that exist already are kept; if the run of the given date is complete, no server
+    is asked. Raises ``CorpusError``: no run is complete, a file cannot be fetched, or another
+    process works in the folder.
     """
     order.output.mkdir(parents=True, exist_ok=True)
     with _hold(order.output):
@@ -109,7 +109,7 @@ def download(order: Order, client: "Client") -> tuple[Path, DumpRun]:
         lock = lock_path(order.output, wiki=order.wiki, date=run.date)
         sha256 = _sha256_of_whole(run, order.output)
         if len(sha256) < len(run.parts):
-            lock.unlink(missing_ok=True)  # it is not true any more
+            lock.unlink(missing_ok=True)  # it does not hold any longer
             missing = [part for part in run.parts if part.name not in sha256]
             sha256 |= _fetch(run, missing, order=order, client=client)
         write_lock(lock, run, sha256, mirror=order.root)
@@ -117,9 +117,9 @@ def download(order: Order, client: "Client") -> tuple[Path, DumpRun]:
 
 
 def choose_run(order: Order, client: "Client") -> DumpRun:
-    """Find the run that is meant: of the date, or the newest whose jobs are done.
+    """Find the run of the order: the one of its date, or the newest whose jobs are done.
 
-    Raises ``NotCompleteError`` where that of the date, or every one, is not.
+    Raises ``NotCompleteError`` if the run of that date, or every run, is incomplete.
     """
     if order.date != LATEST:
         return _read_run(order, order.date, client)
@@ -153,7 +153,7 @@ def _read_run(order: Order, date: str, client: "Client") -> DumpRun:
 
 
 def _sha256_of_whole(run: DumpRun, folder: Path) -> dict[str, str]:
-    """The SHA-256 of each part that is there with the size and the SHA-1 of the run."""
+    """Return the SHA-256 of each part in the folder with the size and the SHA-1 of the run."""
     from corpora.wikipedia.fetching import hashes_of
 
     found = {}
@@ -169,7 +169,7 @@ def _sha256_of_whole(run: DumpRun, folder: Path) -> dict[str, str]:
 def _fetch(
     run: DumpRun, parts: Sequence[Part], *, order: Order, client: "Client"
 ) -> dict[str, str]:
-    """Make some parts of a run; returns the SHA-256 of each."""
+    """Fetch some parts of a run; returns the SHA-256 of each."""
     n_bytes = sum(part.size for part in parts)
     n_come = _come_before(run, parts, order.output)
     _check_room(order.output, n_bytes - n_come)
@@ -178,13 +178,13 @@ def _fetch(
         futures = {threads.submit(client.fetch, part, order.output): part.name for part in parts}
         try:
             return {futures[done]: done.result() for done in as_completed(futures)}
-        except BaseException:  # one has failed, or somebody interrupts: the others end, too
+        except BaseException:  # one failed, or the user interrupts: end the others too
             client.stop.set()
             raise
 
 
 def _come_before(run: DumpRun, parts: Sequence[Part], folder: Path) -> int:
-    """How many bytes of the parts are there; takes away what is of a run that was made again."""
+    """Count the bytes of parts fetched earlier; deletes partial files of a run that was redone."""
     from corpora.wikipedia.fetching import partial_path
 
     ours = {partial_path(folder, part) for part in parts}
@@ -219,7 +219,7 @@ def _hold(folder: Path) -> Iterator[None]:
 
 @dataclass
 class _Progress:
-    """Says each time that another tenth has come."""
+    """A reporter that prints a line for each tenth of the bytes."""
 
     total: int
     say: Callable[[str], object]

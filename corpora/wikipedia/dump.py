@@ -25,7 +25,7 @@ from corpora.wikipedia.siteinfo import SiteInfo, check_encoding, read_site
 from corpora.wikipedia.titles import TEMPLATE
 
 T = TypeVar("T")
-BZIP2_RATIO = 4  # bytes of XML to a compressed byte, about
+BZIP2_RATIO = 4  # bytes of XML in a compressed byte, about
 MAX_HEAD_BYTES = 4 << 20
 _MAGIC = {
     b"BZh": "bzip2",
@@ -52,12 +52,12 @@ class Range:
     """In bytes, half-open: of the file, where it is compressed with bzip2 too; else of its XML."""
 
     def to_json(self) -> dict[str, object]:
-        """As plain JSON values."""
+        """Return the range as plain JSON values."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, values: JsonObject) -> Self:
-        """From what ``to_json`` gave; what else is there is left out."""
+        """Build a range from the values of ``to_json``; other keys are ignored."""
         return cls(*(values[field.name] for field in fields(cls)))
 
 
@@ -77,12 +77,13 @@ class Dump:
 def examine(
     path: Path, *, range_bytes: int, work_directory: Path, sha256: str | None = None
 ) -> Dump:
-    """Look at a file of a dump: only at its beginning and its end, where it can be entered inside.
+    """Examine a file of a dump; only its beginning and end are read, unless it must be cut first.
 
-    Each range holds about ``range_bytes`` of XML. A file in gzip, xz or zstd is first cut into
-    pieces in ``work_directory``, which ``read_pages`` needs, and which are known by the ``sha256``
-    of the file (taken here if it is not given). Raises ``UsageError`` for what is no dump or in no
-    known container, ``DumpError`` where the head cannot be read.
+    Each range holds about ``range_bytes`` of XML. A file in gzip, xz or zstd, which cannot be
+    entered in the middle, is first cut into pieces in ``work_directory``. ``read_pages`` needs
+    these pieces, and finds them by the ``sha256`` of the file (computed here if it is not given).
+    Raises ``UsageError`` for a file that is no dump or is in no known container, ``DumpError``
+    where the head cannot be read.
     """
     container = container_of(path)
     if container in {"xml", "bzip2"}:
@@ -108,7 +109,10 @@ def examine(
 
 
 def container_of(path: Path) -> str:
-    """Say how a file is packed, by its first bytes; raises ``UsageError`` for archives."""
+    """Return the name of a file's container, by its first bytes.
+
+    Raises ``UsageError`` for archives.
+    """
     try:
         with path.open("rb") as file:
             first = file.read(16)
@@ -159,7 +163,7 @@ def _head(source: Source, *, name: str) -> bytes:
 
 
 def _why_incomplete(source: Source, *, name: str, is_bare: bool) -> str:
-    """Say why a dump is not complete; empty if it is."""
+    """Describe why a dump is incomplete; empty if it is complete."""
     ending = b""
     for item in source.ending():
         if isinstance(item, Chunk):
@@ -183,10 +187,10 @@ def read_pages(
     sha256: str | None = None,
     find: Callable[[str], T | None] | None = None,
 ) -> Iterator[Page | Rejected | T]:
-    """Read the pages of a range, in order; ``source`` is the file's name in what is rejected.
+    """Read the pages of a range, in order; rejected pages name the file as ``source``.
 
-    ``work_directory`` and ``sha256`` are what was given to ``examine``. ``find`` is asked for the
-    hash of each page: what it finds is yielded instead, and the page is not read. Memory is
+    ``work_directory`` and ``sha256`` are those given to ``examine``. ``find`` is called with the
+    hash of each page; if it returns something, that is yielded and the page is not read. Memory is
     bounded by a few blocks of the container and ``max_page_bytes``.
     """
     opened = _open(path, range.container, work_directory=work_directory, sha256=sha256)
@@ -204,9 +208,9 @@ def read_pages(
 def read_template_pages(
     file: InputFile, part: JsonObject, *, max_page_bytes: int, work_directory: Path
 ) -> Iterator[Page]:
-    """Read the pages of a range that are in the namespace of templates; the others are not parsed.
+    """Read the pages of a range in the template namespace; other pages are not parsed.
 
-    Pages that are damaged are left out: they are rejected where all are read.
+    Damaged pages are left out here; the pass over all pages rejects them.
     """
     place = Range.from_json(part)
     opened = _open(file.check(), place.container, work_directory=work_directory, sha256=file.sha256)
@@ -226,9 +230,9 @@ def read_pages_of(
     work_directory: Path,
     find: Callable[[str], T | None] | None = None,
 ) -> Iterator[Page | Rejected | T]:
-    """Read the pages of a range that a plan names, at most as many as its ``limit``.
+    """Read the pages of a planned range, at most as many as its ``limit``.
 
-    See ``read_pages``. Raises ``InputChangedError`` where the file is not what the plan saw.
+    See ``read_pages``. Raises ``InputChangedError`` if the file changed after the plan was made.
     """
     return islice(
         read_pages(

@@ -53,7 +53,7 @@ class DumpRun:
 
 
 def find_dates(listing: str) -> list[str]:
-    """Read the dates of the runs out of a mirror's HTML page of a wiki; the newest first."""
+    """Find the dates of the runs in a mirror's HTML page of a wiki; the newest first."""
     return sorted(set(_DATE.findall(listing)), reverse=True)
 
 
@@ -62,9 +62,9 @@ def read_status(
 ) -> DumpRun:
     """Read a ``dumpstatus.json``.
 
-    Raises ``NotCompleteError`` where a job is not done or a file is without size or SHA-1,
+    Raises ``NotCompleteError`` where a job is not done or a file has no size or SHA-1,
     ``UsageError`` for a job that the run does not have, or where ``exclude`` (patterns over names)
-    leaves nothing, ``CorpusError`` where it cannot be read.
+    leaves no file, ``CorpusError`` where the data cannot be read.
     """
     where = f"{mirror}/{wiki}/{date}/dumpstatus.json"
     known = _jobs(data, where)
@@ -91,7 +91,7 @@ def read_status(
 
 
 def _matching(names: Iterable[str], patterns: Sequence[str]) -> set[str]:
-    """Choose the names that match a pattern."""
+    """Select the names that match a pattern."""
     return {name for name in names if any(fnmatchcase(name, each) for each in patterns)}
 
 
@@ -124,12 +124,12 @@ def _parts(job: Mapping[str, object], name: str, *, where: str, folder: str) -> 
 
 
 def lock_path(folder: Path, *, wiki: str, date: str) -> Path:
-    """Give the path of the lock of a run."""
+    """Return the path of a run's lock."""
     return folder / f"{wiki}-{date}.lock.json"
 
 
 def write_lock(path: Path, run: DumpRun, sha256: Mapping[str, str], *, mirror: str) -> None:
-    """Write down what was fetched: the same for the same run, whenever it is fetched."""
+    """Write the lock of a run; its content does not depend on the time of the download."""
     files = [asdict(part) | {"sha256": sha256[part.name]} for part in run.parts]
     about = {"wiki": run.wiki, "date": run.date, "mirror": mirror, "jobs": dict(run.jobs)}
     from corpora.datasets.shards import write_json
@@ -140,9 +140,9 @@ def write_lock(path: Path, run: DumpRun, sha256: Mapping[str, str], *, mirror: s
 
 
 def read_lock(path: Path, *, jobs: Sequence[str], exclude: Sequence[str]) -> DumpRun | None:
-    """Read a lock; None where there is none, or one of other jobs or other files of them.
+    """Read a lock; None if there is none, or if it lists other jobs or other files of them.
 
-    Raises ``DamagedDatasetError`` where it is not what ``write_lock`` writes.
+    Raises ``DamagedDatasetError`` for a file that ``write_lock`` did not write.
     """
     try:
         about = parse_json(path.read_text(encoding="utf-8"))

@@ -42,7 +42,7 @@ T = TypeVar("T")
 
 
 class DownloadError(CorpusError):
-    """A file could not be had; what has come of it is kept."""
+    """A file could not be downloaded; what has arrived is kept."""
 
 
 class MissingError(DownloadError):
@@ -50,7 +50,7 @@ class MissingError(DownloadError):
 
 
 class WrongHashError(DownloadError):
-    """A file came whole, but again and again with other bytes than were promised."""
+    """A file arrived complete, but repeatedly with a hash other than the promised one."""
 
 
 class StoppedError(CorpusError):
@@ -58,7 +58,7 @@ class StoppedError(CorpusError):
 
 
 class _TryAgainError(Exception):
-    """A transfer failed in a way that may pass."""
+    """A transfer failed for a reason that may pass."""
 
     def __init__(self, why: str, *, after: float | None = None) -> None:
         super().__init__(why)
@@ -66,7 +66,7 @@ class _TryAgainError(Exception):
 
 
 class _SafeRedirects(urllib.request.HTTPRedirectHandler):
-    """Follows to other addresses, but never from https to http."""
+    """A handler that follows redirects, but never from https to http."""
 
     def redirect_request(  # noqa: PLR0917 - urllib's own
         self,
@@ -83,7 +83,7 @@ class _SafeRedirects(urllib.request.HTTPRedirectHandler):
 
 
 def _opener() -> urllib.request.OpenerDirector:
-    """Open http and https, and nothing else: no files of this machine."""
+    """Build an opener of http and https only: it opens no local files."""
     opener = urllib.request.OpenerDirector()
     for handler in (
         urllib.request.ProxyHandler(),
@@ -99,12 +99,12 @@ def _opener() -> urllib.request.OpenerDirector:
 
 
 def user_agent(contact: str) -> str:
-    """Name ourselves, who is responsible, and the library, as the operators of Wikimedia ask."""
+    """Return the User-Agent that Wikimedia asks for: this program, its contact, the library."""
     return f"Onoma/{version('onoma')} ({contact}) Python-urllib/{platform.python_version()}"
 
 
 def hashes_of(path: Path) -> tuple[str, str]:
-    """SHA-1 and SHA-256 of a file, read once."""
+    """Compute the SHA-1 and SHA-256 of a file in one pass."""
     sha1, sha256 = hashlib.sha1(usedforsecurity=False), hashlib.sha256()
     with path.open("rb") as file:
         while data := file.read(_CHUNK_BYTES):
@@ -114,19 +114,19 @@ def hashes_of(path: Path) -> tuple[str, str]:
 
 
 class PartialFile:
-    """Bytes in order; those that an earlier process has written are hashed again.
+    """A file written in order, with its hashes; bytes of an earlier process are hashed again.
 
-    Use it with ``with``. What is written reaches the operating system at once, so that a kill
-    loses nothing of it.
+    Use it with ``with``. Written bytes reach the operating system at once, so that a kill loses
+    none of them.
     """
 
     def __init__(self, path: Path) -> None:
-        """Take the path; nothing is opened yet."""
+        """Store the path; nothing is opened yet."""
         self.path = path
         self._most = 0
 
     def __enter__(self) -> Self:
-        """Open it, and hash what is there."""
+        """Open the file, and hash its content."""
         self._file: IO[bytes] = open_own(self.path, "a+b")
         self._clear()
         self._file.seek(0)
@@ -136,7 +136,7 @@ class PartialFile:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close it."""
+        """Close the file."""
         self._file.close()
 
     def _clear(self) -> None:
@@ -149,30 +149,30 @@ class PartialFile:
         self.sha256.update(data)
 
     def write(self, data: bytes) -> None:
-        """Add bytes."""
+        """Append bytes."""
         self._file.write(data)
         self._file.flush()
         self._count(data)
 
     def restart(self) -> None:
-        """Forget what has come."""
+        """Discard all bytes."""
         self._file.truncate(0)
         self._clear()
 
     def has_grown(self) -> bool:
-        """Say whether it is longer than it ever was when this was asked before."""
+        """Tell whether the file is longer than at any earlier call of this method."""
         grown = self.size > self._most
         self._most = max(self._most, self.size)
         return grown
 
     def sync(self) -> None:
-        """Make it survive a power cut."""
+        """Flush the file to disk, so that it survives a power cut."""
         os.fsync(self._file.fileno())
 
 
 @dataclass
 class Client:
-    """Asks one server for files; may be used by several threads, one connection each."""
+    """An HTTP client for one server; several threads may use it, each with its own connection."""
 
     contact: str
     """An address of mail or a page where whoever runs the server reaches us."""
@@ -205,7 +205,7 @@ class Client:
         return data
 
     def fetch(self, part: Part, folder: Path) -> str:
-        """Make ``folder/NAME`` of a part; returns its SHA-256.
+        """Download a part to ``folder/NAME``, or resume its download; returns its SHA-256.
 
         Raises ``MissingError``, ``WrongHashError``, ``DownloadError``, ``OSError`` (a full disk).
         """
@@ -230,7 +230,7 @@ class Client:
         return partial.sha256.hexdigest()
 
     def _go_on(self, part: Part, partial: PartialFile) -> None:
-        """Fetch what is missing of a part."""
+        """Fetch the missing bytes of a part; a ``_TryAgainError`` notes whether any arrived."""
         try:
             self._transfer(part, partial)
         except _TryAgainError as error:
@@ -246,7 +246,7 @@ class Client:
         with self._open(part.url, begin) as response:
             is_part = response.status == 206
             self._check_length(response, part, begin if is_part else 0, partial=partial)
-            if begin and not is_part:  # and no page of a proxy, for which nothing is thrown away
+            if begin and not is_part:  # the length is checked: this is no proxy's page
                 self.say(f"{part.url}: the server sends no part of a file; it starts again.")
                 partial.restart()
             while data := self._next(response, part.size - partial.size + 1):
@@ -261,7 +261,7 @@ class Client:
     def _check_length(
         self, response: HTTPResponse, part: Part, begin: int, *, partial: PartialFile
     ) -> None:
-        """Raise unless a response brings what is missing from a byte on, and no more."""
+        """Raise unless a response holds exactly the bytes of a part from ``begin`` to its end."""
         length: int | None = response.length
         if response.status == 206:
             found = _RANGE.fullmatch(response.headers.get("Content-Range", ""))
@@ -274,7 +274,10 @@ class Client:
             raise _TryAgainError(f"has {size:,} bytes, but dumpstatus.json says {part.size:,}")
 
     def _retrying(self, url: str, once: Callable[[], T]) -> T:
-        """Do something until it goes well; a pause is as long as the server asks, or doubles."""
+        """Retry an action until it succeeds or has failed too often in a row.
+
+        The pause is what the server asks for, or doubles each time.
+        """
         n_failed = 0
         while True:
             try:
@@ -304,7 +307,7 @@ class Client:
         except HTTPError as error:
             with error:
                 raise _refused(url, error) from None
-        except (InvalidURL, UnicodeError) as error:  # ours, or one that a redirect leads to
+        except (InvalidURL, UnicodeError) as error:  # our URL, or the target of a redirect
             raise DownloadError(f"{url}: leads to no address ({error}).") from error
         except (OSError, HTTPException) as error:
             reason = error.reason if isinstance(error, URLError) else error
@@ -315,7 +318,7 @@ class Client:
             raise DownloadError(f"{url}: leads to no address ({error}).") from error
 
     def _next(self, response: HTTPResponse, most: int) -> bytes:
-        """Read some bytes; none at the end."""
+        """Read the next bytes of a response; empty at its end."""
         self._check_stop()
         try:
             return bytes(response.read1(min(most, _CHUNK_BYTES)))
@@ -328,12 +331,12 @@ class Client:
 
 
 def partial_path(folder: Path, part: Part) -> Path:
-    """Give the path of a part until it is whole: hidden, and another for another content."""
+    """Return the path of an incomplete part: hidden, and different for different content."""
     return folder / f".{part.name}.{part.sha1[:16]}.partial"
 
 
 def _refused(url: str, error: HTTPError) -> Exception:
-    """Make the error of a status that is no success."""
+    """Build the error for an HTTP status that is no success."""
     if error.code in _TRANSIENT:
         return _TryAgainError(f"{error.code} {error.reason}", after=_retry_after(error))
     if error.code in {404, 410}:
@@ -348,7 +351,10 @@ def _refused(url: str, error: HTTPError) -> Exception:
 
 
 def _retry_after(error: HTTPError) -> float | None:
-    """Seconds that the server asks for: a number, or a date by its own clock."""
+    """Return the pause that the server asks for, in seconds; None if it asks for none.
+
+    ``Retry-After`` holds seconds or a date, which is compared with the server's clock.
+    """
     value = (error.headers.get("Retry-After") or "").strip()
     if value.isascii() and value.isdigit():
         return float(value)

@@ -23,13 +23,13 @@ class ImageOptions:
     """Whether there are others than the English ones, or English is the wiki's language."""
 
     def has(self, part: str) -> bool:
-        """Say whether a part of a file link, without white space around, is an option."""
+        """Tell whether a part of a file link, without white space around it, is an option."""
         return part in self.names or self.valued.fullmatch(part) is not None
 
 
 @cache
 def options_of(codes: tuple[str, ...]) -> ImageOptions:
-    """Find the options of a wiki; ``codes`` are what its tables may be called."""
+    """Collect the options of a wiki; ``codes`` are the names that its tables may have."""
     table = read_table("image_options")
     used = list(dict.fromkeys(code for own in codes for code in _with_fallbacks(table, own)))
     names: set[str] = set()
@@ -43,13 +43,16 @@ def options_of(codes: tuple[str, ...]) -> ImageOptions:
 
 
 def _with_fallbacks(table: JsonObject, code: str) -> Iterator[str]:
-    """A language and those that it falls back to, as far as they have words."""
+    """Yield the code of a language if the table has it, then its fallback languages."""
     if code not in ("fallbacks", *table["fallbacks"]) and code in table:
         yield code
     yield from table["fallbacks"].get(code, ())
 
 
 def _pattern(value: str) -> str:
-    """``$1px`` is a number and a sign; what has an equals sign may have any value."""
+    """Build the pattern of an option with a value, ``$1``.
+
+    The value is a number; any text if the option has an equals sign.
+    """
     filling = ".*" if "=" in value else _NUMBER
     return re.escape(value).replace(r"\ ", "[ _]").replace(r"\$1", filling)

@@ -34,7 +34,7 @@ _MARKUP = re.compile(  # each alternative begins with a literal: that is fast
 LONG_SENTENCE = 800
 """Characters of a sentence that is very long: about 120 words."""
 _LONG_WORD = 30
-_FIRST_OTHER_DIGIT = 0x660  # that is not ASCII
+_FIRST_OTHER_DIGIT = 0x660  # the first code point of a digit outside ASCII
 _SPACED, _HANGUL = "\u0e00", "\uac00"
 """Scripts between are mostly written without spaces: there a word is two characters at most."""
 
@@ -42,7 +42,7 @@ _SPACED, _HANGUL = "\u0e00", "\uac00"
 def count_page(
     source: str, text: PageText, sentences: Sequence[tuple[int, int]] = ()
 ) -> Counter[str]:
-    """Count a page: ``source`` is its wikitext."""
+    """Count links, tables, templates, numbers, words and sentences; ``source`` is the wikitext."""
     counters: Counter[str] = Counter()
     counters["links.in_wikitext"] = source.count("[[")
     counters["links.mentions"] = len(text.links)
@@ -72,8 +72,8 @@ def count_page(
 
 
 def _count_words(text: PageText, counters: Counter[str]) -> None:
-    """Count words and numbers of the text, and of what it is without."""
-    n_spaces = text.text.count(" ") + len(text.blocks)  # which is faster than to split it
+    """Count words and numbers in the text, and in the parts that were left out of it."""
+    n_spaces = text.text.count(" ") + len(text.blocks)  # faster than splitting
     counters["words.text"] = _at_least(n_spaces, text.text)
     for name, inside in text.in_templates:
         if n := count_values(inside):
@@ -109,26 +109,29 @@ def _count_sentences(
 
 
 def count_words(text: str) -> int:
-    """Count what stands between white space; in scripts without spaces, every two characters."""
+    """Count words between white space.
+
+    In scripts without spaces, every two characters are a word.
+    """
     return _at_least(len(text.split()), text)
 
 
 def _at_least(n: int, text: str) -> int:
-    """So many words, or more where pieces of text are too long for words."""
+    """Return ``n``, or half the number of characters if the pieces are too long to be words."""
     return n if text.isascii() or len(text) < _CROWDED * n else max(n, len(text) // 2)
 
 
 def count_values(text: str) -> int:
-    """The words of parameters or cells, without names, pipes and equals signs."""
+    """Count the words of parameters or cells, without pipes, names and equals signs."""
     n_signs = text.count("\n|") + text.count(" || ") + 2 * text.count(" = ")
     return max(count_words(text) - n_signs, 0)
 
 
 def _digits(text: str) -> tuple[int, list[int] | list[str]]:
-    """How many numbers stand in a text, and how often each digit, which is fast to count.
+    """Count the numbers in a text, and each digit (which is fast).
 
-    A number that is lost changes both, unless the same digits are won elsewhere on the page. Where
-    digits of other scripts may stand: how many numbers, and which.
+    A lost number changes both counts, unless the same digits appear anew elsewhere on the page. If
+    digits of other scripts may occur, the second value is the sorted list of the numbers instead.
     """
     if not text:
         return 0, []
@@ -143,19 +146,19 @@ def _digits(text: str) -> tuple[int, list[int] | list[str]]:
 
 
 def _may_be_digits(codes: Units) -> npt.NDArray[np.bool_]:
-    """Say of code units from ``_FIRST_OTHER_DIGIT`` on which may be, or begin, a digit."""
+    """Mark code units, from ``_FIRST_OTHER_DIGIT`` on, that may be or begin a digit."""
     return (codes < 0x1C60) | ((codes >= 0xA620) & (codes < 0xAC00)) | (codes >= 0xD800)
 
 
 def links_add_up(counters: Mapping[str, int]) -> bool:
-    """Say whether each link in the wikitext is a mention or was dropped for a reason.
+    """Tell whether each link in the wikitext is a mention or was dropped for a counted reason.
 
-    Recipes of templates that show a parameter twice make links (``created``).
+    Templates that show a parameter twice create links (counted as ``created``).
     """
     accounted = sum(n for name, n in counters.items() if is_link_fate(name))
     return counters.get("links.in_wikitext", 0) + counters.get("links.created", 0) == accounted
 
 
 def is_link_fate(name: str) -> bool:
-    """Say whether a counter says what became of links."""
+    """Tell whether a counter counts an outcome of links."""
     return name.startswith("links.") and name not in ("links.in_wikitext", "links.created")

@@ -24,7 +24,7 @@ _ORDINARY = frozenset({2, 3, 5})
 
 
 class Kind:
-    """Numbers of the groups of ``inline_pattern``: the last one that took part."""
+    """The group numbers of ``inline_pattern``: the last group of a match tells the markup."""
 
     LINK, OPENINGS, OPEN, ORPHAN, BREAK, TAG, ENTITY = 3, 4, 5, 6, 7, 8, 9
     DROPPED, SILENT, LITERAL, EXTERNAL, BRACKET, MAGIC, SIGNS = 10, 11, 12, 13, 14, 15, 16
@@ -32,10 +32,10 @@ class Kind:
 
 @cache
 def inline_pattern(trail: str) -> re.Pattern[str]:
-    """All markup inside a line.
+    """Compile the pattern of all markup inside a line; ``trail`` matches letters after a link.
 
-    Each alternative begins with a literal, so that the engine leaps from one such character to the
-    next; empty groups tell which it was.
+    Each alternative begins with a literal, so that the engine skips from one such character to the
+    next; empty groups tell which alternative matched.
     """
     return re.compile(
         rf"""
@@ -63,13 +63,13 @@ def inline_pattern(trail: str) -> re.Pattern[str]:
 
 @cache
 def tags() -> dict[str, frozenset[str]]:
-    """Read ``tags.toml``; ``all`` are the names of all lists."""
+    """Read ``tags.toml``; ``all`` holds the names of all lists."""
     lists = {name: frozenset(names) for name, names in read_table("tags").items()}
     return lists | {"all": frozenset().union(*lists.values())}
 
 
 def heading(line: str) -> tuple[str, str]:
-    """The text of a heading without its signs, or the line as it is."""
+    """Return the kind of a line and its text: a heading without its signs, or the line as it is."""
     stripped = line.rstrip(" \t\x01")
     level = min(
         6, len(stripped) - len(stripped.lstrip("=")), len(stripped) - len(stripped.rstrip("="))
@@ -97,7 +97,10 @@ def without_quotes(line: str) -> str:
 
 
 def by_rules(line: str) -> str:
-    """Do that for any line; ``without_quotes`` knows a shorter way for most."""
+    """Remove the quotes of any line by the full rules.
+
+    ``without_quotes`` has a shortcut for most.
+    """
     lengths = [len(mark) for mark in _QUOTES.findall(line)]
     if _ORDINARY.issuperset(lengths) and "]''" not in line and "[''" not in line:
         odd_bold, odd_italic = (sum(n in kind for n in lengths) % 2 for kind in ((3, 5), (2, 5)))
@@ -119,7 +122,10 @@ def by_rules(line: str) -> str:
 
 
 def _rank(line: str, start: int) -> int:
-    """How likely a bold mark is an apostrophe: after one letter, after a word, after a space."""
+    """Rank how likely a bold mark is an apostrophe; the lowest rank is the likeliest.
+
+    0: after a word of one letter; 1: after a longer word; 2: after a space.
+    """
     before = line[max(0, start - 2) : start]
     if before[-1:] in ("", " "):
         return 2

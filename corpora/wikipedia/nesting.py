@@ -11,19 +11,22 @@ _BRACES = r"\{\{+|\n[ \t:*#;]*\{\|(?!\})|<table\b"
 OPENING = re.compile(_BRACES)
 _INNER = re.compile(rf"{_BRACES}|\}}\}}+|\n[ \t]*\|\}}(?!\}})|</table\s*>")
 _SIMPLE = re.compile(r"\{\{[^{}]*+\}\}(?!\})")
-_MAX_CAPTION = 10_000  # characters, if it has blank lines
+_MAX_CAPTION = 10_000  # characters of a caption with blank lines
 _LINKS = re.compile(r"\[\[|\]\]")
 
 
 class Tags:
-    """Finds where tags close; what has no end is looked for once."""
+    """A finder of closing tags; an end that is missing is searched only once."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.unclosed: set[str] = set()
 
     def find(self, name: str, start: int) -> tuple[int, int]:
-        """Find the end of the content, and of the closing tag; -1 where it is never closed."""
+        """Find the end of the content, and of the closing tag.
+
+        Returns -1 for both if the tag is never closed.
+        """
         if name not in self.unclosed:
             if end := _closing(name).search(self.text, start):
                 return end.span()
@@ -37,7 +40,7 @@ def _closing(name: str) -> re.Pattern[str]:
 
 
 class Braces:
-    """Finds where templates and tables close; lenient, as readers are."""
+    """A finder of the ends of templates and tables, as lenient as MediaWiki."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -45,14 +48,15 @@ class Braces:
         """Start to how many of its braces stay open (1 for a table)."""
 
     def find(self, start: int, opened: int) -> tuple[int, int]:
-        """Find the end of what opens at ``start``, or -1 and where to search on.
+        """Find the end of what opens at ``start``; the second value is 0.
 
-        ``opened`` is the end of its braces.
+        If it is never closed, returns -1 and the offset at which to continue. ``opened`` is the end
+        of the opening braces.
         """
         if start not in self.unclosed:
             if simple := _SIMPLE.match(self.text, start):
                 return simple.end(), 0
-            for _ in range(2):  # again without what is open inside
+            for _ in range(2):  # the second time without openings that are never closed
                 end = self._scan(start)
                 if end >= 0:
                     return end, 0
@@ -82,10 +86,10 @@ class Braces:
 
 
 def _close_braces(stack: list[tuple[str, int, int]], n: int, n_templates: int) -> tuple[int, int]:
-    """Close templates with ``n`` braces; tables open inside go with them.
+    """Close templates with ``n`` braces; tables that are open inside them are discarded.
 
-    Two braces are a template, three a parameter, as MediaWiki pairs them. Returns how many braces
-    it took, and how many templates of the stack are open still.
+    Two braces are a template, three a parameter, as MediaWiki pairs them. Returns the number of
+    braces used, and the number of templates still open on the stack.
     """
     used = 0
     while n - used >= 2 and n_templates:
@@ -102,7 +106,7 @@ def _close_braces(stack: list[tuple[str, int, int]], n: int, n_templates: int) -
 
 
 class Brackets:
-    """Finds where the brackets of a file link close, inside its paragraph."""
+    """A finder of the closing brackets of a file link, inside its paragraph."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -111,7 +115,10 @@ class Brackets:
         """Where the paragraph ends that was looked at last."""
 
     def find(self, start: int) -> tuple[int, int]:
-        """Find the end of its inside and its own: that of the line if it is never closed."""
+        """Find the end of a link's content, and of the link.
+
+        Returns the end of the line for both if the link is never closed.
+        """
         if start not in self.unclosed:
             if self._paragraph < start:
                 end = self.text.find("\n\n", start)
@@ -131,12 +138,12 @@ class Brackets:
         return line, line
 
     def _section(self, start: int) -> int:
-        """Find where a caption with blank lines must have ended."""
+        """Return the last offset at which a caption with blank lines may end."""
         end = self.text.find("\n==", start, start + _MAX_CAPTION)
         return start + _MAX_CAPTION if end < 0 else end
 
     def _with_bracket(self, start: int, end: int, after: int) -> tuple[int, int]:
-        """Take a third bracket, where the first one closes an external link."""
+        """Include a third bracket, where the first one closes an external link."""
         text = self.text
         if text.startswith("]", after):
             inside = text[start + 2 : end]

@@ -32,14 +32,14 @@ def build_page_items(folder: Path, items: Iterable[tuple[int, int]]) -> int:
 
 
 class PageItems:
-    """The table, to look items up."""
+    """The table of items, mapped into memory."""
 
     def __init__(self, folder: Path) -> None:
         self._pages: npt.NDArray[np.int64] = np.load(folder / "pages.npy", mmap_mode="r")
         self._items: npt.NDArray[np.int64] = np.load(folder / "items.npy", mmap_mode="r")
 
     def item(self, page: int) -> str | None:
-        """Return ``Q64``; None for a page without an item."""
+        """Return the item of a page, ``Q64``; None for a page without one."""
         at = int(np.searchsorted(self._pages, page))
         if at == len(self._pages) or self._pages[at] != page:
             return None
@@ -47,9 +47,9 @@ class PageItems:
 
 
 def with_items(batch: pa.RecordBatch, items: PageItems | None) -> tuple[pa.RecordBatch, int]:
-    """Put the items of its pages into the metadata of a batch; also says of how many.
+    """Put the Wikidata items of pages into their metadata; also returns the number found.
 
-    Those of an earlier run, whose rows were taken over, are taken away first.
+    Items of an earlier run, in rows that were taken over, are removed first.
     """
     column = batch.column("metadata")
     keys = column.flatten().field("key") if len(column) else pa.array([], pa.string())

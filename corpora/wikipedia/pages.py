@@ -37,7 +37,7 @@ _OF_REVISION = frozenset({"id", "timestamp", "model", "text"})
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page as its last revision has it."""
+    """A page as its last revision in the dump has it."""
 
     title: str
     namespace: int | None = None
@@ -61,7 +61,7 @@ class PageError(Exception):
     """A page cannot be used; ``reason`` is the short name that is counted."""
 
     def __init__(self, reason: str, message: str, *, byte: int = 0) -> None:
-        """Take the reason, what is wrong, and the byte of the page where it is."""
+        """Store the reason, the message, and the byte of the page where the fault is."""
         super().__init__(message)
         self.reason, self.byte = reason, byte
 
@@ -89,13 +89,13 @@ def read_page(xml: bytes, *, position: str) -> Page:
 
 
 def _on_one_line(title: str) -> str:
-    """A title without control characters and ends of lines, as MediaWiki has all of its titles."""
+    """Replace control characters and line ends in a title by spaces; MediaWiki allows none."""
     title = title.strip()
     return title if title.isprintable() else _CONTROL.sub(" ", title).strip()
 
 
 class _PageReader:
-    """Expat's handlers, and what they have seen.
+    """Expat's handlers, and what they have read.
 
     Expat expands no entities here: a page has no DOCTYPE that could declare any.
     """
@@ -106,7 +106,7 @@ class _PageReader:
         self.of_revision: dict[str, str] = {}
         self.redirect: str | None = None
         self.text_attributes: dict[str, str] = {}
-        self.into: dict[str, str] | None = None  # where the text that is being read goes
+        self.into: dict[str, str] | None = None  # where the text of the open element goes
         self.characters: list[str] = []
         self.expat = expat.ParserCreate("UTF-8")
         self.expat.buffer_text = True
@@ -115,13 +115,13 @@ class _PageReader:
         self.expat.EndElementHandler = self._end
 
     def forget(self) -> None:
-        """Take the handlers away, which refer to this object: without the cycle it is freed."""
+        """Remove the handlers, which refer to this object: that breaks the reference cycle."""
         self.expat.StartElementHandler = None
         self.expat.EndElementHandler = None
         self.expat.CharacterDataHandler = None
 
     def page(self, position: str, hash: str) -> Page:
-        """Put together what was read; raises ``PageError``."""
+        """Build the page from what was read; raises ``PageError``."""
         title = _on_one_line(self.of_page.get("title", ""))
         if not title:
             raise PageError("no_title", "has no title")
@@ -145,7 +145,7 @@ class _PageReader:
         )
 
     def _is_stub(self) -> bool:
-        """Say whether the element is empty though the text is not: so it is in dumps named stub."""
+        """Tell whether the element is empty though the text is not, as in dumps named stub."""
         return (
             self.text_attributes.get("bytes", "0").strip("0") != ""
             and "deleted" not in self.text_attributes
@@ -189,7 +189,7 @@ class _PageReader:
 
 
 def to_record(segment: Segment, *, source: str) -> Page | Rejected | None:
-    """Read a segment; None for what is between pages in every dump."""
+    """Read a segment as a page or a rejection; None for what every dump has between pages."""
     if segment.first is not Edge.OPENING:
         return _between(segment, source)
     if segment.is_too_large:
@@ -238,7 +238,7 @@ def _between(segment: Segment, source: str) -> Rejected | None:
 
 
 def reject(segment: Segment, reason: str, what: str, *, source: str, byte: int = 0) -> Rejected:
-    """Reject a segment; ``byte`` is where in it the fault is."""
+    """Build the rejection of a segment; ``byte`` is the offset of the fault in it."""
     data = segment.data
     title = _TITLE.search(data, 0, 1000)
     page = f"page {title[1].decode('utf-8', 'replace')!r}" if title else "a page"
@@ -254,7 +254,7 @@ def reject(segment: Segment, reason: str, what: str, *, source: str, byte: int =
 
 
 def reject_damage(damage: Damage, *, source: str) -> Rejected:
-    """Say that something is lost here, how many pages nobody knows."""
+    """Build the rejection of damage: an unknown number of pages is lost there."""
     reason = "truncated" if damage.is_end else "damaged_block"
     return Rejected(
         source=source,
@@ -265,5 +265,5 @@ def reject_damage(damage: Damage, *, source: str) -> Rejected:
 
 
 def excerpt(data: bytes) -> str:
-    """The first characters of it, at most 200."""
+    """Decode the beginning of the data, at most 200 characters."""
     return data[:800].decode("utf-8", "replace")[:200]

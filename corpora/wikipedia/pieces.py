@@ -65,7 +65,7 @@ class Pieces(Source):
     """A folder of pieces; ranges count bytes of XML. Made by ``open_pieces``."""
 
     def __init__(self, folder: Path, index: Index) -> None:
-        """Take the folder and its index."""
+        """Store the folder and its index."""
         self.folder, self.index = folder, index
         self.size = index.size
 
@@ -97,7 +97,7 @@ class Pieces(Source):
             return False
 
     def are_whole(self) -> bool:
-        """Say whether every piece has its hash."""
+        """Tell whether every piece has the hash of the index."""
         try:
             return all(map_in_order(self._is_whole, range(len(self.index.pieces))))
         except OSError:
@@ -113,9 +113,10 @@ class Pieces(Source):
 def cut_pieces(
     path: Path, *, container: str, work_directory: Path, piece_bytes: int, sha256: str | None = None
 ) -> Pieces:
-    """Cut a compressed file into pieces, unless that is done; a damaged file up to the damage.
+    """Cut a compressed file into pieces, unless they exist; a damaged file up to the damage.
 
-    ``sha256``: of the file, where it is known. Raises ``InputChangedError`` if it has another.
+    ``sha256`` is the hash of the file, if it is known. Raises ``InputChangedError`` if newly cut
+    pieces come from a file with another hash.
     """
     sha256 = sha256 or sha256_of(path)
     folder = _folder(path, work_directory, sha256)
@@ -132,9 +133,9 @@ def cut_pieces(
 
 
 def open_pieces(path: Path, *, work_directory: Path, sha256: str | None = None) -> Pieces:
-    """Open the pieces that a file was cut into; raises ``CorpusError`` where they are not there.
+    """Open the pieces that a file was cut into; raises ``CorpusError`` if they are missing.
 
-    ``sha256``: of the file, where it is known.
+    ``sha256`` is the hash of the file, if it is known.
     """
     folder = _folder(path, work_directory, sha256 or sha256_of(path))
     index = _read_index(folder)
@@ -177,7 +178,10 @@ def _cut(path: Path, container: str, *, folder: Path, piece_bytes: int) -> Index
 
 
 def _write_piece(file: Path, xml: "_Decompressed", piece_bytes: int) -> int:
-    """Write at most so many bytes of XML to a file; returns how many, and makes no empty file."""
+    """Write at most ``piece_bytes`` bytes of XML to a file; returns how many were written.
+
+    Writes no file if no XML is left.
+    """
     import pyarrow as pa
 
     n_bytes = 0
@@ -203,7 +207,7 @@ class _Decompressed:
         self.damage, self.is_cut_off = "", False
 
     def read(self, n_bytes: int) -> bytes:
-        """Read some bytes, at most ``n_bytes``; none at the end, and where nothing can be read."""
+        """Read at most ``n_bytes`` bytes; empty at the end, and after damage."""
         if not n_bytes or self.damage:
             return b""
         try:
@@ -213,8 +217,8 @@ class _Decompressed:
             return b""
         except (zlib.error, lzma.LZMAError, OSError) as error:
             if isinstance(error, OSError) and error.errno is not None:
-                raise  # the disk, and not the data
-            self.is_cut_off = "Truncated" in str(error)  # Arrow's word
+                raise  # an error of the disk, not of the data
+            self.is_cut_off = "Truncated" in str(error)  # Arrow's word for it
             self.damage = f"its {self.container} data are damaged ({error})"
             return b""
         return data

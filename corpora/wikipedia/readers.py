@@ -26,9 +26,9 @@ REDIRECTS, UNMATCHED, DEFINITIONS = "redirects", "unmatched", "definitions"
 def reader_of(
     settings: JsonObject, tables: Sequence[Path], definitions: Path | None = None
 ) -> ArticleReader:
-    """Make the reader of a wiki's pages; ``tables`` are those of templates that the user adds.
+    """Build the reader of a wiki's pages; ``tables`` are files with the user's templates.
 
-    ``definitions`` is the table of those of the dump, if they are to be shown.
+    ``definitions`` is the table of the dump's own templates, if they are to be shown.
     """
     wiki = _wiki(json.dumps(settings["site"], sort_keys=True))
     own = settings["abbreviations"]
@@ -48,7 +48,7 @@ def reader_of(
 
 
 def resolver_of(settings: JsonObject, tables: Path) -> Resolver:
-    """Make what finishes documents, once all titles are in the ``tables`` of a run."""
+    """Build the resolver that finishes documents, once a run's ``tables`` hold all titles."""
     wiki = _wiki(json.dumps(settings["site"], sort_keys=True))
     augmentation = Augmentation(
         lang=settings["lang"],
@@ -65,7 +65,7 @@ def resolver_of(settings: JsonObject, tables: Path) -> Resolver:
 
 
 def missing_tables(name: str, lang: str) -> list[str]:
-    """Say what no table of ours knows of a wiki, and what that means for its text."""
+    """List the tables that lack this wiki, each with the effect on its text."""
     codes = codes_of(name, lang)
     found = {
         "templates (what they carry is lost where their names are not English: --templates)": any(
@@ -86,7 +86,7 @@ def missing_tables(name: str, lang: str) -> list[str]:
 
 @cache
 def _wiki(site: str) -> Wiki:
-    """Make the wiki of settings in JSON, once."""
+    """Build the wiki from settings in JSON, once per process."""
     return wiki_of(**json.loads(site))
 
 

@@ -21,7 +21,7 @@ from corpora.wikipedia.ledger import LONG_SENTENCE, is_link_fate, links_add_up
 
 N_NAMES = 100
 """Templates that are listed; ``dataset.json`` has all."""
-_LEAST_NEW = 1 << 16  # hashes that are put to the others at once
+_LEAST_NEW = 1 << 16  # new hashes from which on a merge pays
 _PLACES = {
     "text": "in the text",
     "in_templates": "in dropped templates",
@@ -80,7 +80,7 @@ def to_markdown(build: Build) -> str:
 
 
 def _ratio(counters: Mapping[str, int]) -> Iterator[str]:
-    """How much of words, numbers and links lies in what is not text."""
+    """Write how many words, numbers and links are in the text, and how many in what is left out."""
     links = {f"links.{name}": counters.get(f"links.{name}", 0) for name in _FATES}
     of = dict(counters) | {
         "numbers.text": counters.get("numbers.in_wikitext", 0),
@@ -118,7 +118,7 @@ def _pages(
 
 
 def _without_text(counters: Mapping[str, int]) -> Iterator[str]:
-    """Name the articles that were left out because nothing of them is text."""
+    """Report the articles that were left out because they have no text."""
     titles = sorted(_by_name(counters, "no_text/"))
     if not titles:
         return
@@ -129,17 +129,17 @@ def _without_text(counters: Mapping[str, int]) -> Iterator[str]:
 
 
 def _by_name(counters: Mapping[str, int], kind: str) -> dict[str, int]:
-    """The counters of a kind, by what they count."""
+    """Select the counters with a prefix, by the name after it."""
     return {name.removeprefix(kind): n for name, n in counters.items() if name.startswith(kind)}
 
 
 def _cell(name: str) -> str:
-    """A name as it may stand in Markdown."""
+    """Escape a name for a cell of a Markdown table."""
     return name.replace("|", "\\|").replace("\n", " ")
 
 
 def _ids(counters: Mapping[str, int], n_pages: int) -> Iterator[str]:
-    """Of how many pages it is known who or what they are about."""
+    """Report how many pages have an id or a type, by scheme and type."""
     found = {name: n for name, n in counters.items() if name.startswith((*_OF_IDS, "types."))}
     yield from ("## Ids and types", "")
     if not found:
@@ -183,7 +183,7 @@ def _tables(counters: Mapping[str, int]) -> Iterator[str]:
 
 
 def _blocks(counters: Mapping[str, int], asked: Sequence[str]) -> Iterator[str]:
-    """Count what is kept beside the text."""
+    """Report the blocks that are kept beside the text."""
     if not asked:
         return
     yield from ("## Blocks beside the text", "")
@@ -203,7 +203,7 @@ def _blocks(counters: Mapping[str, int], asked: Sequence[str]) -> Iterator[str]:
 
 
 def _expanded(counters: Mapping[str, int]) -> Iterator[str]:
-    """Count templates that are shown by their definition in the dump."""
+    """Report the templates that are shown by their definition in the dump."""
     shown = _by_name(counters, "expanded/")
     names = sorted(shown, key=lambda name: (-shown[name], name))
     yield from ("## Templates shown by their definition in the dump", "")
@@ -242,7 +242,10 @@ def _numbers(counters: Mapping[str, int]) -> Iterator[str]:
 
 
 def _sentences(counters: Mapping[str, int], parameters: JsonObject) -> Iterator[str]:
-    """Name the table that cut the sentences, and say whether their lengths are as usual."""
+    """Report the table that cut the sentences, and the ratios of unusually long or short ones.
+
+    Ratios above the usual get a warning.
+    """
     n = counters.get("sentences.all", 0)
     yield from ("## Sentences", "", f"{n:,} outside headings, cut by {_table(parameters)}.")
     yield from ("", "| | sentences | share | usual |", "| --- | ---: | ---: | ---: |")
@@ -276,7 +279,10 @@ def _table(parameters: JsonObject) -> str:
 
 
 def _augmentation(build: Build, counters: Mapping[str, int]) -> Iterator[str]:
-    """Table 3.1 of the DaLUKE thesis; words stand for the subwords of a tokenizer."""
+    """Report the numbers of table 3.1 of the DaLUKE thesis, with and without matched titles.
+
+    Words stand for the subwords of a tokenizer.
+    """
     links, all_ = count_entities(build.shard_paths("documents"))
     matched = counters.get("mentions.title_match", 0) + counters.get("mentions.self_title", 0)
     n = counters.get("mentions.link", 0)
@@ -304,10 +310,10 @@ def _augmentation(build: Build, counters: Mapping[str, int]) -> Iterator[str]:
 
 
 def count_entities(shards: Sequence[Path]) -> tuple[int, int]:
-    """Distinct entities of the links in shards of documents, and of all mentions.
+    """Count the distinct entities of the links in shards of documents, and of all mentions.
 
-    Counts 64-bit hashes of names: up to 34 bytes an entity, and of 10 million names two are taken
-    for one with a probability of 1 : 400,000.
+    Counts 64-bit hashes of names, at up to 34 bytes per entity. Among 10 million names, two have
+    the same hash with a probability of 1 : 400,000.
     """
     links, others = Distinct(), Distinct()
     for of_links, of_others in map_in_order(_entities, shards):
@@ -319,7 +325,7 @@ def count_entities(shards: Sequence[Path]) -> tuple[int, int]:
 
 
 def _entities(path: Path) -> tuple[Hashes, Hashes]:
-    """Hashes of the distinct entities of the links in a shard, and of the other mentions."""
+    """Hash the distinct entities of a shard: those of links, and those of other mentions."""
     links, others = [], []
     for batch in read_batches(path, SCHEMAS["documents"], columns=("mentions",)):
         structs = batch.column("mentions").flatten()
@@ -335,7 +341,7 @@ def _entities(path: Path) -> tuple[Hashes, Hashes]:
 
 
 class Distinct:
-    """Distinct hashes; those that come are put to the others when there are as many of them."""
+    """A set of distinct hashes; new ones are merged when they are as many as the known ones."""
 
     def __init__(self) -> None:
         self._known = np.empty(0, np.uint64)
@@ -343,14 +349,14 @@ class Distinct:
         self._n_new = 0
 
     def add(self, hashes: Hashes) -> None:
-        """Put some to the others."""
+        """Add hashes to the set."""
         self._new.append(hashes)
         self._n_new += len(hashes)
         if self._n_new > max(len(self._known), _LEAST_NEW):
             self.hashes()
 
     def hashes(self) -> Hashes:
-        """All, each once."""
+        """Return all distinct hashes, sorted."""
         every = np.concatenate([self._known, *self._new])
         self._known, self._new, self._n_new = every[:0], [], 0
         every.sort()
@@ -359,7 +365,7 @@ class Distinct:
 
 
 def _templates(counters: Mapping[str, int]) -> Iterable[str]:
-    """Templates that dropped out: those with most words first, then with most holes."""
+    """Report the templates and tags that dropped out: by words, then by holes, most first."""
     words, holes, dropped = (_by_name(counters, kind) for kind in ("words/", "hole/", "dropped/"))
     names = sorted(
         words.keys() | holes.keys(),

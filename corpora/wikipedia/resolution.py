@@ -42,7 +42,7 @@ class Augmentation:
 
 @dataclass(slots=True)
 class Resolver:
-    """Resolves and augments the documents of one wiki; counts what it does."""
+    """A resolver of the redirects in one wiki's documents, which adds matches and counts both."""
 
     wiki: str
     redirects: RedirectTable
@@ -53,9 +53,10 @@ class Resolver:
     """Rows that were taken over from an earlier run, and had to be resolved again."""
 
     def finish(self, pages: pa.RecordBatch) -> pa.RecordBatch:
-        """Finish rows of ``wiki_pages``: those that were read, and those with links led elsewhere.
+        """Resolve the rows of ``wiki_pages`` that need it, and count all rows.
 
-        The other rows that were taken over stay as they are.
+        These are the rows that were just read, and taken rows whose links lead elsewhere now. Other
+        rows that were taken over stay as they are.
         """
         holds = find_finished(pages, self.wiki, self.redirects, unmatched=self.unmatched)
         left = np.flatnonzero(~holds)
@@ -68,9 +69,10 @@ class Resolver:
         return pages
 
     def resolve(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Put final titles into the mentions of documents, and add matches of titles.
+        """Replace titles as written by final titles in the mentions, and add matches of titles.
 
-        Where the batch has columns for which links were led on and what examples hold, it says so.
+        Also fills the columns for the links that were redirects (``led_on``), the titles never
+        matched (``unmatched``), and the counts of examples, where the batch has them.
         """
         links = Mentions.of(batch)
         written = links.structs.field("entity")
@@ -93,7 +95,7 @@ class Resolver:
         return self.redirects.resolve(encoded.dictionary).take(encoded.indices)
 
     def _count(self, pages: pa.RecordBatch) -> None:
-        """Count mentions by origin, what examples hold, and what became of links and templates."""
+        """Count mentions by origin, and add the pages' counts of examples, links and templates."""
         self.counters["redirects.links"] += len(pages.column("led_on").flatten())
         origins = pages.column("mentions").flatten().field("origin")
         for count in pc.value_counts(origins).to_pylist():
@@ -111,7 +113,7 @@ class Resolver:
         unmatched: pa.ListArray,
         how: Augmentation,
     ) -> Mentions:
-        """Match the titles of each page in it, but for those that are ``unmatched``."""
+        """Add matches of each page's titles in its text, except titles that are ``unmatched``."""
         from corpora.matching.title_matches import match_titles, page_forms, spelled_as_linked
 
         starts, stops = mentions.numbers("start").tolist(), mentions.numbers("end").tolist()
@@ -157,7 +159,7 @@ class Resolver:
         names: pa.StringArray,
         of_document: npt.NDArray[np.int32],
     ) -> pa.StructArray:
-        """Matches of titles as mentions."""
+        """Build mentions from matches of titles."""
         first, last, titles = zip(*found, strict=True)
         matched = pa.array(titles, pa.string())
         is_self = pc.equal(matched, names.take(pa.array(of_document)))
@@ -167,7 +169,7 @@ class Resolver:
 
 
 def _add_up(counters: pa.ListArray, into: Counter[str]) -> None:
-    """Add the counters of pages to those of all; one that is 0 is there nevertheless."""
+    """Add the counters of pages to the totals; counters that are 0 are added too."""
     pairs = counters.flatten()
     names = pairs.field("key").dictionary_encode()
     sums = np.bincount(
@@ -182,7 +184,7 @@ def _add_up(counters: pa.ListArray, into: Counter[str]) -> None:
 def _merged(
     pages: pa.RecordBatch, done: pa.RecordBatch, *, holds: npt.NDArray[np.bool_]
 ) -> pa.RecordBatch:
-    """The rows that hold, and in the places of the others those that are done."""
+    """Return the rows that hold, with each other row replaced by the next row of ``done``."""
     edges = [0, *(np.flatnonzero(holds[1:] != holds[:-1]) + 1).tolist(), len(holds)]
     parts = []
     n_done = 0
@@ -196,7 +198,7 @@ def _merged(
 
 
 def _count_examples(batch: pa.RecordBatch, links: Mentions, all_: Mentions) -> dict[str, list[int]]:
-    """Count what examples of each document hold, with links alone and with all mentions."""
+    """Count examples and their words in each document, with links alone and with all mentions."""
     counts: dict[str, list[int]] = {name: [] for name in EXAMPLE_COUNTS}
     column = batch.column("sentences")
     lengths = pc.list_value_length(column).to_numpy()
@@ -218,7 +220,10 @@ def _count_examples(batch: pa.RecordBatch, links: Mentions, all_: Mentions) -> d
 
 
 def _pack(words: Sequence[int], holds: Sequence[bool]) -> tuple[int, int]:
-    """Pack sentences up to ``EXAMPLE_WORDS``: how many examples have a mention, and their words."""
+    """Pack sentences into examples of up to ``EXAMPLE_WORDS`` words.
+
+    Returns the number of examples with a mention, and the number of their words.
+    """
     n_words = n_kept = n_examples = 0
     has_mention = False
     for n, with_mention in zip([*words, EXAMPLE_WORDS + 1], [*holds, False], strict=True):
@@ -235,7 +240,10 @@ def _pack(words: Sequence[int], holds: Sequence[bool]) -> tuple[int, int]:
 def _count_words(
     text: str, starts: npt.NDArray[np.int32], stops: npt.NDArray[np.int32]
 ) -> list[int]:
-    """White-space words of each sentence; letters of scripts without spaces count a half."""
+    """Count the words of each sentence, from its spaces.
+
+    In scripts without spaces, two letters count as a word.
+    """
     if text.isascii() or code_units(text).max() < 0x3040:
         sentences = zip(starts.tolist(), stops.tolist(), strict=True)
         return [text.count(" ", start, stop) + 1 for start, stop in sentences]
@@ -248,7 +256,7 @@ def _count_words(
 def _hold(
     starts: npt.NDArray[np.int32], stops: npt.NDArray[np.int32], mentions: npt.NDArray[np.int32]
 ) -> list[bool]:
-    """Say whether a mention begins in each sentence."""
+    """Tell for each sentence whether a mention begins in it."""
     at = np.searchsorted(mentions, starts)
     inside = at < len(mentions)
     inside[inside] = mentions[at[inside]] < stops[inside]

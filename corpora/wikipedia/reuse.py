@@ -61,7 +61,7 @@ class EarlierRun:
 
 
 def find_earlier(folder: Path, *, output: Path) -> EarlierRun:
-    """Look at an earlier run; raises ``UsageError`` where there is none, or one without hashes."""
+    """Check an earlier run; raises ``UsageError`` if it is missing or has no hashes of pages."""
     if folder.resolve() == output.resolve():
         raise UsageError(f"--reuse {folder}: is the --output. Choose another --output.")
     run = read_run(folder)
@@ -87,10 +87,11 @@ def find_earlier(folder: Path, *, output: Path) -> EarlierRun:
 
 
 def with_earlier(plan: Plan, earlier: EarlierRun, *, is_elsewhere: bool = False) -> Plan:
-    """Let the units of a plan take rows from an earlier run; the fingerprint stays the same.
+    """Return the plan with units that take rows from an earlier run.
 
-    Workers on other machines (``is_elsewhere``) find one that lies in a bucket by its address.
-    Where code, options or tables are others, nothing can be taken over, and a warning says which.
+    The fingerprint stays the same. For workers on other machines (``is_elsewhere``), an earlier run
+    in a bucket is named by its address. If code, options or tables differ, nothing is taken over,
+    and a warning lists the differences.
     """
     differences = list(_differences(earlier.plan, plan.description))
     if differences:
@@ -114,13 +115,13 @@ def with_earlier(plan: Plan, earlier: EarlierRun, *, is_elsewhere: bool = False)
 
 
 def address_of(folder: Path) -> str:
-    """Say in which bucket an earlier run lies that was brought; empty: in none."""
+    """Return the bucket address from which an earlier run was fetched; empty if from none."""
     return url_of(folder / "run.json").rpartition("/")[0]
 
 
 def _differences(earlier: JsonObject, plan: JsonObject) -> Iterator[str]:
-    """Name what of two plans must be the same, and is not."""
-    plan = json.loads(json.dumps(plan))  # has lists for tuples, as the earlier one
+    """Name the settings that two plans must share, but do not."""
+    plan = json.loads(json.dumps(plan))  # turns tuples into lists, as in the earlier plan
     for key in sorted((earlier.keys() | plan.keys()) - _ANY):
         before, after = earlier.get(key), plan.get(key)
         if not (isinstance(before, dict) and isinstance(after, dict)):
@@ -137,7 +138,7 @@ def _differences(earlier: JsonObject, plan: JsonObject) -> Iterator[str]:
 
 
 def say_reused(output: Path) -> Iterator[str]:
-    """Say what a run took over, as its ``run.json`` has it; nothing where that is nothing."""
+    """Describe what a run took over, from its ``run.json``; yields nothing if it took nothing."""
     reused = read_json(output / "run.json").get("reused", {})
     if (n := reused.get(TAKEN)) is not None:
         again = reused.get(AGAIN, 0)

@@ -27,9 +27,9 @@ Rows = npt.NDArray[np.signedinteger]
 def find_finished(
     pages: pa.RecordBatch, wiki: str, redirects: RedirectTable, *, unmatched: Unmatched
 ) -> Flags:
-    """Find rows of ``wiki_pages`` that were taken over, and whose links all lead where they led.
+    """Mark rows of ``wiki_pages`` that were taken over and need no change.
 
-    Of these links the same are ``unmatched`` as then.
+    All their links lead where they led, and the same links are ``unmatched`` as before.
     """
     is_taken = _is_taken(pages)
     if not is_taken.any():
@@ -54,7 +54,7 @@ def find_finished(
 def _are_as_matched(
     pages: pa.RecordBatch, titles: pa.StringArray, document: Rows, *, table: Unmatched
 ) -> Flags:
-    """Of which rows the same titles are never matched as when they were made."""
+    """Mark the rows whose unmatched titles are the same as when the rows were made."""
     ends = np.searchsorted(document, np.arange(len(pages) + 1)).astype(np.int32)
     now = unmatched_of(titles, ends, pages.column("title"), table=table)
     then = pages.column("unmatched")
@@ -68,7 +68,7 @@ def _are_as_matched(
 
 
 def as_written(pages: pa.RecordBatch, wiki: str) -> pa.RecordBatch:
-    """Undo what was done to the mentions of rows that were taken over; the others stay."""
+    """Restore the links as written in rows that were taken over; other rows stay."""
     is_taken = _is_taken(pages)
     if not is_taken.any():
         return pages
@@ -85,9 +85,10 @@ def as_written(pages: pa.RecordBatch, wiki: str) -> pa.RecordBatch:
 def note_led_on(
     written: pa.StringArray, titles: pa.StringArray, ends: npt.NDArray[np.int32]
 ) -> pa.ListArray:
-    """The links of each page whose titles were redirects: their numbers and these titles.
+    """List the links of each page whose titles were redirects.
 
-    ``ends`` begins with 0; page ``i`` has the links from ``ends[i]`` to ``ends[i + 1]``.
+    Each has the index of the link in its page, and the title as written. ``ends`` begins with 0;
+    page ``i`` has the links from ``ends[i]`` to ``ends[i + 1]``.
     """
     changed = np.flatnonzero(pc.not_equal(titles, written).to_numpy(zero_copy_only=False))
     before = np.searchsorted(changed, ends).astype(np.int32)
@@ -96,9 +97,9 @@ def note_led_on(
 
 
 def put_back(titles: pa.StringArray, led_on: pa.ListArray, first: Rows) -> pa.StringArray:
-    """Put the titles of links that were led on back in their places.
+    """Restore the titles as written in links that a redirect led on.
 
-    ``first`` is the number of each page's first link.
+    ``first`` is the index of each page's first link.
     """
     numbers, written = _led_on(led_on, first)
     is_led = np.zeros(len(titles), bool)
@@ -107,27 +108,27 @@ def put_back(titles: pa.StringArray, led_on: pa.ListArray, first: Rows) -> pa.St
 
 
 def _is_taken(pages: pa.RecordBatch) -> Flags:
-    """Find rows that are finished: of those that were just read nobody knows what is led on."""
+    """Mark finished rows; in rows that were just read, ``led_on`` is still null."""
     is_taken: Flags = pages.column("led_on").is_valid().to_numpy(zero_copy_only=False).copy()
     return is_taken
 
 
 def _links(mentions: Mentions, which: Flags) -> tuple[Rows, Flags]:
-    """The document of each mention, and whether it is a link in one of ``which``."""
+    """Return the document of each mention, and whether it is a link of a document in ``which``."""
     document = np.repeat(np.arange(len(which)), np.diff(mentions.ends))
     is_link = pc.equal(mentions.structs.field("origin"), "link").to_numpy(zero_copy_only=False)
     return document, is_link & which[document]
 
 
 def _led_on(column: pa.ListArray, first: Rows) -> tuple[Rows, pa.StringArray]:
-    """Numbers, among all links, of those that are led on, and their titles."""
+    """Return the indices, among all links, of links led on by a redirect, and their titles."""
     lengths = pc.list_value_length(column).fill_null(0).to_numpy()
     pairs = column.flatten()
     return np.repeat(first, lengths) + pairs.field("link").to_numpy(), pairs.field("title")
 
 
 def without_wiki(wiki: str, entities: pa.StringArray) -> pa.StringArray:
-    """Take the wiki's name and the colon from the front of entities."""
+    """Remove the wiki's name and the colon from the front of entities."""
     return pc.utf8_slice_codeunits(entities, start=len(wiki) + 1)
 
 

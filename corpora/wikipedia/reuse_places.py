@@ -51,7 +51,7 @@ from corpora.wikipedia.reuse_shards import (
 
 _PARTS = (("first", np.uint64), ("last", np.uint64), ("row", np.uint32), ("characters", np.uint32))
 IDS, PLACES, ABOUT = "ids", "places", "about.json"
-_FULL = {errno.EEXIST, errno.ENOTEMPTY}  # what a folder is that is to be replaced
+_FULL = {errno.EEXIST, errno.ENOTEMPTY}  # errors of a rename onto a folder that is not empty
 _OF_ROWS = ("id", "meaning", "templates", "definitions")
 _IDS = pa.schema([SCHEMAS[NOTES].columns.field(name) for name in _OF_ROWS])
 
@@ -69,10 +69,10 @@ class Place(NamedTuple):
 
 
 class Earlier:
-    """A dataset that was made by the same code with the same options from another dump.
+    """A dataset made by the same code with the same options from another dump.
 
-    What cannot be read of it, or has other bytes than were written, is not used: it is named in
-    ``damaged``, and its pages are not found.
+    Files that cannot be read, or do not have the hash they were written with, are not used: they
+    are named in ``damaged``, and their pages are not found.
     """
 
     def __init__(
@@ -83,7 +83,11 @@ class Earlier:
         *,
         definitions: Definitions | None = None,
     ) -> None:
-        """Open it; a row that shows templates is found if ``definitions`` are those of then."""
+        """Open the dataset.
+
+        A row that shows templates is found only if ``definitions`` agree with those it was made
+        with.
+        """
         self.name = name_of(fingerprint)
         """Of the folder inside ``kept``."""
         self.damaged: set[str] = set()
@@ -98,11 +102,11 @@ class Earlier:
             self.damaged.add("dataset.json")
             return
         self.damaged |= {f"{NOTES}/{name}" for name in self._places.damaged}
-        self._ids_of = self._places.ids_of  # of rows that were found: where there are places
+        self._ids_of = self._places.ids_of  # called for found rows only
         self._starts = list(accumulate((s.rows for s in self._datasets[NOTES].shards), initial=0))
 
     def find(self, hash: str) -> Place | None:
-        """Find the row of the page whose XML has this hash; its shard is kept from now on."""
+        """Find the row of the page whose XML has this hash, and keep its shard with the run."""
         found = self._places.find(hash) if self._places else None
         if found is None:
             return None
@@ -112,7 +116,7 @@ class Earlier:
         return place if self._is_as_defined(place) and self._keep(number) else None
 
     def _is_as_defined(self, place: Place) -> bool:
-        """Say whether the definitions of the templates that a row asked for are those of then."""
+        """Tell whether the templates that a row asked for have the same definitions as then."""
         if self._definitions is None:
             return True
         rows = self._ids_of(place.shard)
@@ -120,7 +124,7 @@ class Earlier:
         return bool(self._definitions.hash_of(asked) == then)
 
     def ids(self, places: Sequence[Place]) -> pa.RecordBatch:
-        """The ids of rows that were found, and their titles where they only list meanings."""
+        """Return the ids of found rows, and the titles of rows that are disambiguation pages."""
         return pa.concat_batches(
             [
                 self._ids_of(shard).take(pa.array([place.row for place in some]))
@@ -129,7 +133,7 @@ class Earlier:
         )
 
     def _keep(self, number: int) -> bool:
-        """Keep a shard; returns whether it is what was written."""
+        """Keep a shard with the run; returns False if it is damaged."""
         if number not in self._is_kept:
             try:
                 self._shards.keep(number, self._datasets)
@@ -141,15 +145,15 @@ class Earlier:
 
 
 def name_of(fingerprint: str) -> str:
-    """Name the folder for what a run keeps of an earlier one."""
+    """Return the name of the folder for what a run keeps of an earlier one."""
     return f"earlier-{fingerprint[:16]}"
 
 
 def open_earlier(folder: Path | str, fingerprint: str) -> dict[str, Dataset]:
-    """Open the datasets of an earlier run, of a bucket without their shards.
+    """Open the datasets of an earlier run; of a run in a bucket, without their shards.
 
-    ``blocks`` is one of them where it has some. Raises ``CorpusError`` where it is not what the run
-    was planned with.
+    ``blocks`` is among them if the run has it. Raises ``CorpusError`` if the folder does not hold
+    the run that was planned with.
     """
     datasets = {name: _open(folder, name) for name in (DOCUMENTS, NOTES)}
     if datasets[DOCUMENTS].description["plan"].get("parameters", {}).get("blocks"):
@@ -161,7 +165,7 @@ def open_earlier(folder: Path | str, fingerprint: str) -> dict[str, Dataset]:
 
 
 def _open(folder: Path | str, name: str) -> Dataset:
-    """Open a dataset whose description is not read again for each unit while it is the same."""
+    """Open a dataset; its description is cached across units while the file is unchanged."""
     if is_url(folder):
         file = stage(f"{folder}/{name}/dataset.json")
         return _opened(file.parent, name, _state(file))
@@ -169,7 +173,7 @@ def _open(folder: Path | str, name: str) -> Dataset:
     try:
         state = _state(folder / name / "dataset.json")
     except OSError:
-        return open_dataset(folder / name, name)  # which says what is wrong
+        return open_dataset(folder / name, name)  # raises the error that describes the fault
     return _opened(folder / name, name, state)
 
 
@@ -182,8 +186,8 @@ class _Places:
     """The place and id of each row: files of a folder, mapped."""
 
     def __init__(self, notes: Dataset, folder: Path) -> None:
-        """Make the folder unless it is there, and has the bytes that were written."""
-        if not folder.exists():  # asked first: what another process makes meanwhile stays
+        """Map the table; it is built first if it is missing or damaged."""
+        if not folder.exists():  # checked first: what another process builds meanwhile stays
             _make_places(notes, folder)
         elif not _is_whole(folder):
             shutil.rmtree(folder, ignore_errors=True)
@@ -204,7 +208,7 @@ class _Places:
         self._row, self._characters = parts["row"], parts["characters"]
 
     def find(self, hash: str) -> tuple[int, int] | None:
-        """The number of a row among all, and the characters of its text."""
+        """Find the index of a row among all rows, and the length of its text in characters."""
         first, last = np.frombuffer(bytes.fromhex(hash), np.uint64)
         place = int(self._first.searchsorted(first))
         while place < len(self._first) and self._first[place] == first:
@@ -215,7 +219,7 @@ class _Places:
 
 
 def _is_whole(folder: Path) -> bool:
-    """Say whether a table has the bytes that were written; a process hashes it once."""
+    """Tell whether a table has the bytes that were written; each process hashes it once."""
     try:
         states = tuple(_state(folder / name) for name in (ABOUT, IDS, PLACES))
         return _has_its_hashes(folder, states)
@@ -233,7 +237,7 @@ def _has_its_hashes(folder: Path, _: tuple[tuple[int, ...], ...]) -> bool:
 
 
 def _about(folder: Path, damaged: Sequence[str]) -> Mapping[str, object]:
-    """Describe a table, with a hash of the description."""
+    """Build the description of a table, with a hash of the description."""
     about = {"damaged": damaged, "files": {n: sha256_of(folder / n) for n in (IDS, PLACES)}}
     return about | {"sha256": fingerprint_of(about)}
 
@@ -244,9 +248,9 @@ def _state(file: Path) -> tuple[int, ...]:
 
 
 def _make_places(notes: Dataset, folder: Path) -> None:
-    """Sort the hashes of all rows, and write where they lie.
+    """Sort the hashes of all rows, and write where the rows lie.
 
-    The folder comes in one step; several processes may make it, on several machines.
+    The folder appears in one step; several processes, on several machines, may build it at once.
     """
     made = temporary_path(folder)
     made.mkdir(parents=True)
@@ -255,7 +259,7 @@ def _make_places(notes: Dataset, folder: Path) -> None:
         made.rename(folder)
     except BaseException as error:
         shutil.rmtree(made, ignore_errors=True)
-        if not (isinstance(error, OSError) and error.errno in _FULL):  # another was faster
+        if not (isinstance(error, OSError) and error.errno in _FULL):  # else: made already
             raise
 
 
@@ -284,7 +288,7 @@ def _write_places(notes: Dataset, folder: Path) -> None:
 
 
 def _read(notes: Dataset, shard: Shard) -> pa.Table:
-    """Read what is known of the pages of a shard; raises ``CorpusError`` where it is damaged."""
+    """Read the notes on the pages of a shard; raises ``CorpusError`` where it is damaged."""
     file = place_of(notes, shard)
     open_shard(file, NOTES, sha256=shard.sha256)
     wanted = {*_OF_ROWS, "xml", "characters"}
@@ -298,7 +302,7 @@ def _read(notes: Dataset, shard: Shard) -> pa.Table:
 def _collect(
     table: pa.Table, n_before: int, columns: Mapping[str, list[npt.NDArray[np.generic]]]
 ) -> None:
-    """Add the hashes and lengths of a shard."""
+    """Append the hashes, indices and text lengths of a shard's rows to ``columns``."""
     digits = "".join(table.column("xml").to_pylist())
     hashes = np.frombuffer(bytes.fromhex(digits), np.uint64).reshape(-1, 2)
     columns["first"].append(hashes[:, 0])

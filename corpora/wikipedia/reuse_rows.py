@@ -29,10 +29,10 @@ _SOURCE = ROWS.names.index("source")
 
 
 class PageRows:
-    """Collects the rows of a range; ``batch`` hands them over."""
+    """A collector of the rows of a range; ``batch`` returns them."""
 
     def __init__(self, source: str, earlier: Earlier | None = None) -> None:
-        """``source`` is the file of the dump: rows that are taken over have the name of another."""
+        """Begin a range; ``source`` names the dump's file, and replaces the name in taken rows."""
         self.source, self.earlier = source, earlier
         self.meanings: list[str] = []
         """Titles of pages that only list meanings, left out or not."""
@@ -44,16 +44,16 @@ class PageRows:
 
     @property
     def reused(self) -> dict[str, int]:
-        """How many rows were taken over."""
+        """The number of rows that were taken over, by the name of its counter."""
         return {} if self.earlier is None else {TAKEN: self.n_taken}
 
     def take(self, place: Place) -> None:
-        """Take a row over."""
+        """Add a row that is taken over."""
         self._order.append(place)
         self.n_characters += place.characters
 
     def add(self, article: Article) -> None:
-        """Add the row of an article; raises ``UnicodeEncodeError`` for half a surrogate pair."""
+        """Add the row of an article; raises ``UnicodeEncodeError`` for a lone surrogate."""
         self._documents.add(
             {**article.scalars, "source": self.source},
             blocks=article.text.blocks,
@@ -67,7 +67,7 @@ class PageRows:
             self.meanings.append(article.meaning)
 
     def batch(self) -> pa.RecordBatch:
-        """Hand over the rows that wait, in order, as ``wiki_pages``."""
+        """Return the waiting rows in order, as ``wiki_pages``, and clear them."""
         batch = self._read([row for row in self._order if isinstance(row, Article)])
         places = [row for row in self._order if isinstance(row, Place)]
         if self.earlier is not None and places:
@@ -81,7 +81,7 @@ class PageRows:
         return batch
 
     def _taken(self, earlier: Earlier, places: Sequence[Place]) -> pa.RecordBatch:
-        """Make the rows that are taken over: id, source, hash and place."""
+        """Build the rows that are taken over: id, source, hash and place."""
         n = len(places)
         ids = earlier.ids(places)
         self.meanings += ids.column("meaning").drop_null().to_pylist()
@@ -99,7 +99,7 @@ class PageRows:
         return pa.RecordBatch.from_arrays(arrays, schema=_PAGES)
 
     def _read(self, articles: Sequence[Article]) -> pa.RecordBatch:
-        """Make the rows that were read; what only the end of the work finds out is null."""
+        """Build the rows that were read; columns that only the end of the run can fill are null."""
         counts = [sorted_counts(article.counters) for article in articles]
         ends = list(accumulate(map(len, counts), initial=0))
         pairs = [[name for of in counts for name in of], [n for of in counts for n in of.values()]]
@@ -124,21 +124,22 @@ class PageRows:
 
 
 class TakenRows:
-    """Puts the rows that are taken over into the places where they are only named."""
+    """A reader of the kept shards that replaces places by the rows they name."""
 
     def __init__(self, kept: Path, *, folder: Path | str = "", fingerprint: str = "") -> None:
-        """``kept``: the folder for what the run keeps of earlier datasets.
+        """Store the folder ``kept``, in which the run keeps shards of earlier datasets.
 
-        Of that in ``folder``, what this machine lacks is brought.
+        Shards of the dataset in ``folder`` that this machine lacks are fetched when they are
+        needed.
         """
         self.kept, self._name = kept, name_of(fingerprint)
         self._open = partial(open_earlier, folder, fingerprint)
         self._earlier: dict[str, KeptShards] = {}
 
     def fill(self, pages: pa.RecordBatch) -> pa.RecordBatch:
-        """Of ``wiki_pages`` make whole rows, with the source of these pages.
+        """Replace places by the rows they name, with the ``source`` of these pages.
 
-        Raises ``DamagedDatasetError`` where what the run has kept was taken away.
+        Raises ``DamagedDatasetError`` if the shards that the run keeps are missing or damaged.
         """
         if pages.column("place").null_count == len(pages):
             return _whole(pages)
@@ -151,7 +152,7 @@ class TakenRows:
         return rows.set_column(_SOURCE, ROWS.field(_SOURCE), pages.column("source"))
 
     def _parts(self, pages: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Runs of rows that were read, and of rows that lie beside each other."""
+        """Yield the rows in order, in runs: rows that were read, or rows adjacent in a shard."""
         place = pages.column("place")
         is_taken = place.is_valid().to_numpy(zero_copy_only=False)
         shard, row = (
@@ -176,5 +177,5 @@ class TakenRows:
 
 
 def _whole(pages: pa.RecordBatch) -> pa.RecordBatch:
-    """Rows that were read, without the column for those that were not."""
+    """Return rows that were read, without the column of places."""
     return pa.RecordBatch.from_arrays(pages.select(ROWS.names).columns, schema=ROWS)

@@ -37,13 +37,13 @@ ROWS = pa.schema([*SCHEMAS[DOCUMENTS].columns, *list(SCHEMAS[NOTES].columns)[1:]
 """A document, what is known of its page (both have the id), and the blocks beside its text."""
 _OPEN_SHARDS = 4
 _OPEN_BATCHES = 2
-_ALONE = pa.ipc.IpcReadOptions(use_threads=False)  # as shards are read everywhere
+_ALONE = pa.ipc.IpcReadOptions(use_threads=False)  # without threads, as all shards are read
 
 
 def place_of(dataset: Dataset, shard: Shard) -> Path:
-    """Where a shard lies; of a dataset in a bucket, whose description alone is here, it is brought.
+    """Return the path of a shard; it is downloaded if only the dataset's description is local.
 
-    Raises ``CorpusError`` where it is not there, or has other bytes than were written.
+    Raises ``CorpusError`` if it is missing from the bucket, or has other bytes than were written.
     """
     path, url = dataset.path / shard.name, url_of(dataset.path / "dataset.json")
     if path.exists() or not url:
@@ -57,7 +57,7 @@ def place_of(dataset: Dataset, shard: Shard) -> Path:
 def open_shard(file: Path, name: str, *, sha256: str | None) -> pa.ipc.RecordBatchFileReader:
     """Map a shard of ``documents``, ``reuse`` or ``blocks``; raises ``CorpusError`` with its name.
 
-    With a hash the file is read, and must have it.
+    If ``sha256`` is given, the file is hashed first, and must match.
     """
     try:
         if sha256 is not None and sha256_of(file) != sha256:
@@ -74,17 +74,18 @@ class KeptShards:
     """The shards that a run keeps of one earlier dataset, in a folder of the run."""
 
     def __init__(self, folder: Path, earlier: Callable[[], Datasets] | None = None) -> None:
-        """Take the folder, which need not be there yet.
+        """Store the folder, which need not exist yet.
 
-        ``earlier`` opens the earlier dataset, for what another machine has kept and this one lacks.
+        ``earlier`` opens the earlier dataset, from which shards kept on another machine are
+        fetched.
         """
         self.folder, self._earlier = folder, earlier
         self._shards: OrderedDict[int, _Shard] = OrderedDict()
 
     def keep(self, number: int, datasets: Datasets) -> None:
-        """Keep a shard, what is known of its pages, and their blocks, unless that was done.
+        """Keep a shard, the notes on its pages, and their blocks, unless they are kept already.
 
-        Raises ``CorpusError``, with its name, for a file that is not what was written.
+        Raises ``CorpusError`` with the name of a file that is not what was written.
         """
         note = self._note(number)
         names = {name: self._file(name, number) for name in datasets}
@@ -99,12 +100,12 @@ class KeptShards:
         sync_folder(self.folder)
 
     def rows(self, number: int, start: int, stop: int) -> Iterator[pa.RecordBatch]:
-        """Some rows of a shard, batch by batch, with what is known of their pages."""
+        """Yield rows ``start`` to ``stop`` of a shard, with the notes on their pages, by batch."""
         yield from self._shard(number).rows(start, stop)
 
     def _shard(self, number: int) -> "_Shard":
-        """Open a shard, and keep it open while it is in use."""
-        if number not in self._shards:  # no cache of a method: a cycle would keep what is mapped
+        """Open a shard, or return it if it is still open; the least recently used is closed."""
+        if number not in self._shards:  # no lru_cache: a cycle would keep the maps
             self._shards[number] = self._opened(number)
             if len(self._shards) > _OPEN_SHARDS:
                 self._shards.popitem(last=False)
@@ -136,10 +137,10 @@ class KeptShards:
 
 
 class _Shard:
-    """An open shard of documents, what is known of their pages, and their blocks; mapped."""
+    """An open shard of documents, the notes on their pages, and their blocks; all mapped."""
 
     def __init__(self, readers: Mapping[str, pa.ipc.RecordBatchFileReader]) -> None:
-        """Take a reader of each dataset; raises ``CorpusError`` where they are of other pages."""
+        """Store a reader of each dataset; raises ``CorpusError`` if they hold different pages."""
         self._documents, notes = readers[DOCUMENTS], readers[NOTES]
         self._notes = [notes.get_batch(n) for n in range(notes.num_record_batches)]
         self._starts = list(accumulate(map(len, self._notes), initial=0))
@@ -147,7 +148,7 @@ class _Shard:
         self._read: OrderedDict[int, pa.RecordBatch] = OrderedDict()
 
     def rows(self, start: int, stop: int) -> Iterator[pa.RecordBatch]:
-        """Some of the rows, batch by batch."""
+        """Yield rows ``start`` to ``stop``, batch by batch."""
         for n, first, end in _parts(self._starts, start, stop):
             if n not in self._read:
                 self._read[n] = self._batch(n)
@@ -157,7 +158,7 @@ class _Shard:
             yield self._read[n].slice(first, end - first)
 
     def _batch(self, number: int) -> pa.RecordBatch:
-        """Read a batch: documents, what is known of their pages, and their blocks."""
+        """Read a batch: documents, the notes on their pages, and their blocks."""
         notes = self._notes[number]
         columns = self._documents.get_batch(number).columns + notes.columns[1:]
         blocks = pa.nulls(len(notes), _OF_BLOCKS.type)
@@ -168,7 +169,7 @@ class _Shard:
 
 
 class _Blocks:
-    """The blocks of a shard's documents, in whose order they lie; raises ``CorpusError`` if not."""
+    """The blocks of a shard's documents, in the documents' order; else raises ``CorpusError``."""
 
     def __init__(
         self, reader: pa.ipc.RecordBatchFileReader, notes: Sequence[pa.RecordBatch]
@@ -186,7 +187,7 @@ class _Blocks:
             raise CorpusError(f"{BLOCKS}: of other documents than {NOTES}")
 
     def of(self, start: int, stop: int) -> pa.RecordBatch:
-        """Give the blocks of documents that lie beside each other."""
+        """Return the blocks of adjacent documents, ``start`` to ``stop``."""
         parts = _parts(self._starts, self._ends[start], self._ends[stop])
         some = [self._reader.get_batch(n).slice(first, end - first) for n, first, end in parts]
         none = pa.RecordBatch.from_pylist([], schema=SCHEMAS[BLOCKS].columns)
@@ -194,9 +195,9 @@ class _Blocks:
 
 
 def _parts(starts: Sequence[int], start: int, stop: int) -> Iterator[tuple[int, int, int]]:
-    """Find the batches that rows lie in, and the first and the end of them there.
+    """Find the batches of rows ``start`` to ``stop``: yields batch, first row and end in it.
 
-    ``starts`` are the first rows of all batches, and the end of the last.
+    ``starts`` holds the first row of each batch, and the end of the last.
     """
     while start < stop:
         n = bisect_right(starts, start) - 1

@@ -13,8 +13,8 @@ from enum import Enum
 from corpora.wikipedia.chunks import Chunk, Damage
 
 _TAG = re.compile(rb"<page(?=[\s/>])|</page>")
-_UNFINISHED = 6  # bytes at the end of a chunk in which a tag may begin that ends in the next
-_EXCERPT = 400  # bytes that are kept of what is too large
+_UNFINISHED = 6  # bytes at the end of a chunk where a tag may begin that ends in the next chunk
+_EXCERPT = 400  # bytes kept of a segment that is too large
 
 
 class Edge(Enum):
@@ -28,7 +28,7 @@ class Edge(Enum):
 
 @dataclass(slots=True)
 class Segment:
-    """The bytes from a tag to the next; a page with both of its tags."""
+    """The bytes from a tag to the next; of a page, with both of its tags."""
 
     first: Edge
     position: str
@@ -40,7 +40,7 @@ class Segment:
 
     @property
     def is_page(self) -> bool:
-        """Say whether it is a page with both of its tags, and all of it is here."""
+        """Tell whether it is a page with both of its tags, and is kept whole."""
         whole = (self.first, self.last) == (Edge.OPENING, Edge.CLOSING)
         return whole and not self.is_too_large
 
@@ -50,7 +50,7 @@ class Segment:
         return b"".join(self._parts)
 
     def add(self, data: bytes, *, max_bytes: int) -> None:
-        """Append bytes; above ``max_bytes`` only the beginning is kept."""
+        """Append bytes; beyond ``max_bytes`` only the beginning is kept."""
         self.size += len(data)
         if self.is_too_large:
             return
@@ -63,9 +63,10 @@ class Segment:
 def cut(
     items: Iterable[Chunk | Damage], *, from_start: bool, max_bytes: int
 ) -> Iterator[Segment | Damage]:
-    """Cut a range into the segments that are its own; ``from_start``: it is the first of the file.
+    """Cut a range into the segments that belong to it.
 
-    Damage in the range is passed on. Memory is bounded by a chunk and ``max_bytes``.
+    ``from_start``: the range is the first of the file. Damage in the range is yielded too. Memory
+    is bounded by a chunk and ``max_bytes``.
     """
     cutter = _Cutter(max_bytes)
     if from_start:
@@ -86,12 +87,12 @@ class _Cutter:
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
         self.segment: Segment | None = None
-        self.rest = b""  # of the last chunk, from a "<" on that may begin a tag
+        self.rest = b""  # the end of the last chunk, from a "<" that may begin a tag
         self.rest_position, self.rest_is_own = "", False
 
     @property
     def is_done(self) -> bool:
-        """Say whether nothing of the range's own is open."""
+        """Tell whether no segment of the range is open."""
         return self.segment is None and not (self.rest and self.rest_is_own)
 
     def add(self, chunk: Chunk) -> Iterator[Segment]:
@@ -112,7 +113,7 @@ class _Cutter:
         self._keep(chunk, data, written=written, searched=searched)
 
     def finish(self, last: Edge) -> Iterator[Segment]:
-        """End what is open: of what follows nothing is known."""
+        """End the open segment, at damage or the end: the bytes after it are unknown."""
         yield from self._end(self.rest, last)
         self.rest = b""
 

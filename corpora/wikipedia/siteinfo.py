@@ -18,7 +18,7 @@ _HOST = re.compile(rf"(?:https?:)?//(?:www\.)?([a-z0-9-]+)\.({'|'.join(_PROJECTS
 _FILE = re.compile(rf"(?:.*/)?([a-z][a-z0-9_]+(?:wiki|{'|'.join(_PROJECTS[1:])}))[-.]")
 _ENCODING = re.compile(rb"""<\?xml[^>]{0,100}?\sencoding\s*=\s*["']([\w.:-]{1,40})["']""")
 _UTF8 = {"utf-8", "utf8", "us-ascii", "ascii"}
-_MARKS = {  # how XML in other encodings may begin
+_MARKS = {  # first bytes of XML in other encodings
     b"\xff\xfe": "UTF-16",
     b"\xfe\xff": "UTF-16",
     b"<\0": "UTF-16 or UTF-32",
@@ -50,8 +50,8 @@ class SiteInfo:
 def read_site(head: bytes, *, name: str) -> SiteInfo:
     """Read the beginning of a dump, to ``</siteinfo>`` or to the first page.
 
-    ``name`` is the file's; bare pages have no other source. Raises ``DumpError`` where the head is
-    not well-formed.
+    ``name`` is the name of the file, the only source if the dump is bare pages. Raises
+    ``DumpError`` where the head is not well-formed.
     """
     reader = _HeadReader(name)
     if b"<mediawiki" in head:
@@ -84,7 +84,7 @@ def check_encoding(head: bytes, *, name: str) -> None:
 
 
 class _HeadReader:
-    """Expat's handlers for the head of a dump, and what they have seen."""
+    """Expat's handlers for the head of a dump, and what they have read."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -129,7 +129,7 @@ class _HeadReader:
 
 
 def _directory(base: str) -> str:
-    """The address of a wiki's pages, from that of its main page."""
+    """Return the address to which titles are appended, from the address of the main page."""
     for before in ("?title=", "/wiki/"):
         if before in base:
             return base[: base.index(before) + len(before)]
@@ -146,7 +146,7 @@ def _wiki(dbname: str, *, base: str, name: str) -> str:
 
 
 def _wiki_by_host(base: str) -> str:
-    """The name of a Wikimedia wiki by its address; empty for other addresses."""
+    """Return the name of a Wikimedia wiki by its address; empty for other addresses."""
     host = _HOST.match(base)
     if not host:
         return ""
@@ -154,7 +154,7 @@ def _wiki_by_host(base: str) -> str:
 
 
 def _doubt(name: str, wiki: str, *, lang: str) -> str:
-    """Say where a file's name and its ``<siteinfo>`` disagree; empty where they do not."""
+    """Describe how a file's name and its ``<siteinfo>`` disagree; empty if they agree."""
     file = _FILE.match(name)
     if not file or not (wiki or lang):
         return ""

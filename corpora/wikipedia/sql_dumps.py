@@ -35,10 +35,10 @@ class SqlDumpError(CorpusError):
 def read_rows(path: Path, *, table: str, containing: bytes = b"") -> Iterator[Row]:
     """Yield the rows of a table in the order of the dump; NULL is None, numbers are as written.
 
-    Rows that do not hold the bytes that they must be ``containing`` are passed over.
+    Rows without the bytes ``containing`` are skipped.
 
-    Raises ``SqlDumpError`` for a file without the table, one that ends in a statement, or a row
-    that none can be; ``TextError`` for a damaged archive.
+    Raises ``SqlDumpError`` for a file without the table, one that ends within a statement, or a
+    malformed row; ``TextError`` for a damaged archive.
     """
     reader = _Reader(path.name, table, containing)
     for chunk in read_chunks(path, name=path.name, max_bytes=MAX_BYTES):
@@ -47,7 +47,7 @@ def read_rows(path: Path, *, table: str, containing: bytes = b"") -> Iterator[Ro
 
 
 def read_columns(path: Path, *, table: str) -> tuple[str, ...]:
-    """Read the names of the columns; raises ``SqlDumpError`` where the file does not say them."""
+    """Read the names of the columns; raises ``SqlDumpError`` where the file lacks them."""
     head = b""
     begin = b"CREATE TABLE `%b` (" % table.encode()
     for chunk in read_chunks(path, name=path.name, max_bytes=MAX_BYTES):
@@ -64,7 +64,7 @@ def read_columns(path: Path, *, table: str) -> tuple[str, ...]:
 
 
 class _Reader:
-    """What was read of a dump, and is not used yet."""
+    """A parser of a dump in chunks, with the bytes not parsed yet."""
 
     def __init__(self, name: str, table: str, containing: bytes) -> None:
         self.name, self.table, self.containing = name, table, containing
@@ -77,7 +77,7 @@ class _Reader:
         self.found = False
 
     def feed(self, chunk: bytes) -> Iterator[Row]:
-        """Yield the rows that are complete now, or soon."""
+        """Add a chunk; yield complete rows, though not before enough bytes are there."""
         self.rest += chunk
         if len(self.rest) >= self.enough:
             yield from self._read()
@@ -96,9 +96,9 @@ class _Reader:
             row = _ROW.match(data, position)
             between = _BETWEEN.match(data, row.end()) if row else None
             if row is None or between is None:
-                break  # its end is not there yet
+                break  # the end of the row is not here yet
             if between[1] == b"," and between.end() == len(data):
-                break  # nor is the next row
+                break  # the next row is not here yet
             if self.containing in row[1]:
                 yield _values(row[1])
             position = between.end()
@@ -106,14 +106,14 @@ class _Reader:
                 self.in_statement = False
             elif data[position : position + 1] != b"(":
                 raise self._damaged(position, "no row")
-        if self.in_statement and len(data) - position > MAX_ROW:  # which no more bytes can end
+        if self.in_statement and len(data) - position > MAX_ROW:  # no further bytes can end it
             raise self._damaged(position, f"a row of more than {MAX_ROW >> 20} MB")
         self.rest = bytearray(data[position:])
         self.enough = 2 * len(self.rest) if self.in_statement else 0
         self.n_bytes += position
 
     def finish(self) -> Iterator[Row]:
-        """Yield the last rows; raises where the file ends too early, or has no such table."""
+        """Yield the last rows; raises where the file ends too early, or lacks the table."""
         yield from self._read()
         if self.in_statement:
             raise self._damaged(0, "the file ends in a statement")

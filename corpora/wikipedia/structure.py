@@ -31,7 +31,7 @@ from corpora.wikipedia.nesting import OPENING, Braces, Brackets, Tags
 from corpora.wikipedia.templates import PIPE, Action, TemplateTable, split_call, split_parts
 from corpora.wikipedia.titles import FILE, Wiki, decode
 
-MAX_DEPTH = 20  # of templates inside parameters that are shown
+MAX_DEPTH = 20  # of templates inside shown parameters
 
 _ROOM = 100_000
 
@@ -61,7 +61,7 @@ _VARIANT = re.compile(r"-\{([^{}]*?)\}-")
 
 
 class Simplifier:
-    """Takes out of a page what is no text."""
+    """A remover of everything in a page's wikitext that is not text."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class Simplifier:
         today: str,
         aside: Aside | None = None,
     ) -> None:
-        """``today`` is the day that ages are counted to; ``aside`` takes what is kept."""
+        """Begin a page; ``today`` is the date for ages, ``aside`` collects blocks to keep."""
         self.wiki, self.templates, self.today, self.aside = wiki, templates, today, aside
         self.title = CONTROL.sub(" ", title)
         self.options = options_of(wiki.codes)
@@ -86,7 +86,7 @@ class Simplifier:
         """Name and parameters of templates that are not shown, where they are asked for."""
 
     def again(self) -> "Simplifier":
-        """Make one for what was kept aside: the marks of this one mean the same there."""
+        """Build a simplifier for blocks kept aside, in which the marks of this one stay valid."""
         wiki, templates = self.wiki, self.templates
         other = Simplifier(wiki, templates, title=self.title, today=self.today, aside=self.aside)
         other.found.names, other.found.literals = [*self.found.names], [*self.found.literals]
@@ -94,7 +94,7 @@ class Simplifier:
         return other
 
     def simplify(self, source: str) -> PageText:
-        """Begin a page."""
+        """Simplify the wikitext of a page."""
         self.room = _ROOM + 4 * len(source)
         text = self.without_tags(f"\n{_cleaned(source)}")
         if self.signs.in_text(text):
@@ -104,7 +104,7 @@ class Simplifier:
             self.found.is_disambiguation = True
         text = self.found.marked = self.tidied(self.without_templates(text, depth=0))
         self.found.simplified = unplaced(text)
-        # What was dropped between two brackets makes a link of them.
+        # Two brackets become a link if what stood between them is dropped.
         n = text.count("[[") - source.count("[[") + sum(self.found.dropped.values())
         n -= 2 * self.found.dropped["created"]
         if n > 0:
@@ -112,13 +112,13 @@ class Simplifier:
         return self.found
 
     def tidied(self, text: str) -> str:
-        """Take out the rest, when templates are gone: variants, files, broken tags and links."""
+        """Remove what is left once templates are gone: variants, files, broken tags and links."""
         if PIPE in text:
             text = text.replace(PIPE, "|")
         if self.wiki.variants and "-{" in text:
             text = self.with_variants(text)
         text = self.without_files(text)
-        if _has_caption_mark(_CAPTION.sub("", text)):  # one in another, or half of one
+        if _has_caption_mark(_CAPTION.sub("", text)):  # nested captions, or an unpaired mark
             text = "\n".join(_flat_captions(line) for line in text.split("\n"))
         if "\x03" in text:
             text = _LATE_VERSE.sub("\n\x03", text)
@@ -131,12 +131,12 @@ class Simplifier:
         return text
 
     def count_links(self, text: str, reason: str) -> None:
-        """Count links that are dropped with a text."""
+        """Count the links in a text that is dropped, for a reason."""
         if n := text.count("[["):
             self.found.dropped[reason] += n
 
     def count_shown(self, given: str, shown: str) -> None:
-        """Count the links that a template does not show, or shows once more."""
+        """Count the links that a template drops, or creates by showing a parameter again."""
         if n := given.count("[[") - shown.count("[["):
             self.found.dropped["in_template" if n > 0 else "created"] += abs(n)
 
@@ -161,7 +161,7 @@ class Simplifier:
             else:
                 end, after = ends.find(name, inside)
             position = after
-            if end < 0:  # it is never closed: only the tag goes
+            if end < 0:  # never closed: only the tag is removed
                 position = inside
             elif name in tags()["references"]:
                 self.count_links(text[start:after], "in_reference")
@@ -177,7 +177,10 @@ class Simplifier:
         return "".join(out)
 
     def comment(self, text: str, start: int, *, out: list[str]) -> int:
-        """Take out a comment, and the line with it if there is nothing else in it."""
+        """Return the offset after a comment, and count its links.
+
+        If its line holds nothing else, the line is skipped too.
+        """
         end = text.find("-->", start + 4)
         end = len(text) if end < 0 else end + 3
         self.count_links(text[start:end], "in_comment")
@@ -186,7 +189,7 @@ class Simplifier:
         return rest.end() if rest and alone else end
 
     def tag(self, name: str, content: str) -> str:
-        """Give what is left of a tag with its content."""
+        """Return the text that remains of a tag with its content."""
         if name in tags()["literal"]:
             self.count_links(content, "in_tag")
             self.found.literals.append(decode(content))
@@ -204,7 +207,7 @@ class Simplifier:
         return self.drop(f"<{name}>") + place
 
     def gallery(self, content: str) -> Iterator[str]:
-        """Give the captions of a gallery."""
+        """Yield the captions of a gallery, marked."""
         yield "\n"
         for line in self.without_tags(content).split("\n"):
             caption = _last_part(line, self.options)
@@ -220,7 +223,7 @@ class Simplifier:
     # --- templates and tables
 
     def without_templates(self, text: str, *, depth: int) -> str:
-        """Show or drop templates, and take out tables."""
+        """Show or drop templates, and remove tables."""
         out: list[str] = []
         position = 0
         braces = Braces(text)
@@ -243,7 +246,7 @@ class Simplifier:
         return "".join(out)
 
     def table(self, text: str, *, depth: int) -> str:
-        """Take out a table."""
+        """Remove a table."""
         place = ""
         if self.aside and depth == 0:
             place = self.aside.table(text) or places_in(text)
@@ -254,7 +257,7 @@ class Simplifier:
         return f"\n{place}"
 
     def with_places(self, text: str, start: int, end: int, *, aside: Aside) -> str:
-        """Show a template or drop it, and keep aside what it is, or the places of what it holds."""
+        """Show a template or drop it, then append its place mark, or the marks inside it."""
         marked, before, after = text[start:end], start, end
         if PLACE in text[start - 1 : end + 1]:
             while text[before - 1 : before] == PLACE:
@@ -273,9 +276,9 @@ class Simplifier:
         return shown + places_in(marked)
 
     def _kept(self, marked: str, aside: Aside, *, shown: str, is_alone: bool) -> str:
-        """Keep a reference or infobox aside; returns its place, or those of what it holds.
+        """Keep a reference or infobox aside; returns its place mark, or the marks inside it.
 
-        A template whose definition shows nothing is one that is dropped.
+        A template whose definition shows nothing counts as dropped.
         """
         kept = ""
         if head := _NAME.match(marked):
@@ -326,14 +329,14 @@ class Simplifier:
         return _mark(text, start, end)
 
     def action(self, raw: str) -> Action:
-        """Find what to do with a template, and note whether the dump was asked for it."""
+        """Look up the treatment of a template, and note the name sought in the definitions."""
         action = self.templates.action(raw)
         if action.asked:
             self.found.asked.add(action.asked)
         return action
 
     def parameter(self, inside: str | None, text: str, *, depth: int) -> str:
-        """Show the default of a parameter; of one without, nobody knows what it shows."""
+        """Show the default of a parameter; without one, the parameter leaves a hole."""
         default = split_parts(inside)[0] if inside is not None and depth < MAX_DEPTH else ""
         self.count_shown(text, default)
         if inside is None:
@@ -348,9 +351,9 @@ class Simplifier:
         return f"\n{shown}\n" if "\x03" in shown else shown
 
     def expand(self, action: Action, definition: Parts, inside: str, *, depth: int) -> str | None:
-        """Show a template by its definition in the dump; none where the page would grow too long.
+        """Show a template by its definition in the dump; None if the page would grow too long.
 
-        What stands in its parameters is read before, templates that it calls after.
+        Its parameters are simplified before it is expanded, the templates that it calls afterwards.
         """
         if self.room <= 0:
             return None
@@ -379,7 +382,7 @@ class Simplifier:
         return text
 
     def variant(self, content: str) -> str:
-        """Choose what ``-{…}-`` shows: ``zh-hans:A;zh-hant:B``, or text that is not converted."""
+        """Choose the text shown by ``-{…}-``: of ``zh-hans:A;zh-hant:B``, or not converted."""
         flags, bar, rest = content.partition("|")
         if bar and _FLAGS.fullmatch(flags):
             content = rest
@@ -400,7 +403,7 @@ class Simplifier:
         return shown
 
     def without_files(self, text: str, *, depth: int = 0) -> str:
-        """Take out files, and mark their captions."""
+        """Remove file links, and mark their captions."""
         out: list[str] = []
         position = 0
         brackets = Brackets(text)
@@ -424,13 +427,13 @@ class Simplifier:
         return "".join(out)
 
     def caption(self, text: str, *, depth: int) -> str:
-        """Mark a caption; those of files inside it come after it."""
+        """Mark a caption; captions of files inside it come after it."""
         text = text.replace("\n", " ").replace("\x03", "")
         return f"\x04{self.without_files(text, depth=depth + 1)}\x05"
 
 
 def _cleaned(source: str) -> str:
-    """One sign for the end of a line, plain spaces, no control characters, no soft hyphens."""
+    """Normalize line ends and no-break spaces; remove control characters and soft hyphens."""
     if "\r" in source:
         source = source.replace("\r\n", "\n").replace("\r", "\n")
     if has_control(source):
@@ -439,7 +442,10 @@ def _cleaned(source: str) -> str:
 
 
 def has_control(text: str) -> bool:
-    """Say whether ``CONTROL`` finds something; on arrays, which is five times faster."""
+    """Tell whether ``CONTROL`` matches in a text.
+
+    The test on arrays is five times faster than the pattern.
+    """
     codes = code_units(text)
     high = codes - codes.dtype.type(0x7F) < 0x21
     if not text.isascii():
@@ -454,7 +460,7 @@ def _has_caption_mark(text: str) -> bool:
 
 
 def _flat_captions(line: str) -> str:
-    """Put captions inside a caption after it; close those that are open."""
+    """Move captions inside a caption behind it, and close captions that stay open."""
     if not _has_caption_mark(line):
         return line
     outer: list[str] = []
@@ -479,7 +485,7 @@ def _on_one_line(markup: re.Match[str]) -> str:
 
 @cache
 def _opening() -> re.Pattern[str]:
-    """A comment, or a tag whose content is not read like other text."""
+    """Compile the pattern of a comment, or of a tag whose content is no ordinary wikitext."""
     names = {"gallery", "poem"}.union(*(tags()[name] for name in _READ))
     return re.compile(rf"<(?:!--|(?i:({'|'.join(sorted(names))}))(?=[\s/>])([^<>]*)>)")
 
@@ -496,7 +502,7 @@ def _script(found: re.Match[str]) -> str:
 
 
 def _last_part(text: str, options: ImageOptions) -> str:
-    """The caption of a file: the last part that is no option; empty where there is none."""
+    """Return the caption of a file link: its last part that is no option, or an empty string."""
     for part in reversed(split_parts(text)[1:]):
         if (word := unplaced(part).strip()) and not options.has(word):
             return part
@@ -504,7 +510,10 @@ def _last_part(text: str, options: ImageOptions) -> str:
 
 
 def _mark(text: str, start: int, end: int) -> str:
-    """A mark where what was dropped may leave a space or brackets too many."""
+    """Return a mark if dropping ``text[start:end]`` may leave a space, brackets or quotes to tidy.
+
+    Else returns an empty string.
+    """
     before, after = text[start - 1 : start], text[end : end + 1]
     needs = (
         before in " (>};,\n" and after in " ,.;:!?)<{。、，．：；！？"

@@ -35,7 +35,7 @@ _SUBST = re.compile(r"^\s*(?:safe)?subst:", re.IGNORECASE)
 _OF_LANGUAGE = re.compile(r"Lang-(?!rtl)[a-z]{2,3}(?:-[A-Za-z0-9]{2,8})*\d?")
 _ANY_LANGUAGE = "Lang-xx"
 """The recipe of ``{{lang-xx}}`` where a wiki's own tables have none for the language."""
-_MAX_ACTIONS = 50_000  # that are remembered
+_MAX_ACTIONS = 50_000  # treatments in the cache
 _VARIABLES = {"!": PIPE, "=": "=", "((": "{{{{", "))": "}}}}"} | dict.fromkeys(
     ("PAGENAME", "FULLPAGENAME", "BASEPAGENAME", "SUBJECTPAGENAME", "ARTICLEPAGENAME"), "{title}"
 )
@@ -52,7 +52,7 @@ _KEYS = ("render", "dates", "silent", "disambiguation", "authority")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dates:
-    """How a language writes a date."""
+    """The way in which a language writes a date."""
 
     months: tuple[str, ...] = ()
     format: str = "{year}-{month}-{day}"
@@ -69,11 +69,14 @@ class Call:
     """The date of the page's revision, ISO 8601."""
 
     def get(self, name: str) -> str:
-        """A parameter by number or name, without white space around; empty where there is none."""
+        """Return a parameter by number or name, stripped; empty if it is missing."""
         return (self.given(name) or "").strip()
 
     def given(self, name: str) -> str | None:
-        """A parameter as MediaWiki passes it on: white space stays around one without a name."""
+        """Return a parameter by number or name, or None, as MediaWiki passes it on.
+
+        A named parameter is stripped, a positional one keeps its white space.
+        """
         if name in self.named:
             return self.named[name].strip()
         number = int(name) if name.isdecimal() and len(name) < _MAX_DIGITS else 0
@@ -114,7 +117,7 @@ class TemplateTable:
     _actions: dict[str, Action] = field(default_factory=dict, compare=False, repr=False)
 
     def action(self, raw: str) -> Action:
-        """Find what to do with a template by what stands between its braces and the first pipe."""
+        """Look up the treatment of a template by its text up to the first pipe."""
         action = self._actions.get(raw)
         if action is None:
             if len(self._actions) > _MAX_ACTIONS:
@@ -149,7 +152,7 @@ class TemplateTable:
         return Action("show", name) if name in self.render or name in _VARIABLES else None
 
     def _named(self, name: str) -> Action:
-        """Find what the dump says of a template that no table shows, under whatever name."""
+        """Choose the treatment of a template that no table shows, by the dump's definitions."""
         if name in self.silent:
             return Action("silent", name)
         if self.definitions is None:
@@ -162,7 +165,7 @@ class TemplateTable:
         return Action("silent" if found in self.silent else "drop", name[:80], asked=name)
 
     def show(self, action: Action, inside: str, *, title: str, today: str) -> str:
-        """Show a template; ``inside`` stands between the name (and its pipe) and the braces."""
+        """Show a template by its recipe; ``inside`` is its text after the name and pipe."""
         if action.function:
             return _STRING_FUNCTIONS[action.function](split_parts(inside)[0].strip())
         if action.name in self.render:
@@ -198,7 +201,7 @@ def split_parts(inside: str) -> list[str]:
 
 
 def split_call(inside: str, today: str = "") -> Call:
-    """Read the parameters of a template."""
+    """Parse the parameters of a template."""
     positional: list[str] = []
     named: dict[str, str] = {}
     for part in split_parts(inside) if inside else ():
@@ -279,7 +282,7 @@ def _date(values: Sequence[str], _: Call, dates: Dates) -> str:
 
 
 def _age(values: Sequence[str], call: Call, _: Dates) -> str:
-    """Years between two dates; the second defaults to the day of the revision."""
+    """Compute the years between two dates; the second defaults to the date of the revision."""
     until = [v for v in values[3:6] if v] or call.today[:10].split("-")
     try:
         born = tuple(int(v) for v in values[:3] if v)
@@ -291,7 +294,7 @@ def _age(values: Sequence[str], call: Call, _: Dates) -> str:
 
 
 def _convert(_: Sequence[str], call: Call, __: Dates) -> str:
-    """Values and their unit as written, not what they are converted to."""
+    """Show values and their unit as written, without the conversion."""
     values = [p.strip() for p in call.positional]
     shown: list[str] = values[:1]
     position = 1
@@ -304,7 +307,7 @@ def _convert(_: Sequence[str], call: Call, __: Dates) -> str:
 
 
 def _coord(_: Sequence[str], call: Call, __: Dates) -> str:
-    """Degrees, minutes, seconds and hemispheres as written."""
+    """Show degrees, minutes, seconds and hemispheres as written."""
     display = call.get("display")
     if display and "inline" not in display and display != "i":
         return ""
@@ -337,9 +340,9 @@ _FUNCTIONS: Mapping[str, Callable[[Sequence[str], Call, Dates], str]] = {
 
 
 def load_templates(codes: str | Sequence[str], extra: Sequence[Path] = ()) -> TemplateTable:
-    """Read the tables of a wiki: the common one, its own, and a user's; the last wins.
+    """Read the tables of a wiki: the common one, its own, and the user's; the last wins.
 
-    ``codes`` are what its own may be called (``Wiki.codes``), the most special first.
+    ``codes`` are the names that its own may have (``Wiki.codes``), the most special first.
     """
     codes = (codes,) if isinstance(codes, str) else tuple(codes)
     tables = [*_tables(("common", *reversed(codes))), *map(_read_file, extra)]
@@ -368,14 +371,14 @@ def load_templates(codes: str | Sequence[str], extra: Sequence[Path] = ()) -> Te
 
 
 def _tables(names: Iterable[str]) -> Iterator[JsonObject]:
-    """Those of our own tables that there are."""
+    """Yield our own tables of these names, as far as they exist."""
     for name in names:
         if has_templates(name):
             yield _read(_resource(name).read_text("utf-8"), source=f"{name}.toml")
 
 
 def has_templates(code: str) -> bool:
-    """Say whether a table of templates of that name exists."""
+    """Tell whether a table of templates with this name exists."""
     return re.fullmatch(r"[a-z-]+", code) is not None and _resource(code).is_file()
 
 
@@ -391,7 +394,7 @@ def _read_file(path: Path) -> JsonObject:
 
 
 def _read(toml: str, *, source: str) -> JsonObject:
-    """Read a table; raises ``UsageError`` for what means nothing."""
+    """Read a table; raises ``UsageError`` for invalid entries."""
     table = parse_toml(toml, where=source)
     if unknown := table.keys() - set(_KEYS):
         raise UsageError(

@@ -28,7 +28,7 @@ _NO_TITLE = re.compile(r"[<>\[\]{}|\x00-\x1f\x7f-\x9f\ufffd]")
 _MARKS = re.compile("\x00\\d+\x00|\x02\\d+\x02|[\x00-\x1f\x7f-\x9f\u00ad]")  # of structure.py
 _LABEL_SPACES = re.compile("[ \t\n\u00a0\u2028\u2029]+")
 _QUALIFIER = re.compile(r" ?[(（][^()（）]*[)）]$")
-_MAX_TITLES = 100_000  # that are remembered
+_MAX_TITLES = 100_000  # targets in the cache
 _PROJECT = re.compile(r"wik(?:i|tionary|books|news|quote|source|versity|voyage)$")
 
 
@@ -50,7 +50,7 @@ class Target(NamedTuple):
 
 @dataclass(slots=True)
 class Wiki:
-    """The names and rules of a wiki that reading its text needs; made by ``wiki_of``."""
+    """The names and rules of a wiki that its text is read by; built by ``wiki_of``."""
 
     name: str
     """``dawiki``; the space that its titles are unique in."""
@@ -70,7 +70,7 @@ class Wiki:
     _targets: dict[str, Target] = field(default_factory=dict)
 
     def target(self, raw: str) -> Target:
-        """Read what stands between ``[[`` and ``|`` or ``]]``."""
+        """Parse the text between ``[[`` and ``|`` or ``]]``."""
         target = self._targets.get(raw)
         if target is None:
             if len(self._targets) >= _MAX_TITLES:
@@ -79,11 +79,11 @@ class Wiki:
         return target
 
     def title(self, raw: str) -> str:
-        """Bring a title into the wiki's one form; the namespace stays in front."""
+        """Normalize a title; the namespace stays in front."""
         return self.upper(_spaced(raw))
 
     def namespace(self, title: str) -> int:
-        """Find the namespace that a full title is in; articles are in 0."""
+        """Return the number of the namespace of a full title; articles are in 0."""
         prefix, colon, _ = title.partition(":")
         return self.namespaces.get(_spaced(prefix).lower(), 0) if colon else 0
 
@@ -111,7 +111,10 @@ class Wiki:
         return Target("", self.upper(name), section, label)
 
     def _with_colon(self, name: str, section: str, label: str) -> Target:
-        """A leading colon makes a plain link of what would be a file, a category, a language."""
+        """Parse a target after a leading colon.
+
+        A file, category or language is a plain link then.
+        """
         if not name or _NO_TITLE.search(name):
             return Target("malformed", name, section, label)
         reason = self._elsewhere(name)
@@ -135,14 +138,14 @@ class Wiki:
         return "interwiki" if prefix in tables["projects"] else ""
 
     def upper(self, title: str) -> str:
-        """Upper-case the first letter, if the wiki does."""
+        """Capitalize the first letter, unless the wiki is case-sensitive."""
         if self.case_sensitive or title[:1].isupper():
             return title
         return upper_first(title)
 
 
 def upper_first(title: str) -> str:
-    """Upper-case the first letter as MediaWiki does: ``ß`` and Georgian stay."""
+    """Capitalize the first letter as MediaWiki does: ``ß`` and Georgian letters stay."""
     first = title[:1]
     upper = first.upper()
     if first == upper or len(upper) != 1 or "\u10d0" <= first <= "\u10ff":
@@ -160,7 +163,7 @@ def without_qualifier(title: str) -> str:
 
 
 def pipe_trick(raw: str, wiki: Wiki) -> str:
-    """Show ``[[raw|]]``: no namespace, no bracketed qualifier, nothing after a comma."""
+    """Return what ``[[raw|]]`` shows: no namespace, no qualifier, nothing after a comma."""
     name = raw.strip().lstrip(":")
     prefix, colon, rest = name.partition(":")
     if colon and wiki.target(f":{prefix}:x").reason in ("namespace", "interwiki"):
@@ -170,7 +173,7 @@ def pipe_trick(raw: str, wiki: Wiki) -> str:
 
 
 def decode(text: str) -> str:
-    """Decode the entities that end with a semicolon, once."""
+    """Decode, once, the entities that end with a semicolon."""
     return _ENTITY.sub(_decoded, text) if "&" in text else text
 
 
@@ -184,7 +187,7 @@ def _decoded(entity: re.Match[str]) -> str:
 
 
 def _spaced(text: str) -> str:
-    """White space and underscores to single spaces, none around."""
+    """Replace runs of white space and underscores by one space, and strip the ends."""
     return _SPACES.sub(" ", text).strip(" ")
 
 
@@ -199,26 +202,29 @@ def wikis() -> JsonObject:
 
 @cache
 def namespaces_of(code: str) -> Mapping[str, int]:
-    """Names and aliases of namespaces, in lower case, of a wiki by its code, or ``canonical``."""
+    """Map names and aliases of namespaces, in lower case, to their numbers.
+
+    ``code`` is the code of a wiki, or ``canonical``.
+    """
     table = re.search(rf"^\[{re.escape(code)}\]\n((?:[^\[\n].*\n)*)", _namespaces(), re.MULTILINE)
     numbers = tomllib.loads(table[1]) if table else {}
     return {name.lower(): int(number) for number, names in numbers.items() for name in names}
 
 
 def namespace_names(codes: Iterable[str], number: int) -> list[str]:
-    """Names of a namespace in some wikis, and in all: in lower case, ordered."""
+    """List the names of a namespace in some wikis, and in all: lower case, sorted."""
     known = (pair for code in (*codes, "canonical") for pair in namespaces_of(code).items())
     return sorted({name for name, its in known if its == number})
 
 
 def namespace_pattern(codes: Iterable[str], number: int) -> str:
-    """A pattern of these names."""
+    """Build a pattern that matches the names of a namespace."""
     return "|".join(map(re.escape, namespace_names(codes, number)))
 
 
 @cache
 def _namespaces() -> str:
-    """The tables of all wikis, of which a run needs one or two: to read them all takes long."""
+    """Read the text of the tables; a run parses one or two, for parsing all takes long."""
     return _data("namespaces.toml")
 
 
@@ -233,13 +239,13 @@ def read_table(name: str) -> JsonObject:
 
 
 def language_code(name: str) -> str:
-    """The code in a wiki's name: ``bat-smg`` of ``bat_smgwiki``; empty where there is none."""
+    """Return the code in a wiki's name: ``bat-smg`` of ``bat_smgwiki``; empty if there is none."""
     code, n = _PROJECT.subn("", name)
     return code.replace("_", "-") if n else ""
 
 
 def language_of(name: str) -> str:
-    """The BCP 47 tag of a wiki by its name: ``en`` of ``simplewiki``."""
+    """Return the BCP 47 tag of a wiki by its name: ``en`` of ``simplewiki``."""
     code = language_code(name)
     return str(wikis()["codes"].get(code, code))
 
@@ -267,7 +273,7 @@ def wiki_of(
     namespaces: Mapping[str, int] | None = None,
     case_sensitive: bool = False,
 ) -> Wiki:
-    """Know a wiki: what its dump says, and what the tables know of it."""
+    """Build a wiki from what its dump says, and what our tables have on it."""
     known = {name.lower(): number for name, number in (namespaces or {}).items() if name}
     codes = codes_of(name, lang)
     for code in (*codes, "canonical"):

@@ -27,19 +27,19 @@ class Unmatched:
     def __init__(self, folder: Path, codes: tuple[str, ...] = ()) -> None:
         """Open the table; raises ``CorpusError`` where there is none.
 
-        ``codes`` are what the wiki's tables may be called.
+        ``codes`` are the names that the wiki's tables may have.
         """
         self._meanings = RedirectTable(folder)
         qualifiers = sorted(map(re.escape, signs_of(codes).qualifiers))
         self._pattern = rf"(?i)[(（](?:{'|'.join(qualifiers)})[)）]$"
 
     def has(self, titles: pa.StringArray) -> Flags:
-        """Say whether each title, behind redirects, is one that is never matched."""
+        """Tell for each title, redirects resolved, whether it is never matched."""
         encoded = titles.dictionary_encode()
         titles = encoded.dictionary
         of_distinct = self._meanings.rows(titles) >= 0
         in_brackets = np.flatnonzero(np.asarray(pc.match_substring_regex(titles, "[)）]$")))
-        if len(in_brackets):  # links to titles that are no page, or whose page is not here
+        if len(in_brackets):  # titles without a page in this dump
             some = titles.take(pa.array(in_brackets))
             of_distinct[in_brackets] |= np.asarray(pc.match_substring_regex(some, self._pattern))
         flags: Flags = of_distinct[encoded.indices.to_numpy()]
@@ -49,10 +49,10 @@ class Unmatched:
 def unmatched_of(
     titles: pa.StringArray, ends: npt.NDArray[np.int32], names: pa.StringArray, *, table: Unmatched
 ) -> pa.ListArray:
-    """Of each document the numbers of links to titles that are never matched, and perhaps ``OWN``.
+    """List for each document the indices of its links to titles that are never matched.
 
-    ``titles`` are those of all links, ``ends`` where those of each document end (0 first),
-    ``names`` the documents' own.
+    ``OWN`` stands for the document's own title. ``titles`` are those of all links, ``ends`` the end
+    of each document's links (0 first), ``names`` the titles of the documents.
     """
     document = np.repeat(np.arange(len(names)), np.diff(ends))
     linked, own = np.flatnonzero(table.has(titles)), np.flatnonzero(table.has(names))
@@ -64,11 +64,11 @@ def unmatched_of(
 
 
 def build_unmatched(folder: Path, meanings: Iterable[pa.RecordBatch]) -> None:
-    """Build the table; ``meanings`` have the titles of pages that only list meanings."""
+    """Build the table; ``meanings`` has the titles of disambiguation pages."""
     build_table(folder, map(_with_targets, meanings))
 
 
 def _with_targets(meanings: pa.RecordBatch) -> pa.RecordBatch:
-    """The table of redirects serves for a set of titles, too: with targets that are empty."""
+    """Add empty targets to titles, so that a table of redirects can serve as a set of titles."""
     titles = meanings.column("title")
     return pa.record_batch([titles, pa.array([""] * len(titles))], ["title", "target"])

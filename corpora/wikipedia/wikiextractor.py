@@ -25,7 +25,7 @@ from corpora.wikipedia.titles import VANISHING, Target, Wiki, pipe_trick
 PAGE_SECONDS = 60.0
 """Of the processor, after which a page is given up; one of a megabyte takes less than one."""
 _MEGABYTES = 8_000
-_OLDEST = (3, 1)  # those before evaluate the text of pages as Python
+_OLDEST = (3, 1)  # older versions evaluate text of pages as Python
 _INSTALL = "pip install 'onoma[wikiextractor]'"
 
 _LESS, _ITEM, _COLON = "\x02", "\x03", "\x04"
@@ -49,7 +49,7 @@ def extract(
 ) -> PageText:
     """Read the wikitext of a page, as ``wikitext.extract`` does.
 
-    Links that do not come out count as ``not_kept``; holes are not known. Raises ``ExtractorError``
+    Links that the library loses count as ``not_kept``; holes are unknown. Raises ``ExtractorError``
     for a page that cannot be read, and ``UsageError`` where the library is missing or too old.
     """
     reader = Reader(wiki)
@@ -65,7 +65,7 @@ def extract(
 
 
 class Reader:
-    """Reads what wikiextractor wrote: lines with links, heads with a period at their end."""
+    """A reader of wikiextractor's output: lines with links, headings with a period at their end."""
 
     def __init__(self, wiki: Wiki) -> None:
         self.wiki = wiki
@@ -77,7 +77,10 @@ class Reader:
         """Where links begin that are open; None for what is no link of the wiki."""
 
     def read(self, text: str) -> None:
-        """Append blocks and links; a file, category or language goes with its text."""
+        """Append blocks and links.
+
+        A link to a file, category or language vanishes with its text.
+        """
         text = _PERIOD.sub(r"\1", _SPACES.sub(" ", text.replace("\u00ad", "")))
         ends = _pairs(text)
         position = self.begin(text, 0)
@@ -98,11 +101,11 @@ class Reader:
         self.out.close()
 
     def add(self, piece: str) -> None:
-        """Append text, with what stood for other characters put back."""
+        """Append text, with the placeholders replaced by the characters they stand for."""
         self.out.add(piece.replace(_LESS, "<").replace(_ITEM, "").replace(_COLON, ""))
 
     def begin(self, text: str, position: int) -> int:
-        """Open the block of a line; returns where its text begins."""
+        """Open the block of a line; returns the offset of its text."""
         for mark, kind in ((_HEAD, "head"), (_ITEM, "item"), ("", "p")):
             if text.startswith(mark, position):
                 self.out.open(kind)
@@ -110,7 +113,7 @@ class Reader:
         return position
 
     def start(self, href: str, close: int, *, inside: int) -> int:
-        """Begin a link that is closed at ``close``; returns where to continue."""
+        """Begin a link whose ``</a>`` is at ``close``; returns the offset to continue at."""
         raw = unquote(href).replace(_COLON, ":")
         for entity, character in (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&")):
             raw = raw.replace(entity, character)
@@ -126,7 +129,7 @@ class Reader:
         return inside
 
     def end(self, text: str, position: int) -> int:
-        """End the link that was begun last, with its trail; returns where to continue."""
+        """End the last link begun, with its trail; returns the offset to continue at."""
         start, target = self.open.pop()
         if target is None:
             return position
@@ -140,7 +143,7 @@ class Reader:
         return after
 
     def fill(self, page: PageText) -> None:
-        """Put what was read into a page; no link begins or ends with white space."""
+        """Write the result into a page; links lose white space at their ends."""
         page.text, page.blocks, page.dropped = (
             "".join(self.out.parts),
             self.out.blocks,
@@ -157,7 +160,7 @@ class Reader:
 
 
 def _pairs(text: str) -> dict[int, int]:
-    """Map the beginning of each ``<a>`` to that of its ``</a>``."""
+    """Map the offset of each ``<a>`` to that of its ``</a>``."""
     pairs: dict[int, int] = {}
     stack: list[int] = []
     for token in _TOKEN.finditer(text):
@@ -169,7 +172,7 @@ def _pairs(text: str) -> dict[int, int]:
 
 
 def clean(source: str, *, title: str) -> list[str]:
-    """Have the library clean a page: the lines that are left; heads begin with ``## ``."""
+    """Clean a page with the library; returns its lines, headings begin with ``## ``."""
     _check_once()
     page = {"title": title, "source": mask(source)}
     try:
@@ -185,7 +188,7 @@ def clean(source: str, *, title: str) -> list[str]:
 
 
 def check_installed() -> None:
-    """Raise ``UsageError`` unless a version that is safe is installed."""
+    """Raise ``UsageError`` unless a safe version is installed."""
     try:
         found = version("wikiextractor")
     except PackageNotFoundError:
@@ -203,13 +206,13 @@ _check_once = cache(check_installed)
 
 
 def mask(source: str) -> str:
-    """Hide from wikiextractor what it would lose or mistake."""
+    """Replace the parts of the wikitext that wikiextractor would lose or misread."""
     source = _OWN_ANCHOR.sub(_LESS, _CONTROL.sub(" ", source))
     return _MARKERS.sub(_ITEM, source).replace("[[:", f"[[{_COLON}")
 
 
 def clean_lines(source: str, title: str) -> list[str]:
-    """Call the library, in this process; wants the text of a page as ``mask`` gives it."""
+    """Call the library in this process, on text that ``mask`` returned."""
     from wikiextractor.extract import Extractor
 
     task = Extractor("", "", "", title, [], acceptedNamespaces=_Everything(), keepLinks=True)
@@ -222,7 +225,7 @@ _TASK = Task(clean_lines, {"source": "", "title": ""})
 
 
 class _Everything:
-    """Says of all namespaces that their links are kept: which vanish is decided above."""
+    """A container of every namespace: ``Reader`` decides which links vanish."""
 
     def __contains__(self, _: object) -> bool:
         return True

@@ -39,7 +39,7 @@ _LINK = Kind.LINK
 _PARTED = re.compile("''+|[ \t]{2,}|[\x01\x06]")
 """What does not stay in a line as it is."""
 _NEEDS_LINES = re.compile(f"[\n\x04{PLACE}]|  ")
-_TAIL = 20  # characters before a place by which it is found in what is left of a line
+_TAIL = 20  # characters before a place by which it is found in the shown line
 _TABLE = frozenset({"{|", "|-", "|}", "|+"})
 
 _STARTS = frozenset(" \t*#:;=\x03-|{!")
@@ -60,8 +60,8 @@ def extract(
 ) -> PageText:
     """Read the wikitext of a page; never raises, whatever the text.
 
-    ``today``, ISO 8601, is the day that ages are counted to: that of the revision. ``blocks`` are
-    the kinds of blocks that are kept aside (values of ``aside.KINDS``).
+    ``today`` (ISO 8601) is the date to which ages are computed: that of the revision. ``blocks``
+    are the kinds of blocks that are kept aside (values of ``aside.KINDS``).
     """
     aside = Aside(blocks) if blocks else None
     simplifier = Simplifier(wiki, templates, title=title, today=today, aside=aside)
@@ -76,7 +76,7 @@ def extract(
 
 
 class Reader:
-    """Reads the lines of a page; grows the text piece by piece."""
+    """A reader of the lines of a page, which appends to its text piece by piece."""
 
     def __init__(self, wiki: Wiki, page: PageText) -> None:
         self.wiki, self.page = wiki, page
@@ -111,13 +111,13 @@ class Reader:
         return page
 
     def read_alone(self, text: str) -> tuple[str, list[Link], list[tuple[int, int]]]:
-        """Read a piece of wikitext by itself: what it shows, its links, and its place marks."""
+        """Read a piece of wikitext by itself: returns its text, its links, and its place marks."""
         self.out, self.places, self._n_settled = Blocks(), [], 0
         links: list[Link] = []
         self.page.links = links
         self.in_table = False
         line = text.strip()
-        if line and line[0] not in _STARTS and not _NEEDS_LINES.search(line):  # most: faster
+        if line and line[0] not in _STARTS and not _NEEDS_LINES.search(line):  # most pieces: faster
             self.out.open("p")
             self.inline(without_quotes(line) if "''" in line else line)
             self.external = self.n_open = 0
@@ -173,14 +173,14 @@ class Reader:
         self._pending += captions
 
     def with_places(self, line: str, marked: str) -> None:
-        """Append a line; ``marked`` is what it was with place marks."""
+        """Append a line, and note its place marks; ``marked`` is the line with place marks."""
         start = self.out.length
         steps = self.inline(line, is_followed=True)
         self.external = self.n_open = 0
         self.place(marked, line, steps, start=start)
 
     def classify(self, line: str) -> tuple[str, str]:
-        """Classify a line by its first characters; returns its kind, and the line without them."""
+        """Return the kind of a line, by its first characters, and the line without them."""
         line = line.strip(" \t")
         first = line[:1]
         if found := _LIST.match(line):
@@ -211,7 +211,7 @@ class Reader:
         self.out.open(kind)
 
     def close(self) -> None:
-        """End the open block, if there is one, and write the captions that waited for it."""
+        """End the open block, if there is one, and write the captions that wait for it."""
         self.out.close()
         if self._n_settled < len(self.places):
             length = self.out.length
@@ -225,7 +225,11 @@ class Reader:
                 self.caption(caption)
 
     def without_captions(self, line: str) -> tuple[str, list[str]]:
-        """Take captions from a line: they are blocks before it, or (returned) after its block."""
+        """Remove the captions of a line.
+
+        Returns the line, and the captions to write after its block. If no block is open and the
+        line begins with a caption, all its captions are written now instead, as blocks before it.
+        """
         captions = _CAPTION.findall(line)
         rest = _CAPTION.sub("\x01", line)
         if self.out.start >= 0 or unplaced(line)[0] != "\x04":
@@ -251,7 +255,7 @@ class Reader:
         for found in self._pattern.finditer(line):
             start = found.start()
             if start < position:
-                continue  # inside a link that was read as a whole
+                continue  # inside a link that was read already
             kind = found.lastindex
             if kind == _LINK:
                 if start > position:
@@ -273,7 +277,7 @@ class Reader:
         return steps
 
     def place(self, marked: str, line: str, steps: Sequence[Step], *, start: int) -> None:
-        """Note the offsets of place marks in a line, once its text, from ``start``, is appended."""
+        """Note the offsets of a line's place marks, once its text, from ``start``, is appended."""
         length = self.out.length
         follows = iter([*steps, (len(line), length, len(line) + 1, length)])
         first, before, after, end = next(follows)
@@ -287,7 +291,7 @@ class Reader:
             self.places.append((int(number), offset))
 
     def is_text(self, kind: int | None, found: re.Match[str]) -> bool:
-        """Say whether what looks like markup is none."""
+        """Tell whether a match of the markup pattern is plain text."""
         if kind == Kind.BRACKET:
             return not self.external
         if kind == Kind.ORPHAN:
@@ -304,7 +308,7 @@ class Reader:
         return False
 
     def markup(self, kind: int | None, found: re.Match[str], line: str) -> int:
-        """Do what a piece of markup means; returns where to continue."""
+        """Process a piece of markup; returns the position to continue at."""
         end = found.end()
         if kind == Kind.OPEN:
             return self.complex_link(line, end)
@@ -335,7 +339,7 @@ class Reader:
         return end
 
     def tag(self, found: re.Match[str]) -> None:
-        """Take a tag out, or begin another block; one that is none stays without marks in it."""
+        """Remove a tag, or begin another block; an unknown tag stays as text without marks."""
         name = found[Kind.TAG].lower()
         if name not in tags()["all"]:
             self.out.add(_SPACES.sub(" ", MARKS.sub("", found[0])))
@@ -345,7 +349,7 @@ class Reader:
             self.out.open(block)
 
     def tidy(self, line: str, position: int) -> int:
-        """Leave no space too many, and no empty brackets, where something was dropped."""
+        """Remove a double space, or empty brackets, where something was dropped."""
         self.out.has_gap = True
         while True:
             after = _AFTER.match(line, position).end()  # type: ignore[union-attr]
@@ -369,7 +373,11 @@ class Reader:
         return position
 
     def tail(self) -> str:
-        """The last character, spaces aside, if it is no link's; a space instead of that."""
+        """Return the last character that is no space, unless it belongs to a link.
+
+        Returns an empty string right after a link and at the beginning of one, and a space after a
+        link with a space: nothing of a link is trimmed.
+        """
         length, links = self.out.length, self.page.links
         if length == self.link_start or (links and links[-1].end == length):
             return ""
@@ -379,7 +387,7 @@ class Reader:
     def link(self, raw: str, anchor: str | None, trail: str) -> None:
         """Append a link whose text holds no markup."""
         if raw.replace(" ", "").isalnum() and "  " not in raw and raw[0] != " " != raw[-1]:
-            reason = section = ""  # most links: there is nothing to normalise
+            reason = section = ""  # most links: nothing to normalize
             label = raw
             title = raw if raw[0].isupper() else self.wiki.upper(raw)
         else:
@@ -404,7 +412,7 @@ class Reader:
             out.add(after)
 
     def end_link(self, start: int, end: int, reason: str, *, title: str, section: str) -> None:
-        """Note a link whose text was appended, or count why it is none."""
+        """Add a link whose text was appended, or count why it is no mention."""
         if reason or end == start:
             self.page.dropped[reason or "empty"] += 1
         else:
@@ -412,7 +420,7 @@ class Reader:
             self.page.links.append(Link(start, end, title, section))
 
     def complex_link(self, line: str, inside: int) -> int:
-        """Append a link with markup in it; returns where it ends."""
+        """Append a link with markup in it; returns the offset of its end."""
         close = _CLOSE.search(line, inside)
         if close is None or close[0] == "[[":
             self.page.dropped["malformed"] += 1
@@ -439,7 +447,7 @@ class Reader:
         return end
 
     def anchor(self, text: str, trail: str, target: Target) -> None:
-        """Append the text of a link, with the markup in it."""
+        """Append the text of a link with markup in it."""
         if text[:1] in (" ", "\n"):
             self.out.add(" ")
         n_parts = len(self.out.parts)
@@ -457,9 +465,9 @@ class Reader:
 
 
 def _positions(pieces: Sequence[str], shown: str) -> list[int]:
-    """Where the places between pieces of a line are in what is left of it.
+    """Return the offsets, in the ``shown`` line, of the places between the pieces of a line.
 
-    That is without the signs of a list or heading, quotes, and spaces too many.
+    The shown line is without the signs of a list or heading, quotes, and superfluous spaces.
     """
     plain = "".join(pieces)
     for change in (str, _without_plain_quotes):
