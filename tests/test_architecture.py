@@ -237,3 +237,42 @@ def test_the_engine_is_typed_but_for_what_beam_takes():
 
     names = [file.relative_to(ROOT).as_posix() for file in found]
     assert names == ["pipelines/transforms/elements.py", "pipelines/transforms/units.py"]
+
+
+NO_VERBS = re.compile(
+    r"(?:all|also|and|another|any?|as|at|both|but|by|each|either|every|few|for|from|here|how|if|in|"
+    r"its?|least|less|many|more|most|much|neither|no|none|not|of|on|one|only|or|others?|our|own|"
+    r"same|so|some|such|tha[nt]|the[mny]?|their|there|these|this|those|three|to|two|wh\w+|with\w*)$"
+)
+"""First words of docstrings that describe something instead of saying what a function does."""
+VERBS = re.compile(r"(?:bring|embed|exceed|feed|need|proceed|ring|seed|shed|string|succeed|\w*ss)$")
+"""Verbs that end as other forms do: *s*, *ed*, *ing*."""
+
+
+def is_imperative(docstring: str) -> bool:
+    first = re.match(r"[A-Z][a-z]+\b", docstring)
+    word = first[0].lower() if first else "no"
+    return not NO_VERBS.match(word) and (
+        bool(VERBS.match(word)) or not word.endswith(("s", "ed", "ing"))
+    )
+
+
+def describes_itself(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """A property is what it is called; the first line of a recipe is what a list shows of it."""
+    decorators = [ast.unparse(decorator) for decorator in function.decorator_list]
+    return any(d.endswith(("property", ".setter", ".listed")) for d in decorators)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_docstrings_of_functions_are_imperative(package):
+    wrong = [
+        f"{file.relative_to(ROOT)}:{node.lineno} {node.name}: {docstring.splitlines()[0]}"
+        for file in sorted((ROOT / package).rglob("*.py"))
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (docstring := ast.get_docstring(node))
+        and not describes_itself(node)
+        and not is_imperative(docstring)
+    ]
+
+    assert not wrong
