@@ -29,13 +29,13 @@ TOLERANCE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A number that a benchmark prints, and what it was."""
+    """A number that a benchmark prints, and its kept value."""
 
     name: str
     pattern: str
     kept: float
     better: str
-    """``less`` or ``more``."""
+    """Which values are better: ``less`` or ``more``."""
     tolerance: float = TOLERANCE
 
     def find(self, output: str) -> float | None:

@@ -20,12 +20,12 @@ from corpora.datasets.shards import open_dataset
 from corpora.document import Sentence
 from corpora.ner.conll import read_conll
 
-Cuts = dict[int, int]  # where a word starts to where it ends, white space not counted
+Cuts = dict[int, int]  # start of a word to its end, white space not counted
 
 
 @dataclass
 class Agreement:
-    """Counts of what is found, what is in the gold standard, and what is in both."""
+    """Counts of things found, things in the gold standard, and things in both."""
 
     found: int = 0
     gold: int = 0
@@ -45,7 +45,7 @@ class Agreement:
 
 @dataclass
 class Report:
-    """What is counted over all documents."""
+    """The counts over all documents."""
 
     words: Agreement = field(default_factory=Agreement)
     ends: Agreement = field(default_factory=Agreement)

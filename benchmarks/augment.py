@@ -40,7 +40,7 @@ Link = tuple[int, int, str]
 
 @dataclass(slots=True)
 class Text:
-    """A document, its links, and those of them that are hidden."""
+    """A document, its links, and the hidden ones among them."""
 
     text: str
     links: list[Link]
@@ -91,7 +91,7 @@ def learn_meanings(path: Path, learn: str) -> pa.Table:
     places = Counter(linked)
     for text in read(path, learn):
         if text.is_learnt:
-            occupied = [link[:2] for link in text.links]  # the hidden ones count as nothing
+            occupied = [link[:2] for link in text.links]  # hidden ones, too: they count as nothing
             places.update(forms[n] for _, _, n in matcher.find(text.text, occupied))
     rows = [
         {
@@ -108,7 +108,7 @@ def learn_meanings(path: Path, learn: str) -> pa.Table:
 
 @dataclass(slots=True)
 class Score:
-    """What was found of what was hidden."""
+    """Counts of hidden links, and of mentions that were added."""
 
     hidden: int = 0
     added: int = 0

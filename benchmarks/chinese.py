@@ -64,13 +64,13 @@ from modeling.models.pretraining import PretrainingModel
 from modeling.recipes.pretraining import recipe
 
 GENERAL = ("wiki", "daily", "web", "titles")
-"""Raw text that the first encoder is trained on."""
+"""Names of the raw texts that the first encoder is trained on."""
 ENCODER = ["encoder.norm=pre"]
 TRAINING = ["optimizer.bias_correction=true", "optimizer.betas=[0.9,0.98]", "masking.ratio=0.3"]
 LENGTH = 64
 RATE = 1e-3
 OFFSETS = (-1, 1, -2, 2)
-"""Where the heads of the first layer look before anything is learned."""
+"""For each head of the first layer, the offset it looks at before training; see ``begin``."""
 
 
 # --- the first encoder

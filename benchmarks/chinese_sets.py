@@ -1,4 +1,4 @@
-"""The sets and variants of ``benchmarks/chinese.py``, and where each is put."""
+"""The sets and variants of ``benchmarks/chinese.py``, and their folders."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,23 +16,23 @@ LEXICONS = {"random n-grams": "random", "open domain": "open", "known words kept
 VARIANTS = ("base", "no pre-training", *list(RECIPES)[:-1])
 OF_NOVEL = ("without entities", "our lexicon", "known words kept")
 MAIN = ("without entities", "our lexicon", "random n-grams", "open domain")
-"""Those that are trained with more seeds."""
+"""The variants that are trained with more than one seed."""
 BASELINE = "without entities"
 
 
 @dataclass(frozen=True)
 class Set:
-    """A NER set: its files, how it is split, and the raw text of its domain."""
+    """A NER set: its files, its split, and the names of the raw texts of its domain."""
 
     files: tuple[str, ...]
     split: tuple[str, ...]
     domain: tuple[str, ...]
     steps: int
-    """Of further training."""
+    """The number of steps of further training."""
     epochs: int
     train_size: int = 0
     seeds: int = 2
-    """Of the main variants."""
+    """The number of seeds of the variants in ``MAIN``."""
 
 
 SETS = {

@@ -1,4 +1,4 @@
-"""The tables of ``benchmarks/chinese.py``: what its taggers score."""
+"""The tables of ``benchmarks/chinese.py``: the scores of its taggers."""
 
 import argparse
 import json

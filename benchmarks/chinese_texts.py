@@ -1,4 +1,4 @@
-"""The texts of ``benchmarks/chinese.py``, and the commands that make data sets of them."""
+"""The texts of ``benchmarks/chinese.py``, and the commands that make datasets of them."""
 
 import argparse
 import csv

@@ -1,8 +1,8 @@
 """Clusters of Flink and of Spark on loopback, for the checks of ``benchmarks.engines``.
 
-All processes end with the one that starts them. Maven makes one jar of each engine: Beam's runner,
-the engine itself, and all that they need. Its versions are the newest whose modules all lie on
-Maven Central as it is reached here; Beam 2.77 in Python works with them.
+All processes end with the process that starts them. Maven makes one jar for each engine, with
+Beam's runner, the engine itself, and all dependencies. The versions are the newest whose modules
+were all on Maven Central as it is reached here; Beam 2.77 for Python works with them.
 """
 
 import http.client
@@ -23,7 +23,7 @@ from typing import Any, Protocol
 
 ROOT = Path(__file__).resolve().parents[1]
 SECONDS = 240
-"""That a job may take, or a service its start."""
+"""The time limit of a job, and of the start of a service."""
 LOOPBACK = "127.0.0.1"
 MODULES = {
     "flink": ("org.apache.beam:beam-runners-flink-1.19:2.62.0",),
@@ -54,9 +54,9 @@ OPENED = (
     *("java.text", "java.time", "java.util", "java.util.concurrent", "java.util.concurrent.atomic"),
     *("java.util.concurrent.locks", "sun.nio.ch", "sun.nio.cs", "sun.util.calendar"),
 )
-"""Packages of ``java.base`` that Flink and Spark look into: with Java 17 each must be named."""
+"""Packages of ``java.base`` that Flink and Spark access by reflection, which Java 17 must allow."""
 JAVA = (
-    *("java", "-XX:+UseSerialGC", "-XX:-UsePerfData"),  # perf data is left in /tmp after a kill
+    *("java", "-XX:+UseSerialGC", "-XX:-UsePerfData"),  # else a kill leaves files in /tmp
     *(
         "-Dorg.slf4j.simpleLogger.showDateTime=true",
         "-Dorg.slf4j.simpleLogger.dateTimeFormat=mm:ss",
@@ -132,26 +132,26 @@ def ask(port: int, path: str) -> Any:
 
 @dataclass
 class Services:
-    """Processes, each in a group of its own."""
+    """The processes of a cluster, each in its own process group."""
 
     jar: Path
     folder: Path
-    """Configuration, logs, and what the services write besides."""
+    """The folder for configuration, logs, and other files of the services."""
     environment: Mapping[str, str] = field(default_factory=dict)
-    """Of all services, besides what is needed anyway."""
+    """Environment variables of all services, besides those that are needed anyway."""
     started: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     @property
     def hidden(self) -> Path:
-        """Where a launcher has what workers of the engine must not see; each sees one of its own.
+        """The folder for files of a launcher that workers must not see: they see an empty one.
 
-        It is the same for all where the system has no namespaces for us.
+        Workers see the same folder where the system gives us no mount namespaces.
         """
         return self.folder / "hidden"
 
     @property
     def temporary(self) -> Path:
-        """For temporary files of all services."""
+        """The folder for temporary files of all services."""
         return self.folder / "temporary"
 
     def start(
@@ -218,12 +218,12 @@ def processes_of(temporary: Path) -> list[int]:
             if ours in (path / "environ").read_bytes().split(b"\0"):
                 found.append(int(path.name))
         except OSError:
-            continue  # it has ended, or is another user's
+            continue  # the process has ended, or belongs to another user
     return found
 
 
 class Engine(Protocol):
-    """A cluster."""
+    """The interface of an engine on a cluster."""
 
     def begin(self) -> int:
         """Start all but its workers; returns the port of Beam's job service."""
@@ -240,7 +240,7 @@ class Engine(Protocol):
 
 @dataclass
 class Flink:
-    """A JobManager; its workers are TaskManagers."""
+    """A Flink cluster: a JobManager, with TaskManagers as workers."""
 
     services: Services
     rest: int = field(default_factory=free_port)
@@ -284,7 +284,7 @@ class Flink:
 
 @dataclass
 class Spark:
-    """A master; a worker starts an executor for each job."""
+    """A Spark cluster: a master, and workers that start an executor for each job."""
 
     services: Services
     rest: int = field(default_factory=free_port)
@@ -293,7 +293,7 @@ class Spark:
     def begin(self) -> int:
         """Start the master and Beam's job service."""
         services, jobs = self.services, free_port()
-        jars = services.folder / "home" / "jars"  # where executors look for their classes
+        jars = services.folder / "home" / "jars"  # executors look for classes there
         jars.mkdir(parents=True)
         (jars / services.jar.name).symlink_to(services.jar)
         port = ("--host", LOOPBACK, "--port", str(self.port), "--webui-port", str(self.rest))
@@ -359,13 +359,13 @@ def job_service(services: Services, port: int) -> tuple[str, ...]:
 
 @dataclass
 class Cluster:
-    """An engine, its workers, and Beam's job service."""
+    """A running cluster: an engine, its workers, and Beam's job service."""
 
     services: Services
     engine: Engine
     workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
     options: tuple[str, ...] = ()
-    """Of Beam, for a pipeline that is to run there."""
+    """Options for Beam by which a pipeline runs on the cluster."""
 
     def begin(self) -> None:
         """Start all but the workers of the engine."""

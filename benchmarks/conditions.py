@@ -35,7 +35,7 @@ from modeling.finetune.data import NerData
 from modeling.taggers.tagger import Tagger
 
 NOISE = (5, 10)
-"""Characters of a hundred."""
+"""The percentages of damaged characters."""
 COMMON = "per-loc-org"
 DERIVED = re.compile(r".+(deriv|part)")
 
@@ -92,7 +92,7 @@ class Scorer:
     def conditions(self, others: Sequence[NerData]) -> dict[str, Any]:
         """All that is measured."""
         test = self.data.split("test")
-        self.tagger.tag(test[: self.tagger.batch_size])  # what is made once is made
+        self.tagger.tag(test[: self.tagger.batch_size])  # warms up: what is made once is made
         begin = time.process_time()
         tagged = self.tagger.tag(test)
         speed = len(test) / (time.process_time() - begin)

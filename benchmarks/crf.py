@@ -22,7 +22,7 @@ from modeling.layers.crf import Crf, log_partition, score, viterbi
 
 
 class Case:
-    """Potentials of both implementations."""
+    """The same potentials, tags and lengths for both implementations."""
 
     def __init__(self, *, n_sentences: int, n_words: int, n_tags: int, ragged: bool) -> None:
         shape = (n_sentences, n_words, n_tags)
@@ -35,7 +35,7 @@ class Case:
         self.tags = torch.randint(n_tags, (n_sentences, n_words))
         self.crf = CRF(n_tags, batch_first=True)
         with torch.no_grad():
-            self.crf.end_transitions.zero_()  # ours has none
+            self.crf.end_transitions.zero_()  # our CRF has none
         self.transitions = self.crf.transitions.detach().clone().requires_grad_()
         self.starts = self.crf.start_transitions.detach().clone().requires_grad_()
 
@@ -90,7 +90,7 @@ def measure(name: str, case: Case, *, runs: int) -> None:
         times: list[list[float]] = [[], []]
         for run in range(runs + 2):
             took = [seconds(function) for function in functions]
-            if run > 1:  # the first ones warm up
+            if run > 1:  # the first two runs warm up
                 for list_, value in zip(times, took, strict=True):
                     list_.append(value)
         own, other = (statistics.median(values) * 1e3 for values in times)

@@ -88,7 +88,7 @@ def call(*command: object) -> None:
 def measured(run: Path, data: NerData) -> dict[str, Any]:
     """F1, interval, what a list scores; megabytes; sentences a second."""
     tagger, test = Tagger.load(run), data.split("test")
-    tagger.tag(test[: tagger.batch_size])  # what is made once is made
+    tagger.tag(test[: tagger.batch_size])  # warms up: what is made once is made
     begin = time.process_time()
     tagged = tagger.tag(test)
     speed = len(test) / (time.process_time() - begin)

@@ -103,7 +103,7 @@ def as_padded(batch: Batch) -> dict[str, Tensor]:
 def build_theirs(arguments: argparse.Namespace) -> transformers.LukeForMaskedLM:
     """LUKE whose subword head equals the embedding; transformers cannot tie them here."""
     width, n_layers = arguments.size
-    settings: dict[str, Any] = {"attn_implementation": "eager"}  # has no type
+    settings: dict[str, Any] = {"attn_implementation": "eager"}  # Any: the parameter has no type
     config = transformers.LukeConfig(
         vocab_size=arguments.subwords,
         entity_vocab_size=arguments.entities,
@@ -153,7 +153,7 @@ def backward(model: torch.nn.Module, loss: Callable[[], Tensor], bf16: bool) -> 
 
 @dataclass(frozen=True)
 class Medians:
-    """Of two runs: seconds of a clock on the wall, and of the processor."""
+    """Median seconds of two functions, by the wall clock and of the processor."""
 
     wall: tuple[float, float]
     processor: tuple[float, float]
@@ -175,7 +175,7 @@ def alternate(first: Callable[[], Any], second: Callable[[], Any], *, rounds: in
             begin = time.perf_counter(), time.process_time()
             run()
             seconds.append((time.perf_counter() - begin[0], time.process_time() - begin[1]))
-    of_each = np.array(seconds[2:]).reshape(rounds, 2, 2)  # round, run, clock
+    of_each = np.array(seconds[2:]).reshape(rounds, 2, 2)  # axes: round, function, clock
     wall, processor = np.median(of_each, axis=0).T.tolist()
     return Medians(tuple(wall), tuple(processor))
 

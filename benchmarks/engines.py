@@ -123,7 +123,7 @@ def memory_below(pid: int) -> Iterator[tuple[str, int]]:
         status = (process / "status").read_text()
         children = [path.read_text().split() for path in process.glob("task/*/children")]
     except OSError:
-        return  # it has ended
+        return  # the process has ended
     found = re.search(r"Name:\s+(\w+).*VmHWM:\s+(\d+)", status, re.DOTALL)
     if found:
         yield found[1], int(found[2]) // 1024
@@ -133,11 +133,11 @@ def memory_below(pid: int) -> Iterator[tuple[str, int]]:
 
 @dataclass
 class Runs:
-    """What is run on a cluster, and compared."""
+    """The runs on a cluster, and their comparison with runs on this machine."""
 
     cluster: Cluster
     work: Path
-    """Inputs and outputs; those of runs without a cluster in ``local``, by name."""
+    """The folder for inputs and outputs; those of runs without a cluster are in ``local/NAME``."""
 
     def run_here(self, name: str, command: Sequence[str]) -> None:
         """Run a pipeline without the cluster."""
@@ -319,7 +319,7 @@ def measure(runs: Runs, todo: dict[str, list[str]]) -> None:
     for name, command in ({"text": ["text_to_documents", *story]} | todo).items():
         runs.run_here(name, command)
     begin_table(runs, n_workers=1)
-    for name in ("tei", "wikipedia"):  # the first loads the classes of Beam
+    for name in ("tei", "wikipedia"):  # the first run also loads the classes of Beam
         runs.run(name, todo[name])
     runs.cluster.add_worker()
     for name, command in todo.items():

@@ -44,7 +44,7 @@ def random_mentions(document: Document, labels: Sequence[str], n: int) -> list[M
         first = rng.randrange(len(words))
         last = min(len(words) - 1, first + min(rng.choice((0, 0, 1, 1, 2, 3, 8, 40)), 40))
         start, end = words[first][0], words[last][1]
-        if rng.random() < 0.3:  # within words
+        if rng.random() < 0.3:  # boundaries within words
             start = rng.randrange(start, words[first][1])
             end = rng.randrange(max(start, words[last][0]), end) + 1
         score = round(rng.random(), 4)
@@ -78,7 +78,7 @@ def without_names(data: bytes, edition: Edition, *, name: str) -> tuple[bytes, l
 
 @dataclass
 class Tally:
-    """What happened over a folder."""
+    """The counts and times over a folder."""
 
     files: int = 0
     spans: int = 0

@@ -35,7 +35,7 @@ from corpora.runs.plan import InputFile
 from corpora.tokenization.tokenizers import Tokenizer
 
 AT_ONCE = 4096
-"""Sentences that the library gets at once; more are slower."""
+"""The number of sentences that the library gets at once; more are slower."""
 
 
 def sentences_of(files: Iterable[InputFile]) -> list[str]:

@@ -40,7 +40,7 @@ from corpora.news.extraction import ExtractionError, extract
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A page, its address, and what its set expects."""
+    """A page, its address, and the expected result."""
 
     name: str
     path: Path
@@ -70,7 +70,7 @@ def read_fundus(folder: Path) -> Iterator[Sample]:
             publishers.setdefault(name.partition("_")[0], []).append(name)
         for publisher, names in publishers.items():
             versions = list(json.loads((meta.parent / f"{publisher}.json").read_text()).values())
-            n_known = len(names) if len(versions) == len(names) else 1  # else: the last alone
+            n_known = len(names) if len(versions) == len(names) else 1  # else: only the last
             for name, expected in zip(names[-n_known:], versions[-n_known:], strict=True):
                 url = known[name]["url"]
                 where = meta.parent / name
@@ -106,7 +106,7 @@ def read_wcxb(folder: Path) -> Iterator[Sample]:
 
 
 Counts = tuple[float, float, float]
-"""What is right, found and expected."""
+"""The numbers of units that are right, found and expected."""
 
 
 def of_paragraphs(texts: list[str], expected: list[str]) -> Counts:
@@ -168,7 +168,7 @@ def mean_f1(scores: list[Counts]) -> tuple[float, float, float]:
 
 @dataclass(frozen=True, slots=True)
 class Set:
-    """A set: where its clone lies, how it is read, how a page and all pages are scored."""
+    """An evaluation set: the folder of its clone, its reader, and scores of one and all pages."""
 
     folder: str
     read: Callable[[Path], Iterator[Sample]]

@@ -50,22 +50,22 @@ PRETRAINING = (
     "training.evaluate_every=100",
 )  # fmt: skip
 STUBS, STUBS_ROOM = ("--median", "340"), 0.4
-"""Their articles have a tenth of the length; pages, titles and redirects are as many."""
+"""Options and relative room of ``stubs``, whose articles have a tenth of the usual length."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """A command, what it reads and what it makes: names of folders."""
+    """A step: a command, and the names of the folders that it reads and makes."""
 
     name: str
     command: Callable[[Path, int], list[str]]
-    """Of the folder in which all folders lie, and the size."""
+    """A function from the folder of all folders and the size to the command line."""
     reads: tuple[str, ...]
     makes: str
     room: float
-    """Bytes on disk for each unit of the size, while it works: what is made, and drafts of it."""
+    """Bytes on disk for each article, file or MB while the step works, with temporary files."""
     left: float
-    """The same once it is done."""
+    """Bytes on disk for each article, file or MB, once the step is done."""
 
 
 def module(name: str, *options: str) -> list[str]:
@@ -242,12 +242,12 @@ KINDS = {
         ),
     ),
 }  # fmt: skip
-"""What is run, by kind; the size counts articles, files, or MB."""
+"""The steps of each kind; the size counts articles, files (``tei``), or MB."""
 LEAST = 300e6
-"""Bytes that the steps take however small the wiki is."""
+"""Bytes on disk that the steps take at any size."""
 
 
-# --- what is done
+# --- running the steps
 
 
 def run_steps(kind: str, size: int, folder: Path, *, steps: Sequence[Step], room: float) -> None:
@@ -286,7 +286,7 @@ def check_room(pending: Sequence[Step], at: Path, size: int, *, room: float) -> 
     }
     there = sum(held.values())
     for number, step in enumerate(pending):
-        held.pop(step.makes, None)  # half made: it is part of what the step needs
+        held.pop(step.makes, None)  # a half-made output counts as part of the room of the step
         most = max(most, LEAST + sum(held.values()) + step.room * size)
         held[step.makes] = step.left * size
         later = {name for other in pending[number + 1 :] for name in other.reads}

@@ -1,11 +1,11 @@
-"""The tables of ``full_size.py``: what each step took at each size, and how it grows."""
+"""The tables of ``full_size.py``: time and memory of each step at each size, and their growth."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import exp, log
 from typing import Any
 
 ENGLISH = {"wikipedia": 7_000_000}
-"""Articles of the English Wikipedia; it has 11 million redirects and 250 million links."""
+"""Articles of the English Wikipedia, which has 11 million redirects and 250 million links."""
 MEASURES = {"processor": "processor s", "largest": "largest MB", "all": "all MB", "made": "made MB"}
 
 Line = Mapping[str, Any]

@@ -75,7 +75,7 @@ Prepared = tuple[PretrainConfig, list[Batch]]
 Parts = Iterator[tuple[str, Callable[[], Values]]]
 
 VOCABULARIES = {"neiss": (30_000, 0), "daluke": (30_000, 50_000), "entity_bert": (21_128, 10_000)}
-"""Subwords and entities of the models whose speed is measured."""
+"""Numbers of subwords and entities of the models whose speed is measured."""
 TINY: dict[str, Any] = {"width": 32, "n_layers": 1, "n_heads": 2, "inner_width": 64}
 TINY_LUKE = "--size 64x1 --batch 2 --length 32 --subwords 500 --entities 50 --rounds 1"
 LENGTHS, KINDS = (320, 2_048, 8_192), ("relative", "absolute", "whole-word relative")
@@ -85,16 +85,16 @@ THEIRS = "transformers, sdpa"
 PRECISION = "training.precision=bfloat16"
 GRACE = 20  # seconds
 START_UP, FINETUNING = 60, 150
-"""Seconds that are kept free for the start of pre-training, and for each set after it."""
+"""Seconds reserved for the start of pre-training, and for fine-tuning on each set after it."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One thing to measure."""
+    """A step of the benchmark."""
 
     name: str
     minutes: float
-    """That it may take; the last one takes what is left, and at least this."""
+    """The most minutes of the step; with ``takes_rest``, the least: it takes all that are left."""
     parts: Callable[[argparse.Namespace], Parts]
     needs: tuple[str, ...] = ()
     takes_rest: bool = False
@@ -184,7 +184,7 @@ def time_theirs(
     """Steps of a BERT of the same shape: the same masked subwords, fused AdamW."""
     config, batches = made()
     device, of = best_device(), config.encoder
-    settings: dict[str, Any] = {"attn_implementation": kind}  # has no type
+    settings: dict[str, Any] = {"attn_implementation": kind}  # Any: the parameter has no type
     torch.manual_seed(1)
     model: torch.nn.Module = transformers.BertForMaskedLM(
         transformers.BertConfig(
@@ -252,7 +252,7 @@ def timed(step: Callable[[], object], batches: list[Batch], args: argparse.Names
     return values | {"against": THEIRS}
 
 
-# --- layers, and benchmarks that are there
+# --- layers, and other benchmarks
 
 
 def layers(args: argparse.Namespace) -> Parts:
@@ -397,7 +397,7 @@ STEPS = (
 )
 
 
-# --- what is kept, and shown
+# --- records and tables
 
 
 @cache
@@ -437,7 +437,7 @@ def measure(step: Step, args: argparse.Namespace) -> None:
             values = run()
         except Exception as error:  # noqa: BLE001 - the others are still worth their time
             values, has_failed = {"error": f"{type(error).__name__}: {error}"[:2_000]}, True
-        gc.collect()  # a compiled model refers to itself
+        gc.collect()  # compiled models have reference cycles
         values["took s"] = time.perf_counter() - begin
         keep(args.record, values, step=step.name, part=part)
     if not has_failed:
@@ -546,13 +546,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     if args.table:
         print("\n".join(render(read_record(args.record))))
         return
-    if args.tiny:  # of this process, and of all that it starts
+    if args.tiny:  # for this process and all its children
         torch.set_num_threads(1)
         os.environ["OMP_NUM_THREADS"] = "1"
     if args.step:
         measure(next(step for step in STEPS if step.name == args.step), args)
         return
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that a step ends with it
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # runs `finally`, which ends the step
     left = list(run_steps(args, argv))
     print("\n".join(left or ["all is measured: --table prints it"]))
 

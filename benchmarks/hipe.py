@@ -24,13 +24,13 @@ from modeling.link.scores import Link, count_right
 NAMES = "NE-COARSE-LIT-micro-strict-TIME-ALL-LED-ALL"
 LINKS = "NEL-LIT-micro-fuzzy-TIME-ALL-LED-ALL-@1"
 _UNLINKED = {"_", "-", ""}
-_AS_IOB2 = {"E": "I", "S": "B"}  # some responses are IOBES
+_AS_IOB2 = {"E": "I", "S": "B"}  # for responses in IOBES
 Row = Mapping[str, str]
 Found = TypeVar("Found", bound=Collection[Any])
 
 
 class Counted(NamedTuple):
-    """Right, wrong and missed ones."""
+    """Numbers of right, wrong and missed names or links."""
 
     right: int
     wrong: int

@@ -1,4 +1,4 @@
-"""What the first words of a lexicon are worth: the tables of ``benchmarks/lexicon.py``."""
+"""The quality of the first words of a lexicon: tables of ``benchmarks/lexicon.py``."""
 
 import argparse
 import csv
@@ -37,21 +37,21 @@ VARIANTS = {
 NAME_TAGS = ("nr", "ns", "nt", "nz")
 DEPTHS = (500, 1000, 2000)
 NOVELS = Path(__file__).with_name("lexicon_names.toml")
-"""Names of novels that are not among the data."""
+"""The table of names for novels that are not in the data folder."""
 
 
 @dataclass(frozen=True)
 class Gold:
-    """What is right in a text."""
+    """The gold standard of a text."""
 
     name: str
     text: str
     names: set[str]
-    """That are listed."""
+    """The listed names."""
     unknown: set[str]
-    """Of these, the frequent ones that jieba does not know."""
+    """Frequent listed names that jieba does not know."""
     tokens: Counter[str]
-    """Words of jieba's segmentation."""
+    """Counts of the words of jieba's segmentation."""
 
 
 def novels(data: Path, known: set[str]) -> Iterator[Gold]:

@@ -1,4 +1,4 @@
-"""The texts of ``benchmarks/lexicon.py``, as they are and repeated."""
+"""The texts of ``benchmarks/lexicon.py``, as published and repeated."""
 
 import gzip
 from collections.abc import Iterator, Sequence

@@ -22,12 +22,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 LIST = ROOT / "benchmarks" / "mutants.toml"
 SECONDS = 900
-"""On the clock, for the tests of a mutant or of all."""
+"""The wall-clock limit for the tests of one mutant, or of all."""
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """A fault, and the tests that find it."""
+    """A fault put into the code, and the tests that must find it."""
 
     name: str
     file: str
@@ -76,7 +76,7 @@ def run_tests(tree: Path, names: tuple[str, ...]) -> tuple[int, str]:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return -1, "did not end"  # under load that proves nothing
+        return -1, "did not end"  # proves nothing, because the machine may be busy
     return done.returncode, done.stdout + done.stderr
 
 

@@ -44,7 +44,7 @@ from corpora.warc.archives import Damaged, read_archive
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARD = 5_000
-"""Synthetic articles in one."""
+"""The number of synthetic articles in a shard."""
 
 
 def read_pages(folder: Path) -> Iterator[tuple[str, bytes, str, dict[str, Any]]]:
@@ -77,7 +77,7 @@ def words(texts: list[str]) -> Counter[str]:
 
 
 class Score:
-    """Counts of what is right, found and expected."""
+    """Counts of things that are right, found and expected."""
 
     def __init__(self) -> None:
         self.right = self.found = self.expected = 0

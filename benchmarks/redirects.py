@@ -28,7 +28,7 @@ import pyarrow.compute as pc
 
 from corpora.datasets.redirect_table import RedirectTable, build_table
 
-ROWS = 20_000  # of a batch, as a unit of work may have
+ROWS = 20_000  # rows of a batch, as many as a unit may have
 SYLLABLES = (
     "ber lin en ham burg von der mühl jen a stadt ø bing st er 三 国 in ton ве ли кий é mar ia hof "
     "gra ben sch wei ler la pe ri co nia dor ves ter gade lund ki ro sa mo ne us ding"
@@ -133,7 +133,7 @@ def resolve(folder: Path, n_redirects: int, together: Barrier) -> None:
     resolved = table.resolve(whole)
     seconds = time.perf_counter() - begin
     n_changed = pc.sum(pc.not_equal(whole, resolved)).as_py()
-    together.wait()  # so that PSS is that of two
+    together.wait()  # so that PSS is measured while both processes hold the table
     what = f"resolve at once ({n_changed} changed)"
     show(what, len(whole), seconds=seconds, before=before)
     together.wait()

@@ -34,7 +34,7 @@ from benchmarks.resources import Run, measure
 from benchmarks.wikipedia import PAGE, in_hundreds, renumbered
 from corpora.wikipedia.dump import Range, examine, read_pages
 
-RANGE_BYTES = 8 << 20  # of XML: what the pipeline takes of dumps of this size
+RANGE_BYTES = 8 << 20  # of XML, as the pipeline cuts dumps of this size
 MAX_PAGE_BYTES = 50_000_000
 ID = re.compile(rb"<id>(\d+)</id>")
 REVISION = re.compile(rb"(<revision>\s*<id>)(\d+)(</id>)")
@@ -98,7 +98,7 @@ def write(file: Path, head: bytes, pages: list[bytes]) -> None:
         dump.write(bz2.compress(b"</mediawiki>\n"))
 
 
-# --- what is measured
+# --- measurements
 
 
 def read_alone(dump: Path, workers: int) -> int:

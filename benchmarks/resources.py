@@ -1,4 +1,4 @@
-"""What a command takes: seconds, processor time, memory of each process and of all, and room."""
+"""Measurement of a command: seconds, processor time, memory of each and all processes, disk."""
 
 import ctypes
 import os
@@ -11,32 +11,32 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-EVERY = 0.2  # seconds between two looks at the memory, at least
+EVERY = 0.2  # the least seconds between two samples of the memory
 RATIO = 0.02
-"""Of a core, what looking may take: the pages of a large process are counted again each time."""
+"""The most of a core that sampling may take, because it visits all pages of each process."""
 EVERY_DISK = 5.0
 _PR_SET_CHILD_SUBREAPER = 36
 
 
 @dataclass
 class Run:
-    """What a command took."""
+    """The resources that a command took."""
 
     seconds: float = 0.0
     processor: float = 0.0
-    """Seconds, of all its processes together."""
+    """Processor seconds of all its processes together."""
     pss: float = 0.0
-    """MB, of all its processes together, at the highest: pages that are shared count once."""
+    """The peak PSS of all its processes together, in MB: shared pages count once."""
     rss: float = 0.0
-    """The same, where shared pages count for each process."""
+    """The peak RSS of all its processes together, in MB: shared pages count for each process."""
     processes: dict[int, float] = field(default_factory=dict)
-    """The highest PSS of each process, in MB; the first is the one that was started."""
+    """Process id to its peak PSS, in MB; the first is the process that was started."""
     disk: float = 0.0
-    """MB of a folder at the highest, where one is watched."""
+    """The peak size of the watched folder, in MB; 0 if none is watched."""
 
     @property
     def largest(self) -> float:
-        """MB of the process with the highest PSS."""
+        """The peak PSS of the largest process, in MB."""
         return max(self.processes.values(), default=0.0)
 
 
@@ -106,7 +106,7 @@ def family(pid: int) -> list[int]:
         try:
             fields = stat.read_text("utf-8", errors="replace").rpartition(")")[2].split()
         except OSError:
-            continue  # it has ended
+            continue  # the process has ended
         children.setdefault(int(fields[1]), []).append(int(stat.parent.name))
     found = [pid]
     for parent in found:
@@ -133,6 +133,6 @@ def room_of(folder: Path) -> int:
             try:
                 status = os.lstat(os.path.join(parent, name))  # noqa: PTH118 - there are many
             except OSError:
-                continue  # it is gone
+                continue  # the file is gone
             sizes[status.st_dev, status.st_ino] = 512 * status.st_blocks
     return sum(sizes.values())

@@ -27,7 +27,7 @@ _LANGUAGE = re.compile(r"[a-zA-Z]+")
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How many ends were found, are in the treebank, and are in both."""
+    """Numbers of sentence ends that were found, are in the treebank, and are in both."""
 
     found: int
     gold: int
@@ -35,12 +35,12 @@ class Score:
 
     @property
     def precision(self) -> float:
-        """Of those that were found, how many are right."""
+        """The fraction of the found ends that are right."""
         return self.both / max(self.found, 1)
 
     @property
     def recall(self) -> float:
-        """Of those in the treebank, how many were found."""
+        """The fraction of the ends in the treebank that were found."""
         return self.both / max(self.gold, 1)
 
 

@@ -188,7 +188,7 @@ async def many_clients(load: "Load", arguments: argparse.Namespace) -> None:
 
 
 class Load:
-    """Requests, each on a connection of its client, and what came of them."""
+    """A load of requests, each on the connection of its client, and their outcomes."""
 
     def __init__(self, address: str, pid: int, texts: Sequence[str]) -> None:
         self.host, _, port = address.removeprefix("http://").partition(":")

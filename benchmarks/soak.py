@@ -44,7 +44,7 @@ SAMPLE = ROOT / "tests" / "data" / "wikipedia" / "kleinwiki-20261101-pages-artic
 WIKI = "kleinwiki"
 KEEP = 3
 WARM_UP = 6
-"""Refreshes after which neither disk nor files may grow by more than ``ROOM``."""
+"""The number of refreshes after which disk and files may grow by no more than a factor ``ROOM``."""
 ROOM = 1.05
 MIRROR = "tests.corpora.wikipedia.dump_server"
 MODULES = {
@@ -58,15 +58,15 @@ TEMPORARY = ("**/.tmp-*", "**/*.partial", "**/.incoming-*", "**/.removed-*", "te
 
 
 class ViolationError(Exception):
-    """Something that must never be."""
+    """A violation of what must always hold."""
 
 
 def serve_commands() -> int:
     """Load the libraries once; then fork a process for each command that a line asks for."""
     for module in (*MODULES.values(), "apache_beam", "corpora.store.inspection"):
         import_module(module)
-    code_hash()  # what the code was when the soak began
-    gc.freeze()  # or else each process would copy what it only looks through
+    code_hash()  # computed and cached before the soak begins
+    gc.freeze()  # otherwise each fork would copy the memory that its garbage collector visits
     print("ready", flush=True)
     for line in sys.stdin:
         pid = os.fork()
@@ -89,12 +89,12 @@ def _run_command(module: str, argv: list[str], log: str) -> NoReturn:
         status = import_module(module).main(argv)
     finally:
         sys.stdout.flush()
-        os._exit(status)  # without taking all libraries down
+        os._exit(status)  # without finalizing all libraries
 
 
 @dataclass
 class Commands:
-    """Runs commands, kills some of them, and counts."""
+    """A runner of commands that kills some of them, and counts."""
 
     folder: Path
     kill_ratio: float
@@ -152,7 +152,7 @@ class Commands:
         pid = int(self._line())
         if delay is not None:
             time.sleep(delay)
-            with suppress(ProcessLookupError):  # it was done before
+            with suppress(ProcessLookupError):  # the command was done before
                 os.kill(pid, signal.SIGKILL)
         return int(self._line())
 
@@ -171,7 +171,7 @@ class Commands:
 
 
 class Dumps:
-    """A wiki that lives: each dump has a few pages changed, added or removed."""
+    """A changing wiki: in each dump, a few pages are changed, added or removed."""
 
     def __init__(self, rng: random.Random) -> None:
         text = SAMPLE.read_text("utf-8")
@@ -219,7 +219,7 @@ def disk(folder: Path) -> tuple[int, int]:
 
 
 class Soak:
-    """The refreshes, in a folder."""
+    """The refreshes in a folder, and the checks after each."""
 
     def __init__(self, commands: Commands, mirror: Any) -> None:
         self.folder, self.commands, self.mirror = commands.folder, commands, mirror

@@ -30,7 +30,7 @@ from corpora.datasets.shards import Shard, ShardWriter, write_json
 
 LETTERS = Path(__file__).resolve().parent.parent / "tests/data/letters"
 FILES_IN_FOLDER = 1_000
-ARCHIVE = 1e9  # bytes of a file, unpacked
+ARCHIVE = 1e9  # bytes of an archive file, uncompressed
 EXAMPLES_IN_SHARD, LENGTH = 100_000, 510
 _KEPT = re.compile(r"<[^>]*>|&\w+;|\w*[\d.]\w*")
 _WORD = re.compile(r"[a-zäöüß]{4,}")

@@ -34,21 +34,21 @@ from benchmarks.synthetic_words import CAPITAL, PERIOD, Vocabulary, transliterat
 ARTICLES_IN_CHUNK = 400
 PAGES_IN_STREAM = 100
 IDS_IN_CHUNK = 10_000
-LEVEL = 1  # of bzip2: a fifth faster than 9, and a tenth larger
+LEVEL = 1  # of bzip2; a fifth faster and a tenth larger than 9
 MEDIAN, SIGMA = 3_400, 1.2
-"""Of the characters of an article, where ``--median`` says no other."""
+"""Parameters of the log-normal number of characters of an article; ``--median`` sets the first."""
 CHARACTERS_OF_WORD = 9.3
-"""Of wikitext for each word of running text, with all that stands between."""
+"""Characters of wikitext for each word of running text, markup included."""
 REDIRECTS, MAX_REDIRECTS = 1.2, 60
 LINKS, REFERENCES, EMPHASES, TABLES, FILES = 0.0530, 0.0135, 0.0180, 0.0002, 0.0007
 HEADINGS = 0.0028
-"""For each word of running text."""
+"""The number for each word of running text, like those of the line above."""
 CHANGED = 0.02
 NAMESPACES = {
     14: ("Category", 0.30), 10: ("Template", 0.12), 6: ("File", 0.12), 4: ("Wikipedia", 0.1),
     100: ("Portal", 0.02), 828: ("Module", 0.02), 12: ("Help", 0.002),
 }  # fmt: skip
-"""Number to name and pages for each article."""
+"""Number of a namespace to its name, and to its number of pages for each article."""
 WIKI = "enwiki"
 MONTHS = {1: "20261001", 2: "20261101"}
 HEAD = """<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" version="0.11" xml:lang="en">
@@ -86,37 +86,37 @@ PAGE = """  <page>
 """
 
 Numbers = NDArray[np.int64]
-PLAIN = np.zeros(1, np.int64)  # nothing but a space after a word
+PLAIN = np.zeros(1, np.int64)  # a code of ``Vocabulary.tokens``: a space after the word
 
 
 @dataclass(frozen=True)
 class Wiki:
-    """What all chunks share: titles, and how many redirects each article has."""
+    """The data that all chunks share: titles, and the number of redirects to each article."""
 
     n_articles: int
-    """Of a month; numbers go on above it with those that are new in the second."""
+    """The number of articles in a month; higher indices are new articles of the second month."""
     seed: int = 1
     changed: float = CHANGED
     median: int = MEDIAN
 
     @property
     def n_new(self) -> int:
-        """Articles that only the second month has."""
+        """The number of articles that only the second month has."""
         return max(1, round(self.n_articles * self.changed / 10))
 
     @property
     def n_all(self) -> int:
-        """Articles of both months."""
+        """The number of articles of both months together."""
         return self.n_articles + self.n_new
 
     @cached_property
     def words(self) -> Vocabulary:
-        """The words of running text, and of titles."""
+        """The vocabulary of running text and titles."""
         return Vocabulary(self.seed)
 
     @cached_property
     def title_ranks(self) -> NDArray[np.int64]:
-        """The ranks of the words of each title, -1 where it has fewer: 24 bytes an article."""
+        """The ranks of the words of each title, (n_all, 3), -1 for no word: 24 bytes an article."""
         rng = np.random.Generator(np.random.SFC64([self.seed, 1]))
         ranks = self.words.title_ranks(rng, 3 * self.n_all).reshape(-1, 3)
         n_words = 1 + rng.choice(3, self.n_all, p=(0.42, 0.40, 0.18))
@@ -125,7 +125,7 @@ class Wiki:
 
     @cached_property
     def brackets(self) -> NDArray[np.int32]:
-        """Which of those with the same title an article is; the first has no brackets."""
+        """The index of each article among those with the same title; index 0 gets no brackets."""
         ranks = self.title_ranks
         mixed = np.zeros(self.n_all, np.uint64)
         for column in ranks.T:
@@ -140,7 +140,7 @@ class Wiki:
 
     @cached_property
     def n_redirects(self) -> NDArray[np.uint8]:
-        """Of each article: most have none, some dozens."""
+        """The number of redirects to each article: most have none, some have dozens."""
         rng = np.random.Generator(np.random.SFC64([self.seed, 2]))
         drawn = rng.pareto(1.6, self.n_all) * REDIRECTS * 0.98
         return np.minimum(drawn, MAX_REDIRECTS).astype(np.uint8)
@@ -155,7 +155,7 @@ class Wiki:
 
     @cached_property
     def stride(self) -> int:
-        """A step that meets every article once."""
+        """A step through the article indices that visits each article once."""
         stride = int(self.n_articles * 0.6180339887) | 1
         while np.gcd(stride, self.n_articles) != 1:
             stride += 2
@@ -212,7 +212,7 @@ def redirect_title(title: str, number: int) -> str:
 
 
 class Chunk:
-    """Makes the pages of some articles, their redirects, and pages of other namespaces."""
+    """The pages of some articles, the redirects to them, and pages of other namespaces."""
 
     def __init__(self, wiki: Wiki, number: int, begin: int, *, end: int) -> None:
         self.wiki, self.number = wiki, number
@@ -263,7 +263,7 @@ class Chunk:
         after = np.zeros(n, np.int64)
         after[rng.integers(0, n, n // 14)] = 2  # a comma
         after[stops] = PERIOD
-        after[stops[rng.random(len(stops)) < 0.2]] = 3  # and a paragraph
+        after[stops[rng.random(len(stops)) < 0.2]] = 3  # a full stop, and a new paragraph
         after[ends] = 3
         is_first = np.zeros(n, np.bool_)
         is_first[0] = True
@@ -406,7 +406,7 @@ def _link(title: str, kind: float, *, other: str, n_redirects: int) -> str:
     if kind < 0.68 and n_redirects:
         return f"[[{redirect_title(title, int(kind * 1e6) % n_redirects)}]]"
     if kind < 0.72:
-        return f"[[{plain} {other.title()}]]"  # most likely to nothing
+        return f"[[{plain} {other.title()}]]"  # most likely a link to no page
     if kind < 0.73:
         return f"[[{title}#History|{plain}]]"
     if kind < 0.85:
@@ -467,7 +467,7 @@ def _xml(id: int, ns: int, title: str, *, text: str, model: str, revision: int) 
 
 # --- writing
 
-_wiki: Wiki  # of this process, and of those that are copies of it
+_wiki: Wiki  # of this process and its forks
 
 
 def _packed(work: tuple[int, int, int, int]) -> tuple[list[tuple[bytes, str]], int]:

@@ -1,4 +1,4 @@
-"""Words that never were, as frequent as words are: for texts and titles of any length."""
+"""Invented words with realistic frequencies, for texts and titles of any length."""
 
 from functools import cached_property
 
@@ -6,19 +6,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 N_COMMON = 1 << 16
-"""Words that are kept; rarer ones are made of the digits of their rank when they are drawn."""
+"""The number of words held in memory; rarer words are spelled from the digits of their rank."""
 PERIOD, CAPITAL = 1, 4
 AFTER = (" ", ". ", ", ", ".\n\n")
-"""What may stand after a word; with ``CAPITAL`` more, the word begins with one."""
+"""What may follow a word, by code; a code plus ``CAPITAL`` also gives the word a capital."""
 _BITS = 20
-_TAIL = 0.014  # of the words of a text, those that are rarer than all that are kept
+_TAIL = 0.014  # the fraction of a text that is words of rank ``N_COMMON`` and above
 _SLOPE, _SHIFT = 1.13, 2.6
-"""Of the frequency of those by their rank."""
+"""The frequency of a common word is proportional to (rank + shift) to the power of -slope."""
 _RARE_SLOPE = 1.60
 _CONSONANTS = [*"bcdfghjklmnprstvwz", "br", "ch", "cl", "dr", "gr", "pl", "pr", "sh", "st", "th"]
 _VOWELS = [*"aeiou", "ai", "ea", "io", "ou"]
 _SCRIPTS = (0x430, 0x3B1, 0x627, 0x5D0, 0x4E00, 0x3042, 0x915)
-"""The first of some letters in a row: Cyrillic, Greek, Arabic, Hebrew, Han, Kana, Devanagari."""
+"""Code points of first letters: Cyrillic, Greek, Arabic, Hebrew, Han, Kana, Devanagari."""
 _LETTERS = (32, 17, 26, 22, 3000, 60, 35)
 
 Ranks = NDArray[np.int64]
@@ -26,7 +26,7 @@ Strings = NDArray[np.object_]
 
 
 class Vocabulary:
-    """Words by their rank, 0 for the most frequent; there is no last one."""
+    """An unlimited vocabulary of words by rank, 0 for the most frequent."""
 
     def __init__(self, seed: int) -> None:
         rng = np.random.Generator(np.random.SFC64([seed, 0]))
@@ -52,7 +52,7 @@ class Vocabulary:
 
     @cached_property
     def _of_bits(self) -> NDArray[np.int32]:
-        """Random bits to a rank; -1 for one that is rare."""
+        """An array from ``_BITS`` random bits to the rank of a word; -1: a rare word."""
         weights = (np.arange(N_COMMON) + _SHIFT) ** -_SLOPE
         edges = np.cumsum(weights) / weights.sum() * (1 - _TAIL)
         of = np.searchsorted(edges, (np.arange(1 << _BITS) + 0.5) / (1 << _BITS), side="right")

@@ -42,9 +42,9 @@ HEADS = ("crf", "span", "softmax", "cse", "crf_ner")
 SEEDS = (1, 2, 3)
 RATE = "1e-4"
 SETTINGS = {"span": ["head.span_features=words"]}
-"""Of heads: the encoders of these tables read no entities."""
+"""Settings of heads, because the encoders of these tables read no entities."""
 SAMPLES, SAMPLED_EPOCHS = 1600, 4
-"""Of a learning curve: as many steps for each size."""
+"""Samples in an epoch, and epochs, of learning curves: all sizes get the same number of steps."""
 NEW = "form not in train"
 
 Record = dict[str, Any]
@@ -52,7 +52,7 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class NerSet:
-    """A set, and how it is split."""
+    """A NER set, and how it is split."""
 
     name: str
     folder: str
@@ -61,11 +61,11 @@ class NerSet:
     test: str
     split: str = ""
     blocks: int = 0
-    """Sentences that stay on one side, of a set without documents."""
+    """Sentences in a block that gets one split, for a set without documents; 0: no blocks."""
     source: str = ""
     published: Mapping[str, float] | None = None
     is_nested: bool = False
-    """Names inside others: not scored on other sets, whose names are outer ones."""
+    """Whether the set has names inside names; it is then not scored with other sets."""
 
 
 @dataclass(frozen=True)
@@ -80,13 +80,13 @@ class Cell:
 
     @property
     def row(self) -> str:
-        """Its name without the seed."""
+        """The name of the cell without the seed."""
         more = [f"{self.size}"] if self.size else []
         return "-".join([self.set, self.head, *more, *(["names"] if self.has_names else [])])
 
     @property
     def name(self) -> str:
-        """With which it stands in the records."""
+        """The name of the cell in the records."""
         return f"{self.row}-seed{self.seed}"
 
 
@@ -148,7 +148,7 @@ def run(
         where = ["--ner", ner, "--others", *folders, "--output", made / "conditions.json"]
         command(made, "benchmarks.conditions", made, *where, "--threads", args.threads)
         record |= json.loads((made / "conditions.json").read_text("utf-8"))
-    shutil.rmtree(made / f"seed-{cell.seed}")  # the tagger, half a gigabyte
+    shutil.rmtree(made / f"seed-{cell.seed}")  # removes the tagger, half a gigabyte
     return record
 
 

@@ -84,7 +84,7 @@ def make_theirs(tokenizer: Tokenizer, tagset: TagSet) -> BertForTokenClassificat
     )
     model = BertForTokenClassification(config).eval()
     with torch.no_grad():
-        model.classifier.weight.normal_(0, 0.5)  # or all labels are as likely
+        model.classifier.weight.normal_(0, 0.5)  # otherwise all labels are about equally likely
     return model
 
 

@@ -1,8 +1,8 @@
-"""F1 and time of all rows of the tables in one picture, drawn without a library.
+"""A picture of F1 and time of all rows of the tables, drawn as SVG without a library.
 
-Left the F1 of each row, with a line that is its 95 % interval and a grey mark where a list of names
-stands; right the minutes that it took, and sentences a second where they were measured. The picture
-is SVG, and has its content in words, too, for those who do not see it.
+On the left is the F1 of each row, with a line for its 95 % interval and a grey mark for the F1 of a
+list of names; on the right are the minutes that it took, and sentences per second if measured. The
+picture also contains its content in words, for people who cannot see it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,27 +11,27 @@ from html import escape
 
 WIDTH, ROW, TOP, BOTTOM = 760, 24, 30, 26  # pixels
 SCALE, BARS, END = (150, 430), 460, 630
-"""Where F1 stands, from 0 to 100; and minutes, up to the most that there are."""
+"""In pixels from the left: F1 of 0 and 100; minutes of 0, and the most minutes of a row."""
 BLUE, PALE, GREY, DARK = "#2a6fbb", "#9cc2e5", "#767676", "#222"
 
 
 @dataclass(frozen=True)
 class Row:
-    """What is drawn of a row: means of its seeds; interval and list are those of the first."""
+    """A row of the picture: means over seeds; ``interval`` and ``list`` are of the first seed."""
 
     name: str
     f1: float
     interval: tuple[float, float]
     list: float
-    """What a list of names scores."""
+    """The F1 of a list of names."""
     minutes: float
-    """Of the processor, to train and score one seed."""
+    """Minutes of processor time to train and score one seed."""
     speed: float | None = None
-    """Sentences a second."""
+    """Tagged sentences per second; None if not measured."""
 
     @property
     def time(self) -> str:
-        """Minutes, and how fast it tags where that was measured."""
+        """The minutes, and the speed of tagging if measured, as text."""
         speed = f", {self.speed:.0f} sentences/s" if self.speed else ""
         return f"{self.minutes:.0f} min{speed}"
 

@@ -46,14 +46,14 @@ from modeling.tagging_config import HeadConfig, SentencesConfig, TaggerConfig
 from modeling.training.optimizer import Optimizer
 
 WAYS = ("Trainer", "dense", "ours")
-MAX_LENGTH = 256  # longer sentences are left out, of all ways
+MAX_LENGTH = 256  # longer sentences are left out everywhere
 IGNORED = -100
 QUANTILES = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26)
-"""97.5 % of Student's t, of 1, 2, 3 ... degrees of freedom."""
+"""The 97.5 % quantiles of Student's t for 1, 2, 3 … degrees of freedom."""
 
 
 class Task:
-    """The sentences, encoded, and their order."""
+    """The encoded sentences, and the order in which all ways learn from them."""
 
     def __init__(self, args: argparse.Namespace) -> None:
         self.args, self.base = args, Base.open(args.model)

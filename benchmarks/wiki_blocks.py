@@ -64,7 +64,7 @@ def shown(code: object, wiki: Wiki) -> str:
     for node in [*dropped, *parsed.filter_templates(recursive=False)]:
         try:
             parsed.replace(node, " ")
-        except ValueError:  # it stood in one that is gone
+        except ValueError:  # the node was inside of a removed one
             continue
     return str(parsed.strip_code()).replace("'''", "").replace("''", "")
 

@@ -35,21 +35,21 @@ SCRIPTS = {
     "Han": (0x4E00, 0xA000),
 }  # fmt: skip
 N_WORDS = 300_000
-"""Of the articles of a dump: as many of each, for distinct words grow with the text."""
+"""Words that are counted of each dump: the same number, as distinct words grow with the text."""
 N_LINKS = 20_000
 N_TEMPLATES = 15_000
 
 
 @dataclass
 class Profile:
-    """What was counted in the first part of a dump."""
+    """The counts of the first part of a dump."""
 
     n_bytes: int = 0
     n_compressed: int = 0
     namespaces: Counter[str] = field(default_factory=Counter)
     n_redirects: int = 0
     lengths: list[int] = field(default_factory=list)
-    """Characters of wikitext of each article that is no redirect."""
+    """The number of characters of wikitext of each article that is no redirect."""
     markup: Counter[str] = field(default_factory=Counter)
     scripts: Counter[str] = field(default_factory=Counter)
     titles: list[str] = field(default_factory=list)
@@ -61,7 +61,7 @@ class Profile:
 
     @property
     def kilobytes(self) -> float:
-        """Of the wikitext of articles, counted in characters."""
+        """The length of the wikitext of all articles, in thousands of characters."""
         return sum(self.lengths) / 1e3
 
     def add(self, page: str) -> None:

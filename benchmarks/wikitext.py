@@ -73,7 +73,7 @@ LEFTOVERS = {
 
 @dataclass
 class Sample:
-    """Articles of a dump, and what is needed to read them."""
+    """Articles of a dump, with the wiki and the templates that are needed to read them."""
 
     site: SiteInfo
     pages: list[Page]
@@ -93,7 +93,7 @@ class Sample:
 
 @dataclass
 class Kept:
-    """What an engine gave, summed over the pages."""
+    """Counts of what an engine kept, over all pages."""
 
     wanted: Counter[str] = field(default_factory=Counter)
     kept: Counter[str] = field(default_factory=Counter)
@@ -176,7 +176,7 @@ def show_speed(sample: Sample, repeats: int) -> None:
         print(f"| {name} | {size / median:.2f} | {spread} | {median / ours:.2f} × |")
 
 
-# --- what is kept
+# --- how much is kept
 
 
 def reference(source: str, wiki: Wiki) -> tuple[str, list[str]]:

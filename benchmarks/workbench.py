@@ -35,7 +35,7 @@ N_LETTERS = 2_000
 LARGE = 200_000  # bytes
 N_KEYS = 60
 PAUSE_MS = 200
-"""Between two keys: five a second, as a person presses them who reads."""
+"""Milliseconds between two keys: five keys a second, as of a person who reads."""
 
 
 def main() -> None:

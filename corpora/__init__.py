@@ -1,4 +1,4 @@
-"""What text is: documents, readers, labels, datasets on disk. No Beam, no torch."""
+"""Documents, readers of sources, labels, and datasets on disk; needs neither Beam nor torch."""
 
 from corpora.system.interrupts import end_quietly_while_loading
 

@@ -1,6 +1,6 @@
-"""A text and what is known about it: spans that stand beside the text and never change it.
+"""Documents with standoff annotation: spans that refer to a text and never change it.
 
-Every offset counts Unicode code points and is half-open: ``text[start:end]`` is the surface form.
+Offsets count Unicode code points, and spans are half-open: ``text[start:end]`` is the surface form.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,13 +12,13 @@ from corpora.errors import InvalidDocumentError
 _T = TypeVar("_T")
 Origin = Literal[
     "link", "self_title", "title_match", "lexicon", "annotation", "prediction"
-]  # where a mention comes from
+]  # how a mention was made
 ORIGINS: frozenset[str] = frozenset(get_args(Origin))
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Span:
-    """Characters ``start`` to ``end`` of a text, half-open; not empty."""
+    """A non-empty span of a text: the characters from ``start`` up to ``end``, half-open."""
 
     start: int
     end: int
@@ -31,7 +31,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Paragraph(Span):
-    """A block of text; ``kind`` says which (``p``, ``head``, ``cell``, ``note``, …)."""
+    """A block of text; ``kind`` names its kind (``p``, ``head``, ``cell``, ``note``, …)."""
 
     kind: str = "p"
 
@@ -46,20 +46,20 @@ def part_of_text(kind: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Mention(Span):
-    """Characters that name something."""
+    """A mention: a span that names something."""
 
     entity: str | None = None
-    """What is meant, with the space it is unique in (``dawiki:Berlin``, ``gnd:118770950``)."""
+    """The entity, as ``NAMESPACE:ID`` (``dawiki:Berlin``, ``gnd:118770950``); None: unknown."""
     label: str | None = None
-    """Its class (``PER``, ``place``)."""
+    """The class of the mention (``PER``, ``place``); None: unknown."""
     origin: Origin = "annotation"
     score: float | None = None
-    """A probability."""
+    """The probability of a predicted mention; None where there is none."""
     attributes: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property
     def key(self) -> tuple[int, int, str | None, str | None]:
-        """Start, end, label, entity."""
+        """The tuple of start, end, label and entity."""
         return self.start, self.end, self.label, self.entity
 
     def __post_init__(self) -> None:
@@ -78,28 +78,28 @@ class Mention(Span):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """One text and the mentions in it, ordered; they may nest but never cross."""
+    """A text with its mentions, in reading order; mentions may nest but never cross."""
 
     id: str
     group: str
     """The novel, bank, edition or wiki that the document belongs to."""
     source: str
-    """The input that it was read from: a relative file name."""
+    """The relative name of the input file that it was read from."""
     text: str
     lang: str | None = None
-    """BCP 47 tag."""
+    """The language, as a BCP 47 tag; None: unknown."""
     title: str | None = None
     url: str | None = None
     revision: str | None = None
     timestamp: str | None = None
-    """When this revision was made, ISO 8601."""
+    """The time of this revision, in ISO 8601."""
     license: str | None = None
     paragraphs: tuple[Paragraph, ...] = ()
-    """Ordered and disjoint."""
+    """The paragraphs, ordered and disjoint; they need not cover the text."""
     sentences: tuple[Span, ...] = ()
-    """Ordered and disjoint."""
+    """The sentences, ordered and disjoint; they need not cover the text."""
     mentions: tuple[Mention, ...] = ()
-    """Ordered by start, the longer first."""
+    """The mentions, ordered by start, the longer one first."""
     metadata: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
@@ -123,7 +123,7 @@ def without_crossing(mentions: Iterable[Mention]) -> tuple[list[Mention], list[M
     """Sort mentions and drop those that would cross an earlier kept one: (kept, dropped)."""
     kept: list[Mention] = []
     dropped: list[Mention] = []
-    ends: list[int] = []  # of the mentions that are open at the current start, outermost first
+    ends: list[int] = []  # ends of the mentions around the current start, outermost first
     for mention in sorted(mentions, key=reading_order):
         while ends and ends[-1] <= mention.start:
             ends.pop()
@@ -136,10 +136,10 @@ def without_crossing(mentions: Iterable[Mention]) -> tuple[list[Mention], list[M
 
 
 class SpanIndex(Generic[_T]):
-    """An index of things by their places in a text: fast to find those that overlap a place.
+    """An index of things by their spans in a text, which finds quickly what overlaps a span.
 
-    A thing is filed under each stretch of ``STRETCH`` characters that it touches, so a query costs
-    time only for the things nearby, however they nest and cross.
+    The text is divided into stretches of ``STRETCH`` characters, and a thing is filed under each
+    stretch that it touches: a query looks only at things nearby, however they nest and cross.
     """
 
     STRETCH = 64
@@ -209,7 +209,7 @@ def _check_nesting(where: str, mentions: Sequence[Mention], *, length: int) -> N
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenSpan:
-    """Tokens ``start`` to ``end`` of a sentence, half-open, with a label."""
+    """A labelled span of a sentence: the tokens from ``start`` up to ``end``, half-open."""
 
     start: int
     end: int
@@ -227,11 +227,11 @@ class Sentence:
     tokens: tuple[str, ...]
     tags: tuple[str, ...]
     inner_tags: tuple[str, ...] | None = None
-    """A second level of tags (nested names), or None."""
+    """A second level of tags, for names inside names; None where there is none."""
     token_starts: tuple[int, ...] | None = None
-    """Where each token starts in the document's text, or None where there is no such text."""
+    """The offset of each token in the document's text; None where there is no such text."""
     origin: str | None = None
-    """``text``, ``note`` or ``heading``; None where it is not known."""
+    """The part of text: ``text``, ``note`` or ``heading``; None where it is unknown."""
 
     def __post_init__(self) -> None:
         """Raise ``InvalidDocumentError`` unless there is one tag (and start) for each token."""
@@ -248,12 +248,12 @@ class Rejected:
     """An input record that could not be used, and why."""
 
     source: str
-    """Relative file name."""
+    """The relative name of the file."""
     position: str
-    """Where in the source: ``line 3, column 7``, ``byte 1234``; empty for the whole of it."""
+    """The place in the file: ``line 3, column 7``, ``byte 1234``; empty: the whole file."""
     reason: str
-    """A short name that is counted: ``malformed_xml``."""
+    """A short name, by which rejects are counted: ``malformed_xml``."""
     message: str
     """What is wrong and what to do."""
     excerpt: str = ""
-    """The first or the faulty characters, at most 200."""
+    """The first or the faulty characters of the record, at most 200."""

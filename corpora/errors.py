@@ -1,4 +1,4 @@
-"""Errors that a user can act on: each message says where, what, and what to do."""
+"""Errors that a user can fix: each message says where, what is wrong, and what to do."""
 
 from typing import ClassVar
 
@@ -7,11 +7,11 @@ class CorpusError(Exception):
     """A fault of the input, the options or the disk that a user can fix."""
 
     exit_status: ClassVar[int] = 1
-    """Of a command that it ends."""
+    """The exit status of a command that ends with the error."""
 
 
 class CountedError(CorpusError):
-    """A record or a file that cannot be used; ``reason`` is what is counted."""
+    """A record or a file that cannot be used; rejects are counted by ``reason``."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -19,30 +19,30 @@ class CountedError(CorpusError):
 
 
 class InvalidDocumentError(CorpusError):
-    """A document, mention or span breaks its own rules."""
+    """A document, mention or span that breaks a rule, such as an empty span."""
 
 
 class ShardSchemaError(CorpusError):
-    """A dataset has another schema or version than this code reads."""
+    """A dataset with another schema or version than this code reads."""
 
 
 class DamagedDatasetError(CorpusError):
-    """A dataset on disk differs from its ``dataset.json``."""
+    """A dataset or a file of a run that is not as it was written."""
 
 
 class InputChangedError(CorpusError):
-    """An input has other bytes than when the plan was made."""
+    """An input that has changed since the plan was made."""
 
 
 class FolderInUseError(CorpusError):
-    """Another run holds the output folder."""
+    """A folder that another process holds."""
 
 
 class TooManyRejectsError(CorpusError):
-    """More records were rejected than the run may lose."""
+    """More rejected records than a run allows."""
 
 
 class UsageError(CorpusError):
-    """An option, a pattern or a file of settings is wrong."""
+    """A wrong option, pattern or file of settings."""
 
     exit_status = 2

@@ -22,7 +22,7 @@ _FILE = "two-column CoNLL (.conll, .txt) or a JSON array (.json)"
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """The files of a data set, and where the card goes."""
+    """Options of the command: the files of a data set, and the folder for the card."""
 
     train: Path = option(metavar="FILE", help=_FILE)
     dev: Path | None = option(None, metavar="FILE", help=_FILE)

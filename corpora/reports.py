@@ -1,4 +1,4 @@
-"""Tables of reports, in Markdown and in HTML."""
+"""Tables in Markdown, and tables, lists and pages in HTML, for reports."""
 
 from collections.abc import Iterable, Sequence
 from html import escape

@@ -1,4 +1,4 @@
-"""``python -m corpora.shards``: verify datasets and show what is in them."""
+"""The command ``python -m corpora.shards``, which verifies and shows datasets."""
 
 import sys
 

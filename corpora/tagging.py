@@ -1,7 +1,7 @@
-"""Spans of tokens to tags, one for each token, and back.
+"""Conversion of labelled token spans to IOB2 tags and back, and scores of spans.
 
-IOB2: ``B-x`` opens a span of class ``x``, ``I-x`` continues it, ``O`` is outside. Every span opens
-with ``B-``, so two adjacent spans stay two.
+In IOB2, ``B-x`` opens a span of class ``x``, ``I-x`` continues it, and ``O`` is outside of spans.
+Every span opens with ``B-``, so two adjacent spans stay two.
 """
 
 import re
@@ -12,12 +12,12 @@ from corpora.document import TokenSpan
 from corpora.errors import InvalidDocumentError
 
 IOB2_TAG = re.compile(r"O|[BI]-\S+")
-"""What a tag looks like; use it with ``fullmatch``."""
+"""The pattern of an IOB2 tag, for ``fullmatch``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """Strict micro scores: a predicted span counts if both its ends and its label are right."""
+    """Counts for strict micro scores: a span is correct if both its ends and its label are."""
 
     correct: int
     predicted: int
@@ -70,7 +70,7 @@ def from_iob2(tags: Sequence[str], *, strict: bool = True) -> list[TokenSpan]:
     spans: list[TokenSpan] = []
     if tags.count("O") == len(tags):
         return spans
-    start, label = 0, None  # of the span that is open
+    start, label = 0, None  # the start and the label of the open span
     for position, tag in enumerate(tags):
         if label is not None and tag == f"I-{label}":
             continue

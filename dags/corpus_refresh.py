@@ -1,4 +1,4 @@
-"""Wikipedia: a new dump each month, its documents, entity vocabulary and examples."""
+"""The DAG for Wikipedia: each month, documents, an entity vocabulary and examples of a new dump."""
 
 import json
 from pathlib import Path
@@ -21,7 +21,7 @@ from onoma_refresh.schedule import (
 from onoma_refresh.settings import NAME, shelves_of_wiki
 
 NEWEST = "latest-complete"
-"""A date of a dump."""
+"""The value of ``date`` that stands for the newest complete dump."""
 DATE = rf"{NEWEST}|[0-9]{{8}}"
 DOC = """\
 ### For each `[[wiki]]` of the settings
@@ -50,7 +50,7 @@ class Plan(TypedDict):
     version: str
     work: str
     previous: dict[str, str]
-    """The versions that are current, by part."""
+    """Part (``documents``, …) to the folder of the version that was current when the run began."""
 
 
 @step()
@@ -186,7 +186,7 @@ def publish(job: Job, plan: Plan, made: dict[str, str]) -> dict[str, dict[str, o
     published = {
         part: job.publish(made[part], shelves[part], plan["version"])
         for part in ("documents", "tokenizer", "vocabulary", "examples")
-        if made[part].startswith(f"{plan['work']}/")  # not a tokenizer from an earlier run
+        if made[part].startswith(f"{plan['work']}/")  # not an earlier tokenizer
     }
     job.add_event(CORPORA, wiki=plan["wiki"], **published)
     return published
@@ -217,7 +217,7 @@ def refresh(plan: Plan) -> None:
 
 @refresh_dag(
     DOC,
-    schedule="0 3 8 * *",  # by then most runs that began on the 1st are done
+    schedule="0 3 8 * *",  # by then most dumps that were begun on the 1st are complete
     params={
         "wikis": names_of("wikis"),
         "date": Param(

@@ -1,4 +1,4 @@
-"""TEI editions: when one has changed, its NER data and its tagger are made again."""
+"""The DAG for TEI editions: makes the NER data and the tagger of each changed edition again."""
 
 from pathlib import Path
 from typing import TypedDict
@@ -43,11 +43,11 @@ class Plan(TypedDict):
 
     edition: str
     state: str
-    """A hash of its files and options."""
+    """A hash of the files and options of the edition."""
     version: str
     work: str
     encoder: str
-    """A folder; empty: no tagger."""
+    """The folder of the encoder to fine-tune; empty: no tagger is made."""
 
 
 @step()

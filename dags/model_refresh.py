@@ -1,4 +1,4 @@
-"""Encoders: trained further when a corpus is new, and published if taggers stay as good."""
+"""The DAG for encoders: trains them on new corpora, and publishes them if taggers stay as good."""
 
 from pathlib import Path
 from typing import TypedDict
@@ -46,9 +46,9 @@ class Plan(TypedDict):
     version: str
     work: str
     examples: str
-    """A folder; empty: those that are current when it begins."""
+    """The folder of the examples; empty: those that are current when training begins."""
     init_from: str
-    """A folder; empty: nothing."""
+    """The folder of the encoder to begin with; empty: training begins from scratch."""
 
 
 @step()
@@ -156,7 +156,7 @@ def refresh(plan: Plan) -> None:
     DOC,
     schedule=[CORPORA],
     params={"models": names_of("models")},
-    is_paused_upon_creation=False,  # without a [[model]] it does nothing
+    is_paused_upon_creation=False,  # without a [[model]] in the settings it does nothing
 )
 def model_refresh() -> None:
     """Train encoder and tagger for each model whose corpus is new."""

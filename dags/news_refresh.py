@@ -1,4 +1,4 @@
-"""News: what the sites have published since yesterday, as documents with mentions."""
+"""The DAG for news: each day, documents with mentions of what news sites have newly published."""
 
 from pathlib import Path
 from typing import TypedDict
@@ -36,16 +36,16 @@ See `docs/airflow.md`.
 
 
 class Plan(TypedDict):
-    """The plan of a file of sites."""
+    """The plan of a ``[[news]]`` entry."""
 
     news: str
     version: str
     work: str
     archive: str
     earlier: list[str]
-    """Folders of what was read before."""
+    """Folders of earlier versions, whose articles are not taken again."""
     vocabulary: str
-    """A folder; empty: none is current."""
+    """The folder of the entity vocabulary; empty: none is current, or none is wanted."""
 
 
 @step()

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 DATASETS = {"": "ner"}
 LABELS, DICTIONARY = "labels", "dictionary"
-CUT = "by hash"  # instead of a split: of files whose sentences are divided
+CUT = "by hash"  # in place of a split, for files whose sentences are divided
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 DATASETS = {"": "entities"}
 PART_BYTES = 256 << 20
-"""Of shards of documents whose entities, and forms, are merged at once."""
+"""Bytes of document shards for each partition of entities and forms, which is merged at once."""
 PARAMETERS = (
     *("min_count", "max_size", "existing", "max_aliases", "link_probability", "compact", "limit"),
     "exclude",
@@ -44,7 +44,7 @@ PARAMETERS = (
 EQUIVALENTS = "equivalents"
 PREVIOUS = "previous "
 _COUNTED = ("id", "group", "title", "text", "paragraphs", "sentences", "mentions", "metadata")
-"""Columns of documents that the first phase reads."""
+"""The columns of documents that the first phase reads."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -42,7 +42,7 @@ PARAMETERS = (
     *("max_length", "max_entities", "max_mention_subwords", "min_sentence_subwords"),
     *("unknown_entities", "min_entity_count", "only_with_mentions", "validation", "seed"),
 )
-_SPECIAL_SUBWORDS = 2  # [CLS] and [SEP], which models add
+_SPECIAL_SUBWORDS = 2  # [CLS] and [SEP], which models add to each example
 _CASED = {"auto": None, "yes": True, "no": False}
 _TOKENIZER_FILES = (
     "tokenizer.json",

@@ -28,9 +28,9 @@ DATASETS = {"": "lexicon"}
 STREAMS = {"streams": "lexicon_streams"}
 COUNTED = {"symbols": "lexicon_symbols", "totals": "lexicon_totals"} | STREAMS
 SLICE_BATCHES = 4
-"""Batches of documents, of a million characters at most (or one document), in a slice."""
+"""Batches of documents in a slice; a batch has a million characters at most, or one document."""
 PART_BYTES = 4 << 20
-"""Of shards of documents whose strings are counted by one unit, range after range."""
+"""Bytes of document shards for each unit that counts strings, range after range."""
 KNOWN = "known words"
 NAMES = "names"
 KNOWN_NAMES = ("auto", "jieba", "none")

@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 
 DATASETS = {"": "subwords"}
 MIN_SIZE = 256
-"""So that special tokens, letters and digits have room, as first and as other characters."""
+"""The least ``--size``: room for special tokens, and for letters and digits at the beginning and
+inside of words."""
 PART_BYTES = 1 << 30
-"""Of shards of documents whose words are merged at once."""
+"""Bytes of document shards for each partition of words, which is merged at once."""
 
 
 @dataclass(frozen=True, kw_only=True)

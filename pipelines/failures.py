@@ -10,11 +10,11 @@ _IN_TEXT = re.compile(rf"UnitFailedError: (.*?){_OF_BEAM}", re.DOTALL)
 
 
 class UnitFailedError(CorpusError):
-    """A unit failed; the message says where, what, and what to do."""
+    """A failed unit; the message says where, what is wrong, and what to do."""
 
 
 class WorkerDiedError(Exception):
-    """A worker process ended in the middle of its work."""
+    """A worker process that ended in the middle of its work."""
 
 
 def failure_of(error: BaseException) -> CorpusError | None:
@@ -38,7 +38,7 @@ def explain(error: Exception, *, where: str) -> str:
     """Describe an error, and what to do."""
     if not isinstance(error, OSError):
         return str(error)
-    is_full = error.errno in {errno.ENOSPC, errno.EDQUOT}  # of a copy: the target is full
+    is_full = error.errno in {errno.ENOSPC, errno.EDQUOT}  # of a copy, its target is full
     return (
         f"{(is_full and error.filename2) or error.filename or where}: {error.strerror or error}. "
         "Nothing was published; fix it and run the same command again."

@@ -17,28 +17,29 @@ if TYPE_CHECKING:
 
 
 class PCollection(Protocol):
-    """The elements between two transforms: Beam's ``PCollection``, without loading Beam here."""
+    """The type of Beam's ``PCollection`` (the elements between two transforms), without Beam."""
 
     def __or__(self, transform: object, /) -> "PCollection":
         """Apply a transform."""
 
 
 Graph = Callable[[PCollection, Any, "Run"], PCollection]
-"""``PCollection[Unit]``, options, run -> ``PCollection[int]``, the units that are done.
+"""A function from ``PCollection[Unit]``, options and run to ``PCollection[int]``: the numbers of
+the units that are done.
 
-Any: each takes the options of its own pipeline.
+``Any`` because each takes the options of its own pipeline.
 """
 
 
 @dataclass(frozen=True)
 class Phase:
-    """Units that can be done in any order and place; all are done before the next phase begins."""
+    """A phase of units that can be done in any order and place, before the next phase begins."""
 
     graph: Graph
     stage: str = ""
-    """The stage of the plan whose units they are; empty: the units that make what is published."""
+    """The stage of the plan whose units are done; empty: the units of the plan itself."""
     merge: Graph | None = None
-    """What comes after all of them, with a single unit; it writes tables, and no shard."""
+    """The graph of a single unit after all others, which writes tables and no shard, if any."""
 
 
 def needed(phases: Sequence[Phase], plan: Plan) -> list[Phase]:
@@ -52,18 +53,18 @@ class Run:
     """The facts about a run that its transforms may use."""
 
     folder: str
-    """``OUTPUT/.build/FINGERPRINT``."""
+    """The work directory, ``OUTPUT/.build/FINGERPRINT``, here or in a bucket."""
     fingerprint: str
     datasets: Mapping[str, Mapping[str, str]]
-    """Of each stage: name of a dataset to the name of its schema."""
+    """For each stage (empty: the plan itself), name of a dataset to the name of its schema."""
     n_units: Mapping[str, int]
-    """Of each stage."""
+    """The number of units of each stage (empty: of the plan itself)."""
     parameters: JsonObject
-    """Of the plan."""
+    """The parameters of the plan."""
     auxiliary: Mapping[str, InputFile]
-    """Editions, tables, vocabularies, where workers find them."""
+    """Editions, tables, vocabularies by name, with the paths under which workers find them."""
     code: str = ""
-    """``version_of_code()`` where the run was planned; empty: workers need not compare it."""
+    """``version_of_code()`` where the run was planned; empty: workers do not compare it."""
 
     @classmethod
     def of(
@@ -93,7 +94,7 @@ class Run:
         """Merge what the units of a stage wrote, by steps that are each a ``Merge``."""
         from pipelines.transforms.elements import ReadNothing
 
-        nothing = self._write(stage, {})  # only a receipt
+        nothing = self._write(stage, {})  # writes only a receipt
         for step in (ReadNothing(), *steps, nothing):
             units = units | step
         return units

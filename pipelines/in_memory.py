@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import apache_beam as beam
-import apache_beam.runners.portability.fn_api_runner.fn_runner  # now, once for all processes
+import apache_beam.runners.portability.fn_api_runner.fn_runner  # loaded here once for all processes
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from corpora.runs.plan import Unit
@@ -20,10 +20,10 @@ _units: Iterable[Unit] = ()
 
 
 class InMemoryOptions(PipelineOptions):
-    """Options that parse their arguments once for each kind of options.
+    """Pipeline options that are parsed only once for each kind of options.
 
-    Beam asks for a view of them some hundred times in a graph, and parses the arguments each time,
-    which is a fifth of the processor time of a small run.
+    Beam asks for views of its options some hundred times in a graph, and would parse them each
+    time, which takes a fifth of the processor time of a small run.
     """
 
     def __init__(self) -> None:

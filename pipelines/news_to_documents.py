@@ -43,9 +43,9 @@ T = TypeVar("T")
 READ = {"pages": "pages", "paragraphs": "news_paragraphs", "revisits": "news_revisits"}
 CLEANED = {"articles": "pages", "signatures": "news_signatures"}
 RANGE_BYTES = 4 << 20
-"""Part of an archive that a worker takes at once, as it lies on the disk."""
+"""The size of the part of an archive that is one unit, in bytes on disk."""
 MAX_PAGE_MB = 500
-"""The most that ``--max-page-size`` may allow."""
+"""The largest allowed ``--max-page-size``, in MB."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,7 @@ class Options(CommonOptions):
     """Options of ``news_to_documents``."""
 
     input: tuple[str, ...] = ()
-    """Not asked for: there are ``sites``, ``warc`` and ``html``."""
+    """Not an option of this pipeline, which has ``sites``, ``warc`` and ``html`` instead."""
     sites: Path | None = option(
         None, metavar="FILE", help="sites (TOML, see docs/news.md) that are crawled first, politely"
     )
@@ -139,12 +139,12 @@ class Options(CommonOptions):
 
     @property
     def crawled(self) -> Path:
-        """The folder of the crawl: beside the output unless ``--archive`` names another."""
+        """The folder of the crawl: ``--archive``, or else ``OUTPUT-crawl``."""
         return self.archive or self.output.with_name(f"{self.output.name}-crawl")
 
     @property
     def max_page_bytes(self) -> int:
-        """Bytes of the largest page that is read."""
+        """The size of the largest page that is not rejected, in bytes."""
         return int(self.max_page_size * 1e6)
 
 
@@ -179,10 +179,11 @@ def plan(options: Options) -> Plan:
         auxiliary=auxiliary,
         stages=(
             Stage("read", tuple(units), READ),
-            Stage("count", (Unit(0),), {"boilerplate": "news_boilerplate"}),  # reads all units
+            # The single units of ``count`` and ``compare`` read what all earlier units wrote.
+            Stage("count", (Unit(0),), {"boilerplate": "news_boilerplate"}),
             Stage("clean", plain, CLEANED),
             Stage("look_back", unit_for_each(shards), {"previous": "news_signatures"}),
-            Stage("compare", (Unit(0, shards),), {"duplicates": "news_duplicates"}),  # as above
+            Stage("compare", (Unit(0, shards),), {"duplicates": "news_duplicates"}),
         ),
     )
 

@@ -14,7 +14,7 @@ from pipelines.in_memory import make_pipeline
 from pipelines.options import CommonOptions
 from pipelines.transforms.units import ListUnits
 
-_A_YEAR = 365 * 24 * 3600  # Beam's own service reports on a job no longer than the time-out, 60 s
+_A_YEAR = 365 * 24 * 3600  # by default, Beam follows the state of a job for no more than 60 s
 
 
 def run_jobs(jobs: Sequence[Job], options: CommonOptions, run: Run) -> None:
@@ -38,7 +38,7 @@ def make_job(jobs: Sequence[Job], options: CommonOptions, run: Run) -> beam.Pipe
 
 
 class _Apply(beam.PTransform):
-    """A graph as one transform, so that several graphs may have steps of the same name."""
+    """A graph wrapped as one transform, so that several graphs may have steps of the same name."""
 
     def __init__(self, graph: Graph, options: CommonOptions, run: Run) -> None:
         super().__init__()
@@ -53,14 +53,14 @@ def _finish(p: beam.Pipeline) -> None:
     try:
         result = p.run()
         try:
-            result.wait_until_finish()  # whatever --no_wait_until_finish says: publishing is next
+            result.wait_until_finish()  # also with --no_wait_until_finish: publishing is next
         except KeyboardInterrupt:
-            result.cancel()  # otherwise a cluster would continue
+            result.cancel()  # otherwise a cluster would go on
             raise
-    except Exception as error:  # Beam wraps what workers raise in one or the other
+    except Exception as error:  # Beam wraps exceptions of workers in various types
         if isinstance(error.__cause__ or error.__context__, KeyboardInterrupt):
             raise KeyboardInterrupt from error
-        details = getattr(error, "details", None)  # of an RpcError, whose text ends in a bracket
+        details = getattr(error, "details", None)  # of an RpcError, whose text has more around them
         if callable(details):
             raise RuntimeError(details()) from error
         raise
@@ -80,7 +80,7 @@ def _check_answers(endpoint: str) -> None:
     """Raise ``UsageError`` where no job service listens: with a long time-out Beam would wait."""
     host, _, port = endpoint.rpartition(":")
     if not host or not port.isdecimal() or ":" in host.strip("[]").replace("::", ""):
-        return  # "embed", or an address that only gRPC understands
+        return  # "embed", or an address that only gRPC can parse
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
     except OSError as error:

@@ -57,19 +57,19 @@ class CommonOptions:
     )
     json: bool = option(default=False, help="print the summary as one JSON object, for programs")
     beam: tuple[str, ...] = ()
-    """Options that are Beam's."""
+    """Options that are passed on to Beam."""
     bucket: str = ""
-    """The address of the output, if it is in a bucket; ``output`` is then its copy here."""
+    """The address of an output in a bucket; ``output`` is then its local copy. Empty: on disk."""
 
     @property
     def has_runner(self) -> bool:
-        """Whether a Beam runner was requested, instead of the runner of this machine."""
+        """Whether ``--runner`` was given: Beam distributes the run, instead of this machine."""
         return any(option.startswith("--runner") for option in self.beam)
 
     def __post_init__(self) -> None:
         """Raise ``UsageError`` for a value that makes no sense."""
         for pattern in self.input:
-            is_url(pattern)  # raises for an address that we do not know
+            is_url(pattern)  # raises for an unknown kind of address
         check(self)
 
 
@@ -146,7 +146,7 @@ def _is_of_beam(option: str) -> bool:
 
 @cache
 def _beam_parser() -> argparse.ArgumentParser:
-    logging.disable()  # Beam warns of what it does not need
+    logging.disable()  # Beam warns of missing libraries that it does not need
     from apache_beam.options.pipeline_options import PipelineOptions
 
     logging.disable(logging.NOTSET)

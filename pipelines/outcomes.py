@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """An input record that became rows."""
+    """The outcome of an input record that became rows."""
 
     records: Sequence[Document | Sentence]
     counters: Mapping[str, int] = field(default_factory=dict)
@@ -23,7 +23,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Filtered:
-    """An input record that was left out on purpose."""
+    """The outcome of an input record that was left out on purpose."""
 
     source: str
     reason: str
@@ -31,35 +31,35 @@ class Filtered:
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """An input record that was read; a later phase decides its outcome."""
+    """The mark of an input record that was read, but whose outcome a later phase decides."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Counters, and records of the accounting, many at once."""
+    """Counters, and numbers of records for the accounting, of many records at once."""
 
     counters: Mapping[str, int] = field(default_factory=dict)
     read: int = 0
-    """Input records that are read, and have no outcome of their own."""
+    """The number of records that were read and are not elements with outcomes of their own."""
     written: int = 0
-    """Records that became rows, read in an earlier phase or counted in ``read``."""
+    """The number of records that became rows; read in an earlier phase, or counted in ``read``."""
     filtered: Mapping[str, int] = field(default_factory=dict)
-    """Reason to number of records, read in an earlier phase, that are left out on purpose."""
+    """Reason to the number of records left out on purpose; read like those of ``written``."""
     rejected: Sequence[Rejected] = ()
-    """Records that were read in an earlier phase, or are counted in ``read``."""
+    """Records that could not be used; read like those of ``written``."""
     notes: Sequence[Mapping[str, str | int]] = ()
-    """For the receipt of the unit, which side files are written from; few, for they stay."""
+    """Rows for side files, kept in the receipt of the unit; few, because they stay in memory."""
     reused: Mapping[str, int] = field(default_factory=dict)
-    """What was taken over from earlier data, which makes no difference: it is in ``run.json``."""
+    """Counts of what was taken over from earlier data; only ``run.json`` has them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A batch of rows for a dataset; counts as no record."""
+    """A batch of rows for a dataset; it adds nothing to the accounting."""
 
     dataset: str
     batch: "pa.RecordBatch"
-    """A ``pyarrow.RecordBatch`` of the dataset's columns."""
+    """A ``pyarrow.RecordBatch`` with the columns of the dataset."""
 
     @classmethod
     def each(cls, dataset: str, batches: Iterable["pa.RecordBatch"]) -> Iterator["Rows"]:

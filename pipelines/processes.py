@@ -99,7 +99,7 @@ def _work(
     try:
         run_here(graph, _units(connection), options=options, run=run)
     except Exception as error:  # noqa: BLE001 - the launcher decides
-        with suppress(OSError):  # the disk of the log is full
+        with suppress(OSError):  # the disk with the log may be full
             traceback.print_exc()
         clear = failure_of(error)
         text = str(clear) if clear else traceback.format_exc().rstrip()

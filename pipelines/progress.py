@@ -33,11 +33,11 @@ def quiet(log: Path) -> Iterator[TextIO]:
 
 @dataclass
 class Progress:
-    """A reporter of how many of ``total`` units are done; use it with ``with``."""
+    """A progress bar or log of units; use it with ``with``."""
 
     total: int
     count: Callable[[], int]
-    """How many are done; asked from another thread."""
+    """A function that returns the number of done units; it is called from another thread."""
     stream: TextIO
     _stop: threading.Event = field(default_factory=threading.Event)
 

@@ -117,7 +117,7 @@ def _say(lines: Sequence[str]) -> None:
     try:
         sys.stdout.write("".join(f"{_shown(line)}\n" for line in lines))
         sys.stdout.flush()
-    except OSError:  # the reader has closed the pipe, or the disk is full
+    except OSError:  # the reader closed the pipe, or the disk is full
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -167,7 +167,7 @@ def _run(
         if is_complete:
             said = [f"{options.output}: already complete; nothing to do."]
             account, counters = build.published_account()
-            build.tidy()  # a run that was killed right after publishing did not tidy
+            build.tidy()  # in case a run was killed right after publishing
         else:
             said = _build(pipeline, build, options=options)
             account, counters = build.accounting, build.counters
@@ -198,7 +198,7 @@ def _plan(pipeline: Pipeline, options: CommonOptions, remote: "BucketOutput | No
         return plan
     from corpora.datasets.forgetting import read_hashes
 
-    # The plan holds the hashes in the file, not the hash of the file: it also holds dates.
+    # The plan has the hashes in the file, not a hash of the file, which has dates, too.
     hashes = {"forgotten": read_hashes(options.forgotten)}
     return replace(plan, parameters={**plan.parameters, **hashes})
 
@@ -239,7 +239,7 @@ def _work(pipeline: Pipeline, build: "Build", *, options: CommonOptions) -> None
     jobs = jobs_of(pipeline.phases, build, is_elsewhere=options.has_runner)
     n_units = sum(len(units) for _, units in jobs)
     n_before = _count_receipts(build.receipts)
-    # Workers on other machines have another installation, which must have the same code.
+    # Workers on other machines have their own installation, which must have the same code.
     described = describe(build, code=version_of_code() if options.has_runner else "")
     with (
         quiet(log) as stream,

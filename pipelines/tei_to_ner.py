@@ -48,11 +48,11 @@ if TYPE_CHECKING:
     from corpora.ner.card import Health
     from corpora.runs.build import Build
 
-_REGISTER = "register "  # before the names of its files
+_REGISTER = "register "  # the prefix of names of register files
 _INCLUDED = "included "
 DATASETS = {"documents": "documents", "ner": "ner"}
 MAX_FILE_MB = 500
-"""The most that ``--max-file-size`` may allow: a batch of texts holds less than 2 GiB."""
+"""The largest allowed ``--max-file-size``, in MB: a batch of texts holds less than 2 GiB."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,12 +94,12 @@ class Options(CommonOptions):
 
     @property
     def has_lines(self) -> bool:
-        """Whether documents hold the line numbers of their text."""
+        """Whether documents hold the line numbers of their text in its file."""
         return self.lines or bool(self.register)
 
     @property
     def max_bytes(self) -> int:
-        """Bytes of the largest file that is read."""
+        """The size of the largest file that is not rejected, in bytes."""
         return int(self.max_file_size * 1e6)
 
 
@@ -113,7 +113,7 @@ def plan(options: Options) -> Plan:
     found = find_inputs(options.input, suffix=SUFFIXES, exclude=options.exclude)
     files = describe_files(dict(islice(found.items(), options.limit)))
     included = _included(files, options)
-    # A file that others include is read as a part of them.
+    # An included file is only read as a part of the files that include it.
     files = [file for file in files if file.name not in included]
     settings = {
         "edition_name": edition.name,
@@ -164,12 +164,12 @@ def _included(files: Sequence[InputFile], options: Options) -> dict[str, InputFi
 
     found: dict[str, InputFile] = {}
     waiting = [file for file in files if not is_url(file.path)]
-    for file in waiting:  # grows
+    for file in waiting:  # the loop appends to it
         data = file.read() if file.size <= options.max_bytes else b""
         if MARK not in data:
             continue
         folder = Path(file.path).resolve().parents[file.name.count("/")]
-        with suppress(XmlError):  # the run rejects it, with the reason
+        with suppress(XmlError):  # the run will reject the file, with the reason
             for name in included_names(parse_xml(data, name=file.name), file.name):
                 path = (folder / name).resolve()
                 if name not in found and path.is_file() and path.is_relative_to(folder):
@@ -191,7 +191,7 @@ def _learned(
 def _texts(files: Sequence[InputFile], edition: Edition) -> Iterator[tuple[str | None, str]]:
     """Yield the language and the text of each document."""
     for file in files:
-        with suppress(XmlError):  # the run rejects it, with the reason
+        with suppress(XmlError):  # the run will reject the file, with the reason
             for text in read_tei(file.read(), edition, name=file.name):
                 if text.document:
                     yield text.document.lang, text.document.text
@@ -328,11 +328,11 @@ def _write_register(build: "Build") -> Iterator[str]:
 
 @dataclass
 class _Documents:
-    """The documents of a build, read once."""
+    """The documents of a build, whose last words of sentences are counted while they are read."""
 
     shards: Sequence[Path]
     last_words: Counter[str] = field(default_factory=Counter)
-    """At the end of sentences that are not the last of their paragraph."""
+    """Counts of the last words of sentences that another sentence follows in the same line."""
 
     def texts(self) -> Iterator[tuple[str | None, str]]:
         """Yield language and text of each document; count the words at ends of sentences."""

@@ -42,9 +42,9 @@ REMEDY = "a second document with this id. Give it its own, or leave a file out w
 DATASETS = {"": "documents"}
 FOUND = {"pages": "pages"}
 RANGE_BYTES = 8 << 20
-"""A larger file that can be entered in the middle is cut into parts of about this size."""
+"""The bytes of a unit, about: a larger file is cut, if its parts can be read by themselves."""
 MAX_CHARACTERS = 500_000_000
-"""The most that ``--max-characters`` may allow; a column of a batch holds 2 GB."""
+"""The largest allowed ``--max-characters``: a column of a batch holds less than 2 GiB."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,7 +214,7 @@ def _parts(unit: Unit, of_run: JsonObject) -> Iterator[JsonObject]:
         found = None
     if (
         found is None
-        or isinstance(found, Rejected)  # the unit that reads the file rejects it
+        or isinstance(found, Rejected)  # the unit that reads the file will reject it
         or found.encoding not in CUTTABLE
         or found.format not in BORDERS
         or found.n_invalid

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from pipelines.transforms.shards import WriteShards
 
 FORGOTTEN = "forgotten"
-"""The reason of records that are left out because somebody asked for it."""
+"""The reason of records that are filtered because they must be forgotten."""
 
 
 class UnitWriter:
     """A writer of the outcomes of a unit: ``close`` completes the unit, ``abandon`` discards it.
 
-    A unit with the number ``MERGED`` merges the other units of its stage. Its receipt has the
-    hashes of the tables, and so has the receipt of the only unit of a stage.
+    The unit with the number ``MERGED`` merges the other units of its stage. Its receipt has the
+    hashes of all tables; so has the receipt of a unit that is the only one of its stage.
     """
 
     def __init__(self, step: "WriteShards", number: int) -> None:
@@ -84,7 +84,7 @@ class UnitWriter:
 
 
 class _Tally:
-    """The counts of a unit's outcomes; passes their rows on to the shards."""
+    """The counts of the outcomes of a unit, whose rows it passes on to the shards."""
 
     def __init__(self, forgetting: Forgetting | None = None) -> None:
         self.forgetting = forgetting
@@ -180,7 +180,7 @@ class _Tally:
     def _write(self, outcome: Written, writers: Mapping[str, ShardWriter]) -> None:
         self.written += 1
         self.counters.update(outcome.counters)
-        if not outcome.records:  # the rows came as Rows
+        if not outcome.records:  # the rows were separate elements, ``Rows``
             return
         by_schema = {writer.schema.name: writer for writer in writers.values()}
         for record in outcome.records:

@@ -45,15 +45,15 @@ DATASETS = {"documents": "documents", "redirects": "redirects", "reuse": "reuse"
 FOUND = {"pages": "wiki_pages", "found_redirects": "redirects", "meanings": "meanings"}
 DEFINED = {"definitions": "wiki_definitions"}
 RESOLVED = {name: FOUND[name] for name in ("pages", "found_redirects")}
-"""What the second phase reads."""
+"""The datasets of ``FOUND`` that the last phase reads."""
 UNITS = 1000
-"""How many units a large dump is cut into, about."""
+"""The number of units of a large dump, about."""
 MAX_PAGE_MB = 500
-"""The most that ``--max-page-size`` may allow: a batch of texts holds less than 2 GiB."""
+"""The largest allowed ``--max-page-size``, in MB: a batch of texts holds less than 2 GiB."""
 RANGE_BYTES = (8 << 20, 64 << 20)
-"""Smallest and largest part of a dump that a worker takes at once, of XML."""
+"""The smallest and the largest part of a dump that is one unit, in bytes of XML."""
 PAGE_PROPS = "page_props"
-_TEMPLATES = "templates "  # before the numbers of tables
+_TEMPLATES = "templates "  # the prefix of names of tables, before their numbers
 _log = logging.getLogger(__name__)
 
 
@@ -124,7 +124,7 @@ class Options(CommonOptions):
 
     @property
     def max_page_bytes(self) -> int:
-        """Bytes of the largest page that is read."""
+        """The size of the largest page that is not rejected, in bytes."""
         return int(self.max_page_size * 1e6)
 
 
@@ -228,7 +228,7 @@ def _settings(options: Options, sites: Sequence["SiteInfo"], *, file: str) -> Js
         },
         "namespaces": sorted(options.namespaces),
         "disambiguation": options.disambiguation,
-        # The engine, with its version where it is not our own: another one makes other bytes.
+        # Another extractor, or another version of it, may make other bytes.
         "extractor": extractor if extractor == "onoma" else f"{extractor} {version(extractor)}",
         **values_in(options, "augment", "right", "anchors"),
         "license": options.license or license_of(site.base, file=file, generator=site.generator),

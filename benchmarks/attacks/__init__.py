@@ -1,1 +1,1 @@
-"""Attacks on what Onoma reads, by what they aim at; ``benchmarks/attack.py`` runs them."""
+"""Attacks on Onoma, one module for each kind of target; ``benchmarks/attack.py`` runs them."""

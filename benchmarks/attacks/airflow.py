@@ -1,7 +1,7 @@
-"""The interface of Airflow: what somebody may say who can start runs, or is another local user.
+"""Attacks on the Airflow setup, by users who may start runs, and by other local users.
 
-Passwords, ``Host`` and the rights of files of a server that runs are in ``tests/dags``, which has
-an Airflow; here is what needs none.
+Only attacks that need no Airflow are here. Passwords, ``Host`` and file permissions of a running
+server are tested in ``tests/dags``, which has an Airflow.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""What an attack is, and how it is tried: in a copy of this process with bounds of its own."""
+"""Attacks, and how they are tried: in a fork of this process, with limits of memory and time."""
 
 import ctypes
 import gc
@@ -16,26 +16,26 @@ from importlib import import_module
 from pathlib import Path
 
 MEGABYTES, SECONDS = 3_000, 60
-"""Data and processor time of a try, where the attack names no others."""
+"""The default limits of a try: megabytes of data, and seconds of processor time."""
 _WALL = 8
-"""How many times the time of the processor may pass on the clock."""
+"""The wall-clock limit, as a multiple of the limit of processor time."""
 _PR_SET_CHILD_SUBREAPER = 36
-"""Of ``prctl(2)``."""
+"""The option of ``prctl(2)`` by which orphaned descendants become children of this process."""
 ATTACKS: "list[Attack]" = []
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How something ended that was run under bounds."""
+    """How a limited process ended."""
 
     status: int
-    """Exit status; negative for a signal, 70 for an exception."""
+    """The exit status; negative for a signal, 70 for an exception."""
     said: str
-    """Standard output and error, the last 100,000 characters."""
+    """The end of standard output and error, at most 100,000 bytes."""
     seconds: float
-    """Of the processor."""
+    """Seconds of processor time."""
     megabytes: float
-    """More than at the start, at most."""
+    """The peak of memory above the memory at the start."""
 
     def fault(self, *allowed: int) -> str:
         """Why it is no clean end; empty if it is. ``allowed``: exit statuses (default: 0, 1, 2)."""
@@ -50,7 +50,7 @@ class Outcome:
 
 
 class Try:
-    """One try of an attack: a folder of its own, and a source of random numbers of its own."""
+    """One try of an attack, with its own folder and its own rng."""
 
     def __init__(self, folder: Path, rng: random.Random, *, number: int = 0) -> None:
         self.folder, self.rng, self.number = folder, rng, number
@@ -84,14 +84,14 @@ class Try:
 
 @dataclass(frozen=True)
 class Attack:
-    """Something hostile, tried a number of times."""
+    """An attack, to be tried a number of times."""
 
     about: str
-    """What is attacked: the part of the table in ``docs/security.md``."""
+    """What is attacked: a section of the table in ``docs/security.md``."""
     name: str
     tries: int
     do: Callable[[Try], str]
-    """Gives what failed; empty where nothing did."""
+    """The function that tries it and returns what failed; empty: nothing."""
 
 
 def attack(about: str, name: str, *, tries: int) -> Callable[[Callable[[Try], str]], None]:
@@ -115,7 +115,7 @@ def prepare(modules: Sequence[str]) -> None:
     """Load what is attacked, and be handed the processes that attacks leave behind."""
     for module in modules:
         import_module(module)
-    gc.freeze()  # or each copy would copy what it only looks through
+    gc.freeze()  # otherwise each fork would copy the memory that its garbage collector visits
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 

@@ -1,4 +1,4 @@
-"""Damaged data: shards with right hashes and wrong insides, pieces of dumps that are others."""
+"""Attacks with damaged data: wrong shards with right hashes, exchanged and damaged dumps."""
 
 import gzip
 import hashlib
@@ -40,10 +40,10 @@ def _mutated(one: Try, data: bytes) -> bytes:
         place = one.rng.randrange(8, len(made) - 10)
         if kind == 0:
             made[place] ^= 1 << one.rng.randrange(8)
-        elif kind == 1:  # the end: footer and schema
+        elif kind == 1:  # a byte near the end: footer and schema
             place = len(made) - 10 - one.rng.randrange(min(2000, len(made) - 20))
             made[place] = one.rng.randrange(256)
-        elif kind == 2:  # an offset or a length
+        elif kind == 2:  # an aligned integer: an offset or a length
             place -= place % 4
             value = one.rng.choice([-1, 0, 1 << 30, (1 << 31) - 1, len(made)])
             made[place : place + 4] = struct.pack("<i", value)
@@ -113,7 +113,7 @@ def swapped_dump(one: Try) -> str:
         os.truncate(dump, status.st_size)
     os.utime(dump, ns=(status.st_atime_ns, status.st_mtime_ns))
     if dump.stat().st_size != status.st_size:
-        return ""  # xz: could not be made as long
+        return ""  # with xz, the other dump cannot be made equally long
     return _compared(one, output, dump)
 
 

@@ -1,4 +1,4 @@
-"""Files of other programs: forms of annotation tools, MySQL dumps, registers, lists, recipes."""
+"""Attacks with files of other programs: annotations, MySQL dumps, registers, lists, recipes."""
 
 import gzip
 import json
@@ -34,7 +34,7 @@ from modeling.workbench.saving import save
 from modeling.workbench.session import make_desk
 
 _LOADED = (cassis, spacy)
-"""Or each try would load them."""
+"""Libraries that are loaded here, so that not each try has to load them."""
 FORMS = ("xmi", "cas-json", "webanno", "brat", "w3c", "spacy")
 _WORDS = (
     b"<!DOCTYPE",
@@ -273,7 +273,7 @@ def included(one: Try) -> str:
     if kind == 0:
         (tei / "link.xml").symlink_to(one.folder / "secret.xml")
         write("a.xml", "".join(include(href) + include(href, "parse='text'") for href in outside))
-    elif kind == 1:  # each takes the next twice
+    elif kind == 1:  # each file includes the next one twice
         for n in range(24):
             write(f"a{n}.xml", include(f"a{n + 1}.xml") * 2)
     elif kind == 2:

@@ -1,4 +1,4 @@
-"""Foreign folders: names that lead outside, links, files of others; nothing outside is touched."""
+"""Attacks with foreign folders: names that lead outside, links, files of other users."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from benchmarks.attacks.bounded import Try, attack
 
 _kept = tempfile.TemporaryDirectory()
 _built = Path(_kept.name) / "out"
-"""Made by the first who needs it."""
+"""A finished output, which the first call of ``build`` makes and later calls copy."""
 ROOT = Path(__file__).resolve().parents[2]
 LETTERS = ROOT / "tests" / "data" / "letters"
 OPTIONS = ("--input", f"{LETTERS}/0[12].xml", "--edition", LETTERS / "edition.toml")

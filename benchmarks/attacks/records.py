@@ -1,4 +1,4 @@
-"""Hostile records among good ones: one of them must never end a run, nor fill the memory."""
+"""Attacks with hostile records among good ones: none may end a run or fill the memory."""
 
 import encodings.aliases
 import json

@@ -1,4 +1,4 @@
-"""Requests to what listens: the service of a tagger, the workbench, and the guard before them."""
+"""Attacks by requests to the tagger's service, to the workbench, and to the guard before them."""
 
 import asyncio
 import json
@@ -76,7 +76,7 @@ _STYLES = (b"</script", b"<script")
 
 
 class _Tagger:
-    """Finds each word with a capital letter, at once."""
+    """A fake tagger that finds each word with a capital letter."""
 
     labels = ("person", "place")
     label_map = None
@@ -367,7 +367,7 @@ def _never_ending(address: tuple[str, int], first: bytes, rest: bytes, *, second
                         break
                 connection.sendall(rest)
             except OSError:
-                break  # it hung up
+                break  # the server hung up
     return time.monotonic() - begin
 
 

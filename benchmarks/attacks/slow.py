@@ -1,4 +1,4 @@
-"""Slow inputs: twice as long an input may not take much more than twice the time, in any reader."""
+"""Attacks with slow inputs: twice the input may take no reader much more than twice the time."""
 
 import bz2
 import gzip
@@ -15,13 +15,13 @@ from tests.corpora.system.test_slow_inputs import CASES
 from tests.corpora.system.test_slow_inputs import READERS as READERS_OF_CASES
 
 SMALLEST, LARGEST = 16 << 10, 2 << 20
-"""Bytes of the shortest and the longest input."""
+"""The bytes of the shortest and of the longest input."""
 ENOUGH = 0.6
-"""Seconds of the processor that are measured well enough to be compared."""
+"""The processor seconds above which two measured times can be compared."""
 MOST = 3.2
-"""Times as long for twice the bytes; 2 is linear, 4 the square."""
+"""The largest allowed ratio of times for twice the bytes; 2 is linear, 4 quadratic."""
 SECONDS = 20
-"""For inputs of up to ``LARGEST`` bytes, one after the other: no reader may be as slow."""
+"""The limit of processor seconds for reading all inputs up to ``LARGEST`` bytes one by one."""
 
 Pieces = list[bytes]
 
@@ -147,11 +147,11 @@ def pattern(rng: random.Random, pieces: Pieces) -> Callable[[int], bytes]:
     def make(size: int) -> bytes:
         if kind == 0:
             return (before if size else b"") + unit * (size // len(unit))
-        if kind == 1:  # first many of the one, then many of the other: begun, and ended
+        if kind == 1:  # many of one piece, then many of another: opened, and closed
             return unit * (size // 2 // len(unit)) + other * (size // 2 // len(other))
         if kind == 2:
             return before + unit * (size // len(unit)) + after
-        if kind == 3:  # numbered: no two alike
+        if kind == 3:  # numbered, so that no two are alike
             return before + b"".join(b"%b%d " % (unit, n) for n in range(size // (len(unit) + 5)))
         both = unit + other
         return before + both * (size // len(both)) + after
@@ -177,7 +177,7 @@ def measured(
             now = taken(data)
             sys.stdout.write(f": {before:.1f} s, then {now:.1f} s\n")
             if now > ENOUGH and before > ENOUGH / 4 and now > MOST * before:
-                shorter = make(size // 2)  # others may have had the processor's caches: once more
+                shorter = make(size // 2)  # again, because of noise
                 before, now = taken(shorter), min(now, taken(data))
                 sys.stdout.write(f"{size:,} bytes again: {before:.1f} s, then {now:.1f} s\n")
                 if now > MOST * before:

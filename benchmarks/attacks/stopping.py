@@ -1,4 +1,4 @@
-"""Ends that come too early: signals while a command starts, two runs at once, trainers that die."""
+"""Attacks by early ends: signals while a command starts, two runs at once, trainers that die."""
 
 import os
 import signal
@@ -49,7 +49,7 @@ class Finder:
         return None
 sys.meta_path.insert(0, Finder())
 """
-"""A ``sitecustomize`` that says when modules are loaded that our first code asks for."""
+"""A ``sitecustomize`` that writes a byte when one of our first imports is loaded."""
 
 
 @attack("stopping", "Ctrl-C at any moment of a run, from its first import on", tries=12)

@@ -1,4 +1,4 @@
-"""Absurd values where our own files are read: JSON of any depth, integers without end."""
+"""Attacks with absurd values in Onoma's own files: deeply nested JSON, very long integers."""
 
 from benchmarks.attacks.bounded import Try, attack
 from benchmarks.attacks.folders import LETTERS, OPTIONS, build, state_of

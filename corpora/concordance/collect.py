@@ -1,6 +1,6 @@
-"""What a concordance shows, from documents: entities, their mentions, forms that do not agree.
+"""The data of a concordance, from documents: entities, their mentions, forms that do not agree.
 
-All texts and mentions are held: about three times the size of the text.
+All texts and mentions are held in memory: about three times the size of the text.
 """
 
 import re
@@ -17,30 +17,30 @@ from corpora.registers.lines import Lines
 from corpora.registers.register import Register
 
 NO_ID = ""
-"""The id of mentions without one."""
+"""Stands for the id of mentions without one."""
 _SEARCHED: tuple[FormKind, ...] = (
     *("canonical", "variant", "full", "inverted", "with_role", "surname", "added"),
 )
-"""Kinds of forms of a register that are looked for in the text: no forename alone."""
+"""The kinds of a register's forms that are searched for in the text; forenames alone are not."""
 _DATES = ("sent_date", "date")
 _ISO = re.compile(r"-?\d{4}(?:-\d\d){0,2}")
 _YEAR = re.compile(r"(?<!\d)\d{4}(?!\d)")
 
 
 class Letter(NamedTuple):
-    """A document, as far as it is shown."""
+    """The parts of a document that are shown."""
 
     id: str
     title: str
     date: str
-    """As the document says; empty where it does not."""
+    """The date in the document; empty if there is none."""
     source: str
     text: str
     lines: Lines
 
     @property
     def key(self) -> tuple[str, str]:
-        """Return the key that sorts letters by date; letters without a year come last."""
+        """The key that sorts letters by date; letters without a year come last."""
         iso = _ISO.match(self.date)
         year = iso or _YEAR.search(self.date)
         return (year[0] if year else "~", self.id)
@@ -60,7 +60,7 @@ class Subject:
     """An entity with its mentions."""
 
     id: str
-    """Of its entry; as mentions have it where there is none."""
+    """The id of its entry, or else the id in the mentions."""
     kind: str
     name: str
     entry: Entry | None = None
@@ -70,7 +70,7 @@ class Subject:
     forms: Counter[str] = field(default_factory=Counter)
     labels: Counter[str] = field(default_factory=Counter)
     known: tuple[str, ...] = ()
-    """Forms that a register or a vocabulary gives it."""
+    """The forms that a register or a vocabulary gives it."""
 
 
 @dataclass(slots=True)
@@ -84,7 +84,7 @@ class Untagged:
 
     @property
     def n(self) -> int:
-        """Of all places of the form."""
+        """The number of all places of the form."""
         return self.n_tagged + len(self.occurrences)
 
 
@@ -93,16 +93,17 @@ class Concordance:
     """All data that the pages show."""
 
     letters: list[Letter]
-    """By date."""
+    """All letters, sorted by date."""
     subjects: dict[str, Subject]
     has_register: bool
     ambiguous: dict[str, dict[tuple[str, str], list[Occurrence]]]
-    """Forms with more than one id or label, or without the id that they have elsewhere: where."""
+    """The occurrences of ambiguous forms, by form, then by id and label: the form has more than one
+    id or label, or lacks the id that it has elsewhere."""
     meant: dict[str, list[str]]
-    """Known forms, and the entities that they may mean."""
+    """The ids of the entities that each known form may mean."""
     untagged: list[Untagged]
     common: list[Untagged]
-    """Forms that are seldom a name: counted, their places are not shown."""
+    """The known forms that are seldom tagged, and so are words: counted, without their places."""
 
 
 def collect(

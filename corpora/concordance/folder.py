@@ -1,4 +1,4 @@
-"""Folders that a concordance is made from, and the one that it is written to."""
+"""The folders that a concordance is made from, and the folder that it is written to."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,7 +11,7 @@ from corpora.system.files import is_one_plain_name
 from corpora.system.parsing import read_json
 
 _MIN_LINK_PROBABILITY = 0.1
-"""Of forms of a vocabulary: what is linked less often is a word."""
+"""The least link probability of a vocabulary's form; a form that is linked less often is a word."""
 
 
 def open_documents(run: Path) -> tuple[Iterator[Document], Path]:

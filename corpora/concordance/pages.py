@@ -16,9 +16,9 @@ from corpora.reports import html_page
 T = TypeVar("T")
 
 PAGE_MENTIONS = 1000
-"""On a page; a register with more is parted by initials."""
+"""The most mentions on a page; a register with more is divided by initials."""
 CONTEXT = 70
-"""Characters on either side."""
+"""The characters of context on either side of a mention."""
 _TITLES = {
     "person": "Persons",
     "place": "Places",

@@ -1,8 +1,8 @@
-"""Rows with the same values as the same bytes, however they were made.
+"""A canonical form of record batches, in which equal values have equal bytes.
 
-Arrow leaves open what stands behind a null, whether a column without nulls has a bitmap, and where
-in its buffers a slice begins; and what is written to a file differs with it. So rows that may come
-from several places, read again or taken over from another file, are brought into one form first.
+Arrow does not fix what lies behind a null, whether a column without nulls has a bitmap, and where
+in its buffers a slice begins; all of this shows in a written file. So rows that may be computed,
+read again or taken over from another file are converted to one form before they are written.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
-"""Documents as columns: many rows without an object for each mention.
+"""Documents as columns, without an object for each document or mention.
 
-``DocumentColumns`` grows column by column and makes record batches of a ``documents`` dataset;
-``Mentions`` is the column of mentions of such a batch, to be read and merged by arrays.
+``DocumentColumns`` collects documents and makes record batches of a ``documents`` dataset;
+``Mentions`` is the column of mentions of such a batch, to be read and merged as arrays.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ Offsets = npt.NDArray[np.int32]
 
 
 class _Lists:
-    """A column of lists of structs that is being collected."""
+    """A growing column of lists of structs."""
 
     def __init__(self, type: pa.ListType) -> None:
         self._type = type
@@ -41,7 +41,7 @@ class _Lists:
 
 
 class DocumentColumns:
-    """Rows of a ``documents`` dataset that are being collected; ``batch`` hands them over."""
+    """A collector of rows of a ``documents`` dataset; ``batch`` returns what was collected."""
 
     def __init__(self) -> None:
         self._clear()
@@ -162,11 +162,11 @@ def with_field(structs: pa.StructArray, name: str, values: pa.Array) -> pa.Struc
 
 @dataclass(frozen=True, slots=True)
 class Mentions:
-    """The mentions of a batch: all structs in one array, and the offsets of each document."""
+    """The mentions of a batch of documents: one array of structs, and offsets into it."""
 
     structs: pa.StructArray
     ends: Offsets
-    """Begins with 0; document ``i`` has those from ``ends[i]`` to ``ends[i + 1]``."""
+    """Offsets into ``structs``, from 0: document ``i`` has ``structs[ends[i] : ends[i + 1]]``."""
 
     @classmethod
     def of(cls, batch: pa.RecordBatch) -> "Mentions":

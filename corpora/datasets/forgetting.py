@@ -1,7 +1,8 @@
-"""What is to be forgotten, a person's data above all, and rows without it.
+"""A filter that removes from rows what must be forgotten, above all a person's data.
 
-A list of SHA-256 of ids says it, and no id: it may lie beside data, in plans, with others.
-``python -m corpora.store forget`` writes it; pipelines read it (``--forgotten``).
+The list of what to forget holds SHA-256 hashes of ids instead of the ids themselves, so it may be
+stored beside data and in plans, and be given to others. ``python -m corpora.store forget`` writes
+it; pipelines read it (``--forgotten``).
 """
 
 import hashlib
@@ -21,12 +22,12 @@ from corpora.system.parsing import read_json
 
 Kind = Literal["document", "entity"]
 UNREAD = "0" * 32
-"""The hash of the XML of a page that is read again in any case; see the dataset ``reuse``."""
+"""A value for the column ``xml`` of ``reuse`` that no page hashes to: the page is read again."""
 _MENTIONS = {"documents", "blocks"}
 _DOCUMENT = {"documents": "id", "reuse": "id"} | dict.fromkeys(
     ("blocks", "ner", "examples"), "document_id"
 )
-"""Schema to the column that names the document of a row."""
+"""Name of a schema to the column that holds the document id of a row."""
 
 
 def hash_of(kind: Kind, name: str) -> str:
@@ -47,7 +48,7 @@ def read_hashes(file: Path) -> list[str]:
 
 @dataclass(slots=True)
 class Forgetting:
-    """A filter that takes rows and mentions out of batches, and counts them.
+    """A filter that removes rows and mentions from batches, and counts what it removed.
 
     Batches of ``documents`` and ``blocks`` must come before those of ``reuse``.
     """
@@ -55,7 +56,7 @@ class Forgetting:
     hashes: frozenset[str]
     counts: Counter[str]
     touched: set[str]
-    """Documents whose mentions were taken out."""
+    """Ids of the documents that have lost mentions."""
 
     @classmethod
     def of(cls, hashes: Iterable[str]) -> "Forgetting":

@@ -1,19 +1,21 @@
-"""Titles that stand for others (redirects, equivalents) as a table on disk, built once and mapped.
+"""A table on disk from titles to the titles they stand for (redirects, equivalent entities).
 
-``build_table`` streams the redirects to files and never holds their strings; ``RedirectTable`` maps
-these files, so that all processes share one copy in the page cache. The folder of a table holds
+``build_table`` streams the redirects to files and never holds all strings in memory;
+``RedirectTable`` memory-maps these files, so that all processes share one copy in the page cache.
+The folder of a table holds
 
-- ``title.text``, ``title.offsets``, ``target.text``, ``target.offsets``: the redirects as they
-  came, as the buffers of two Arrow arrays of large strings;
-- ``index``: a sorted uint64 for each redirect, the 32-bit hash of its title above its row;
-- ``final``: an int32 for each redirect, the row whose target is where it ends, or -1;
-- ``table.json``, written last: sizes and ``Summary``; without it there is no table.
+- ``title.text``, ``title.offsets``, ``target.text``, ``target.offsets``: the redirects in input
+  order, as the buffers of two Arrow arrays of large strings;
+- ``index``: one uint64 for each redirect, sorted: the 32-bit hash of its title in the upper half,
+  its row in the lower half;
+- ``final``: one int32 for each redirect: the row whose target is the end of its chain, or -1;
+- ``table.json``, written last: file sizes and ``Summary``; without it there is no table.
 
-Equal hashes only make candidates, whose titles are compared: a collision costs time, nothing else.
+Titles with equal hashes are compared as strings, so a hash collision costs time and nothing else.
 
-Bytes per redirect, measured on ten million with 23 bytes in a title and in a target: 74 on disk
-(28, and the UTF-8 of both), and as much page cache, shared by all processes, once all is touched;
-59 of memory while building, most of them mapped titles, besides 0.1 GB that do not grow.
+Bytes per redirect, measured on ten million redirects with 23 bytes in a title and in a target: 74
+on disk (28, and the UTF-8 of both), and as much page cache, shared by all processes, once
+everything was read; 59 of memory while building, mostly mapped titles, besides a constant 0.1 GB.
 """
 
 import os
@@ -33,7 +35,7 @@ from corpora.hashing.strings import buffers_of, hashes
 from corpora.system.parsing import parse_json
 
 MAX_STEPS = 10
-"""Redirects that are followed from one title; a chain with more of them is not resolved."""
+"""The most redirects that are followed from one title; a longer chain is not resolved."""
 N_EXAMPLES = 100
 VERSION = 1
 MARKER = "table.json"
@@ -41,26 +43,26 @@ FILES = ("title.text", "title.offsets", "target.text", "target.offsets", "index"
 ROWS_PER_CHUNK = 1 << 18
 
 _Rows = npt.NDArray[np.int64]
-_Links = npt.NDArray[np.int32]  # rows too, or steps, where there is one for each redirect
+_Links = npt.NDArray[np.int32]  # one element for each redirect: a row, or a number of steps
 _ROW, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Counts of a table. A step is one redirect that is followed."""
+    """Counts of a table; following one redirect is one step."""
 
     n_redirects: int
-    """Distinct titles; the counts below are parts of it, but for duplicates."""
+    """Distinct titles. Chains, loops and too long chains are among them, duplicates are not."""
     n_duplicates: int
     """Redirects left out because an earlier one has their title."""
     n_chains: int
-    """Redirects that end after two steps or more, those that are too long among them."""
+    """Redirects that end after two steps or more, including too long chains."""
     longest_chain: int
-    """Steps of the longest chain that ends."""
+    """The number of steps of the longest chain that ends, even if it is too long."""
     n_loops: int
-    """Redirects that never end: they are on a loop, or lead into one."""
+    """Redirects that never end: they are part of a loop, or lead into one."""
     loops: tuple[str, ...]
-    """The first of their titles."""
+    """The first titles of redirects that never end, at most ``N_EXAMPLES``."""
     n_too_long: int
     """Redirects that end after more than ``MAX_STEPS`` steps."""
     bytes_on_disk: int
@@ -69,10 +71,10 @@ class Summary:
 class RedirectTable:
     """A finished table, memory-mapped; any number of processes may have it open.
 
-    Open it for each unit of work, which takes a millisecond: pages that were touched count as
-    memory of the process until the table is dropped, and are in the page cache only from then on.
-    Raises ``CorpusError`` where there is no table. A redirect that loops, or whose chain is too
-    long, is not resolved: a link to it keeps its own title.
+    Open it anew for each unit, which takes a millisecond: pages that were read count as memory of
+    the process until the table is dropped; afterwards they are only in the page cache. Raises
+    ``CorpusError`` where there is no table. A redirect that loops, or whose chain is too long, is
+    not resolved: a link to it keeps the title of the redirect.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -132,7 +134,7 @@ def build_table(folder: Path, redirects: Iterable[pa.RecordBatch]) -> Summary:
 
 
 class _Titles:
-    """The titles of a table, memory-mapped, and their index."""
+    """The titles of a table and their index, memory-mapped."""
 
     def __init__(self, files: Mapping[str, Path]) -> None:
         self.strings = _map_strings(files, "title")
@@ -143,9 +145,9 @@ class _Titles:
         titles = titles.cast(pa.large_string())
         keys = hashes(titles) << _HALF
         rows = np.full(len(titles), -1, np.int64)
-        left = np.argsort(keys)  # in the order of the index, a binary search is ten times faster
+        left = np.argsort(keys)  # searching in sorted order is ten times faster
         places = np.searchsorted(self._index, keys[left])
-        while len(left):  # one round for each title with the same hash: seldom more than one
+        while len(left):  # a round for each title with the same hash: seldom more than one
             inside = places < len(self._index)
             left, places = left[inside], places[inside]
             entries = self._index[places]
@@ -209,7 +211,7 @@ def _link(files: Mapping[str, Path]) -> _Links:
     titles = _Titles(files)
     links = np.empty(len(titles.strings), np.int32)
     for start in range(0, len(links), ROWS_PER_CHUNK):
-        # Mapped again for each chunk: pages that were read do not stay in this process.
+        # The targets are mapped anew for each chunk, so that pages do not pile up in this process.
         targets = _map_strings(files, "target").slice(start, ROWS_PER_CHUNK)
         links[start : start + len(targets)] = titles.find(targets)
     return links
@@ -224,7 +226,7 @@ def _follow(links: _Links) -> tuple[_Links, _Links]:
     """
     is_end = links < 0
     last = np.where(is_end, np.arange(len(links), dtype=np.int32), links)
-    steps = (~is_end).astype(np.int32)  # without the last step, which leaves the table
+    steps = (~is_end).astype(np.int32)  # without the last step, to a title that is no redirect
     n_before = -1
     while (n_ended := int(is_end[last].sum())) > n_before:
         n_before = n_ended

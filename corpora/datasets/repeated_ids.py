@@ -1,6 +1,7 @@
-"""Ids that stand twice among the rows of several shards.
+"""The search for ids that more than one row of several shards has.
 
-A hash of each id is sorted; ids are compared only where two hashes are equal. Some are numbers.
+Ids are hashed, the hashes sorted, and ids compared only where two hashes are equal. Ids are strings
+or, in some datasets, integers.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,7 +16,7 @@ from corpora.datasets.shards import read_batches
 from corpora.hashing.strings import long_hashes
 
 Hashes = npt.NDArray[np.uint64]
-_ROWS = 1 << 14  # rows that are hashed at once; most batches are a few dozen documents
+_ROWS = 1 << 14  # rows hashed at once; most batches hold a few dozen documents
 
 
 def find_repeated(shards: Sequence[Path], schema: Schema) -> tuple[str | int, Path] | None:

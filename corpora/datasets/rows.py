@@ -1,4 +1,4 @@
-"""Documents and sentences as rows of their datasets, and back; a map is a list of pairs there."""
+"""Conversion of documents and sentences to rows and back; maps become lists of pairs."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields
@@ -7,12 +7,12 @@ from typing import Any
 from corpora.document import Document, Mention, Paragraph, Sentence, Span
 
 Row = dict[str, Any]
-"""Column to value. Any: Arrow hands rows on without the types of their columns."""
+"""Name of a column to its value. Any: Arrow does not tell Python types of columns."""
 _SCALARS = (
     *("id", "group", "source", "lang", "title", "url"),
     *("revision", "timestamp", "license", "text"),
 )
-"""Of a document."""
+"""Fields of a document that are strings or None."""
 _SENTENCE = tuple(field.name for field in fields(Sentence))
 
 

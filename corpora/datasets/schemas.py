@@ -1,4 +1,4 @@
-"""The columns and the version of every dataset; opening another version is an error."""
+"""The columns and the version of every kind of dataset; opening another version is an error."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ def _list(**fields: pa.DataType) -> pa.DataType:
 
 
 EXAMPLE_COUNTS = ("examples_links", "words_links", "examples_augmented", "words_augmented")
-"""Columns: what examples of a page hold, with links alone, and with matched titles."""
+"""Columns of ``reuse``: a page's examples and their words, for links alone and all mentions."""
 
 # Hugging Face `datasets` cannot open Arrow's map type: a map is stored as a list of pairs.
 _PAIRS = _list(key=_STRING, value=_STRING)
@@ -45,17 +45,17 @@ _MENTIONS = _list(
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The columns of one kind of dataset; raise ``version`` when a column changes."""
+    """The schema of one kind of dataset; increase ``version`` when a column changes."""
 
     name: str
     version: int
     columns: pa.Schema
     made_by: str
-    """The pipelines to run again when the version is another."""
+    """The pipelines to run again where a dataset has another version; for error messages."""
     compression: str | None = "zstd"
     since: int = 0
-    """The earliest version that is opened, too (0: none): its columns are the first of these, and
-    only some of them can be read."""
+    """The earliest older version that can be opened, too (0: none). It has only the first of these
+    columns, so a reader must name the columns that it reads."""
 
     def opens(self, version: object) -> bool:
         """Tell whether a dataset of a version can be opened."""
@@ -84,8 +84,8 @@ _REDIRECTS = [
     *_required(_STRING, "id", "title", "target"),
     *_columns(section=_STRING, resolved=_STRING),
 ]
-# Facts about a document's page beside its text, so that a later run can take the document over; see
-# corpora/wikipedia/reuse.py. Rows are in the order of the documents.
+# Facts about the page of a document, by which a later run decides whether it can take the document
+# over; see corpora/wikipedia/reuse.py. Rows are in the order of the documents.
 _OF_PAGE = _columns(
     "xml characters counters",
     xml=_STRING,
@@ -121,7 +121,8 @@ _OF_BLOCK = _columns(
     mentions=_MENTIONS,
 )
 _BLOCKS = [*_required(_STRING, "id", "document_id"), *_columns(parent=_STRING), *_OF_BLOCK]
-# Between the stages: a row that is taken over has only the id, the source, and its place.
+# Pages between two stages. A page that is taken over from an earlier run has only `id`, `source`,
+# and `place`, the place of its earlier row.
 _WIKI_PAGES = [
     *(field.with_nullable(field.name not in {"id", "source"}) for field in _DOCUMENTS),
     *(field.with_nullable(nullable=True) for field in _OF_PAGE),
@@ -140,7 +141,7 @@ _ENTITIES = [
     *_required(_BOOL, "retired"),
     *_OF_PAGES,
 ]
-# The stages of documents_to_entity_vocab; `part` says which unit of the next stage reads a row.
+# Stages of documents_to_entity_vocab; `part` is the number of the unit that reads a row next.
 [_COUNT], [_PART] = _required(_INT64, "count"), _required(_INT32, "part")
 _ENTITY, _FORM, _WORD, _SCOPE = _required(_STRING, "entity", "form", "word", "scope")
 _ENTITY_STAGES = {
@@ -162,10 +163,10 @@ _EXAMPLES = [
     *_required(pa.list_(_INT32), "entity_ids", "entity_starts", "entity_ends"),
     *_required(pa.list_(_STRING), "entity_origins"),
 ]
-# A file beside examples: the rows of their entity vocabulary, in the order of ids.
+# A side file of examples: the entities of their vocabulary, in the order of ids.
 _EXAMPLE_ENTITIES = [*_required(_INT32, "id"), _ENTITY, _COUNT, *_required(_INT64, "mentions")]
 _SUBWORDS = [*_required(_INT32, "id"), *_required(_STRING, "subword"), _COUNT]
-# The stages of documents_to_tokenizer; `part` is as above.
+# Stages of documents_to_tokenizer; `part` is as above.
 _WORD_STAGES = {"word_counts": [_PART, _WORD, _COUNT], "word_totals": [_WORD, _COUNT]}
 _ENTROPIES = ("left_entropy", "right_entropy")
 _LEXICON = [
@@ -176,7 +177,7 @@ _LEXICON = [
     *_required(_DOUBLE, "mi", *_ENTROPIES, "score"),
     *_columns(rank=_INT64, flags=pa.list_(_STRING)),
 ]
-# The stages of documents_to_lexicon; binary columns hold the raw bytes of arrays of numbers.
+# Stages of documents_to_lexicon; `large_binary` columns hold the raw bytes of arrays of numbers.
 _LEXICON_STAGES = {
     "lexicon_symbols": [_SCOPE, *_columns(symbol=_STRING), _COUNT],
     "lexicon_totals": [_SCOPE, *_columns(length=_INT32), _COUNT],
@@ -193,7 +194,7 @@ _LEXICON_STAGES = {
     ],
     "lexicon_ranks": _columns(row=_INT64, rank=_INT64),
 }
-# The stages of news_to_documents; `unit` and `row` say which article of which shard.
+# Stages of news_to_documents; an article is named by the `unit` of its shard and its `row` in it.
 _NEWS_STAGES = {
     "news_paragraphs": _columns(paragraph=_UINT64, title=_UINT64),
     "news_revisits": _columns(id=_STRING, url=_STRING, digest=_STRING, refers_to=_STRING),
@@ -250,7 +251,7 @@ def _published() -> Iterable[Schema]:
     yield Schema("blocks", 1, pa.schema(_BLOCKS), f"{wikipedia} --blocks")
     yield Schema("reuse", 3, pa.schema([_DOCUMENTS[0], *_OF_PAGE]), wikipedia)
     yield Schema("entities", 2, pa.schema(_ENTITIES), "documents_to_entity_vocab", since=1)
-    # Uncompressed: training memory-maps the shards.
+    # Uncompressed, because training memory-maps the shards.
     yield Schema("examples", 1, pa.schema(_EXAMPLES), examples, compression=None)
     yield Schema("example_entities", 1, pa.schema(_EXAMPLE_ENTITIES), examples, compression=None)
     yield Schema("subwords", 1, pa.schema(_SUBWORDS), "documents_to_tokenizer")
@@ -268,7 +269,7 @@ def _between_stages() -> Iterable[Schema]:
         ("documents_to_tokenizer", "lz4", _WORD_STAGES),
         ("documents_to_lexicon", None, _LEXICON_STAGES),
         ("news_to_documents", "lz4", _NEWS_STAGES),
-        ("augment_mentions", None, _CHOSEN),  # all workers map it
+        ("augment_mentions", None, _CHOSEN),  # uncompressed: all workers memory-map it
         ("augment_mentions", "zstd", _FORM_STAGES),
     ):
         for name, columns in stages.items():

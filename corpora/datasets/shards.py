@@ -1,8 +1,8 @@
-"""Datasets on disk: how a shard is written and a dataset is read; columns are in ``schemas.py``.
+"""Datasets on disk: writing shards and reading datasets; ``schemas.py`` defines their columns.
 
+A dataset is a folder with ``shard-00000.arrow …`` (Arrow IPC file format), ``rejected.jsonl`` and
+``dataset.json``, which is written last; a folder without ``dataset.json`` is not a dataset.
 ``python -m corpora.shards verify DIR`` and ``show DIR`` are in ``corpora/store/inspection.py``.
-A dataset is a folder: ``shard-00000.arrow …`` (Arrow IPC file format), ``rejected.jsonl`` and,
-written last, ``dataset.json``; a folder without the last is not a dataset.
 """
 
 import errno
@@ -30,14 +30,14 @@ from corpora.system.parsing import JsonObject, parse_json
 
 _NO_LINK = {
     *(errno.EXDEV, errno.EPERM, errno.EACCES, errno.EMLINK),
-    *(errno.ENOTSUP, errno.ENOSYS),  # of file systems without links, also mounted buckets
+    *(errno.ENOTSUP, errno.ENOSYS),  # file systems without links, such as mounted buckets
 }
 ROWS_PER_BATCH = 1024
 CHARACTERS_PER_BATCH = 1 << 20
 
 
 class ShardRecord(TypedDict):
-    """A ``Shard`` in ``dataset.json``."""
+    """The form of a ``Shard`` in ``dataset.json``."""
 
     name: str
     rows: int
@@ -46,7 +46,7 @@ class ShardRecord(TypedDict):
 
 
 class AccountingRecord(TypedDict):
-    """An ``Accounting`` in ``dataset.json``."""
+    """The form of an ``Accounting`` in ``dataset.json``."""
 
     read: int
     written: int
@@ -91,7 +91,7 @@ class Shard:
 
 
 class _HashingFile:
-    """A file that keeps the SHA-256 and the number of the bytes written to it."""
+    """A file that computes the SHA-256 and counts the bytes of what is written to it."""
 
     def __init__(self, path: Path, *, is_lasting: bool) -> None:
         self.file: IO[bytes] = path.open("xb")
@@ -120,8 +120,9 @@ class _HashingFile:
 class ShardWriter:
     """A writer of one shard: temporary name, fsync, rename; the hash is computed while writing.
 
-    Use it with ``with``; an exception inside leaves no shard behind. ``shard`` is set afterwards. A
-    shard that is not ``is_lasting`` may be lost in a power cut: its readers must check the hash.
+    Use it with ``with``; an exception inside leaves no shard behind. ``shard`` is None until the
+    shard is finished. Without ``is_lasting`` there is no fsync: after a power cut the shard may be
+    lost or damaged, so its readers must check the hash.
     """
 
     def __init__(self, path: Path, schema: Schema, *, is_lasting: bool = True) -> None:
@@ -135,7 +136,7 @@ class ShardWriter:
         """Open the temporary file."""
         options = pa.ipc.IpcWriteOptions(
             compression=self.schema.compression,
-            use_threads=False,  # buffers are too small: threads would cost a fifth more time
+            use_threads=False,  # buffers are small: threads would take a fifth more time
         )
         self._file = _HashingFile(self._temporary, is_lasting=self.is_lasting)
         self._sink = pa.PythonFile(self._file, mode="w")
@@ -205,7 +206,7 @@ def sha256_of(path: Path) -> str:
 def link_or_copy(source: Path, target: Path) -> bool:
     """Link a file, or copy it where links are impossible; return whether it was copied."""
     try:
-        target.hardlink_to(source.resolve())  # a link to a symlink would point nowhere from there
+        target.hardlink_to(source.resolve())  # a hard link to a relative symlink would lead nowhere
     except OSError as error:
         if error.errno not in _NO_LINK:
             raise
@@ -233,17 +234,17 @@ def write_json(path: Path, value: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A complete dataset; made by ``open_dataset``."""
+    """A complete dataset, as ``open_dataset`` returns it."""
 
     path: Path
     schema: Schema
     shards: tuple[Shard, ...]
     description: Description
-    """``dataset.json`` as it stands."""
+    """The content of ``dataset.json``."""
 
     @property
     def n_rows(self) -> int:
-        """The number of rows of all shards."""
+        """The number of rows in all shards."""
         return sum(shard.rows for shard in self.shards)
 
     def batches(self) -> Iterator[pa.RecordBatch]:

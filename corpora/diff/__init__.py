@@ -1,1 +1,1 @@
-"""Two versions of a dataset compared: rows, counts, ratios; ``python -m corpora.diff OLD NEW``."""
+"""Comparison of two versions of a dataset: rows, counts, ratios (``python -m corpora.diff``)."""

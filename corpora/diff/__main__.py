@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 N_EXAMPLES = 20
 LEFT_OUT = "reuse"
-"""A dataset of hashes of pages, from which the next run sees what changed; nothing for people."""
+"""The dataset that is not compared: page hashes, by which the next run finds changed pages."""
 
 
 def compare_all(
@@ -65,7 +65,7 @@ def _datasets(folder: Path) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """The datasets to compare, and the files to write."""
+    """Options of the command: the datasets to compare, and the files to write."""
 
     old: Path = option(positional=True, help="a dataset, or a folder with datasets")
     new: Path = option(positional=True, help="another version of it")
@@ -82,7 +82,7 @@ class Options:
 
 
 class TooFarError(CorpusError):
-    """A measure moved further than it may."""
+    """A measure that moved further than its limit allows."""
 
     exit_status = 3
 

@@ -1,7 +1,8 @@
-"""Rows, counts and ratios of two versions of a dataset, side by side.
+"""Comparison of the rows, counts and ratios of two versions of a dataset.
 
-Of each version 8 bytes a row are held for each key, the name, and each group of columns (see
-``kinds.py``): 56 bytes a document. Names are read again for the rows that are listed.
+For each row of both versions, 8 bytes are held for each key, for the name, and for each group of
+columns (see ``kinds.py``): 56 bytes for a document. Keys and names are read again for the rows that
+are listed.
 """
 
 from collections import Counter
@@ -25,7 +26,7 @@ Rows = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """The values of a measure in both versions."""
+    """The values of a measure in the old and the new version."""
 
     name: str
     old: int | float
@@ -33,7 +34,7 @@ class Drift:
 
     @property
     def ratio(self) -> float | None:
-        """Relative change, below 0 where it fell; None where it was nothing."""
+        """The relative change, negative if the measure fell; None if it was 0."""
         return (self.new - self.old) / self.old if self.old else None
 
 
@@ -45,17 +46,17 @@ class Comparison:
     schema: str
     old: str
     new: str
-    """Fingerprints of the plans."""
+    """The fingerprint of the plan of the new version, as ``old`` is of the old one."""
     counts: Mapping[str, int]
-    """Rows that are ``added``, ``removed``, ``renamed``, ``changed``, ``same``; one may be renamed
-    and changed."""
+    """The numbers of rows that are ``added``, ``removed``, ``renamed``, ``changed``, ``same``; a
+    row may be both renamed and changed."""
     changed_columns: Mapping[str, int]
-    """Of the rows that are in both: how many differ in each group of columns."""
+    """Group of columns to the number of rows in both versions that differ in it."""
     examples: Mapping[str, Sequence[str]]
-    """The first rows that are added, removed, renamed, changed."""
+    """Descriptions of the first rows that are ``added``, ``removed``, ``renamed``, ``changed``."""
     drift: tuple[Drift, ...]
     exceeded: tuple[str, ...]
-    """What moved further than it may."""
+    """Descriptions of the measures that moved further than their limits allow."""
 
 
 def compare(
@@ -97,7 +98,7 @@ class _Version:
     dataset: Dataset
     kind: Kind
     columns: Mapping[str, Hashes]
-    """Of ``key NAME``, ``group NAME`` and ``name``, for each row that is not retired."""
+    """Hashes by ``key NAME``, ``group NAME`` and ``name``, one for each row that is not retired."""
     measures: Measures
 
     @property
@@ -180,16 +181,16 @@ def _live(batch: pa.RecordBatch, kind: Kind) -> pa.RecordBatch:
 
 @dataclass(frozen=True, slots=True)
 class _Matched:
-    """The rows that both versions have, in pairs."""
+    """The pairs of rows that both versions have."""
 
     before: _Version
     after: _Version
     old: Rows
     new: Rows
-    """Rows of both, pair by pair, in the order of the new version."""
+    """Row numbers in the new version, ascending; ``old`` has the row numbers of their partners."""
     is_renamed: npt.NDArray[np.bool_]
     groups: Mapping[str, npt.NDArray[np.bool_]]
-    """Whether the rows of a pair differ in each group of columns."""
+    """Group of columns to, for each pair, whether its rows differ in it."""
 
     @classmethod
     def of(cls, before: _Version, after: _Version) -> "_Matched":
@@ -212,7 +213,7 @@ class _Matched:
 
     @property
     def counts(self) -> dict[str, int]:
-        """The number of rows that were added, removed, renamed, changed, or stayed the same."""
+        """The numbers of rows that were added, removed, renamed, changed, or stayed the same."""
         is_changed = self.is_changed
         return {
             "added": self.after.n_rows - len(self.new),

@@ -1,4 +1,4 @@
-"""What is compared of datasets of each schema: columns, and counts and ratios."""
+"""What is compared in datasets of each schema: columns, counts and ratios."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -15,24 +15,24 @@ from corpora.errors import DamagedDatasetError
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Keys by which rows of two versions are paired, and groups of columns that are compared.
+    """The columns of a schema by which rows are paired, and those that are compared.
 
-    Two rows are paired by the first of the ``keys`` that they have in common. A pair whose ``name``
-    differs was renamed; a pair that differs in a group of columns was changed.
+    ``keys`` are tried one after the other: two rows are paired by the first key in which they have
+    the same value. A pair is renamed if ``name`` differs, and changed if any of ``groups`` does.
     """
 
     keys: tuple[str, ...]
     groups: Mapping[str, tuple[str, ...]]
     name: str = ""
-    """What people call a row; empty: nothing but its first key."""
+    """The column with the name of a row, for people; empty: the first key."""
     retired: str = ""
-    """A column that says of a row that it does not count any more."""
+    """The Boolean column of rows that do not count any more; empty: all rows count."""
     lists: tuple[str, ...] = ()
-    """Columns of lists whose elements are counted."""
+    """List columns whose elements are counted."""
     tallies: tuple[str, ...] = ()
-    """Columns of few values, which are counted one by one."""
+    """Columns with few distinct values, each of which is counted by itself."""
     limits: Mapping[str, str] = field(default_factory=dict)
-    """Measure to how far it may move; see ``limits.py``."""
+    """Name of a measure to how far it may move; see ``limits.py``."""
 
 
 _KINDS = {
@@ -45,7 +45,7 @@ _KINDS = {
             "sentences": ("paragraphs", "sentences"),
             "revision": ("revision", "timestamp"),
             "other": ("group", "lang", "license", "metadata"),
-        },  # neither `source`, for dumps are named by date, nor `url`, which follows from the title
+        },  # not `source`, because dumps are named by date, nor `url`, which follows from the title
         lists=("paragraphs", "sentences", "mentions"),
         tallies=("group", "lang"),
         limits={"links_per_page": "-20%"},

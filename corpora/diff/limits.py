@@ -1,7 +1,7 @@
 """Limits of how far a measure may move before a refresh is stopped.
 
-A limit is written ``MEASURE=HOW``: ``documents=-10%`` (not fall by more), ``labels.PER=+50%`` (not
-rise by more), ``rejected=x3`` (not become more than so many times as much), ``documents=off``.
+A limit is written ``MEASURE=HOW``: ``documents=-10%`` (may fall by 10 %), ``labels.PER=+50%`` (may
+rise by 50 %), ``rejected=x3`` (may become three times as much), ``documents=off`` (no limit).
 """
 
 import re
@@ -13,11 +13,11 @@ from typing import Self
 from corpora.errors import UsageError
 
 SMALL = 10
-"""A count that is multiplied is taken for this at least: three rejects instead of one are none."""
+"""The least old count for ``xN`` limits, so that three rejects instead of one are not too many."""
 EVERYWHERE = {"rejected": "x3"}
-"""For datasets of every schema."""
+"""The limits for datasets of every schema."""
 ROWS = "-10%"
-"""For the number of rows, which is called like the schema."""
+"""The limit for the number of rows, a measure that is named like the schema."""
 _PERCENT = re.compile(r"([+-])(\d+(?:\.\d+)?)%")
 _TIMES = re.compile(r"x(\d+(?:\.\d+)?)")
 

@@ -1,4 +1,4 @@
-"""A comparison in words, for a terminal and a log, as JSON, and as one page without scripts."""
+"""Reports of comparisons: as lines for a terminal, as JSON, and as an HTML page without scripts."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence

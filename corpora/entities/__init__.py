@@ -1,1 +1,1 @@
-"""Entity vocabularies: counts, choice, aliases, exports."""
+"""Entity vocabularies: counts, choice, ids, aliases, exports, look-up."""

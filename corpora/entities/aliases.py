@@ -1,9 +1,9 @@
 """The forms of entities: how often a form is linked, and how often it stands in the text at all.
 
 *Prior*: of the counted mentions with this form, the fraction that mean this entity. *Link
-probability*: of all places where the form stands, the fraction that are counted mentions. A place
-is where a matcher of all forms finds it (leftmost-longest, between word boundaries, case as
-written), or a mention that it does not find there.
+probability*: of all places of the form, the fraction that are counted mentions. A place of a form
+is a match of the matcher of all forms (leftmost-longest, between word boundaries, case as written),
+or a counted mention that this matcher does not find.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -81,7 +81,7 @@ def by_language(batch: pa.RecordBatch) -> Iterator[tuple[str | None, pa.RecordBa
 
 
 class OccurrenceCounter:
-    """A counter of occurrences of forms that are no counted mention; 8 bytes per form."""
+    """A counter of the occurrences of forms that are no counted mention; 8 bytes per form."""
 
     def __init__(self, n_forms: int, *, origins: Iterable[str]) -> None:
         self._unlinked = np.zeros(n_forms, np.int64)

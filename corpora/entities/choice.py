@@ -1,7 +1,8 @@
 """Choose the entities of a vocabulary from their counts, and give them ids.
 
-With an earlier vocabulary ids are kept: a page is recognised by its id, then by its name. Who is
-new gets an id past the end; who fell out stays as a retired row.
+With an earlier vocabulary, entities keep their ids: a page is recognised by its page id, then by
+its name. New entities get ids past the end; entities that are no longer chosen stay as retired
+rows.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +22,7 @@ from corpora.entities.vocabulary import SPECIAL, split_entities
 from corpora.errors import CorpusError
 
 SIZES = (1_000, 5_000, 10_000, 50_000, 100_000, 500_000, 1_000_000)
-MIN_COUNTS = (1, 2, 3, 5, 10, 20, 50, 100)  # 50 is the cut of DaLUKE
+MIN_COUNTS = (1, 2, 3, 5, 10, 20, 50, 100)  # DaLUKE has 50
 _COLUMNS = SCHEMAS["entities"].columns
 _TOTALS = SCHEMAS["entity_totals"]
 _ORDER = [("count", "descending"), ("title", "ascending"), ("entity", "ascending")]
@@ -35,16 +36,18 @@ class Rules:
 
     min_count: int
     max_size: int
-    """Of the table without the special rows and those that are retired."""
+    """The most entities, without special and retired rows."""
     existing: str
-    """``pages``: only pages of the input; ``any``; ``auto``: pages, in spaces that have any."""
+    """Which entities may be chosen: ``pages``, only pages of the input; ``any``; ``auto``, only
+    pages in the spaces that have any."""
 
 
 class Change(NamedTuple):
     """A difference between a refreshed vocabulary and the one before."""
 
     kind: str
-    """``added, renamed, returned, moved`` (to another id), ``removed, dropped``."""
+    """``added``, ``renamed``, ``returned``, ``moved`` (to another id), ``removed`` or
+    ``dropped``."""
     id: int | None
     previous_id: int | None
     entity: str | None
@@ -186,7 +189,8 @@ def _look_up(column: str, chosen: pa.Table, previous: pa.Table) -> Rows:
     places = pc.index_in(wanted, value_set=keys, skip_nulls=True)
     found: Rows = np.append(order, -1)[np.asarray(places.fill_null(-1))]
     _, firsts = np.unique(found, return_index=True)
-    found[np.setdiff1d(np.arange(len(found)), firsts)] = -1  # two dumps of a wiki hold a page twice
+    # two dumps of a wiki may hold a page twice
+    found[np.setdiff1d(np.arange(len(found)), firsts)] = -1
     return found
 
 

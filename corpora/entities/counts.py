@@ -23,7 +23,7 @@ from corpora.hashing.strings import hashes
 
 BATCH_ROWS = 1 << 16
 FOLD_ROWS = 1 << 20
-"""Rows that are collected before they are added up."""
+"""The number of rows that are collected before they are summed."""
 _RESERVED = r"^(?:[^:]*:)?\[(?:PAD|UNK|MASK2?|RETIRED \d+)\]$"
 _NO_PAGES = SCHEMAS["entity_pages"].columns.empty_table().drop_columns("part")
 
@@ -119,7 +119,7 @@ class Sums:
     def add(self, table: pa.Table) -> None:
         """Add rows with the keys and ``count``."""
         names = [*self._keys, "count"]
-        # Fields get the names alone. Whether a column is nullable differs between tables, and
+        # Only the names of fields are kept: nullability differs between tables, and
         # `aggregate` loses it; tables with different fields cannot be concatenated.
         self._held.append(pa.table(table.select(names).columns, names=names))
         self._n_rows += len(table)

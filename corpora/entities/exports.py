@@ -1,4 +1,4 @@
-"""The vocabulary in the forms that other tools read, and the report of how it was made."""
+"""The vocabulary in the formats of other tools, and the report on how it was made."""
 
 import heapq
 import json
@@ -21,7 +21,7 @@ from corpora.reports import markdown_table
 _COLUMNS = ("id", "entity", "title", "count", "retired", *OF_PAGES)
 _LISTED = 20
 _MANY = 0.3
-"""Fraction of mentions without a page from which on a warning is given; red links: fewer."""
+"""The fraction of mentions without a page from which on a warning is given; red links are fewer."""
 
 
 class Row(NamedTuple):
@@ -38,7 +38,7 @@ class Row(NamedTuple):
 
     @property
     def ids(self) -> dict[str, str]:
-        """Ids by scheme."""
+        """The ids of the entity, by scheme."""
         return {pair["key"]: pair["value"] for pair in self.pairs_of_ids or ()}
 
 

@@ -1,16 +1,16 @@
-"""What a form may mean, by an entity vocabulary of millions: a folder of files that are mapped.
+"""The entities that a form may mean, for a vocabulary of millions: a folder of mapped files.
 
 ``keys.npy``, ``entities.npy``, ``priors.npy``
-    for each pair of form and entity the 64-bit hash of the form, sorted, the number of the entity,
-    and the prior; for forms that lower case changes, a second time by the hash of that
+    for each pair of form and entity: the 64-bit hash of the form (sorted), the index of the
+    entity, and the prior; a form that lower case changes has a second entry, for its lower case
 ``names.bin``, ``offsets.npy``
-    the entities, one after the other, and where each begins
+    the names of the entities, one after another, and where each begins
 ``name_keys.npy``
-    their hashes, sorted
+    the 64-bit hashes of the names, sorted
 
-16 bytes a pair and key on disk, and 40 while the files are made; a process that looks up holds
-only the pages that it touches. Hashes are not compared with the forms: of 10^7 names that no form
-has, among 10^7 forms, one is taken for a form with a probability of 1 : 180,000.
+An entry takes 16 bytes on disk, and 40 while the files are made; a process that looks up holds
+only the memory pages that it touches. Hashes are not compared with the forms: among 10^7 forms, any
+of 10^7 names without an entry is taken for a form with a probability of 1 : 180,000.
 """
 
 from collections.abc import Iterable, Iterator
@@ -32,7 +32,7 @@ ABOUT: Final = "lookup.json"
 _VERSION: Final = 1
 _COLUMNS: Final = ("entity", "aliases", "retired")
 _LOWERED: Final = np.uint64(0x5851F42D4C957F2D)
-"""Keeps forms in lower case apart from those that are written so."""
+"""XORed with the hash of a lower-cased form, to keep it apart from forms written in lower case."""
 
 _Number = TypeVar("_Number", np.uint64, np.float32, np.int32)
 Keys = npt.NDArray[np.uint64]

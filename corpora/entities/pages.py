@@ -1,4 +1,4 @@
-"""What a page says of its entity: ids in authority files, the type, a first sentence."""
+"""What a page tells about its entity: ids in authority files, the type, a first sentence."""
 
 from collections.abc import Iterator
 
@@ -10,9 +10,9 @@ import pyarrow.compute as pc
 from corpora.datasets.schemas import SCHEMAS
 
 OF_PAGES = ("ids", "type", "description")
-"""Columns of the vocabulary that come from pages."""
+"""The columns of the vocabulary that come from pages."""
 MAX_DESCRIPTION = 500
-"""Characters of a description; a longer sentence ends with an ellipsis."""
+"""The most characters of a description; a longer sentence ends with an ellipsis."""
 _COLUMNS = SCHEMAS["entities"].columns
 _NO = pa.scalar(value=False)
 

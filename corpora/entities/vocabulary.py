@@ -1,7 +1,8 @@
 """The entity vocabulary: which entities have an id, and how they are looked up.
 
-An entity is ``SPACE:TITLE`` (``dawiki:Berlin``, ``gnd:118770950``). Ids are dense: 0 to the number
-of rows, ``[PAD] [UNK] [MASK]`` first. A *retired* row keeps the id of an entity that fell out.
+An entity is ``SPACE:TITLE`` (``dawiki:Berlin``, ``gnd:118770950``). Ids are dense: from 0 to the
+number of rows, ``[PAD] [UNK] [MASK]`` first. A *retired* row keeps the id of an entity that is no
+longer chosen.
 """
 
 import re
@@ -19,10 +20,11 @@ from corpora.datasets.shards import open_dataset, read_shards
 SPECIAL: Final = ("[PAD]", "[UNK]", "[MASK]")
 PAD, UNK, MASK = range(3)
 MASK2: Final = "[MASK2]"
-"""Only in the export for transformers, whose tokenizer wants a second mask: one id past the end."""
+"""A second mask, which the tokenizer of transformers needs; only in that export, one id past the
+end."""
 COLUMNS: Final = tuple(n for n in SCHEMAS["entities"].columns.names if n != "aliases")
 OF_EARLIER: Final = ("id", "entity", "title", "page_id", "count", "counts", "retired")
-"""Columns that every version has, but for the aliases."""
+"""The columns that vocabularies of every version have, without the aliases."""
 _PARTS = r"^(?P<space>[^:]*):(?P<title>(?s:.*))$"
 _WIKI = re.compile(r"wik(?:i|tionary|books|news|quote|source|versity|voyage)$")
 

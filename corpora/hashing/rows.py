@@ -1,7 +1,7 @@
-"""A 64-bit hash for each value of an Arrow array, lists and structs too.
+"""A 64-bit hash for each value of an Arrow array, lists and structs included.
 
-Equal values have equal hashes, in whatever array, slice or process they stand; two different ones
-have the same with a chance of 2⁻⁶⁴.
+Equal values have equal hashes, in whatever array, slice or process they stand; two different values
+have the same hash with a probability of 2⁻⁶⁴.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ Hashes = npt.NDArray[np.uint64]
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio
 _NULL = np.uint64(0x6E756C6C)
 _SHORT_BYTES = 64
-"""Strings that are shorter on the average mostly repeat: each distinct one is hashed once."""
+"""The mean length below which strings mostly repeat, so that each distinct one is hashed once."""
 
 
 def hash_array(array: pa.Array) -> Hashes:

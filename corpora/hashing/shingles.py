@@ -1,6 +1,6 @@
 """Texts as sets of shingles, exact fingerprints and MinHash signatures.
 
-A shingle is ``SIZE`` words in a row, without case and marks; of scripts without spaces between
+A shingle is ``SIZE`` adjacent words, without case and marks; in scripts without spaces between
 words (Han, kana, Thai …), every character is a word. Signatures are rensa's R-MinHash.
 """
 

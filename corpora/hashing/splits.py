@@ -1,4 +1,4 @@
-"""Train, dev and test: as ratios, or as a file says."""
+"""Splits into train, dev and test, by ratios or by a file."""
 
 from collections.abc import Mapping, Sequence
 from math import isfinite

@@ -32,7 +32,8 @@ def _mix(strings: pa.Array, n_bytes: int | None, *, skip: int = 0) -> _Hashes:
     offsets, text = buffers_of(strings)
     starts, lengths = offsets[:-1] + skip, np.diff(offsets) - skip
     padded = np.append(text, np.zeros(8, np.uint8))
-    words = np.ndarray(len(text) + 1, "<u8", buffer=padded, strides=(1,))  # one at every byte
+    # eight bytes from every byte on
+    words = np.ndarray(len(text) + 1, "<u8", buffer=padded, strides=(1,))
     state = lengths.astype(np.uint64)
     active = np.arange(len(lengths))
     longest = int(lengths.max(initial=0))

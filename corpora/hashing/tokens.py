@@ -1,8 +1,8 @@
-"""64 bits for each token, and for each run of tokens, by arrays.
+"""64-bit hashes of tokens and of runs of tokens, on arrays.
 
-The hash of ``x[0] … x[n-1]`` is ``sum(x[i] * R**i)`` modulo ``2**64``, mixed with ``n``: the sums
-of all runs follow from the sums from the start, since ``R`` is odd and has an inverse. The same
-run has the same hash in every process.
+The hash of ``x[0] … x[n-1]`` is ``sum(x[i] * R**i)`` modulo ``2**64``, mixed with ``n``. The sum of
+any run follows from two prefix sums, since ``R`` is odd and has an inverse. The same run has the
+same hash in every process.
 """
 
 from functools import cache
@@ -16,9 +16,9 @@ from corpora.hashing.strings import long_hashes
 Hashes = npt.NDArray[np.uint64]
 Indices = npt.NDArray[np.int64]
 
-_BASE = 0x9E3779B97F4A7C15  # odd; of the golden ratio
+_BASE = 0x9E3779B97F4A7C15  # odd; from the golden ratio
 _BASE_INVERSE = pow(_BASE, -1, 1 << 64)
-_FACTORS = np.array([0xBF58476D1CE4E5B9, 0x94D049BB133111EB], np.uint64)  # SplitMix64's
+_FACTORS = np.array([0xBF58476D1CE4E5B9, 0x94D049BB133111EB], np.uint64)  # of SplitMix64
 _LENGTH = np.uint64(0xD6E8FEB86659FD93)
 _TWICE = np.uint64(2 * 0xD6E8FEB86659FD93 % (1 << 64))
 

@@ -1,4 +1,4 @@
-"""Arrays of code points, of keys in a row, and of places that overlap."""
+"""Helpers on arrays: code points of texts, runs of equal keys, spans that do not overlap."""
 
 import numpy as np
 import numpy.typing as npt

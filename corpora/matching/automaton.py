@@ -1,9 +1,9 @@
-"""Find many strings in a text at once, and choose among the places that overlap.
+"""Find many strings in a text at once, and choose among matches that overlap.
 
-For strings whose characters take three bytes in UTF-8, as those of Chinese, it works on codes of
-two bytes instead. The two bytes are of different ranges, so a match can begin and end nowhere but
-between characters; all characters that stand in no string share a code. Half a million words are
-found in two thirds of the time.
+If the characters of the strings take three bytes in UTF-8, as in Chinese, the automaton works on
+codes of two bytes instead. The first and second bytes of codes have different ranges, so that a
+match begins and ends only between characters; all characters that are in no string share a code.
+Then half a million words are found in two thirds of the time.
 """
 
 from collections.abc import Sequence
@@ -16,10 +16,10 @@ import numpy.typing as npt
 from corpora.matching.arrays import Numbers, code_points, first_disjoint
 
 _LOW = 128
-"""First bytes are from here on, second bytes below."""
+"""The least first byte of a code; second bytes are less."""
 _MAX_CHARACTERS = _LOW * _LOW - 1
 _WORTH = 2.2
-"""Bytes of UTF-8 for a character, in the mean, from which on codes are shorter and pay."""
+"""The mean number of UTF-8 bytes per character from which on codes are used."""
 
 
 class Automaton:
@@ -38,7 +38,7 @@ class Automaton:
         self._finds_all = finds_all
         self.longest = max(map(len, strings), default=0)
         self._table = _table_for("".join(strings))
-        self._automaton: Any  # Any: of strings or of bytes, as the text is
+        self._automaton: Any  # Any: an automaton on strings, or one on bytes
         if self._table is None:
             self._automaton = ahocorasick_rs.AhoCorasick(
                 strings, matchkind=kind, store_patterns=False
@@ -94,8 +94,9 @@ class Cover:
         """Begin with no match in a text of ``length`` characters."""
         self._ends = np.zeros(length, np.int64)  # end of the match to take at each start, or 0
         self._forms = np.zeros(length, np.int64)
-        self._starts = np.zeros(0, np.int64)  # of matches that may follow a later piece's match
-        self._best = [0]  # the largest sum from each of these matches on
+        # starts of the matches that may follow one in a piece added later
+        self._starts = np.zeros(0, np.int64)
+        self._best = [0]  # largest sums from each of these on, and 0
 
     def add(self, starts: Numbers, ends: Numbers, forms: Numbers, *, limit: int) -> None:
         """Add all matches that begin in the next piece to the left.

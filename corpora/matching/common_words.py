@@ -1,10 +1,10 @@
 """Title matches that are common words: known by how often their form is a link, and by its case.
 
 A page that links ``[[court]]`` once has ``court`` as a form, and each ``court`` on it becomes a
-match. Of all places where the word stands anywhere, hardly any is a link: it is a word, not a name.
-A capital inside of a sentence shows a name, whatever the ratio, unless the title needs a qualifier
-(``Welt (Fernsehsender)``); one at its start shows nothing. A Chinese form that ``學`` or ``家``
-follows is a part of a longer word (``生物學``, ``作曲家``).
+match. If hardly any of all places of the form, on any page, is a link, it is a word and not a name.
+A capital inside a sentence shows a name, whatever the ratio, unless the title needs a qualifier
+(``Welt (Fernsehsender)``); a capital at the start of a sentence shows nothing. A Chinese form that
+``學`` or ``家`` follows is a part of a longer word (``生物學``, ``作曲家``).
 """
 
 import re

@@ -2,8 +2,9 @@
 
 *Prior*: of the mentions with a form, the fraction that means an entity. *Link probability*: of all
 places where a form stands, the fraction that are mentions. A mention that the dictionary adds has
-the score prior × link probability: how likely a text as those that were counted would link this
-form to this entity; where no link probability is known, the prior; else none.
+the score prior × link probability: the probability that a text like those that were counted links
+this form to this entity. If the link probability is unknown, the score is the prior; if that is
+unknown too, there is no score.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -31,7 +32,8 @@ Floats = npt.NDArray[np.float64]
 Find = Callable[
     [str, npt.NDArray[np.integer], npt.NDArray[np.integer]], tuple[Numbers, Numbers, Numbers]
 ]
-"""Text, and starts and ends of what is occupied, to starts, ends and numbers of forms."""
+"""A function from a text, and the starts and ends of occupied spans, to the starts, the ends and
+the form indices of matches."""
 
 CHOSEN = SCHEMAS["chosen_forms"].columns
 MEANINGS = pa.schema(
@@ -43,16 +45,17 @@ MEANINGS = pa.schema(
         ("link_probability", pa.float64()),
     ]
 )
-"""A form and one entity that it may mean; ``count`` is a weight, of the same kind in all rows."""
-_ROWS = 1 << 16  # names taken at once
-_PART_ROWS = 1 << 20  # rows of meanings, of 200 bytes each while forms are chosen
+"""The columns of a form and one entity that it may mean; ``count`` is a weight, of the same kind in
+all rows."""
+_ROWS = 1 << 16  # rows handled at once
+_PART_ROWS = 1 << 20  # rows of a part; choosing forms takes 200 bytes a row
 _KEPT = 4
-"""Dictionaries of groups; the documents of a group stand together."""
+"""The number of groups whose dictionaries are kept; the documents of a group are adjacent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
-    """The thresholds of a form; an unknown value does not pass."""
+    """The thresholds that a form must reach; an unknown value does not pass."""
 
     min_link_probability: float
     min_prior: float
@@ -63,7 +66,7 @@ class Matching:
     """The settings of the matching of forms."""
 
     lang: str | None
-    """Whose rules for words and case apply."""
+    """The language whose rules for words and case apply; None: unknown."""
     right: Right = "word"
     ignore_case: bool = True
     overlap: Overlap = "leftmost_longest"

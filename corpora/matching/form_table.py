@@ -1,23 +1,23 @@
-"""Forms as a table on disk: searched in text by all processes of a run.
+"""A table of forms on disk, which all processes of a run search for in text.
 
 A dictionary of ten million forms fits into no process as an automaton (600 bytes a form while it is
-made, 200 after that). Here the folder of a table holds, for each form and for each beginning of one
-that ends where a word may end,
+built, 200 after that). Instead, the folder of a table holds an entry for each form, and for each
+prefix of a form that ends where a word may end:
 
-- ``keys.npy``: its 64-bit hash, sorted, and after all the largest that there is;
-- ``values.npy``: twice the number of the form, from 1 on (0: only a beginning), and 1 more if a
-  longer form begins so;
-- ``firsts.npy``: of the hashes cut into as many ranges as there are keys, where each range begins
-  among the keys. So a hash is found in the first or second place that is looked at.
+- ``keys.npy``: the 64-bit hashes of the entries, sorted, and after them the largest hash possible;
+- ``values.npy``: twice the number of the form, from 1 on (0: only a prefix), plus 1 if the entry is
+  a prefix of a longer form;
+- ``firsts.npy``: the range of hashes is cut into as many equal parts as there are keys; for each
+  part, the index of its first key. So a hash is found in the first or second place looked at.
 
 A search starts wherever a word may begin and goes from one possible end to the next, for all starts
-of a text at once, as long as something is found. Hashes are not compared with the forms: of 10^10
-places that are looked at in text, among 10^7 forms, one is taken for a form that it is not with a
-probability of 1 : 100.
+of a text at once, as long as something is found. Hashes are not compared with the forms: in 10^10
+places that are looked at, among 10^7 forms, a form is found where it is not with a probability of
+1 : 100.
 
-Bytes a form, of names of two words: 47 on disk (16 for each word end), mapped and shared by all
-processes; about 100 while the table is built, by one process. In scripts without spaces, where a
-word may end after each character, each beginning takes 16.
+A form of two words takes 47 bytes on disk (16 for each word end), mapped and shared by all
+processes, and about 100 while the table is built, by one process. In scripts without spaces, where
+a word may end after each character, each prefix takes 16.
 """
 
 from collections.abc import Iterable, Sequence
@@ -40,7 +40,7 @@ from corpora.segmentation.language_tags import primary_language
 
 KEYS, VALUES, FIRSTS = "keys.npy", "values.npy", "firsts.npy"
 WINDOW = 1 << 16
-"""Characters that are searched at once; longer lines are not cut."""
+"""The number of characters that are searched at once; longer lines are not cut."""
 _FORMS_AT_ONCE = 1 << 16
 _NEWLINE = ord("\n")
 _LAST = np.uint64(0xFFFFFFFFFFFFFFFF)  # a key that ends every search
@@ -160,7 +160,7 @@ class FormTable:
         codes = _codes(text)
         may_start, may_end, _ = boundaries(codes, is_korean=is_korean)
         for begin, end in occupied:
-            codes[max(begin, 0) : end] = _NEWLINE  # which no form has
+            codes[max(begin, 0) : end] = _NEWLINE  # no form has a newline
         starts, stops = np.flatnonzero(may_start), np.flatnonzero(may_end)
         runs = _runs(codes)
         ends, numbers = np.zeros_like(starts), np.full_like(starts, -1)

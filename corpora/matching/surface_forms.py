@@ -1,14 +1,14 @@
 """Find the forms of a large dictionary in running text, at word boundaries; offsets never move.
 
-Which places are boundaries is written into the text itself, as marks between its characters, and
-into the forms in the same way. So whatever the automaton finds stands between boundaries, its
-leftmost-longest matches are exact, and nothing is checked or searched again afterwards. Where all
-forms begin and end with a script that is written without spaces, no marks are needed.
+Boundaries are written as marks between the characters of the text, and into the forms in the same
+way. So whatever the automaton finds stands between boundaries, its leftmost-longest matches are
+exact, and nothing is checked or searched again afterwards. No marks are needed if all forms begin
+and end with a script that is written without spaces.
 
 A match does not begin after, or end before, a letter or digit. Where the character on either side
 belongs to a script that is written without spaces (Han, Kana, Thai, Lao, Khmer, Burmese …), every
-place is a boundary, and in Korean, whose particles follow a word without a space, every place
-after a Hangul syllable is a right one. Combining marks stay with the character before them.
+place is a boundary. In Korean, whose particles follow a word without a space, a match may also end
+after any Hangul syllable. Combining marks stay with the character before them.
 """
 
 import re
@@ -29,27 +29,30 @@ _Codes = npt.NDArray[np.uint32]
 _Flags = npt.NDArray[np.bool_]
 _Spans = tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]
 _Matches = tuple[Numbers, Numbers, Numbers]
-"""Starts, ends, and numbers of forms."""
+"""Starts, ends and form indices of matches."""
 
 Right = Literal["word", "prefix"]
-"""A match ends at a word boundary; or anywhere in a word, of which it covers only the form."""
+"""Where a match may end: at a word boundary, or (``prefix``) anywhere in a word, of which it covers
+only the form."""
 
 Overlap = Literal["leftmost_longest", "longest_cover"]
-"""Of matches that overlap, the leftmost is found and there the longest; or those that are disjoint
-and whose squared lengths have the largest sum, which takes up to three times as long."""
+"""Which of overlapping matches are kept: the leftmost and there the longest, or the disjoint
+matches whose squared lengths have the largest sum, which takes up to three times as long."""
 
 WINDOW = 1 << 17
-"""Characters that are matched at once; longer lines are not cut."""
+"""The number of characters that are matched at once; longer lines are not cut."""
 PIECE = 1 << 13
-"""Of these, marks counted, those whose overlapping matches are held at once, of 170 bytes each."""
+"""The number of characters, marks included, whose overlapping matches are held at once, at 170
+bytes a match."""
 _OTHER, _WORD, _HANGUL, _UNSPACED, _EXTENDS, _UNKNOWN = range(6)
 _START, _END, _JOINED = 2, 3, 4  # the marks: control characters, which XML forbids
 _NEWLINE = ord("\n")
 _UNSPACED_CHARACTERS = re.compile(f"[{UNSPACED}]")
 _JOINERS = frozenset("\u00ad\u200c\u200d")
-"""Soft hyphen and (non-)joiners: inside a word they are a part of it."""
+"""Soft hyphen and (non-)joiners, which belong to the word that they are in."""
 _VOWELS = frozenset("\u0e33\u0eb3")
-"""AM of Thai and Lao: letters by their category, but of one cluster with the letter before."""
+"""The vowel AM of Thai and Lao: a letter by its category, but of one cluster with the letter
+before."""
 _classes = np.full(0x110000, _UNKNOWN, dtype=np.uint8)  # filled as characters occur
 
 
@@ -63,7 +66,7 @@ def fold(text: str, *, lang: str | None = None) -> str:
     if primary_language(lang) in {"tr", "az"}:
         text = text.replace("I", "ı")
     lowered = text.lower()
-    if len(lowered) != len(text):  # the only character whose lower case is longer
+    if len(lowered) != len(text):  # İ, the only character whose lower case is longer
         lowered = text.replace("İ", "i").lower()
     return lowered if lowered.isascii() else lowered.replace("ς", "σ").replace("ſ", "s")
 
@@ -199,7 +202,7 @@ class SurfaceMatcher:
         marked[at[joined[:-1]] - 1] = _JOINED
         marked[(at - joined[:-1] - 1)[starts[:-1]]] = _START
         for start, end in occupied:
-            marked[at[max(start, 0) : end]] = _NEWLINE  # which no form has
+            marked[at[max(start, 0) : end]] = _NEWLINE  # no form has a newline
         return marked.tobytes().decode("utf-32-le"), at
 
 

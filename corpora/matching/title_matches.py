@@ -1,7 +1,7 @@
 """Match the titles of a page's own links in its text, as DaLUKE did (thesis, section 3.1.1).
 
-The forms differ on every page, so what counts is that an automaton is made quickly: it finds all
-occurrences, word boundaries or not, and only those in question are looked at.
+The forms differ on every page, so the automaton must be quick to build. It finds all occurrences,
+at word boundaries or not; boundaries are checked only for those that may be kept.
 """
 
 import re
@@ -19,14 +19,15 @@ from corpora.matching.surface_forms import (
 
 MIN_CHARACTERS = 3
 WINDOW = 1 << 14
-"""Characters that are searched at once; a longer line is not cut."""
+"""The number of characters that are searched at once; a longer line is not cut."""
 MAX_OCCURRENCES = 1 << 18
-"""That may be found in a window: 80 MB. Where more may be, a slower way is taken, without them."""
+"""The most occurrences in a window that are held at once (80 MB); if there may be more, a slower
+matcher is used, which does not hold them."""
 _PARTS = frozenset({"", *" \n.,;:!?()[]/'\"-"})
-"""What parts words in any script, to ask for it first."""
+"""The characters that separate words in any script (empty: the end of the text), tested first."""
 _LETTER = re.compile(r"[^\W\d_]")
 _WORD = re.compile(r"\w+")
-_OPENING = 300  # characters in which a page names its subject
+_OPENING = 300  # the first characters of a page, which name its subject
 _HEAD = 8  # characters of forms compared to estimate how many may begin in one place
 
 

@@ -1,1 +1,1 @@
-"""NER sets as files: CoNLL, JSON."""
+"""NER sets: files of many formats, their conversion, cards, gazetteers."""

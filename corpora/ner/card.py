@@ -8,7 +8,7 @@ from typing import TypeVar
 from corpora.tagging import Score
 
 MAX_ROWS = 10
-"""Forms that the Markdown lists; the JSON has all."""
+"""The most forms that the Markdown lists; the JSON has all."""
 _NOTHING = "Not measured: there is no train, or nothing beside it."
 
 
@@ -23,19 +23,19 @@ class SplitCounts:
     sentences: int
     tokens: int
     not_tagged: int
-    """Tokens with the tag O."""
+    """The number of tokens with the tag O."""
     entities: Mapping[str, int]
-    """B- tags, which is strict IOB2 spans, by class."""
+    """The number of B- tags by label; each begins a span of strict IOB2."""
     runs: Mapping[str, int]
-    """The same with adjacent spans of one class joined."""
+    """The number of spans by label, with adjacent spans of one label joined."""
     adjacent: int
-    """B- tags directly after a token of the same class."""
+    """The number of B- tags directly after a span of the same label."""
     orphans: int
-    """I- tags with nothing before them: illegal in IOB2."""
+    """The number of orphan I- tags, which are illegal in IOB2."""
     one_token: int
-    """Sentences of one token."""
+    """The number of sentences of one token."""
     longest: int
-    """Tokens of the longest sentence."""
+    """The number of tokens in the longest sentence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,18 +46,18 @@ class Leak:
     min_tokens: int
     sentences: int
     leaked: int
-    """With the same tokens, whatever the tags."""
+    """The number of sentences with the same tokens as one of train, whatever the tags."""
     leaked_with_tags: int
-    """With the same tokens and the same tags."""
+    """The number of sentences with the same tokens and the same tags as one of train."""
 
     @property
     def ratio(self) -> float:
-        """Ratio of the sentences that are leaked."""
+        """The ratio of the sentences that are leaked."""
         return _ratio(self.leaked, self.sentences)
 
     @property
     def ratio_with_tags(self) -> float:
-        """Ratio of the sentences that are leaked with their tags."""
+        """The ratio of the sentences that are leaked with their tags."""
         return _ratio(self.leaked_with_tags, self.sentences)
 
 
@@ -69,16 +69,16 @@ class Seen:
     mentions: int
     seen: int
     seen_with_label: int
-    """… of a mention of train with the same label."""
+    """The number of mentions whose tokens also occur in train as a mention with the same label."""
 
     @property
     def ratio(self) -> float:
-        """Ratio of the mentions whose form was seen."""
+        """The ratio of the mentions whose form was seen."""
         return _ratio(self.seen, self.mentions)
 
     @property
     def ratio_with_label(self) -> float:
-        """Ratio of the mentions whose form was seen with their label."""
+        """The ratio of the mentions whose form was seen with their label."""
         return _ratio(self.seen_with_label, self.mentions)
 
 
@@ -87,13 +87,15 @@ class Gazetteer:
     """The scores of the baseline that looks up the mentions of train, without a model."""
 
     forms: int
-    """Distinct forms in train."""
+    """The number of distinct forms in train."""
     threshold: float | None
-    """A form is used if at least this ratio of its occurrences in train are mentions."""
+    """The least ratio of a form's occurrences in train that must be mentions; None if it could not
+    be chosen on dev."""
     scores: Mapping[str, Score]
-    """By split, with this threshold; with all forms where dev has no mention to choose it on."""
+    """Scores by split, with this threshold; with all forms if dev has no mention to choose it
+    on."""
     scores_of_all_names: Mapping[str, Score]
-    """By split, with all forms (threshold 0)."""
+    """Scores by split, with all forms (threshold 0)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +106,7 @@ class Conflict:
     differing: tuple[str, ...]
     """The tokens whose tags differ."""
     ways: Mapping[str, Mapping[str, int]]
-    """Their tags in each of the ways, and how often in which split."""
+    """The tags of these tokens in each of the ways, with its number of sentences by split."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,13 +114,13 @@ class Conflicts:
     """Sentences with the same tokens but different tags."""
 
     sentences: int
-    """Distinct ones."""
+    """The number of distinct sentences."""
     copies: int
-    """All copies of these."""
+    """The number of all copies of these sentences."""
     within: Mapping[str, int]
-    """Distinct ones that contradict themselves inside a split."""
+    """The number of distinct sentences with several ways inside a split, by split."""
     only_across: int
-    """Distinct ones that each split tags in one way, but not the same."""
+    """The number of distinct sentences that each split tags in one way, but not all in the same."""
     examples: tuple[Conflict, ...]
 
 
@@ -131,7 +133,7 @@ class AmbiguousForm:
 
     @property
     def minority(self) -> int:
-        """Mentions that do not have the most frequent label."""
+        """The number of mentions that do not have the most frequent label."""
         return sum(self.labels.values()) - max(self.labels.values())
 
 

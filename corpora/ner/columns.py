@@ -1,4 +1,4 @@
-"""Sentences as columns: their tokens in a row, a code for each tag, and where sentences begin.
+"""Sentences as columns: all tokens in sequence, a code for each tag, and the sentences' starts.
 
 Shapes: N sentences, T tokens of all of them.
 """
@@ -27,7 +27,7 @@ Flags = npt.NDArray[np.bool_]
 Item = TypeVar("Item")
 
 AT_ONCE = 4096
-"""Sentences that become columns at once."""
+"""The number of sentences that become columns at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class SentenceColumns:
 
     @cached_property
     def tags(self) -> Tags:
-        """A tag for each token."""
+        """The tag of each token."""
         return Tags.of(self.tag_strings)
 
     @classmethod

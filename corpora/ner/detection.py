@@ -13,19 +13,21 @@ from corpora.ner.schemes import READABLE, detect_scheme
 
 HEAD_BYTES = 1 << 20
 MIN_RATIO = 0.9
-"""Of the lines of a table, those that must have as many columns, and a tag in one of them."""
+"""The least ratio of a table's lines that must have the same number of columns, and of a column's
+values that must be tags."""
 MAX_LINES = 20_000
-"""Lines that are cut into columns."""
+"""The most lines that are split into columns."""
 MIN_RUNNING = 500
-"""Lines between empty ones, on average, that are no longer a sentence but a text."""
+"""The mean number of lines between empty ones from which on they are a running text, not a
+sentence."""
 
-_CONTRACTION = re.compile(r"\d+[-.]\d+")  # CoNLL-U
+_CONTRACTION = re.compile(r"\d+[-.]\d+")  # as in CoNLL-U: ids of contractions and empty nodes
 _MARK = re.compile(r"-DOCSTART-|<title>|#(?:\s*$|[\s#])")
 _PREFIX = re.compile(r"[a-z]{2,3}(?:-[a-z]+)*:")
 _GLOBAL_COLUMNS = re.compile(r"#\s*global\.columns\s*=\s*(.*\S)\s*")
-_OF_NAMES = re.compile(r"(?:.*:)?(?:NER|NE)", re.IGNORECASE)  # CONLL:NER
+_OF_NAMES = re.compile(r"(?:.*:)?(?:NER|NE)", re.IGNORECASE)  # as CONLL:NER
 N_CONLLU = 10
-"""Columns of CoNLL-U; MISC is the last."""
+"""The number of columns in CoNLL-U; MISC is the last."""
 _CHUNKS = frozenset({
     "ADJP", "ADVP", "CONJP", "INTJ", "LST", "NC", "NP", "PC", "PP", "PRT", "SBAR", "UCP", "VC",
     "VP",
@@ -40,9 +42,9 @@ class Overrides:
     format: str | None = None
     scheme: str | None = None
     tag_column: str | None = None
-    """Its number, from 1, or its name in the header."""
+    """The column of tags: its number, from 1, or its name in the header; None: detected."""
     inner_column: str | None = None
-    """The same, or ``none``."""
+    """The column of inner tags, given in the same way, or ``none``; None: detected."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ class _Table:
 
     @cached_property
     def is_numbered(self) -> bool:
-        """Whether the first column counts: most are 1, or one more than the one before."""
+        """Whether the first column counts: most values are 1, or one more than the one before."""
         if self.n_columns < 3:
             return False
         values = [value for value in self.column(0) if not _CONTRACTION.fullmatch(value)]
@@ -92,7 +94,7 @@ class _Table:
 
     @cached_property
     def has_second_level(self) -> bool:
-        """Whether the last two columns are tags of names; those of chunks are not."""
+        """Whether the last two columns are both tags of names; tags of chunks are not."""
         outer = self.n_columns - 2
         if not (self.has_tags(outer) and self.has_tags(outer + 1, blank="_")):
             return False

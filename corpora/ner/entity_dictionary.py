@@ -20,7 +20,7 @@ class Work:
 
     title: str
     names: tuple[str, ...]
-    """Each once, in the order of the file."""
+    """The names, each once, in the order of the file."""
 
 
 def read_dictionary(path: Path) -> list[Work]:

@@ -1,8 +1,9 @@
-"""Documents with their names in the forms of annotation tools, and back.
+"""Documents with names, written and read in the formats of annotation tools.
 
-UIMA CAS (XMI and JSON, for INCEpTION and its kin; needs dkpro-cassis), WebAnno TSV 3, brat, W3C Web
-Annotations (Recogito) and spaCy's ``DocBin`` (needs spaCy). Offsets of documents count Unicode code
-points; each form has its own (UIMA counts UTF-16 units). A name without a label is left out.
+The formats are UIMA CAS (XMI and JSON, for INCEpTION and its kin; needs dkpro-cassis), WebAnno
+TSV 3, brat, W3C Web Annotations (Recogito) and spaCy's ``DocBin`` (needs spaCy). Offsets in
+documents count Unicode code points; formats have their own units (UIMA: UTF-16 units). A name
+without a label is left out.
 """
 
 import json
@@ -29,9 +30,9 @@ _META = "de.tudarmstadt.ukp.dkpro.core.api.metadata.type.DocumentMetaData"
 _TOKENS = re.compile(r"\w+|[^\w\s]")
 _CONTEXT = 32
 _MAX_BYTES = 200_000_000
-"""Of a file of a tool, unpacked."""
+"""The most bytes of a tool's file, unpacked."""
 SPANS = "names"
-"""The group of spans in a ``Doc`` of spaCy: all names, those in each other, too."""
+"""The span group of a spaCy ``Doc`` that holds all names, nested ones included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +40,9 @@ class Annotated:
     """The content of a tool's file: a text, and the names in it."""
 
     name: str
-    """What the file says that the document is, or the file's name without its suffix."""
+    """The name of the document in the file, or else the file's name without its suffix."""
     text: str | None
-    """None where the form does not hold it whole."""
+    """None if the format does not hold the whole text."""
     mentions: tuple[Mention, ...]
 
 

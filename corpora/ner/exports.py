@@ -1,8 +1,8 @@
 """Rows of a ``ner`` dataset as files that others read; each can be read back as it was.
 
-Columns: the token, its tag, and, where a row of the split has them, its inner tag (``_`` in rows
-without); one space between, or tabs where a token holds white space or there are three columns. An
-empty line after each sentence.
+Columns: the token, its tag and, if any row of the split has them, its inner tag (``_`` in rows
+without). They are separated by one space, or by tabs where a token holds white space or there are
+three columns. An empty line follows each sentence.
 """
 
 import json
@@ -22,7 +22,7 @@ LETTERS = {"iobes": "BIES", "bmes": "BMES"}
 HF_SPLITS = {"train": "train", "dev": "validation", "test": "test"}
 _WHITE = r"[\s\p{Z}\x0b\x1c-\x1f\x{85}]"
 Opener = Callable[[], Iterator[pa.RecordBatch]]
-"""Opens the rows of a split from the start."""
+"""A function that opens the rows of a split from the start."""
 
 
 class UnwritableError(CorpusError):

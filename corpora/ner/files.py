@@ -1,4 +1,4 @@
-"""NER files: how each is laid out, where a large one may be cut, and what stands in it."""
+"""NER files: their layouts, the places where large ones may be cut, and their sentences."""
 
 import re
 from collections.abc import Iterator
@@ -16,12 +16,13 @@ from corpora.text.opening import TextError, archive_kind, read_chunks
 
 RANGE_BYTES = 8 << 20
 MAX_BYTES = 4_000_000_000
-"""Of a file that is read whole: 2 GB is what an Arrow column holds, and there is more than that."""
+"""The most bytes of a file that is read whole: an Arrow column holds 2 GB, and a file has more than
+one column."""
 _PARQUET = b"PAR1"
 _EMPTY_LINE = re.compile(rb"\n[ \t\r]*\n")
 _DOCSTART = re.compile(rb"^-DOCSTART-(?=\s)", re.MULTILINE)
 _UNCUT = {"uner", "conllu", "conllup", "hipe"}
-"""Their documents are named once, above many sentences."""
+"""The formats that are never cut, as they name a document once, above many sentences."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +30,12 @@ class Part:
     """A part of a file, or all of it."""
 
     start: int = 0
-    """In bytes."""
+    """``start`` and ``end`` are in bytes; an ``end`` of None is that of the file."""
     end: int | None = None
     line: int = 1
-    """The number of its first line."""
+    """The number of the first line in the file, from 1."""
     document: str = ""
-    """The document that its first sentence belongs to, where that was named before."""
+    """The document of the first sentence if an earlier part named it; else empty."""
 
 
 def describe(path: Path, *, name: str, said: Overrides, encoding: str | None = None) -> Layout:

@@ -1,4 +1,4 @@
-"""Sentences as they were found in a file: their tags are still those of the source.
+"""Sentences as a reader found them, with the tags of their source.
 
 Shapes: N sentences, T tokens of all of them.
 """
@@ -25,11 +25,12 @@ class Found:
     tags: Tags  # (T,)
     inner: Tags | None = None  # (T,)
     places: Indices
-    """(T,): the line of each token, or the number of its sentence; from 1."""
+    """(T,): the number of each token's line, or of its sentence, from 1."""
     documents: Sequence[str | None] = ()
-    """(N,): the document of each sentence where the file says so; else empty."""
+    """(N,): the document of each sentence, None if the file names none; empty if it never names
+    one."""
     ids: Sequence[str] = ()
-    """(N,): as the file says; else empty."""
+    """(N,): the ids in the file; empty if it has none."""
     token_starts: pa.ListArray | None = None  # (N,)
     rejected: Sequence[Rejected] = ()
     counters: Counter[str] = field(default_factory=Counter)
@@ -66,7 +67,7 @@ class Origin:
     """The source of sentences, for messages."""
 
     source: str
-    """Relative file name."""
+    """The relative name of the file."""
     unit: str = "line"
 
     def reject(self, place: int, reason: str, *, what: str, excerpt: str = "") -> Rejected:

@@ -1,4 +1,4 @@
-"""Gazetteer: the tagger that looks up the mentions of train, and what it scores; by arrays.
+"""The gazetteer, a tagger that looks up the mentions of train, and its scores; computed on arrays.
 
 Shapes: F forms, T tokens of a batch, M matches in it.
 """
@@ -18,13 +18,13 @@ from corpora.ner.tally import FormTable, Labels, changes, places_in
 from corpora.tagging import Score
 
 LEVELS = 20
-"""Thresholds are multiples of 1/20."""
+"""Thresholds are the multiples of 1/20 from 0 to 1."""
 AT_ONCE = 1 << 20
-"""Candidates that are looked up at once, of some 170 bytes each."""
+"""The number of candidates that are looked up at once, of some 170 bytes each."""
 
 
 class Matches(NamedTuple):
-    """The places of forms in a batch, possibly overlapping: by start, the longer first."""
+    """The matches of forms in a batch, which may overlap; by start, the longer first."""
 
     starts: Indices  # (M,)
     ends: Indices  # (M,), half-open
@@ -44,7 +44,7 @@ class Lookup:
         is_new = changes(heads) | changes(lengths)
         heads, self._lengths = heads[is_new], lengths[is_new].astype(np.int64)
         begins = np.flatnonzero(changes(heads))
-        self._begins = np.append(begins, len(heads))  # the rows of each head's lengths
+        self._begins = np.append(begins, len(heads))  # where the lengths of each head begin
         self._head_sieve = _Sieve(heads[begins])
 
     def find(self, sentences: SentenceColumns) -> Matches:
@@ -135,9 +135,9 @@ class Names:
 
     lookup: Lookup
     labels: Codes
-    """(F,): ties go to the first in the alphabet."""
+    """(F,): the id of each form's most frequent label; of equals, the first in the alphabet."""
     levels: Codes
-    """(F,): in how many twentieths of its occurrences a form is a mention, rounded down."""
+    """(F,): how many twentieths of a form's occurrences are mentions, rounded down."""
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -191,7 +191,8 @@ def _score(names: Names, labels: Labels, sentences: SentenceColumns) -> npt.NDAr
         is_right = _right(matches, names, spans_of=(spans.starts, spans.ends), labels=span_labels)
         levels = names.levels[matches.forms]
         tops = np.unique(levels)
-        kept_of: dict[tuple[int, int], Indices] = {}  # equal names, equal matches
+        # levels with the same names and the same end share their matches
+        kept_of: dict[tuple[int, int], Indices] = {}
         for level in range(int(tops[-1]) + 1 if len(tops) else 0):
             key = (int(np.searchsorted(tops, level)), reached[level])
             if key not in kept_of:

@@ -1,7 +1,7 @@
-"""The health of a NER data set: counts, leaks, contradictions, and what a gazetteer scores.
+"""The health of a NER data set: counts, leaks, contradictions, and the scores of a gazetteer.
 
-Sources are opened two or three times and streamed, some thousand sentences at once. What grows is
-named in ``corpora.ner.tally``.
+Sources are opened two or three times and streamed, some thousand sentences at once. The module
+``corpora.ner.tally`` names the data whose size grows with the set.
 """
 
 from collections import Counter, defaultdict
@@ -19,9 +19,9 @@ from corpora.ner.gazetteer import LEVELS, learn, score
 from corpora.ner.tally import FormTable, Labels, Tally, find_conflicting, find_leaks, is_in, tally
 
 SentenceSource = Callable[[], Iterator[Sentence]]
-"""Opens the sentences of a split from the start, as often as it is called."""
+"""A function that opens the sentences of a split from the start, each time it is called."""
 ColumnSource = Callable[[], Iterator[SentenceColumns]]
-"""The same, as columns of some thousand sentences each."""
+"""A function that does the same, with columns of some thousand sentences each."""
 Texts = tuple[str, ...]
 
 ALIASES = {
@@ -30,10 +30,11 @@ ALIASES = {
     "org": "organization", "organisation": "organization", "organizations": "organization",
     "organisations": "organization", "dates": "date", "misc": "miscellaneous",
 }  # fmt: skip
-"""Other spellings of a label, casefolded and without punctuation."""
+"""Other spellings of labels (casefolded, without punctuation), and the label that each stands
+for."""
 
 MIN_TOKENS = (1, 4, 6)
-"""Leaks are counted over all sentences, those of at least four, of more than five tokens."""
+"""Leaks are counted over the sentences with at least so many tokens."""
 
 N_EXAMPLES = 5
 

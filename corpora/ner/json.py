@@ -1,8 +1,8 @@
-"""NER data as JSON: one array of sentences of ``[token, tag]``; CLUENER's lines of text with spans.
+"""NER data as JSON: an array of sentences of ``[token, tag]``, or CLUENER's lines with spans.
 
-Written ASCII-escaped and on one line, byte for byte what ``json.dump`` of the whole writes. Writing
-and ``read_json`` hold one sentence at a time, and a few MiB of text. CLUENER's spans are ``[start,
-last]`` of characters, both inside; nested ones make a second level.
+The array is written with ASCII escapes on one line, byte for byte as ``json.dump`` of the whole
+writes it. Writing and ``read_json`` hold one sentence at a time, and a few MiB of text. CLUENER's
+spans are ``[start, last]``, in characters, both inclusive; nested spans make a second level.
 """
 
 import json
@@ -24,7 +24,7 @@ from corpora.ner.schemes import READABLE
 from corpora.tagging import IOB2_TAG, to_iob2
 
 _CHUNK = 1 << 20
-_LONGEST = 16 << 20  # characters of one sentence: bounds the memory for a broken file
+_LONGEST = 16 << 20  # characters of one sentence, at most: bounds the memory for a broken file
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -159,7 +159,7 @@ class _Window:
 
 
 _Row = tuple[str, str, str]
-"""A token, its tag and its inner tag, or ``_``."""
+"""A token, its tag, and its inner tag (``_`` for none)."""
 
 
 class _BadRecordError(Exception):

@@ -1,8 +1,9 @@
 """Label maps: coarse from fine, one spelling for another, for evaluation across sets.
 
-A map is a TOML file with a table ``[labels]`` of old to new labels; an old label may hold ``*`` and
-``?``, the first that fits counts, and an empty new label makes tokens ``O``. ``other`` says what
-becomes of labels that fit none: ``keep`` (the default), ``drop`` or ``error``.
+A map is a TOML file with a table ``[labels]`` of old to new labels. An old label may be a pattern
+with ``*`` and ``?``: a label that is listed itself counts first, then the first pattern that fits.
+An empty new label makes tokens ``O``. ``other`` tells what becomes of labels that fit none:
+``keep`` (the default), ``drop`` or ``error``.
 """
 
 import tomllib

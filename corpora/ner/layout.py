@@ -1,4 +1,4 @@
-"""How a file of a NER set is laid out: found out once from its beginning, or named."""
+"""The layout of a NER file: detected once from its beginning, or named by the user."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ COLUMNS = (
     "conll", "germeval", "danplus", "uner", "conllu", "conllup", "hipe", "wikiann", "weibo",
     "titles",
 )  # fmt: skip
-"""Formats of a token a line, with an empty line after each sentence."""
+"""The formats with a token per line, and an empty line after each sentence."""
 FORMATS = {
     "conll": "two or more columns, the token first and its tag last; -DOCSTART-, # comments",
     "germeval": "number, token, outer and inner tag; # source and date before each sentence",
@@ -23,16 +23,16 @@ FORMATS = {
     "json": "a JSON array of sentences of [token, tag] or [token, tag, inner tag]",
     "parquet": "Parquet with tokens and tags, as Hugging Face has them",
 }
-"""What ``--format`` may name."""
+"""The values of ``--format``, each with a description."""
 SCHEMES = ("iob2", "iob1", "iobes")
-"""IOB2 is BIO; IOBES is also BMES, BMESO, BIOES, BILOU."""
+"""The schemes of tags; IOB2 is BIO; IOBES is also BMES, BMESO, BIOES, BILOU."""
 TAB, SPACE, BLANKS = "\t", " ", ""
-"""What stands between columns; ``BLANKS``: any number of both."""
+"""The separators of columns; ``BLANKS`` are any number of spaces and tabs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """What a reader must know about a file."""
+    """All that a reader must know about a file."""
 
     format: str
     scheme: str = "iob2"
@@ -43,20 +43,21 @@ class Layout:
     """The column of the token, from 0."""
     tag: int = 1
     inner: int | None = None
-    """The column of the second level of tags."""
+    """The column of the second level of tags; None: there is none."""
     misc: int | None = None
-    """The column that may say ``EndOfSentence``."""
+    """The column that may hold ``EndOfSentence``; None: there is none."""
     key: str = ""
-    """What stands before each tag in its column: ``name`` of ``name=B-PER|SpaceAfter=No``."""
+    """The key before each tag in its column, as ``name`` in ``name=B-PER|SpaceAfter=No``; empty:
+    none."""
     prefix: str = ""
-    """What stands before each token."""
+    """The prefix of each token, which is not part of it; empty: none."""
     has_digits: bool = False
-    """Whether each token ends in a digit that is not part of it."""
+    """Whether each token is followed by a digit that is not part of it."""
     is_numbered: bool = False
     """Whether the first column counts the tokens; then every line with ``#`` is a comment."""
     has_comments: bool = False
 
     @property
     def mark(self) -> str:
-        """What stands in an id between the file and the line or the number of a sentence."""
+        """The sign in an id between the file's name and the number of the line or sentence."""
         return "#" if self.format in {"json", "parquet"} else ":"

@@ -35,7 +35,7 @@ _SENSES: Final = {"literal": "LIT", "metonymic": "METO"}
 _FACT: Final = re.compile(r"#\s*(\w+):(\w+)\s*=\s*(.*?)\s*")
 _PLACE: Final = re.compile(r"(.+):(\d+)-(\d+)")
 _UNKNOWN: Final = {"NIL", "--NME--"}
-_NO_CLASS: Final = "name"  # label in tags only: AIDA has no classes
+_NO_CLASS: Final = "name"  # a label in tags only: AIDA has no classes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,9 +63,9 @@ class Token(NamedTuple):
 
     text: str
     tag: str = "O"
-    """IOB2."""
+    """The tag in IOB2."""
     link: str = "_"
-    """What the set says of it: an id, NIL, or ``_`` for nothing."""
+    """The link in the set: an id, NIL, or ``_`` for none."""
     has_blank: bool = True
     """Whether a blank comes after it."""
     ends_sentence: bool = False
@@ -73,7 +73,7 @@ class Token(NamedTuple):
 
 @dataclass
 class Table:
-    """A document of a table, while its lines are read."""
+    """A document, while the lines of its table are read."""
 
     id: str = ""
     tokens: list[Token] = field(default_factory=list)
@@ -156,7 +156,8 @@ def read_hipe(lines: Iterable[str], source: str, *, sense: str) -> Iterator[Tabl
 
 def _token_of_hipe(row: Mapping[str, str], sense: str, *, where: str) -> Token:
     kind, misc = _SENSES[sense], row["MISC"].split("|")
-    tag, link = row[f"NE-COARSE-{kind}"], row[f"NEL-{kind}"].split("|")[0]  # the best candidate
+    # the first candidate is the best
+    tag, link = row[f"NE-COARSE-{kind}"], row[f"NEL-{kind}"].split("|")[0]
     tag = "O" if tag in {"_", ""} else tag
     if not IOB2_TAG.fullmatch(tag):
         raise CorpusError(f"{where}: {tag!r} is no IOB2 tag. Use O, B-label or I-label.")

@@ -1,7 +1,7 @@
-"""From the bytes of a NER file to the sentences in it: a token a line, by Arrow's string functions.
+"""Readers from the bytes of a NER file to its sentences, a token per line, by Arrow's functions.
 
-A sentence with a line that cannot be read is rejected with that line; the others are kept. Shapes:
-L lines, T lines that should hold a token, N sentences.
+A sentence with an unreadable line is rejected, with a message on that line; all others are kept.
+Shapes: L lines, T lines that should hold a token, N sentences.
 """
 
 import re
@@ -57,9 +57,10 @@ class _Lines:
     not_utf8: Indices
     is_token: Flags  # (L,)
     ends_sentence: Flags
-    """(L,): whether a sentence ends before a line."""
+    """(L,): whether a sentence ends before the line."""
     documents: dict[int, str]
-    """Lines that name a document, in order; an empty name: it has none."""
+    """The document that a line names, by the index of the line, in order; empty if it gives no
+    name."""
 
 
 def _read_columns(data: bytes, layout: Layout, origin: Origin, *, first_line: int) -> Found:
@@ -68,7 +69,7 @@ def _read_columns(data: bytes, layout: Layout, origin: Origin, *, first_line: in
     rows = _Rows(lines, layout, counters)
     begins = rows.begins(lines)
     is_bad = any_of(rows.problems > 0, begins)
-    if layout.has_comments:  # who counts lines without # misses these
+    if layout.has_comments:  # tokens that programs lose if they skip lines with #
         is_kept = np.repeat(~is_bad, np.diff(begins))
         is_token = _numpy(pc.starts_with(rows.texts, "#")) & is_kept
         counters["tokens.with # first"] += int(np.count_nonzero(is_token))
@@ -151,17 +152,18 @@ class _Rows:
 
     def __init__(self, lines: _Lines, layout: Layout, counters: Counter[str]) -> None:
         self.layout, separator = layout, layout.separator or SPACE
-        self.at = np.flatnonzero(lines.is_token)  # (T,), lines
+        self.at = np.flatnonzero(lines.is_token)  # (T,): indices of lines
         self.texts = lines.texts.take(pa.array(self.at))
-        if layout.is_numbered:  # CoNLL-U: contractions and empty nodes
+        if layout.is_numbered:  # leave out contractions and empty nodes of CoNLL-U
             is_word = ~_matches(self.texts, rf"^[0-9]+[-.][0-9]+(?:{separator}|$)")
             counters["lines.no_token"] += int(np.count_nonzero(~is_word))
             self.at, self.texts = self.at[is_word], self.texts.filter(pa.array(is_word))
         self.n_columns = _numpy(pc.count_substring(self.texts, separator)) + 1
         self.problems = np.zeros(len(self.at), np.int8)
-        """(T,): an index into ``kinds``; 0 for none."""
+        """(T,): the problem of each line, an index into ``kinds``; 0: none."""
         self.kinds = [("", "")]
-        """Reasons, and what is wrong."""
+        """The reason of each kind of problem, and what is wrong; the first stands for no
+        problem."""
         is_ragged = self.n_columns != layout.n_columns
         self._flag("columns", "", is_ragged)
         self._flag("nul", "a NUL byte", _numpy(pc.match_substring(self.texts, "\0")))
@@ -264,7 +266,7 @@ def _read_running_text(data: bytes, layout: Layout, origin: Origin, *, first_lin
             begins += [len(rows)] * is_new
             is_new = False
             rows.append((token, tag, place))
-    if layout.has_comments:  # who counts lines without # misses these
+    if layout.has_comments:  # tokens that programs lose if they skip lines with #
         counters["tokens.with # first"] += sum(token[0] == "#" for token, _, _ in rows)
     counters["tokens.with blanks"] += sum(" " in token for token, _, _ in rows)
     return Found(

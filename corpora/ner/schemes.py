@@ -1,9 +1,9 @@
-"""Tags of any scheme to IOB2, by arrays; what is illegal is marked, and repaired. Spans of IOB2.
+"""Tags of any scheme converted to IOB2, and spans of IOB2, on arrays; illegal tags are repaired.
 
 A tag is ``O``, or a letter, ``-`` or ``_``, and a label. ``B`` begins an entity, ``I`` and ``M``
-continue it, ``E`` and ``L`` end it, ``S``, ``U`` and ``W`` are one of a single token. In IOB1 ``I``
-begins an entity, too, and ``B`` stands only between two of one label (Ramshaw and Marcus 1995;
-Tjong Kim Sang and Veenstra 1999). Shapes: N sentences, T tokens, S spans.
+continue it, ``E`` and ``L`` end it; ``S``, ``U`` and ``W`` are an entity of a single token. In IOB1
+``I`` also begins an entity, and ``B`` stands only between two entities of one label (Ramshaw and
+Marcus 1995; Tjong Kim Sang and Veenstra 1999). Shapes: N sentences, T tokens, S spans.
 """
 
 import re
@@ -17,7 +17,7 @@ from corpora.ner.columns import Codes, Flags, Indices, SentenceColumns, Tags, sh
 from corpora.tagging import IOB2_TAG
 
 READABLE = re.compile(r"O|[BIMESLUW][-_]\S+")
-_ODD = re.compile(r"[BIMESLUW][.:=]\S+")  # B.PER
+_ODD = re.compile(r"[BIMESLUW][.:=]\S+")  # as B.PER
 OUTSIDE, BEGIN, INSIDE, END, SINGLE = range(5)
 _LETTERS = {
     "O": OUTSIDE, "B": BEGIN, "I": INSIDE, "M": INSIDE, "E": END, "L": END,
@@ -31,23 +31,23 @@ class Normal:
 
     tags: Tags
     is_illegal: Flags
-    """(T,): what the scheme does not allow; it is repaired in ``tags``."""
+    """(T,): whether the scheme does not allow the tag, which is repaired in ``tags``."""
     opens: Flags
-    """(T,): begins an entity."""
+    """(T,): whether the token begins an entity."""
     is_source_opening: Flags
-    """(T,): does so in the source too, by the rules of its scheme."""
+    """(T,): whether it begins one in the source too, by the rules of the source's scheme."""
     problems: dict[str, int]
-    """How many tokens of which kind of repair: ``tags.orphan`` …"""
+    """The number of tokens by kind of problem: ``tags.orphan`` …"""
 
 
 class _Read(NamedTuple):
     """Parsed tags."""
 
     kind: Codes  # (T,)
-    label: Codes  # (T,), -1: outside
+    label: Codes  # (T,); -1: none
     labels: tuple[str, ...]
     flags: Flags
-    """(3, number of names): which are like ``B.PER``, unreadable, with an underscore."""
+    """(3, number of names): whether each is like ``B.PER``, is unreadable, has an underscore."""
 
 
 def _read(tags: Tags) -> _Read:
@@ -143,17 +143,17 @@ def to_scheme(tags: Tags, *, letters: str) -> Tags:
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """The spans of a batch of sentences, and the number of tags in none."""
+    """The spans of a batch of sentences, and the number of orphan ``I-`` tags."""
 
-    starts: Indices  # (S,), tokens of the batch
+    starts: Indices  # (S,), indices of tokens in the batch
     ends: Indices  # (S,), half-open
     labels: Codes
-    """(S,): an index into ``label_names``."""
+    """(S,): indices into ``label_names``."""
     label_names: tuple[str, ...]
     is_adjacent: Flags
     """(S,): whether a span begins where one of the same label ends."""
     n_orphans: int
-    """``I-x`` after neither ``B-x`` nor ``I-x``."""
+    """The number of ``I-x`` after neither ``B-x`` nor ``I-x``."""
 
 
 def find_spans(sentences: SentenceColumns) -> Spans:

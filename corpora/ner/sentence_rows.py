@@ -1,6 +1,6 @@
-"""From sentences as they were found to rows of a ``ner`` dataset.
+"""Sentences as a reader found them, converted to rows of a ``ner`` dataset.
 
-Tags become IOB2, labels are mapped, long sentences cut; what was done is counted. Shapes: N
+Tags become IOB2, labels are mapped, long sentences are cut; each change is counted. Shapes: N
 sentences, R rows (more than sentences where these were cut), T tokens of all of them.
 """
 
@@ -32,7 +32,7 @@ class Made:
     """The rows, and the outcome of each record."""
 
     n_records: int
-    """Records that became rows: sentences, or lines of a running text."""
+    """The number of records that became rows: sentences, or lines of a running text."""
     batches: Iterator[pa.RecordBatch]
     rejected: Sequence[Rejected] = ()
     counters: Counter[str] = field(default_factory=Counter)
@@ -44,10 +44,11 @@ class RowMaker:
 
     split: str
     illegal: str = "repair"
-    """``repair`` or ``reject`` sentences whose tags their scheme does not allow."""
+    """What is done to sentences whose tags their scheme does not allow: ``repair`` or
+    ``reject``."""
     labels: LabelMap | None = None
     max_tokens: int = 0
-    """Longer sentences are cut; 0: none is."""
+    """The most tokens of a row; longer sentences are cut. 0: none is cut."""
 
     def make(self, found: Found, layout: Layout, origin: Origin) -> Made:
         """Build rows of the sentences found in a file, or in a part of it."""
@@ -60,7 +61,7 @@ class RowMaker:
         counters = +found.counters
         counters["sentences"] += len(found)
         counters["tokens"] += len(found.tokens)
-        # A hint that empty lines are missing.
+        # Many long sentences are a hint that empty lines are missing.
         counters["sentences.of more than 1000 tokens"] += int((np.diff(found.begins) > 1000).sum())
         level = partial(self._level, found=found, layout=layout, counters=counters)
         outer = level(found.tags, what="entities")

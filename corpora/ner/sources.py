@@ -1,4 +1,4 @@
-"""What each file of a NER set holds: counted as the file has it, before labels are mapped."""
+"""The counts of each file of a NER set, as the file has them, before labels are mapped."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,13 +23,13 @@ class Source:
     """A file, and its counts."""
 
     names: tuple[str, str, str, str]
-    """Of the file, its split, format and scheme."""
+    """The names of the file, its split, format and scheme."""
     counts: Mapping[str, int]
-    """``sentences``, ``tokens``, ``entities``, ``entities/LOC`` …; none is 0."""
+    """Counts by name: ``sentences``, ``tokens``, ``entities``, ``entities/LOC`` …; none is 0."""
 
     @property
     def row(self) -> list[str]:
-        """The cells of ``HEAD``."""
+        """The cells under ``HEAD``."""
         return [*self.names, *(str(self.counts.get(name, 0)) for name in COUNTED)]
 
     def labels(self, level: str = "entities") -> dict[str, int]:

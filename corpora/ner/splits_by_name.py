@@ -1,4 +1,4 @@
-"""Which split a file is, as its name says: ``eng.testa``, ``ler_dev.conll``, ``train.bmes``."""
+"""The split of a file by its name: ``eng.testa``, ``ler_dev.conll``, ``train.bmes``."""
 
 import re
 from collections.abc import Sequence

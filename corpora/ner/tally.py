@@ -1,6 +1,6 @@
-"""What is counted of a split for its card, in one pass over columns.
+"""The counts and hashes of a split for its card, from one pass over columns.
 
-Kept are 17 bytes for each sentence, and about 100 for each pair of mention form and label.
+A tally holds 17 bytes for each sentence, and about 100 for each pair of mention form and label.
 """
 
 from collections import Counter
@@ -18,8 +18,8 @@ from corpora.ner.columns import Codes, Flags, Indices, SentenceColumns
 from corpora.ner.schemes import Spans, find_spans
 
 BUCKETS = 16
-"""Comparisons go through sentence hashes in so many buckets, by their highest bits: hardly more
-memory is needed while they are compared."""
+"""The number of buckets of sentences, by the highest bits of their hash; splits are compared bucket
+by bucket, so that hardly more memory is needed."""
 _SHIFT = np.uint64(60)
 _PENDING = 1 << 18
 _ARRAYS = ("hashes", "labels", "counts", "heads", "lengths")
@@ -38,22 +38,22 @@ class Labels:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names, by id."""
+        """The labels, in the order of their ids."""
         return tuple(self._ids)
 
 
 @dataclass(frozen=True, slots=True)
 class FormTable:
-    """Pairs of mention form and label, F of them, by hash and label."""
+    """Pairs of mention form and label, F of them, sorted by hash and label."""
 
     hashes: Hashes  # (F,), sorted
     labels: Codes  # (F,), ids of ``Labels``
     counts: Indices  # (F,)
     heads: Hashes
-    """(F,): hashes of the first two tokens, or of the only one."""
+    """(F,): the hash of the first two tokens, or of the only one."""
     lengths: Codes  # (F,), in tokens
     texts: pa.StringArray
-    """(F,): the tokens with spaces between."""
+    """(F,): the tokens, joined by spaces."""
 
     @classmethod
     def merge(cls, tables: Sequence["FormTable"]) -> "FormTable":
@@ -130,8 +130,8 @@ class Tally:
         self._runs: Counter[str] = Counter()
         self._n_orphans = self._n_adjacent = self._longest = self._n_single = 0
         self.texts: list[Hashes] = []
-        """Hashes of the tokens of each sentence, in reading order."""
-        self._labelled: list[Hashes] = []  # … of tokens and tags
+        """The hashes of each sentence's tokens, in reading order, an array per batch."""
+        self._labelled: list[Hashes] = []  # hashes of each sentence's tokens and tags
         self._lengths: list[Lengths] = []  # in tokens, at most 255
         self.forms = Forms()
 
@@ -157,7 +157,7 @@ class Tally:
 
     @property
     def labels(self) -> set[str]:
-        """The labels that occur."""
+        """The labels that occur in the split."""
         return {tag[2:] for tag, count in self._tags.items() if tag != "O" and count}
 
     def count(self) -> SplitCounts:

@@ -1,1 +1,1 @@
-"""Projects: one file that says the whole chain, and what of it is done."""
+"""Projects: one file with a whole chain of commands, and the state of each step."""

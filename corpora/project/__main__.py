@@ -32,9 +32,9 @@ from corpora.system.files import locked
 from corpora.system.parsing import parse_json
 
 KINDS = {"tei": "letters", "wikipedia": "dumps", "news": "archives", "chinese": "novels"}
-"""What recipes there are, and the folder that each reads."""
+"""The kinds of recipes, each with the folder that it reads."""
 DONE = ".onoma-project.json"
-"""Name of a step to the state in which it was done."""
+"""The file with the state in which each step was done, by the name of the step."""
 
 
 class StepFailedError(CorpusError):

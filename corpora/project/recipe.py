@@ -26,14 +26,15 @@ from corpora.system.parsing import parse_toml
 
 FILE = "onoma.toml"
 MANIFESTS = ("run.json", "dataset.json", "summary.json", "evaluation.json")
-"""Of what commands make: they name all else by hashes, or come last."""
+"""The files that describe what a command made: they name all else by hashes, or are written
+last."""
 _OUTPUTS = ("output", "archive", "shelf", "parquet")
 _WRITTEN = frozenset({*_OUTPUTS, "json", "candidates", "decisions"})
-"""Options whose paths need not be there."""
+"""The options whose paths need not exist."""
 _METAVARS = frozenset({"DIR", "FILE", "PATTERN", "STORE", "STORE/NAME"})
-"""Of options whose values are texts for a parser, and paths for us."""
+"""The metavars of options whose values may be paths, though the parser takes them as texts."""
 _NOT_OURS = frozenset({"exclude"})
-"""Options whose patterns are of names inside other paths."""
+"""The options whose patterns are names inside other paths, and no paths themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +43,9 @@ class Word:
 
     text: str
     option: str = ""
-    """What it is a value of."""
+    """The option that the word is a value of; empty for options and commands."""
     before: str = ""
-    """What stands before it in the same word: ``gazetteer.path=``."""
+    """The beginning of the word before ``text``: ``gazetteer.path=``."""
     is_path: bool = False
 
     def seen_from(self, folder: Path) -> str:
@@ -59,12 +60,12 @@ class Step:
 
     name: str
     words: tuple[str, ...]
-    """Of the command: ``tei``; ``store publish``."""
+    """The words of the command: ``tei``; ``store publish``."""
     arguments: tuple[Word, ...]
     output: str
-    """What it makes, relative to the folder; empty where it only looks."""
+    """The path that the command writes, relative to the folder; empty if it writes nothing."""
     values: tuple[str, ...]
-    """Values of all options, of which some may be paths."""
+    """The values of all options, some of which are paths."""
 
     @property
     def line(self) -> str:
@@ -111,7 +112,7 @@ def _step(table: Mapping[str, object], *, where: str, folder: Path) -> Step:
         known = ", ".join(commands)
         raise UsageError(f'{where}: onoma = "{" ".join(words)}": no command. There are: {known}.')
     command = commands[words[0]]
-    parser: Any = parser_of(command.main)  # Any: ``argparse`` says nothing of parsers inside it
+    parser: Any = parser_of(command.main)  # Any: argparse has no public type for its subparsers
     try:
         for word in (*command.first, *words[1:]):
             parser = parser._subparsers._group_actions[0].choices[word]  # noqa: SLF001 - argparse's
@@ -167,7 +168,7 @@ def _is_path(action: argparse.Action, text: str, folder: Path) -> bool:
     kinds = str(action.metavar).split("|")
     if action.dest in _NOT_OURS or not _METAVARS & set(kinds):
         return False
-    # the name of something shipped may stand there, too
+    # The value may also be the name of something that ships with Onoma.
     return len(kinds) == 1 or "/" in text or bool(Path(text).suffix) or (folder / text).exists()
 
 

@@ -1,1 +1,1 @@
-"""Registers: who and what an edition names, with names, dates and ids elsewhere."""
+"""Registers: whom and what an edition names, with names, dates and ids elsewhere."""

@@ -1,6 +1,6 @@
-"""How a register and the mentions of an edition fit: what leads nowhere, what is never mentioned.
+"""How a register and the mentions of an edition fit: ids without entries, entries without mentions.
 
-Grows with the distinct references and the entries, not with the mentions.
+Memory grows with the distinct references and the entries, not with the mentions.
 """
 
 from collections import Counter
@@ -14,7 +14,7 @@ from corpora.registers.register import Register
 from corpora.reports import markdown_table
 
 N_EXAMPLES = 10
-"""Of a list of the card; side files have all."""
+"""The most items of a list in the card; side files have all."""
 NOWHERE = "register-nowhere.tsv"
 NEVER = "register-never-mentioned.tsv"
 OTHER_KIND = "register-other-kind.tsv"
@@ -36,17 +36,18 @@ class Coverage:
 
     register: Register
     labels: Counter[str] = field(default_factory=Counter)
-    """Mentions by label."""
+    """The number of mentions by label."""
     with_id: Counter[str] = field(default_factory=Counter)
-    """Those that have an id."""
+    """The number of mentions with an id, by label."""
     found: Counter[str] = field(default_factory=Counter)
-    """Those of them whose ids the register has, all of them."""
+    """The number of mentions whose ids are all in the register, by label."""
     entries: Counter[str] = field(default_factory=Counter)
-    """Mentions by the id of the entry."""
+    """The number of mentions by id of the entry."""
     nowhere: dict[str, Reference] = field(default_factory=dict)
-    """Ids that no entry has."""
+    """The references by id, for ids that no entry has."""
     other_kind: dict[tuple[str, str], Reference] = field(default_factory=dict)
-    """Pairs of an entry and a label that names another kind."""
+    """The references by id of the entry and label, for labels that name another kind than the
+    entry's."""
 
     def never_mentioned(self) -> list[Entry]:
         """List the entries without a mention, in the order of the register."""

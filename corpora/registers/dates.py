@@ -1,4 +1,4 @@
-"""Dates of registers: as they are given, and as years."""
+"""Dates of registers: as given, and as years."""
 
 import re
 from collections.abc import Iterable

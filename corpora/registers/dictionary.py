@@ -1,7 +1,7 @@
 """The forms of a register, found in text: names with the entries that they mean.
 
-Which forms are worth it, the names say that stand in the same documents already. A form that means
-several entries is never taken.
+The names that are tagged in the same documents tell which forms are worth matching. A form that may
+mean several entries is only taken if nearly all of its tagged names mean one of them.
 """
 
 from collections import Counter, defaultdict
@@ -20,19 +20,21 @@ from corpora.tei.edition import Edition
 from corpora.tei.style import template
 
 MIN_TAGGED = 0.5
-"""Of the places of a form that is tagged anywhere, so many are."""
+"""The least ratio of tagged places of a form of one word, if any of its places is tagged."""
 MIN_PRIOR = 0.9
-"""Of the mentions with a form, so many mean the entry."""
+"""The least ratio of a form's mentions that must mean the entry."""
 _TAKEN: tuple[FormKind, ...] = ("canonical", "variant", "full", "with_role", "surname")
 _OF_ONE_WORD = {"person", "place", "organization"}
-"""Kinds whose forms of one word are names, though none is tagged; a work may be called *Autumn*."""
+"""The kinds whose forms of one word are taken though none is tagged; a work may be called
+*Autumn*."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Meaning:
     entry: str
     score: float | None
-    """How likely a place of the form is a name of the entry; None where no name has it."""
+    """The probability that a place of the form is a name of the entry; None if no place is
+    tagged."""
 
 
 class RegisterDictionary:
@@ -59,7 +61,7 @@ class RegisterDictionary:
                 "organizations, works or events. Name them so in [labels]."
             )
         self.counters: Counter[str] = Counter()
-        """Forms that are taken, and that are not, by reason."""
+        """The number of forms that are taken, and of those that are not, by reason."""
         forms = self._possible()
         lang = next((document.lang for document in documents if document.lang), None)
         chosen = dict(self._choose(forms, documents, lang))

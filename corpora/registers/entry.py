@@ -35,7 +35,7 @@ class Form:
     text: str
     kind: FormKind = "variant"
     type: str | None = None
-    """What the register calls it, as written (``birth``, ``person_pseudonym``)."""
+    """The register's own name for this kind of form (``birth``, ``person_pseudonym``)."""
 
     def __post_init__(self) -> None:
         """Raise for an empty text or an unknown kind."""
@@ -45,11 +45,11 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Date:
-    """A date as it is given, and the range of years that it is in, both ends included."""
+    """A date as it is given, and the range of years that it lies in, both ends included."""
 
     given: str
     first_year: int | None = None
-    """None where it is not said; negative before the common era."""
+    """None if unknown; negative before the common era."""
     last_year: int | None = None
 
 
@@ -70,27 +70,28 @@ class Entry:
     """A person, place, organization, work or event of a register."""
 
     id: str
-    """As in the register, without the edition's space: ``P.0000004``."""
+    """The id in the register, without the edition's space: ``P.0000004``."""
     kind: Kind
     name: str
-    """The canonical one."""
+    """The canonical name."""
     forms: tuple[Form, ...] = ()
-    """In the order of the register; the canonical one first, then what follows from its parts."""
+    """The canonical form, then the others in the order of the register, then those made from
+    parts."""
     birth: Date | None = None
     death: Date | None = None
     active: Date | None = None
-    """When a person was active, a place or organization was there, a work was made."""
+    """When a person was active, a place or organization existed, a work was made."""
     ids: tuple[AuthorityId, ...] = ()
-    """Ids elsewhere, in order."""
+    """The ids in other schemes, in order."""
     description: str | None = None
     parent: str | None = None
-    """The id of the entry that it is a part of: the place around a place."""
+    """The id of the entry that this one is part of, such as the place around a place."""
     related: tuple[str, ...] = ()
-    """Ids of other entries that it points to."""
+    """The ids of other entries that this one points to."""
     source: str = ""
-    """The file that it was read from."""
+    """The file that the entry was read from."""
     line: int = 0
-    """Of that file, from 1."""
+    """The line in ``source``, from 1."""
 
     def __post_init__(self) -> None:
         """Raise for an entry without an id or a name."""

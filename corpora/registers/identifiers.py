@@ -1,4 +1,4 @@
-"""Ids of authority files: recognised by the scheme that a register names, or by their address."""
+"""Ids of authority files, recognised by the scheme that a register names, or by their address."""
 
 import re
 from functools import cache
@@ -60,7 +60,7 @@ def address_of(id: AuthorityId) -> str | None:
 
 
 _GENERAL = {"url", "uri", "id", "idno"}
-"""Types that name no scheme."""
+"""The types of ids that name no scheme."""
 
 
 def _plain(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Mentions of a document get the entries of a register: one id for each entry, and its name."""
+"""Link the mentions of a document to a register: ids of entries, and their canonical names."""
 
 from collections import Counter
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""In which line of the file the text of a document stands: kept with it, as metadata ``lines``."""
+"""The lines of the file in which a document's text stands, kept in its metadata under ``lines``."""
 
 import re
 from bisect import bisect_right
@@ -43,7 +43,7 @@ def read_with_lines(data: bytes, edition: Edition, *, name: str) -> list[TeiText
 
 
 class Lines:
-    """The lines of a document's text."""
+    """The lines of a document's text; false if they are unknown."""
 
     def __init__(self, metadata: Mapping[str, str]) -> None:
         pairs = [pair.partition(":") for pair in metadata.get(KEY, "").split()]

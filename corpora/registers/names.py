@@ -15,7 +15,7 @@ _PARTS = {
     "genname": "generation",
 }
 _IN_BRACKETS = re.compile(r"\s*[(\[<{][^()\[\]<>{}]*[)\]>}]")
-"""An addition of the editors: *Arnold, Ernst (Galerie)*."""
+"""Matches an addition of the editors in brackets: *Arnold, Ernst (Galerie)*."""
 
 
 def name_text(element: Element) -> str:

@@ -1,7 +1,7 @@
 """Registers in TEI to entries: ``listPerson``, ``listPlace``, ``listOrg``, ``listBibl`` and lists.
 
-They stand in files of their own or in the letters (``back``, ``standOff``). ``read_register`` is
-pure: bytes in, entries out. XML is read under the bounds of ``corpora.tei.xml``.
+Registers stand in files of their own or in the letters (``back``, ``standOff``). ``read_register``
+is pure: bytes in, entries out. XML is read under the bounds of ``corpora.tei.xml``.
 """
 
 import re
@@ -30,7 +30,7 @@ _KINDS: dict[str, Kind] = {
     "object": "other",
     "nym": "other",
 }
-"""Elements that are entries."""
+"""The kind of each element that is an entry."""
 _NAMES: dict[str, Kind] = {
     "persname": "person",
     "placename": "place",
@@ -46,7 +46,7 @@ _NAMES: dict[str, Kind] = {
     "form": "other",
     "name": "other",
 }
-"""Elements that name an entry, and what an ``item`` with one is."""
+"""The kind of each element that names an entry, and of an ``item`` that contains it."""
 _WORDS = {
     "person": "person", "persons": "person", "people": "person", "personen": "person",
     "place": "place", "places": "place", "orte": "place", "ort": "place",
@@ -55,7 +55,7 @@ _WORDS = {
     "work": "work", "works": "work", "werke": "work", "werk": "work", "book": "work",
     "event": "event", "events": "event",
 }  # fmt: skip
-"""Values of ``type`` and ``n`` of lists and items that say what is in them."""
+"""The kind that a value of ``type``, ``n`` or ``ana`` tells of a list or an item."""
 _CANONICAL = {"pref", "preferred", "reg", "regular", "main", "canonical", "authority", "norm"}
 _AREAS = {"settlement", "region", "country"}
 _TITLE_PARTS = {"analytic", "monogr", "series", "msidentifier", "head"}
@@ -97,9 +97,9 @@ class _Place:
 
     in_list: bool = False
     kind: Kind | None = None
-    """What the lists around it are said to hold."""
+    """The kind that the lists around it tell; None if they tell none."""
     entry: str | None = None
-    """The id of the entry around it."""
+    """The id of the entry around it; None if there is none."""
 
 
 @dataclass(slots=True)
@@ -125,12 +125,13 @@ class _Reader:
     def _candidate(self, element: Element, place: _Place) -> None:
         id = _own_id(element)
         kind = _KINDS.get(element.name) or _kind_of_item(element, place)
-        if kind is None or (not id and place.entry):  # a list in running text; part of an entry
+        # a list in running text, or a part of an entry
+        if kind is None or (not id and place.entry):
             self.look_into(element, place)
             return
         forms = _forms(element, kind)
         if not id or not forms:
-            if element.name != "item":  # every list has items
+            if element.name != "item":  # not each item is an entry
                 missing = "a name" if id else "an id"
                 self.counters[f"without {missing}: {element.written_name}"] += 1
             self.look_into(element, place)
@@ -212,7 +213,8 @@ def _forms(element: Element, kind: Kind) -> tuple[Form, ...]:
     names = [each for each in _name_elements(element, kind) if _is_name(each)]
     if not names:
         return ()
-    names.sort(key=lambda each: not _is_canonical(each))  # stable: else the first one
+    # stable: without a canonical name, the first one stays first
+    names.sort(key=lambda each: not _is_canonical(each))
     written, derived = [], list[Form]()
     for number, each in enumerate(names):
         form_kind: FormKind = "variant" if number else "canonical"

@@ -15,7 +15,7 @@ from corpora.tei.reader import entity_of
 from corpora.tei.style import reference
 
 MIN_RATIO = 0.5
-"""Of the references with a label, so many are written in a style that is taken."""
+"""The least ratio of the references with a label that must have a style for it to be used."""
 _HOLE = "{}"
 
 
@@ -26,7 +26,7 @@ class Style:
     attribute: str
     value: str
     scheme: str = ""
-    """Of the id; empty: that of the register itself."""
+    """The scheme of the id; empty: the id in the register itself."""
 
     def write(self, entry: Entry) -> str | None:
         """Return the value for an entry; None if it has no such id."""
@@ -124,7 +124,7 @@ class Usage(NamedTuple):
     space: str
     attribute: str
     value: str
-    """As of ``Style``."""
+    """The value with ``{}`` in place of the id, as in ``Style``."""
 
 
 def usages_of(mentions: Iterable[Mention]) -> Iterator[Usage]:
@@ -151,7 +151,7 @@ def usual(usages: Counter[Usage]) -> list[Usage]:
 class Habits:
     """The most frequent style of an edition's references to known entities, by label and space.
 
-    For editions without a register: an id is the end of the value that the edition writes.
+    For editions without a register: the id is taken to be the end of the value.
     """
 
     def __init__(

@@ -17,7 +17,7 @@ from corpora.tei.edition import SUFFIXES, Edition
 from corpora.tei.reader import with_space
 
 MAX_BYTES = 500_000_000
-"""Of a file of a register."""
+"""The most bytes of a register's file."""
 _BEFORE_ID = re.compile(r".*[#:/]")
 
 
@@ -26,11 +26,11 @@ class Register:
     """All entries, in the order in which they were read; each id once."""
 
     entries: Mapping[str, Entry]
-    """By id."""
+    """The entries by id."""
     counters: Counter[str]
-    """What was left out, or contradicts itself."""
+    """The number of elements left out, and of contradictions, by kind."""
     _by_other_id: Mapping[str, str] = field(repr=False)
-    """An id elsewhere, to the entry that has it; without those that several have."""
+    """The id of the entry by an id in another scheme, unless several entries have that one."""
 
     def find(self, reference: str) -> Entry | None:
         """Find the entry of a reference: ``#P.1``, ``sturm:P.1``, ``a.xml#P.1``, an address.

@@ -1,1 +1,1 @@
-"""A run's plan, its completion markers, its output folder, and the rejection of bad records."""
+"""The plan of a run, the receipts of its units, its output folder, and rejection of bad records."""

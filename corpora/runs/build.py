@@ -1,12 +1,11 @@
-"""One run's hold on an output folder: lock, staged shards, receipts, resuming, publishing.
+"""The work of a run in its output folder: lock, staged shards, receipts, resuming, publishing.
 
-While a run works, everything lies in ``OUTPUT/.build/<fingerprint>/``; what was published there
-before stays whole. A unit counts as done when its receipt is written and its shards have the
-hashes in it. Publishing writes a journal of all names that it will touch, takes away the old
-``run.json``, ``dataset.json`` and side files, moves the new files into place, and writes
-``dataset.json`` and last ``run.json``; receipts stay, so that a damaged shard can be made again
-alone. A kill at any moment leaves the old data, no dataset, or the new data, and the next run goes
-on from there.
+A run works in ``OUTPUT/.build/<fingerprint>/``; what was published in ``OUTPUT`` before stays whole
+meanwhile. A unit counts as done when it has a receipt, and its shards have the hashes in the
+receipt. Publishing writes a journal of all names that it will touch, removes the old ``run.json``,
+``dataset.json`` and side files, moves the new files into place, writes ``dataset.json`` and, last,
+``run.json``. Receipts stay, so that a single damaged shard can be made again. A kill at any moment
+leaves the old data, no dataset, or the new data, and the next run resumes from there.
 """
 
 import json
@@ -51,17 +50,17 @@ if TYPE_CHECKING:
 
 LOCK = ".lock"
 BUILD = ".build"
-PIECES = "pieces"  # inside .build: parts that planning cut from inputs without random access
-JOURNAL = "published.json"  # every file that runs have put into this folder, or were about to
+PIECES = "pieces"  # in .build: parts that planning cut from inputs without random access
+JOURNAL = "published.json"  # in .build: all files that runs have put, or were about to put, here
 NAMED_COUNTERS = "counters.json"
-"""Counters with a name in them, as ``hole/NAME``: there may be a million, and ``dataset.json`` is
-read whenever a dataset is opened."""
-_OF_DATASET = ("rejected.jsonl", "dataset.json")  # beside its shards
+"""The side file for counters with a ``/``, such as ``hole/NAME``. There may be a million of them,
+too many for ``dataset.json``, which is read whenever a dataset is opened."""
+_OF_DATASET = ("rejected.jsonl", "dataset.json")  # the files of a dataset besides its shards
 _BUILD_NAME = re.compile(r"[0-9a-f]{16}")
 
 
 class Build:
-    """The work of one plan in one output folder; made by ``hold``."""
+    """The work of one plan in one output folder, as ``hold`` yields it."""
 
     def __init__(self, output: Path, plan: Plan, *, remote: "BucketOutput | None" = None) -> None:
         self.output, self.plan, self.remote = output, plan, remote
@@ -69,7 +68,7 @@ class Build:
         self.receipts = self.folder / "receipts"
         self.side = self.folder / "side"
         self.work = WorkDirectory(self.address)
-        self._right: dict[tuple[str, Shard], Path] = {}  # whose hash was checked in this run
+        self._right: dict[tuple[str, Shard], Path] = {}  # shards whose hash was checked in this run
 
     @property
     def address(self) -> str:
@@ -207,7 +206,7 @@ class Build:
 
     @cached_property
     def _totals(self) -> Totals:
-        """The sums over the receipts of all stages, their merges and the last units.
+        """The sums over the receipts of all stages, their merges, and the units of the plan.
 
         Raises ``CorpusError`` where a receipt is missing or damaged: its counts would be lost.
         """
@@ -246,7 +245,7 @@ class Build:
 
     @property
     def accounting(self) -> Accounting:
-        """What became of all input records."""
+        """The numbers of input records by outcome: written, filtered, rejected."""
         return self._totals.accounting
 
     @property
@@ -256,17 +255,17 @@ class Build:
 
     @property
     def notes(self) -> list[Mapping[str, str | int]]:
-        """The rows that units made for a side file of the pipeline, in order."""
+        """The rows for a side file of the pipeline, in the order of the units that made them."""
         return self._totals.notes
 
     @cached_property
     def counters(self) -> dict[str, int]:
-        """The counters of all units together."""
+        """The sums of the counters of all units, sorted by name."""
         return sorted_counts(self._totals.counters)
 
     @cached_property
     def reused(self) -> dict[str, int]:
-        """Counts of what all units together took over from earlier data."""
+        """The sums of the counts of what was taken over from earlier data, sorted by name."""
         return sorted_counts(self._totals.reused)
 
     def shard_paths(self, dataset: str) -> list[Path]:
@@ -470,5 +469,5 @@ def _remove_leftovers(paths: Iterable[Path]) -> None:
 def _has_hash(path: Path, sha256: str) -> bool:
     try:
         return sha256_of(path) == sha256
-    except OSError:  # no file, or none that can be read
+    except OSError:  # there is no such file, or it cannot be read
         return False

@@ -1,8 +1,8 @@
-"""The code that decides the bytes of a run: what its pipeline imports, and the tables beside that.
+"""The code that decides the bytes of a run: the modules that its pipeline imports, and TOML tables.
 
-Imports are read from the source, function by function, so that nothing needs to be loaded. What
-only starts, spreads or shows a run changes no byte, and does not count: a run resumes, and pages
-are taken over from an earlier one, when such code has changed.
+Imports are found in the source text, also inside functions, so nothing is loaded. Code that only
+starts, distributes or displays runs changes no byte of the output and is not counted: where only
+such code has changed, a run still resumes, and pages are still taken over from an earlier run.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ _DRIVERS = frozenset(
     }.items()
     for name in names
 )
-"""What starts, spreads and shows runs."""
+"""Modules that only start, distribute or display runs, or read and write buckets."""
 _NAMES = "|".join(PACKAGES)
 _IMPORT = re.compile(
     rf"^[ \t]*(?:from\s+((?:{_NAMES})\b[\w.]*)\s+import\s+(\([^)]*\)|[^\n]*)"
@@ -52,7 +52,7 @@ def code_hash(pipeline: str = "") -> str:
 def code_of(pipeline: str) -> tuple[Path, ...]:
     """List the modules that a pipeline imports, directly or not, and the tables beside them."""
     found: set[Path] = set()
-    writer = _ROOT / "corpora" / "runs" / "build.py"  # of dataset.json
+    writer = _ROOT / "corpora" / "runs" / "build.py"  # it writes dataset.json
     pending = [_module(pipeline), writer]
     while pending:
         file = pending.pop()

@@ -1,4 +1,4 @@
-"""Datasets as the input of a pipeline: the folders that patterns mean, and their shards."""
+"""Datasets as inputs of a pipeline: from patterns to folders, and from these to shards."""
 
 import os
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Records that stand twice, in one file or in several: the second is rejected."""
+"""Duplicate records, in one file or in several: all but the first are rejected."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -56,7 +56,7 @@ def _names(path: Path, schema: str) -> Iterator[tuple[str, str]]:
 
 
 class DuplicateRows:
-    """The duplicate rows of a unit that ``find_duplicates`` noted."""
+    """The duplicate rows of a unit, as ``find_duplicates`` noted them."""
 
     def __init__(self, work: WorkDirectory, number: int) -> None:
         self._work, self._number = work, number

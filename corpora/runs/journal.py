@@ -1,4 +1,4 @@
-"""What lies in an output folder of a run: what is in force, and what runs have put there."""
+"""Records of the files in an output folder: those in force, and all that runs have put there."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,13 +10,13 @@ from corpora.system.parsing import parse_json
 
 
 class RunRecord(TypedDict, total=False):
-    """The content of ``run.json``; empty where the file is missing or damaged."""
+    """The content of ``run.json``, which is written last; empty where it is missing or damaged."""
 
     pipeline: str
     fingerprint: str
     reused: dict[str, int]
     files: dict[str, str]
-    """Path relative to the output, to SHA-256."""
+    """Path of each published file, relative to the output, to its SHA-256."""
     sha256: str
 
 

@@ -1,11 +1,12 @@
-"""An output in a bucket: what lies there, and how it comes into force without a lock.
+"""An output in a bucket, where a run publishes without a lock.
 
-A run works in a copy on this machine (``~/.cache/onoma/runs``), and each unit that is done puts its
-shards and its receipt into the bucket. Shards have names that say their bytes, so nothing that is
-in force is ever written over. The commit is one conditional write of ``.build/published.json``, the
-``run.json`` to be: if it is as it was when the run began, this run wins, else another has. What
-follows (``dataset.json`` and side files, each by a conditional write, ``run.json`` last) is said by
-it, and whoever comes next does what a killed run has left undone.
+A run works in a copy on this machine (``~/.cache/onoma/runs``), and each finished unit uploads its
+shards and its receipt. Names of shards contain their hashes, so no shard in force is ever
+overwritten. The commit is one conditional write of ``.build/published.json``, which has the content
+of the new ``run.json``: it succeeds only if the object is as it was when the run began; otherwise
+another run has published meanwhile. The commit lists the files that are written next
+(``dataset.json`` and side files, ``run.json`` last; up to ``_LARGE`` bytes by conditional writes),
+so that the next run can finish what a killed run has left undone.
 """
 
 import hashlib
@@ -31,13 +32,13 @@ from corpora.system.staging import cache_folder
 from corpora.system.threads import map_in_order
 
 GRACE = timedelta(days=1)
-"""How long what nobody names any more stays: somebody may be reading it, or about to name it."""
+"""How long unused objects are kept: another process may be reading them, or about to use them."""
 PUBLISHED = f"{BUILD}/{JOURNAL}"
-_LARGE = 1 << 30  # bytes; larger side files are sent in parts, which no condition can guard
+_LARGE = 1 << 30  # bytes; larger files are uploaded in parts, and not by conditional writes
 
 
 class BucketOutput:
-    """An output in a bucket, and its copy on this machine; made by ``open_output``."""
+    """An output in a bucket, and its copy on this machine, as ``open_output`` yields it."""
 
     def __init__(self, url: str, mirror: Path) -> None:
         self.bucket, self.mirror = Bucket(url), mirror
@@ -200,7 +201,7 @@ class BucketOutput:
         while not self.bucket.replace(name, data, seen=seen, writer=self._writer):
             there, commit = self.bucket.read(name), self.bucket.read(PUBLISHED)
             if there is not None and there.data == data:
-                return  # another process has written the same bytes
+                return  # another process wrote the same bytes
             if commit is None or _parse(commit.data) != self._committed:
                 raise self._lost()
             seen = there.etag if there else ""

@@ -1,8 +1,8 @@
-"""What a run will do, before it does it: inputs, work units, and the fingerprint of both.
+"""Plans of runs: inputs, units of work, and a fingerprint.
 
-A plan says all that decides a byte of the output, and nothing else: relative names, sizes and
-hashes of the inputs, the parameters, the schemas, the code, the libraries that write bytes. The
-runner, the number of workers and absolute paths are no part of it.
+The fingerprint covers exactly what decides the bytes of the output: relative names, sizes and
+hashes of the inputs, parameters, schemas, units, code, and versions of the libraries that write
+shards. It does not cover the runner, the number of workers, and absolute paths.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ from corpora.system.parsing import JsonObject
 UNIT_BYTES = 2 << 20
 UNIT_FILES = 200
 Suffix = str | tuple[str, ...]
-LIBRARIES = ("ahocorasick_rs", "icu4py", "pyarrow")  # whose version may change a byte of a shard
+LIBRARIES = ("ahocorasick_rs", "icu4py", "pyarrow")  # their versions may change bytes of shards
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -35,18 +35,18 @@ class InputFile:
     """A file that a run reads."""
 
     name: str
-    """Relative to the folder that all inputs share; with ``/``."""
+    """The name relative to the folder that all inputs share, with ``/`` between its parts."""
     size: int
-    """In bytes."""
+    """The size in bytes."""
     sha256: str
     path: str = field(compare=False)
-    """Where it is today, here or in a bucket; no part of the fingerprint."""
+    """The path on this machine, or the address in a bucket; not part of the fingerprint."""
     changed: int = field(default=0, compare=False)
-    """When it was last changed, in nanoseconds; no part of the fingerprint."""
+    """The time of the last change, in nanoseconds; not part of the fingerprint."""
 
     @property
     def address(self) -> str:
-        """The path of the file, or its address in a bucket."""
+        """The address in a bucket that the file is or was copied from, or else its path."""
         from corpora.system.staging import url_of
 
         return url_of(self.path) or self.path
@@ -87,14 +87,14 @@ class InputFile:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A piece of work that makes one shard for each dataset."""
+    """A unit of work: it makes one shard of each dataset."""
 
     number: int
     inputs: tuple[InputFile, ...] = ()
     settings: JsonObject = field(default_factory=dict)
-    """What the pipeline needs to know to do it: plain JSON values."""
+    """Settings of the pipeline for this unit: plain JSON values, not part of the fingerprint."""
     part: JsonObject = field(default_factory=dict)
-    """Which part of its inputs it takes, where it does not take them whole: plain JSON values."""
+    """The part of the inputs that the unit reads: plain JSON values; empty: all of them."""
 
     @property
     def shard_name(self) -> str:
@@ -134,39 +134,39 @@ def shard_name(number: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Work that must be done before the units of a plan; its datasets are not published."""
+    """A stage of work before the units of a plan; its datasets are not published."""
 
     name: str
-    """Of the function of the pipeline that does a unit; ``after_NAME``, if there is one, merges."""
+    """The name of the stage, by which a ``Phase`` of the pipeline refers to it."""
     units: tuple[Unit, ...]
     datasets: Mapping[str, str]
-    """Name of an intermediate dataset to schema name."""
+    """Name of each intermediate dataset to the name of its schema."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The work of one run; the same plan makes the same bytes."""
+    """The plan of one run; equal plans make the same bytes."""
 
     pipeline: str
     datasets: Mapping[str, str]
-    """Folder under the output (empty: the output itself) to schema name."""
+    """Folder of each dataset in the output (empty: the output itself) to the name of its schema."""
     parameters: JsonObject
-    """Every option that changes a byte."""
+    """Every option that changes a byte of the output."""
     units: tuple[Unit, ...]
     auxiliary: Mapping[str, InputFile] = field(default_factory=dict)
-    """Editions, tables, vocabularies: files that are read beside the inputs."""
+    """Files that are read besides the inputs, by name: editions, tables, vocabularies."""
     stages: tuple[Stage, ...] = ()
-    """What is done before, in order."""
+    """The stages that are done before the units, in order."""
 
     @property
     def inputs(self) -> list[InputFile]:
-        """All inputs, each once, in order."""
+        """All input files, each once, in the order of stages and units."""
         units = [unit for stage in self.stages for unit in stage.units] + [*self.units]
         return list(dict.fromkeys(file for unit in units for file in unit.inputs))
 
     @cached_property
     def description(self) -> JsonObject:
-        """Everything that decides a byte of the output, as in ``dataset.json``."""
+        """Everything that decides a byte of the output, in the form of ``dataset.json``."""
         return {
             "pipeline": self.pipeline,
             "inputs": [_described(file) for file in self.inputs],

@@ -1,4 +1,4 @@
-"""What a finished unit of work says of itself: rows, hashes, and what became of each record."""
+"""Receipts of finished units: shards and their hashes, counters, and the outcomes of records."""
 
 import json
 from collections import Counter
@@ -14,14 +14,14 @@ from corpora.system.parsing import parse_json
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accounting:
-    """The number of input records by outcome; ``read`` is the sum of the others."""
+    """The numbers of input records by outcome; ``read`` should be the sum of the others."""
 
     read: int = 0
     written: int = 0
     filtered: Mapping[str, int] = field(default_factory=dict)
-    """Reason to number of records that are left out on purpose."""
+    """Reason to the number of records that were left out on purpose."""
     rejected: Mapping[str, int] = field(default_factory=dict)
-    """Reason to number of records that could not be used."""
+    """Reason to the number of records that could not be used."""
 
     @property
     def adds_up(self) -> bool:
@@ -59,7 +59,7 @@ class Receipt:
     fingerprint: str
     unit: int
     shards: Mapping[str, Shard]
-    """Dataset to shard."""
+    """Name of a dataset to the shard of the unit."""
     accounting: Accounting
     counters: Mapping[str, int]
     rejected: Sequence[Mapping[str, str]]
@@ -67,13 +67,14 @@ class Receipt:
     notes: Sequence[Mapping[str, str | int]] = ()
     """Rows for a side file of the pipeline; a unit makes a bounded number of them."""
     reused: Mapping[str, int] = field(default_factory=dict)
-    """What was taken over from earlier data; makes no difference to a byte of what is published."""
+    """Counts of what was taken over from earlier data; they change no byte of the datasets."""
     tables: Mapping[str, str] = field(default_factory=dict)
-    """Path in the folder of tables to SHA-256: those that it made, or that were there before."""
+    """Path in the folder of tables to SHA-256, for all tables that are there when the unit is done;
+    empty for a unit that may not write tables."""
 
 
 class Totals:
-    """The sums over the receipts of a run; receipts with thousands of counters are not kept."""
+    """The sums over the receipts of a run, so that receipts, which may be large, are not kept."""
 
     def __init__(self) -> None:
         self.accounting = Accounting()
@@ -81,9 +82,9 @@ class Totals:
         self.reused: Counter[str] = Counter()
         self.rejected: list[Mapping[str, str]] = []
         self.shards: list[Mapping[str, Shard]] = []
-        """Dataset to shard, of each of the last units."""
+        """Name of a dataset to shard, for each unit of the plan itself (not of its stages)."""
         self.notes: list[Mapping[str, str | int]] = []
-        """Of the last units."""
+        """The notes of the units of the plan itself (not of its stages)."""
 
     def add(self, receipt: Receipt, *, is_last: bool = False) -> None:
         """Add the receipt of a unit; ``is_last`` for the units that write the published data."""
@@ -108,7 +109,7 @@ def write_receipt(path: Path, receipt: Receipt) -> None:
         "accounting": _fields(receipt.accounting),
     }
     text = json.dumps(values | {"sha256": fingerprint_of(values)}, ensure_ascii=False)
-    write_text(path, [text, "\n"])  # one line takes a third of the time; receipts are many
+    write_text(path, [text, "\n"])  # without indents: a third of the time, and receipts are many
 
 
 def _fields(record: Receipt | Shard | Accounting) -> dict[str, object]:

@@ -1,7 +1,7 @@
-"""One record never ends a run: what is raised while one is read becomes its rejection.
+"""Conversion of exceptions to rejections, so that no single record ends a run.
 
-The traceback goes to the log. What is no error of a record ends the run: the disk, the memory, a
-library that is missing, an input that has changed since the run was planned.
+The traceback goes to the log. Exceptions that are not the fault of a record still end the run: of
+the disk, memory, a missing library, an input that has changed since the run was planned.
 """
 
 import logging
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 INTERNAL_ERROR = "internal_error"
-"""The reason that is counted."""
+"""The reason of a rejection for an exception that nobody expected."""
 _OF_THE_RUN = (
     OSError,
     MemoryError,

@@ -1,8 +1,9 @@
-"""Where units find what earlier stages of a run made: ``OUTPUT/.build/FINGERPRINT``.
+"""The work directory of a run, ``OUTPUT/.build/FINGERPRINT``, with what earlier stages made.
 
-Of an output in a bucket it has the address ``s3://BUCKET/OUTPUT/.build/FINGERPRINT#NAME``, and each
-machine a copy of its own in ``~/.cache/onoma/runs/NAME``: a unit writes its shards there, then into
-the bucket, and at last its receipt. What a machine lacks it brings from the bucket.
+If the output is in a bucket, the address of the work directory is
+``s3://BUCKET/OUTPUT/.build/FINGERPRINT#NAME``, and each machine has its own copy of it below
+``~/.cache/onoma/runs/NAME``: a unit writes its shards to the copy, uploads them, and then uploads
+its receipt. What a machine lacks it downloads.
 """
 
 import json
@@ -17,19 +18,19 @@ from corpora.system.files import check_plain, is_plain
 from corpora.system.parsing import parse_json
 from corpora.system.threads import map_in_order
 
-COUNTS = "shards.json"  # how many shards each intermediate dataset will have
+COUNTS = "shards.json"  # the number of shards that each intermediate dataset will have
 MERGED = -1
-"""The number of what merges the units of a stage."""
-_tables: dict[tuple[str, str], str] = {}  # etags of the lists whose tables this process has
+"""The number, instead of an index, of the unit that merges the other units of a stage."""
+_tables: dict[tuple[str, str], str] = {}  # (folder, list of tables) to the etag of the list
 
 
 class WorkDirectory:
-    """The files that a run keeps until it is published: shards and tables of stages, receipts."""
+    """The files that a run needs until it is published: shards and tables of stages, receipts."""
 
     def __init__(self, folder: Path | str) -> None:
         self.folder = Path(folder)
         self.bucket: Bucket | None = None
-        """The folder of this run in the bucket of its output."""
+        """The folder of this run in a bucket; None if the output is on this machine."""
         if is_url(folder):
             from corpora.system.staging import cache_folder
 
@@ -40,7 +41,7 @@ class WorkDirectory:
 
     @property
     def tables(self) -> Path:
-        """The folder for tables that are merged between stages."""
+        """The folder for tables that are merged between stages, downloaded if necessary."""
         if self.bucket:
             self._fetch_tables(self.bucket)
             (self.folder / "tables").mkdir(parents=True, exist_ok=True)
@@ -55,7 +56,7 @@ class WorkDirectory:
 
     @property
     def carried(self) -> Path:
-        """Folder for files from elsewhere that the run needs until it is done."""
+        """The folder for files from elsewhere that the run needs until it is done."""
         return self.folder / "carried"
 
     def place(self, dataset: str, number: int) -> Path:

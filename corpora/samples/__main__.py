@@ -24,7 +24,7 @@ class Sample(NamedTuple):
 
     about: str
     next: str
-    """The command that reads it, with ``{at}`` for its folder."""
+    """The command that reads the files; ``{at}`` stands for their folder."""
 
 
 SAMPLES = {

@@ -1,1 +1,1 @@
-"""Published versions of datasets: publish, switch, prune, verify, show."""
+"""Stores of published versions of datasets: publish, switch, prune, forget, verify, show."""

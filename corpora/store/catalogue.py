@@ -54,18 +54,18 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A dataset in the folder that is described."""
+    """A dataset to describe, and its files."""
 
     name: str
     dataset: Dataset
     files: Mapping[str, str]
-    """Name in the folder to SHA-256."""
+    """Path of each file, relative to the described folder, to its SHA-256."""
     pattern: str
     format: str
 
     @property
     def columns(self) -> pa.Schema:
-        """The columns of the files: an earlier version may have fewer than the schema."""
+        """The columns of the files; an earlier version may have fewer than the schema."""
         for shard in self.dataset.shards:
             with pa.memory_map(str(self.dataset.path / shard.name)) as file:
                 return pa.ipc.open_file(file).schema
@@ -78,7 +78,7 @@ class Part:
 
     @property
     def about(self) -> Mapping[str, str]:
-        """Descriptions of the rows and columns."""
+        """The descriptions of a row (under ``row``) and of the columns, by name."""
         return _texts().get(self.dataset.schema.name, {})
 
 
@@ -253,7 +253,7 @@ def _field(part: Part, column: pa.Field) -> dict[str, object]:
         kind = kind.value_type
     source = {"fileSet": {"@id": f"{part.name}-files"}, "extract": {"column": column.name}}
     if pa.types.is_struct(kind):
-        # mlcroissant reads no lists inside of lists (the attributes of a mention).
+        # mlcroissant cannot read lists inside of lists, such as the attributes of mentions.
         flat = [inner for inner in kind if not pa.types.is_nested(inner.type)]
         return about | {"subField": [_inside(id, source, inner) for inner in flat]}
     return about | {"dataType": _type(kind), "source": source}

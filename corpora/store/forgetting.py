@@ -1,8 +1,8 @@
-"""A person's data, taken out of all versions of a store: ``python -m corpora.store forget``.
+"""Removal of a person's data from all versions of a store: ``python -m corpora.store forget``.
 
-What is to be forgotten is noted in ``STORE/forgotten.json`` first, by hashes, so that the next
-command ends what a killed one began. Then each version that holds any of it is made again beside
-itself, verified, and put in its own place. Everything else in it stays as it is.
+First, hashes of what is to be forgotten are noted in ``STORE/forgotten.json``, so that the next
+command can finish what a killed one began. Then each version that holds any of it is made again
+beside the old one, verified, and put in the place of the old one; all other data in it is the same.
 """
 
 from collections import Counter
@@ -42,9 +42,9 @@ from corpora.system.staging import url_of
 
 FORGOTTEN = "forgotten.json"
 _NEED_THEIR_FILES = {"examples"}
-"""Schemas of runs whose side files are no copies of rows: tokenizer and entities."""
+"""Schemas of runs whose side files are kept: they hold a tokenizer and entities, no copied rows."""
 _TRACES = {"entities", "examples", "lexicon", "subwords"}
-"""Schemas whose rows were counted, cut or learned from documents: they are made again."""
+"""Schemas whose rows were counted, cut or learned from documents, and so keep traces of them."""
 
 
 def forget(

@@ -70,7 +70,7 @@ def _read_run(file: Path) -> tuple[str, dict[str, str]]:
     if not is_whole(run):
         raise DamagedDatasetError(f"{file}: damaged (other bytes than were written). {_AGAIN}")
     has_dataset = any(Path(name).name == "dataset.json" for name in files)
-    if not has_dataset and run.get("kind") != "model":  # modeling.publish
+    if not has_dataset and run.get("kind") != "model":  # which modeling.publish writes
         raise DamagedDatasetError(f"{file}: damaged (it lists no dataset). {_AGAIN}")
     return fingerprint, files
 

@@ -1,9 +1,10 @@
 """A shelf of published versions in a bucket: ``s3://BUCKET/STORE/NAME/VERSION/``.
 
-No lock: a version begins with an object that says of which data it is, so that others cannot put
-theirs under its name; its ``run.json`` (or ``dataset.json``) comes last. The object ``current``
-names the current version, and below it all that were removed: one conditional write decides both,
-and a name that was removed is never used again, so that a slow process deletes no one else's data.
+There is no lock. The first object of a version lists the hashes of its files, so that other data
+cannot get the same name; its ``run.json`` (or ``dataset.json``) is uploaded last. The object
+``current`` names the current version and, below it, all removed versions, so that one conditional
+write changes both. The name of a removed version is never used again; otherwise a slow process
+could delete the data of another.
 """
 
 import json
@@ -38,9 +39,9 @@ class State:
     """The content of the object ``current`` of a shelf."""
 
     current: str
-    """The name of a version; empty: none was published."""
+    """The name of the current version; empty: nothing was published yet."""
     removed: tuple[str, ...]
-    """Versions that were removed: nobody finds them, and their objects are deleted."""
+    """Names of removed versions, which readers ignore and whose objects are deleted."""
 
 
 def look(bucket: Bucket) -> State:
@@ -91,7 +92,8 @@ def publish(source: Path, shelf: str, *, version: str | None = None) -> str:
             "changes. Choose another --version."
         )
     try:
-        _check_forgotten(source, bucket, seen=list_seen)  # from now on, `forget` sees the version
+        # Checked again, because only from now on does `forget` see the version.
+        _check_forgotten(source, bucket, seen=list_seen)
     except CorpusError:
         remove(bucket, [version])
         raise

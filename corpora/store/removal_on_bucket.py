@@ -1,9 +1,9 @@
-"""Remove versions of a store in a bucket, or take a person's data out of all of them.
+"""Pruning of a store in a bucket, and removal of a person's data from all its versions.
 
-What decides is what decides on a disk (``retention``, ``forgetting``): the manifests of a store,
-and versions one by one, are brought to this machine for it. A version in a bucket never changes:
-one without what is to be forgotten gets a new name, and one conditional write puts it in the place
-of the other.
+The decisions are made by the code for stores on disk (``retention``, ``forgetting``), on downloaded
+manifests and, for removal, on versions downloaded one by one. A version in a bucket never changes:
+the version without forgotten data gets a new name, and one conditional write of ``current``
+replaces the old version by it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -193,11 +193,11 @@ def _put_in_place(bucket: Bucket, old: str, new: str) -> None:
     delete_removed(bucket)
 
 
-# --- what is brought to this machine
+# --- copies on this machine
 
 
 class _Copies:
-    """Copies of bucket folders in a folder of this machine, with their addresses."""
+    """Copies of bucket folders on this machine, and the address of each."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -1,9 +1,9 @@
-"""Which versions in a store are still needed: the current one, the last, and what models name.
+"""The choice of versions to keep in a store: the current one, the last ones, and what models need.
 
-A model says by hashes what it was made from (``settings.json``, ``run.json``), and a dataset by
-those of its inputs (``dataset.json``). Both are followed through all shelves of a store: from a
-model to its examples, from these to the vocabulary, and to the documents of both. Of a file that
-several versions of a shelf have alike, such as a tokenizer's, one version is enough.
+The manifests of a model (``settings.json``, ``run.json``) and of a dataset (``dataset.json``) hold
+hashes of what it was made from. These hashes are followed through all shelves of a store: from a
+model to its examples, from the examples to the vocabulary, and from both to their documents. If
+several versions of a shelf have the same needed file, such as a tokenizer, only one is kept for it.
 """
 
 import json
@@ -26,11 +26,11 @@ _SHA256 = re.compile(r'"([0-9a-f]{64})"')
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """Whether a version is kept, and why."""
+    """The decision about a version: whether it is kept, and why."""
 
     version: str
     reason: str
-    """Why it is kept; empty: it is not."""
+    """The reason why the version is kept; empty: it is removed."""
     n_bytes: int
 
 
@@ -48,7 +48,7 @@ def prune(
     with hold(shelf):
         there, known = sizes(shelf), set(history(shelf))
         in_use = current(shelf).name
-        needed = needed_by(keep_for, shelf.absolute().parent)  # of `.`, too
+        needed = needed_by(keep_for, shelf.absolute().parent)  # absolute, because `.` has no parent
         fates = []
         last = [name for name in there if name in known][-keep:]
         for name, n_bytes in there.items():
@@ -94,12 +94,14 @@ def needed_by(runs: Sequence[Path], store: Path) -> dict[Path, str]:
 
 
 class _Needs:
-    """Follows hashes to the versions that have them, and from these to the hashes they name."""
+    """A search from needed hashes to the versions that have them, and to the hashes these name."""
 
     def __init__(self, shelves: Sequence[Sequence[Path]], hashes: Mapping[Path, set[str]]) -> None:
         self._shelves, self._hashes = shelves, hashes
-        self._sure: list[tuple[Path, list[Path]]] = []  # who needs, and the only version that has
-        self._any: list[tuple[Path, list[Path]]] = []  # who needs one of several, newest last
+        # Pairs of who needs a hash, and the versions of a shelf that have it, the newest last:
+        # `_sure` where there is only one such version, `_any` where there are several.
+        self._sure: list[tuple[Path, list[Path]]] = []
+        self._any: list[tuple[Path, list[Path]]] = []
 
     def add(self, who: Path, wanted: set[str]) -> None:
         """Note what a run or a version needs, except for what it contains."""
@@ -136,7 +138,7 @@ def _manifests(run: Path) -> Iterator[Path]:
     """Find the manifests below a folder, also through links: a run may lie on another disk."""
 
     def fail(error: OSError) -> None:
-        raise error  # what cannot be read may need everything
+        raise error  # a run that cannot be read may need any version
 
     seen = set()
     for folder, inside, names in os.walk(run, followlinks=True, onerror=fail):

@@ -1,8 +1,8 @@
-"""Published versions of a dataset on a disk, and which of them is current: ``STORE/NAME/VERSION/``.
+"""A shelf of published versions of a dataset on disk: ``STORE/NAME/VERSION/``.
 
-``STORE/NAME/current``, a file with one name in it, is replaced in one step after everything was
-verified: whoever reads it at any moment, and after a kill at any moment, finds the old version or
-the new one. Readers ask once, and keep the path.
+The file ``STORE/NAME/current`` holds the name of the current version. It is replaced atomically
+after the new version was verified, so a reader finds the old or the new version, at any moment and
+after any kill. A reader should read it once, and keep the path of the version.
 """
 
 import fcntl
@@ -28,7 +28,7 @@ from corpora.system.parsing import parse_json
 
 CURRENT = "current"
 HISTORY = "history.json"
-"""The names of versions in the order in which they were published; one may be gone."""
+"""The file with the names of versions, in the order of publishing; some may be gone."""
 LOCK = ".lock"
 _INCOMING, _READY, _REMOVED = ".incoming-", ".ready-", ".removed-"
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -51,7 +51,8 @@ def publish(source: Path, shelf: Path, *, version: str | None = None) -> Path:
         version = version or fingerprint_of_run(source)[:12]
         target = shelf / check_name(version)
         with hold(shelf):
-            check_forgotten(source, shelf.parent / FORGOTTEN)  # before it, one might forget
+            # Checked while the shelf is held, so that `forget` cannot run in between.
+            check_forgotten(source, shelf.parent / FORGOTTEN)
             if target.exists():
                 _check_same(source, target)
                 verify(target)
@@ -116,7 +117,7 @@ def hold(shelf: Path) -> Iterator[None]:
         for ready in shelf.glob(f"{_READY}*"):
             if (version := shelf / ready.name.removeprefix(_READY)).exists():
                 take_away(ready)
-            else:  # killed in the middle of an exchange
+            else:  # a process was killed in the middle of an exchange
                 ready.rename(version)
         for left in [*shelf.glob(f"{_INCOMING}*"), *shelf.glob(f"{_REMOVED}*")]:
             take_away(left)
@@ -134,7 +135,7 @@ def remove(shelf: Path, version: str) -> None:
     removed = shelf / f"{_REMOVED}{version}"
     (shelf / version).rename(removed)
     sync_folder(shelf)
-    take_away(removed)  # only the link, if somebody moved the version to another disk
+    take_away(removed)  # removes only the link, if the version was moved to another disk
     write_json(shelf / HISTORY, [name for name in history(shelf) if name != version])
 
 
@@ -188,7 +189,7 @@ def _bring_in(source: Path, target: Path, names: Sequence[str]) -> None:
             sync_folder(folder)
         _note(target.parent, target.name)
     except BaseException as error:
-        shutil.rmtree(incoming, ignore_errors=True)  # of a full disk, for example
+        shutil.rmtree(incoming, ignore_errors=True)  # ignores errors, such as those of a full disk
         if isinstance(error, CorpusError):
             raise type(error)(str(error).replace(str(incoming), str(source))) from error
         raise

@@ -1,1 +1,1 @@
-"""Files, bounded parsing, child processes, threads, signals, command lines."""
+"""Files, buckets, bounded parsing, child processes, threads, signals, command lines."""

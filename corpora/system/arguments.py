@@ -1,4 +1,4 @@
-"""Command lines: a frozen dataclass is the table of options, ``parse`` reads it, ``execute`` runs.
+"""Command lines: a frozen dataclass declares the options, ``parse`` fills it, ``execute`` runs.
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
@@ -48,31 +48,31 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound="DataclassInstance")
 _Settings = dict[str, Any]
-"""Arguments by name. Any: ``argparse`` has other types for each."""
+"""Arguments of ``argparse`` functions by name. Any: each has a type of its own."""
 SUMMARY = "print the summary as one JSON object, and all else on standard error"
-"""The help of ``--json``."""
+"""The help text of ``--json``."""
 
 _ADDRESSES = frozenset(
     {"input", "exclude", "html", "keep_for", "warc", "shelf", "source", "output"}
 )
-"""Options whose patterns and addresses are read elsewhere."""
+"""Options whose addresses in buckets are not copied here: their strings are handled elsewhere."""
 _OPTION = re.compile(r"--?[A-Za-z][\w-]*")
 _WRITTEN = frozenset({"archive", "html", "json", "output", "shelf"})
-"""Options that name what is written."""
+"""Options that name files or folders to write."""
 _BOUNDS = {
     "at_least": operator.ge,
     "above": operator.gt,
     "below": operator.lt,
     "at_most": operator.le,
 }
-"""Of numbers: how a value must compare with each."""
+"""Name of a bound of ``option`` to the comparison of a value with the bound that must be true."""
 
 
 _is_looked_at: ContextVar[bool] = ContextVar("_is_looked_at", default=False)
 
 
 class _Made(BaseException):
-    """Carries the parser of a command that is inspected, not run."""
+    """An exception that carries the parser out of a command that is inspected, not run."""
 
     def __init__(self, parser: argparse.ArgumentParser) -> None:
         self.parser = parser
@@ -91,9 +91,9 @@ def parser_of(main: Callable[[Sequence[str]], int]) -> argparse.ArgumentParser:
 
 
 class ArgumentParser(argparse.ArgumentParser):
-    """A parser that names an unknown option before all else, and refuses paths that are no UTF-8.
+    """A parser that reports unknown options first, and refuses arguments that are not UTF-8.
 
-    Errors are an ``error:`` line, as of all commands, with exit status 2. Inputs in buckets
+    An error is one ``error:`` line, as in all commands, with exit status 2. Inputs in buckets
     (``s3://…``) are copied to this machine. Help and messages name commands as the user types them.
     """
 
@@ -102,11 +102,11 @@ class ArgumentParser(argparse.ArgumentParser):
         *,
         prog: str | None = None,
         is_passed_on: Callable[[str], bool] = lambda _: False,
-        **settings: Any,  # Any: as in argparse
+        **settings: Any,  # Any: those of argparse
     ) -> None:
         super().__init__(prog=prog and as_typed(prog), **settings)
         self._is_passed_on = is_passed_on
-        """Whether an option that is not ours is of a library that what is left over goes to."""
+        """A function that tells whether an unknown option is one of a library, and passed on."""
 
     def format_help(self) -> str:
         """Return the help."""
@@ -146,7 +146,7 @@ class ArgumentParser(argparse.ArgumentParser):
         """End the process if an option is unknown."""
         known = list(self._option_string_actions)
         words = [word.partition("=")[0] for word in takewhile(lambda word: word != "--", given)]
-        if self._subparsers or {"-h", "--help"} & set(words):  # each has options of its own
+        if self._subparsers or {"-h", "--help"} & set(words):  # subcommands have own options
             return
         wrong = [w for w in words if _OPTION.fullmatch(w) and w not in known]
         if wrong := [word for word in wrong if not self._is_passed_on(word)]:
@@ -159,7 +159,7 @@ def _no_such_option(word: str, known: Sequence[str]) -> str:
 
 
 class _Renamed(argparse.Action):
-    """An option that was renamed; ``const`` is the new name."""
+    """The action of an old option name; ``const`` is the new name."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         """End the process with the new name."""
@@ -179,7 +179,7 @@ def option(
     at_most: float | None = None,
     was: str = "",
     **settings: object,
-) -> Any:  # Any: as ``dataclasses.field``, so that the field may have its own type
+) -> Any:  # Any: as in ``dataclasses.field``, to fit the type of any field
     """Declare a field of a table of options; one without a default is required.
 
     The type of the field decides how the value is parsed: ``int``, ``float``, ``Path``, ``bool`` (a
@@ -227,7 +227,7 @@ def add_options(parser: argparse.ArgumentParser, kind: "type[DataclassInstance]"
         if field.default is dataclasses.MISSING and not is_positional and not one_of:
             own["required"] = True
         name = field.name if is_positional else _flag(field.name)
-        if field.name.endswith("_"):  # a keyword of Python: from_ is --from
+        if field.name.endswith("_"):  # for keywords of Python: from_ is --from
             own["dest"] = field.name
         groups[one_of or title].add_argument(name, **own)
         if was := field.metadata["was"]:
@@ -302,7 +302,7 @@ class Summary:
 
     values: Mapping[str, object]
     status: int = 0
-    """The exit status."""
+    """The exit status of the command; ``execute`` ignores it."""
 
     def write(self) -> None:
         """Write the summary to standard output as one line of JSON."""
@@ -332,7 +332,7 @@ def execute(
             elif as_json:
                 line.write()
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader has closed the pipe
+    except BrokenPipeError:  # the reader closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except CorpusError as error:
         return fail(str(error), status=error.exit_status)
@@ -380,7 +380,7 @@ def _brought(value: object, *, option: str) -> object:
         return value
     from corpora.system.staging import stage
 
-    url = f"{scheme}://{rest.lstrip('/')}"  # a Path has one slash
+    url = f"{scheme}://{rest.lstrip('/')}"  # a Path keeps only one slash
     if is_path and option in _WRITTEN:
         raise UsageError(
             f"--{option} {url}: must be a folder of this machine. Name one; what is finished there "

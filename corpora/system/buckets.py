@@ -1,8 +1,8 @@
 """Objects in buckets: ``s3://BUCKET/NAME``, ``gs://BUCKET/NAME`` and ``az://CONTAINER/NAME``.
 
 Credentials and addresses come from the environment, by the names that the providers' own tools use
-(docs/scale.md). An object appears whole or not at all. ``replace`` writes only over what was seen,
-so of several writers one wins; all else may be repeated, and is, until ``PATIENCE`` is over.
+(docs/scale.md). An object appears whole or not at all. ``replace`` is a conditional write, so that
+one of several concurrent writers wins. Failed requests are repeated until ``PATIENCE`` is over.
 """
 
 import hashlib
@@ -34,15 +34,15 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 PATIENCE = "ONOMA_BUCKET_SECONDS"
-"""How long a request is tried again, in seconds (default: 180)."""
+"""The environment variable that says for how many seconds requests are repeated (default: 180)."""
 SCHEMES = ("s3", "gs", "az")
 N_TRANSFERS = 8
-"""Objects that are brought or sent at once."""
+"""The number of objects that are downloaded or uploaded at once."""
 _URL = re.compile(rf"({'|'.join(SCHEMES)})://([^/]+)/*(.*)", re.DOTALL)
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 _REFUSED = re.compile(r"(401 Unauthorized|403 Forbidden|Missing \w+Credential)")
 _VERSION = " version "
-_WRITER = "onomawriter"  # in the metadata of what was written conditionally; letters fit all
+_WRITER = "onomawriter"  # a metadata key, of letters only, as all providers allow
 
 
 def is_url(path: object) -> bool:
@@ -62,10 +62,10 @@ class Found:
     """An object in a listing."""
 
     name: str
-    """Relative to the folder that was listed."""
+    """The name relative to the ``Bucket`` that was listed."""
     size: int
     etag: str
-    """Another one for other bytes; with the number of the version, where there is one."""
+    """A string that differs between states of an object; see ``_etag``."""
     changed: datetime
 
 
@@ -76,7 +76,7 @@ class Content:
     data: bytes
     etag: str
     writer: str
-    """Who wrote it, by ``replace``."""
+    """The writer, if ``replace`` wrote the object; else empty."""
 
 
 class Bucket:
@@ -108,7 +108,7 @@ class Bucket:
         import obstore
 
         full = f"{self._prefix}{prefix}"
-        folder = full.rpartition("/")[0]  # a listing takes whole folders only
+        folder = full.rpartition("/")[0]  # only whole folders can be listed
 
         def collect() -> list[Found]:
             return [
@@ -253,7 +253,7 @@ class Bucket:
         while True:
             try:
                 return do()
-            except FileNotFoundError:  # also what obstore raises
+            except FileNotFoundError:  # also the error that obstore raises
                 raise FileNotFoundError(2, "No such object", self.url_of(name)) from None
             except (errors.BaseError, ConnectionError, TimeoutError) as error:
                 is_refused = isinstance(error, refused) or _REFUSED.search(str(error))
@@ -308,11 +308,11 @@ def open_store(kind: str, root: str) -> "Store":
         "connect_timeout": min(seconds, timedelta(seconds=10)),
         "read_timeout": min(seconds, timedelta(seconds=60)),
         "timeout": timedelta(hours=1),
-        "allow_http": True,  # only where the environment names such an address
+        "allow_http": True,  # has an effect only where the environment names an http:// address
     }
     retry: RetryConfig = {"max_retries": 3, "retry_timeout": seconds}
     if kind == "s3":
-        config: S3Config = {"checksum_algorithm": "SHA256"}  # the server compares what has come
+        config: S3Config = {"checksum_algorithm": "SHA256"}  # the server checks what it received
         if not {"AWS_REGION", "AWS_DEFAULT_REGION"} & os.environ.keys():
             config["region"] = "us-east-1"
         return S3Store(root, config=config, client_options=client, retry_config=retry)

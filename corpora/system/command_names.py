@@ -1,7 +1,7 @@
-"""Commands as the user types them: ``onoma tei``, where that was typed, for ``python -m …``.
+"""Names of commands in messages and help: ``onoma tei`` instead of ``python -m …``.
 
-Messages and help name commands by their modules, which always work; ``onoma`` says here what it
-calls them.
+Messages and help name commands by their modules, which always work. If the user runs ``onoma``, it
+registers its own names here, and they replace those of the modules.
 """
 
 import re

@@ -27,10 +27,10 @@ class Words:
 
     about: str = ""
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Each with the values that it may have; none: a file, a number, a text."""
+    """Each option with the values that it may have; empty: any file, number or text."""
     helps: Mapping[str, str] = field(default_factory=dict)
     positional: tuple[str, ...] = ()
-    """Words that may stand alone: ``publish``, ``switch`` …"""
+    """Words that may follow without an option: subcommands (``publish``) and choices."""
 
 
 def words_of(*parsers: argparse.ArgumentParser, about: str = "") -> Words:
@@ -38,7 +38,7 @@ def words_of(*parsers: argparse.ArgumentParser, about: str = "") -> Words:
     options: dict[str, tuple[str, ...]] = {}
     helps: dict[str, str] = {}
     positional: list[str] = []
-    # argparse has no public way to ask.
+    # argparse has no public way to list options.
     for action in chain.from_iterable(parser._actions for parser in parsers):  # noqa: SLF001
         choices = tuple(map(str, action.choices or ()))
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001

@@ -1,4 +1,4 @@
-"""Whether the XML parser that comes with Python has known faults."""
+"""A warning if the XML parser (expat) of this Python has known faults."""
 
 import logging
 from functools import cache
@@ -7,7 +7,7 @@ from xml.parsers import expat
 log = logging.getLogger(__name__)
 
 SAFE = (2, 7, 4)
-"""Bundled since Python 3.11.15 and 3.12.13; SECURITY.md says what it fixes."""
+"""The first version without these faults, in Python since 3.11.15 and 3.12.13 (SECURITY.md)."""
 
 
 @cache

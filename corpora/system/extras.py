@@ -1,4 +1,4 @@
-"""Libraries that only some commands need, and the extra of Onoma that brings each."""
+"""Libraries that only some commands need, and the extra of Onoma that installs each."""
 
 from corpora.errors import UsageError
 
@@ -39,7 +39,7 @@ EXTRAS = {
 
 
 class MissingExtraError(UsageError):
-    """A library that a command needs is not installed."""
+    """A missing library that a command needs."""
 
 
 def missing_extra(error: ImportError) -> MissingExtraError | None:

@@ -1,7 +1,7 @@
-"""Files in a folder that may come from elsewhere: names that were read, locks, what is written to.
+"""Safe use of folders that may come from strangers: file names in manifests, links, locks.
 
-Nothing outside the folder is deleted, overwritten or hashed because a manifest names it, or because
-a link leads there.
+Nothing outside of such a folder is deleted, overwritten or hashed because a manifest names it or a
+link leads there.
 """
 
 import errno
@@ -17,7 +17,7 @@ from typing import IO, Any
 
 from corpora.errors import CorpusError, DamagedDatasetError, FolderInUseError, UsageError
 
-_MAX_PART_BYTES = 255  # of a name, on every file system that we know
+_MAX_PART_BYTES = 255  # the longest file name on common file systems
 _HOLDER = re.compile(r"\d{0,20}\n?", re.ASCII)
 _TEMPORARY = re.compile(r"\.tmp-[0-9a-f]{32}-.+", re.DOTALL)
 
@@ -93,7 +93,7 @@ def open_own(
     buffering: int = -1,
     encoding: str | None = None,
     errors: str | None = None,
-) -> IO[Any]:  # Any: as ``open``, text or bytes as the mode says
+) -> IO[Any]:  # Any: text or bytes, as ``mode`` says
     """Open a file of ours for writing; raises ``CorpusError`` for links and special files."""
     return open(path, mode, buffering, encoding, errors, opener=_open_no_link)
 
@@ -102,7 +102,7 @@ def _open_no_link(path: str, flags: int) -> int:
     try:
         descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
     except OSError as error:
-        if error.errno in {errno.ELOOP, errno.ENXIO}:  # a link; a pipe that nobody reads
+        if error.errno in {errno.ELOOP, errno.ENXIO}:  # a link, or a pipe without a reader
             raise _no_file(path) from error
         raise
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -131,7 +131,7 @@ def locked(
     ``CorpusError`` for a file that is no lock, which stays as it is.
     """
     with _taken(path, busy=busy, take=take) as lock:
-        if os.fstat(lock.fileno()).st_nlink == 1:  # a hard link could be somebody else's file
+        if os.fstat(lock.fileno()).st_nlink == 1:  # another link may be somebody's file
             lock.truncate(0)
             lock.write(f"{os.getpid()}\n")
             lock.flush()

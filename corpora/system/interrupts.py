@@ -1,4 +1,4 @@
-"""Ctrl-C while a command is still loading: a line and exit status 130, and no traceback."""
+"""Ctrl-C while a command is still loading: one line, exit status 130, no traceback."""
 
 import os
 import signal

@@ -27,12 +27,12 @@ _KINDS: tuple[tuple[Kind, str], ...] = (
     ("permissive", r"\bMIT|\bBSD|\bApache|\bISC\b|\bPSF|python software|zlib|HPND|ZPL|0BSD"),
     ("permissive", r"unlicense|CC0|public domain"),
 )
-"""The first that fits names the kind; of a choice (``OR``), the freest counts."""
+"""Pairs of kind and pattern: the first pattern that fits a licence decides; see ``kind_of``."""
 
 
 @dataclass(frozen=True, slots=True)
 class License:
-    """A distribution and its licence, as its metadata give it."""
+    """An installed distribution, and its licence according to its metadata."""
 
     name: str
     version: str

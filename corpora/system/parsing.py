@@ -1,4 +1,4 @@
-"""JSON and TOML that anybody may have written: whatever is wrong with them is one clear error."""
+"""Parsing of untrusted JSON and TOML, where any fault becomes one clear error."""
 
 import json
 import re
@@ -10,18 +10,18 @@ from typing import Any
 from corpora.errors import CorpusError, UsageError
 
 MAX_DOTS = 1000
-"""In a line of TOML: the parser takes the square of the parts of a key."""
+"""The most dots in a line of TOML: the time to parse a key is quadratic in its parts."""
 
 
 JsonObject = Mapping[str, Any]
-"""An object of JSON, or a table of TOML.
+"""A JSON object or a TOML table.
 
-Any: who reads it knows what to look for, and checks what a person has written.
+Any: each reader knows the fields that it reads, and checks them if a user wrote them.
 """
 
 
 class ParseError(CorpusError, ValueError):
-    """A text that is no JSON, or is not accepted: nested too deep, a number of too many digits."""
+    """A text that is not JSON or not accepted: nested too deep, or a number of too many digits."""
 
 
 def parse_json(text: str | bytes, *, strict: bool = True) -> Any:  # Any: as ``json.loads``

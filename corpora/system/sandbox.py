@@ -26,41 +26,41 @@ from corpora.errors import CorpusError, CountedError
 from corpora.system.parsing import JsonObject
 
 _WALL = 20
-"""How many times the time of the processor may pass on the clock, before a process is killed."""
+"""The wall-clock limit of a call, as a multiple of its limit of processor time (at least 60 s)."""
 _START_SECONDS = 60.0
 _NO_MEMORY = 97
-"""Exit status of a process that has no memory left."""
+"""The exit status of a process that ran out of memory."""
 _XML_NO_MEMORY = 2
-"""``XML_ERR_NO_MEMORY`` of libxml2."""
+"""The error code ``XML_ERR_NO_MEMORY`` of libxml2."""
 Arguments = Mapping[str, object]
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Limits of one call."""
+    """The limits of time and memory of one call."""
 
     seconds: float = 10.0
-    """Of the processor."""
+    """Seconds of processor time."""
     megabytes: int = 1_000
 
 
 @dataclass(frozen=True, eq=False)
 class Task(Generic[T]):
-    """A function of a module that another process calls; make one Task for all calls.
+    """A module-level function to be called in another process; make one Task for all calls.
 
-    The function may return what JSON can hold, dataclasses, tuples and dates, as its annotation
-    says. Where it raises a ``CorpusError`` with a ``reason``, the caller gets a ``TaskError`` with
-    that reason.
+    The function may return JSON values, dataclasses, tuples and dates; its return annotation must
+    say which. If it raises a ``CorpusError`` with a ``reason``, the caller gets a ``TaskError``
+    with that reason.
     """
 
     function: Callable[..., T]
     first: Arguments
-    """Arguments of a first call, which loads the libraries, out of bounds."""
+    """Arguments of a first call, which loads the libraries; its processor time is not limited."""
 
 
 class TaskError(CountedError):
-    """A call without answer: ``reason`` is ``timeout``, ``memory``, ``failed``, or the error's."""
+    """A failed call; ``reason`` is ``timeout``, ``memory``, ``failed``, or that of the error."""
 
 
 def call(task: Task[T], arguments: Arguments, *, bounds: Bounds) -> T:
@@ -70,7 +70,7 @@ def call(task: Task[T], arguments: Arguments, *, bounds: Bounds) -> T:
 
 
 class _Engine(Generic[T]):
-    """The other process, shared by all threads of this one; a fatal call ends only that process."""
+    """The other process, shared by all threads of this one; a fatal call ends only the other."""
 
     def __init__(self, task: Task[T], bounds: Bounds) -> None:
         self.task, self.bounds = task, bounds
@@ -156,7 +156,7 @@ def _start(task: Task[T], bounds: Bounds) -> "subprocess.Popen[bytes]":
     )
 
 
-def restored(kind: Any, value: Any) -> Any:  # Any: a type that is known while it runs
+def restored(kind: Any, value: Any) -> Any:  # Any: the type is only known at run time
     """Restore a value of a type from JSON; a union stands for its first type or None."""
     arguments, origin = get_args(kind), get_origin(kind)
     if origin is UnionType:
@@ -182,7 +182,7 @@ def serve(
             arguments = pickle.load(requests)  # noqa: S301 - of our parent
         except EOFError:
             return 0
-        signal.setitimer(signal.ITIMER_PROF, seconds)  # ends this process when it is over
+        signal.setitimer(signal.ITIMER_PROF, seconds)  # the signal ends this process
         try:
             answer = {"answer": function(**arguments)}
             written = json.dumps(answer, default=_plain)
@@ -219,7 +219,7 @@ def main(argv: list[str]) -> int:
     resource.setrlimit(resource.RLIMIT_DATA, (bytes_, bytes_))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # libraries print to standard error, not among the answers
+    os.dup2(2, 1)  # what libraries print goes to standard error, not among answers
     function = getattr(import_module(module), name)
     function(**pickle.load(sys.stdin.buffer))  # noqa: S301 - of our parent
     return serve(sys.stdin.buffer, answers, function=function, seconds=float(seconds))

@@ -1,7 +1,7 @@
-"""What is in a bucket, brought to this machine: ``~/.cache/onoma``, or where ``ONOMA_CACHE`` says.
+"""Local copies of files in buckets, in ``~/.cache/onoma`` or the folder that ``ONOMA_CACHE`` names.
 
-A file lies there under the hash of its address and its etag, which is another one for other bytes;
-so it is brought once. What nobody has used for a week is removed.
+A copy is stored under a hash of its address, etag and size, so that each state of an object is
+downloaded once. Copies that were not used for a week are removed.
 """
 
 import hashlib
@@ -38,7 +38,7 @@ def _cleared(folder: Path) -> Path:
     for kind in ("files", "folders", "runs"):
         (folder / kind).mkdir(parents=True, exist_ok=True)
         for path in (folder / kind).iterdir():
-            with suppress(OSError):  # another process is faster
+            with suppress(OSError):  # another process removes it, too
                 if time.time() - path.stat().st_mtime > _A_WEEK:
                     shutil.rmtree(path)
     return folder

@@ -1,4 +1,4 @@
-"""A few threads, for work that lets go of the interpreter: hashing and reading files, pyarrow."""
+"""A few threads for work that releases the interpreter lock: hashing, reading files, pyarrow."""
 
 import os
 from collections import deque

@@ -16,7 +16,7 @@ from corpora.tei.languages import Abbreviations, code_of
 
 _CLOSING = "\"'»“”’)]"
 Learned = Mapping[str, list[Abbreviation]]
-"""By language."""
+"""Learned abbreviations by language."""
 
 
 def learn_abbreviations(texts: Iterable[tuple[str | None, str]], edition: Edition) -> Learned:

@@ -1,4 +1,4 @@
-"""What a reader of an edition's card must know of how it was read: the tables, and the warnings."""
+"""The tables and warnings of an edition's card, which tell its reader how the edition was read."""
 
 import re
 from collections import Counter

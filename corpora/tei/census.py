@@ -42,8 +42,8 @@ from corpora.tei.xml import Element, XmlError, encoding_of, parse_xml
 N_SHOWN = 10
 N_VALUES = 5
 MAX_VALUES = 1_000
-"""Of an attribute; all others are counted as one."""
-EXAMPLE, BEFORE = 80, 30  # characters of the file: of an element, and before it
+"""The most distinct values that are counted for an attribute; all others are counted as one."""
+EXAMPLE, BEFORE = 80, 30  # characters shown: of an element, and before it
 _REGISTERS = {"listperson", "listplace", "listorg", "listbibl", "listevent"}
 _POINTERS = ("ref", "key", "corresp", "sameAs")
 _NAMES = {
@@ -68,7 +68,7 @@ _NO_WORD = re.compile(r"\W")
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What ``--inspect`` asks for."""
+    """Options of ``--inspect``."""
 
     inspect: tuple[str, ...] = option(metavar="PATTERN", help="files or folders of TEI")
     exclude: tuple[str, ...] = option((), metavar="PATTERN", help="files that are passed over")
@@ -78,19 +78,20 @@ class Options:
 
 @dataclass
 class Kind:
-    """Elements of one name."""
+    """The elements of one name, and their counts."""
 
     name: str
-    """As the file has it that is read first."""
+    """The name as written where it is first read."""
     n: int = 0
     n_characters: int = 0
     meanings: Counter[str] = field(default_factory=Counter)
-    """What the edition makes of them."""
+    """The number of elements by what the edition makes of them."""
     attributes: dict[str, Counter[str]] = field(default_factory=dict)
     suggested: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """Labels with patterns of those that are read."""
+    """The labels and patterns that they suggest, with their number; left-out text has none."""
     signs: Counter[str] = field(default_factory=Counter)
-    """Patterns of empty ones that stand for a character which the edition does not say."""
+    """Patterns of empty elements that stand for a character, but not in the edition, with their
+    number."""
     example: str = ""
 
 
@@ -100,12 +101,12 @@ class _Touching:
 
     edition: Edition
     found: Counter[str] = field(default_factory=Counter)
-    """Elements whose beginning or end stands between two."""
+    """The number of such places at an edge of an element, by its name."""
     examples: dict[str, str] = field(default_factory=dict)
     _word: str = ""
-    """That the text ends with so far."""
+    """The word that the text ends with so far."""
     _edges: list[tuple[int, str]] = field(default_factory=list)
-    """Depth and name of the elements that began or ended since."""
+    """The depth and name of each element that began or ended after ``_word``."""
 
     def walk(self, element: Element, depth: int = 0) -> None:
         """Search an element, as far as the edition reads it."""
@@ -148,22 +149,22 @@ class Census:
     """Messages about files that cannot be read."""
     kinds: dict[str, Kind] = field(default_factory=dict)
     lost_names: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """Element that is left out, and label of a name in it."""
+    """The number of names by left-out element that they are in, and label."""
     lost_characters: Counter[str] = field(default_factory=Counter)
     n_characters: int = 0
-    """Of text that is read."""
+    """The number of characters of text that is read."""
     languages: Counter[str] = field(default_factory=Counter)
-    """Characters of documents, by language."""
+    """The number of characters of documents, by language."""
     passages: Counter[str] = field(default_factory=Counter)
-    """Elements that say their language inside the text."""
+    """The number of elements inside the text that tell their language, by language."""
     last_words: Counter[str] = field(default_factory=Counter)
-    """With their period, at the end of sentences."""
+    """The words with a period that end sentences, with their number."""
     registers: Counter[str] = field(default_factory=Counter)
     schemes: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """Attribute, and how its values begin."""
+    """The number of ids by attribute, and by how its values begin."""
     matched: set[Pattern] = field(default_factory=set)
     counters: Counter[str] = field(default_factory=Counter)
-    """What a run would count."""
+    """The counters that a run would have."""
     touching: _Touching = field(init=False)
     texts: list[tuple[str | None, str]] = field(default_factory=list)
     """Language and text of the first documents, to learn abbreviations from."""
@@ -198,7 +199,7 @@ class Census:
 
     @property
     def abbreviations(self) -> list[Abbreviation]:
-        """Words that look like abbreviations and stand in no table, the most frequent first."""
+        """The words that look like abbreviations but stand in no table, the most frequent first."""
         learned = learn_abbreviations(self.texts, self.edition)
         return sorted((each for some in learned.values() for each in some), key=lambda a: -a.n)
 

@@ -1,8 +1,8 @@
-"""Names that people corrected in another tool, back into the bytes of a TEI file.
+"""Names that people corrected in another tool, written back into the bytes of a TEI file.
 
-What the tool has and the file has not is written; what a model of ours had written and the tool has
-not any more is taken out. Names of the edition itself stay as they are: those that the tool lacks
-are counted. All of it under the proof of the writer.
+Names that only the tool has are written. Names that one of our models had written, and that the
+tool no longer has, are taken out. Names of the edition itself stay as they are; those that the
+tool lacks are counted. The proof of the writer holds for all of it.
 """
 
 from collections import Counter
@@ -15,7 +15,7 @@ from corpora.tei.undo import take_out_of
 from corpora.tei.writer import DEFAULT_OPTIONS, TeiFile, WriteOptions, Written
 
 CORRECTED = Model(id="onoma-corrected", name="Onoma, names of another tool", version="", sha256="")
-"""Who stands for what people found or changed in another tool."""
+"""Stands in place of a model for what people found or changed in another tool."""
 LEFT = "names of the edition that the tool has not: left as they are"
 
 

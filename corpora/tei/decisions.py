@@ -10,9 +10,9 @@ later run neither replaces nor offers again what was decided. A line::
      "was": {"start": 16, …, "label": "person", "entity": null},
      "model": "onoma-ba3e8d6b0ab2", "probability": 0.89}
 
-Places are offsets in the document's text, with the form and what stands around it, by which they
-are found again after the file was edited. Lines are never changed: a later decision on a place
-takes the place of an earlier one.
+Places are offsets in the document's text. They are given with the form and its context, by which
+they are found again after the file was edited. Lines are never changed: a later decision on a place
+replaces an earlier one.
 """
 
 import fcntl
@@ -33,7 +33,7 @@ from corpora.system.parsing import JsonObject, parse_json
 
 Verdict = Literal["accepted", "corrected", "rejected", "added", "withdrawn"]
 """``corrected``: another label, entity or boundary than in ``was``; ``added``: a name that no model
-found; ``withdrawn``: what was decided on this place before does not hold any more."""
+found; ``withdrawn``: earlier decisions on this place no longer hold."""
 CONTEXT = 32
 """Characters that are kept on each side of a name."""
 SUFFIX = ".decisions.jsonl"
@@ -47,7 +47,7 @@ class DecidedName:
     end: int
     form: str
     before: str = ""
-    """What stood before it, at most ``CONTEXT`` characters."""
+    """The text before the name, at most ``CONTEXT`` characters."""
     after: str = ""
     label: str | None = None
     entity: str | None = None
@@ -127,23 +127,23 @@ class Decision:
     """The decision of a person on one name."""
 
     reviewer: str
-    """Who: an id, as ``@resp`` of the edition has it, without ``#``."""
+    """The id of the person, as in ``@resp`` of the edition, without ``#``."""
     verdict: Verdict
     file: str
-    """Relative, as commands name the files of the edition."""
+    """The relative name of the file, as in commands."""
     document: str
-    """Id of the document in the file."""
+    """The id of the document in the file."""
     name: DecidedName
-    """For ``rejected``, the suggestion; else the name as it is to be."""
+    """For ``rejected``, the suggestion; else the name as it should be."""
     was: DecidedName | None = None
-    """What was suggested or written before, where it was another."""
+    """The name that was suggested or written before, if it differs; else None."""
     model: str = ""
-    """Id of the model that suggested it (``Model.id``); empty for none."""
+    """The id of the model that suggested the name (``Model.id``); empty for none."""
     probability: float | None = None
     time: str = field(default_factory=now)
     action: str = ""
-    """What the person did it by, where a program undoes it: an id that decisions made at once
-    share; ``undo ID`` and ``redo ID`` take that back, and do it again."""
+    """The id of the action, shared by the decisions made in it, in programs that can undo it;
+    actions ``undo ID`` and ``redo ID`` revert and repeat it. Empty: none."""
 
     def __post_init__(self) -> None:
         """Raise for an unknown verdict, a value that is no text, or an invalid probability."""
@@ -197,11 +197,11 @@ class Settled:
     decision: Decision
     span: Span
     was: Span | None = None
-    """The place of what was there before, where it was another and is found."""
+    """The place of the name before a correction, if it differs and is found; else None."""
 
     @property
     def is_name(self) -> bool:
-        """Tell whether a person says that there is a name."""
+        """Whether the person says that there is a name."""
         return self.decision.verdict != "rejected"
 
     def places(self) -> set[tuple[int, int]]:
@@ -238,7 +238,8 @@ class Decisions:
 
     entries: tuple[Decision, ...] = ()
     unreadable: tuple[str, ...] = ()
-    """Lines that are no decisions, ``FILE:LINE: why``: of a writer that was killed, say."""
+    """Messages on lines that are no decisions, as ``FILE:LINE: why``; a killed writer may leave
+    such lines."""
 
     def of_document(self, file: str, document: str, text: str) -> tuple[list[Settled], int]:
         """Find the decisions in force on a document: (decisions, number that lost their place)."""

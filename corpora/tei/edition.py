@@ -1,4 +1,4 @@
-"""How an edition marks things: a TOML file says which element means what.
+"""How an edition marks things: a TOML file tells which element means what.
 
 See ``editions/tei.toml`` for every key with its default, and ``docs/editions.md`` for a guide.
 """
@@ -27,14 +27,14 @@ from corpora.tei.xml import Element
 T = TypeVar("T")
 DEFAULT = "tei"
 SUFFIXES = (".xml", ".tei")
-"""How the names of files end that are taken of a folder."""
+"""The suffixes of the files that are taken from a folder."""
 _REST = "..."  # in a list: stands for the default's patterns
 _BESIDE = {"annotation", "listannotation", "span", "spangrp", "standoff"}
 _MAX_KNOWN = 1000  # cached combinations of attribute values for each element name
 
 
 class Role(Enum):
-    """What an element does to the text, the strongest first."""
+    """The effect of an element on the text, the strongest first."""
 
     LEAVE_OUT = "leave_out"
     DOCUMENT = "each"
@@ -50,25 +50,26 @@ Patterns = tuple[Pattern, ...]
 
 
 APART = frozenset({Role.DOCUMENT, Role.NOTE_DOCUMENT, Role.PART})
-"""Roles of what is not read where it stands."""
+"""The roles of elements that are not read where they stand."""
 CHARACTERS = frozenset({"c", "g"})
 """Elements that stand for a character."""
 SIGNS = CHARACTERS | {"ref"}
-"""Elements that stand for something to be read where they are empty."""
+"""The elements that, if they are empty, stand for something to be read."""
 
 
 class Meaning(NamedTuple):
-    """What an element means."""
+    """The meaning of an element."""
 
     role: Role | None = None
-    """What it does to the text; None: nothing."""
+    """What the element does to the text; None: nothing."""
     label: str | None = None
     is_name: bool = False
     """Whether it names something, with a label or without."""
     is_asked_for: bool = False
-    """Whether some label asks for elements of its name: one that fits none is counted."""
+    """Whether some label has a pattern for elements of this name; those that fit none are
+    counted."""
     fits: tuple[str, ...] = ()
-    """Patterns of the edition's own file that fit it: ``labels.person: persName``."""
+    """The keys of the edition's own patterns that fit the element: ``labels.person: persName``."""
 
 
 class _Rules:
@@ -94,7 +95,8 @@ class _Rules:
         self._attributes = {p.attribute for pattern in every for p in pattern.last.predicates}
         self._known: dict[tuple[str | None, ...], Meaning] = {}
         self.may_name = bool(self._own) or any(patterns for _, patterns in self._labels)
-        """Whether such an element may be a name, or fit a pattern of the edition's own file."""
+        """Whether an element of this name may be a name, or fit a pattern of the edition's own
+        file."""
 
     def meaning(self, element: Element) -> Meaning:
         """Find the meaning of an element; cached if its name and attributes decide it."""
@@ -124,37 +126,40 @@ class Edition:
 
     name: str
     lang: str | None = None
-    """For files that do not say; BCP 47."""
+    """The BCP 47 tag for files that declare no language."""
     content: tuple[str, ...] = ("text",)
-    """Children of ``TEI`` that hold the text."""
+    """The names of the children of ``TEI`` that hold the text."""
     labels: Mapping[str, Patterns] = field(default_factory=dict)
-    """Label to the elements that have it; the first that fits decides."""
+    """The patterns of the elements with each label; the first label that fits decides."""
     unlabelled: Patterns = ()
-    """Elements that name something without a class: mentions without a label."""
+    """The patterns of elements that name something without a class: mentions without a label."""
     roles: Mapping[Role, Patterns] = field(default_factory=dict)
-    """What elements do to the text."""
+    """The patterns of the elements with each role."""
     choose: Mapping[str, Patterns] = field(default_factory=dict)
-    """Element to those of its children that are read, the best first."""
+    """For each element, patterns of the child that is read, the best first."""
     characters: tuple[tuple[Pattern, str], ...] = ()
-    """Empty elements that stand for characters."""
+    """Patterns of empty elements, each with the characters that the elements stand for."""
     line_end_hyphens: str | None = None
-    """``keep`` or ``remove`` those that no markup explains; None: as is usual in the language."""
+    """``keep`` or ``remove`` hyphens at line ends that no markup explains; None: as usual in the
+    language."""
     entity: tuple[str, ...] = ("key", "ref")
-    """Attributes that say what is meant, the best first."""
+    """The attributes that refer to the entity, the best first."""
     spaces: Mapping[str, str] = field(default_factory=dict)
-    """Beginning of an attribute's value to the space that its rest is unique in."""
+    """The space of an id by the beginning of the attribute's value; the rest of the value is the
+    id."""
     write: Mapping[str, Element] = field(default_factory=dict)
-    """Label to the element that a predicted name becomes, where the edition says so."""
+    """The element that a predicted name becomes, by label, where the edition gives one."""
     metadata: Mapping[str, Sequence[Rule]] = field(default_factory=dict)
-    """Name of a piece of metadata to where it stands, the best first; ``title`` is the title."""
+    """The rules that find each piece of metadata, the best first; ``title`` is the document's
+    title."""
     own: tuple[tuple[str, Pattern], ...] = ()
-    """The patterns that stand in the edition's own file, with where they stand."""
+    """The patterns in the edition's own file, each with the key that it stands under."""
     languages: Mapping[str, str] = field(default_factory=dict)
-    """Language that a file says (``*``: any) to the one that is meant."""
+    """The language that is meant, by the language in a file (``*``: any)."""
     abbreviations: Abbreviations = field(default_factory=dict)
-    """Those that the edition declares, for all languages."""
+    """The abbreviations that the edition declares, for all languages."""
     learned: Mapping[str, Abbreviations] = field(default_factory=dict)
-    """Language to the abbreviations that were learned from the edition's text."""
+    """The abbreviations that were learned from the edition's text, by language."""
 
     _rules: dict[str, _Rules] = field(default_factory=dict, compare=False, repr=False)
     _languages: dict[str | None, Language] = field(default_factory=dict, compare=False, repr=False)
@@ -228,7 +233,7 @@ class Edition:
         return self._rules[name]
 
 
-# What a file may hold: a string, a list of strings, or a table of these ("*": any key).
+# The types of the values in a file: a string, a list of strings, or a table ("*": any key).
 _STRINGS = [str]
 _TYPES: Mapping[str, object] = {
     "name": str,
@@ -257,7 +262,7 @@ _TYPES: Mapping[str, object] = {
 
 
 _PATTERNS = {"unlabelled", "labels", "text", "documents", "choose", "characters", "breaks"}
-"""Keys of a file that hold patterns."""
+"""The keys of a file that hold patterns."""
 
 
 def shipped_editions() -> list[str]:
@@ -292,12 +297,12 @@ def load_edition(path: Path) -> Edition:
         inherited.pop("name", None)
         tables = _extend(inherited, tables, source=source)
     else:
-        own = {}  # the defaults are made for all editions: most of them match nothing in one
+        own = {}  # default patterns are made for all editions: most match nothing in one
     return _build(tables, source, own=own, default_name=path.stem)
 
 
 class _Source:
-    """An edition file, with the lines of errors."""
+    """An edition file; errors name the line."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -1,7 +1,7 @@
 """Where the tags of a name can stand: well-formed places around its characters.
 
-A name inside one element is one fragment. Where it begins or ends in an inner element, its tags
-move outwards over markup without text; where that is not possible it becomes several fragments.
+A name inside one element is one fragment. If it begins or ends in an inner element, its tags move
+outwards over markup without text; if that is not possible, it becomes several fragments.
 """
 
 import tomllib

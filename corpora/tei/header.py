@@ -1,4 +1,4 @@
-"""What a TEI header says of a text: title, language, licence, who wrote to whom, and when."""
+"""What a TEI header tells of a text: title, language, licence, who wrote to whom, and when."""
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -79,7 +79,7 @@ _DATES = {
     "not_after": "notAfter",
     "from": "from",
     "to": "to",
-}  # keys of metadata, and the attributes that they keep
+}  # endings of metadata keys, and the attributes that they keep
 
 
 def describe(key: str, elements: Sequence[Element]) -> dict[str, str]:

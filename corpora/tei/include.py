@@ -1,4 +1,4 @@
-"""Files that others include (``xi:include``): those in the folder of the inputs, and no others."""
+"""Files that others include (``xi:include``), if they lie in the folder of the inputs."""
 
 import re
 from collections import Counter
@@ -13,7 +13,7 @@ from corpora.tei.xml import MAX_DEPTH, Element, XmlError, parse_xml
 _NAMESPACE = "{http://www.w3.org/2001/xinclude}"
 INCLUDE = f"{_NAMESPACE}include"
 MARK = b"http://www.w3.org/2001/XInclude"
-"""What a file that includes another holds."""
+"""The namespace, which each file that includes another holds."""
 _POINTER = re.compile(r"(?:element\()?([\w.-]+)\)?")
 
 

@@ -21,28 +21,28 @@ from corpora.segmentation.tables import Table
 from corpora.tei.xml import Element
 
 Abbreviations = Mapping[str, Sequence[str]]
-"""``never_final`` and ``may_be_final``, as the tables of languages have them."""
+"""Abbreviations under ``never_final`` and ``may_be_final``, as in the tables of languages."""
 MAX_TAG = 64
-"""Characters of a tag; what is longer is none."""
+"""The most characters of a language tag; a longer value is ignored."""
 _UNSAID = {"", "und", "mul", "mis", "zxx"}
-"""What the tags say that name no language."""
+"""The language subtags that name no language."""
 _AFTER_ABBREVIATION = re.compile(rf"[{re.escape(CLOSING)}\s]*")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Language:
-    """What is known of a language in an edition."""
+    """The properties of a language in an edition."""
 
     tag: str | None
-    """BCP 47; None where nothing says it."""
+    """The BCP 47 tag; None if nothing tells it."""
     segmenter: Segmenter
-    """One for all languages that share a table, or have none."""
+    """The segmenter, which languages with the same table share, and all languages without one."""
     keeps_hyphens: bool
     """Whether a hyphen at a line end belongs to the word, unless the markup says otherwise."""
 
 
 class Passage(NamedTuple):
-    """The text from ``start`` to the next passage is in this language."""
+    """A part of the text in one language, from ``start`` to the next passage."""
 
     start: int
     lang: str | None

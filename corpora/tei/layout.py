@@ -1,8 +1,8 @@
 """Text as it is laid out: white space by one rule, blocks, and where names begin and end.
 
 Each run of XML white space becomes one space; a line break in a block is a newline; blocks stand
-on lines of their own; nothing begins or ends with white space. Offsets are final when a character
-is appended, except that a hyphen at a line end may be taken back when the word continues.
+on lines of their own; nothing begins or ends with white space. The offset of a character is final
+once it is appended, except that a hyphen at a line end may be removed when the word continues.
 """
 
 import re
@@ -36,9 +36,9 @@ class Layout:
     """A text that grows; read ``text`` when everything is added."""
 
     language: Language | None = None
-    """The language of what is added next."""
+    """The language of the text that is added next."""
     passages: list[tuple[int, Language]] = field(default_factory=list)
-    """Where the text of each language begins."""
+    """The offset at which the text of each language begins."""
     paragraphs: list[Paragraph] = field(default_factory=list)
     hyphens_removed: int = 0
     _pieces: list[str] = field(default_factory=list)
@@ -54,12 +54,12 @@ class Layout:
 
     @property
     def text(self) -> str:
-        """All text; call ``block`` first to end the last block."""
+        """The whole text; call ``block`` first to end the last block."""
         return "".join(self._pieces)
 
     @property
     def length(self) -> int:
-        """Characters so far."""
+        """The number of characters so far."""
         return self._length
 
     def append(self, text: str, *, preserve: bool = False) -> None:

@@ -19,17 +19,17 @@ from corpora.tei.style import certainty, escape, tag, template
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Added:
-    """A name to add: its place, and what it refers to."""
+    """A name to add: its place, and its reference to the entity."""
 
     document: Document
     mention: Mention
     fragments: tuple[Fragment, ...]
     reference: tuple[str, str] | None
-    """The attribute that says what is meant, and its value."""
+    """The attribute that refers to the entity, and its value; None: no reference."""
     target: Target | None = None
-    """A pointer to the characters, for a name in ``standOff``."""
+    """The pointer to the characters, for a name in ``standOff``; else None."""
     node: Node | None = None
-    """The element of a name that is there, which gets the reference alone."""
+    """The element of an existing name, which gets only the reference; None for a new name."""
 
     def element(self, edition: Edition) -> tuple[str, list[tuple[str, str]]]:
         """Return the element of a new name, and its attributes except those of ``said``."""

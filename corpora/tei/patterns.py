@@ -61,7 +61,7 @@ class Step:
     name: str
     predicates: tuple[Predicate, ...] = ()
     is_parent: bool = True
-    """Whether it must be the parent of the next step, or any ancestor."""
+    """Whether the element must be the parent of the next step's; else it may be any ancestor."""
 
     def fits(self, element: Element) -> bool:
         """Tell whether an element has the name and meets the predicates."""
@@ -86,7 +86,7 @@ class Pattern:
 
 def _fits_above(steps: Sequence[Step], element: Element) -> bool:
     """Tell whether some chain of ancestors of an element fits the steps, nearest first."""
-    below = [element]  # candidates for the step before, the deepest first
+    below = [element]  # elements that fit the step before, the deepest first
     for step in steps:
         nearest = (one.parent for one in below)
         above = filter(None, nearest) if step.is_parent else islice(below[0].chain(), 1, None)

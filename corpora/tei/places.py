@@ -1,4 +1,4 @@
-"""Where each character of a document's text stands in the file."""
+"""The place in the file of each character of a document's text."""
 
 from array import array
 from bisect import bisect_left
@@ -12,7 +12,7 @@ from corpora.tei.source import Node, PlacedText, Source
 from corpora.tei.xml import Element
 
 _MADE = -1
-_ELEMENTS = -2  # less the index of the element
+_ELEMENTS = -2  # minus the index of the element
 
 
 class Place(NamedTuple):
@@ -76,14 +76,14 @@ class PlacedLayout(Layout):
 class Places:
     """The place of each character of a document; ``places[i]`` is None for a generated one.
 
-    Generated are the line ends between blocks and the spaces that replace white space: no name
-    begins or ends with them.
+    Generated characters are the line ends between blocks and the spaces that replace white space:
+    no name begins or ends with them.
     """
 
     def __init__(self, source: Source, origins: "array[int]", text: str) -> None:
         self.source = source
         self.origins = origins[: len(text)]
-        """For each character its offset in the stream of the source; less than 0: it has none."""
+        """The origin of each character, as in ``PlacedLayout.origins``."""
 
     def __len__(self) -> int:
         return len(self.origins)

@@ -1,9 +1,8 @@
-"""The proof that a file with names is the file without them, and says what was meant.
+"""The proof that a written file is the input plus the intended names, and nothing else.
 
-Checked for every file before it is handed out: what was inserted taken out again, and ``undo``,
-give the input's bytes; the result parses; text, blocks and header are read as before; and the
-names that are read are those that were there and those that were added, each with its span, its
-label and what it refers to.
+Every file is checked before it is returned: removing the insertions gives the input's bytes, and so
+does ``undo``; the result parses; text, blocks and header are read as before; and exactly the
+existing and the added names are read, each with its span, label and entity.
 """
 
 from collections import Counter
@@ -103,7 +102,7 @@ def _check_names(
             entity = one.mention.entity if one.reference else None
             key = _key(one.document, one.mention, entity=entity)
             found[key] -= 1
-            if one.node is not None:  # the same name, without the reference
+            if one.node is not None:  # replaces the same name without the reference
                 found[_key(one.document, one.mention, entity=None)] += 1
             if found[key] < 0:
                 culprits.append(one)

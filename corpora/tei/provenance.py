@@ -1,8 +1,8 @@
-"""Who says that these are names: what a header tells of a model, and of people who reviewed it.
+"""Who found names: what a header records of a model, and of people who reviewed its names.
 
-A ``respStmt`` that every added name points to, the ``application``, and a ``change``. The statement
-keeps a fingerprint of each name as it was written, in a processing instruction that no schema and
-no reader minds: by this ``undo`` knows a name that somebody changed since.
+The record is a ``respStmt`` that every added name points to, an ``application``, and a ``change``.
+The statement keeps a fingerprint of each name as it was written, in a processing instruction, which
+schemas and readers ignore; by it ``undo`` recognises names that somebody has changed since.
 """
 
 import hashlib
@@ -31,17 +31,19 @@ _WRITTEN = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
-    """The model that found the names, or a dictionary."""
+    """The model, dictionary or linker that found the names."""
 
     id: str
-    """An XML id, ``onoma-`` and what is unique to the model: its name, the first of its hash."""
+    """An XML id: ``onoma-`` and what is unique to the model (its name, the beginning of its
+    hash)."""
     name: str
     version: str
     sha256: str
-    """Of its weights, in hexadecimal digits; empty where no model, but people found the names."""
+    """The hash of the weights, in hexadecimal digits; empty if people, not a model, found the
+    names."""
     desc: str = ""
     kind: Literal["model", "dictionary", "linker"] = "model"
-    """A linker adds references to names that are there."""
+    """A ``linker`` adds references to existing names."""
 
     def __post_init__(self) -> None:
         """Raise for an id that ``undo`` could not recognize."""
@@ -56,13 +58,13 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Responsibility:
-    """Who is responsible for written names: a model, and a person who reviewed them."""
+    """The responsibility for written names, of a model and of a person who reviewed them."""
 
     model: Model
     reviewer: str = ""
     """An ``xml:id`` (a new one, or of the file), or a pointer (``people.xml#kb``); empty: none."""
     date: str = ""
-    """When they are written, as ``2026-03-01``; empty: that is not said."""
+    """The date of writing, as ``2026-03-01``; empty: it is not recorded."""
 
     def __post_init__(self) -> None:
         """Raise for a reviewer that no attribute can point to."""
@@ -132,7 +134,7 @@ class Fingerprints(NamedTuple):
     start: int
     end: int
     attribute: str
-    """What was added to names that were there; empty: the names themselves were."""
+    """The attribute that was added to existing names; empty if the names themselves were added."""
     fingerprints: list[str]
 
 

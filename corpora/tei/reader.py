@@ -1,7 +1,7 @@
 """TEI to documents: text, and each name as a mention that knows the byte where its element starts.
 
 ``read_tei`` is pure: bytes and an ``Edition`` in, documents out. What the edition leaves out is
-not in the text; everything else is, once. A file with a ``teiCorpus`` gives several documents.
+not in the text; everything else is in it once. A file with a ``teiCorpus`` gives several documents.
 """
 
 import sys
@@ -24,7 +24,7 @@ from corpora.tei.pieces import merge_pieces
 from corpora.tei.spans import StandOff, places_of_ids, stand_off_names
 from corpora.tei.xml import Element, XmlError, parse_xml
 
-# TEI gives these no text of their own: white space in them is layout of the file.
+# TEI allows no text directly in these: white space in them is layout of the file.
 _ELEMENT_ONLY = {"choice", "app", "rdggrp", "subst", "list", "table", "row"}
 ROOTS = {"tei", "tei.2", "teicorpus", "teicorpus.2"}
 
@@ -34,12 +34,12 @@ class TeiText:
     """A document, and the counters of its reading."""
 
     document: Document | None
-    """None where nothing of the file's text is left."""
+    """None if no text is left."""
     counters: Counter[str]
     passages: tuple[Passage, ...] = ()
-    """The languages of the text."""
+    """The passages of the text, each with its language."""
     split_with: str = ""
-    """The document that it shares a split with: its own id, or that of what a note stands in."""
+    """The id of the document whose split it shares: its own, or for a note that of its document."""
 
     def segmenter_at(self, edition: Edition) -> Callable[[int], Segmenter]:
         """Return a function from the offset of a character to its segmenter."""
@@ -122,7 +122,7 @@ def _spoken(passages: Sequence[Passage], edition: Edition) -> Spoken:
 
 
 class _Place(NamedTuple):
-    """What is known of the current place, apart from the text."""
+    """The context of the current place: language, page and speaker."""
 
     language: Language | None = None
     page: str = ""
@@ -130,7 +130,7 @@ class _Place(NamedTuple):
     facs: str = ""
     """``@facs`` of the last ``pb``."""
     who: str = ""
-    """``@who`` of the speech around."""
+    """``@who`` of the speech (``sp``) around it."""
 
     def attributes(self) -> dict[str, str]:
         """Return the attributes that a mention gets from its place."""
@@ -142,19 +142,19 @@ class _Mark(NamedTuple):
     """The place of an element in the text."""
 
     length: int
-    """Characters before it."""
+    """The number of characters before it."""
     place: OpenName
     origin: str
     at: _Place
 
     @property
     def start(self) -> int:
-        """Its first character; the next one for an element without text."""
+        """The offset of its first character; of the next one for an element without text."""
         return self.place.start if self.place.start >= 0 else self.length
 
     @property
     def end(self) -> int:
-        """Behind its last character."""
+        """The offset after its last character."""
         return self.place.end if self.place.start >= 0 else self.length
 
 
@@ -173,13 +173,13 @@ class _File:
     name: str
     tei: Element
     taken: set[str]
-    """Ids of documents, of the whole file."""
+    """The ids of all documents of the file so far."""
     numbers: Counter[str]
-    """How many documents were made of the elements of a name, and have no id of their own."""
+    """The number of documents without an id of their own, by the name of their element."""
 
     @cached_property
     def places(self) -> dict[str, tuple[str, int]]:
-        """Id to the file and the byte of its element."""
+        """The file and the byte of the element with each id."""
         return places_of_ids(self.tei)
 
     def new_id(self, element: Element) -> str:
@@ -200,13 +200,13 @@ class _Start:
     element: Element
     document_id: str
     columns: Columns
-    """Of the document, but for the text and what stands in it."""
+    """The columns of the document, except its text and what is read with it."""
     at: _Place
     split_with: str
     part: str | None = None
-    """Of a note: its element."""
+    """The name of the element if it is a note; else None."""
     stand_off: tuple[StandOff, ...] = ()
-    """Names beside the text of the file."""
+    """The names that stand beside the text of the file."""
 
 
 def _start(tei: Element, document_id: str, edition: Edition, *, lang: str | None) -> _Start:
@@ -242,21 +242,21 @@ class _Reader:
     layout: Layout
     start: _Start
     apart: list[_Start] = field(default_factory=list)
-    """Parts that become documents of their own."""
+    """The parts that become documents of their own."""
     names: list[_Name] = field(default_factory=list)
     parts: deque[tuple[Element, _Place]] = field(default_factory=deque)
-    """Notes and the like, which are read at the end of the document."""
+    """Notes and the like, with their places, which are read at the end of the document."""
     part: str | None = None
     kind: str = "p"
     preserve: bool = False
     at: _Place = _Place()
     abbreviations: list[OpenName] = field(default_factory=list)
     marks: dict[str, _Mark | None] = field(default_factory=dict)
-    """Ids that something points to, and where they stand; None: not met yet."""
+    """The place of each id that something points to; None until it is met."""
     reaching: list[tuple[StandOff, _Mark]] = field(default_factory=list)
-    """Names with ``@spanTo``, and where they begin."""
+    """The names with ``@spanTo``, and where they begin."""
     skipped_to: int = 0
-    """The byte before which no text is read, of the file ``skipped_in``."""
+    """The byte of the file ``skipped_in`` before which no text is read; 0: none is skipped."""
     skipped_in: str = ""
     counters: Counter[str] = field(default_factory=Counter)
 
@@ -526,7 +526,8 @@ class _Reader:
         """Build mentions of the names that have text; link and merge the pieces of split names."""
         made: list[Mention] = []
         names = [*self.names, *self._names_beside()]
-        several = any(name.element.file for name in names)  # bytes of several files do not compare
+        # bytes of different files cannot be compared
+        several = any(name.element.file for name in names)
         for name in sorted(names, key=lambda n: (several and n.mark.place.start, n.element.byte)):
             span = _trim(name.mark.place, text)
             if span is None:

@@ -1,9 +1,10 @@
 """Predictions as a list that a person reads, changes and has applied: ``candidates.tsv``.
 
-A line is a prediction: the name between what stands before and after it, and a column ``accept``.
-Empty means yes; ``no`` (``n``, ``0``, ``false``, ``nein``, ``nej``, ``-``) means no. Another
-``label``, ``entity`` or ``name`` (shorter or longer, as in the text) is the one that is written,
-and a new line without ``start`` and ``end`` is a name that was missed. Any spreadsheet may save it.
+A line is a prediction: the name between the text before and after it, and a column ``accept``.
+Empty means yes; ``no`` (``n``, ``0``, ``false``, ``nein``, ``nej``, ``-``) means no. If the
+``label``, ``entity`` or ``name`` (shorter or longer, as in the text) is changed, the new value is
+written. A new line without ``start`` and ``end`` is a name that was missed. The list may be saved
+by any spreadsheet.
 """
 
 import codecs
@@ -31,9 +32,9 @@ COLUMNS = (
     "start", "end", "suggested",
 )  # fmt: skip
 CONTEXT = 40
-"""Characters on each side of a name."""
+"""The characters of context on each side of a name."""
 REVIEW = Model(id="onoma-review", name="Onoma, list of candidates", version="", sha256="")
-"""Who stands for names that a person found, and no model."""
+"""Stands in place of a model for names that a person found."""
 NOT_ACCEPTED, CHANGED = "not accepted", "the text has changed since"
 NOT_FOUND, AMBIGUOUS = "the name is not in the text there", "the name is there more than once"
 _ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
@@ -60,7 +61,7 @@ class Candidate:
 
     file: str
     document: str
-    """Empty where a new line does not say it."""
+    """The id of the document; empty if a new line does not give it."""
     name: str
     before: str
     after: str
@@ -69,11 +70,11 @@ class Candidate:
     score: float | None
     is_accepted: bool
     place: tuple[int, int] | None
-    """Of what was suggested; None for a new line."""
+    """The start and end of the suggestion; None for a new line."""
     suggested: tuple[str, str | None] | None
-    """Label and entity of what was suggested."""
+    """The label and entity of the suggestion; None for a new line."""
     where: str
-    """File and line of the list, for messages."""
+    """The file and line of the list, for messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ class Placed:
 
     @property
     def is_changed(self) -> bool:
-        """Tell whether a person made something else of the suggestion."""
+        """Whether a person changed the suggestion."""
         return self.suggestion is not None and self.suggestion.key != self.mention.key
 
 
@@ -257,7 +258,7 @@ class Applied:
     written: Written
     decisions: list[Decision]
     unplaced: list[str]
-    """Lines that have no place in the text, ``c.tsv:7: why``."""
+    """Messages on lines without a place in the text, as ``c.tsv:7: why``."""
 
 
 def apply_candidates(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from lxml.etree import RelaxNG, XMLParser
 
 VERSION = "4.12.0"
-"""Of the Guidelines, as the TEI's archive has it (The Vault)."""
+"""The version of the Guidelines, as in the TEI's archive (The Vault)."""
 _ADDRESS = "https://www.tei-c.org/Vault/P5/{}/xml/tei/custom/schema/relaxng/tei_all.rng"
 _MAX_BYTES = 20_000_000
 _TIMEOUT = 60.0  # seconds

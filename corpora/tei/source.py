@@ -1,8 +1,8 @@
-"""A file's characters, and where each element and each character of its text stands among them.
+"""A file's characters, and the place of each element and each character of text among them.
 
-The tree of ``corpora.tei.xml`` says what a file means; this says where it is written, so that a
-writer can edit the bytes and leave all others as they are. Positions count the characters of the
-decoded file, without a byte order mark; ``splice`` turns them into bytes.
+The tree of ``corpora.tei.xml`` tells what a file means; this module tells where it is written, so
+that a writer can edit the bytes and leave all others as they are. Positions count the characters of
+the decoded file, without a byte order mark; ``splice`` turns them into bytes.
 """
 
 import re
@@ -47,10 +47,10 @@ class Node(Element):
     number: int
     """The index among the elements of the file; -1 for CDATA."""
     first: int
-    """Its text in the stream, half-open."""
+    """``first`` and ``last`` are the half-open range of its text in the stream."""
     last: int
     is_expanded: bool
-    """Whether it stands in the expansion of an entity: its place is the reference then."""
+    """Whether it stands in the expansion of an entity; its place is then that of the reference."""
 
     def begin(self, start: int, content_start: int) -> None:
         """Set the place of the start tag; until an end tag comes, the element ends there."""
@@ -59,7 +59,7 @@ class Node(Element):
 
     @property
     def is_empty_tag(self) -> bool:
-        """Whether it is written ``<a/>``: nothing can be put into it."""
+        """Whether it is written ``<a/>``, so that nothing can be put into it."""
         return self.content_start == self.end
 
 
@@ -82,16 +82,17 @@ class Source:
         parser = _PlacingParser(self)
         self.root = parser.parse()
         self.nodes = parser.nodes
-        """Elements in the order of their start tags."""
+        """The elements in the order of their start tags."""
         self.stream = "".join(parser.pieces)
-        """All character data."""
+        """All character data of the file."""
         self.starts, self.ends = parser.starts, parser.ends
-        """Where each character of the stream is written; several may come from one reference."""
+        """The positions in the file of each character of the stream; several may come from one
+        reference."""
         self._runs, self._run_nodes = parser.runs, parser.run_nodes
 
     @cached_property
     def named(self) -> Mapping[tuple[int, str], Sequence[Node]]:
-        """The elements of one name in each element."""
+        """The elements by the index of their parent (-1: the root has none) and their name."""
         found: defaultdict[tuple[int, str], list[Node]] = defaultdict(list)
         for node in self.nodes:
             found[node.parent.number if node.parent else -1, node.written_name].append(node)
@@ -110,7 +111,7 @@ class Source:
 
     @cached_property
     def node_starts(self) -> list[int]:
-        """Where the elements begin."""
+        """The position of each element's start tag, in order."""
         return [node.start for node in self.nodes]
 
     def node_of(self, offset: int) -> Node:
@@ -199,7 +200,8 @@ class _PlacingParser(TreeParser[Node]):
         node.last = self._length
         if not node.is_expanded:
             self._written.pop()
-            if self.text[node.content_start - 2] != "/":  # its end is not the end of its start tag
+            # no empty tag: the element ends at its end tag
+            if self.text[node.content_start - 2] != "/":
                 node.content_end, node.end = here, self.text.index(">", here) + 1
 
     def _start_cdata(self) -> None:

@@ -1,7 +1,7 @@
 """Names and deletions that are marked beside the text: by pointers to elements, or up to an anchor.
 
-``<span from="#a" to="#b">``, ``<annotation target="#w1 #w2">`` in ``standOff`` and the like, and
-elements with ``@spanTo``, which reach from where they stand to where that points.
+These are ``<span from="#a" to="#b">``, ``<annotation target="#w1 #w2">`` in ``standOff`` and the
+like, and elements with ``@spanTo``, which extend from where they stand to its target.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from corpora.tei.xml import Element
 
 @dataclass(frozen=True, slots=True)
 class StandOff:
-    """A name beside the text: it covers the text from its first to its last element."""
+    """A name beside the text, which covers the text from the first to the last of its elements."""
 
     element: Element
     label: str | None

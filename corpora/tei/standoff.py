@@ -1,8 +1,8 @@
 """Names beside the text: ``standOff`` with pointers to characters, for those no element can hold.
 
-The pointers are TEI's ``string-range`` scheme (Guidelines, 17.2.4): the text of an element, counted
-in characters from 0, of the nearest element with an ``xml:id``, else of ``text``. Nothing is
-added to the text itself, and tags that are put there later do not change the count.
+The pointers follow TEI's ``string-range`` scheme (Guidelines, 17.2.4): they count characters, from
+0, in the text of the nearest element with an ``xml:id``, else of ``text``. Nothing is added to the
+text itself, and tags that are put there later do not change the count.
 """
 
 import re

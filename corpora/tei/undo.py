@@ -1,4 +1,4 @@
-"""Take out of a file what a model added to it, if it is as it was written; all other bytes stay."""
+"""Take out of a file what a model added, if it is as it was written; all other bytes stay."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
@@ -31,18 +31,18 @@ ANSWERED = "somebody answers for it"
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A name that a model found, and that is kept."""
+    """A name of a model that stays in the file."""
 
     line: int
     markup: str
-    """Its start tag."""
+    """The start tag of the name."""
     text: str
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """A file after the removal, and the names of models that were kept."""
+    """A file after the removal, and the models' names that stay."""
 
     data: bytes
     n_taken: int
@@ -101,11 +101,13 @@ class _Undo:
             model: {print_: one.attribute for one in reversed(lists) for print_ in one.fingerprints}
             for model, lists in self._lists.items()
         }
-        """For each model, the attribute that the name with a fingerprint got; empty: it is new."""
+        """For each model, the attribute that was added to the name with a fingerprint; empty for a
+        new name."""
         self.taken: dict[int, str] = {}
-        """Names that go, by number: their fingerprints."""
+        """The fingerprints of the names to remove, by number of the element."""
         self.references: dict[int, str] = {}
-        """Those of them of which only a reference goes, with ``@cert`` and ``@resp``."""
+        """The attribute to remove, with ``@cert`` and ``@resp``, from those of these names that
+        existed before."""
         self.kept: list[Kept] = []
         self._heirs: dict[int, str] = {}
         self._choose()
@@ -214,12 +216,12 @@ class _Undo:
     def edits(self, node: Node) -> Iterator[Edit]:
         """Yield the edits of an element and those in it."""
         if node.name in _BLANKS and node.parent and not self._goes_whole(node.parent):
-            if self._is_apparatus_of_ours(node):  # TEI requires it
+            if self._is_apparatus_of_ours(node):  # TEI requires the element
                 yield self._unmark(node, node.parent)
         elif node.number in self._in_apparatus and self._goes_whole(node):
             if (end := emptied(self.source, node)) is not None:
                 yield Edit(self._mark(node)[0], node.end, end)
-            else:  # with the white space inserted before it
+            else:  # remove also the white space inserted before it
                 start = node.start
                 while start and self.source.text[start - 1] in XML_SPACE:
                     start -= 1

@@ -1,8 +1,8 @@
 """Predictions written into the bytes of a TEI file, in the style of its edition.
 
-Tags are put into the text of the file at their places; nothing is serialised again. Every result is
-proven before it is returned (``corpora.tei.proof``); a name that cannot be proven is skipped with
-a reason.
+Tags are inserted into the text of the file at their places; nothing is serialised again. Every
+result is proven before it is returned (``corpora.tei.proof``); a name that cannot be proven is
+skipped with a reason.
 """
 
 from collections import Counter
@@ -50,23 +50,27 @@ class WriteOptions:
     """The treatment of existing names, of names that cross elements, and of doubtful names."""
 
     existing: Existing = "keep"
-    """``keep``: a prediction is skipped that equals or crosses a name, or stands in or around one
-    of the same label (unless both say what they mean, and it differs). ``only-new``: one that
-    touches a name is skipped. ``replace-predicted``: what any model of ours added is taken out
-    first, if it is as it was written; all other names are kept as by ``keep``."""
+    """``keep``: a prediction is skipped if it equals or crosses an existing name, or is in or
+    around one of the same label (unless both have entities, and these differ). ``only-new``: a
+    prediction that touches an existing name is skipped. ``replace-predicted``: what any of our
+    models added is taken out first, if it is as it was written; all other names are treated as by
+    ``keep``."""
     crossing: Crossing = "split"
-    """A name that no single element can hold is split into fragments, or goes to ``standOff``."""
+    """Whether a name that no single element can hold is split into fragments, or goes to
+    ``standOff``."""
     threshold: float = 0.0
     """Predictions with a lower score are skipped; those without a score never are."""
     reviewer: str = ""
-    """Who answers for the names beside the model: an id, or a pointer (``Responsibility``)."""
+    """The person responsible for the names beside the model: an id or a pointer
+    (``Responsibility``)."""
     date: str = ""
-    """When the names are written, for the header; empty: not said."""
+    """The date of writing, for the header; empty: it is not recorded."""
     references: bool = False
-    """Names that are there and do not say what they mean get the reference of a prediction with
-    the same characters and label; that is skipped otherwise."""
+    """Whether an existing name without an entity gets the reference of a prediction with the same
+    characters and label; otherwise that prediction is skipped."""
     schema: Path | None = None
-    """A RelaxNG schema: what would not be valid, and was before, is left out."""
+    """A RelaxNG schema; names that cause errors which the file did not have before are skipped.
+    None: no validation."""
 
     def __post_init__(self) -> None:
         """Raise for an unknown choice."""
@@ -88,9 +92,9 @@ class Skipped:
     document: str
     mention: Mention
     reason: str
-    """A short name that is counted."""
+    """The short name of the reason, which is counted."""
     text: str
-    """What it names, as in the document."""
+    """The characters of the name in the document."""
 
     @classmethod
     def of(cls, document: str, mention: Mention, text: str, *, reason: str) -> "Skipped":
@@ -107,9 +111,9 @@ class Written:
     counters: Counter[str]
     skipped: list[Skipped]
     kept: tuple[Kept, ...] = ()
-    """Names of models that were to be taken out, and that somebody had changed."""
+    """The models' names that should have been taken out, but that somebody had changed."""
     file: "TeiFile | None" = None
-    """The same, as it was read to prove it."""
+    """The written file, as it was read to prove it."""
 
     def then(self, second: "Written") -> "Written":
         """Combine the results of writing a file in two steps."""
@@ -123,9 +127,9 @@ class Written:
 
 
 Standing = Mapping[str, Sequence[Settled]]
-"""What people decided, by the id of the document."""
+"""The decisions of people in force, by the id of the document."""
 _Proven = tuple["TeiFile", list[Added]]
-"""A file that is proven, and the names that were added to it."""
+"""A proven file, and the names that were added to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +223,7 @@ class _Writer:
     decided: Standing
     kept: tuple[Kept, ...] = ()
     is_whole: bool = True
-    """Whether the header gets an application and a change, which not every schema allows."""
+    """Whether the header gets an application and a change; not every schema allows them."""
     skipped: list[Skipped] = field(default_factory=list)
 
     def write(self, mentions_by_document: Mapping[str, Sequence[Mention]]) -> Written:
@@ -267,7 +271,7 @@ class _Writer:
 
     @cached_property
     def _can_be_validated(self) -> bool:
-        """Tell whether there is a schema, and lxml can read the file."""
+        """Whether there is a schema, and lxml can read the file."""
         if self.options.schema is None:
             return False
         data = self.file.source.data

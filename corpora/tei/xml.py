@@ -1,7 +1,7 @@
-"""XML to a light tree that knows the byte at which each element starts.
+"""XML to a light tree whose elements know the byte at which they start.
 
 Expat reads the bytes: nothing outside the file is opened, entities of the internal subset are
-expanded under a bound, and size and depth are bounded.
+expanded up to a bound, and size and depth are bounded.
 """
 
 import codecs
@@ -20,9 +20,9 @@ from corpora.errors import CorpusError
 MAX_DEPTH = 200
 MAX_EXPANSION = 1 << 20
 MAX_NESTED = 1000
-"""Entities that are declared by others: expat before 2.7 calls itself for each of a chain."""
+"""The most entities declared by other entities: expat before 2.7 recurses along a chain of them."""
 MAX_NAMESPACE = 1000
-"""Characters of its name, which expat writes before each name of an element."""
+"""The most characters of a namespace's name, which expat writes before each element's name."""
 _ATTRIBUTE = len(" a=''")  # the fewest characters of an attribute in a file
 _XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace"
 _TEI_NAMESPACE = re.compile(r"https?://www\.tei-c\.org/")
@@ -38,19 +38,19 @@ class Element:
 
     def __init__(self, written_name: str, attributes: dict[str, str], byte: int = 0) -> None:
         self.written_name = written_name
-        """Local name as in the file."""
+        """The local name as written in the file."""
         self.name = written_name.lower()
         self.attributes = attributes
         self.byte = byte
-        """Where its start tag begins in the file."""
+        """The byte of the file at which the start tag begins."""
         self.file = ""
-        """The name of the file, if it was included by another."""
+        """The name of the file that the element was included from; empty for the file itself."""
         self._parent: ReferenceType[Self] | None = None
         self.children: list[Self | str] = []
 
     @property
     def parent(self) -> Self | None:
-        """The element around it; only the root keeps a tree in memory, for there is no cycle."""
+        """The element around it, by a weak reference: only the root keeps a tree in memory."""
         return None if self._parent is None else self._parent()
 
     @parent.setter
@@ -120,7 +120,8 @@ class TreeParser(Generic[E]):
         self.declared = {"amp", "lt", "gt", "quot", "apos"}
         self.n_nested = 0
         self.has_outer_declarations = False
-        encoding = "utf-8" if data.startswith(codecs.BOM_UTF8) else None  # whatever is declared
+        # a UTF-8 mark wins over the declared encoding
+        encoding = "utf-8" if data.startswith(codecs.BOM_UTF8) else None
         parser = self.expat = expat.ParserCreate(encoding, namespace_separator=" ")
         parser.buffer_text = True
         parser.buffer_size = 1 << 16
@@ -144,7 +145,7 @@ class TreeParser(Generic[E]):
                 raise self._error("malformed_xml", "no element", _REPAIR)
         except expat.ExpatError as error:
             raise self._explain(error) from error
-        except (LookupError, ValueError) as error:  # unknown to Python; multi-byte
+        except (LookupError, ValueError) as error:  # an encoding unknown to Python, or multi-byte
             raise self._error("encoding", f"unreadable encoding ({error})", _SAVE_UTF8) from error
         finally:
             del self.expat  # breaks the cycle of parser and handlers
@@ -275,7 +276,8 @@ _REFERENCE = re.compile(f"&({_NAME});")
 _TAG = re.compile(
     r"""<(?:!ATTLIST\s|[^\s!/?<>"'])[^<>"']*+(?:"[^<"]*+"?[^<>"']*+|'[^<']*+'?[^<>"']*+)*+"""
 )
-"""A start tag, or default values; also what does not end: none has another ``<`` in it."""
+"""Matches a start tag or the default values of attributes, even if it has no end; none has another
+``<`` in it."""
 _DECLARED = re.compile(rf"""(?=<!ENTITY\s+({_NAME})\s+("[^"]*"|'[^']*'))""")
 _NUMBERED = re.compile(r"&#(?:x([0-9a-fA-F]{1,6})|([0-9]{1,7}));")
 _ENCODING = re.compile(rb"<\?xml[^>]*?\sencoding\s*=\s*[\"']([\w.:-]+)[\"']")

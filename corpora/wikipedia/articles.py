@@ -1,4 +1,4 @@
-"""From a page of a dump to an article, a redirect, or a reason why it is neither."""
+"""Pages of a dump, read as an article, a redirect, or a reason why a page is neither."""
 
 import re
 from bisect import bisect_left
@@ -29,8 +29,8 @@ LICENSES = (
     ("20090615", (1, 16, 0), "CC-BY-SA-3.0"),
     ("", (), "GFDL-1.2-or-later"),
 )
-"""Of all Wikimedia projects but Wikidata and Wikinews: since which day, and which version of the
-software (with the number of its wmf branch), in SPDX."""
+"""The licenses of Wikimedia projects other than Wikidata and Wikinews, newest first: the first day,
+the first version of MediaWiki (its third number is that of the wmf branch), and the SPDX id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,8 @@ class Redirect:
     target: str
     section: str
     resolved: str | None = None
-    """Empty for another wiki's page, to which no link of this one can lead."""
+    """None until it is resolved; empty if the target is a page of another wiki, to which no link of
+    this wiki can lead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,32 +52,33 @@ class LeftOut:
 
     reason: str
     meaning: str | None = None
-    """Its title if it only lists meanings."""
+    """The title of the page if it is a disambiguation page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Article:
-    """A page whose text was read, with all that its row of ``documents`` and the other rows need.
+    """An article whose text was read, with all data of its row of ``documents`` and of other rows.
 
     ``PageRows`` takes it.
     """
 
     scalars: Mapping[str, str | None]
-    """Columns that hold a string, but for ``source``."""
+    """The values of the string columns of ``documents`` by column, except ``source``."""
     text: PageText
     sentences: Sequence[tuple[int, int]]
     hash: str
-    """Of the XML of the page."""
+    """The hash of the page's XML."""
     counters: Mapping[str, int]
-    """What the ledger counts of it."""
+    """The counts of the page for the ledger."""
     meaning: str | None = None
-    """Its title if it only lists meanings."""
+    """The title of the page if it is a disambiguation page."""
     authority: Authority = NOTHING
-    """Who or what it is about, as it says itself."""
+    """The ids and the type of the page's subject, as the page gives them."""
     templates: Sequence[str] | None = None
-    """Those for which the definitions of the dump were asked, if there are any."""
+    """The names of the templates that were looked up in the dump's definitions, sorted; None if the
+    definitions are not used."""
     definitions: str | None = None
-    """The hash of what these said."""
+    """The hash of the definitions found for ``templates``; None if they are not used."""
 
     @property
     def metadata(self) -> dict[str, str]:
@@ -106,7 +108,7 @@ class ArticleReader:
     keeps_disambiguation: bool = True
     engine: str = "onoma"
     blocks: frozenset[str] = frozenset()
-    """Kinds of blocks that are kept beside the text; only ``onoma`` can do it."""
+    """The kinds of blocks that are kept beside the text; only the engine ``onoma`` can keep any."""
     segmenter: Segmenter = field(default_factory=lambda: segmenter(None))
 
     def read(self, page: Page) -> Article | Redirect | LeftOut:
@@ -191,7 +193,7 @@ class ArticleReader:
         """Yield the sentences of the text as offsets; no heading or link is ever cut."""
         unbroken = [(start, end) for start, end, _, _ in text.links]
         for start, end, kind in text.blocks:
-            if kind == "head":  # replaces the links in it
+            if kind == "head":  # a heading replaces the links in it
                 unbroken[bisect_left(unbroken, (start,)) : bisect_left(unbroken, (end,))] = [
                     (start, end)
                 ]
@@ -208,7 +210,7 @@ def find_redirect(page: Page, wiki: Wiki) -> Redirect | None:
     start = text[:1] == "#" or text[:200].lstrip()[:1] == "#"
     found = _REDIRECT.match(text) if start else None
     if page.redirect is None and (found is None or page.namespace is not None):
-        return None  # a list may begin like that, and newer dumps say which pages redirect
+        return None  # a list may begin so, and newer dumps name the redirects
     target = wiki.target(f":{found[2] if found else page.redirect}")
     is_elsewhere = target.reason in ("interwiki", "interlanguage")
     title = wiki.title(page.redirect) if page.redirect else target.title

@@ -1,8 +1,8 @@
 r"""Tables, infoboxes, references and formulas, taken out of a page while its text is read.
 
-Where one stood, ``structure.py`` leaves a place mark, ``\x0eN\x0e``, which ``wikitext.py`` takes
-from a line before it reads it, so that the text is the same with and without them. ``cells.py``
-reads what was taken out.
+In place of each block, ``structure.py`` leaves a place mark, ``\x0eN\x0e``. ``wikitext.py`` takes
+the marks from a line before it reads it, so that the text is the same with and without them.
+``cells.py`` reads the blocks.
 """
 
 import re
@@ -14,15 +14,15 @@ from corpora.wikipedia.nesting import Tags
 from corpora.wikipedia.templates import split_call, split_parts
 
 KINDS = {"tables": "table", "infoboxes": "infobox", "references": "reference", "math": "math"}
-"""What ``--blocks`` takes, and the kind of each row."""
+"""The values of ``--blocks``, each with the kind of its rows."""
 PLACE = "\x0e"
 PLACES = re.compile(f"{PLACE}(\\d+){PLACE}")
 FORMULAS = frozenset({"math", "chem", "ce"})
-"""Tags that hold TeX."""
+"""The tags that hold TeX."""
 _LEAST_NAMED = 3
-"""Named parameters of an infobox: with fewer, a template that stands alone is something else."""
-_MAX_DEPTH = 20  # of tables and infoboxes inside others
-_MAX_PARENTS = 2 * _MAX_DEPTH  # of a block; bounds references that use each other
+"""The fewest named parameters of an infobox; a template with fewer, alone on its lines, is none."""
+_MAX_DEPTH = 20  # levels of tables and infoboxes inside others
+_MAX_PARENTS = 2 * _MAX_DEPTH  # of a block; a bound because references may use each other
 _ATTRIBUTE = re.compile(
     r"""\b(name|group)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'/>]+))""", re.IGNORECASE
 )
@@ -36,17 +36,17 @@ class Cell:
     kind: str
     """``head``, ``data``, ``caption``, ``parameter`` or ``text``."""
     text: str
-    """Its wikitext, and once it is read, what it shows."""
+    """The wikitext of the cell; once it is read, its plain text."""
     row: int = 0
     column: int = 0
     rows: int = 1
-    """That it spans."""
+    """The number of rows that the cell spans."""
     columns: int = 1
     name: str | None = None
-    """Of a parameter."""
+    """The name of a parameter; None for other cells."""
     links: Sequence[Link] = ()
     places: Sequence[tuple[int, int]] = ()
-    """Place marks in it, and their offsets in what it shows."""
+    """(index of the place mark, offset in the cell's plain text) of each place mark in the cell."""
 
 
 @dataclass(slots=True, eq=False)
@@ -55,24 +55,26 @@ class SideBlock:
 
     kind: str
     name: str | None = None
-    """Of a reference, if it has one; of a formula, the tag."""
+    """The name of a reference, if it has one; the tag of a formula."""
     template: str | None = None
-    """Of an infobox; of a reference, the first that is in it and not shown."""
+    """The name of an infobox's template, or of the first template in a reference that is not
+    shown."""
     source: str | None = None
-    """Its wikitext; null for a reference that is used, but stands nowhere."""
+    """The wikitext; None for a reference that is used but never defined."""
     has_tags: bool = False
-    """Whether the wikitext still holds comments and tags."""
+    """Whether ``source`` still holds comments and tags."""
     offset: int = 0
-    """In the text of the document: where it stood."""
+    """The offset in the document's text at which the block stood."""
     reused_at: list[int] = field(default_factory=list)
-    """Where else in it a reference is used."""
+    """The offsets in the document's text at which a reference is used again."""
     depth: int = 0
-    """Of what it stood in."""
+    """The nesting depth of the place where the block stood (0: the page itself); 0 for
+    references."""
     parent: "SideBlock | None" = None
-    """The block in which it stood."""
+    """The block in which this block stood; None for the page itself."""
     parent_offset: int = 0
     text: str = ""
-    """The texts of the cells with one character between them."""
+    """The texts of the cells, joined by one character."""
     cells: list[Cell] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
 
@@ -84,11 +86,12 @@ class Aside:
         self.kinds = kinds
         self.blocks: list[SideBlock] = []
         self.marks: list[SideBlock] = []
-        """The block of each place mark."""
+        """The block of each place mark, by the index in the mark."""
         self.depth = 0
-        """That of what is read: 0 is the page, 1 a block of it."""
+        """The nesting depth of the text that is being read: 0 for the page, 1 for a block of the
+        page."""
         self.n_undefined = 0
-        """References that stand nowhere."""
+        """The number of references that are used but never defined."""
         self._named: dict[tuple[str, str], SideBlock] = {}
 
     def add(self, block: SideBlock) -> str:

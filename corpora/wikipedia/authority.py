@@ -13,13 +13,13 @@ from corpora.system.parsing import JsonObject
 from corpora.wikipedia.titles import CATEGORY, TEMPLATE, namespace_pattern, read_table
 
 MAX_CHARACTERS = 20_000
-"""Of a template; what stands behind them is not read."""
+"""The number of characters that are read of a template, from the end of its name."""
 MAX_TEMPLATES = 20
-"""Of a page; those after them are not read."""
+"""The number of authority templates that are read of a page; later ones are not read."""
 TYPES = ("person", "place", "organization", "work", "event")
 _TYPE_PARAMETERS = {"typ", "type", "tipo"}
 _COMMENT = re.compile(r"<!(?=--).*?(?:-->|\Z)", re.DOTALL)
-"""One that is not closed goes on to the end."""
+"""A comment; one that is not closed extends to the end."""
 _MARK = re.compile(r"\{\{|\}\}|\[\[|\]\]|\|")
 _LCCN = re.compile(r"([a-z]{1,3})/(\d{2,4})/(\d{1,6})")
 _SECTIONS = {"templates": list, "parameters": dict, "types": dict, "categories": dict}
@@ -30,16 +30,17 @@ class Authority:
     """The ids and the type of a page's subject, as the page itself gives them."""
 
     ids: Mapping[str, str] = field(default_factory=dict)
-    """By scheme: the first that the page has."""
+    """The first id of the page in each scheme, by scheme."""
     type: str | None = None
-    """One of ``TYPES``."""
+    """One of ``TYPES``; None if the page tells none."""
     n_malformed: int = 0
-    """Parameters of ids that hold none."""
+    """The number of id parameters whose value has a digit but is no valid id."""
 
 
 NOTHING = Authority()
 IDS, TYPE = "ids", "type"
-"""What metadata of a document has of it: ``gnd:118529692 viaf:75121530``, ``person``."""
+"""The keys of an ``Authority`` in a document's metadata, with values as ``gnd:118529692
+viaf:75121530`` and ``person``."""
 
 
 def count_ids(authority: Authority) -> Counter[str]:
@@ -57,14 +58,14 @@ class AuthorityTable:
     """The authority templates and type categories of a wiki."""
 
     template: re.Pattern[str]
-    """The beginning of a template, to the end of its name."""
+    """Matches the beginning of an authority template, to the end of its name."""
     schemes: Mapping[str, str]
-    """Names of parameters, in lower case, to schemes."""
+    """The scheme of each id parameter, by the parameter's name in lower case."""
     types: Mapping[str, str]
     category: re.Pattern[str]
-    """A link to a category; its group is the name."""
+    """Matches a link to a category; its group is the category's name."""
     categories: tuple[tuple[str, re.Pattern[str]], ...]
-    """Types, and the names of categories that say so."""
+    """Each type, with a pattern of the names of categories that tell it."""
 
     def read(self, wikitext: str) -> Authority:
         """Read the ids and the type of a page's subject."""
@@ -81,7 +82,7 @@ class AuthorityTable:
                 if scheme is None or not value:
                     continue
                 if (id := normalise(scheme, value)) is None:
-                    n_malformed += any(map(str.isdigit, value))  # not *no*, not a dash
+                    n_malformed += any(map(str.isdigit, value))  # *no* and a dash are not malformed
                 else:
                     ids.setdefault(scheme, id)
         if not types and self.categories:

@@ -1,4 +1,4 @@
-"""The rows of a ``blocks`` dataset: between the stages they lie in the rows of their pages."""
+"""The rows of a ``blocks`` dataset, between the stages a column in the rows of their pages."""
 
 from collections import Counter
 from collections.abc import Sequence

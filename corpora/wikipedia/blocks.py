@@ -1,4 +1,4 @@
-"""The text of a page, which grows block by block: offsets are final when it is appended."""
+"""The text of a page, which grows block by block; offsets are final once text is appended."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 _WHITE = "".join(filter(str.isspace, map(chr, range(0x3001))))
 _BLANK = _WHITE.replace("\n", "")
 _LONG = 10_000
-_SIGNS = 8  # characters that a block may have that says nothing: a full stop, brackets
+_SIGNS = 8  # a block of at most so many characters may say nothing: a full stop, brackets
 
 
 class Block(NamedTuple):
@@ -22,7 +22,7 @@ class Block(NamedTuple):
 
 
 class Link(NamedTuple):
-    """Characters ``start`` to ``end`` of the text link to a title."""
+    """A link from the characters ``start`` to ``end`` of the text to a title."""
 
     start: int
     end: int
@@ -39,52 +39,55 @@ class PageText:
     links: list[Link] = field(default_factory=list)
     is_disambiguation: bool = False
     holes: list[int] = field(default_factory=list)
-    """Where something with a value dropped out of a line."""
+    """The offsets in ``text`` at which something with a value dropped out of a line."""
     hole_names: list[str] = field(default_factory=list)
-    """What dropped out at each of ``holes``, by name; several of one place with ``|`` between."""
+    """The name of what dropped out at each of ``holes``; several at one offset are joined by
+    ``|``."""
     hole_templates: Counter[str] = field(default_factory=Counter)
-    """Names of templates and tags that dropped out of a line with other text."""
+    """The number of times that each template or tag dropped out of a line with other text."""
     simplified: str = ""
     """The wikitext without templates, tables, references and files."""
     marked: str = ""
-    """The same, with marks where blocks that are kept aside stood."""
+    """``simplified`` with place marks where the blocks that are kept aside stood."""
     names: list[str] = field(default_factory=list)
-    """Of the templates and tags that may leave a hole: ``Infobox``, ``<math>``."""
+    """The templates and tags that may leave a hole (``Infobox``, ``<math>``), by the index in the
+    mark."""
     silent: Counter[str] = field(default_factory=Counter)
-    """Names of the templates that leave none."""
+    """The number of times that each template dropped out without leaving a hole."""
     expanded: Counter[str] = field(default_factory=Counter)
-    """Names of the templates that are shown by their definition in the dump."""
+    """The number of times that each template was shown by its definition in the dump."""
     asked: set[str] = field(default_factory=set)
-    """Names of templates for which the definitions of the dump were asked."""
+    """The names of the templates that were looked up in the dump's definitions."""
     n_not_expanded: int = 0
-    """Times that this would have made the page too long."""
+    """The number of templates not shown by their definition, as the page would become too long."""
     literals: list[str] = field(default_factory=list)
     dropped: Counter[str] = field(default_factory=Counter)
-    """Reason to number of links in the source that are no links here."""
+    """The number of links in the source that are no links in the text, by reason; ``created``
+    counts the reverse: links that the source does not have."""
     n_tables: int = 0
-    """Outermost tables that were dropped, but for those in templates."""
+    """The number of dropped tables, without those inside other tables or dropped templates."""
     n_table_lines: int = 0
-    """Lines of tables that never open or never close."""
+    """The number of lines of tables that never open or never close."""
     in_templates: list[tuple[str, str]] = field(default_factory=list)
     """Name and parameters of each template that is dropped though it may have a value."""
     in_notes: list[str] = field(default_factory=list)
-    """Parameters of those that are left out on purpose: references, maintenance, navigation."""
+    """Parameters of the templates left out on purpose: references, maintenance, navigation."""
     in_tables: list[str] = field(default_factory=list)
-    """The wikitext of the tables that were dropped."""
+    """The wikitext of the dropped tables."""
 
     aside: "list[SideBlock]" = field(default_factory=list)
-    """Blocks that are kept aside, if that is asked for."""
+    """The blocks that are kept aside; empty unless that is asked for."""
     n_undefined: int = 0
-    """References that are used, but stand nowhere."""
+    """The number of references that are used but never defined."""
 
     @property
     def templates(self) -> Counter[str]:
-        """Names of templates and tags that dropped out, anywhere on the page."""
+        """The number of times that each template or tag dropped out, anywhere on the page."""
         return Counter(self.names) + self.silent
 
 
 class Blocks:
-    """Text so far, its finished blocks, and the one that is open."""
+    """The text so far, its finished blocks, and the block that is open."""
 
     __slots__ = (
         "_first_hole",
@@ -103,16 +106,18 @@ class Blocks:
         self.parts: list[str] = []
         self.length = 0
         self.start = -1
-        """Where the open block starts, or -1."""
+        """The offset at which the open block starts; -1 if none is open."""
         self.kind = "p"
         self.loose = True
-        """Whether a space would be too much here."""
+        """Whether a space added now is left out: at the start of a block or line, and after a
+        space."""
         self.blocks: list[Block] = []
         self.holes: list[tuple[int, str]] = []
-        """Where something dropped out of a block, and its name."""
+        """(offset, name) of what dropped out; an empty name only bounds the offsets of the holes
+        before it."""
         self._first_hole = 0
         self.has_gap = self.has_link = False
-        """Whether something dropped out of the open block."""
+        """Whether something dropped out of the open block, and whether it has a link."""
 
     def open(self, kind: str) -> None:
         """Begin a block on a line of its own."""
@@ -173,7 +178,7 @@ class Blocks:
                 piece = piece.lstrip()
             else:
                 piece = piece.lstrip(" ")
-        if len(piece) > _LONG:  # so that its end can be cut off often
+        if len(piece) > _LONG:  # short pieces, as the end of the text is cut off often
             for i in range(0, len(piece) - _LONG, _LONG):
                 self.parts.append(piece[i : i + _LONG])
             short = piece[(len(piece) - 1) // _LONG * _LONG :]
@@ -210,7 +215,7 @@ class Blocks:
             self.parts.append(piece[:-1])
         self.loose = self.length == self.start or self.parts[-1][-1] in " \n"
         if len(self.holes) > self._first_hole:
-            self.holes.append((self.length, ""))  # no hole stands further right
+            self.holes.append((self.length, ""))  # the holes before get no greater offset
 
     def tail(self) -> str:
         """Return the last character of the open block that is no space; empty if there is none."""

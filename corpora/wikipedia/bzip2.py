@@ -1,9 +1,10 @@
-"""Bzip2 from any place on: each block is found by its magic number and decoded alone.
+"""Bzip2 read from any offset: each block is found by its magic number and decoded alone.
 
-A bzip2 file is a row of streams (``BZh9`` … a CRC), each a row of blocks of at most 900 kB of text.
-A block begins at any bit with the 48 bits of ``BLOCK`` and its CRC, and needs nothing of the blocks
-before it. So a long single stream and a multistream file are cut alike, and a damaged block costs
-only itself. Layout: https://github.com/dsnet/compress/blob/master/doc/bzip2-format.pdf
+A bzip2 file is a sequence of streams (``BZh9`` … a CRC), each a sequence of blocks of at most
+900 kB of text. A block begins at any bit, with the 48 bits of ``BLOCK`` and its CRC, and does not
+depend on the blocks before it. So a long single stream and a multistream file are cut alike, and
+of a damaged block only the block itself is lost. Format:
+https://github.com/dsnet/compress/blob/master/doc/bzip2-format.pdf
 """
 
 import bz2
@@ -23,11 +24,11 @@ END = 0x177245385090  # the end of the blocks of a stream; the CRC of the stream
 MAX_BLOCK_BYTES = 2_400_000  # 900,000 symbols of at most 20 bits, and their tables
 _WINDOW = 1 << 18
 _MAGIC_BITS, _CRC_BITS = 48, 32
-_MAGIC_BYTES = 7  # that 48 bits may span
+_MAGIC_BYTES = 7  # bytes that the 48 bits may touch
 _FOOTER_BYTES = 11  # END, CRC, and what is left of the block's last byte
 _HEADER = b"BZh9"
-_MIN_STREAM = 34  # bytes of the shortest that holds a byte of text
-_SMALL = 1 << 16  # bytes of a stream that is decoded before another library has begun
+_MIN_STREAM = 34  # bytes of the shortest stream that holds a byte of text
+_SMALL = 1 << 16  # up to so many bytes, the standard library decodes a stream sooner
 _EMPTY = bz2.compress(b"")
 _EMPTY_STREAM = re.compile(rb"BZh[1-9]" + re.escape(_EMPTY[len(_HEADER) :]))
 _REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
@@ -43,13 +44,13 @@ def _insides_of(magic: int) -> dict[bytes, int]:
 
 
 _INSIDES = {magic: _insides_of(magic) for magic in (BLOCK, END)}
-_PATTERNS = {  # without groups, which would make it ten times slower
+_PATTERNS = {  # no groups: they would make it ten times slower
     magic: re.compile(b"|".join(map(re.escape, insides))) for magic, insides in _INSIDES.items()
 }
 
 
 class Bzip2File(Source):
-    """XML in bzip2; ranges count compressed bytes, and own the blocks that begin in them."""
+    """XML in bzip2; a range counts compressed bytes, and has the blocks that begin in it."""
 
     def chunks(self, start: int, end: int) -> Iterator[Chunk | Damage]:
         """Decode block after block; one that cannot be decoded is ``Damage``."""
@@ -70,7 +71,7 @@ class Bzip2File(Source):
 
 
 class _Marks:
-    """The bits at which blocks seem to begin, in order; each is searched only when it is needed."""
+    """The bits at which blocks seem to begin, in order; each is searched for when it is needed."""
 
     def __init__(self, file: IO[bytes], start: int) -> None:
         self._found = _find_blocks(file, start)
@@ -187,13 +188,13 @@ def _bits(data: bytes, start: int, length: int) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """The bytes from a block to the next one, and the bits of the block in them."""
+    """The bytes from a block to the next one, with the block from bit ``start`` to ``end``."""
 
     data: bytes
     start: int
     end: int
     ends_stream: bool
-    """Whether END stands at ``end``."""
+    """Whether the magic number ``END`` stands at bit ``end``."""
     is_last: bool
     """Whether the file ends here."""
 
@@ -201,10 +202,10 @@ class _Part:
         """Build a bzip2 stream of this block alone, aligned to bytes."""
         length = max(self.end - self.start, _MAGIC_BITS + _CRC_BITS)
         bits = _bits(self.data, self.start, length)
-        if bits is None:  # not even a CRC is left
+        if bits is None:  # fewer bits than the magic number and a CRC
             return _HEADER
         crc = bits >> (length - _MAGIC_BITS - _CRC_BITS) & 0xFFFFFFFF
-        footer = END << _CRC_BITS | crc  # with one block, its CRC is that of the stream
+        footer = END << _CRC_BITS | crc  # the CRC of a stream of one block is that of the block
         total = length + _MAGIC_BITS + _CRC_BITS
         whole = (bits << (_MAGIC_BITS + _CRC_BITS) | footer) << (-total % 8)
         return _HEADER + whole.to_bytes((total + 7) // 8, "big")
@@ -253,7 +254,7 @@ def _decode(part: _Part) -> bytes | None:
     if len(stream) > _SMALL and not _ends_inside(stream):
         from indexed_bzip2 import IndexedBzip2File
 
-        try:  # a fifth faster than the standard library, which decides on damaged streams
+        try:  # a fifth faster; damaged streams are left to the standard library
             with IndexedBzip2File(io.BytesIO(stream), parallelization=1) as file:
                 return bytes(file.read())
         except (RuntimeError, ValueError, OSError):
@@ -298,7 +299,7 @@ def _decode_first(part: _Part) -> tuple[bytes | None, int | None]:
     data = b"".join(parts)
     if not data or _crc(data) != _bits(stream, 8 * len(_HEADER) + _MAGIC_BITS, _CRC_BITS):
         return None, 0
-    n_left = len(stream) - n_read - _FOOTER_BYTES  # less than a footer is no loss
+    n_left = len(stream) - n_read - _FOOTER_BYTES  # a remainder no longer than a footer is no loss
     return data, n_read - len(_HEADER) if n_left > _FOOTER_BYTES else None
 
 

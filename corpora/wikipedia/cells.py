@@ -1,7 +1,7 @@
-"""Blocks that were kept aside: their cells, as text with links.
+"""The cells of blocks that were kept aside, as text with links.
 
-All blocks of a page are read together: cells without markup as they are, the others by the reader
-of pages, one after another.
+All blocks of a page are read together. Cells without markup keep their text; the others are read
+one after another by the reader of pages.
 """
 
 import re
@@ -17,7 +17,7 @@ from corpora.wikipedia.wikitext import Reader
 
 _MARKUP = re.compile("[\\[\\]<>{}\x00-\x1f]|''|__|  |&[#\\w]+;")
 _SIGNS = frozenset("*#:;=|!-")
-"""What a cell has, or begins with, that is not shown as it is written."""
+"""The characters that are markup at the beginning of a cell."""
 _SEPARATOR = "\x0f"
 _SPAN = re.compile(r"\b(row|col)span\s*=\s*[\"']?\s*(\d{1,5})", re.IGNORECASE)
 _TAG = re.compile(r"<(/?)(tr|td|th|caption)\b([^<>]*)>", re.IGNORECASE)
@@ -25,11 +25,11 @@ _OPENING = re.compile(r"[\s:*#;]*(?:\{\|[^\n]*|<table\b[^<>]*>)", re.IGNORECASE)
 _CLOSING = re.compile(r"(?:\n[ \t]*\|\}|</table\s*>)\s*\Z", re.IGNORECASE)
 _KINDS = {"th": "head", "td": "data", "caption": "caption"}
 _HOLES = re.compile("\x00\\d+\x00|\x0e\\d+\x0e|[\x01\x06]")
-"""Marks of what shows nothing."""
+"""The marks that show no text."""
 _NO_NAME = re.compile(r"[<>\[\]{}]")
 _ONE_CALL = re.compile(r"\s*\{\{([^{}|<#\n]+)\|([^{}]*)\}\}[\s.,;]*")
-"""A reference that is a template and nothing else."""
-_MAX_COLUMNS, _MAX_ROWS = 1000, 65_534  # that a cell may span, as in HTML
+"""A reference that is one template and nothing else."""
+_MAX_COLUMNS, _MAX_ROWS = 1000, 65_534  # the most that a cell may span, as in HTML
 
 
 def read_blocks(simplifier: Simplifier, aside: Aside, places: Mapping[int, int]) -> list[SideBlock]:
@@ -38,7 +38,7 @@ def read_blocks(simplifier: Simplifier, aside: Aside, places: Mapping[int, int])
         return []
     inside = simplifier.again()
     read: list[tuple[SideBlock, list[Cell]]] = []
-    for block in aside.blocks:  # grows in the loop: blocks hold blocks
+    for block in aside.blocks:  # the list grows in the loop, by blocks inside blocks
         aside.depth = block.depth + 1
         if block.kind == "math":
             block.text = unplaced(block.source or "").strip()
@@ -147,9 +147,9 @@ class _Grid:
     row: int = -1
     column: int = 0
     is_open: bool = False
-    """Whether the row has a cell."""
+    """Whether the current row has a cell."""
     _until: dict[int, int] = field(default_factory=dict)
-    """Column to the row before which a cell from above ends there."""
+    """For each column, the first row that no cell from above reaches."""
 
     def end_row(self) -> None:
         self.is_open = False

@@ -1,4 +1,4 @@
-"""The XML of a dump, as bytes in order, from any place on: what every container gives."""
+"""The XML of a dump as chunks of bytes, read from any offset: the interface of all containers."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from pathlib import Path
 from corpora.errors import CorpusError
 
 CHUNK_BYTES = 1 << 20
-_FURTHER_BYTES = 1 << 16  # beyond the end of a range little is left to read
+_FURTHER_BYTES = 1 << 16  # bytes to read at once beyond the end of a range, where few are needed
 
 
 class DumpError(CorpusError):
@@ -16,15 +16,16 @@ class DumpError(CorpusError):
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Bytes of XML that follow those of the chunk before."""
+    """A piece of the XML, directly after the chunk before it."""
 
     data: bytes
     start: int
-    """Where its first byte is, in the XML or in what ``place`` says."""
+    """The offset of the first byte, in the whole XML or in the part that ``place`` names."""
     own: bool
-    """Whether it is in the range that was asked for, and not beyond its end."""
+    """Whether the chunk is in the range that was asked for, not beyond its end."""
     place: str = ""
-    """What ``start`` is counted in: ``of the bzip2 block at byte 4``; empty for all the XML."""
+    """The part in which ``start`` counts (``of the bzip2 block at byte 4``); empty for the whole
+    XML."""
 
     def position(self, offset: int) -> str:
         """Describe the position of a byte; the same for every division into ranges."""
@@ -33,15 +34,15 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """A gap: bytes are missing here that cannot be read."""
+    """A gap in the XML, where bytes cannot be read."""
 
     position: str
-    """In the compressed file."""
+    """The place of the gap, as text: a byte of the compressed file or of its XML."""
     message: str
-    """What is wrong: a clause."""
+    """What is wrong, as a clause."""
     own: bool
     is_end: bool = False
-    """Whether nothing follows: the file is cut off."""
+    """Whether nothing follows the gap, as the file is cut off."""
 
 
 class Source:

@@ -1,9 +1,9 @@
 r"""Templates whose definition is in the dump, and is plain text with parameters.
 
 A definition is one line: text, links, tags such as ``<small>``, parameters (``{{{1}}}``,
-``{{{name|default}}}``), and calls of other templates, but no parser function. The table is one of
-redirects (``corpora/datasets/redirect_table.py``): the name of a template leads to another name, or
-to ``\x00`` and a definition.
+``{{{name|default}}}``), and calls of other templates, but no parser function. The definitions are
+stored as a table of redirects (``corpora/datasets/redirect_table.py``), which leads from the name
+of a template to another name, or to ``\x00`` followed by a definition.
 """
 
 import re
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from corpora.wikipedia.templates import Call
 
 DEFINED = "\x00"
-"""Before a definition; no title has it."""
+"""Stands before a definition in the table; no title has it."""
 MAX_CHARACTERS = 2000
-"""Of a definition; a longer one is not shown."""
-_MAX_HASHES = 100_000  # of definitions that are remembered
+"""The most characters of a definition; a template with a longer one is not shown."""
+_MAX_HASHES = 100_000  # definitions whose hashes are cached
 _ONLY = re.compile(r"<onlyinclude\s*>(.*?)</onlyinclude\s*>", re.DOTALL | re.IGNORECASE)
 _NOT_SHOWN = re.compile(
     r"<!--.*?(?:-->|\Z)|<noinclude\s*>.*?(?:</noinclude\s*>|\Z)|</?includeonly\s*/?>"
@@ -55,7 +55,7 @@ class Parameter:
 
     name: str
     default: Parts | None
-    """Null where there is none: then nothing is shown."""
+    """What is shown without an argument; None: nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def definition_of(source: str, wiki: Wiki) -> str:
     except ValueError:
         return ""
     plain = "".join(_texts(parts))
-    # Parameters may stand in the attribute of a tag: there braces are no template.
+    # Parameters may stand in the attributes of a tag: their braces are no template.
     tags = _TAG.findall(text.replace("{{{", "").replace("}}}", ""))
     prefixes = (prefix.strip().lower() for prefix in _PREFIX.findall(plain))
     is_plain = (
@@ -118,7 +118,7 @@ class _Open:
     braces: int
     parts: list[list[Part]]
     links: int = 0
-    """Brackets of links that are open in it."""
+    """The number of links (``[[``) that are open in it."""
 
     def add(self, part: Part) -> None:
         if part != "":
@@ -230,7 +230,7 @@ def _arguments(inclusion: Inclusion, call: "Call") -> Iterator[str]:
 
 
 class Definitions:
-    """A finished table of definitions and redirects; see ``build_definitions``."""
+    """The opened table of definitions and redirects; made by ``build_definitions``."""
 
     def __init__(self, folder: Path) -> None:
         """Open the table; raises ``CorpusError`` where there is none."""

@@ -1,4 +1,4 @@
-"""Pages that only list meanings: by a word, a template, a category, or the brackets of their title.
+"""Disambiguation pages, known by a magic word, a template, a category or the brackets of the title.
 
 ``disambiguation.toml`` has the words of all languages, and the names that each wiki uses.
 """
@@ -11,22 +11,22 @@ from corpora.wikipedia.titles import CATEGORY, namespace_pattern, read_table, up
 
 _BRACKETS = re.compile(r"[(（]([^()（）]+)[)）]$")
 _MIN_QUALIFIER = 6
-"""Characters of a template's name in ASCII that may stand in the brackets of a title: ``(DP)`` is
-a party."""
+"""The fewest characters of an ASCII template name that may also mark a page in the brackets of its
+title: ``(DP)`` is a party."""
 
 
 @dataclass(frozen=True, slots=True)
 class Signs:
-    """The signs by which pages of a wiki are known as disambiguation pages."""
+    """The signs by which the disambiguation pages of a wiki are known."""
 
     templates: frozenset[str]
-    """Names, with a capital and without underscores."""
+    """The names of templates, with a capital and without underscores."""
     qualifiers: frozenset[str]
-    """In the brackets of titles, in lower case."""
+    """The words in the brackets of titles, in lower case."""
     categories: tuple[str, ...]
-    """Without namespace."""
+    """The names of categories, without namespace."""
     is_own: bool
-    """Whether the table knows what this wiki uses, and not only what all may use."""
+    """Whether the table names templates of this wiki, and not only those of all wikis."""
     category: re.Pattern[str] | None
 
     def in_title(self, title: str) -> bool:

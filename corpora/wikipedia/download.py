@@ -43,7 +43,7 @@ JOBS = ("articlesmultistreamdump",)
 EXCLUDE = ("*-multistream-index*",)
 LATEST = "latest-complete"
 MAX_CONNECTIONS = 2
-"""That is all that Wikimedia allows an address."""
+"""The most connections that Wikimedia allows from one address."""
 _WIKI = re.compile(r"[a-z][a-z0-9_]*")
 _DATE = re.compile(r"\d{8}")
 
@@ -109,7 +109,7 @@ def download(order: Order, client: "Client") -> tuple[Path, DumpRun]:
         lock = lock_path(order.output, wiki=order.wiki, date=run.date)
         sha256 = _sha256_of_whole(run, order.output)
         if len(sha256) < len(run.parts):
-            lock.unlink(missing_ok=True)  # it does not hold any longer
+            lock.unlink(missing_ok=True)  # it no longer describes the folder
             missing = [part for part in run.parts if part.name not in sha256]
             sha256 |= _fetch(run, missing, order=order, client=client)
         write_lock(lock, run, sha256, mirror=order.root)
@@ -178,7 +178,7 @@ def _fetch(
         futures = {threads.submit(client.fetch, part, order.output): part.name for part in parts}
         try:
             return {futures[done]: done.result() for done in as_completed(futures)}
-        except BaseException:  # one failed, or the user interrupts: end the others too
+        except BaseException:  # one failed, or the user interrupts: stop the others too
             client.stop.set()
             raise
 
@@ -212,7 +212,7 @@ def _hold(folder: Path) -> Iterator[None]:
         )
 
     with locked(folder / ".lock", busy=busy):
-        for leftover in filter(is_temporary, folder.glob(".tmp-*")):  # of a list of files
+        for leftover in filter(is_temporary, folder.glob(".tmp-*")):  # left by killed runs
             leftover.unlink()
         yield
 
@@ -240,7 +240,7 @@ def _say(line: str) -> None:
 
 
 def _fetch_ordered(order: Order) -> Iterator[str | Summary]:
-    from corpora.wikipedia.fetching import Client  # after --help was answered
+    from corpora.wikipedia.fetching import Client  # imported after --help was answered
 
     lock, run = download(order, Client(order.contact, _say))
     megabytes = sum(part.size for part in run.parts) / 1e6

@@ -25,7 +25,7 @@ from corpora.wikipedia.siteinfo import SiteInfo, check_encoding, read_site
 from corpora.wikipedia.titles import TEMPLATE
 
 T = TypeVar("T")
-BZIP2_RATIO = 4  # bytes of XML in a compressed byte, about
+BZIP2_RATIO = 4  # bytes of XML in a compressed byte, roughly
 MAX_HEAD_BYTES = 4 << 20
 _MAGIC = {
     b"BZh": "bzip2",
@@ -46,10 +46,11 @@ class Range:
     """A part of a dump that one worker reads alone."""
 
     container: str
-    """``xml``, ``bzip2``, or what is cut into pieces: ``gzip``, ``xz``, ``zstd``."""
+    """``xml``, ``bzip2``, or a container that is cut into pieces: ``gzip``, ``xz``, ``zstd``."""
     start: int
     end: int
-    """In bytes, half-open: of the file, where it is compressed with bzip2 too; else of its XML."""
+    """``start`` and ``end`` are half-open, in bytes: of the file if it is plain or in bzip2, else
+    of its XML."""
 
     def to_json(self) -> dict[str, object]:
         """Return the range as plain JSON values."""
@@ -67,11 +68,11 @@ class Dump:
 
     site: SiteInfo
     ranges: tuple[Range, ...]
-    """In order; together they are the file."""
+    """All ranges, in order; together they cover the file."""
     complete: bool
-    """Whether it ends as a dump ends: with ``</mediawiki>``, bare pages with ``</page>``."""
+    """Whether the file ends as a dump does, with ``</mediawiki>``; bare pages, with ``</page>``."""
     why: str = ""
-    """What is wrong with its end, and what to do."""
+    """What is wrong with the end of the file, and what to do; empty if it is complete."""
 
 
 def examine(

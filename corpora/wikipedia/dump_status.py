@@ -1,9 +1,9 @@
-"""Runs of a dump, whether they are complete, and the files that they are made of.
+"""Runs of a dump: whether they are complete, and the files that they consist of.
 
-A mirror has a folder ``WIKI/DATE/`` for each run, and ``dumpstatus.json`` in it says of each job
-whether it is done, and size and hashes of its files. ``WIKI/latest/`` is never looked at: it is
-linked again file by file while a run still works. ``WIKI-DATE.lock.json`` says which files of
-a run were fetched, from where, with which hashes.
+A mirror has a folder ``WIKI/DATE/`` for each run. ``dumpstatus.json`` in it tells for each job
+whether it is done, and the size and hashes of its files. ``WIKI/latest/`` is never read: while a
+run is under way, its files are replaced one by one. ``WIKI-DATE.lock.json`` records which files of
+a run were fetched, from where, and with which hashes.
 """
 
 import re
@@ -19,7 +19,7 @@ from corpora.system.parsing import parse_json
 DONE = "done"
 _DATE = re.compile(r"""href=["']?(?:[^"'<>\s]*/)?(\d{8})/?["'\s>]""", re.IGNORECASE)
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
-_MAX_BYTES = 2**63 - 1  # of a file on any disk
+_MAX_BYTES = 2**63 - 1  # no file on any disk is larger
 _SHA1 = re.compile(r"[0-9a-f]{40}")
 
 
@@ -35,7 +35,7 @@ class Part:
     job: str
     url: str
     size: int
-    """In bytes."""
+    """The size in bytes."""
     sha1: str
 
 
@@ -46,10 +46,10 @@ class DumpRun:
     wiki: str
     date: str
     jobs: Mapping[str, str]
-    """Name to the time at which the job was last changed, as the run says it."""
+    """The time of each job's last change, as the run gives it, by job."""
     parts: tuple[Part, ...]
     excluded: tuple[str, ...]
-    """Files of these jobs that are left out on purpose."""
+    """The names of the jobs' files that are left out on purpose."""
 
 
 def find_dates(listing: str) -> list[str]:

@@ -1,7 +1,7 @@
-"""Files over HTTP that are whole or not there: resumed, checked, and politely asked for.
+"""Downloads over HTTP that give a whole file or none: resumed, checked, and sparing the server.
 
-What has come so far lies in a ``PartialFile`` and is gone on with, after a kill too; a file gets
-its name when it has the size and the SHA-1 that were promised.
+The bytes received so far lie in a ``PartialFile``, from which a download resumes, after a kill too.
+A file gets its name once it has the size and the SHA-1 that were promised.
 """
 
 import hashlib
@@ -27,13 +27,13 @@ from corpora.system.files import open_own
 from corpora.wikipedia.dump_status import Part
 
 TIMEOUT_S = 60.0
-"""Without a byte."""
+"""The seconds without a byte after which a connection counts as broken."""
 RETRIES = 6
-"""In a row, without a byte more than before."""
+"""The most retries in a row that bring no byte more than before."""
 MAX_WAIT_S = 3600.0
-"""A server that wants a longer pause ends the run."""
+"""The longest pause in seconds that is made; if a server asks for a longer one, the run ends."""
 MAX_PAGE_BYTES = 64 << 20
-"""Of a listing or a status; those of the largest wikis have about a megabyte."""
+"""The most bytes of a listing or a status; those of the largest wikis have about a megabyte."""
 _CHUNK_BYTES = 1 << 20
 _WRONG_HASHES = 2
 _TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -54,7 +54,7 @@ class WrongHashError(DownloadError):
 
 
 class StoppedError(CorpusError):
-    """Another file failed, or somebody interrupted the run."""
+    """A transfer was stopped, as another file failed or somebody interrupted the run."""
 
 
 class _TryAgainError(Exception):
@@ -175,15 +175,15 @@ class Client:
     """An HTTP client for one server; several threads may use it, each with its own connection."""
 
     contact: str
-    """An address of mail or a page where whoever runs the server reaches us."""
+    """The mail address or web page at which the operators of the server reach the user."""
     say: Callable[[str], object]
-    """Gets a line about each trouble."""
+    """Called with a line about each problem."""
     got: Callable[[int], object] = lambda _: None
-    """Gets the number of bytes of each piece that came."""
+    """Called with the number of bytes of each chunk received."""
     sleep: Callable[[float], object] | None = None
-    """Waits some seconds; by default until ``stop`` is set, at the longest."""
+    """Called to wait some seconds; None: wait so long, but only until ``stop`` is set."""
     stop: Event = field(default_factory=Event)
-    """Set it to end what other threads do."""
+    """Set it to stop all threads."""
 
     def __post_init__(self) -> None:
         self._opener = _opener()
@@ -246,7 +246,7 @@ class Client:
         with self._open(part.url, begin) as response:
             is_part = response.status == 206
             self._check_length(response, part, begin if is_part else 0, partial=partial)
-            if begin and not is_part:  # the length is checked: this is no proxy's page
+            if begin and not is_part:  # the length was checked, so this is not a proxy's error page
                 self.say(f"{part.url}: the server sends no part of a file; it starts again.")
                 partial.restart()
             while data := self._next(response, part.size - partial.size + 1):
@@ -307,7 +307,7 @@ class Client:
         except HTTPError as error:
             with error:
                 raise _refused(url, error) from None
-        except (InvalidURL, UnicodeError) as error:  # our URL, or the target of a redirect
+        except (InvalidURL, UnicodeError) as error:  # our address, or a redirect's target
             raise DownloadError(f"{url}: leads to no address ({error}).") from error
         except (OSError, HTTPException) as error:
             reason = error.reason if isinstance(error, URLError) else error

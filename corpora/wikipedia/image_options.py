@@ -9,18 +9,19 @@ from corpora.system.parsing import JsonObject
 from corpora.wikipedia.titles import read_table
 
 _VALUED = r"[\w-]+\s*=.*"
-"""What looks like an option with a value is one, though nobody knows it."""
+"""The pattern of any option with a value: what has the form ``name=value`` counts as one, even with
+an unknown name."""
 _NUMBER = r"\s*\d*(?:x\d+)?(?:[.,]\d+)?\s*"
 
 
 @dataclass(frozen=True, slots=True)
 class ImageOptions:
-    """The options of a wiki."""
+    """The options of image links in a wiki."""
 
     names: frozenset[str]
     valued: re.Pattern[str]
     is_own: bool
-    """Whether there are others than the English ones, or English is the wiki's language."""
+    """Whether the table has the options of the wiki's language, or of one that it falls back to."""
 
     def has(self, part: str) -> bool:
         """Tell whether a part of a file link, without white space around it, is an option."""

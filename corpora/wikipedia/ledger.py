@@ -15,7 +15,8 @@ from corpora.matching.arrays import Units, code_units
 from corpora.wikipedia.blocks import PageText
 
 _CROWDED = 20
-"""Characters to a piece between white space from which on the script has no spaces."""
+"""The mean number of characters between white space from which on a script counts as one without
+spaces."""
 _NUMBER = re.compile(r"\d+")
 _MARKUP = re.compile(  # each alternative begins with a literal: that is fast
     r"""\[\[(?:[^\[\]|\n]*+\|                 # the target of a link that has a text
@@ -32,11 +33,12 @@ _MARKUP = re.compile(  # each alternative begins with a literal: that is fast
 
 
 LONG_SENTENCE = 800
-"""Characters of a sentence that is very long: about 120 words."""
+"""The characters beyond which a sentence counts as very long: about 120 words."""
 _LONG_WORD = 30
 _FIRST_OTHER_DIGIT = 0x660  # the first code point of a digit outside ASCII
 _SPACED, _HANGUL = "\u0e00", "\uac00"
-"""Scripts between are mostly written without spaces: there a word is two characters at most."""
+"""The bounds of the code points whose scripts are mostly written without spaces; a sentence in them
+of at most two characters counts as one word."""
 
 
 def count_page(

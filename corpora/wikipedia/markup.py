@@ -6,25 +6,26 @@ from functools import cache
 from corpora.wikipedia.titles import read_table
 
 SPECIAL = re.compile("[\\[\\]<&_{}\x00-\x02\x06]")
-"""What shows that a line is not plain text."""
+"""Matches a character that shows that a line is not plain text."""
 SILENT = re.compile("[\x01\x06]")
-"""Marks of what leaves nothing in a title."""
+"""Matches a mark that leaves nothing in a title."""
 SIGNS = re.compile("[<>&{}\\[\\]\x00-\x06]")
-"""Markup that may stand in a title."""
+"""Matches markup that may stand in a title."""
 MARKS = re.compile("\x00\\d+\x00|\x02\\d+\x02|[\x00-\x06]")
-"""All marks of ``structure.py`` and ``without_quotes``."""
+"""Matches all marks of ``structure.py`` and ``without_quotes``."""
 LITERAL_SPACES = re.compile("[ \t\n\u00a0\u2028\u2029]+")
-"""White space that becomes a space where text is literal."""
+"""Matches white space that becomes one space in literal text."""
 PARTING = "\x06"
-"""Left of a mark after a bracket: letters after it are not the link's, brackets make none."""
+"""Replaces a bold or italic mark after a bracket: so letters after it do not belong to the link,
+and brackets on both sides of it do not join."""
 _BOLD = "\x07"
-"""Stands for a bold mark for a moment."""
+"""Replaces a bold mark while the italic marks are counted."""
 _QUOTES = re.compile(r"'{2,}")
 _ORDINARY = frozenset({2, 3, 5})
 
 
 class Kind:
-    """The group numbers of ``inline_pattern``: the last group of a match tells the markup."""
+    """Group numbers of ``inline_pattern``; the last group of a match tells the kind of markup."""
 
     LINK, OPENINGS, OPEN, ORPHAN, BREAK, TAG, ENTITY = 3, 4, 5, 6, 7, 8, 9
     DROPPED, SILENT, LITERAL, EXTERNAL, BRACKET, MAGIC, SIGNS = 10, 11, 12, 13, 14, 15, 16

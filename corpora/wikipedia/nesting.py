@@ -1,7 +1,7 @@
 """Find the ends of tags, templates, tables and file links, in time linear in the length of a page.
 
-What is never closed is remembered, so that no part of a text is searched more than a few times,
-whatever stands in it.
+Openings that are never closed are remembered, so that no part of any text is searched more than a
+few times.
 """
 
 import re
@@ -11,12 +11,12 @@ _BRACES = r"\{\{+|\n[ \t:*#;]*\{\|(?!\})|<table\b"
 OPENING = re.compile(_BRACES)
 _INNER = re.compile(rf"{_BRACES}|\}}\}}+|\n[ \t]*\|\}}(?!\}})|</table\s*>")
 _SIMPLE = re.compile(r"\{\{[^{}]*+\}\}(?!\})")
-_MAX_CAPTION = 10_000  # characters of a caption with blank lines
+_MAX_CAPTION = 10_000  # characters of a caption with blank lines, at most
 _LINKS = re.compile(r"\[\[|\]\]")
 
 
 class Tags:
-    """A finder of closing tags; an end that is missing is searched only once."""
+    """A finder of closing tags; a missing one is searched for only once."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -45,7 +45,8 @@ class Braces:
     def __init__(self, text: str) -> None:
         self.text = text
         self.unclosed: dict[int, int] = {}
-        """Start to how many of its braces stay open (1 for a table)."""
+        """The start of each opening that is never closed, with the number of its braces that stay
+        open (1 for a table)."""
 
     def find(self, start: int, opened: int) -> tuple[int, int]:
         """Find the end of what opens at ``start``; the second value is 0.
@@ -64,7 +65,7 @@ class Braces:
         return -1, start + n if self.text[start] == "{" else opened
 
     def _scan(self, start: int) -> int:
-        stack: list[tuple[str, int, int]] = []  # kind, start, open braces
+        stack: list[tuple[str, int, int]] = []  # kind, start and number of open braces
         n_templates = 0
         for token in _INNER.finditer(self.text, start):
             mark, at = token[0], token.start()
@@ -112,7 +113,7 @@ class Brackets:
         self.text = text
         self.unclosed: set[int] = set()
         self._paragraph = -1
-        """Where the paragraph ends that was looked at last."""
+        """The end of the paragraph that was searched last."""
 
     def find(self, start: int) -> tuple[int, int]:
         """Find the end of a link's content, and of the link.

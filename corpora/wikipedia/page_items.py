@@ -1,6 +1,6 @@
 """Wikidata items of pages, as a table on disk that all workers map into memory.
 
-Two arrays, sorted by the number of the page: 16 bytes for each page that has an item.
+The table is two arrays, sorted by page id: 16 bytes for each page that has an item.
 """
 
 from array import array
@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 WIKIDATA = "wikidata"
-"""What metadata of a document has of it."""
+"""The key of the Wikidata item in a document's metadata."""
 _TYPE = pa.list_(pa.struct([("key", pa.string()), ("value", pa.string())]))
 
 

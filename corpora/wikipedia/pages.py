@@ -1,7 +1,7 @@
-"""A page of a dump, or why what stands there is none: from the bytes of a segment.
+"""Segments of a dump read as pages, or as rejections with the reason why they are none.
 
-Export versions 0.3 to 0.11 are read: ``<ns>``, ``<redirect>``, ``<model>`` may be missing. Of
-several revisions the last in the file counts, which in a dump is the latest.
+Export versions 0.3 to 0.11 are read: ``<ns>``, ``<redirect>`` and ``<model>`` may be missing. Of
+several revisions the last in the file is read, which in a dump is the latest.
 """
 
 import hashlib
@@ -37,24 +37,25 @@ _OF_REVISION = frozenset({"id", "timestamp", "model", "text"})
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page as its last revision in the dump has it."""
+    """A page with its last revision in the dump."""
 
     title: str
     namespace: int | None = None
     """None where the dump does not say (before export version 0.5)."""
     id: str = ""
     redirect: str | None = None
-    """The title that it redirects to, empty where the dump only says that it does."""
+    """The title that the page redirects to; empty if the dump only tells that it redirects; None if
+    it tells of no redirect."""
     revision: str = ""
     timestamp: str = ""
     model: str = ""
     """``wikitext``, ``css`` …; empty where the dump does not say."""
     text: str = ""
-    """Empty also where the text was deleted or suppressed."""
+    """The wikitext; empty also where it was deleted or suppressed."""
     position: str = ""
-    """Where its ``<page>`` stands: ``byte 1234``."""
+    """The position of the ``<page>`` tag, as ``byte 1234``."""
     hash: str = field(default="", compare=False)
-    """Of its XML, as ``hash_of`` gives it."""
+    """The hash of the page's XML, as ``hash_of`` computes it."""
 
 
 class PageError(Exception):
@@ -106,7 +107,7 @@ class _PageReader:
         self.of_revision: dict[str, str] = {}
         self.redirect: str | None = None
         self.text_attributes: dict[str, str] = {}
-        self.into: dict[str, str] | None = None  # where the text of the open element goes
+        self.into: dict[str, str] | None = None  # gets the text of the open element
         self.characters: list[str] = []
         self.expat = expat.ParserCreate("UTF-8")
         self.expat.buffer_text = True

@@ -1,8 +1,8 @@
-"""Dumps in gzip, xz or zstd: they cannot be entered in the middle, so they are cut once.
+"""Dumps in gzip, xz or zstd, which cannot be read from the middle, and are cut into pieces once.
 
-A folder of pieces (of the XML, at any byte, in zstd) is made beside the output; its ``index.json``
-is written last, and a folder without it, or with a piece that has not its hash, is made again. The
-folder is named after the hash of the file; the hash of a piece is taken again before it is read.
+The folder of pieces (of the XML, cut at any byte, in zstd) lies beside the output, and is named
+after the hash of the file. Its ``index.json`` is written last; a folder without it, or with a piece
+that does not have its hash, is made again. A piece is hashed again before it is read.
 """
 
 import gzip
@@ -50,19 +50,19 @@ class Index:
 
     version: int
     piece_bytes: int
-    """Of XML, in each piece but the last."""
+    """The bytes of XML in each piece but the last."""
     size: int
-    """Of the XML, in bytes."""
+    """The bytes of XML in all pieces."""
     pieces: list[str]
-    """The SHA-256 of their files."""
+    """The SHA-256 of each piece's file."""
     damage: str
     """Why the file could not be read to its end; empty if it could."""
     is_cut_off: bool
-    """Whether that is because it ends too early."""
+    """Whether ``damage`` is that the file ends too early."""
 
 
 class Pieces(Source):
-    """A folder of pieces; ranges count bytes of XML. Made by ``open_pieces``."""
+    """A dump cut into pieces by ``cut_pieces``; ranges count bytes of XML."""
 
     def __init__(self, folder: Path, index: Index) -> None:
         """Store the folder and its index."""
@@ -218,7 +218,7 @@ class _Decompressed:
         except (zlib.error, lzma.LZMAError, OSError) as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise  # an error of the disk, not of the data
-            self.is_cut_off = "Truncated" in str(error)  # Arrow's word for it
+            self.is_cut_off = "Truncated" in str(error)  # Arrow's word for an early end
             self.damage = f"its {self.container} data are damaged ({error})"
             return b""
         return data

@@ -20,7 +20,7 @@ from corpora.wikipedia.titles import Wiki, codes_of, wiki_of
 from corpora.wikipedia.unmatched import Unmatched
 
 REDIRECTS, UNMATCHED, DEFINITIONS = "redirects", "unmatched", "definitions"
-"""Tables of a run."""
+"""The names of the tables of a run."""
 
 
 def reader_of(

@@ -20,8 +20,8 @@ from corpora.wikipedia.aside import KINDS
 from corpora.wikipedia.ledger import LONG_SENTENCE, is_link_fate, links_add_up
 
 N_NAMES = 100
-"""Templates that are listed; ``dataset.json`` has all."""
-_LEAST_NEW = 1 << 16  # new hashes from which on a merge pays
+"""The most templates that are listed; ``counters.json`` has all."""
+_LEAST_NEW = 1 << 16  # fewer new hashes are not worth a merge
 _PLACES = {
     "text": "in the text",
     "in_templates": "in dropped templates",
@@ -53,7 +53,8 @@ _LENGTHS = {
     "sentences.long": f"longer than {LONG_SENTENCE} characters",
 }
 USUAL = {"sentences.one_word": 0.10, "sentences.long": 0.005}
-"""Real dumps in five languages have 2.6 to 8.3 %, and 0 to 0.02 %."""
+"""The largest usual ratios to all sentences; real dumps in five languages have 2.6 to 8.3 %, and 0
+to 0.02 %."""
 
 
 def to_markdown(build: Build) -> str:
@@ -341,7 +342,7 @@ def _entities(path: Path) -> tuple[Hashes, Hashes]:
 
 
 class Distinct:
-    """A set of distinct hashes; new ones are merged when they are as many as the known ones."""
+    """A set of distinct hashes; new ones are merged in once they outnumber the known ones."""
 
     def __init__(self) -> None:
         self._known = np.empty(0, np.uint64)

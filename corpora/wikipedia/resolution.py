@@ -1,4 +1,4 @@
-"""Redirects resolved and titles matched, on batches of documents whose links are as written."""
+"""Resolve redirects and match titles, on batches of documents whose links are as written."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -25,19 +25,19 @@ from corpora.wikipedia.reuse_links import as_written, find_finished, note_led_on
 from corpora.wikipedia.unmatched import OWN, Unmatched, unmatched_of
 
 EXAMPLE_WORDS = 510
-"""Words of an example in the table that compares with and without augmentation."""
+"""The most words of an example in the report's comparison with and without augmentation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Augmentation:
-    """How titles are matched; see ``corpora/matching/title_matches.py``."""
+    """The settings for matching titles; see ``corpora/matching/title_matches.py``."""
 
     lang: str | None = None
     min_characters: int = 3
-    """Of a form; where a character is a word, two are enough."""
+    """The fewest characters of a form; 2 for languages where a character can be a word."""
     right: Literal["word", "prefix"] = "word"
     anchors: bool = False
-    """Whether the texts of the article's links are forms too."""
+    """Whether the texts of the page's links are forms as well."""
 
 
 @dataclass(slots=True)
@@ -50,7 +50,7 @@ class Resolver:
     augmentation: Augmentation | None
     counters: Counter[str] = field(default_factory=Counter)
     n_again: int = 0
-    """Rows that were taken over from an earlier run, and had to be resolved again."""
+    """The number of rows taken over from an earlier run that had to be resolved again."""
 
     def finish(self, pages: pa.RecordBatch) -> pa.RecordBatch:
         """Resolve the rows of ``wiki_pages`` that need it, and count all rows.

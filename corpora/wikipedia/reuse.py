@@ -1,30 +1,30 @@
-"""A refresh: rows of an earlier dataset are taken over where reading the page again makes the same.
+"""Refreshes: a row of an earlier dataset is taken over if reading its page again makes the same.
 
-A row of ``documents`` follows from
+A row of ``documents`` depends on
 
-- the XML of its page, the options, the tables of data, the code and the libraries: of the page
-  title, id, revision, time and text are in the row, and nothing else is read with it;
+- the XML of its page, the options, the tables of data, the code and the libraries; of the page, the
+  row holds title, id, revision, time and text, and nothing is read besides the page;
 - the name of the dump's file (column ``source``), which is replaced;
-- the redirects, but only through the titles that its links name: these are resolved, and the
-  resolved ones are matched in the page's text (see ``reuse_links.py``);
-- that no page before it in the dump has its id: duplicates are sought among all rows, taken over or
-  not, as ever.
+- the redirects, but only through the titles that the page's links name: these are resolved, and the
+  resolved titles are matched in the page's text (see ``reuse_links.py``);
+- the ids of the pages before it in the dump, none of which may be the same: duplicates are always
+  searched for among all rows, whether taken over or read.
 
-The rows of its ``blocks`` are taken over with it. Their links are resolved again in any case. With
-``--expand-templates`` it shows what the dump's own templates say: it is taken over if the
-definitions of all those that it asks for, found or not, have the hash of then.
+The rows of the page's ``blocks`` are taken over with it; their links are always resolved again.
+With ``--expand-templates`` the text shows what the dump's own templates say: then the row is taken
+over only if the definitions of all templates that were looked up, found or not, have the same hash.
 
-Which namespace a title is in, and what a link's prefix means, follows from ``<siteinfo>``, which is
-among the parameters of the plan. Rejected pages, redirects, pages of other namespaces and those
-that have no text are read in every run. The counters are sums over pages; those of a page stand in
-the dataset ``reuse``, beside the hash of its XML. Side files are made from the finished datasets.
+The namespaces of titles and the meaning of link prefixes follow from ``<siteinfo>``, which is among
+the parameters of the plan. Rejected pages, redirects, pages of other namespaces and pages without
+text are read in every run. The counters are sums over pages; those of each page stand in the
+dataset ``reuse``, beside the hash of its XML. Side files are made from the finished datasets.
 
-So a page whose XML has the hash of a row in the earlier dataset is not read: between the stages its
-place there stands among the rows of the range, in order, in the batches that they would have in any
-case, and the shard it lies in is kept with the run (``reuse_shards.py``): the earlier dataset may
-go while a run is interrupted. Whether a link leads elsewhere now is asked when all redirects are
-known; of such a row the mentions are made again. Rows of both kinds are brought into one form
-before they are written (``corpora/datasets/canonical.py``): the bytes are those of a full rebuild.
+So a page is not read if the earlier dataset has a row with the hash of its XML. Between the stages,
+the place of that row stands among the rows of the range, in the usual order and batches, and its
+shard is kept with the run (``reuse_shards.py``), so that the earlier dataset may be deleted while a
+run is interrupted. When all redirects are known, each row is checked for links that lead elsewhere
+now; the mentions of such a row are made again. Rows of both kinds are brought into one form before
+they are written (``corpora/datasets/canonical.py``): the bytes are those of a full rebuild.
 """
 
 import json
@@ -42,12 +42,13 @@ from corpora.system.staging import url_of
 from corpora.wikipedia.reuse_shards import BLOCKS, DOCUMENTS, NOTES
 
 TAKEN, AGAIN, DAMAGED = "taken over", "resolved again", "damaged: "
-"""What ``run.json`` says under ``reused``."""
+"""The keys under ``reused`` in ``run.json``; ``DAMAGED`` is followed by the name of a file."""
 _ANY = {"fingerprint", "inputs", "units", "units of define", "units of extract"}
-"""What of a plan may be another: which pages there are, and how they are cut into units."""
+"""The keys of a plan that may differ: which pages there are, and how they are cut into units."""
 _ANY_PARAMETERS = {"limit", "exclude", "forgotten"}
 _ANY_FILES = {"page_props"}
-"""What it says is put into the rows last, taken over or not."""
+"""The auxiliary files that may differ: their content is put into the rows last, taken over or
+not."""
 _log = logging.getLogger(__name__)
 
 
@@ -57,7 +58,7 @@ class EarlierRun:
 
     folder: Path
     plan: JsonObject
-    """As its ``dataset.json`` has it."""
+    """The plan in the ``dataset.json`` of its documents."""
 
 
 def find_earlier(folder: Path, *, output: Path) -> EarlierRun:

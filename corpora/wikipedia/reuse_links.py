@@ -1,11 +1,11 @@
-"""Rows that were taken over: whether they are what they would be now, and their links as written.
+"""Rows that were taken over: whether they are still right, and their links as written.
 
-What a finished row has of other pages are the titles behind redirects: those of its links, and, by
-way of these, of the matches in its text (the page's own title is not resolved). So it is right as
-long as each link leads where it led. The row holds where that was; ``led_on`` holds the titles of
-links that are redirects, by number: the others are as written. Titles that are never matched, such
-as those of pages that only list meanings, must be the same as then: ``unmatched`` holds the numbers
-of their links.
+A finished row depends on other pages only through redirects: in the titles of its links, and so in
+the matches of these titles in its text (the page's own title is not resolved). So it is right as
+long as each link leads where it led before. The row holds the resolved titles; ``led_on`` holds the
+titles as written of the links that are redirects, with the index of each link; all other titles
+are as written. The titles that are never matched, such as those of disambiguation pages, must be
+the same as before: ``unmatched`` holds the indices of the links to them.
 """
 
 import numpy as np

@@ -1,12 +1,12 @@
 """The rows of an earlier dataset, found by the hash of the XML that they were made from.
 
-Where each row lies is a table beside the new run, made once by whoever needs it first and mapped by
-all: 24 bytes a document, shared by the processes of a machine; 40 while it is made. ``places``
-holds, in the order of the hashes, their first and last 8 bytes (uint64), the number of the row
-(uint32), and the characters of its text (uint32); ``ids`` the ids of all rows, shard by shard, the
-titles of pages that only list meanings, and the names of templates that a row asked for (with
-``--expand-templates``). One that has other bytes than were written is made again. A shard
-in which a row is found is kept with the run.
+A table beside the new run holds the place of each row. The first process that needs it builds it,
+and all map it: 24 bytes per document, shared by the processes of a machine (40 while it is built).
+``places`` holds, sorted by hash, the first and last 8 bytes of each hash (uint64), the index of the
+row (uint32), and the characters of its text (uint32). ``ids`` holds for all rows, shard by shard,
+the id, the title if it is a disambiguation page, and with ``--expand-templates`` the names of the
+templates that were looked up, and the hash of their definitions. A table with other bytes than were
+written is built again. A shard in which a row is found is kept with the run.
 """
 
 import errno
@@ -61,11 +61,11 @@ class Place(NamedTuple):
 
     shard: int
     row: int
-    """In the shard."""
+    """The index of the row in its shard."""
     characters: int
-    """Of its text."""
+    """The characters of the row's text."""
     hash: str
-    """Of the page's XML."""
+    """The hash of the page's XML."""
 
 
 class Earlier:
@@ -89,7 +89,7 @@ class Earlier:
         with.
         """
         self.name = name_of(fingerprint)
-        """Of the folder inside ``kept``."""
+        """The name of the folder inside ``kept``."""
         self.damaged: set[str] = set()
         self._places: _Places | None = None
         self.kept, self._definitions = kept / self.name, definitions
@@ -183,11 +183,12 @@ def _opened(path: Path, name: str, _: tuple[int, ...]) -> Dataset:
 
 
 class _Places:
-    """The place and id of each row: files of a folder, mapped."""
+    """The place and the id of each row, in mapped files of a folder."""
 
     def __init__(self, notes: Dataset, folder: Path) -> None:
         """Map the table; it is built first if it is missing or damaged."""
-        if not folder.exists():  # checked first: what another process builds meanwhile stays
+        # checked first: a table that another process builds meanwhile is kept
+        if not folder.exists():
             _make_places(notes, folder)
         elif not _is_whole(folder):
             shutil.rmtree(folder, ignore_errors=True)
@@ -196,7 +197,7 @@ class _Places:
             data = source.read_buffer() if source.size() else pa.py_buffer(b"")
         ids = pa.ipc.open_file(pa.memory_map(str(folder / IDS)))
         self.ids_of: Callable[[int], pa.RecordBatch] = lru_cache(maxsize=4)(ids.get_batch)
-        """The batch of a shard."""
+        """Returns the ids (and titles, templates) of the rows of a shard."""
         self.damaged: list[str] = read_json(folder / ABOUT)["damaged"]
         n = data.size // sum(type(0).nbytes for _, type in _PARTS)
         offset = 0
@@ -259,7 +260,8 @@ def _make_places(notes: Dataset, folder: Path) -> None:
         made.rename(folder)
     except BaseException as error:
         shutil.rmtree(made, ignore_errors=True)
-        if not (isinstance(error, OSError) and error.errno in _FULL):  # else: made already
+        # else another process made it
+        if not (isinstance(error, OSError) and error.errno in _FULL):
             raise
 
 

@@ -1,8 +1,8 @@
-"""The rows of a range of a dump, in its order: pages that are read, and rows that are taken over.
+"""The rows of a range of a dump in order: pages that are read, and rows that are taken over.
 
-Batches are cut where they would be cut if every page were read: when the texts have so many
-characters. Of a row that is taken over only the place is written between the stages; ``TakenRows``
-puts the row there.
+Batches are cut where they would be cut if every page were read: by the characters of their texts.
+Of a row that is taken over, only its place is written between the stages; ``TakenRows`` replaces
+the place by the row.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,12 +35,13 @@ class PageRows:
         """Begin a range; ``source`` names the dump's file, and replaces the name in taken rows."""
         self.source, self.earlier = source, earlier
         self.meanings: list[str] = []
-        """Titles of pages that only list meanings, left out or not."""
+        """The titles of disambiguation pages, kept or left out."""
         self.n_taken = self.n_characters = 0
-        """Rows that were taken over so far; characters of the texts that wait."""
+        """The number of rows taken over so far, and the characters of the texts of the waiting
+        rows."""
         self._documents = DocumentColumns()
         self._order: list[Place | Article] = []
-        """The rows that wait."""
+        """The rows that wait for ``batch``."""
 
     @property
     def reused(self) -> dict[str, int]:

@@ -1,8 +1,9 @@
 """Shards of an earlier dataset that rows are taken from, kept with the run that takes them.
 
-A shard is kept by a link beside the run, or a copy where links cannot be: the earlier dataset may
-go while the run is interrupted. It is hashed before it gets its name here, and its insides are
-checked; the hash stands beside it, and is taken again by each process before it reads a row.
+A shard is kept as a hard link beside the run, or as a copy where links are impossible, so that the
+earlier dataset may be deleted while the run is interrupted. Before a shard gets its name there, it
+is hashed and its batches are read. The hash stands beside it, and each process compares it again
+before it reads a row.
 """
 
 import errno
@@ -34,10 +35,11 @@ Datasets = Mapping[str, Dataset]
 DOCUMENTS, NOTES, BLOCKS = "documents", "reuse", "blocks"
 _OF_BLOCKS = SCHEMAS["wiki_pages"].columns.field("blocks")
 ROWS = pa.schema([*SCHEMAS[DOCUMENTS].columns, *list(SCHEMAS[NOTES].columns)[1:], _OF_BLOCKS])
-"""A document, what is known of its page (both have the id), and the blocks beside its text."""
+"""The columns of a document, of the notes on its page (which repeat only the id), and of its
+blocks."""
 _OPEN_SHARDS = 4
 _OPEN_BATCHES = 2
-_ALONE = pa.ipc.IpcReadOptions(use_threads=False)  # without threads, as all shards are read
+_ALONE = pa.ipc.IpcReadOptions(use_threads=False)  # without threads: all shards are read so
 
 
 def place_of(dataset: Dataset, shard: Shard) -> Path:
@@ -105,7 +107,7 @@ class KeptShards:
 
     def _shard(self, number: int) -> "_Shard":
         """Open a shard, or return it if it is still open; the least recently used is closed."""
-        if number not in self._shards:  # no lru_cache: a cycle would keep the maps
+        if number not in self._shards:  # no lru_cache: its reference cycle would keep the maps
             self._shards[number] = self._opened(number)
             if len(self._shards) > _OPEN_SHARDS:
                 self._shards.popitem(last=False)
@@ -169,7 +171,7 @@ class _Shard:
 
 
 class _Blocks:
-    """The blocks of a shard's documents, in the documents' order; else raises ``CorpusError``."""
+    """The blocks of a shard's documents, in order; raises ``CorpusError`` for other documents."""
 
     def __init__(
         self, reader: pa.ipc.RecordBatchFileReader, notes: Sequence[pa.RecordBatch]
@@ -182,7 +184,7 @@ class _Blocks:
             lengths.update(documents.to_pylist())
         ids = (id for batch in notes for id in batch.column("id").to_pylist())
         self._ends = list(accumulate((lengths[id] for id in ids), initial=0))
-        """Of documents: which rows are those of the blocks of each."""
+        """The blocks of document ``i`` are the rows from ``_ends[i]`` to ``_ends[i + 1]``."""
         if self._ends[-1] != self._starts[-1]:
             raise CorpusError(f"{BLOCKS}: of other documents than {NOTES}")
 
@@ -214,7 +216,7 @@ def _keep(dataset: Dataset, shard: Shard, target: Path) -> str:
         reader = open_shard(temporary, name, sha256=shard.sha256)
         for number in range(reader.num_record_batches):
             read_batch(reader, number)
-        temporary.rename(target)  # does nothing where another process has just linked the same
+        temporary.rename(target)  # does nothing if another process has just made the same link
     except (CorpusError, OSError, pa.ArrowException) as error:
         if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}:
             raise

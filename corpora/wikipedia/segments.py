@@ -1,8 +1,9 @@
-"""Cut the bytes of a dump at the tags of its pages.
+"""Segments of a dump, cut at the tags of its pages.
 
-What stands from one tag (``<page>`` or ``</page>``) to the next is a segment, and belongs to the
-range in which the ``<`` of its first tag stands: so ranges of any size give each segment once. From
-an opening tag to a closing one it is a page; every other sequence of tags is damage.
+A segment extends from one tag (``<page>`` or ``</page>``) to the next, and belongs to the range in
+which the ``<`` of its first tag stands: so ranges of any size give each segment once. From an
+opening tag to a closing one it is a page, from a closing tag to an opening one the gap between two
+pages; every other sequence of tags is damage.
 """
 
 import re
@@ -13,7 +14,7 @@ from enum import Enum
 from corpora.wikipedia.chunks import Chunk, Damage
 
 _TAG = re.compile(rb"<page(?=[\s/>])|</page>")
-_UNFINISHED = 6  # bytes at the end of a chunk where a tag may begin that ends in the next chunk
+_UNFINISHED = 6  # a tag that begins in so many last bytes of a chunk may end in the next
 _EXCERPT = 400  # bytes kept of a segment that is too large
 
 
@@ -28,25 +29,25 @@ class Edge(Enum):
 
 @dataclass(slots=True)
 class Segment:
-    """The bytes from a tag to the next; of a page, with both of its tags."""
+    """The bytes from one tag to the next; a page has both of its tags."""
 
     first: Edge
     position: str
     last: Edge = Edge.FILE
     size: int = 0
-    """In bytes, also where they are not all kept."""
+    """The size in bytes, also if not all of them are kept."""
     is_too_large: bool = False
     _parts: list[bytes] = field(default_factory=list)
 
     @property
     def is_page(self) -> bool:
-        """Tell whether it is a page with both of its tags, and is kept whole."""
+        """Whether the segment is a page with both of its tags, and is kept whole."""
         whole = (self.first, self.last) == (Edge.OPENING, Edge.CLOSING)
         return whole and not self.is_too_large
 
     @property
     def data(self) -> bytes:
-        """Its bytes; of one that is too large, the first."""
+        """The bytes of the segment; only the first if it is too large."""
         return b"".join(self._parts)
 
     def add(self, data: bytes, *, max_bytes: int) -> None:
@@ -92,7 +93,7 @@ class _Cutter:
 
     @property
     def is_done(self) -> bool:
-        """Tell whether no segment of the range is open."""
+        """Whether no segment of the range is open."""
         return self.segment is None and not (self.rest and self.rest_is_own)
 
     def add(self, chunk: Chunk) -> Iterator[Segment]:

@@ -32,19 +32,22 @@ class SiteInfo:
     """A wiki as its dump describes it; made by ``read_site``."""
 
     wiki: str
-    """Name of its database (``dawiki``), from the dump, the file or the address; may be empty."""
+    """The name of the database (``dawiki``), from the dump, the file or the address; may be
+    empty."""
     lang: str = ""
-    """BCP 47 tag, as the dump has it; empty if unknown."""
+    """The BCP 47 tag in the dump; empty if unknown."""
     base: str = ""
-    """What a title is appended to: ``https://da.wikipedia.org/wiki/``; empty if unknown."""
+    """The address to which titles are appended: ``https://da.wikipedia.org/wiki/``; empty if
+    unknown."""
     case_sensitive: bool = False
     """Whether ``abc`` and ``Abc`` are two articles."""
     namespaces: Mapping[str, int] = field(default_factory=dict, hash=False)
-    """Name to number, as the dump has it; the articles' own is named with an empty string."""
+    """The number of each namespace by its name in the dump; the name of the articles' own is
+    empty."""
     generator: str = ""
-    """``MediaWiki 1.46.0-wmf.7``; empty if unknown."""
+    """The software that wrote the dump, as ``MediaWiki 1.46.0-wmf.7``; empty if unknown."""
     doubt: str = ""
-    """What the file's name says of the wiki and the dump denies; empty where they agree."""
+    """How the file's name contradicts the dump about the wiki; empty if they agree."""
 
 
 def read_site(head: bytes, *, name: str) -> SiteInfo:

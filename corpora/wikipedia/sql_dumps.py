@@ -1,6 +1,7 @@
-"""Rows of a MySQL dump (``page_props.sql.gz``), as a stream: no database, and bounds.
+"""Rows of a MySQL dump (``page_props.sql.gz``), read as a stream within bounds, without a database.
 
-Read are the ``INSERT`` statements of one table, and the names of its columns in ``CREATE TABLE``.
+Only the ``INSERT`` statements of one table are read, and the names of its columns in
+``CREATE TABLE``.
 """
 
 import re
@@ -11,9 +12,9 @@ from corpora.errors import CorpusError
 from corpora.text.opening import read_chunks
 
 MAX_BYTES = 1 << 40
-"""Of a dump, unpacked."""
+"""The most bytes of a dump, unpacked."""
 MAX_ROW = 1 << 25
-"""Bytes of a row; a value of MediaWiki has at most half as many."""
+"""The most bytes of a row; a value of MediaWiki has at most half as many."""
 _STRING = rb"'(?:[^'\\]++|\\.|'')*+'"
 _ROW = re.compile(rb"\(((?:[^'()]++|" + _STRING + rb")*+)\)", re.DOTALL)
 _VALUE = re.compile(rb"'((?:[^'\\]++|\\.|'')*+)'|([^',\s]++)", re.DOTALL)
@@ -23,13 +24,13 @@ _INSERT = rb"INSERT INTO `%b`(?: \([^()]{0,2000}\))? VALUES\s*+\("
 _ESCAPED = re.compile(rb"\\(.)|''", re.DOTALL)
 _CHARACTERS = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"0": b"\0", b"Z": b"\x1a"}
 _KEPT = 4096
-"""Bytes of what lies between statements that are kept, for one may begin in them."""
+"""The bytes kept from the end of what lies between statements, as a statement may begin in them."""
 
 Row = tuple[bytes | None, ...]
 
 
 class SqlDumpError(CorpusError):
-    """A file that is no dump of the table, or is damaged."""
+    """A file is no dump of the table, or is damaged."""
 
 
 def read_rows(path: Path, *, table: str, containing: bytes = b"") -> Iterator[Row]:
@@ -71,7 +72,8 @@ class _Reader:
         self.insert = re.compile(_INSERT % re.escape(table.encode()))
         self.rest = bytearray()
         self.enough = 0
-        """Bytes of ``rest`` before which no more is read: twice those of a row without its end."""
+        """The length of ``rest`` from which on it is parsed again: twice that of the row whose end
+        is missing."""
         self.in_statement = False
         self.n_bytes = 0
         self.found = False

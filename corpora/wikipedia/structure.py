@@ -31,7 +31,7 @@ from corpora.wikipedia.nesting import OPENING, Braces, Brackets, Tags
 from corpora.wikipedia.templates import PIPE, Action, TemplateTable, split_call, split_parts
 from corpora.wikipedia.titles import FILE, Wiki, decode
 
-MAX_DEPTH = 20  # of templates inside shown parameters
+MAX_DEPTH = 20  # levels of templates inside shown parameters
 
 _ROOM = 100_000
 
@@ -52,10 +52,11 @@ _CAPTION = re.compile("\x04[^\x04\x05\n]*+\x05")
 _CAPTION_MARK = re.compile("([\x04\x05])")
 
 _JOINING = "[]{}|!-\n"
-"""What may be markup with what follows: no place mark stands between two of these."""
+"""The characters that may form markup with the next one: no place mark is put between two of
+them."""
 _NAME = re.compile(r"\{\{+([^{}|]*)")
 _MARK = re.compile("\x00\\d+\x00")
-"""Of what was dropped."""
+"""Matches the mark of what was dropped."""
 _FLAGS = re.compile(r"[A-Z+;-]*")
 _VARIANT = re.compile(r"-\{([^{}]*?)\}-")
 
@@ -79,11 +80,13 @@ class Simplifier:
         self.signs = signs_of(wiki.codes)
         self.found = PageText()
         self.room = _ROOM
-        """Characters that expanded templates may still have."""
+        """The number of characters that expanded templates may still have."""
         self.expanding: list[str] = []
-        """Names of templates in whose definitions we are: none is shown in itself."""
+        """The names of the templates whose definitions are being expanded: none is expanded in
+        itself."""
         self.calls: list[tuple[str, str]] | None = None
-        """Name and parameters of templates that are not shown, where they are asked for."""
+        """A list that collects name and parameters of templates that are not shown; None: not
+        collected."""
 
     def again(self) -> "Simplifier":
         """Build a simplifier for blocks kept aside, in which the marks of this one stay valid."""
@@ -104,7 +107,7 @@ class Simplifier:
             self.found.is_disambiguation = True
         text = self.found.marked = self.tidied(self.without_templates(text, depth=0))
         self.found.simplified = unplaced(text)
-        # Two brackets become a link if what stood between them is dropped.
+        # Single brackets become a link if what stood between two of them is dropped.
         n = text.count("[[") - source.count("[[") + sum(self.found.dropped.values())
         n -= 2 * self.found.dropped["created"]
         if n > 0:
@@ -230,7 +233,8 @@ class Simplifier:
         while opening := OPENING.search(text, position):
             start = opening.start()
             end, skip = braces.find(start, opening.end())
-            if end < 0:  # never closed: stays as text; ``wikitext.py`` takes the signs away
+            # never closed: stays as text, from which ``wikitext.py`` removes the braces
+            if end < 0:
                 out.append(text[position:skip])
                 position = skip
                 continue

@@ -30,11 +30,11 @@ _HEMISPHERES = "NSEWOÖV"
 _DAY = re.compile(r"\d{1,4}")
 _DECIMAL = re.compile(r"[-−]?\d+(?:\.\d+)?")
 PIPE = "\x07"
-"""What ``{{!}}`` shows: no pipe yet, so that it parts no parameters."""
+"""Stands for the pipe that ``{{!}}`` shows, so that it does not separate parameters."""
 _SUBST = re.compile(r"^\s*(?:safe)?subst:", re.IGNORECASE)
 _OF_LANGUAGE = re.compile(r"Lang-(?!rtl)[a-z]{2,3}(?:-[A-Za-z0-9]{2,8})*\d?")
 _ANY_LANGUAGE = "Lang-xx"
-"""The recipe of ``{{lang-xx}}`` where a wiki's own tables have none for the language."""
+"""The recipe of each ``{{lang-xx}}`` for which the wiki's own tables have none."""
 _MAX_ACTIONS = 50_000  # treatments in the cache
 _VARIABLES = {"!": PIPE, "=": "=", "((": "{{{{", "))": "}}}}"} | dict.fromkeys(
     ("PAGENAME", "FULLPAGENAME", "BASEPAGENAME", "SUBJECTPAGENAME", "ARTICLEPAGENAME"), "{title}"
@@ -46,7 +46,7 @@ _STRING_FUNCTIONS: Mapping[str, Callable[[str], str]] = {
     "lcfirst": lambda text: text[:1].lower() + text[1:],
     "ucfirst": upper_first,
 }
-_MAX_DIGITS = 5  # of the number of a parameter
+_MAX_DIGITS = 5  # a number of a parameter has fewer digits
 _KEYS = ("render", "dates", "silent", "disambiguation", "authority")
 
 
@@ -88,32 +88,33 @@ class Action:
     """The treatment of a template."""
 
     kind: str
-    """``show``, ``expand``, ``drop``, ``silent`` (leaves no hole), ``disambiguation``,
+    """``show``, ``expand``, ``drop``, ``silent`` (leaves no hole), ``disambiguation`` or
     ``reference``."""
     name: str
     function: str = ""
-    """Of a parser function, its name; what stands after the colon is in ``argument``."""
+    """The name of the parser function, if it is one; the text after its colon is in
+    ``argument``."""
     argument: str = ""
     definition: Parts | None = None
-    """What is expanded."""
+    """The parsed definition that is expanded; None for other kinds."""
     asked: str = ""
-    """The name for which the definitions of the dump were asked."""
+    """The name that was looked up in the dump's definitions; empty if none was."""
 
 
 @dataclass(frozen=True, slots=True)
 class TemplateTable:
-    """Recipes of a language's templates; names begin with a capital and hold no underscore."""
+    """The recipes of a wiki's templates; names begin with a capital and have no underscores."""
 
     render: Mapping[str, str]
     silent: frozenset[str]
     disambiguation: frozenset[str]
     dates: Dates
     prefixes: frozenset[str] = frozenset()
-    """What the namespace of templates is called, in lower case."""
+    """The names of the template namespace, in lower case."""
     authority: AuthorityTable = field(default_factory=lambda: authority_table(()), compare=False)
-    """Templates that say who or what a page is about."""
+    """The templates and categories that tell who or what a page is about."""
     definitions: Definitions | None = None
-    """Those of the dump, for templates that are in no table."""
+    """The definitions in the dump, for templates that are in no table; None: not used."""
     _actions: dict[str, Action] = field(default_factory=dict, compare=False, repr=False)
 
     def action(self, raw: str) -> Action:
@@ -214,7 +215,8 @@ def split_call(inside: str, today: str = "") -> Call:
 
 Recipe = tuple["Part", ...]
 Part = str | list[str] | Recipe
-"""Strings as they are; ``(field, …alternatives)`` as lists; a nested tuple is what stood in [ ]."""
+"""A part of a recipe: text is a string, a field a list of its expression, ``[ … ]`` a nested
+tuple."""
 
 
 @cache

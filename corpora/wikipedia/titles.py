@@ -1,7 +1,7 @@
 """Targets of a wiki's links: namespaces, languages, sections, and titles in one form.
 
-A wiki's own namespaces come from its dump; aliases stand in ``namespaces.toml``, language codes and
-projects that no dump lists in ``wikis.toml``.
+A wiki's own namespaces come from its dump, their aliases from ``namespaces.toml``; language codes
+and projects, which no dump lists, are in ``wikis.toml``.
 """
 
 import re
@@ -20,12 +20,13 @@ from corpora.system.parsing import JsonObject
 FILE, TEMPLATE, CATEGORY, MEDIA = 6, 10, 14, -2
 
 PLAIN_TITLE = re.compile(r"[^\W_](?:[^\W_]|[,.()'’–-]| (?! ))*+(?<! )")
-"""A title with nothing to normalise in it but its first letter."""
+"""Matches a title in which at most the first letter needs normalising."""
 _BIDI = re.compile("[\u200e\u200f\u202a-\u202e]")
 _SPACES = re.compile(r"[ _\t\n\u00a0\u1680\u180e\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
 _ENTITY = re.compile(r"&(#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z0-9]{1,31});")
 _NO_TITLE = re.compile(r"[<>\[\]{}|\x00-\x1f\x7f-\x9f\ufffd]")
-_MARKS = re.compile("\x00\\d+\x00|\x02\\d+\x02|[\x00-\x1f\x7f-\x9f\u00ad]")  # of structure.py
+# marks of structure.py, control characters
+_MARKS = re.compile("\x00\\d+\x00|\x02\\d+\x02|[\x00-\x1f\x7f-\x9f\u00ad]")
 _LABEL_SPACES = re.compile("[ \t\n\u00a0\u2028\u2029]+")
 _QUALIFIER = re.compile(r" ?[(（][^()（）]*[)）]$")
 _MAX_TITLES = 100_000  # targets in the cache
@@ -33,7 +34,7 @@ _PROJECT = re.compile(r"wik(?:i|tionary|books|news|quote|source|versity|voyage)$
 
 
 VANISHING = frozenset({"file", "category", "interlanguage"})
-"""Reasons of targets whose links show nothing."""
+"""The reasons of targets whose links show nothing."""
 
 
 class Target(NamedTuple):
@@ -42,31 +43,32 @@ class Target(NamedTuple):
     reason: str
     """Empty for an article; else why it is no mention: ``file``, ``category``, ``interwiki`` …"""
     title: str
-    """In the wiki's one form, without section."""
+    """The normalised title, without section."""
     section: str
     label: str
-    """What the link shows when it has no text of its own."""
+    """The text that the link shows if it has none of its own."""
 
 
 @dataclass(slots=True)
 class Wiki:
-    """The names and rules of a wiki that its text is read by; built by ``wiki_of``."""
+    """The names and rules by which the text of a wiki is read; built by ``wiki_of``."""
 
     name: str
-    """``dawiki``; the space that its titles are unique in."""
+    """The name of the wiki (``dawiki``), which is also the space of its titles."""
     lang: str
     base: str = ""
-    """Of its addresses: ``https://da.wikipedia.org/wiki/``."""
+    """The beginning of its pages' addresses: ``https://da.wikipedia.org/wiki/``."""
     namespaces: Mapping[str, int] = field(default_factory=dict)
-    """Lower-case name or alias to number; without the articles' own, which has no name."""
+    """The number of each namespace, by name or alias in lower case; without the articles' own,
+    which has no name."""
     case_sensitive: bool = False
     """Whether ``abc`` and ``Abc`` are two titles."""
     trail: str = "a-z"
-    """Letters that go on with a link right after it, as the inside of a character class."""
+    """The letters that, right after a link, belong to it, as the inside of a character class."""
     variants: tuple[str, ...] = ()
-    """Scripts or regions of one language, the preferred first (Chinese, Serbian …)."""
+    """The codes of scripts or regions of one language (Chinese, Serbian …), the preferred first."""
     codes: tuple[str, ...] = ()
-    """What its tables may be called, see ``codes_of``."""
+    """The names that the wiki's tables of data may have, see ``codes_of``."""
     _targets: dict[str, Target] = field(default_factory=dict)
 
     def target(self, raw: str) -> Target:

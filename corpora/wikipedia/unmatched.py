@@ -1,7 +1,8 @@
-"""Titles that are never matched in text, though pages link to them: pages that only list meanings.
+"""Titles that are never matched in text, though pages link to them: those of disambiguation pages.
 
-Made between the stages of a run, when all pages are known, and mapped by all processes. Which links
-of a row led to such titles stands in ``reuse``, so that a refresh knows which rows to make again.
+The table is made between the stages of a run, when all pages are known, and mapped by all
+processes. The dataset ``reuse`` records which links of a row led to such titles, so that a refresh
+knows which rows to make again.
 """
 
 import re
@@ -17,12 +18,12 @@ from corpora.datasets.redirect_table import RedirectTable, build_table
 from corpora.wikipedia.disambiguation import signs_of
 
 OWN = -1
-"""Stands for the page's own title among the numbers of its links."""
+"""Stands for the page's own title among the indices of its links."""
 Flags = npt.NDArray[np.bool_]
 
 
 class Unmatched:
-    """A finished table; see ``build_unmatched``."""
+    """The opened table; made by ``build_unmatched``."""
 
     def __init__(self, folder: Path, codes: tuple[str, ...] = ()) -> None:
         """Open the table; raises ``CorpusError`` where there is none.
@@ -39,7 +40,7 @@ class Unmatched:
         titles = encoded.dictionary
         of_distinct = self._meanings.rows(titles) >= 0
         in_brackets = np.flatnonzero(np.asarray(pc.match_substring_regex(titles, "[)）]$")))
-        if len(in_brackets):  # titles without a page in this dump
+        if len(in_brackets):  # for titles without a page in this dump
             some = titles.take(pa.array(in_brackets))
             of_distinct[in_brackets] |= np.asarray(pc.match_substring_regex(some, self._pattern))
         flags: Flags = of_distinct[encoded.indices.to_numpy()]

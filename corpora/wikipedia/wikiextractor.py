@@ -1,11 +1,12 @@
 """Another engine for wikitext: the library wikiextractor (3.1 or later, AGPL-3, an extra).
 
-It gives lines of text without offsets, and links as ``<a href>``: here these become blocks and
-links by the conventions of ``wikitext.py``. What it leaves out (templates, tables, captions, lines
-in brackets, headings without text) stays out. Two of its losses are prevented: links whose title
-has a colon, and the items of lists.
+The library gives lines of text without offsets, and links as ``<a href>``; this module turns them
+into blocks and links by the conventions of ``wikitext.py``. What the library leaves out (templates,
+tables, captions, lines in brackets, headings without text) stays out. Two of its losses are
+prevented: links whose title has a colon, and the items of lists.
 
-Some texts keep it busy for hours: so it works in a process of its own (``system/sandbox.py``).
+Some texts keep the library busy for hours, so it works in a separate process
+(``system/sandbox.py``).
 """
 
 import re
@@ -23,13 +24,15 @@ from corpora.wikipedia.templates import TemplateTable
 from corpora.wikipedia.titles import VANISHING, Target, Wiki, pipe_trick
 
 PAGE_SECONDS = 60.0
-"""Of the processor, after which a page is given up; one of a megabyte takes less than one."""
+"""The seconds of processor time after which a page is given up; a page of a megabyte takes less
+than one."""
 _MEGABYTES = 8_000
-_OLDEST = (3, 1)  # older versions evaluate text of pages as Python
+_OLDEST = (3, 1)  # older versions evaluate the text of pages as Python
 _INSTALL = "pip install 'onoma[wikiextractor]'"
 
 _LESS, _ITEM, _COLON = "\x02", "\x03", "\x04"
-"""Stand for ``<`` of a page's own ``<a>``, the marker of a list, and ``:`` that begins a link."""
+"""Placeholders for ``<`` of a page's own ``<a>``, for the marker of a list item, and for a ``:``
+that begins a link."""
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f]")
 _OWN_ANCHOR = re.compile(r"(?:<|&lt;)(?=/?[aA]\b)")
 _MARKERS = re.compile(r"^[*#:;]+[ \t]*", re.MULTILINE)
@@ -65,7 +68,7 @@ def extract(
 
 
 class Reader:
-    """A reader of wikiextractor's output: lines with links, headings with a period at their end."""
+    """A reader of wikiextractor's output: lines with links, and headings that end with a period."""
 
     def __init__(self, wiki: Wiki) -> None:
         self.wiki = wiki
@@ -74,7 +77,8 @@ class Reader:
         self.dropped: Counter[str] = Counter()
         self.found: list[tuple[int, int, Target]] = []
         self.open: list[tuple[int, Target | None]] = []
-        """Where links begin that are open; None for what is no link of the wiki."""
+        """(offset, target) of each open link; the target is None if the link leads out of the
+        wiki."""
 
     def read(self, text: str) -> None:
         """Append blocks and links.

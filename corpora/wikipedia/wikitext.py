@@ -37,16 +37,16 @@ _CLOSE = re.compile(r"\]\]|\[\[")
 _AFTER = re.compile(r"[ \t]*")
 _LINK = Kind.LINK
 _PARTED = re.compile("''+|[ \t]{2,}|[\x01\x06]")
-"""What does not stay in a line as it is."""
+"""Matches what does not stay in a line as it is."""
 _NEEDS_LINES = re.compile(f"[\n\x04{PLACE}]|  ")
-_TAIL = 20  # characters before a place by which it is found in the shown line
+_TAIL = 20  # characters before a place by which it is found in the line as shown
 _TABLE = frozenset({"{|", "|-", "|}", "|+"})
 
 _STARTS = frozenset(" \t*#:;=\x03-|{!")
 
 
 Step = tuple[int, int, int, int]
-"""A piece of markup: where it starts in the line and in the text, and where it ends in both."""
+"""The markup that was processed: its start in the line and in the text, then its end in both."""
 
 
 def extract(
@@ -76,7 +76,7 @@ def extract(
 
 
 class Reader:
-    """A reader of the lines of a page, which appends to its text piece by piece."""
+    """A reader of the lines of a page, which appends to the page's text piece by piece."""
 
     def __init__(self, wiki: Wiki, page: PageText) -> None:
         self.wiki, self.page = wiki, page
@@ -84,17 +84,19 @@ class Reader:
         self._pattern, self._trail = inline_pattern(trail), re.compile(trail)
         self.out = Blocks()
         self.external = 0
-        """External links that are open; the last one's text starts at ``external_start``."""
+        """The number of open external links; the text of the last one starts at
+        ``external_start``."""
         self.external_start = self.n_open = 0
         self.in_table = False
         """Whether the lines are those of a table that is never opened or never closed."""
         self.in_link = False
         self.link_start = -1
-        """Where the link that is read starts: what stands before it is not its."""
+        """The offset at which the link that is being read starts: nothing before it belongs to the
+        link."""
         self._pending: list[str] = []
-        """Captions that wait for the end of the block."""
+        """The captions to write after the open block."""
         self.places: list[tuple[int, int]] = []
-        """Number of a place mark, and its offset in the text."""
+        """(index of the place mark, offset in the text) of each place mark."""
         self._n_settled = 0
 
     def read(self) -> PageText:
@@ -117,7 +119,8 @@ class Reader:
         self.page.links = links
         self.in_table = False
         line = text.strip()
-        if line and line[0] not in _STARTS and not _NEEDS_LINES.search(line):  # most pieces: faster
+        # most pieces; this is faster
+        if line and line[0] not in _STARTS and not _NEEDS_LINES.search(line):
             self.out.open("p")
             self.inline(without_quotes(line) if "''" in line else line)
             self.external = self.n_open = 0
@@ -332,7 +335,7 @@ class Reader:
             self.external_start = self.out.length
         elif kind == Kind.BRACKET:
             self.external -= 1
-            if self.out.length == self.external_start:  # it has no text
+            if self.out.length == self.external_start:  # the link has no text
                 return self.tidy(line, end)
         elif kind == Kind.ORPHAN:
             self.n_open -= 1
@@ -387,7 +390,7 @@ class Reader:
     def link(self, raw: str, anchor: str | None, trail: str) -> None:
         """Append a link whose text holds no markup."""
         if raw.replace(" ", "").isalnum() and "  " not in raw and raw[0] != " " != raw[-1]:
-            reason = section = ""  # most links: nothing to normalize
+            reason = section = ""  # most links: nothing to normalise
             label = raw
             title = raw if raw[0].isupper() else self.wiki.upper(raw)
         else:

@@ -1,4 +1,5 @@
 """Code of all DAGs: settings, commands in their own process group, assets, reports of failures.
 
-Airflow and the standard library only: what is run is run as ``python -m …``, elsewhere.
+It imports only Airflow and the standard library: the work is done by commands, ``python -m …``,
+which may run in another environment.
 """

@@ -1,4 +1,4 @@
-"""Find out whether an edition has changed since it was published or refused."""
+"""Detection of changes of an edition since it was last published or refused."""
 
 import hashlib
 import json
@@ -14,7 +14,7 @@ _PULL_S = 900
 
 
 class EditionError(Exception):
-    """An edition that cannot be read now, but perhaps at the next look."""
+    """An edition that cannot be read now, but perhaps at the next try."""
 
 
 def pull(checkout: Path) -> None:

@@ -1,4 +1,4 @@
-"""The environment of what is started: that of the worker, without Airflow's own secrets."""
+"""The environment of commands: that of the worker, without Airflow's own secrets."""
 
 import os
 import sys
@@ -7,9 +7,9 @@ from pathlib import Path
 from onoma_refresh.settings import Settings
 
 PYTHON = "ONOMA_PYTHON"
-"""Of the environment: the interpreter that runs the commands; goes before that of the settings."""
+"""The environment variable that names the interpreter of commands; it overrides the settings."""
 _OWN = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__")
-"""Of Airflow's environment; would lead another interpreter astray."""
+"""Variables of Airflow's own Python, which would mislead another interpreter."""
 
 
 def interpreter(settings: Settings) -> str:

@@ -1,7 +1,7 @@
-"""The work of a task: run ``python -m …`` in the environment that the settings name, publish, tidy.
+"""The work of tasks: running ``python -m …`` with the configured interpreter, publishing, pruning.
 
-A command that was stopped or killed is run again by Airflow, and resumes: that is the contract of
-every command here. What trying again cannot fix ends the task at once.
+Airflow runs a command again that was stopped or killed, and every command here must resume then.
+What cannot be fixed by trying again ends the task at once.
 """
 
 import json
@@ -28,26 +28,26 @@ if TYPE_CHECKING:
     from airflow.sdk import XComArg
 
 Context = Mapping[str, Any]
-"""Any: Airflow's, which hands it on as keywords."""
+"""The context of a task; ``Any`` because Airflow passes it as untyped keywords."""
 Task = Callable[..., "XComArg"]
-"""Called where a DAG is made, with what earlier tasks will have made."""
+"""A task, to be called while a DAG is built, with the future results of earlier tasks."""
 log = logging.getLogger(__name__)
 LEASH = Path(__file__).with_name("leash.py")
 WRONG_COMMAND, TOO_FAR = 2, 3
-"""Exit statuses: options that cannot be; a limit of drift or scores was passed."""
+"""Exit statuses of commands: for wrong options, and for a passed limit of drift or scores."""
 MODEL = ("modeling.publish",)
 _LAST_LINES = 8
 
 
 class StoppedError(AirflowFailException):
-    """A command passed a limit that must not be passed (exit status 3)."""
+    """A command that ended because a limit was passed (exit status 3)."""
 
 
 def step(
     limit: timedelta = SHORT,
     *,
     pool: str = JOBS,
-    **more: Any,  # Any: what a task of Airflow takes
+    **more: Any,  # Any: those of ``airflow.sdk.task``
 ) -> Callable[[Callable[..., object]], Task]:
     """Make a task of a function that takes a ``Job`` and the results of earlier tasks."""
 
@@ -68,7 +68,7 @@ def given(name: str, *values: object) -> list[object]:
 
 @dataclass(frozen=True)
 class Job:
-    """A task of a run."""
+    """A task of a DAG run, with its settings."""
 
     settings: Settings
     context: Context
@@ -142,7 +142,7 @@ class Job:
         self.run(*by, made, folder, "--version", version)
         return describe_version(folder / version)
 
-    def add_event(self, asset: Asset, **extra: Any) -> None:  # Any: JSON
+    def add_event(self, asset: Asset, **extra: Any) -> None:  # Any: JSON values
         """Attach a description of what was published to the event of an asset."""
         self.context["outlet_events"][asset].extra = extra
 
@@ -208,7 +208,7 @@ def stream(
             lines.append(line.rstrip("\n"))
             log.info("%s", lines[-1])
     finally:
-        process.stdin.close()  # ends the command if the task was stopped or timed out
+        process.stdin.close()  # ends the command, if the task was stopped or timed out
         process.stdout.close()
         status = process.wait()
     return status, list(lines)

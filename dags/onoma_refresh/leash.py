@@ -20,19 +20,19 @@ from pathlib import Path
 GRACE_S = 10.0
 NOT_FOUND = 127
 ADOPT = 36
-"""PR_SET_CHILD_SUBREAPER of Linux: whoever loses its parent becomes our child."""
+"""``PR_SET_CHILD_SUBREAPER`` of Linux: orphaned descendants become children of this process."""
 
 
 def main(argv: Sequence[str]) -> int:
     """Run the command; return the exit status."""
-    with contextlib.suppress(AttributeError, OSError):  # another system
+    with contextlib.suppress(AttributeError, OSError):  # not Linux
         ctypes.CDLL(None).prctl(ADOPT, 1, 0, 0, 0)
     try:
         command = subprocess.Popen(argv, stdin=subprocess.DEVNULL, start_new_session=True)
     except OSError as error:
         sys.stderr.write(f"error: {argv[0]}: {error.strerror}. Check python in the settings.\n")
         return NOT_FOUND
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the pipe says when to end
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # only the pipe says when to end
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_caller, args=[command.pid], daemon=True).start()
     os.waitid(os.P_PID, command.pid, os.WEXITED | os.WNOWAIT)  # its id is not reused yet

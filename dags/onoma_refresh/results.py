@@ -1,4 +1,4 @@
-"""Results of a run: fingerprints and totals for assets, rejects for reports."""
+"""Results of runs: fingerprints and totals for events of assets, rejects for failure reports."""
 
 import json
 from collections import Counter
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 _Object = dict[str, Any]
-"""Of JSON. Any: it may be damaged, and only reports are made of it."""
+"""A JSON object; ``Any`` because it may be damaged, and is only used for reports."""
 
 
 def describe_version(version: Path) -> dict[str, object]:
@@ -76,7 +76,7 @@ def _accounts(output: Path) -> Iterator[tuple[_Object, list[dict[str, str]]]]:
     for file in _datasets_in(output):
         rejected = list(_first_rows(file.with_name("rejected.jsonl")))
         yield _read(file).get("accounting", {}), rejected
-        return  # all datasets of a run have the account of the run
+        return  # all datasets of a run have the same accounting
     builds = sorted(output.glob(".build/*/receipts"), key=lambda folder: folder.stat().st_mtime)
     receipts = builds[-1].glob("*.json") if builds else []
     for receipt in sorted(receipts, key=lambda path: (len(path.name), path.name)):  # by number

@@ -1,4 +1,4 @@
-"""Settings of all tasks: retries, time limits, pools, assets, reports of failures."""
+"""What all DAGs share: retries, time limits, pools, assets, reports of failures, parameters."""
 
 import logging
 import os
@@ -21,25 +21,25 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 Params = Mapping[str, Any]
-"""Of a run. Any: JSON, and of which type, the ``Param`` of that name says."""
+"""The parameters of a run; ``Any`` because the ``Param`` of each name defines its JSON type."""
 
 ENVIRONMENT: Final = "ONOMA_SETTINGS"
-"""The variable of the environment that names the settings; others must be in the same folder."""
+"""The environment variable with the path of the settings; a run may name others beside them."""
 
 CRAWLS: Final = "onoma_crawls"
-"""Pools, see pools.json. One crawl at a time: of a file of sites, and so of a host."""
+"""The pool of crawls (see pools.json): one at a time, so that no host is crawled twice at once."""
 TRAINING: Final = "onoma_training"
 JOBS: Final = "onoma_jobs"
 
 CORPORA: Final = Asset("onoma_corpora", uri="x-onoma://corpora", group="onoma")
-"""An event for each version of a wiki: documents, vocabulary, examples."""
+"""The asset with an event for each published version of a wiki: documents, vocabulary, examples."""
 NEWS: Final = Asset("onoma_news", uri="x-onoma://news", group="onoma")
 EDITIONS: Final = Asset("onoma_editions", uri="x-onoma://editions", group="onoma")
 ENCODERS: Final = Asset("onoma_encoders", uri="x-onoma://encoders", group="onoma")
 TAGGERS: Final = Asset("onoma_taggers", uri="x-onoma://taggers", group="onoma")
 
 SHORT: Final = timedelta(hours=1)
-"""Time limits."""
+"""The time limit of short tasks; ``JOB`` is for pipelines, ``TRAIN`` for training."""
 JOB: Final = timedelta(hours=24)
 TRAIN: Final = timedelta(days=7)
 
@@ -55,7 +55,7 @@ def report_failure(context: "Context") -> None:
     try:
         settings = _read(context["params"])
     except AirflowFailException:
-        return  # the settings themselves are the failure
+        return  # the settings themselves are wrong
     if settings.on_failure:
         done = subprocess.run(
             settings.on_failure,
@@ -79,7 +79,7 @@ DEFAULTS: Final[dict[str, object]] = {
     "execution_timeout": SHORT,
     "on_failure_callback": report_failure,
 }
-"""Of every task."""
+"""The default arguments of every task."""
 
 
 SETTINGS: Final = Param(
@@ -87,7 +87,7 @@ SETTINGS: Final = Param(
     type=["null", "string"],
     description="another file in the folder of ONOMA_SETTINGS, as weekly.toml",
 )
-"""Where null is allowed, too, the form lets a field be empty."""
+"""The parameter for another settings file; because null is allowed, its field may stay empty."""
 
 
 def load_settings(params: Params) -> Settings:

@@ -1,7 +1,7 @@
-"""The settings of refreshes and their commands: one TOML file, read when a task runs.
+"""The settings of refreshes and their commands: a TOML file that is read whenever a task runs.
 
-``samples/settings.toml`` is one; docs/airflow.md describes the keys. Relative paths are relative to
-the folder of the file, which is also the current folder of all commands.
+``samples/settings.toml`` is an example; docs/airflow.md describes the keys. Relative paths are
+relative to the folder of the file, which is also the working directory of all commands.
 """
 
 import os
@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import TypeVar, get_type_hints
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
-"""What becomes the name of a file or folder."""
+"""The pattern of names that become names of files or folders."""
 _NAME = re.compile(NAME)
 T = TypeVar("T")
 Named = TypeVar("Named", "Wiki", "News", "Edition", "Model")
 Options = tuple[str, ...]
-"""More of the command line, as in a shell."""
+"""More arguments for a command line, one string each."""
 
 
 class SettingsError(ValueError):
-    """The settings are missing or wrong; the message says where, what, and what to do."""
+    """Missing or wrong settings; the message says where, what is wrong, and what to do."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,15 +30,15 @@ class Wiki:
     """A wiki whose dumps become documents, an entity vocabulary and examples."""
 
     name: str
-    """As its dumps are called: dawiki."""
+    """The name of the wiki in its dumps: dawiki."""
     contact: str
-    """Where whoever runs the mirror reaches you."""
+    """An address at which the operators of the mirror can reach you."""
     mirror: str = ""
-    """A server of dumps, if not Wikimedia's."""
+    """The server of the dumps; empty: Wikimedia's."""
     tokenizer: Path | None = None
-    """Nothing: one is learned from the first version, and kept."""
+    """The tokenizer for examples; None: one is learned from the first version, and kept."""
     limits: Options = ()
-    """Of the drift, as documents=-5%: what else stops it than what always does."""
+    """Limits of drift (``documents=-5%``), which add to or replace those of ``corpora.diff``."""
     download: Options = ()
     documents: Options = ()
     learn_tokenizer: Options = ()
@@ -48,15 +48,15 @@ class Wiki:
 
 @dataclass(frozen=True, kw_only=True)
 class News:
-    """A file of sites that are crawled each day."""
+    """News that are read each day, usually from the sites of one file."""
 
     name: str
     sites: Path | None = None
-    """For the crawler; nothing: the options of ``documents`` say what is read."""
+    """The file of sites to crawl; None: the options in ``documents`` say what is read."""
     archive: Path | None = None
-    """What was fetched (default: in the folder of work)."""
+    """The folder for fetched pages; None: a folder in ``work``."""
     wiki: str = ""
-    """Whose vocabulary finds mentions; nothing: none are added."""
+    """The wiki whose vocabulary is matched; empty: no mentions are added."""
     documents: Options = ()
     annotate: Options = ("--policy", "gated")
 
@@ -67,13 +67,13 @@ class Edition:
 
     name: str
     input: Options
-    """Patterns of its files."""
+    """Patterns that match the files of the edition."""
     edition: str = "tei"
-    """A name, or a file of settings."""
+    """The name of an edition that ships with Onoma, or an edition file."""
     checkout: Path | None = None
-    """A git checkout that is pulled first."""
+    """A git checkout that is pulled first; None: nothing is pulled."""
     model: str = ""
-    """The [[model]] whose encoder is fine-tuned, or a folder; nothing: NER data only."""
+    """The [[model]] whose encoder is fine-tuned, or a folder; empty: no tagger, only NER data."""
     recipe: str = "crf"
     ner: Options = ()
     finetune: Options = ()
@@ -88,9 +88,9 @@ class Model:
     wiki: str
     recipe: str
     init_from: Path | None = None
-    """Of the first version; later ones begin with the current one."""
+    """The encoder that the first version begins with; later ones begin with the current version."""
     edition: str = ""
-    """By whose tagger it is judged; nothing: it is published unjudged."""
+    """The edition whose tagger judges the encoder; empty: it is published unjudged."""
     pretrain: Options = ()
 
 
@@ -99,19 +99,19 @@ class Settings:
     """The content of a settings file."""
 
     folder: Path
-    """Of the file."""
+    """The folder of the settings file."""
     work: Path
-    """Where runs work; can be removed when nothing runs."""
+    """The folder in which runs work; it can be removed when nothing runs."""
     store: Path
-    """Where versions are published."""
+    """The folder in which versions are published."""
     python: str = ""
-    """The interpreter that runs the commands."""
+    """The interpreter of the commands; empty: that of Airflow."""
     keep: int = 3
-    """Versions that stay of each dataset and model, and of dumps."""
+    """The number of versions that are kept of each dataset and model, and of dumps."""
     on_failure: Options = ()
-    """A command that gets the report of a failure on its standard input."""
+    """A command that gets reports of failures on standard input; empty: they are only logged."""
     environment: Mapping[str, str] = field(default_factory=dict)
-    """Of the commands, beside what the worker has."""
+    """Environment variables of the commands, added to those of the worker."""
     wikis: Mapping[str, Wiki] = field(default_factory=dict)
     news: Mapping[str, News] = field(default_factory=dict)
     editions: Mapping[str, Edition] = field(default_factory=dict)
@@ -157,7 +157,7 @@ def read(path: Path) -> Settings:
             values = tomllib.load(file)
     except (OSError, ValueError) as error:
         raise SettingsError(f"{path}: cannot be read ({error}).") from error
-    values.pop("step", None)  # of `onoma project`, which may have the same file
+    values.pop("step", None)  # a table of `onoma project`, which may share the file
     folder = path.absolute().parent
     tables = {key: values.pop(key, []) for key in ("wiki", "news", "edition", "model")}
     settings = _make(
@@ -219,7 +219,7 @@ def _value(kind: object, value: object, *, where: str, base: Path) -> object:
     if kind is str and isinstance(value, str):
         return value
     if kind in {Path, Path | None} and isinstance(value, str) and value:
-        return Path(os.path.normpath(base / value))  # symlinks stay: a store may be one
+        return Path(os.path.normpath(base / value))  # not resolved: a store may be a symlink
     if kind == Options and isinstance(value, list) and all(isinstance(one, str) for one in value):
         return tuple(value)
     if kind == Mapping[str, str] and isinstance(value, dict):

@@ -49,7 +49,7 @@ _POLL_S = 0.2
 
 def main() -> int:
     """Serve the dump, make the database and the pools, and start Airflow."""
-    os.umask(0o077)  # what is written is for this user alone
+    os.umask(0o077)  # files are readable by this user alone
     mirror = HOME / "mirror"
     page = int(os.environ.get("AIRFLOW__API__PORT", "8080"))
     if is_taken(page):
@@ -61,7 +61,7 @@ def main() -> int:
     port = urlsplit(settings["wiki"][0]["mirror"]).port or 80
     airflow = str(Path(sys.executable).with_name("airflow"))
     with served(mirror, port), new_password() as password:
-        write_mirror(mirror)  # not earlier: another process may be serving this folder
+        write_mirror(mirror)  # only now, because another process could be serving this folder
         for command in (["db", "migrate"], ["pools", "import", str(DAGS / "pools.json")]):
             subprocess.run([airflow, *command], env=environment, check=True)
         close_to_others(HOME)
@@ -70,7 +70,7 @@ def main() -> int:
             f"(of this start alone). Ctrl-C ends it. The logs: {HOME}/*.log\n"
         )
         sys.stdout.flush()
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # also in the background
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # even in the background
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         return wait_for(
             {name: [airflow, *command] for name, command in COMPONENTS.items()},
@@ -86,7 +86,7 @@ def environment_of(page: int) -> dict[str, str]:
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
         "AIRFLOW_HOME": str(HOME),
         "AIRFLOW__CORE__DAGS_FOLDER": str(DAGS),
-        "AIRFLOW__CORE__PLUGINS_FOLDER": str(PLUGINS),  # checks Host
+        "AIRFLOW__CORE__PLUGINS_FOLDER": str(PLUGINS),  # host_check.py
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": f"{USER}:admin",
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(PASSWORDS),

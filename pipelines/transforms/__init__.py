@@ -1,1 +1,1 @@
-"""Public transforms, thin over generators of ``corpora``: for our pipelines, and for yours."""
+"""Public Beam transforms over code of ``corpora``, for Onoma's pipelines and those of users."""

@@ -1,4 +1,4 @@
-"""Datasets of documents: read batch by batch."""
+"""Reading datasets of documents batch by batch."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -20,7 +20,7 @@ class ReadDocuments(ReadUnits[pa.RecordBatch]):
     """
 
     columns: Sequence[str] = ()
-    """Those that are read; empty: all."""
+    """The columns that are read; empty: all."""
 
     def read(self, unit: Unit) -> Iterator[pa.RecordBatch]:
         """Read the shards of a unit; if its part names batches, only those.
@@ -40,7 +40,8 @@ class DropRejected(OfRun, PerUnit[pa.RecordBatch, pa.RecordBatch]):
     """
 
     stage: str
-    """Of the earlier phase, which read no column ``source``: it named documents by their ids."""
+    """The stage of the earlier phase, which must not have read the column ``source``, so that the
+    ``source`` of its rejections is the id of a document."""
 
     def start(self) -> None:
         """Read which documents were rejected."""

@@ -1,10 +1,10 @@
-"""What flows between the steps of a graph, and what all steps have in common.
+"""The elements between the steps of a graph, and the base classes of steps.
 
-A *unit* (``corpora.runs.plan.Unit``) is a piece of the input that becomes one shard of each
-dataset. Its records flow through the steps one after the other, in the process that read them:
-text never goes through a shuffle. Each element carries its unit, and after its last record a unit
-has an ``EndOfUnit``, on which ``WriteShards`` closes the shards. What a step does not take (a
-rejected record, counters) it passes on as it is.
+A *unit* (``corpora.runs.plan.Unit``) is a part of the input that becomes one shard of each dataset.
+Its records pass through the steps one after the other, in the process that read them: text is never
+shuffled. Each element carries its unit, and the last element of a unit is an ``EndOfUnit``, at
+which ``WriteShards`` closes the shards. A step passes on unchanged any element that it does not
+handle, such as a rejected record or counters.
 """
 
 import gc
@@ -36,26 +36,26 @@ B = TypeVar("B")
 
 @dataclass(frozen=True, slots=True)
 class InUnit:
-    """A value and its unit; ``InUnit[A]`` in docstrings is one whose value is an ``A``."""
+    """A value with its unit; in docstrings, ``InUnit[A]`` is one whose value is an ``A``."""
 
     unit: Unit
-    value: Any  # Any: Beam's elements are untyped; each step says what it takes
+    value: Any  # Any: elements of Beam are untyped; see ``PerUnit.takes``
 
 
 @dataclass(frozen=True, slots=True)
 class EndOfUnit:
-    """The last value of a unit."""
+    """The mark after the last value of a unit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A unit that cannot be done: an input is damaged as a whole, a table is missing."""
+    """A unit that cannot be done, because an input is damaged as a whole or a table is missing."""
 
     message: str
 
 
 class Record(Protocol):
-    """A record of an input that is not parsed yet, with its place."""
+    """An unparsed record of an input, with its place."""
 
     @property
     def source(self) -> str:
@@ -63,7 +63,7 @@ class Record(Protocol):
 
     @property
     def position(self) -> str:
-        """The place in the file; empty where the record is the whole file."""
+        """The place in the file; empty if the record is the whole file."""
 
 
 R = TypeVar("R", bound=Record)
@@ -71,7 +71,7 @@ R = TypeVar("R", bound=Record)
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
 class Step(beam.PTransform):
-    """A transform that is a dataclass of its settings: annotate them in the class."""
+    """A transform whose annotated class attributes are its settings, as in a dataclass."""
 
     def __init_subclass__(cls) -> None:
         """Make the subclass a dataclass."""
@@ -81,10 +81,10 @@ class Step(beam.PTransform):
 
 @dataclass(kw_only=True, eq=False)
 class OfRun:
-    """A step that reads the working files of a run, or adds to them."""
+    """A step that reads or writes files in the work directory of a run."""
 
     folder: str
-    """Of the run: ``OUTPUT/.build/FINGERPRINT``, here or in a bucket."""
+    """The work directory of the run: ``OUTPUT/.build/FINGERPRINT``, here or in a bucket."""
 
     @property
     def work(self) -> WorkDirectory:
@@ -93,7 +93,7 @@ class OfRun:
 
 
 class ReadUnits(Step, Generic[B]):
-    """Read the values of units; the first step of a graph.
+    """Read the values of each unit; the first step of a graph.
 
     ``PCollection[Unit]`` -> ``PCollection[InUnit[B]]``
     """
@@ -108,15 +108,15 @@ class ReadUnits(Step, Generic[B]):
 
 
 class PerUnit(Step, Generic[A, B]):
-    """Process the values of a type; each unit has a copy of the step, for its state.
+    """Process the values of one type; each unit has a copy of the step, which holds its state.
 
     ``PCollection[InUnit[A]]`` -> ``PCollection[InUnit[B]]``
     """
 
     takes: ClassVar[type[object] | tuple[type[object], ...]]
-    """What it is a step for, ``A``: values of other classes pass as they are."""
+    """The types of values that the step processes, ``A``; other values pass unchanged."""
     unit: Unit = field(init=False, repr=False)
-    """That of the copy."""
+    """The unit that this copy of the step belongs to."""
 
     def __init_subclass__(cls) -> None:
         """Set ``takes`` from the annotation: ``PerUnit[Rows, Counts]`` takes ``Rows``."""
@@ -142,7 +142,7 @@ class PerUnit(Step, Generic[A, B]):
 
 
 class PerRecord(PerUnit[R, B | Rejected], Generic[R, B]):
-    """Process each record by itself; a record that raises is rejected, and others continue."""
+    """Process each record by itself; a record for which ``read`` raises is rejected."""
 
     def read(self, record: R) -> Iterable[B]:
         """Return the results of a record."""
@@ -159,7 +159,7 @@ class PerRecord(PerUnit[R, B | Rejected], Generic[R, B]):
 
 
 class ReadNothing(ReadUnits[object]):
-    """Begin a merge, whose unit has no input.
+    """Read nothing: the first step of a merge, whose unit has no input.
 
     ``PCollection[Unit]`` -> ``PCollection[InUnit]``
     """
@@ -170,11 +170,11 @@ class ReadNothing(ReadUnits[object]):
 
 
 class _Nothing:
-    """A type without values."""
+    """A type without values, for steps that only act at the end of a unit."""
 
 
 class Merge(PerUnit[_Nothing, B]):
-    """Merge what all units of a stage wrote: once, when the step before is done.
+    """Merge what all units of a stage wrote: once, in a unit of its own, at the end of that unit.
 
     ``PCollection[InUnit]`` -> ``PCollection[InUnit[B]]``
     """
@@ -193,7 +193,7 @@ class _ReadUnits(beam.DoFn, Generic[B]):
         self._step = step
 
     def process(self, unit: Unit) -> Iterator[InUnit]:
-        gc.disable()  # a unit makes millions of small objects, and hardly a cycle
+        gc.disable()  # a unit makes millions of small objects, and hardly any cycles
         try:
             for value in self._step.read(unit):
                 yield InUnit(unit, value)

@@ -1,6 +1,6 @@
-"""Documents to counts of what their mentions refer to, and these to an entity vocabulary.
+"""Transforms from documents to counts of entities and forms, and from these to a vocabulary.
 
-Transforms with a ``folder`` read and write the tables of the run in it.
+Transforms with a ``folder`` (``OfRun``) read and write tables in the work directory of the run.
 """
 
 from collections.abc import Iterator, Sequence
@@ -47,7 +47,7 @@ ROWS_AT_ONCE = 1 << 14
 
 
 class ReadEquivalents(ReadUnits[Rows]):
-    """Read a table of entities that are the same.
+    """Read a table of equivalent entities.
 
     ``PCollection[Unit]`` -> ``PCollection[InUnit[Rows]]``; rows of ``equivalents``.
     """
@@ -84,13 +84,13 @@ class CountEntities(PerUnit[pa.RecordBatch, Rows | Counts | Rejected]):
     """
 
     origins: Sequence[str]
-    """Of the mentions that count."""
+    """The origins of the mentions that are counted."""
     equivalents: str | None = None
-    """Folder of the run, if ``IndexEquivalents`` has made a table in it."""
+    """The work directory of the run, where ``IndexEquivalents`` wrote its table; None: no table."""
     n_partitions: int = 1
-    """Partitions of the entities by hash, so that each can be added up by itself."""
+    """The number of partitions of the entities, by hash; each can be summed by itself."""
     are_read_again: bool = False
-    """Whether a later phase says what becomes of the documents."""
+    """Whether a later phase reads the documents again, and counts them as written."""
 
     def start(self) -> None:
         """Open the table of equivalents."""
@@ -124,11 +124,11 @@ class SumEntities(PerUnit[Rows, Rows | Counts]):
     """
 
     origins: Sequence[str]
-    """Of the mentions that count."""
+    """The origins of the mentions that are counted."""
     max_aliases: int | None = None
-    """Forms of an entity that are aliases: the most frequent; None: all."""
+    """The number of forms of an entity that become aliases, the most frequent; None: all."""
     n_partitions: int = 1
-    """Partitions of the forms by hash."""
+    """The number of partitions of the forms, by hash."""
 
     def start(self) -> None:
         """Begin with empty sums."""
@@ -174,9 +174,9 @@ class AssignIds(PerUnit[pa.Table, Rows | Counts]):
     """
 
     previous: Sequence[InputFile] = ()
-    """Shards of the earlier vocabulary."""
+    """The shards of an earlier vocabulary; empty: there is none."""
     compact: bool = False
-    """Give new ids nevertheless, and count what has changed."""
+    """Whether new ids are assigned in spite of an earlier vocabulary."""
 
     def process(self, chosen: pa.Table) -> Iterator[Rows | Counts]:
         """Assign the ids."""
@@ -197,7 +197,7 @@ class LinkForms(OfRun, PerUnit[Rows, Rows | Counts]):
     """
 
     n_partitions: int = 1
-    """Slices of the vocabulary, by id."""
+    """The number of slices of the vocabulary, by id."""
 
     def start(self) -> None:
         """Begin with empty sums."""
@@ -230,7 +230,7 @@ class IndexForms(OfRun, Merge[Counts]):
 
 
 class FindForms(OfRun, PerUnit[pa.RecordBatch, Rows | Counts]):
-    """Find all forms in documents, and count where they are not a mention that counts.
+    """Find all forms in documents, and count the occurrences that are not mentions of ``origins``.
 
     ``PCollection[InUnit[pa.RecordBatch]]`` -> ``PCollection[InUnit[Rows | Counts]]``: batches with
     the columns ``id, lang, text, mentions`` become rows of ``occurrences``. The documents were read
@@ -238,7 +238,7 @@ class FindForms(OfRun, PerUnit[pa.RecordBatch, Rows | Counts]):
     """
 
     origins: Sequence[str]
-    """Of the mentions that count."""
+    """The origins of the mentions that are counted."""
 
     def start(self) -> None:
         """Open the table of ``IndexForms``."""
@@ -284,7 +284,7 @@ class ReadEntities(OfRun, ReadUnits[pa.Table]):
     """
 
     n_partitions: int = 1
-    """Slices of the vocabulary: units."""
+    """The number of slices of the vocabulary, one for each unit."""
 
     def read(self, unit: Unit) -> Iterator[pa.Table]:
         """Read a slice."""
@@ -300,7 +300,7 @@ class AddAliases(OfRun, PerUnit[pa.Table, Rows]):
     """
 
     with_link_probability: bool = True
-    """Else it is null."""
+    """Whether link probabilities are computed; otherwise they are null."""
 
     def process(self, entities: pa.Table) -> Iterator[Rows]:
         """Add what ``LinkForms`` and ``SumOccurrences`` wrote."""

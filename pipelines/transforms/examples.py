@@ -1,4 +1,4 @@
-"""Documents to examples of pre-training: validation, the tokenizer, the examples."""
+"""Transforms from documents to examples for pre-training."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -23,7 +23,7 @@ from pipelines.outcomes import Counts, Filtered, Outcome, Rows, Written, Yield
 from pipelines.transforms.elements import Merge, OfRun, PerUnit
 
 RATIOS, TOKENIZER = "shares.json", "tokenizer"
-"""Tables of a run."""
+"""Names in the folder of tables of a run: a file and a folder."""
 _WRITTEN = Written(())
 
 
@@ -67,18 +67,18 @@ class KeepTokenizer(OfRun, Merge[Counts]):
     """
 
     files: Sequence[InputFile]
-    """Those that it consists of."""
+    """The files of the tokenizer."""
     opened: str = ""
-    """The name of that which is opened, ``tokenizer.json`` or ``vocab.txt``; empty: the folder."""
+    """The file to open, ``tokenizer.json`` or ``vocab.txt``; empty: the folder with all files."""
     cased: bool | None = None
-    """Of a ``vocab.txt``, whether capitals stay; None: as it shows."""
+    """Whether a ``vocab.txt`` is cased; None: as ``tokenizer_config.json`` or its subwords show."""
 
     def merge(self) -> None:
         """Open and write the tokenizer; raises ``InputChangedError`` where a file has changed."""
         work = self.work
         into = work.tables / TOKENIZER
         into.mkdir(exist_ok=True)
-        with TemporaryDirectory(dir=work.folder) as folder:  # copies from a bucket lie apart
+        with TemporaryDirectory(dir=work.folder) as folder:  # files from a bucket lie apart
             for file in self.files:
                 (Path(folder) / Path(file.path).name).write_bytes(file.read())
             tokenizer = Tokenizer.open(Path(folder) / self.opened, cased=self.cased)
@@ -97,7 +97,8 @@ class MakeExamples(OfRun, PerUnit[pa.RecordBatch, Yield]):
     """
 
     rules: Rules
-    """``validation`` is what is asked for: of several documents, one at least is for validation."""
+    """The rules for examples; ``validation`` is the requested fraction, which is adapted so that at
+    least one of several documents is for validation."""
     vocab: Sequence[InputFile] | None = None
     """The shards of an entity vocabulary; without one, examples have no entities."""
 
@@ -122,7 +123,7 @@ class MakeExamples(OfRun, PerUnit[pa.RecordBatch, Yield]):
                 yield Counts(made.counters, notes=self._listing.take(made.lost))
 
 
-@lru_cache(maxsize=1)  # each worker opens them once, as long as the files are the same
+@lru_cache(maxsize=1)  # each worker opens them once, unless the files change
 def _opened(
     tokenizer: Path, shards: tuple[Path, ...] | None, _: tuple[InputFile, ...]
 ) -> tuple[Tokenizer, EntityVocab | None]:

@@ -1,4 +1,4 @@
-"""Whole files as records."""
+"""Reading whole files as records."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ from pipelines.transforms.elements import ReadUnits
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file that was read, but not parsed yet."""
+    """The content of a file that is not parsed yet."""
 
     source: str
-    """Its relative name."""
+    """The relative name of the file."""
     data: bytes
     position: str = ""
 

@@ -1,4 +1,4 @@
-"""Surface forms: read, chosen, and matched in documents."""
+"""Transforms that read surface forms, choose among them, and match them in documents."""
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial
@@ -70,7 +70,7 @@ class ReadWords(ReadUnits[pa.Table]):
 
     shards: Sequence[InputFile]
     words: WordFilter = ALL
-    """What words must be."""
+    """The conditions by which words are chosen."""
 
     def read(self, unit: Unit) -> Iterator[pa.Table]:  # noqa: ARG002 - it has no input of its own
         """Read all shards."""
@@ -85,10 +85,10 @@ class ChooseForms(PerUnit[pa.Table, Rows | Counts]):
     """
 
     gate: Gate | None = None
-    """What a form must reach; None: all are chosen."""
+    """The thresholds that a form must reach; None: all forms are chosen."""
     ignore_case: bool = False
     lang: str | None = None
-    """Whose rules for case apply."""
+    """The language whose rules for case apply; None: unknown."""
 
     def process(self, meanings: pa.Table) -> Iterator[Rows | Counts]:
         """Choose among the forms."""
@@ -135,13 +135,13 @@ def _chosen_rows(chosen: pa.Table) -> Iterator[Rows]:
 class IndexChosen(OfRun, Merge[Counts]):
     """Write chosen forms as a table on disk, which all workers map into memory.
 
-    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``. There is no table where groups of
-    documents have different forms, or where matching by a table would find something else.
+    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``. No table is written if groups of
+    documents have different forms, or if matching by a table would give other results.
     """
 
     matching: Matching
     group_column: str | None = None
-    """As ``AddMentions`` has it."""
+    """The same as in ``AddMentions``."""
 
     def merge(self) -> None:
         """Build the table."""
@@ -162,9 +162,9 @@ class AddMentions(OfRun, PerUnit[pa.RecordBatch, Yield]):
 
     matching: Matching
     group_column: str | None = None
-    """The column of a document's group, where each group has forms of its own."""
+    """The column that names the group whose forms are matched; None: the same forms everywhere."""
     origin: Origin = "lexicon"
-    """Of the mentions that are added."""
+    """The origin of the added mentions."""
 
     def start(self) -> None:
         """Open the forms, and reset the counts."""
@@ -209,7 +209,7 @@ def _common_of(folder: str) -> npt.NDArray[np.uint64]:
     return np.concatenate([np.empty(0, np.uint64), *hashes])
 
 
-@lru_cache(maxsize=1)  # a worker opens them once, and not for each unit
+@lru_cache(maxsize=1)  # a worker opens them once, not for each unit
 def _forms_of(folder: str, matching: Matching, group_column: str | None) -> FormsByGroup:
     work = WorkDirectory(folder)
     chosen, groups = (work.shard(name, 0) for name in ("chosen", "groups"))

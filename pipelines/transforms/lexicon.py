@@ -1,7 +1,7 @@
-"""Documents to symbols, symbols to strings, and strings to a lexicon.
+"""Transforms from documents to symbols, from symbols to strings, and from strings to a lexicon.
 
-Streams, windows and strings lie in shards, tables of all of them on disk in the folder of the run,
-where all workers map them into memory.
+Streams, windows and strings are written to shards. Tables over all of them are files in the work
+directory of the run, which all workers memory-map.
 """
 
 from collections.abc import Iterator, Sequence
@@ -44,13 +44,13 @@ class CountSymbols(PerUnit[pa.RecordBatch, Yield]):
     """
 
     symbols: Kind
-    """What words are made of."""
+    """The symbols that words are made of: characters or words of the text."""
     per: str
-    """What has a lexicon of its own: each ``document``, each ``group``, or ``all`` together."""
+    """The scope of a lexicon: each ``document``, each ``group``, or ``all`` documents together."""
     max_length: int
-    """Symbols of the longest candidate."""
+    """The number of symbols of the longest candidate."""
     min_count: int
-    """How often a candidate must occur."""
+    """The minimal count of a candidate."""
 
     def start(self) -> None:
         """Begin a slice with empty counts."""
@@ -67,7 +67,7 @@ class CountSymbols(PerUnit[pa.RecordBatch, Yield]):
 
     def finish(self) -> Iterator[Yield]:
         """Yield the counts of the slice."""
-        is_whole = self.per == "document"  # no other slice has documents of these scopes
+        is_whole = self.per == "document"  # no other slice has symbols of these scopes
         yield Rows("symbols", self._counter.symbols(min_count=self.min_count if is_whole else 1))
         yield Rows("totals", self._counter.totals())
         yield Counts(self._counter.counters)
@@ -81,9 +81,9 @@ class NumberSymbols(OfRun, Merge[Rows | Counts]):
     """
 
     per: str
-    """What has a lexicon of its own."""
+    """The scope of a lexicon: ``document``, ``group`` or ``all``."""
     min_count: int
-    """How often a candidate must occur."""
+    """The minimal count of a candidate."""
 
     def merge(self) -> Iterator[Rows | Counts]:
         """Write the vocabulary of symbols of all slices."""
@@ -110,7 +110,7 @@ class DealWindows(OfRun, PerUnit[Rows, Rows]):
     """
 
     max_length: int
-    """Symbols of the longest candidate."""
+    """The number of symbols of the longest candidate."""
 
     def start(self) -> None:
         """Open the vocabulary for a slice."""
@@ -132,9 +132,9 @@ class ReadWindows(OfRun, ReadUnits[Windows]):
     """
 
     n_parts: int
-    """How many units there are."""
+    """The number of units."""
     max_length: int
-    """Symbols of the longest candidate."""
+    """The number of symbols of the longest candidate."""
 
     def read(self, unit: Unit) -> Iterator[Windows]:
         """Read the windows of all slices for the ranges of a unit."""
@@ -152,7 +152,7 @@ class CountStrings(OfRun, PerUnit[Windows, Rows]):
     """
 
     min_count: int
-    """How often a candidate must occur."""
+    """The minimal count of a candidate."""
 
     def start(self) -> None:
         """Begin a part of the ranges."""
@@ -171,7 +171,7 @@ class JoinStrings(OfRun, Merge[Counts]):
     """
 
     min_count: int
-    """How often a candidate must occur; for the message."""
+    """The minimal count of a candidate, for the error message."""
 
     def merge(self) -> None:
         """Write the table."""
@@ -186,9 +186,9 @@ class ScoreStrings(OfRun, Merge[Counts]):
     """
 
     mi: str = "adjacent"
-    """A name of ``corpora.lexicon.scores.MI``."""
+    """A name in ``corpora.lexicon.scores.MI``."""
     score: str = "product"
-    """A name of ``corpora.lexicon.scores.SCORES``."""
+    """A name in ``corpora.lexicon.scores.SCORES``."""
 
     def merge(self) -> None:
         """Score all strings."""
@@ -208,7 +208,7 @@ class MarkStrings(OfRun, Merge[Counts]):
     names: Sequence[InputFile] = ()
     """A list of names, or none."""
     in_both_scripts: bool = False
-    """Whether these are known as they are spelled in traditional Chinese, too."""
+    """Whether spellings of these words in traditional Chinese are known, too."""
 
     def merge(self) -> Iterator[Counts]:
         """Mark all strings; raises ``InputChangedError`` where a list has changed."""
@@ -231,11 +231,11 @@ class RankStrings(OfRun, Merge[Rows | Counts]):
     """
 
     drop: Sequence[str] = ()
-    """Strings with one of these marks have no rank."""
+    """Marks: a string with one of them gets no rank."""
     demote: Sequence[str] = ()
-    """Strings have half of their score, for each of these marks that they have."""
+    """Marks: for each of them that a string has, its score is halved."""
     top: float = 0.5
-    """The ratio of words among the ranked."""
+    """The fraction of the ranked strings, the best ones, that count as words."""
 
     def merge(self) -> Iterator[Rows | Counts]:
         """Rank all strings."""
@@ -253,7 +253,7 @@ class ReadRanks(OfRun, ReadUnits[RankedRows]):
     """
 
     n_parts: int
-    """How many units there are."""
+    """The number of units."""
 
     def read(self, unit: Unit) -> Iterator[RankedRows]:
         """Read the part of a unit."""
@@ -282,7 +282,7 @@ class MakeLexicon(OfRun, PerUnit[RankedRows, Rows]):
         yield Rows("", lexicon_rows(self._forms, ranked, has_groups=self.has_groups))
 
 
-@lru_cache(maxsize=1)  # read once by each worker
+@lru_cache(maxsize=1)  # each worker reads it once
 def _vocabulary(folder: str) -> Vocabulary:
     work = WorkDirectory(folder)
     return Vocabulary(work.tables, tuple(work.shards("firsts")))

@@ -1,4 +1,4 @@
-"""NER sets as they are published: read, made into rows, divided."""
+"""Transforms that read published NER sets, make rows of them, and choose splits."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ from pipelines.transforms.elements import PerRecord, PerUnit, ReadUnits
 
 @dataclass(frozen=True, slots=True)
 class FoundSentences:
-    """Sentences with the tags of a file, or of a part of it."""
+    """Sentences of a file, or of a part of it, with the tags of the file."""
 
     source: str
     """The relative name of the file."""
@@ -38,7 +38,7 @@ class ReadNerFiles(ReadUnits[FoundSentences | Rejected | Counts]):
     """
 
     layouts: Mapping[str, Layout]
-    """Of each file, by its name."""
+    """Name of each file to its layout."""
 
     def read(self, unit: Unit) -> Iterator[FoundSentences | Rejected | Counts]:
         """Read the files of a unit, or its part of a file; raises ``InputChangedError``."""
@@ -65,13 +65,13 @@ class MakeNerRows(PerRecord[FoundSentences, Rows | Counts | Rejected]):
     """
 
     splits: Mapping[str, str] = field(default_factory=dict)
-    """Of each file, by its name; of others it is train until ``DivideSentences``."""
+    """Name of a file to its split; other files are ``train`` until ``DivideSentences``."""
     illegal: Literal["repair", "reject"] = "repair"
-    """What becomes of tags that their scheme does not allow."""
+    """Whether tags that their scheme does not allow are repaired, or their sentences rejected."""
     labels: InputFile | None = None
-    """A map of labels."""
+    """The file of a map of labels; None: labels stay as they are."""
     max_tokens: int = 0
-    """Longer sentences are cut; 0: none is."""
+    """The most tokens of a sentence; longer ones are cut. 0: none are."""
 
     def read(self, record: FoundSentences) -> Iterator[Rows | Counts | Rejected]:
         """Make the rows of some sentences."""
@@ -93,7 +93,7 @@ class MakeNerRows(PerRecord[FoundSentences, Rows | Counts | Rejected]):
 
 @cache
 def _label_map(file: InputFile) -> LabelMap:
-    file.read()  # raises where it changed since the plan was made
+    file.read()  # raises if the file has changed since the plan was made
     return load_label_map(file.check())
 
 
@@ -104,12 +104,12 @@ class DivideSentences(PerUnit[Rows, Rows]):
     """
 
     by: Literal["document", "sentence"]
-    """What goes whole to one side."""
+    """What is never divided between splits."""
     ratios: Mapping[str, float]
-    """Weight of each split."""
+    """The weight of each split."""
     seed: int = 1
     splits: Mapping[str, str] = field(default_factory=dict)
-    """Of files that are not divided, by their names; none is in a unit with others."""
+    """Name of a file that is not divided to its split; a unit has only such files, or none."""
 
     def start(self) -> None:
         """Find out whether the files of the unit are divided."""

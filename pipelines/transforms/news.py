@@ -1,4 +1,7 @@
-"""Web archives and saved pages to articles: extracted, filtered, without boilerplate, each once."""
+"""Transforms from web archives and saved pages to articles.
+
+Articles are extracted and filtered, boilerplate is removed, and duplicates are dropped.
+"""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -34,12 +37,12 @@ BOILERPLATE, DUPLICATES = "boilerplate", "duplicates"
 class ReadWebArchives(ReadUnits[Page | Revisit | Filtered | Rejected | Counts]):
     """Read the pages in web archives, WARC or ARC; records that are no page are filtered.
 
-    ``PCollection[Unit]`` -> ``PCollection[InUnit[Page | Revisit | Filtered | Rejected | Counts]]``
-    Counts ``status/404``, ``content_type/image-png`` …
+    ``PCollection[Unit]`` -> ``PCollection[InUnit[Page | Revisit | Filtered | Rejected | Counts]]``.
+    The counters are ``status/404``, ``content_type/image-png`` …
     """
 
     max_page_bytes: int
-    """A larger page is rejected."""
+    """The size of the largest page that is not rejected, in bytes."""
 
     def read(self, unit: Unit) -> Iterator[Page | Revisit | Filtered | Rejected | Counts]:
         """Read a part of an archive; at most as many records as its limit."""
@@ -65,7 +68,7 @@ class ReadSavedPages(ReadUnits[Page | Rejected]):
     """
 
     max_page_bytes: int
-    """A larger page is rejected."""
+    """The size of the largest page that is not rejected, in bytes."""
 
     def read(self, unit: Unit) -> Iterator[Page | Rejected]:
         """Read the files of a unit."""
@@ -98,14 +101,14 @@ class NoteRevisits(PerUnit[Revisit, Filtered | Rows]):
 class ExtractArticles(PerUnit[Page, PageArticle | Rejected | Counts]):
     """Decode pages, and extract their articles: text, links, and metadata.
 
-    ``PCollection[InUnit[Page]]`` -> ``PCollection[InUnit[PageArticle | Rejected | Counts]]`` It is
-    done in another process, under bounds of time and memory.
+    ``PCollection[InUnit[Page]]`` -> ``PCollection[InUnit[PageArticle | Rejected | Counts]]``.
+    Pages are processed in another process, with limits of time and memory.
     """
 
     extractor: str = "trafilatura"
-    """What finds the body: ``trafilatura`` or ``news-please``."""
+    """The library that finds the body of an article: ``trafilatura`` or ``news-please``."""
     max_seconds: float = 10.0
-    """Of the processor, for a page."""
+    """The limit of processor time for a page, in seconds."""
 
     def start(self) -> None:
         """Make the reader, whose process starts with the first page."""
@@ -121,7 +124,7 @@ class ExtractArticles(PerUnit[Page, PageArticle | Rejected | Counts]):
 
 
 class FilterArticles(PerUnit[PageArticle, Yield]):
-    """Filter pages without article, in other languages or reserved; make rows of the others.
+    """Filter pages without an article, in other languages, or reserved; make rows of the others.
 
     ``PCollection[InUnit[PageArticle]]`` -> ``PCollection[InUnit[Passed | Filtered | Rejected | Rows
     | Counts]]``; rows of ``pages``, and of ``paragraphs``, for ``FindBoilerplate``.
@@ -129,7 +132,7 @@ class FilterArticles(PerUnit[PageArticle, Yield]):
 
     thresholds: Thresholds
     license: str | None = None
-    """Of articles that do not say."""
+    """The licence of articles that state none; None: unknown."""
 
     def start(self) -> None:
         """Begin without articles."""
@@ -153,13 +156,13 @@ class FilterArticles(PerUnit[PageArticle, Yield]):
 
 
 class FindBoilerplate(OfRun, Merge[Rows | Counts]):
-    """Find the paragraphs that stand on many pages of a site; runs once, on all pages.
+    """Find the paragraphs that occur on many pages of a site; runs once, on all pages.
 
     ``PCollection[InUnit]`` -> ``PCollection[InUnit[Rows | Counts]]``; rows of ``boilerplate``.
     """
 
     min_pages: int = 5
-    """With different titles; 0: there is no boilerplate."""
+    """The least number of pages, with different titles, of a boilerplate paragraph; 0: none is."""
 
     def merge(self) -> Iterator[Rows | Counts]:
         """Count the paragraphs of all units."""
@@ -177,7 +180,7 @@ class RemoveBoilerplate(OfRun, PerUnit[Rows, Rows | Counts]):
     """
 
     min_characters: int = 200
-    """An article that has lost text, and has less left, is left out."""
+    """The fewest characters: an article that lost text and has fewer left is filtered."""
 
     def start(self) -> None:
         """Read the boilerplate."""
@@ -219,15 +222,16 @@ class FindSentences(PerUnit[Rows, Rows | Counts]):
 
 
 class SignArticles(PerUnit[Rows | pa.RecordBatch, Rows | Counts]):
-    """Compute the signatures by which articles are compared; rows pass with them.
+    """Compute the signatures by which articles are compared.
 
-    ``PCollection[InUnit[Rows | RecordBatch]]`` -> ``PCollection[InUnit[Rows | Counts]]`` Of batches
-    of an earlier dataset, only the signatures are passed on; a document of it that cannot be signed
-    is a record that was read and rejected.
+    ``PCollection[InUnit[Rows | RecordBatch]]`` -> ``PCollection[InUnit[Rows | Counts]]``. ``Rows``
+    are new articles, which are passed on beside their signatures. Batches are of an earlier
+    dataset, and only their signatures are passed on; an earlier document that cannot be signed
+    counts as a record that was read and rejected.
     """
 
     into: str
-    """The dataset of the signatures."""
+    """The name of the dataset of signatures."""
 
     def process(self, documents: Rows | pa.RecordBatch) -> Iterator[Rows | Counts]:
         """Sign the articles of a batch."""
@@ -240,7 +244,7 @@ class SignArticles(PerUnit[Rows | pa.RecordBatch, Rows | Counts]):
                 yield Rows(self.into, signatures)
                 continue
             yield Counts(read=0 if is_new else 1, rejected=[signatures])
-            if not is_new:  # row numbers must fit the earlier dataset, which keeps the row
+            if not is_new:  # keep row numbers in step with the earlier dataset, which has the row
                 yield Rows(self.into, unsigned(rows))
 
 
@@ -248,12 +252,12 @@ class FindDuplicateArticles(OfRun, ReadUnits[Rows | Counts]):
     """Find exact and near duplicates of earlier articles, and the articles that revisits refer to.
 
     ``PCollection[Unit]`` -> ``PCollection[InUnit[Rows | Counts]]``; rows of ``duplicates``. Runs
-    once, on the signatures of all articles; its unit has the shards of earlier datasets, whose
-    articles are not taken again.
+    once, on the signatures of all articles. The inputs of its unit are the shards of earlier
+    datasets, so that an article that is already there is a duplicate.
     """
 
     threshold: float = 0.8
-    """Jaccard from which on two articles say the same; above 1: word for word only."""
+    """The least Jaccard similarity of near duplicates; above 1: only exact duplicates are found."""
 
     def read(self, unit: Unit) -> Iterator[Rows | Counts]:
         """Compare all articles."""

@@ -1,4 +1,4 @@
-"""Documents as plain elements: for pipelines of your own, between steps of ours."""
+"""Transforms for users' own pipelines, whose elements are documents, without units."""
 
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
@@ -61,9 +61,9 @@ class MatchForms(beam.PTransform):
     """
 
     vocab: str
-    """A dataset of ``documents_to_entity_vocab``, which workers open once."""
+    """The folder of a dataset of ``documents_to_entity_vocab``; each worker opens it once."""
     lang: str | None = None
-    """Whose rules for words apply."""
+    """The language whose rules for words apply; None: unknown."""
     min_link_probability: float = 0.05
     min_prior: float = 0.5
 
@@ -92,7 +92,7 @@ class _MatchForms(beam.DoFn):
 
 @dataclass(kw_only=True, eq=False)
 class WriteDocuments(beam.PTransform):
-    """Write documents as a dataset; ``dataset.json`` comes last, when all shards are there.
+    """Write documents as a dataset; ``dataset.json`` is written last, when all shards are there.
 
     ``PCollection[Document]`` -> ``PCollection[int]``, the number of documents. A shard holds a
     bundle, and is named by the hash of its content; shards are listed by the id of their first

@@ -1,4 +1,4 @@
-"""The last step of a graph: the rows of each unit into its shards, and then its receipt."""
+"""The last step of a graph, which writes the shards and the receipt of each unit."""
 
 import socket
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,18 +27,18 @@ class WriteShards(beam.PTransform):
     """
 
     folder: str
-    """Of the run: ``OUTPUT/.build/FINGERPRINT``, which all workers see."""
+    """The work directory of the run, ``OUTPUT/.build/FINGERPRINT``, which all workers must see."""
     fingerprint: str
     datasets: Mapping[str, str]
     """Name of a dataset to the name of its schema."""
     stage: str = ""
-    """Of which these are the units; empty for those whose shards are published."""
+    """The stage of the units; empty for the units whose shards are published."""
     is_alone: bool = False
-    """Whether the stage has a single unit, which may write tables."""
+    """Whether the stage has a single unit, which may write tables, too."""
     code: str = ""
-    """``version_of_code()`` where the run was planned; empty: not compared."""
+    """``version_of_code()`` where the run was planned; empty: workers do not compare it."""
     forgotten: Sequence[str] = ()
-    """Hashes of what must not get into them; see ``corpora/datasets/forgetting.py``."""
+    """Hashes of what must not be written; see ``corpora/datasets/forgetting.py``."""
 
     def expand(self, pcoll: beam.PCollection) -> beam.PCollection:
         """Apply the transform."""

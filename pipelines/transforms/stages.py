@@ -1,4 +1,4 @@
-"""Between two phases: what units of the first wrote is read, merged, and cleared of duplicates."""
+"""Transforms between phases, which read and merge earlier rows and drop duplicates."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class ReadStage(OfRun, ReadUnits[Rows]):
     """
 
     datasets: Mapping[str, str]
-    """Name of an intermediate dataset to the name of its schema; read in this order."""
+    """Names of the intermediate datasets to read, in this order, to the names of their schemas."""
 
     def read(self, unit: Unit) -> Iterator[Rows]:
         """Read the shards of a unit."""
@@ -37,7 +37,7 @@ class ReadPartition(OfRun, ReadUnits[Rows]):
     """
 
     datasets: Sequence[str]
-    """Names of intermediate datasets whose batches hold one part each; read in this order."""
+    """Names of the intermediate datasets to read, in this order; each batch is of one partition."""
 
     def read(self, unit: Unit) -> Iterator[Rows]:
         """Read the batches of the partition."""
@@ -49,7 +49,7 @@ class ReadPartition(OfRun, ReadUnits[Rows]):
 
 @dataclass(frozen=True, slots=True)
 class StageShards:
-    """The shards of all units for an intermediate dataset, in order."""
+    """The shards of an intermediate dataset, in the order of the units that wrote them."""
 
     paths: Sequence[Path]
 
@@ -74,7 +74,7 @@ class FindDuplicates(OfRun, Merge[Counts]):
     """
 
     remedy: str = "a second page with this id. Is a file of the dump given twice?"
-    """What messages say."""
+    """The end of the messages of rejections."""
 
     def merge(self) -> Iterator[Counts]:
         """Find the duplicates in all shards."""

@@ -1,4 +1,4 @@
-"""TEI files to documents, and documents to the sentences that name taggers are trained on."""
+"""Transforms from TEI files to documents, and from these to sentences for name taggers."""
 
 import json
 import sys
@@ -25,7 +25,7 @@ from pipelines.transforms.files import SourceFile
 
 @dataclass(frozen=True, slots=True)
 class ParsedFile:
-    """The documents of a file, and the counters of parsing it."""
+    """The documents of a file, and counters of its parsing."""
 
     source: str
     texts: Sequence[TeiText]
@@ -36,21 +36,22 @@ class ParsedFile:
 class ParseTei(PerRecord[SourceFile, ParsedFile | Counts | Filtered | Rejected]):
     """Parse TEI files to documents with mentions.
 
-    ``PCollection[InUnit[SourceFile]]`` -> ``PCollection[InUnit[ParsedFile | Filtered | Rejected]]``
+    ``PCollection[InUnit[SourceFile]]`` -> ``PCollection[InUnit[ParsedFile | Counts | Filtered |
+    Rejected]]``
     """
 
     edition: InputFile
-    """The table that says which element means what."""
+    """The edition file, which says what elements mean."""
     registers: tuple[InputFile, ...] = ()
-    """Whose entries mentions are given."""
+    """Files of registers, whose entries become the entities of mentions."""
     has_lines: bool = False
-    """Whether documents say in which lines of their file their text stands."""
+    """Whether documents hold the line numbers of their text in its file."""
     learned: Mapping[str, Abbreviations] = field(default_factory=dict)
-    """Abbreviations of the edition, by language."""
+    """Learned abbreviations of the edition, by language."""
     included: Mapping[str, InputFile] = field(default_factory=dict)
-    """Files that others include, by name."""
+    """Included files, by name."""
     max_bytes: int = sys.maxsize
-    """Of a file with all that it includes."""
+    """The most bytes of a file together with all that it includes."""
 
     def read(self, record: SourceFile) -> Iterator[ParsedFile | Counts | Filtered | Rejected]:
         """Parse a file."""
@@ -97,7 +98,7 @@ def _register(files: tuple[InputFile, ...]) -> Register:
 
 @cache
 def _edition(file: InputFile, learned: str) -> Edition:
-    file.read()  # raises where it changed since the plan was made
+    file.read()  # raises if the file has changed since the plan was made
     return load_edition(file.check()).with_learned(json.loads(learned))
 
 
@@ -110,15 +111,15 @@ class ToSentences(PerRecord[ParsedFile, Written]):
     """
 
     edition: InputFile
-    """The table that says which element means what."""
+    """The edition file, which says what elements mean."""
     learned: Mapping[str, Abbreviations] = field(default_factory=dict)
-    """Abbreviations of the edition, by language."""
+    """Learned abbreviations of the edition, by language."""
     nested: Nested = "outer"
-    """Which of nested names are tagged."""
+    """The level of nested names that is tagged."""
     by_document: bool = False
-    """Whether files that the unit does not know are split by document."""
+    """Whether other files are split by document, instead of by sentence."""
     ratios: Mapping[str, float]
-    """Weight of each split."""
+    """The weight of each split."""
     seed: int = 1
 
     def read(self, record: ParsedFile) -> Iterator[Written]:

@@ -1,4 +1,4 @@
-"""Text files to records, and records to documents."""
+"""Transforms from text files to records, and from records to documents."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ BATCH_CHARACTERS = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class TextRecord:
-    """A record, and the name of its file."""
+    """A record of a text file, and the name of the file."""
 
     source: str
     record: Record
@@ -47,7 +47,7 @@ class MakeDocuments(PerUnit[TextRecord, Yield]):
     """Make documents from records: cleaned, with paragraphs, sentences and ids.
 
     ``PCollection[InUnit[TextRecord]]`` -> ``PCollection[InUnit[Passed | Filtered | Rejected |
-    Rows]]``; rows of ``pages``.
+    Rows | Counts]]``; rows of ``pages``.
     """
 
     lang: str | None = None
@@ -55,9 +55,9 @@ class MakeDocuments(PerUnit[TextRecord, Yield]):
     paragraphs: str = "auto"
     normalization: Normalization = "none"
     group: str | None = None
-    """Of all documents; else it is the name of the file's folder."""
+    """The group of all documents; None: the name of the folder of the file."""
     folder: str | None = None
-    """The name of the folder that all files share."""
+    """The name of the folder that all files share: the group of files that lie in no subfolder."""
 
     def start(self) -> None:
         """Make an empty maker of documents."""

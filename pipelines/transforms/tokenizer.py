@@ -1,4 +1,4 @@
-"""Documents to counts of words, and these to the subwords of a tokenizer."""
+"""Transforms from documents to counts of words, and from these to subwords of a tokenizer."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from pipelines.transforms.stages import StageShards
 
 
 class CountWords(PerUnit[pa.RecordBatch, Rows | Counts | Rejected]):
-    """Count words as BERT cuts them; the counts of a partition of the words stand together.
+    """Count words as BERT's pre-tokenizer cuts them; counts are grouped by partition of the words.
 
     ``PCollection[InUnit[pa.RecordBatch]]`` -> ``PCollection[InUnit[Rows | Counts | Rejected]]``:
     batches with the column ``text`` become rows of ``counts``.
@@ -24,7 +24,7 @@ class CountWords(PerUnit[pa.RecordBatch, Rows | Counts | Rejected]):
 
     cased: bool = False
     n_partitions: int = 1
-    """Parts that words are cut into by hash, so that each can be added up by itself."""
+    """The number of partitions of the words, by hash; each can be summed by itself."""
 
     def start(self) -> None:
         """Begin with empty counts."""
@@ -73,7 +73,7 @@ class LearnedSubwords:
     """A vocabulary of subwords, and the counts and rules that it was learned from."""
 
     subwords: Sequence[str]
-    """In the order of their ids."""
+    """The subwords, in the order of their ids."""
     words: WordTable
     characters: CharacterCounts
     rules: Rules

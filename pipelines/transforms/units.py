@@ -1,4 +1,4 @@
-"""Where the units of a graph come from."""
+"""The source of the units of a graph."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -16,18 +16,18 @@ from corpora.system.staging import stage
 
 @dataclass(kw_only=True, eq=False)
 class ListUnits(beam.PTransform):
-    """Distribute units to all workers by a file that lists them: a job stays small with many units.
+    """Distribute units to workers by a file that lists them, so that the job itself stays small.
 
     The root of a pipeline -> ``PCollection[Unit]``.
     """
 
     units: Iterable[Unit]
     path: Path
-    """Of the file, which is written when the graph is made; all workers see it."""
+    """The path of that file, which is written when the graph is made; all workers must see it."""
     bucket: Bucket | None = None
-    """Of the run, where workers see nothing else."""
+    """The bucket folder of the run, if its output is in a bucket; the file is uploaded to it."""
     after: beam.PCollection | None = None
-    """A ``PCollection`` that must be complete before."""
+    """A ``PCollection`` that must be complete before units are read; None: nothing to wait for."""
 
     def expand(self, pbegin: beam.pvalue.PBegin) -> beam.PCollection:
         """Write the file, and apply the transform."""
@@ -43,11 +43,11 @@ class ListUnits(beam.PTransform):
             pbegin
             | "List" >> beam.Create([address])
             | "Read" >> beam.FlatMap(_read_units, *waits)
-            | "Spread" >> beam.Reshuffle()  # without it one worker gets them all
+            | "Spread" >> beam.Reshuffle()  # otherwise one worker would get all units
         )
 
 
-def _read_units(path: str, *_: Any) -> Iterator[Unit]:  # Any: Beam reads ``*_: X`` as a tuple
+def _read_units(path: str, *_: Any) -> Iterator[Unit]:  # Any: Beam takes ``*_: X`` for a tuple
     """Read the units; the side input makes this wait until everything before is done."""
     with (stage(path) if is_url(path) else Path(path)).open(encoding="utf-8") as lines:
         yield from map(Unit.from_json, lines)

@@ -1,4 +1,4 @@
-"""Dumps of wikis to pages, and pages to documents with links, titles and redirects resolved."""
+"""Transforms from wiki dumps to pages, and from pages to documents with resolved links."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -37,19 +37,19 @@ from pipelines.transforms.units import ListUnits
 
 BATCH_CHARACTERS = 1 << 20
 ITEMS = "items"
-"""A table of a run."""
+"""The name of a table of the run."""
 
 
 class ReadDump(OfRun, ReadUnits[Page | Place | Rejected | Counts]):
-    """Read the pages of ranges of a dump; of an unchanged page, the place of its earlier row.
+    """Read the pages of ranges of a dump; for an unchanged page, the place of its earlier row.
 
-    ``PCollection[Unit]`` -> ``PCollection[InUnit[Page | Place | Rejected]]``
+    ``PCollection[Unit]`` -> ``PCollection[InUnit[Page | Place | Rejected | Counts]]``
     """
 
     max_page_bytes: int
-    """A larger page is rejected."""
+    """The size of the largest page that is not rejected, in bytes."""
     expands: bool = False
-    """Whether pages show templates that ``BuildDefinitions`` has in its table."""
+    """Whether templates are expanded by the table of ``BuildDefinitions``."""
 
     def read(self, unit: Unit) -> Iterator[Page | Place | Rejected | Counts]:
         """Read a range."""
@@ -80,7 +80,7 @@ class ReadDefinitions(ReadUnits[Rows]):
     """
 
     settings: JsonObject
-    """Of the wiki: the parameters of the plan."""
+    """The settings of the wiki: the parameters of the plan."""
     max_page_bytes: int
 
     def read(self, unit: Unit) -> Iterator[Rows]:
@@ -111,23 +111,23 @@ class BuildDefinitions(OfRun, Merge[Counts]):
 
 
 class ParsePages(OfRun, PerUnit[Page | Place, Yield]):
-    """Parse wikitext to redirects, and to documents whose links keep the titles as written.
+    """Parse wikitext to redirects, and to documents whose links are not resolved yet.
 
     ``PCollection[InUnit[Page | Place]]`` -> ``PCollection[InUnit[Passed | Filtered | Rejected |
-    Rows]]``; rows of ``pages``, ``found_redirects`` and ``meanings``.
+    Rows | Counts]]``; rows of ``pages``, ``found_redirects`` and ``meanings``.
     """
 
     settings: JsonObject
-    """Of the wiki: the parameters of the plan."""
+    """The settings of the wiki: the parameters of the plan."""
     templates: Sequence[InputFile] = ()
-    """Tables of templates that the user adds."""
+    """Tables of templates, given by the user."""
     expands: bool = False
-    """Whether templates are shown that ``BuildDefinitions`` has in its table."""
+    """Whether templates are expanded by the table of ``BuildDefinitions``."""
 
     def start(self) -> None:
         """Open the tables, and make the parser."""
         for table in self.templates:
-            table.read()  # raises where it changed since the plan was made
+            table.read()  # raises if the file has changed since the plan was made
         tables = [table.check() for table in self.templates]
         definitions = self.work.tables / DEFINITIONS if self.expands else None
         self._reader = reader_of(self.settings, tables, definitions)
@@ -186,8 +186,8 @@ class ParsePages(OfRun, PerUnit[Page | Place, Yield]):
 class BuildTitleTables(OfRun, Merge[Counts]):
     """Build the table of redirects, and the table of titles that are not matched.
 
-    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]`` The tables lie on disk, and all
-    workers map them into memory.
+    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``. The tables are on disk, and all
+    workers memory-map them.
     """
 
     def merge(self) -> Iterator[Counts]:
@@ -197,7 +197,7 @@ class BuildTitleTables(OfRun, Merge[Counts]):
         summary = build_table(
             work.tables / REDIRECTS,
             (
-                batch.filter(batch.column("resolved").is_null())  # no redirects to other wikis
+                batch.filter(batch.column("resolved").is_null())  # without redirects to other wikis
                 for path in work.shards("found_redirects")
                 for batch in read_batches(path, "redirects", columns=columns)
             ),
@@ -225,7 +225,7 @@ class BuildPageItems(OfRun, Merge[Counts]):
     """
 
     file: InputFile
-    """``page_props.sql.gz``, or another packing of it."""
+    """The file ``page_props.sql.gz``, perhaps with another compression."""
 
     def merge(self) -> Iterator[Counts]:
         """Build the table."""
@@ -241,7 +241,7 @@ class AddItems(OfRun, PerUnit[Rows, Rows | Counts]):
     """
 
     has_items: bool
-    """Whether ``BuildPageItems`` has made a table; else there are only earlier ones to forget."""
+    """Whether ``BuildPageItems`` wrote a table; if not, items from an earlier run are removed."""
 
     def start(self) -> None:
         """Open the table."""
@@ -283,7 +283,7 @@ class MatchTitles(OfRun, PerUnit[Rows, Yield]):
     """
 
     settings: JsonObject
-    """Of the wiki: the parameters of the plan."""
+    """The settings of the wiki: the parameters of the plan."""
 
     def start(self) -> None:
         """Open the tables."""
@@ -302,7 +302,8 @@ class MatchTitles(OfRun, PerUnit[Rows, Yield]):
                 continue
             blocks = finished_blocks(finished)
             yield Rows("documents", _columns_of("documents", finished))
-            if len(blocks):  # before ``reuse``: forgetting marks there what blocks have lost
+            # Blocks come before ``reuse``, where forgetting marks pages whose blocks lost mentions.
+            if len(blocks):
                 yield Rows("blocks", canonical(blocks))
             yield Rows("reuse", _columns_of("reuse", finished))
             yield Counts(written=finished.num_rows)
@@ -335,9 +336,9 @@ class ReadWikipedia(beam.PTransform):
     """
 
     dump: str
-    """A file, or a pattern of several."""
+    """The dump: a file name, or a pattern for several files."""
     folder: str
-    """For what is needed while it is read; all workers see it."""
+    """The folder for temporary files; all workers must see it."""
 
     def expand(self, pbegin: beam.pvalue.PBegin) -> beam.PCollection:
         """Cut the dump into ranges, and apply the transform."""

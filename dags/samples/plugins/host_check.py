@@ -1,7 +1,7 @@
-"""For Airflow's API server on loopback: requests for another host are refused.
+"""A check of ``Host`` for Airflow's API server on loopback: requests for other hosts are refused.
 
-A page of another site whose name is made to lead to this machine (DNS rebinding) would otherwise
-be of one origin with Airflow.
+Otherwise a page of another site whose host name is made to resolve to this machine (DNS rebinding)
+would have the same origin as Airflow.
 """
 
 from typing import ClassVar
@@ -11,7 +11,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 
 class HostCheck(AirflowPlugin):
-    """A plugin that adds the check as a middleware of Airflow."""
+    """An Airflow plugin that adds the check as middleware."""
 
     name = "onoma_host_check"
     fastapi_root_middlewares: ClassVar = [
