@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from corpora.wikipedia.blocks import Link
 from corpora.wikipedia.nesting import Tags
-from corpora.wikipedia.templates import split_call, split_parts
+from corpora.wikipedia.templates import Call, split_call, split_parts
 
 KINDS = {"tables": "table", "infoboxes": "infobox", "references": "reference", "math": "math"}
 """The values of ``--blocks``, each with the kind of its rows."""
@@ -19,6 +19,8 @@ PLACE = "\x0e"
 PLACES = re.compile(f"{PLACE}(\\d+){PLACE}")
 FORMULAS = frozenset({"math", "chem", "ce"})
 """The tags that hold TeX."""
+_SHORT = "\x00"
+"""The group of short footnotes; no group is called so."""
 _LEAST_NAMED = 3
 """The fewest named parameters of an infobox; a template with fewer, alone on its lines, is none."""
 _MAX_DEPTH = 20  # levels of tables and infoboxes inside others
@@ -142,6 +144,25 @@ class Aside:
         name = call.get("group"), call.get("name").strip("\"'")
         return self._reference(name, split_parts(inside)[0], has_tags=False)
 
+    def footnote(self, kind: str, inside: str) -> str:
+        """Add the footnote of a template, or further uses of footnotes that it names.
+
+        ``kind`` is ``text`` (its first parameter is the footnote), ``short`` (authors, year and
+        page), or ``named``; ``inside`` has the parameters. Returns the place marks.
+        """
+        if "reference" not in self.kinds:
+            return ""
+        call = split_call(inside)
+        group = call.get("group")
+        if kind == "named":
+            names = [(group, name.strip()) for name in call.positional if name.strip()]
+            return "".join(self._reference(name, "", has_tags=False) for name in names)
+        if kind == "text":
+            name = group, call.get("name").strip("\"'")
+            return self._reference(name, call.get("1"), has_tags=False)
+        text = _short_footnote(call)
+        return self._reference((_SHORT, text), text, has_tags=False)
+
     def _listed(self, content: str) -> Iterator[str]:
         """Add the references that a list defines; yield the marks of references not used before.
 
@@ -163,7 +184,7 @@ class Aside:
     def _reference(self, name: tuple[str, str], content: str, *, has_tags: bool) -> str:
         block = self._named.get(name) if name[1] else None
         if block is None:
-            block = SideBlock("reference", name[1] or None)
+            block = SideBlock("reference", None if name[0] == _SHORT else name[1] or None)
             if name[1]:
                 self._named[name] = block
             self.blocks.append(block)
@@ -197,6 +218,16 @@ class Aside:
         found = [block for block in self.blocks if block.source is not None]
         self.n_undefined = len(self.blocks) - len(found)
         return sorted(found, key=lambda block: block.offset)
+
+
+def _short_footnote(call: Call) -> str:
+    """Build the text that a short footnote shows: *Klee & Marc 1912, p. 3*."""
+    *authors, year = [part.strip() for part in call.positional if part.strip()] or [""]
+    names = " & ".join(filter(None, [", ".join(authors[:-1]), *authors[-1:]]))
+    text = f"{names} {year}".strip()
+    for signs, keys in (("p. ", ("p", "page")), ("pp. ", ("pp", "pages")), ("", ("loc", "at"))):
+        text += "".join(f", {signs}{value}" for value in map(call.get, keys) if value)
+    return text
 
 
 def _in_document(

@@ -274,28 +274,33 @@ class Simplifier:
             shown = self.template(plain.join(around), first, first + len(plain), depth=0)
         else:
             shown = self.template(text, start, end, depth=0)
-        is_alone = text[before - 1 : before] == "\n"
-        if is_alone or self.calls is not None or marked.startswith("{{#"):
-            return shown + self._kept(marked, aside, shown=shown, is_alone=is_alone)
-        return shown + places_in(marked)
+        head = _NAME.match(marked)
+        kept = ""
+        if head:
+            is_alone = text[before - 1 : before] == "\n"
+            kept = self._kept(marked, head, aside, shown=shown, is_alone=is_alone)
+        return shown + (kept or places_in(marked))
 
-    def _kept(self, marked: str, aside: Aside, *, shown: str, is_alone: bool) -> str:
-        """Keep a reference or infobox aside; returns its place mark, or the marks inside it.
+    def _kept(
+        self, marked: str, head: re.Match[str], aside: Aside, *, shown: str, is_alone: bool
+    ) -> str:
+        """Keep a reference, footnote or infobox aside; returns its place mark, if it is kept.
 
         A template whose definition shows nothing counts as dropped.
         """
-        kept = ""
-        if head := _NAME.match(marked):
-            action = self.action(head[1])
-            inside = marked[head.end() + marked.startswith("|", head.end()) : -2]
-            if action.kind == "reference":
-                return aside.called_reference(inside)
-            is_empty = action.kind == "expand" and not any(map(str.isalnum, _MARK.sub("", shown)))
-            if self.calls is not None and (is_empty or action.kind in ("drop", "silent")):
-                self.calls.append((action.name, inside))
-            if is_alone and (is_empty or action.kind == "drop"):
-                kept = aside.infobox(action.name, inside)
-        return kept or places_in(marked)
+        action = self.action(head[1])
+        inside = marked[head.end() + marked.startswith("|", head.end()) : -2]
+        if action.kind == "reference":
+            return aside.called_reference(inside)
+        if action.footnote and (marks := aside.footnote(action.footnote, inside)):
+            return marks
+        if not (is_alone or self.calls is not None):
+            return ""
+        is_empty = action.kind == "expand" and not any(map(str.isalnum, _MARK.sub("", shown)))
+        if self.calls is not None and (is_empty or action.kind in ("drop", "silent")):
+            self.calls.append((action.name, inside))
+        is_box = is_alone and (is_empty or action.kind == "drop")
+        return aside.infobox(action.name, inside) if is_box else ""
 
     def template(self, text: str, start: int, end: int, *, depth: int) -> str:
         """Show a template or drop it."""

@@ -47,7 +47,10 @@ _STRING_FUNCTIONS: Mapping[str, Callable[[str], str]] = {
     "ucfirst": upper_first,
 }
 _MAX_DIGITS = 5  # a number of a parameter has fewer digits
-_KEYS = ("render", "dates", "silent", "disambiguation", "authority")
+_KEYS = ("render", "dates", "silent", "disambiguation", "authority", "footnotes")
+_FOOTNOTES = ("text", "short", "named")
+_LISTS = {"silent": ("names",), "disambiguation": ("names",), "footnotes": _FOOTNOTES}
+"""The lists of names in each section."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +102,8 @@ class Action:
     """The parsed definition that is expanded; None for other kinds."""
     asked: str = ""
     """The name that was looked up in the dump's definitions; empty if none was."""
+    footnote: str = ""
+    """The kind of footnote that a silent template makes (``Aside.footnote``), if any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +120,8 @@ class TemplateTable:
     """The templates and categories that tell who or what a page is about."""
     definitions: Definitions | None = None
     """The definitions in the dump, for templates that are in no table; None: not used."""
+    footnotes: Mapping[str, str] = field(default_factory=dict)
+    """The kind of footnote that each of some silent templates makes."""
     _actions: dict[str, Action] = field(default_factory=dict, compare=False, repr=False)
 
     def action(self, raw: str) -> Action:
@@ -155,7 +162,7 @@ class TemplateTable:
     def _named(self, name: str) -> Action:
         """Choose the treatment of a template that no table shows, by the dump's definitions."""
         if name in self.silent:
-            return Action("silent", name)
+            return Action("silent", name, footnote=self.footnotes.get(name, ""))
         if self.definitions is None:
             return Action("drop", name[:80])
         found = self.definitions.find(name)
@@ -352,9 +359,13 @@ def load_templates(codes: str | Sequence[str], extra: Sequence[Path] = ()) -> Te
     silent: set[str] = set()
     disambiguation = set(signs_of(codes).templates)
     dates: JsonObject = {}
+    footnotes: dict[str, str] = {}
     for table in tables:
         names = {template_name(name): recipe for name, recipe in table.get("render", {}).items()}
         quiet = {template_name(name) for name in table.get("silent", {}).get("names", ())}
+        for kind, some in table.get("footnotes", {}).items():
+            footnotes |= dict.fromkeys(map(template_name, some), kind)
+            quiet |= set(map(template_name, some))
         render = {name: r for name, r in render.items() if name not in quiet} | names
         silent = (silent - names.keys()) | quiet
         pages = table.get("disambiguation", {}).get("names", ())
@@ -369,6 +380,7 @@ def load_templates(codes: str | Sequence[str], extra: Sequence[Path] = ()) -> Te
         dates=Dates(**dates),
         prefixes=frozenset(namespace_names(codes, TEMPLATE)),
         authority=authority_table(codes, [t["authority"] for t in tables if "authority" in t]),
+        footnotes=footnotes,
     )
 
 
@@ -406,10 +418,15 @@ def _read(toml: str, *, source: str) -> JsonObject:
         if not isinstance(recipe, str):
             raise UsageError(f"{source}: render: {name!r} is {recipe!r}, but must be a string.")
         _parsed(recipe)
-    for section in ("silent", "disambiguation"):
-        names = table.get(section, {}).get("names", [])
-        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise UsageError(f"{source}: [{section}] names must be a list of strings.")
+    for section, keys in _LISTS.items():
+        for key in keys:
+            names = table.get(section, {}).get(key, [])
+            if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+                raise UsageError(f"{source}: [{section}] {key} must be a list of strings.")
+    if unknown := table.get("footnotes", {}).keys() - set(_FOOTNOTES):
+        raise UsageError(
+            f"{source}: [footnotes] has no {min(unknown)!r}; it has {', '.join(_FOOTNOTES)}."
+        )
     check_section(table.get("authority", {}), source=source)
     if unknown := table.get("dates", {}).keys() - {"months", "format", "month_format"}:
         raise UsageError(f"{source}: [dates] has no {min(unknown)!r}.")

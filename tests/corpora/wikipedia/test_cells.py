@@ -162,6 +162,38 @@ def test_only_the_kinds_that_are_asked_for_are_kept():
     assert [(block.kind, block.text) for block in page.aside] == [("math", "b")]
 
 
+def test_footnotes_of_templates_are_references():
+    page = read(
+        "One.{{sfn|Klee|Marc|1912|p=3}} "
+        "Two.{{efn|name=n|A ''note'' on [[Ulm]].<ref name=r>In it</ref>}} "
+        "Three.{{Sfn|Klee|Marc|1912|p=3}}{{sfnp|Kant|1781|pp=1–2|loc=n. 4}} "
+        "Four.{{r|r|z}}{{efn|name=n}}{{refn|group=b|Last}}\n"
+        "<references><ref name=z>Listed</ref></references>"
+    )
+
+    assert page.text == "One. Two. Three. Four."
+    assert [(block.text, block.name) for block in page.aside] == [
+        ("Klee & Marc 1912, p. 3", None),
+        ("In it", "r"),
+        ("A note on Ulm.", "n"),
+        ("Kant 1781, pp. 1–2, n. 4", None),
+        ("Listed", "z"),
+        ("Last", None),
+    ]
+    first, inner, note, *_ = page.aside
+    assert (before(page, first), links(note)) == ("One.", [("Ulm", "Ulm")])
+    assert [page.text[:place] for place in first.reused_at] == ["One. Two. Three."]
+    assert [page.text[:place] for place in note.reused_at] == ["One. Two. Three. Four."]
+    assert (inner.parent, inner.reused_at) == (note, note.reused_at)
+    assert page.n_undefined == 0
+
+
+def test_footnotes_are_silent_without_references():
+    page = read("One.{{sfn|Klee|1912}} {{efn|A note}}", blocks=frozenset({"table"}))
+
+    assert (page.text, page.aside) == ("One.", [])
+
+
 def test_references_that_use_each_other_and_deep_tables_end():
     circle = read("{{#tag:ref|x <ref name=b/>|name=a}} {{#tag:ref|y <ref name=a/>|name=b}}")
     deep = read("\n{|\n|" * 200 + "x" + "\n|}" * 200)
