@@ -1,6 +1,6 @@
-"""Models of text: layers, training, and for users ``Tagger`` and ``Encoder``.
+"""Models of text: layers, heads, training, evaluation, and the classes ``Tagger`` and ``Encoder``.
 
-Importing this package loads nothing else: torch is loaded when one of these is first asked for.
+Importing this package does not load torch, which is loaded when one of the classes is first used.
 """
 
 from typing import TYPE_CHECKING

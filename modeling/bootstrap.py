@@ -1,8 +1,8 @@
-"""Intervals by the bootstrap: units (documents, sentences) are drawn again and again.
+"""Bootstrap intervals of scores, by resampling units (documents or sentences).
 
-Shapes: N rows, U units that are drawn, R replicates, K counts.
+Shapes: N rows, U units, R replicates, K counts.
 
-A replicate draws as many units as there are, with replacement; its counts are the sums of theirs.
+A replicate draws U units with replacement; its counts are the sums of the counts of these units.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,9 +18,9 @@ Reals = NDArray[np.float64]
 Unit = Literal["documents", "sentences"]
 
 MIN_DOCUMENTS = 10
-"""With fewer, sentences are drawn: so few units say little about their spread."""
+"""With fewer documents, sentences are drawn: so few documents say little about their spread."""
 
-_CELLS = 1 << 21  # weights in memory at once: 16 MiB
+_CELLS = 1 << 21  # counts of draws in memory at once: 16 MiB
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,17 +30,18 @@ class Interval:
     low: float
     high: float
     replicates: int
-    """In which the score is defined: in the others nothing was gold, and nothing predicted."""
+    """The number of replicates in which the score is defined, as something is gold or predicted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """The unit (document or sentence) that each sentence is drawn with."""
+    """The units (documents or sentences) that are drawn, and the unit of each sentence."""
 
     kind: Unit
     of: Numbers
-    """(N,) from 0 to U - 1."""
+    """(N,) the index of the unit of each sentence, from 0 to U - 1."""
     n: int
+    """U, the number of units."""
 
     @classmethod
     def choose(cls, document_ids: Sequence[str]) -> "Units":

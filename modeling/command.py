@@ -1,4 +1,4 @@
-"""The frame of all commands: options, signals, errors as exit statuses."""
+"""The common parts of all commands: options, signals, exit statuses for errors."""
 
 import argparse
 import logging
@@ -36,9 +36,9 @@ class Terminated(KeyboardInterrupt):
 
 
 class Termination:
-    """A listener for SIGTERM and Ctrl-C, which raises at once or, while ``deferred``, takes note.
+    """A listener for SIGTERM and Ctrl-C, which raises an exception, or only sets a flag.
 
-    While ``deferred``, a signal only sets ``is_asked``; a second Ctrl-C raises at once in any case.
+    Inside ``deferred``, a signal only sets ``is_asked``; but a second Ctrl-C always raises at once.
     """
 
     def __init__(self) -> None:
@@ -123,7 +123,7 @@ def start(
     parser = make_parser(f"modeling.{name}", about)
     add_options(parser, kind)
     given = values_of(parser.parse_args(argv))
-    # Before torch is loaded: beside another job, threads that wait actively slow both down.
+    # Set before torch is loaded: threads that wait actively slow down other jobs, and this one.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
     expected: tuple[type[Exception], ...] = (CorpusError, ConfigError, OSError, *errors)

@@ -1,6 +1,6 @@
-"""Settings: frozen, documented, saved beside every checkpoint, overridden by name.
+"""Settings of pre-training, which are saved beside every checkpoint, and overridden by name.
 
-``Config`` is what they share; the settings of a run are ``PretrainConfig``. Layers never see one.
+``Config`` is the base class; ``PretrainConfig`` has all settings of a run. Layers get plain values.
 """
 
 import json
@@ -21,7 +21,7 @@ _RENAMED = {
     "n_pieces": "n_subwords",
     "max_span_pieces": "max_span_subwords",
 }
-"""Earlier names of settings: read from files, and refused with the new name on command lines."""
+"""New names of settings by earlier name. Files may have earlier names; command lines may not."""
 
 
 class ConfigError(ValueError):
@@ -35,7 +35,7 @@ class Config:
     A subclass is a frozen dataclass of numbers, strings, tuples, mappings and other settings.
     """
 
-    def to_json(self) -> Any:  # Any: an object, of the shape of the class
+    def to_json(self) -> Any:  # Any: a JSON object with the fields of the class
         """Convert the settings to plain values for a JSON file."""
         return json.loads(json.dumps(asdict(self)))
 
@@ -155,7 +155,8 @@ _MOST: Mapping[str, int] = {
     "clip": 1 << 16,
     "window": 1 << 16,
 }
-"""Sizes of an encoder beyond which settings are damaged: a model is made before it is trained."""
+"""The largest sizes of an encoder. Larger ones mean damaged settings; they are refused before a
+model of such a size is built."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,53 +164,54 @@ class EncoderConfig(Config):
     """The settings of an encoder."""
 
     n_subwords: int = 0
-    """Size of the tokenizer; 0: filled in from the examples."""
+    """The size of the tokenizer; 0: filled in from the examples."""
     n_entities: int = 0
-    """Rows of the entity vocabulary; 0: the encoder reads no entities."""
+    """The number of rows of the entity vocabulary; 0: the encoder reads no entities."""
     entities: Literal["mentions", "subwords"] = "mentions"
-    """What knows entities: mentions, which are rows of their own after the subwords (LUKE); or the
-    subwords of mentions (EntityBERT), in the keys and values of every layer (``char_entity``), or
-    with any other attention, once: added to the embeddings of subwords."""
+    """``mentions``: each mention is a row of its own after the subwords (LUKE). ``subwords``: the
+    entity belongs to the subwords of its mention (EntityBERT), in keys and values of every layer
+    with ``char_entity``, else added to the embeddings of subwords."""
     width: int = 256
     n_layers: int = 4
     n_heads: int = 4
     inner_width: int = 1024
-    """Of the feed-forward layers."""
+    """The inner width of the feed-forward layers."""
     attention: Literal[
         "plain", "relative", "whole_word", "whole_word_relative", "entity_aware", "char_entity"
     ] = "plain"
     positions: Literal["learned", "sinusoidal", "none"] = "learned"
-    """What is added to the embeddings; ``none`` for relative attention."""
+    """The kind of positions that are added to embeddings; ``none`` for relative attention."""
     max_positions: int = 512
-    """Longest sequence of learned positions, [CLS] and [SEP] included."""
+    """The longest sequence that learned positions allow, [CLS] and [SEP] included."""
     clip: int = 16
     """τ, the clipping distance of relative positions (Shaw et al. 2018; B-N15)."""
     window: int = 5
-    """ω, subwords to each side that whole-word attention sees (NEISS paper, section 5)."""
+    """ω: how many subwords whole-word attention sees on each side (NEISS paper, section 5)."""
     entity_width: int = 256
-    """Of an entity's embedding, before it is projected to ``width``."""
+    """The width of entity embeddings, before they are projected to ``width``."""
     entity_bias: bool = False
-    """Whether that projection has a bias (DaLUKE has, LUKE has not: B-D12); of mentions."""
+    """Whether this projection has a bias (in DaLUKE, not in LUKE: B-D12); for mentions only."""
     entity_scale: float = 0.5
-    """λ of ``char_entity``: ratio of the entity in keys and values of a subword with one."""
+    """λ of ``char_entity``: the weight of the entity in the keys and values of its subwords."""
     n_segments: int = 0
-    """Rows of the segment embedding; 0: none."""
+    """The number of rows of the segment embedding; 0: there is no such embedding."""
     norm: Literal["post", "pre"] = "post"
     norm_eps: float = 1e-12
     embedding_norm: bool = True
     scale_embeddings: bool = False
-    """Multiply subword embeddings by √width, as NEISS does."""
+    """Whether subword embeddings are multiplied by √width, as in NEISS."""
     activation: Literal["gelu", "relu"] = "gelu"
     dropout: float = 0.1
-    """After attention and feed-forward."""
+    """The dropout after attention and after feed-forward."""
     embedding_dropout: float = 0.1
     attention_dropout: float = 0.0
-    """On attention weights; only plain, entity-aware and char-entity attention have it."""
+    """The dropout of attention weights; only for plain, entity-aware and char-entity attention."""
     init: Literal["normal", "keras"] = "normal"
-    """N(0, 0.02) as BERT; or Glorot-uniform layers and U(−0.05, 0.05) embeddings as NEISS."""
+    """``normal``: N(0, 0.02) as BERT; ``keras``: Glorot-uniform layers and U(−0.05, 0.05)
+    embeddings as NEISS."""
     foreign: str = ""
-    """The ``config.json`` of a model that transformers runs (DeBERTa, ModernBERT …), as text. Of
-    the other settings only sizes are read then. Empty: an encoder of ours."""
+    """The text of the ``config.json`` of a model that transformers runs (DeBERTa, ModernBERT …);
+    other settings than sizes have then no effect. Empty: an encoder of ours."""
 
     def __post_init__(self) -> None:
         """Raise ``ConfigError`` for a size that is negative, or that no encoder has."""
@@ -220,9 +222,9 @@ class EncoderConfig(Config):
 
     @property
     def least_values(self) -> int:
-        """A lower bound of the number of weights, the embeddings of entities included.
+        """A lower bound of the number of weights, entity embeddings included.
 
-        0 for an encoder that transformers runs: which weights it shares is not known here.
+        0 for an encoder that transformers runs, as it is not known here which weights it shares.
         """
         if self.foreign:
             return 0
@@ -232,7 +234,7 @@ class EncoderConfig(Config):
 
     @property
     def reads_words(self) -> bool:
-        """Whether the encoder needs to know the words of its pre-tokenizer."""
+        """Whether the encoder needs the words of its pre-tokenizer."""
         return self.attention.startswith("whole_word")
 
     @property
@@ -246,17 +248,19 @@ class HeadsConfig(Config):
     """The objectives of pre-training, and the weight of each in the loss."""
 
     weights: dict[str, float] = field(default_factory=lambda: {"subwords": 1.0})
-    """Weight of ``subwords`` (masked language model), ``entities`` (masked entities),
-    ``subword_entities`` (the entity of each subword that has one), ``pairs``."""
+    """The weight of each objective: ``subwords`` (masked language model), ``entities`` (masked
+    entities), ``subword_entities`` (the entity of each subword that has one), ``pairs``."""
     entity_scope: Literal["vocabulary", "group", "document"] = "vocabulary"
-    """Among which entities that of a subword is distinguished: all; or those that the examples of
-    its group (a novel), or of its document, mention."""
+    """The entities from which that of a subword is predicted: the whole vocabulary; or those that
+    the examples of its group (such as a novel), or of its document, mention."""
     tied: bool = True
-    """The subword head's matrix is the embedding."""
+    """Whether the matrix of the subword head is the subword embedding."""
     transform: bool = True
-    """Dense, activation and norm before the subword head's matrix, as BERT; NEISS has none."""
+    """Whether dense layer, activation and norm precede the matrix of the subword head, as in BERT;
+    NEISS has none."""
     pair_pooling: Literal["cls", "mean"] = "cls"
-    """Next sentence and sentence order read [CLS], or the mean of all subwords (B-N13)."""
+    """The input of next sentence and sentence order prediction: [CLS], or the mean of all subwords
+    (B-N13)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -264,49 +268,56 @@ class MaskingConfig(Config):
     """The settings of dynamic masking."""
 
     unit: Literal["subword", "word", "entity"] = "word"
-    """What is masked as one; ``entity``: whole mentions first, as ERNIE, words elsewhere."""
+    """The unit of masking; ``entity``: whole mentions first, as in ERNIE, then words."""
     budget: Literal["bernoulli", "units", "subwords"] = "subwords"
-    """Each unit by a draw of its own (NEISS); a fraction of the units (DaLUKE); a fraction of the
-    subwords, units that no longer fit being skipped (LUKE: B-D13)."""
+    """``bernoulli``: one draw for each unit (NEISS). ``units``: a fraction of the units (DaLUKE).
+    ``subwords``: a fraction of the subwords; units that no longer fit are skipped (LUKE: B-D13)."""
     ratio: float = 0.15
-    """Of the subwords, or units, chosen."""
+    """The fraction of subwords, or units, that are chosen."""
     mask: float = 0.8
-    """Of the chosen: replaced by [MASK]."""
+    """The fraction of chosen subwords that are replaced by [MASK]."""
     random: float = 0.1
-    """Of the chosen: replaced by a random subword; the rest stays."""
+    """The fraction of chosen subwords that are replaced by random ones; the rest stays."""
     draw: Literal["unit", "subword"] = "unit"
-    """One 80/10/10 draw for a unit (B-N3), or one for each of its subwords."""
+    """Whether the kind of replacement is drawn once for a unit (B-N3), or for each subword."""
     entity_ratio: float = 0.15
-    """Of the mentions, chosen."""
+    """The fraction of mentions that are chosen."""
     entity_mask: float = 1.0
-    """Of the chosen: their entity replaced by [MASK]."""
+    """The fraction of chosen mentions whose entity is replaced by [MASK]."""
     entity_random: float = 0.0
-    """Of the chosen: replaced by a random entity; the rest stays (LUKE's code has both, and uses
-    neither: C.3)."""
+    """The fraction of chosen mentions whose entity is replaced by a random one; the rest stays
+    (LUKE's code has both, and uses neither: C.3)."""
     mention_words: bool = False
-    """The subwords of chosen mentions are masked first, one draw for each mention, and count in the
-    budget; words follow as long as some of it is left (LUKE: C.3). Needs ``budget=subwords``."""
+    """Whether the subwords of chosen mentions are masked first, with one draw for each mention;
+    they count in the budget, and words take the rest of it (LUKE: C.3). Needs
+    ``budget=subwords``."""
     hide_entity_when_masked: bool = False
-    """Subwords do not know the entity of a mention of which a subword is to be predicted, and of
-    ``subword_entities`` only these are predicted (B-E12); or all know, and all are."""
+    """Whether the entity of a mention is hidden from its subwords if one of them is to be
+    predicted, and only hidden entities are predicted (B-E12). False: none are hidden, all are
+    predicted."""
     n_negatives: int = 0
-    """Of a sampled softmax over entities; 0: all of the vocabulary, or of ``entity_scope``."""
+    """The number of negatives of a sampled softmax over entities; 0: the softmax is over the whole
+    vocabulary, or all of ``entity_scope``."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DataConfig(Config):
-    """How examples become batches."""
+    """The settings of the batches that are made of examples."""
 
     pairs: Literal["none", "nsp", "sop"] = "none"
-    """Next sentence prediction or sentence order prediction (published systems, C.9)."""
+    """``nsp``: next sentence prediction; ``sop``: sentence order prediction (published systems,
+    C.9)."""
     swap_pairs: bool = False
-    """Of ``nsp``: a coin swaps the two texts, whatever the label, as NEISS's code does (B-N4)."""
+    """For ``nsp``: whether a coin swaps the two texts, whatever the label, as in NEISS's code
+    (B-N4)."""
     max_length: int = 512
-    """Subwords with [CLS] and [SEP]; a longer example is cut to a random window of whole words."""
+    """The most subwords of an example, [CLS] and [SEP] included; a longer one is cut to a random
+    window of whole words."""
     weights: tuple[float, ...] = ()
-    """Of several example datasets; empty: by their size."""
+    """The weights of several example datasets in the mixture; empty: by their size."""
     n_workers: int = 1
-    """Processes that make batches; 0: the training process itself. Changes no byte of a batch."""
+    """The number of processes that make batches; 0: the training process makes them. It does not
+    change the batches."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -314,75 +325,79 @@ class OptimizerConfig(Config):
     """The settings of AdamW."""
 
     lr: float = 1e-4
-    """Peak learning rate."""
+    """The peak learning rate."""
     betas: tuple[float, ...] = (0.9, 0.999)
     eps: float = 1e-6
     weight_decay: float = 0.01
-    """Of matrices; never of biases and norms."""
+    """The weight decay of matrices; biases and norms have none."""
     bias_correction: bool = True
-    """Of Adam's moments, which begin at 0; EntityBERT, LUKE and DaLUKE's fine-tuning have none
-    (E-T1, L-T1, D-F4), and take larger steps at first: 3 times the learning rate in the first one,
-    with the usual ``betas``."""
+    """Whether Adam's moments, which begin at 0, are corrected. EntityBERT, LUKE and DaLUKE's
+    fine-tuning do not correct them (E-T1, L-T1, D-F4), and so take larger steps at first: with the
+    usual ``betas``, 3 times the learning rate in the first step."""
     clip: float | None = 1.0
-    """Largest norm of the gradient; null: as it comes."""
+    """The largest norm of the gradient; null: no clipping."""
     ema: float | None = None
-    """Decay of the exponential moving average of the weights; null: none is kept."""
+    """The decay of the exponential moving average of the weights; null: no average is kept."""
     unlocked_lr: float | None = None
-    """Peak once transferred weights are unlocked: schedule and optimizer's state start again
-    (LUKE's second stage, L-T1); null: one schedule for the whole run."""
+    """The peak learning rate after transferred weights are unlocked, when the schedule and the
+    optimizer's state start again (LUKE's second stage, L-T1); null: one schedule for the run."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScheduleConfig(Config):
-    """The learning rate over the steps: warm-up, and what follows."""
+    """The schedule of the learning rate: warm-up and descent."""
 
     shape: Literal["linear", "polynomial", "constant_cosine", "constant"] = "linear"
     warmup: float = 0.06
-    """Fraction of the steps; the learning rate climbs linearly from ``start``."""
+    """The fraction of steps in which the learning rate climbs linearly from ``start``."""
     start: float = 0.0
-    """Where warm-up begins, as a fraction of the peak."""
+    """The learning rate at which warm-up begins, as a fraction of the peak."""
     end: float = 0.0
-    """Where it ends, as a fraction of the peak."""
+    """The learning rate at the end, as a fraction of the peak; for ``constant_cosine``, as a
+    fraction of the value at which the cosine begins."""
     power: float = 1.0
-    """Of ``polynomial``; DaLUKE √3 to 10 % (D-T3)."""
+    """The power of ``polynomial``; DaLUKE: √3, with ``end`` 0.1 (D-T3)."""
     constant: float = 0.1
-    """``constant_cosine``: fraction of the steps at the peak, after warm-up (N-T6)."""
+    """``constant_cosine``: the fraction of steps at the peak, after warm-up (N-T6)."""
     cosine: float = 0.1
-    """``constant_cosine``: fraction of the steps of the last descent, by a cosine."""
+    """``constant_cosine``: the fraction of steps in the last descent, by a cosine."""
     decay: float = 0.99
-    """``constant_cosine``: between the two, what is left of it after each staircase step."""
+    """``constant_cosine``: the factor of each staircase step between the two."""
     stair: float = 0.006
-    """``constant_cosine``: fraction of the steps that a staircase step lasts (3 of 500 epochs)."""
+    """``constant_cosine``: the length of a staircase step, as a fraction of the steps (3 of 500
+    epochs)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingConfig(Config):
-    """The length of training, the size of batches, and how often it is evaluated and saved."""
+    """The length of training, the sizes of batches, and the intervals of evaluation and saving."""
 
     max_steps: int = 1_000
     batch_size: int = 256
-    """Examples of a step, over all devices and accumulation."""
+    """The number of examples of a step, over all devices and micro-batches."""
     micro_batch_size: int = 32
-    """Examples that a device works on at once."""
+    """The number of examples that a device processes at once."""
     seed: int = 1
     precision: Literal["float32", "bfloat16"] = "float32"
-    """Of autocast; weights stay float32."""
+    """The type of autocast; weights stay float32."""
     compile: bool = False
     deterministic: bool = False
-    """On a GPU: only kernels that always give the same bits, slower; on the CPU all do."""
+    """Whether a GPU uses only kernels that always give the same bits, which are slower. On a CPU,
+    all kernels do."""
     frozen: float = 0.0
-    """Fraction of the steps in which transferred weights stay as they are (C.14)."""
+    """The fraction of steps in which transferred weights are frozen (C.14)."""
     evaluate_every: int = 100
-    """Steps between evaluations on validation examples."""
+    """The number of steps between evaluations on validation examples."""
     evaluate_examples: int = 1_000
-    """Validation examples of an evaluation, the same each time; 0: all."""
+    """The number of validation examples of an evaluation, the same ones each time; 0: all."""
     patience: int = 0
-    """Evaluations without a better validation loss after which training ends; 0: never."""
+    """The number of evaluations without a lower validation loss after which training ends; 0: no
+    such limit."""
     checkpoint_every: int = 500
     keep: int = 2
-    """Newest checkpoints that are kept."""
+    """The number of newest checkpoints that are kept."""
     keep_every: int = 0
-    """Steps; checkpoints at multiples of it are kept for good."""
+    """Checkpoints at multiples of this number of steps are kept for good; 0: none are."""
     log_every: int = 10
 
 

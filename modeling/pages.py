@@ -1,4 +1,4 @@
-"""Pages of blocks, as Markdown and as one file of HTML; pictures by matplotlib for them."""
+"""Pages made of blocks, as Markdown or as one HTML file, and their pictures by matplotlib."""
 
 import io
 from collections.abc import Iterator, Sequence
@@ -50,18 +50,18 @@ class Items:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of cells; the first row is the head, the first column names the rows."""
+    """A table; the first row is the head, and the first column names the rows."""
 
     rows: Sequence[Sequence[str]]
     shades: Sequence[Sequence[float]] = ()
-    """For each cell below the head and beside the names how dark it is, from 0 to 1; HTML only."""
+    """The darkness, from 0 to 1, of each cell outside the first row and column; HTML only."""
     n_texts: int = 1
-    """Columns, from the left, that hold texts; the others hold numbers."""
+    """The number of columns, from the left, that hold texts; the others hold numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """An ``svg`` element; left out of Markdown, because a table holds its numbers as well."""
+    """An ``svg`` element; Markdown leaves it out, because a table has its numbers as well."""
 
     svg: str
 

@@ -23,7 +23,7 @@ from corpora.system.buckets import is_url
 from modeling.command import as_json, start
 
 KIND = "model"
-"""Of ``run.json``: a run without datasets."""
+"""The ``kind`` in the ``run.json`` of a published model, which has no datasets."""
 
 
 def publish(

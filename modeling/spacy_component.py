@@ -1,7 +1,7 @@
 """A tagger as a component of spaCy: ``nlp.add_pipe("onoma", config={"model": "runs/sturm"})``.
 
-All that is found is in ``doc.spans["onoma"]``; ``doc.ents``, where nothing may overlap, has what
-fits beside the entities that are there. docs/spacy.md says more.
+``doc.spans["onoma"]`` has all names that are found. ``doc.ents`` must not overlap, so it has only
+those that do not overlap existing entities or each other. See docs/spacy.md.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,7 +15,7 @@ from corpora.document import Mention
 from modeling.taggers.tagger import Tagger, document_of
 
 KEY = "onoma"
-"""Of ``doc.spans``, unless the settings name another."""
+"""The default key of the names in ``doc.spans``."""
 
 
 class NamesComponent:

@@ -1,4 +1,4 @@
-"""Settings of name taggers and of their fine-tuning; ``modeling/config.py`` says what these are."""
+"""Settings of name taggers and of their fine-tuning, like those in ``modeling/config.py``."""
 
 from dataclasses import dataclass, field
 from typing import Final, Literal
@@ -7,10 +7,10 @@ from corpora.errors import UsageError
 from modeling.config import Config, EncoderConfig, OptimizerConfig, ScheduleConfig
 
 TAGGER_FILE: Final = "tagger.json"
-"""Its settings, in the folder of a tagger."""
+"""The file of settings, in the folder of a tagger."""
 WEIGHTS_FILE: Final = "model.safetensors"
 ONNX_FILE: Final = "model.onnx"
-"""Instead of weights, in the folder of an exported tagger."""
+"""The file that replaces the weights, in the folder of a tagger exported to ONNX."""
 HeadKind = Literal["softmax", "cse", "crf", "crf_ner", "span"]
 DecoderName = Literal["free", "fix", "viterbi", "cse", "greedy", "schedule"]
 DECODERS: Final[dict[str, tuple[DecoderName, ...]]] = {
@@ -20,7 +20,7 @@ DECODERS: Final[dict[str, tuple[DecoderName, ...]]] = {
     "crf_ner": ("viterbi", "free", "fix"),
     "span": ("schedule", "greedy"),
 }
-"""Which decoders go with a head; the first is taken if none is chosen."""
+"""The decoders that go with each kind of head; the first is the default."""
 
 
 def check_decoder(kind: HeadKind, decoder: str) -> None:
@@ -37,61 +37,67 @@ class HeadConfig(Config):
     """The settings of a head, which predicts tags or spans from the states of words."""
 
     kind: HeadKind = "softmax"
-    """A tag for each word; Class-Start-End (NEISS paper, section 4.1); a linear chain; the same
-    with learned penalties for tags that cannot follow (eq. 7); every span (LUKE)."""
+    """``softmax``: a tag for each word; ``cse``: Class-Start-End (NEISS paper, section 4.1);
+    ``crf``: a linear chain; ``crf_ner``: a chain with learned penalties for invalid transitions
+    (eq. 7); ``span``: candidate spans (LUKE)."""
     decoder: DecoderName | None = None
     """``free``: the best tags, valid or not; ``fix``: these, repaired by the Entity-Fix rule
     (section 4.3); ``viterbi``: the best valid tags; ``cse``: section 4.1; ``greedy``: spans by
-    probability; ``schedule``: the best disjoint spans. None: the first of ``DECODERS``."""
+    probability; ``schedule``: the best disjoint spans. None: the default of ``DECODERS``."""
     pooling: Literal["first", "mean", "max"] = "first"
-    """A word is its first subword, or the mean or the maximum of all."""
+    """The state of a word: that of its first subword, or the mean or the maximum of all."""
     dropout: float = 0.0
-    """Before the head."""
+    """The dropout before the head."""
     class_weights: Literal["none", "inverse"] = "none"
-    """``inverse``: 1 / count of the class in training data (D-F6); of softmax, cse and span."""
+    """The weights of classes in the loss; ``inverse``: 1 / count of the class in training data
+    (D-F6), for softmax, cse and span."""
     boundary_loss: Literal["bce", "l1", "l2"] = "bce"
-    """Of the starts and ends of ``cse`` (B-N5)."""
+    """The loss of the starts and ends of ``cse`` (B-N5)."""
     boundary_weight: float = 6.0
-    """How much a start or end weighs there against none: 1 + 5 (B-N5)."""
+    """The weight of a start or end in this loss, where other words have 1 (1 + 5: B-N5)."""
     crf_init: Literal["off", "on", "neiss"] = "off"
-    """Of ``crf_ner``: ω_f=1, ω_a=0, a plain chain at first; ω_f=1, ω_a=10, the rules from the
-    start; or all from U(−0.05, 0.05), as NEISS has it (B-N7)."""
+    """The initial values of ``crf_ner``. ``off``: ω_f=1, ω_a=0, a plain chain; ``on``: ω_f=1,
+    ω_a=10, with penalties from the start; ``neiss``: U(−0.05, 0.05), as in NEISS (B-N7)."""
     span_features: Literal["both", "words", "entities"] = "both"
-    """[first subword; last subword; entity], the first two, or the last (D-F2)."""
+    """The states that score a span: [first subword; last subword; entity] (``both``), the first two
+    (``words``), or the last (``entities``) (D-F2)."""
     span_reading: Literal["alone", "joint"] = "alone"
-    """Entities see the text and themselves, and nothing sees them; or, as in LUKE, all see all, up
-    to 128 at once: slower, and all candidates are read."""
+    """``alone``: the entity of a span attends to the text and to itself, and nothing attends to it.
+    ``joint``: as in LUKE, all attend to all, with at most 128 candidates at once; this is slower,
+    and reads all candidates."""
     max_span_subwords: int = 16
-    """Longest span that ``span`` can find (B-D8); longer gold spans are named, and missed."""
+    """The longest span that ``span`` can find, in subwords (B-D8). Longer gold spans are reported,
+    and missed."""
     max_candidates: float = 3.0
-    """Spans for each word, at most, that are given an entity of their own after a cheap first
-    score; 0: all are. Only for ``span`` with entities."""
+    """For each word of a sentence, the most spans that are read with an entity after a cheap first
+    score; 0: all are read. Only for ``span`` with entities."""
     skip_below: float = 0.005
-    """In use, spans that by the first score are names with less than this probability are not
-    given one, however few there are."""
+    """In prediction, spans that are names with less than this probability by the first score are
+    not read, even if ``max_candidates`` allows more."""
 
     @property
     def longest_span(self) -> int:
-        """The longest candidate span, in subwords; 0: no spans are scored."""
+        """The length of the longest candidate span in subwords; 0: the head scores no spans."""
         return self.max_span_subwords if self.kind == "span" else 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class SentencesConfig(Config):
-    """How sentences become windows of subwords."""
+    """The settings of the windows of subwords in which sentences are read."""
 
     max_length: int = 0
-    """Subwords of a window, [CLS] and [SEP] included; 0: as many as the encoder has positions for
-    (512 where it has no limit)."""
+    """The most subwords of a window, [CLS] and [SEP] included; 0: as many as the encoder has
+    positions for (512 if it has no limit)."""
     overlap: int = 64
-    """Subwords that windows of a sentence which is too long share, at least."""
+    """The least number of subwords that adjacent windows of a long sentence share."""
     context: Literal["none", "document"] = "none"
-    """``document``: sentences around it, as many subwords as fit, are read with it (L-F1)."""
+    """``document``: a sentence is read with the text around it, as many subwords as fit (L-F1)."""
     max_context: int = 0
-    """Subwords of context, on both sides together; 0: as many as fit."""
+    """The most subwords of context, on both sides together; 0: as many as fit."""
     entities: str = ""
-    """A vocabulary, a lexicon or a file of forms: words know the entities of the forms that they
-    are part of (``encoder.entities=subwords``); empty: they know none."""
+    """The path of an entity vocabulary, a lexicon or a file of forms; words know the entities of
+    the forms that they are part of (``encoder.entities=subwords``). Empty: words know no
+    entities."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,12 +105,13 @@ class GazetteerConfig(Config):
     """The source of names that are looked up; matches are features of words beside their states."""
 
     source: Literal["none", "train", "file", "entities"] = "none"
-    """The names of the training set (cross-fitted); a file of names and labels; an entity
-    vocabulary with its aliases."""
+    """``train``: the names of the training set (cross-fitted); ``file``: a file of names and
+    labels; ``entities``: the aliases of an entity vocabulary; ``none``: no gazetteer."""
     path: str = ""
-    """Of a file or vocabulary."""
+    """The path of the file or vocabulary."""
     folds: int = 10
-    """Of cross-fitting: a document's names are looked up among those of other documents' folds."""
+    """The number of folds of cross-fitting: in each fold, the names of the other folds are looked
+    up."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,35 +120,38 @@ class FinetuningConfig(Config):
 
     epochs: int = 10
     samples: int = 0
-    """Sentences of an epoch, drawn again each time; 0: all, each once (N-F4: 5,000)."""
+    """The number of sentences of an epoch, which continues where the last one ended; 0: all, each
+    once (N-F4: 5,000)."""
     max_steps: int = 0
-    """Steps after which training ends, whatever the epochs; 0: no such limit."""
+    """The number of steps after which training ends, whatever the epochs; 0: no such limit."""
     batch_size: int = 16
-    """Sentences of a step."""
+    """The number of sentences of a step."""
     evaluate_batch_size: int = 32
     seed: int = 1
     precision: Literal["float32", "bfloat16"] = "float32"
     choose: Literal["best", "last"] = "best"
-    """The epoch with the best strict F1 on dev, or the last one."""
+    """The epoch that is kept: the one with the best strict F1 on dev, or the last one."""
     patience: int = 0
-    """Epochs without a better F1 after which training ends; 0: never."""
+    """The number of epochs without a better F1 after which training ends; 0: no such limit."""
     train_size: int = 0
-    """Training sentences that are used, chosen by hash; 0: all."""
+    """The number of training sentences that are used, chosen by hash; 0: all."""
     gold_ratio: float = 0.5
-    """How much gold tags count beside what ``--teacher`` says of the same words: 0 to 1."""
+    """The weight of gold tags, from 0 to 1; the probabilities of ``--teacher`` have the rest."""
     freeze_encoder: bool = False
-    """Train the head alone."""
+    """Whether only the head is trained."""
     freeze_embeddings: bool = False
-    """Leave the encoder's embeddings as they are."""
+    """Whether the encoder's embeddings are frozen."""
     frozen_layers: int = 0
-    """So many of the encoder's layers, from below, and its embeddings stay as they are."""
+    """The number of the encoder's layers, from below, that are frozen together with its embeddings;
+    0: none."""
     layer_decay: float = 1.0
-    """Each layer has this fraction of the learning rate of the one above, the head all of it."""
+    """The learning rate of each layer as a fraction of that of the layer above; the head has the
+    full rate."""
     lora_rank: int = 0
-    """Width of LoRA's matrices, which learn in place of the encoder's weights, and are added to
-    them in the end (peft); 0: none. They want a higher ``lr``, 2e-4 to 1e-3."""
+    """The rank of LoRA's matrices, which are trained instead of the encoder's weights, and added to
+    these at the end (peft); 0: no LoRA. LoRA needs a higher ``lr``, 2e-4 to 1e-3."""
     lora_alpha: int = 16
-    """What they learn is multiplied by this, and divided by their rank."""
+    """The scale of LoRA: its update is multiplied by ``lora_alpha / lora_rank``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,12 +173,12 @@ class TaggerConfig(Config):
     """All settings that a tagger is built from, saved beside its weights."""
 
     labels: tuple[str, ...] = ()
-    """In the order of their ids."""
+    """The labels in the order of their ids."""
     encoder: EncoderConfig = field(default_factory=EncoderConfig)
     head: HeadConfig = field(default_factory=HeadConfig)
     data: SentencesConfig = field(default_factory=SentencesConfig)
     gazetteer: GazetteerConfig = field(default_factory=GazetteerConfig)
     n_features: int = 0
-    """G, of the gazetteer."""
+    """G, the number of features from the gazetteer; 0: there is no gazetteer."""
     temperature: float = 1.0
-    """That probabilities are calibrated with: logits are divided by it (fitted on dev)."""
+    """The temperature of calibration, fitted on dev, by which logits are divided."""

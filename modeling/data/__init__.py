@@ -1,1 +1,1 @@
-"""Examples become batches: read, ordered, paired, masked, packed; the same whoever does it."""
+"""Reproducible batches from examples and sentences: reading, order, pairs, masking, packing."""

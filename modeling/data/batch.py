@@ -1,16 +1,16 @@
-"""What goes into a model: the rows of all examples one after the other, without padding.
+"""Batches, the input of models: the rows of all examples one after the other, without padding.
 
-Layers work on rows. Only where positions meet, in attention, are they padded to (B, N), and only
-as far as the longest sequence of the batch; ``Layout`` says where each row stands.
+Layers work on rows. Only attention, which compares positions, pads them to (B, N), where N is the
+longest sequence of the batch; ``Layout`` holds the place of each row.
 
-A sentence to be tagged is one window of subwords if it fits; a longer one is several that overlap.
-Each word is read in one window, the one in which it stands furthest from the edges, so that heads
-and decoders see whole sentences, whatever the encoder's length.
+A sentence to be tagged is one window of subwords if it fits, else several windows that overlap.
+Each word is read in one window, the one in which it stands furthest from the edges. So heads and
+decoders see whole sentences, whatever length the encoder can read.
 
-Shapes: B examples or windows, T subwords of all together, W words together, E mentions together,
-C subwords that know an entity, M and K targets among subwords and mentions, R = T + E rows that a
-layer sees, N the longest sequence; S sentences, Q subwords of their words (each counted once),
-G features, P candidate spans.
+Shapes: B examples or windows; T subwords, W words and E mentions, each counted over the whole
+batch; C subwords that know an entity; M targets; R = T + E rows that a layer sees; N rows of the
+longest sequence; S sentences; Q subwords of their words (each counted once); G features;
+P candidate spans.
 """
 
 from collections.abc import Callable, Sequence
@@ -41,7 +41,7 @@ def borders_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 class Movable:
-    """A frozen dataclass of tensors, and of others like itself, that moves to a device as one."""
+    """The base of frozen dataclasses of tensors and of such dataclasses; all move at once."""
 
     __slots__ = ()
 
@@ -70,18 +70,18 @@ def _map(value: object, move: Callable[[Tensor], Tensor]) -> object:
 
 @dataclass(frozen=True, slots=True)
 class Layout(Movable):
-    """Where the rows of B sequences stand once they are padded to (B, N)."""
+    """The places of the rows of B sequences in an array that is padded to (B, N)."""
 
     n_sequences: int
     longest: int
     index: Tensor
-    """(rows,) int64: place of each row in the flattened (B * N)."""
+    """(rows,) int64: the place of each row in the flattened array (B * N)."""
     positions: Tensor
-    """(rows,) int64: place of each row in its sequence, from 0."""
+    """(rows,) int64: the place of each row in its sequence, from 0."""
     sequences: Tensor
-    """(rows,) int64: the sequence of each row."""
+    """(rows,) int64: the index of the sequence of each row."""
     attend: Tensor | None
-    """(B, N) bool, True where a row stands; None if that is everywhere and rows are in order."""
+    """(B, N) bool: True where there is a row; None if nothing is padded and rows are in order."""
 
     @classmethod
     def of(cls, lengths: Sequence[int] | NDArray[np.integer]) -> "Layout":
@@ -119,14 +119,14 @@ class Layout(Movable):
 
     @property
     def lengths(self) -> Tensor:
-        """(B,) int64: rows of each sequence."""
+        """(B,) int64: the number of rows of each sequence."""
         if self.attend is not None:
             return self.attend.sum(1)
         return torch.full((self.n_sequences,), self.longest, device=self.index.device)
 
     @property
     def stands(self) -> Tensor:
-        """(B, N) bool: True where a row stands; ``attend``, but never None."""
+        """(B, N) bool: True where there is a row; like ``attend``, but never None."""
         if self.attend is not None:
             return self.attend
         shape = (self.n_sequences, self.longest)
@@ -151,11 +151,11 @@ class Words(Movable):
     """The words of a batch; each special subword is a word of its own."""
 
     layout: Layout
-    """Of W rows, one for each word."""
+    """The layout of W rows, one for each word."""
     of_subword: Tensor
     """(T,) int64: the row of the word that each subword belongs to."""
     n_subwords: Tensor
-    """(W,) int64: subwords of each word, at least 1."""
+    """(W,) int64: the number of subwords of each word, at least 1."""
 
     @classmethod
     def of(cls, starts: NDArray[np.int64], subwords: Layout) -> Self:
@@ -171,12 +171,12 @@ class Words(Movable):
 
 @dataclass(frozen=True, slots=True)
 class Known(Movable):
-    """The subwords that know an entity, each with its vector of F numbers from the entity table."""
+    """The subwords that know an entity, each with a vector of F numbers from the entity table."""
 
     rows: Tensor
-    """(C,) int64, ascending."""
+    """(C,) int64: rows of subwords, ascending."""
     vectors: Tensor
-    """(C, F)."""
+    """(C, F): the vector of the entity of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,12 +185,12 @@ class Rows(Movable):
 
     subwords: Layout
     together: Layout
-    """Of the R = T + E rows: in each sequence its subwords, and then its mentions. The same as
-    ``subwords`` where there are no mentions."""
+    """The layout of R = T + E rows: in each sequence its subwords, then its mentions. The same as
+    ``subwords`` if there are no mentions."""
     words: Words | None = None
     entities: Layout | None = None
     known: Known | None = None
-    """Set by an encoder whose subwords know entities, from ``Batch.subword_entities``."""
+    """The entities that subwords know; set from ``Batch.subword_entities`` by the encoder."""
 
     @classmethod
     def with_mentions(
@@ -217,12 +217,12 @@ class Mentions(Movable):
     """The mentions of a batch, E rows."""
 
     entities: Tensor
-    """(E,) int64: ids of the entity vocabulary, [MASK] where masked."""
+    """(E,) int64: ids in the entity vocabulary; that of [MASK] for masked mentions."""
     positions: Tensor
-    """(P,) int64: positions, in their sequence, of the subwords of each mention, one mention after
-    the other ([CLS] is position 0)."""
+    """(subwords of all mentions,) int64: the positions, in their sequence, of the subwords of each
+    mention, one mention after the other ([CLS] is position 0)."""
     offsets: Tensor
-    """(E,) int64: where the positions of each mention begin; for ``embedding_bag``."""
+    """(E,) int64: where each mention begins in ``positions``; for ``embedding_bag``."""
 
     @classmethod
     def of(
@@ -243,40 +243,41 @@ class SubwordEntities(Movable):
     rows: Tensor
     """(C,) int64: rows of subwords, ascending; each has one entity."""
     entities: Tensor
-    """(C,) int64: ids of the entity vocabulary."""
+    """(C,) int64: ids in the entity vocabulary."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choices(Movable):
-    """The ids that targets are distinguished among, where these are not the whole vocabulary.
+    """The ids from which each target is chosen, if these are not the whole vocabulary.
 
     Each target belongs to one of G scopes (a document, a group); targets are ordered by scope.
     """
 
     ids: Tensor
-    """Int64: the ids of one scope after the other; in each ascending, none twice."""
+    """Int64: the ids of one scope after the other; within a scope ascending and distinct."""
     sizes: tuple[int, ...]
-    """(G,) how many ids each scope has."""
+    """(G,) the number of ids of each scope."""
     n_targets: tuple[int, ...]
-    """(G,) how many targets are of each scope."""
+    """(G,) the number of targets of each scope."""
     places: Tensor
     """(M,) int64: the place of each label among the ids of its scope."""
 
 
 @dataclass(frozen=True, slots=True)
 class Targets(Movable):
-    """The targets of one objective: where something is to be predicted, and the right ids."""
+    """The targets of one objective: the rows to predict at, and the correct ids."""
 
     rows: Tensor
-    """(M,) int64: rows of subwords, or of mentions, or sequences; none twice."""
+    """(M,) int64: distinct rows of subwords or of mentions, or indices of sequences."""
     labels: Tensor
-    """(M,) int64: the right ids."""
+    """(M,) int64: the correct ids."""
     negatives: Tensor | None = None
-    """(S,) int64: ids that a sampled softmax compares with; None: the whole vocabulary. Or (M, S):
-    of each target ids of its own, none twice, filled up with its label (``n_others`` is set)."""
+    """(S,) int64: ids that a sampled softmax compares all targets with. Or (M, S): own ids for each
+    target, distinct, and padded with its label; then ``n_others`` is set. None: no sampling."""
     n_others: Tensor | None = None
-    """(M,) int64: of how many ids, all but the label, the negatives of each target were drawn."""
+    """(M,) int64: the number of ids, without the label, that its negatives were drawn from."""
     choices: Choices | None = None
+    """None: all ids of the vocabulary."""
 
     @classmethod
     def of(
@@ -298,90 +299,90 @@ class Batch(Movable):
     """A batch of examples, masked or not."""
 
     ids: tuple[str, ...]
-    """(B,) of the examples, for messages."""
+    """(B,) ids of the examples, for error messages."""
     subwords: Tensor
-    """(T,) int64 ids, [CLS] and [SEP] among them."""
+    """(T,) int64: ids of subwords, [CLS] and [SEP] included."""
     rows: Rows
     segments: Tensor | None = None
-    """(T,) int64, 0 or 1: the first or second text of a pair; None: all 0."""
+    """(T,) int64: 0 in the first text of a pair, 1 in the second; None: all 0."""
     mentions: Mentions | None = None
     subword_entities: SubwordEntities | None = None
     targets: dict[str, Targets] = field(default_factory=dict)
-    """By objective: ``subwords``, ``entities``, ``subword_entities``, ``pairs``; one without a
-    target is absent."""
+    """The targets by objective: ``subwords``, ``entities``, ``subword_entities``, ``pairs``. An
+    objective without targets is absent."""
     counts: dict[str, int] = field(default_factory=dict)
-    """What was cut or left out when it was made (``modeling/data/texts.py``), by name."""
+    """How much was cut or left out of the batch, by name (see ``modeling/data/texts.py``)."""
 
     @property
     def n_targets(self) -> dict[str, int]:
-        """How many predictions count, by objective."""
+        """The number of targets by objective."""
         return {name: len(targets.labels) for name, targets in self.targets.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedTags(Movable):
-    """The tag probabilities of another tagger for the words of a batch, by C tags."""
+    """The tag probabilities of another tagger (the teacher) for the words of a batch; C tags."""
 
     words: Tensor
-    """(W, C): how likely each word has each tag."""
+    """(W, C): the probability of each tag for each word."""
     pairs: Tensor
-    """(S, C, C): how often, on average, the second tag follows the first in a sentence."""
+    """(S, C, C): how often the second tag is expected to follow the first in each sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class SentenceBatch(Movable):
-    """Sentences to be tagged, with gold tags or without; the training loop takes it as a batch."""
+    """A batch of sentences to be tagged, with or without gold tags."""
 
     ids: tuple[str, ...]
-    """(S,) of the sentences, for messages."""
+    """(S,) ids of the sentences, for error messages."""
     inputs: Batch
-    """The windows; its ``ids`` are those of their sentences."""
+    """The windows; each has the id of its sentence."""
     words: Layout
-    """Of W rows: the words of S sentences."""
+    """The layout of W rows, the words of S sentences."""
     word_subwords: Tensor
-    """(Q,) int64: the rows of ``inputs.subwords`` of each word, one word after the other."""
+    """(Q,) int64: the rows of each word in ``inputs.subwords``, one word after the other."""
     word_offsets: Tensor
-    """(W,) int64: where the rows of each word begin in ``word_subwords``; each has at least one."""
+    """(W,) int64: where each word begins in ``word_subwords``; each has at least one subword."""
     windows: Tensor
-    """(W,) int64: the sequence of ``inputs`` in which each word is read."""
+    """(W,) int64: the index of the sequence of ``inputs`` in which each word is read."""
     features: Tensor | None = None
-    """(W, G) float32, of a gazetteer; None: there is none."""
+    """(W, G) float32: features from a gazetteer; None: there is no gazetteer."""
     tags: Tensor | None = None
     """(W,) int64 gold tags (``TagSet``); None: unknown."""
     expected: ExpectedTags | None = None
-    """Learned from instead of ``tags``."""
+    """Probabilities to learn instead of ``tags``; None: learn ``tags``."""
     spans: "SpanBatch | None" = None
-    """Candidates, for a span head."""
+    """Candidates for a span head; None for other heads."""
 
     @property
     def subwords(self) -> Tensor:
-        """(T,) of all windows."""
+        """(T,) int64: the ids of the subwords of all windows."""
         return self.inputs.subwords
 
     @property
     def n_targets(self) -> dict[str, int]:
-        """Words that are tagged: what losses are divided by, whatever the head."""
+        """The number of tagged words, by which losses are divided, whatever the head."""
         return {} if self.tags is None else {"tags": len(self.tags)}
 
 
 @dataclass(frozen=True, slots=True)
 class SpanBatch(Movable):
-    """P candidate spans, sentence by sentence; each lies in one window (of ``inputs``)."""
+    """P candidate spans, sentence by sentence; each lies in one window of ``inputs``."""
 
     sentences: Tensor
-    """(P,) int64: the sentence of each, ascending."""
+    """(P,) int64: the index of the sentence of each span, ascending."""
     starts: Tensor
-    """(P,) int64: its first word, counted in the sentence."""
+    """(P,) int64: the index of its first word in the sentence."""
     ends: Tensor
-    """(P,) int64: after its last word."""
+    """(P,) int64: the index of its last word, plus one."""
     windows: Tensor
-    """(P,) int64: the sequence of ``inputs`` that it is read in."""
+    """(P,) int64: the index of the sequence of ``inputs`` in which it is read."""
     first_subwords: Tensor
     """(P,) int64: the row of ``inputs.subwords`` of its first subword."""
     last_subwords: Tensor
-    """(P,) int64: of its last subword; all subwords between belong to it."""
+    """(P,) int64: the row of its last subword; the span has all subwords from first to last."""
     labels: Tensor | None = None
-    """(P,) int64: 0 for no span, 1 + the id of its label; None: unknown."""
+    """(P,) int64: 1 + the id of the label of a gold span, 0 for no span; None: unknown."""
 
 
 _EMPTY = torch.empty(0)
@@ -389,18 +390,19 @@ _EMPTY = torch.empty(0)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parcel:
-    """Batches of int64 and bool tensors on their way to another process, as one array.
+    """The batches of a step packed into one array, to be sent to another process.
 
-    A step may be hundreds of tensors. Sent one by one, each would take a file descriptor and a
-    piece of shared memory, of which there may be few. Every index and id of a batch fits 32 bits.
+    A step may have hundreds of tensors, int64 or bool. Sent one by one, each would take a file
+    descriptor and a block of shared memory, both of which are limited. Every index and id of a
+    batch fits 32 bits.
     """
 
     numbers: NDArray[np.int32]
-    """All values, one tensor after the other."""
+    """The values of all tensors, one tensor after the other."""
     kinds: tuple[tuple[bool, torch.Size], ...]
-    """Of each tensor: whether it is bool, and its shape."""
+    """For each tensor: whether it is bool, and its shape."""
     batches: tuple[Batch, ...]
-    """With empty tensors."""
+    """The batches, with empty tensors in place of their own."""
 
     @classmethod
     def pack(cls, batches: Sequence[Batch]) -> Self:

@@ -1,10 +1,10 @@
-"""Batches for training and evaluation: the same bytes whoever makes them, and wherever one begins.
+"""Batches for training and evaluation, reproducible byte for byte from any step on.
 
-A step is a list of micro-batches. Which examples it has, how they are shown and masked, follows
-from the number of the step, the settings and the datasets alone: to resume at a step, ask for it.
-No order is stored: within an epoch the examples follow a permutation that is computed place by
-place (``rng.permuted``). The examples of a step are ordered by length before they are dealt to
-the devices and cut into micro-batches, for rows of like length need little padding in attention.
+A step is a list of micro-batches. The index of the step, the settings and the datasets alone
+determine which examples it has, and how these are shown and masked: to resume at a step, ask for
+it. No order is stored: within an epoch the examples follow a permutation that is computed place by
+place (``rng.permuted``). The examples of a step are ordered by length before they are dealt to the
+devices and cut into micro-batches, because rows of similar length need little padding in attention.
 
 Shapes: B examples, T rows of subwords, W words, E mentions, n examples of a step, S sets.
 """
@@ -45,7 +45,7 @@ from modeling.data.rng import Integers, Rng, Stream, as_uniform, key_of, permute
 from modeling.data.texts import SubwordIds, Text, View, Viewer, viewer_of
 
 BLOCK: Final = 1_000
-"""Examples in which the weights of mixed sets are kept exactly: they count in thousandths."""
+"""Examples in a block of a mixture, in which each set has exactly its quota of examples."""
 _EVALUATION_SEED: Final = 0
 
 
@@ -53,11 +53,11 @@ class Chosen(NamedTuple):
     """The examples of a step."""
 
     sets: Integers
-    """(n,) which set each is of."""
+    """(n,) the index of the set of each."""
     numbers: Integers
-    """(n,) its index in the set."""
+    """(n,) the index of each in its set."""
     epochs: Integers
-    """(n,) how often the set was gone through before."""
+    """(n,) the number of passes through the set before."""
 
     def take(self, which: slice | Integers) -> "Chosen":
         """Select some of the examples, in the order of ``which``."""
@@ -65,14 +65,14 @@ class Chosen(NamedTuple):
 
 
 class Epochs:
-    """All sets as one: each example once an epoch; the last step of an epoch may be short."""
+    """The order of all sets as one: each example once an epoch, whose last step may be short."""
 
     def __init__(self, sizes: Sequence[int], *, batch_size: int, seed: int) -> None:
         self._starts = borders_of(np.array(sizes))
         self.n_examples = int(self._starts[-1])
         self.batch_size, self.seed = batch_size, seed
         self.steps = -(-self.n_examples // batch_size)
-        """Of an epoch."""
+        """Steps of an epoch."""
 
     def step(self, number: int) -> Chosen:
         """Return the examples of a step, which is counted from 0."""
@@ -85,12 +85,12 @@ class Epochs:
 
 
 class Mixture:
-    """Sets by weight, endless: each goes through its own epochs.
+    """The endless order of sets mixed by weight, each with its own epochs.
 
-    Of every thousand consecutive examples, a set gives its fraction, rounded to thousandths, at
-    least one example. A permutation decides which of the thousand these are. Within a thousand,
-    examples of a set come in the order of that permutation, so that the first examples of an epoch
-    may come before the last ones of the epoch before.
+    Of every thousand consecutive examples, each set contributes its fraction, rounded to
+    thousandths, but at least one example. A permutation decides which of the thousand these are.
+    Within a thousand, the examples of a set come in the order of that permutation, so that the
+    first examples of an epoch may come before the last ones of the epoch before.
     """
 
     def __init__(
@@ -104,11 +104,11 @@ class Mixture:
             raise ConfigError("data.weights: must be above 0; leave out a dataset that has none.")
         self.sizes = np.array(sizes)
         self.quotas = _thousandths(np.array(weights, np.float64))
-        """(S,) of a thousand examples, those of each set."""
+        """(S,) how many of a thousand examples are from each set."""
         self._starts = starts_of(self.quotas)
         self.batch_size, self.seed = batch_size, seed
         self.steps = -(-int(self.sizes.sum()) // batch_size)
-        """In which as many examples are taken as there are."""
+        """Steps that take as many examples as all sets have together."""
 
     def step(self, number: int) -> Chosen:
         """Return the examples of a step, which is counted from 0."""
@@ -154,7 +154,7 @@ def proposal_of(
 
 
 class Negatives:
-    """Entity ids that a sampled softmax compares with, drawn with replacement."""
+    """A sampler of the entity ids that a sampled softmax compares with, with replacement."""
 
     def __init__(self, n: int, proposal: NDArray[np.float64]) -> None:
         self.n = n
@@ -168,13 +168,13 @@ class Negatives:
 
 
 class Collator:
-    """Makes batches of views.
+    """The function that makes batches of views.
 
     Args:
         masker: draws the masks.
         n_entities: rows of the model's entity vocabulary; 0: batches have no mentions.
-        with_words: whether the model needs to know the words.
-        with_segments: whether it needs to know first and second text.
+        with_words: whether batches have the words of the pre-tokenizer.
+        with_segments: whether batches tell the first text of a pair from the second.
         spread: gives entities to the subwords of mentions; None: mentions are rows of their own.
     """
 
@@ -236,7 +236,7 @@ class Collator:
 
 
 class _Maker(NamedTuple):
-    """Makes batches of examples that were chosen."""
+    """A maker of batches from chosen examples."""
 
     sets: Sequence[ExampleSet]
     viewer: Viewer
@@ -275,11 +275,11 @@ class Batches:
     """The steps of a training run, for one of its devices; steps count from 0.
 
     Args:
-        config: all settings; those of the encoder and the heads say what a batch must have.
-        sets: of the split ``train``.
-        subwords: of the tokenizer.
-        proposal: (entities,) probabilities of negatives; None: all alike, but no special ones.
-        scopes: for ``heads.entity_scope``, unless that is ``vocabulary``.
+        config: all settings; those of the encoder and the heads determine what a batch has.
+        sets: the datasets, of the split ``train``.
+        subwords: the kinds of the tokenizer's subwords.
+        proposal: (entities,) probabilities of negatives; None: uniform, without special entities.
+        scopes: the scopes for ``heads.entity_scope``; None if that is ``vocabulary``.
         rank: the index of this device.
         world: how many devices there are.
     """
@@ -309,7 +309,7 @@ class Batches:
 
     @property
     def steps_per_epoch(self) -> int:
-        """Steps that see each example once; of weighted sets: as many examples as there are."""
+        """Steps in which each example comes once; with weights, as many examples as there are."""
         return self._order.steps
 
     def batch(self, step: int) -> list[Batch]:
@@ -341,9 +341,9 @@ class Batches:
             num_workers=self.n_workers,
             collate_fn=_as_it_is,
             worker_init_fn=_follow_trainer,
-            generator=torch.Generator(),  # or else the run's own generator would be drawn from
+            generator=torch.Generator(),  # by default, DataLoader draws from the run's own
         )
-        with _signals_blocked():  # workers inherit this
+        with _signals_blocked():  # workers inherit the blocked signals
             parcels = iter(loader)
         for parcel in parcels:
             if isinstance(parcel, CorpusError):
@@ -352,13 +352,13 @@ class Batches:
 
 
 class ValidationBatches:
-    """Validation examples in micro-batches, masked alike for every model and every time.
+    """Validation examples in micro-batches, masked in the same way for all models and steps.
 
-    The masking is ``EVALUATION``, whatever the model is trained with, and texts are single ones.
-    A model that is trained on pairs is given pairs besides, for that objective alone. The
+    The masking is ``EVALUATION``, whatever the masking in training, and each text is shown alone.
+    For a model that is trained on pairs, batches of pairs follow, for that objective only. The
     arguments are those of ``Batches``; the sets are of the split ``validation``.
 
-    Raises ``CorpusError`` where there are none.
+    Raises ``CorpusError`` if there are no validation examples.
     """
 
     def __init__(
@@ -381,7 +381,7 @@ class ValidationBatches:
             self._pairs = _Maker(sets, viewer, collator, size)
         chosen = self._texts.by_length(_first_by_hash(sets, config.training.evaluate_examples))
         self.n_examples = len(chosen.numbers)
-        """Of all devices."""
+        """Validation examples of all devices together."""
         self._chosen = chosen.take(slice(rank, None, world))
 
     def __iter__(self) -> Iterator[Batch]:
@@ -406,7 +406,7 @@ def _collator_of(
     encoder, weights = config.encoder, config.heads.weights
     spread = None
     if encoder.entities == "subwords":
-        spread = Spreader(  # an entity is hidden only where a subword is masked and predicted
+        spread = Spreader(  # entities are hidden only if subwords are masked and predicted
             is_hiding=masking.hide_entity_when_masked and "subwords" in weights,
             is_predicting="subword_entities" in weights,
             scopes=scopes,
@@ -455,7 +455,7 @@ def _first_by_hash(sets: Sequence[ExampleSet], n: int) -> Chosen:
 
 
 class _Parcels(Dataset[Parcel | CorpusError]):
-    """Steps by index, packed to be sent to another process; an error is sent in place of a step."""
+    """Steps by index, packed to be sent to another process; an error replaces its step."""
 
     def __init__(self, batches: Batches) -> None:
         self._batches = batches
@@ -475,7 +475,7 @@ def _as_it_is(value: _T) -> _T:
 
 
 _FOR_TRAINER: Final = (signal.SIGINT, signal.SIGTERM)
-"""A terminal or a scheduler sends them to all processes; the trainer ends its workers."""
+"""Signals that a terminal or scheduler sends to all processes; the trainer ends its workers."""
 
 
 @contextmanager
@@ -494,7 +494,7 @@ def _follow_trainer(_: int) -> None:
     until somebody has read what the worker made.
     """
     signal.pthread_sigmask(signal.SIG_BLOCK, _FOR_TRAINER)
-    if not hasattr(signal, "sigwaitinfo"):  # macOS: who sends a signal cannot be known
+    if not hasattr(signal, "sigwaitinfo"):  # macOS: the sender of a signal cannot be known
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     else:
         Thread(target=_obey_trainer, daemon=True).start()

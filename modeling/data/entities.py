@@ -1,12 +1,13 @@
-"""Subwords are given the entities of the mentions that they are part of (EntityBERT: A.2, C.12).
+"""Subwords with the entities of the mentions that they are part of (EntityBERT: A.2, C.12).
 
-Of mentions that share a subword, it knows the longest, of equal ones the first: what maximum entity
-matching would label it with (C.11); one that has an entity goes before one that is [UNK], which is
-read, too, but never predicted.
+If several mentions share a subword, the subword knows the entity of the longest one, and of equally
+long ones the first, as in maximum entity matching (C.11). Mentions with an entity come before
+mentions of [UNK], which is an input, too, but never a target.
 
-A *scope* is the entities of a document, or of a group of documents, among which one is
-distinguished: those that its examples mention, those of validation too: of a novel, the words of
-its lexicon that were found in it. 12 bytes for each pair of a scope and an entity.
+A *scope* is the set of entities from which the entity of a subword is predicted: all entities that
+the examples of a document, or of a group of documents, mention, validation examples included. For a
+novel these are the words of its lexicon that were found in it. Scopes take 12 bytes for each pair
+of a scope and an entity.
 
 Shapes: B examples, P parts, T rows of subwords, E mentions, C subwords that know an entity,
 M targets, G scopes, S negatives.
@@ -31,15 +32,16 @@ from modeling.data.texts import Text
 
 ScopeKind = Literal["group", "document"]
 _NAMES = {"group": "group", "document": "document_id"}
-_BITS = 32  # of an entity's id in a pair
+_BITS = 32  # of a pair of scope and entity, those that hold the entity's id
 
 
 class Scopes:
-    """The entities of each scope; pickled, it travels to other processes as arrays.
+    """The entities of each scope; its pickle consists of arrays.
 
     Args:
         of_document: the index of each document's scope.
-        pairs: the index of a scope, shifted by 32 bits, plus the id of an entity; ascending.
+        pairs: for each entity of a scope, the index of the scope, shifted by 32 bits, plus the id
+            of the entity; ascending.
     """
 
     def __init__(self, of_document: dict[str, int], pairs: Integers) -> None:
@@ -114,17 +116,17 @@ def draw_others(places: Integers, size: int, *, n: int, keys: Numbers) -> Intege
 
 @dataclass(frozen=True, slots=True)
 class Spreader:
-    """Spreads entities over the subwords of a batch, and says which are to be predicted."""
+    """The function that gives entities to the subwords of a batch, and makes the targets."""
 
     is_hiding: bool = False
-    """Whether a mention of which a subword is to be predicted is hidden, and only such ones are
-    predicted (``masking.hide_entity_when_masked``)."""
+    """Whether the entity of a mention is hidden if one of its subwords is to be predicted, and only
+    hidden entities are predicted (``masking.hide_entity_when_masked``)."""
     is_predicting: bool = True
-    """Whether entities are to be predicted at all."""
+    """Whether there are targets; False: entities are only given to subwords."""
     scopes: Scopes | None = None
-    """Among which entities they are distinguished; None: all."""
+    """The entities that each one is predicted from; None: the whole vocabulary."""
     n_negatives: int = 0
-    """Of each target, drawn from its scope; 0: all of it."""
+    """Negatives of each target, drawn from its scope; 0: all entities of the scope."""
 
     def __call__(
         self,
@@ -188,7 +190,7 @@ class Spreader:
             return Targets.of(rows, labels, choices=choices)
         negatives = np.repeat(labels[:, None], self.n_negatives, axis=1)
         parts = zip(np.split(negatives, ends), np.split(keys, ends), places, ids, strict=True)
-        for own, own_keys, own_places, of in parts:  # views: `negatives` is written
+        for own, own_keys, own_places, of in parts:  # views: writing to `own` fills `negatives`
             drawn = draw_others(own_places, len(of), n=self.n_negatives, keys=own_keys)
             own[:, : drawn.shape[1]] = of[drawn]
         return Targets.of(rows, labels, negatives, n_others=np.repeat(sizes, counts) - 1)

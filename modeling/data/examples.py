@@ -1,9 +1,10 @@
-"""Examples as they lie on disk: a split of an ``examples`` dataset, memory-mapped.
+"""Memory-mapped examples: a split of an ``examples`` dataset.
 
-A row is read where it stands in the file, without a copy; what is kept of each is its place and
-its length, 8 bytes. Only ``dataset.json``, the sizes of the files and the split are read at
-opening: a shard that is truncated or missing is found then; ``python -m corpora.shards verify``
-finds the rest. Of what a process never asks for, nothing is read, but for the rest of a page.
+Rows are read from the mapped file without a copy; only the place and the length of each row are
+kept in memory, 8 bytes. Opening a dataset reads ``dataset.json``, the sizes of the files and the
+split of each row. That finds a shard that is truncated or missing; ``python -m corpora.shards
+verify`` finds other damage. Rows that a process never asks for are not read, except where they
+share a memory page with others.
 """
 
 import ctypes
@@ -41,7 +42,7 @@ _AGAIN: Final = "Run documents_to_examples again."
 
 
 class Example(NamedTuple):
-    """One row: its subwords without special ones, and positions among them; views of the file."""
+    """A row: its subwords without special ones, and positions among them; views of the file."""
 
     id: str
     document_id: str
@@ -54,12 +55,12 @@ class Example(NamedTuple):
 
     @property
     def hash(self) -> int:
-        """64 bits of its id."""
+        """The 64-bit hash of the id."""
         return hash64(self.id)
 
 
 class _Chunk(NamedTuple):
-    """A record batch: of each list column its values, and where each row's begin."""
+    """A record batch; ``lists`` has the offsets of the rows and the values of each list column."""
 
     ids: pa.StringArray
     document_ids: pa.StringArray
@@ -67,9 +68,9 @@ class _Chunk(NamedTuple):
 
 
 class ExampleSet:
-    """The examples of one split, by index; opening copies nothing, and unpickling opens again.
+    """The examples of one split, by index; opening copies no rows, unpickling opens files again.
 
-    Raises ``CorpusError``, with the name of the file, where there is no dataset of examples, or a
+    Raises ``CorpusError``, with the name of the file, if there is no dataset of examples, or if a
     shard is missing, truncated, or has other columns or rows than ``dataset.json`` says.
     """
 
@@ -91,7 +92,7 @@ class ExampleSet:
         self._starts = np.array(starts)
         self._rows = np.concatenate(rows).astype(_smallest(starts[-1]))
         self.lengths: Int32s = np.concatenate(lengths).astype(np.int32)
-        """Subwords of each example, without special ones."""
+        """The number of subwords of each example, without special ones."""
 
     def __reduce__(self) -> tuple[type["ExampleSet"], tuple[Path, str]]:
         return ExampleSet, (self.path, self.split)
@@ -182,10 +183,10 @@ def _map(path: Path) -> pa.Buffer:
     system reads ahead by itself is mostly of no use to this node.
     """
     with pa.memory_map(str(path)) as source:
-        first = source.read_buffer(1)  # keeps the whole map alive
+        first = source.read_buffer(1)  # a reference to it keeps the whole map alive
         size = source.size()
     region = (ctypes.c_void_p(first.address), ctypes.c_size_t(size))
-    ctypes.CDLL(None).madvise(*region, mmap.MADV_RANDOM)  # advice: nothing is lost if refused
+    ctypes.CDLL(None).madvise(*region, mmap.MADV_RANDOM)  # the system may ignore this advice
     return pa.foreign_buffer(first.address, size, base=first)
 
 
@@ -196,7 +197,7 @@ def _chunk_of(batch: pa.RecordBatch, path: Path) -> _Chunk:
         for name in ("id", "document_id"):
             _check_offsets(batch.column(name))
         lists = tuple(_views(batch.column(name)) for name in _LISTS)
-    except pa.ArrowInvalid as error:  # a null among the numbers, too
+    except pa.ArrowInvalid as error:  # also raised for a null among numbers
         raise CorpusError(f"{path}: wrong inside ({error}). {_AGAIN}") from error
     return _Chunk(batch.column("id"), batch.column("document_id"), lists)
 

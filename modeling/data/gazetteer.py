@@ -1,11 +1,12 @@
-"""Gazetteers: names that are looked up in sentences, and what is found given as features of words.
+"""Gazetteers: lists of names that are looked up in sentences; matches become features of words.
 
-The class of a name is a label, or ``entity`` where labels are not known. A name has a *level*: in
-how many twentieths of its occurrences it is a mention (``corpora.ner.gazetteer``). Found at a
-threshold are, of the names with at least this level, the leftmost, and there the longest. The
-features of a word (``LookedUp``) say, for each of ``1 + len(THRESHOLDS)`` thresholds, whether a
-name of each class begins there or continues; the first threshold is the gazetteer's own, that
-scores best. Forms must stand as they are written, upper and lower case too.
+The class of a name is a label, or ``entity`` if labels are not known. The *level* of a name is the
+fraction of its occurrences that are mentions, in twentieths, rounded down
+(``corpora.ner.gazetteer``). At a threshold, only names with at least this level are found; of
+overlapping names the leftmost, and of those that begin there the longest. The features of a word
+(``LookedUp``) say, for each of ``1 + len(THRESHOLDS)`` thresholds, whether a name of each class
+begins or continues at the word; the first threshold is the gazetteer's own, the one that scores
+best. Lookup is exact and case-sensitive.
 
 ``EntityLookup`` finds the forms of entities in the same way.
 
@@ -46,14 +47,14 @@ from modeling.data.tagset import TagSet, gold_spans
 TagCodes = NDArray[np.int16]
 
 THRESHOLDS: Final = (0, 5, 10, 15, 20)
-"""Levels, in twentieths, besides a gazetteer's own."""
+"""The thresholds of all gazetteers, in twentieths, in addition to a gazetteer's own."""
 FILE: Final = "gazetteer.arrow"
 ENTITY_FILE: Final = "entity_forms.arrow"
 ENTITY: Final = "entity"
 SCALE: Final = 20.0
-"""Of features. AdamW moves every weight of a head by about its learning rate in a step, and a state
-has hundreds of numbers: with the learning rates of fine-tuning, 5e-5, a few flags of 1 would be
-learned too late to count."""
+"""The value of a feature that is on. AdamW moves every weight of a head by about the learning rate
+in a step, and a word's state has hundreds of numbers: with the learning rates of fine-tuning, 5e-5,
+the weights of a few features with the value 1 would grow too slowly to matter."""
 _ALL: Final = tuple(range(LEVELS + 1))
 _SCHEMA: Final = pa.schema(
     [("form", pa.list_(pa.string())), ("label", pa.int32()), ("level", pa.int32())]
@@ -70,21 +71,21 @@ _PARTS: Final = re.compile(rf"[{_HAN}]|(?:(?![{_HAN}])\w)+|[^\w\s]")
 class LookedUp:
     """The names found in some sentences, word by word, one sentence after the other.
 
-    The features of a word are, for each threshold and each tag but O, ``SCALE`` where the word has
-    that tag, and at last ``SCALE`` where the word has no tag at any threshold; else 0.
+    A word has a feature for each threshold and each tag but O, which is ``SCALE`` if the word has
+    that tag, else 0. The last feature is ``SCALE`` if the word has no tag at any threshold.
     """
 
     tags: TagCodes
-    """(W, V) at each threshold the tag of each word; the first is the gazetteer's own."""
+    """(W, V) the tag of each word at each threshold; the gazetteer's own threshold comes first."""
     n_tags: int
-    """C."""
+    """C, the number of tags."""
 
     def __len__(self) -> int:
         return len(self.tags)
 
     @property
     def n_features(self) -> int:
-        """G."""
+        """G, the number of features of a word."""
         n_thresholds: int = self.tags.shape[1]
         return n_thresholds * (self.n_tags - 1) + 1
 
@@ -100,22 +101,22 @@ class LookedUp:
 
 @dataclass(frozen=True, eq=False)
 class Gazetteer:
-    """Names, ready to be looked up; about 40 bytes a form, besides the text of the form."""
+    """Names that can be looked up; about 40 bytes a form, in addition to the text of the form."""
 
     forms: pa.ListArray
-    """(F,) lists of words; of equal ones that with the highest level counts, or the first."""
+    """(F,) lists of words; of equal forms, the first of those with the highest level is used."""
     labels: Indices
     """(F,) indices into ``classes``."""
     levels: Indices
-    """(F,) 0 to 20."""
+    """(F,) from 0 to 20."""
     classes: tuple[str, ...]
-    """In the order of their ids."""
+    """The classes in the order of their ids."""
     level: int = 0
-    """The threshold of its own."""
+    """The gazetteer's own threshold."""
     by_parts: bool = False
-    """Whether words and forms are cut into runs of letters, and other characters one by one, before
-    they are compared, so that it does not matter how the sentences were cut; a name still begins
-    and ends with a word."""
+    """Whether words and forms are compared by parts (runs of letters and digits; other characters
+    one by one), so that matches do not depend on the tokenization of the sentences. A match still
+    begins and ends at the borders of words."""
 
     @classmethod
     def learn(cls, sentences: Sequence[Sentence], tagset: TagSet, *, level: int = 0) -> Self:
@@ -169,7 +170,7 @@ class Gazetteer:
 
     @property
     def n_features(self) -> int:
-        """G."""
+        """G, the number of features of a word."""
         return (1 + len(THRESHOLDS)) * 2 * len(self.classes) + 1
 
     @property
@@ -471,11 +472,11 @@ def best_threshold(found: LookedUp, gold: Indices, *, with_labels: bool = True) 
 
 @dataclass(frozen=True, eq=False)
 class EntityLookup:
-    """Forms with the id of the entity that each means; of equal forms the first counts.
+    """Forms of entities, each with the id of its entity; of equal forms the first is used.
 
     Maximum entity matching (published systems, C.11): of overlapping forms the leftmost is taken,
     and of those that begin there the longest; so each word is part of one entity, or of none. Words
-    and forms are compared part by part, so that it does not matter how the sentences were cut.
+    and forms are compared part by part, so matches do not depend on the tokenization of sentences.
 
     An entity is ``SPACE:TITLE``. In a document whose id is ``SPACE``, or begins with ``SPACE/``
     or ``SPACE:`` (a chapter of a novel that has a lexicon of its own), only the forms of this
@@ -483,18 +484,18 @@ class EntityLookup:
     """
 
     forms: pa.StringArray
-    """(F,)"""
+    """(F,) texts."""
     entities: pa.StringArray
-    """(F,) names."""
+    """(F,) names, ``SPACE:TITLE``."""
     ids: Indices
-    """(F,) rows of a model's entity table, above 0."""
+    """(F,) rows of a model's entity table, from 1 on."""
 
     def __len__(self) -> int:
         return len(self.forms)
 
     @cached_property
     def _spaces(self) -> tuple[dict[str, int], Indices]:
-        """The index of each space, and (F,) that of each form."""
+        """The index of each space by name, and the index of the space of each form, (F,)."""
         encoded = split_entities(self.entities)[0].dictionary_encode()
         numbers = {space: n for n, space in enumerate(encoded.dictionary.to_pylist()) if space}
         return numbers, np.asarray(encoded.indices).astype(np.int64)

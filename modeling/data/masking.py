@@ -1,10 +1,10 @@
-"""Which subwords and mentions are to be predicted, and what stands in their place meanwhile.
+"""Dynamic masking: the choice of the subwords and mentions to be predicted, and their replacement.
 
 Follows section C.3 of the published systems, with B-N3, B-N18 and B-D13, for all examples of a
 batch at once. A *unit* is masked as one: a subword, a word, or a mention with its whole words.
-Special subwords are never drawn, [UNK] among them: nothing can be learned by predicting it; neither
-are mentions of [PAD] and [UNK]. A mask depends on nothing but the masking, the seed, the epoch and
-the example: not on the batch, its order, or who makes it.
+Special subwords are never chosen. [UNK] is one of them, because nothing can be learned by
+predicting it. Mentions of [PAD] and [UNK] are not chosen either. A mask depends on the masking
+settings, the seed, the epoch and the example alone: not on the batch, its order, or the process.
 
 Shapes: B examples, T rows of subwords, U units, E mentions, M targets.
 """
@@ -29,9 +29,9 @@ EVALUATION: Final = MaskingConfig(
     random=0.0,
     hide_entity_when_masked=True,
 )
-"""The masking of validation examples, whatever a model was trained with: 15 % of the subwords by
-whole words, all replaced by [MASK], and the entities of their mentions hidden, so that no score
-rises by copying. Scores of models compare if they read the same examples and as many subwords of
+"""The masking of validation examples, whatever the masking in training: 15 % of the subwords, as
+whole words, all replaced by [MASK]; the entities of their mentions are hidden, so that no model can
+copy. Scores of two models are comparable if both read the same examples, and as many subwords of
 them."""
 Flags = NDArray[np.bool_]
 Reals = NDArray[np.float64]
@@ -40,16 +40,16 @@ _RANDOM_BITS: Final = np.uint64(43)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Units:
-    """The units of the examples, each of which is drawn as one, in the order of the text."""
+    """The units of the examples, in the order of the text; a unit is chosen as one."""
 
     sequences: Integers
-    """(U,)"""
+    """(U,) the index of the example of each."""
     starts: Integers
     """(U,) the first row of each."""
     sizes: Integers
-    """(U,) rows of each."""
+    """(U,) the number of rows of each."""
     are_first: Flags
-    """(U,) drawn before the others of their example."""
+    """(U,) whether it is chosen before units of its example that are not ``are_first``."""
 
     def __getitem__(self, which: Flags | Integers) -> "Units":
         return Units(
@@ -125,18 +125,18 @@ def _budgets(n: Integers, ratio: float) -> Integers:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Masked:
-    """A text with masks, and the subwords that stood in their place."""
+    """A text after masking, and the subwords that were there before."""
 
     subwords: Integers
-    """(T,)"""
+    """(T,) ids after masking."""
     rows: Integers
-    """(M,) rows to be predicted, in ascending order."""
+    """(M,) the rows to be predicted, ascending."""
     labels: Integers
-    """(M,) the subwords that stood there."""
+    """(M,) the ids that were there before."""
 
 
 class Masker:
-    """Draws masks by the rules of a ``MaskingConfig``; ``ConfigError`` if these are not valid."""
+    """A masker by the rules of a ``MaskingConfig``; raises ``ConfigError`` if these are invalid."""
 
     def __init__(self, config: MaskingConfig, subwords: SubwordIds) -> None:
         _check(config)

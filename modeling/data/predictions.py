@@ -1,4 +1,4 @@
-"""What a tagger says of a sentence."""
+"""The predictions of a tagger for a sentence."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -8,10 +8,10 @@ from corpora.document import Sentence, TokenSpan
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredictedSpan(TokenSpan):
-    """Words ``start`` to ``end`` of a sentence, half-open, with a label and its probability."""
+    """A span of words of a sentence, half-open, with a label and its probability."""
 
     probability: float
-    """That exactly this span with this label stands there, by the model."""
+    """The model's probability of exactly this span with this label."""
 
 
 Prediction = tuple[PredictedSpan, ...]
@@ -20,16 +20,16 @@ Prediction = tuple[PredictedSpan, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tagged:
-    """A sentence with its gold tags, and what a tagger found in it."""
+    """A sentence with its gold tags, and the predictions of a tagger for it."""
 
     sentence: Sentence
     spans: Prediction
     words: Sequence[tuple[str, float]] = ()
-    """For each word the label that is most probable (``O`` for none) and its probability, of the
-    word alone; empty where a head has no such thing."""
+    """For each word by itself, its most probable label (``O`` for none) and the probability; empty
+    for heads that do not compute it."""
     tags: tuple[str, ...] = ()
-    """For each word the tag that was decoded, where tags may be invalid (``free``): lenient scores
-    read them, ``spans`` are their strict reading. Empty: the tags are those of ``spans``."""
+    """The decoded tag of each word, if the decoder may return invalid tags (``free``): lenient
+    scores use them; ``spans`` is their strict reading. Empty: the tags are those of ``spans``."""
 
 
 def by_sentence(

@@ -1,9 +1,9 @@
-"""Chance that depends on names and counters alone.
+"""Random numbers that depend on names and counters alone.
 
-There is no state and no order: the number of (seed, epoch, example, stream, counter) is the same
-in every process and every batch. Each is an output of SplitMix64 (Steele, Lea and Flood, "Fast
-splittable pseudorandom number generators", 2014, with the constants of Stafford's Mix13), computed
-for whole arrays at once. Not for secrets.
+There is no state: the number for (seed, epoch, example, stream, counter) is the same in every
+process and every batch, in whatever order numbers are drawn. Each is an output of SplitMix64
+(Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014, with the constants
+of Stafford's Mix13), computed for whole arrays at once. Not for cryptography.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ _ALL_BITS = (1 << 64) - 1
 
 
 class Stream(IntEnum):
-    """The decisions that random numbers are drawn for; each has numbers of its own."""
+    """The uses of random numbers; each has independent numbers."""
 
     SHUFFLE = 0
     SET = 1
@@ -77,7 +77,7 @@ class Rng:
     """The random numbers of the examples of a batch, by the index of the example in it."""
 
     keys: Numbers
-    """(B,)"""
+    """(B,) the key of each example, a hash of the seed, the epoch and its id."""
 
     @classmethod
     def of(cls, hashes: Numbers, *, seed: int, epochs: int | Integers) -> "Rng":

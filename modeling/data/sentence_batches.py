@@ -1,14 +1,14 @@
-"""Batches of sentences, shuffled to learn from, by length to be tagged; and the spans in them.
+"""Batches of sentences, shuffled for training or sorted by length for tagging; candidate spans.
 
-Windows of subwords are framed and laid out, and what is known of their words is given with them.
+A batch has windows of subwords, each with [CLS] and [SEP], and the features and tags of words.
 *Candidates* for a span head (LUKE; published systems, C.4) are all runs of words of a sentence that
-have at most so many subwords, and each word alone, however long it is. A span is read in the window
-of its first word if that holds all of it, or in another one that does. Where windows share fewer
-subwords than a span may have, there may be none: such a run of words is no candidate. ``too_long``
-names the gold spans that are none.
+have at most a given number of subwords, and every single word, whatever its length. A span is read
+in the window of its first word, or, if that does not hold the whole span, in a later window that
+does. If windows overlap by fewer subwords than a span may have, no window may hold the span; such a
+run of words is no candidate. ``too_long`` finds the gold spans that are no candidates.
 
-Shapes: N sentences of the set and W words of it; of a batch S sentences, W words, B windows, T rows
-of subwords, [CLS] and [SEP] included, P spans, sentence by sentence.
+Shapes: of a set, N sentences and W words; of a batch, S sentences, W words, B windows, T rows of
+subwords ([CLS] and [SEP] included), P spans, sentence by sentence.
 """
 
 from bisect import bisect_left, bisect_right
@@ -46,30 +46,30 @@ from modeling.data.sentences import EncodedSentences
 from modeling.data.tagset import TagSet, gold_spans
 
 WordSpan = tuple[int, int]
-"""Words of a sentence, half-open."""
+"""Indices of the first word of a span in its sentence, and of its last word plus one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chosen:
-    """Sentences of a batch, their words and windows, and where these stand among the rows."""
+    """The sentences of a batch, their words and windows, and the rows of these in the batch."""
 
     encoded: EncodedSentences
     numbers: Integers
-    """(S,) of the sentences."""
+    """(S,) the index of each sentence in the set."""
     n_words: Integers
-    """(S,)"""
+    """(S,) the number of words of each sentence."""
     words: Integers
-    """(W,) of the set."""
+    """(W,) the index of each word in the set."""
     sentences: Integers
-    """(B,) of which sentence of the batch each window is."""
+    """(B,) the index in the batch of each window's sentence."""
     starts: Integers
-    """(B,) subwords of the set, half-open."""
+    """(B,) the index in the set of each window's first subword."""
     ends: Integers
-    """(B,)"""
+    """(B,) the index in the set of each window's last subword, plus one."""
     firsts: Integers
     """(B,) the row of each window's [CLS]."""
     word_windows: Integers
-    """(W,) the window of the batch in which each word is read."""
+    """(W,) the index in the batch of the window in which each word is read."""
 
     @classmethod
     def of(cls, encoded: EncodedSentences, numbers: Integers) -> "Chosen":
@@ -95,7 +95,7 @@ class Chosen:
 
     @property
     def lengths(self) -> Integers:
-        """(B,) rows of each window, [CLS] and [SEP] included."""
+        """(B,) the number of rows of each window, [CLS] and [SEP] included."""
         return self.ends - self.starts + 2
 
     def rows(self, subwords: Integers, windows: Integers) -> Integers:
@@ -147,31 +147,32 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExpectedSet:
-    """The tag probabilities of another tagger for the words of a set."""
+    """The tag probabilities of another tagger (the teacher) for the words of a set."""
 
     words: NDArray[np.float16]
-    """(W, C) how likely each word has each tag."""
+    """(W, C) the probability of each of C tags for each word."""
     pairs: NDArray[np.float32]
-    """(N, C, C) how often, on average, the second tag follows the first."""
+    """(N, C, C) how often the second tag is expected to follow the first in each sentence."""
 
     def take(self, words: Integers, sentences: Integers) -> ExpectedTags:
         """Select the probabilities for the words and sentences of a batch."""
         of_words = torch.from_numpy(self.words[words].astype(np.float32))
-        of_words /= of_words.sum(1, keepdim=True)  # half precision made the sums inexact
+        of_words /= of_words.sum(1, keepdim=True)  # in half precision, they do not add up to 1
         return ExpectedTags(of_words, torch.from_numpy(self.pairs[sentences]))
 
 
 class SentenceCollator:
-    """Makes batches of sentences, by their indices.
+    """The function that makes batches of sentences, given by index.
 
     Args:
         encoded: the sentences.
-        tagset: of the tagger, to give batches the gold tags; None: they have none.
-        features: of a gazetteer; None: there is none.
-        with_words: whether the encoder needs to know the words of its pre-tokenizer.
-        max_span_subwords: of the candidates for a span head; 0: there is no such head.
-        entities: that subwords know, if the encoder's subwords do.
-        expected: what another tagger says of the words, to be learned; None: gold tags are.
+        tagset: the tags of the tagger; None: batches have no gold tags.
+        features: the names that a gazetteer found; None: there is no gazetteer.
+        with_words: whether batches have the words of the encoder's pre-tokenizer.
+        max_span_subwords: the longest candidate for a span head; 0: batches have no candidates.
+        entities: the entities that subwords know; None: subwords know none.
+        expected: the tag probabilities of another tagger, to learn from instead of gold tags; None:
+            learn from gold tags.
     """
 
     def __init__(
@@ -250,15 +251,15 @@ class SentenceCollator:
 
 
 class SentenceBatches:
-    """The batches of training: the index of a step and the seed alone determine its batch.
+    """The batches of training; the index of a step and the seed alone determine its batch.
 
-    The sentences follow one permutation after the other, each of all of them. An epoch is one
-    permutation, or ``samples`` sentences: then the next epoch continues where it ended.
+    Sentences come in the order of one permutation of all sentences after the other. An epoch is one
+    permutation, or ``samples`` sentences; then the next epoch continues where the last one ended.
 
     Args:
         collator: makes the batches.
         batch_size: sentences of a step; the last step of an epoch may have fewer.
-        seed: of the permutations.
+        seed: the seed of the permutations.
         samples: sentences of an epoch; 0: all.
         numbers: indices of the sentences to learn from; None: all.
     """
@@ -277,7 +278,7 @@ class SentenceBatches:
         if not len(self._numbers):
             raise ConfigError("No sentence to learn from: the training set is empty.")
         self.samples = samples or len(self._numbers)
-        """Sentences of an epoch."""
+        """The number of sentences of an epoch."""
         self.steps_per_epoch = -(-self.samples // batch_size)
 
     def numbers(self, epoch: int) -> Integers:
@@ -294,10 +295,10 @@ class SentenceBatches:
 
 
 class NumberedBatch(NamedTuple):
-    """A batch, and the indices of its sentences."""
+    """A batch, with the indices of its sentences."""
 
     numbers: Integers
-    """(S,)"""
+    """(S,) the index of each sentence in the set."""
     batch: SentenceBatch
 
 

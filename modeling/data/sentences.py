@@ -1,15 +1,16 @@
 """Sentences of ``ner`` datasets, their subwords, and the windows in which these are read.
 
-A *word* here is a token of a ``ner`` row. The words of a sentence are joined by single spaces and
-cut by the tokenizer; a subword belongs to the word in which it starts, or before which, where it
-begins with the space. A word that has no subword then (control characters, the empty string) gets
-one [UNK]. Each sentence is cut alone: where subwords mark spaces, its first word has none before
-it, be it read with context or without. Before a word of a script that is written without spaces
-(Han, Kana, Thai …), a subword of nothing but the space is left out: running text has none there,
-and as the first of its word it would say nothing of it.
+A *word* here is a token of a ``ner`` row. The words of a sentence are joined by single spaces, and
+the tokenizer cuts the result into subwords. A subword belongs to the word in which it starts; one
+that begins with the space before a word belongs to that word. A word without subwords (control
+characters, the empty string) gets one [UNK]. Each sentence is cut alone: for tokenizers whose
+subwords mark spaces, the first word of a sentence has no space before it, whether the sentence is
+read with context or without. If a word is of a script without spaces (Han, Kana, Thai …), a subword
+that is only the space before it is left out: running text has no space there, and as the first
+subword of the word it would carry no information.
 
-All subwords of a set stand in one row, the sentences of a document one after the other, so that a
-window is a range of it, context included.
+The subwords of a set are one array in which the sentences of a document are adjacent, so that a
+window, context included, is a range of this array.
 
 Shapes: N sentences, W words, Q subwords, B windows; V subwords of a vocabulary, D width.
 """
@@ -42,8 +43,8 @@ Flags = NDArray[np.bool_]
 _NO_SPACE: Final = [
     np.array(sorted(map(ord, (UNSPACED + WIDE)[at::3])), np.uint32) for at in (0, 2)
 ]
-"""Of scripts that are written without spaces: the first of each range, and the last."""
-_AT_ONCE: Final = 4096  # sentences that are cut into subwords at once
+"""The first and the last code point of each range of the scripts without spaces."""
+_AT_ONCE: Final = 4096  # sentences of a call of the tokenizer
 
 
 def word_counts(sentences: Iterable[Sentence]) -> Integers:
@@ -52,7 +53,7 @@ def word_counts(sentences: Iterable[Sentence]) -> Integers:
 
 
 class SentenceSet(Sequence[Sentence]):
-    """Sentences by index, in the order of their datasets, and the document of each."""
+    """Sentences by index, in the order of their datasets, with the document of each."""
 
     def __init__(
         self,
@@ -63,9 +64,9 @@ class SentenceSet(Sequence[Sentence]):
         self.sentences = sentences
         numbers: dict[Hashable, int] = {}
         self.documents = np.array([numbers.setdefault(n, len(numbers)) for n in names], np.int64)
-        """(N,) indices of documents, in the order in which their ``names`` first come."""
+        """(N,) the index of each sentence's document; documents count in the order of ``names``."""
         self.identity = identity
-        """What was read, for who wants to find the same again."""
+        """Hashes and counts that identify the sentences, for manifests."""
 
     @classmethod
     def open(cls, path: Path | str | Sequence[Path | str], split: str) -> Self:
@@ -123,14 +124,14 @@ def _read(folder: Path, split: str) -> list[Sentence]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Windows:
-    """The windows of all sentences, one sentence after the other, from left to right."""
+    """The windows of all sentences, sentence by sentence, from left to right."""
 
     begins: Integers
-    """(N + 1,) sentence ``n`` has the windows from ``begins[n]`` to ``begins[n + 1]``."""
+    """(N + 1,) sentence ``n`` has the windows ``begins[n]`` to ``begins[n + 1]``, half-open."""
     starts: Integers
-    """(B,) subwords, half-open."""
+    """(B,) the index of the first subword of each window."""
     ends: Integers
-    """(B,)"""
+    """(B,) the index of its last subword, plus one."""
 
     @classmethod
     def cut(cls, starts: Integers, ends: Integers, *, room: int, overlap: int) -> Self:
@@ -205,45 +206,46 @@ class Windows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EncodedSentences:
-    """The subwords of a set of sentences, and their windows: all that batches are made of."""
+    """The subwords and the windows of a set of sentences, from which batches are made."""
 
     sentences: SentenceSet
     special: Special
     subwords: NDArray[np.int32]
-    """(Q,) ids, without special subwords, sentence by sentence; a document's sentences together."""
+    """(Q,) ids, without [CLS] and [SEP], sentence by sentence, document by document."""
     begins_word: Flags
-    """(Q,) whether a subword begins a word of the pre-tokenizer."""
+    """(Q,) whether each subword begins a word of the pre-tokenizer."""
     word_begins: Integers
-    """(N + 1,) the words of sentence ``n`` are those from ``word_begins[n]``."""
+    """(N + 1,) sentence ``n`` has the words ``word_begins[n]`` to ``word_begins[n + 1]``."""
     word_starts: Integers
-    """(W,) subwords of each word, half-open; at least one."""
+    """(W,) the index of the first subword of each word."""
     word_ends: Integers
-    """(W,)"""
+    """(W,) the index of its last subword, plus one; each word has at least one."""
     is_unknown: Flags
-    """(W,) whether the word has no subword of its own, but [UNK]."""
+    """(W,) whether the tokenizer gave the word no subword, so that it has [UNK]."""
     windows: Windows
     word_windows: Integers
-    """(W,) in which each is read."""
+    """(W,) the index of the window in which each word is read."""
     counts: dict[str, int] = field(default_factory=dict)
-    """``sentences.in_windows``: longer than a window; ``words.unknown``: without a subword of their
-    own; ``words.cut``: longer than a window, or than windows overlap, and read in part."""
+    """``sentences.in_windows``: sentences of more than one window; ``words.unknown``: words without
+    a subword of their own; ``words.cut``: words that no window holds whole, and that are read in
+    part."""
 
     def __len__(self) -> int:
         return len(self.word_begins) - 1
 
     @property
     def n_words(self) -> Integers:
-        """(N,) words of each sentence."""
+        """(N,) the number of words of each sentence."""
         return np.diff(self.word_begins)
 
     @property
     def n_windows(self) -> Integers:
-        """(N,) windows of each sentence."""
+        """(N,) the number of windows of each sentence."""
         return np.diff(self.windows.begins)
 
     @property
     def longest(self) -> Integers:
-        """(N,) subwords of the longest window of each sentence, [CLS] and [SEP] included."""
+        """(N,) the subwords of the longest window of each sentence, [CLS] and [SEP] included."""
         sizes = self.windows.ends - self.windows.starts + 2
         longest: Integers = np.maximum.reduceat(sizes, self.windows.begins[:-1])
         return longest
@@ -255,16 +257,16 @@ class EncodedSentences:
 
 @dataclass(frozen=True, slots=True)
 class UsedSubwords:
-    """The U subwords of a large vocabulary that sentences have, special ones included.
+    """The U subwords of a large vocabulary that occur in sentences, special ones included.
 
-    Only these are trained. A multilingual encoder has 250,000 subwords, and a training set some
-    thousand of them. Rows of the embedding that no sentence reads have no gradient; leaving them
-    out of the model while it is trained saves their gradient, the optimizer's state and the copies
-    of checkpoints, and changes nothing else, except that these rows have no weight decay.
+    Only these are trained. A multilingual encoder has 250,000 subwords, of which a training set has
+    some thousand. The other rows of the embedding have no gradient. Leaving them out of the model
+    during training saves memory for gradients and the optimizer's state, and space in checkpoints.
+    The result is the same, except that these rows have no weight decay.
     """
 
     ids: NDArray[np.int64]
-    """(U,) ascending ids of the vocabulary; the place of each is its id in training."""
+    """(U,) ids in the vocabulary, ascending; the index of each is its id in training."""
 
     @classmethod
     def of(cls, encoded: Iterable[EncodedSentences]) -> Self:
@@ -292,14 +294,14 @@ class UsedSubwords:
 
 
 class SentenceEncoder:
-    """Cuts words into subwords, and sentences into windows.
+    """A converter of words into subwords, and of sentences into windows.
 
     Args:
-        tokenizer: of the encoder that will read them.
-        config: the windows; their length must be set. An overlap of more than half a window is
-            reduced to half a window.
+        tokenizer: the tokenizer of the encoder that will read the sentences.
+        config: the settings of windows; their length must be set. An overlap of more than half a
+            window is reduced to half a window.
 
-    Raises ``ConfigError`` for a length that leaves no room.
+    Raises ``ConfigError`` for a length of less than 3, or a negative overlap.
     """
 
     def __init__(self, tokenizer: Tokenizer, config: SentencesConfig) -> None:
@@ -378,7 +380,7 @@ def _cut(
     sizes = np.fromiter(map(len, chain.from_iterable(s.tokens for s in sentences)), np.int64)
     cut = _encode(sentences, tokenizer)
     n_cut = np.array([len(subwords) for subwords in cut], np.int64)
-    # As if all texts were joined by single spaces: words end at `ends`, texts begin at `shifts`.
+    # Offsets in all texts, joined by single spaces: words end at `ends`, texts begin at `shifts`.
     borders, edges = borders_of(sizes + 1), borders_of(n_words)
     shifts, ends = borders[edges[:-1]], borders[1:] - 1
     starts = _joined([subwords.starts for subwords in cut]) + np.repeat(shifts, n_cut)
@@ -429,7 +431,7 @@ def _encode(sentences: Sequence[Sentence], tokenizer: Tokenizer) -> Sequence[Sub
     texts = [" ".join(sentence.tokens) for sentence in sentences]
     try:
         return tokenizer.encode(texts)
-    except (UnicodeError, CorpusError):  # the library may raise either
+    except (UnicodeError, CorpusError):  # the tokenizers library may raise either
         for sentence, text in zip(sentences, texts, strict=True):
             try:
                 text.encode()

@@ -1,4 +1,4 @@
-"""How a tagger reads sentences: its windows, and what its gazetteer says."""
+"""The inputs of a tagger: the settings of its windows, and the features from its gazetteer."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,11 +14,11 @@ from modeling.data.tagset import TagSet
 from modeling.tagging_config import HeadConfig, SentencesConfig, TaggerConfig
 
 GAZETTEER: Final = "gazetteer"
-"""The folder beside a tagger that has its names."""
+"""The folder of the gazetteer, inside the folder of a tagger."""
 ENTITIES: Final = "entities"
-"""The folder beside a tagger that has the forms of the entities that its words know."""
-_NAMED: Final = 20  # gold spans in a message or a manifest
-_UNLIMITED: Final = 512  # subwords of a window, where the encoder has no limit
+"""The folder of the forms of the entities that words know, inside the folder of a tagger."""
+_NAMED: Final = 20  # most gold spans that a message or a manifest names
+_UNLIMITED: Final = 512  # subwords of a window, if the encoder has no limit
 
 
 def window_settings(

@@ -1,7 +1,7 @@
-"""The tags that a tagger chooses from: O, and B- and I- of each label.
+"""The set of tags of a tagger: O, and B- and I- of each label.
 
 Shapes: L labels, C = 1 + 2 L tags. O is tag 0; B- and I- of label k (from 0) are 1 + 2 k and
-2 + 2 k. There are no tags for the frame of a sequence (B-N6): heads never see [CLS] and [SEP].
+2 + 2 k. There are no tags for [CLS] and [SEP] (B-N6): heads never see them.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,7 +22,7 @@ OUTSIDE = 0
 
 @dataclass(frozen=True)
 class TagSet:
-    """Labels in the order of their ids."""
+    """The labels in the order of their ids, and the tags made from them."""
 
     labels: tuple[str, ...]
 
@@ -76,7 +76,7 @@ class TagSet:
 
     @cached_property
     def follows(self) -> Flags:
-        """(C, C) bool: whether the second tag may follow the first in IOB2."""
+        """(C, C) bool: whether IOB2 allows the second tag to follow the first."""
         allowed = np.ones((len(self), len(self)), np.bool_)
         allowed[:, 2::2] = False
         for inside in range(2, len(self), 2):
@@ -85,7 +85,7 @@ class TagSet:
 
     @cached_property
     def begins(self) -> Flags:
-        """(C,) bool: whether a sentence may begin with the tag."""
+        """(C,) bool: whether IOB2 allows a sentence to begin with the tag."""
         allowed = np.ones(len(self), np.bool_)
         allowed[2::2] = False
         return allowed

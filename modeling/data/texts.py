@@ -1,26 +1,27 @@
-"""Texts of examples, as a model sees them: whole, a window, or two of a pair; and flat arrays.
+"""Texts of examples as a model sees them (the whole text, a window, or a pair), and flat arrays.
 
-An example that is too long shows a window of whole words. For next sentence and sentence order
-prediction (published systems, C.9) it gives two neighbouring sentences, which grow by the sentences
-before the first and after the second, side by coin, as long as both fit; C.9 draws them from a
-whole article, here both stay inside their packed examples. The budget counts each side once
-(B-N14). In *sentence order prediction* the two are swapped half of the time. In *next sentence
-prediction* the second text is, half of the time, one of another document; sides are not swapped
-besides, unless asked for (B-N4).
+An example that is too long is shown as a random window of whole words. For next sentence and
+sentence order prediction (published systems, C.9) an example becomes two adjacent sentences, which
+grow while both fit: a coin decides each time whether the sentence before the first or the one after
+the second is added. C.9 takes the texts from a whole article; here they stay inside packed
+examples. The budget counts each side once (B-N14). In *sentence order prediction* the two texts are
+swapped half of the time. In *next sentence prediction* the second text is from another document
+half of the time; the two are not swapped, unless ``data.swap_pairs`` is set (B-N4).
 
-Inside packed examples C.9's lengths would tell the label: what follows ends where the example is
-full, and what is of another one does not. So the two examples of next sentence prediction are
-treated alike. The same number is drawn for both, each is divided where nearest to so many subwords
-are left, and of either no more is shown than the other has left, to the last whole word. The texts
-that may be the second have then the same length, but for a part of that word, and end alike.
+Inside packed examples, the lengths of C.9 would give the label away: a text that follows ends where
+its example is full, and a text from another example does not. So next sentence prediction treats
+both examples alike. One number of subwords is drawn for both; each example is divided where the
+number of subwords that remain is nearest to it; and of either remainder no more is shown than the
+other has, in whole words. The two candidates for the second text then have the same length, except
+for a part of a word, and end in the same way.
 
-Losses are counted, in ``Batch.counts``, by name:
+``Batch.counts`` counts what is cut, left out or shown otherwise, by name:
 
-- ``examples.cut``: longer than the model reads, so that a window was drawn;
-- ``words.cut``: longer than the model reads, so that only a part of the word is shown;
-- ``pairs.single_sentence``: shown as a plain text, for it cannot make a pair;
-- ``pairs.no_partner``: shown as a plain text, for no other document was found;
-- ``subwords.left_out``, ``mentions.left_out``: of the example, but not wholly in what is shown.
+- ``examples.cut``: examples longer than the model reads, so that a window was drawn;
+- ``words.cut``: words longer than the model reads, so that only a part is shown;
+- ``pairs.single_sentence``: examples shown as one text, because one sentence makes no pair;
+- ``pairs.no_partner``: examples shown as one text, because no other document was found;
+- ``subwords.left_out``, ``mentions.left_out``: those of the example that are not shown whole.
 
 Shapes: B examples, P parts (one or two for each), T rows of subwords, W words, E mentions.
 """
@@ -44,7 +45,7 @@ from modeling.data.examples import ADVICE, Example, ExampleSet, Int32s
 from modeling.data.rng import Integers, Rng, Stream, as_below
 
 Viewer = Callable[[Sequence[Example], Sequence[ExampleSet], Rng], list["View"]]
-"""Shows examples, each of the set beside it; the rng has their numbers, in this order."""
+"""The type of functions that show examples, given with the set of each and the rng of all."""
 
 EXAMPLES_CUT: Final = "examples.cut"
 WORDS_CUT: Final = "words.cut"
@@ -52,12 +53,12 @@ SINGLE: Final = "pairs.single_sentence"
 ALONE: Final = "pairs.no_partner"
 _TRIES: Final = 64
 _DRAWN: Final = 3
-"""Numbers before the coins."""
+"""Random numbers of a pair before its coins."""
 _UNUSED: Final = re.compile(r"[\[<]unused_?\d+[\]>]")
 
 
 class Part(NamedTuple):
-    """Subwords ``start`` to ``end`` of an example, half-open."""
+    """A part of an example: its subwords from ``start`` to ``end``, half-open."""
 
     example: Example
     start: int
@@ -65,12 +66,12 @@ class Part(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Number of subwords."""
+        """The number of subwords."""
         return self.end - self.start
 
     @property
     def word_starts(self) -> Int32s:
-        """Where words begin, counted from the part's first subword."""
+        """The subwords at which words begin, counted from the part's first subword."""
         starts = self.example.word_starts
         if self.size < len(self.example.subwords):
             first, last = starts.searchsorted((self.start, self.end))
@@ -94,12 +95,12 @@ class View:
     """An example as a model sees it: [CLS] part [SEP], or [CLS] part [SEP] part [SEP]."""
 
     example: Example
-    """The one that was asked for; its id names the view."""
+    """The example that was asked for, whose id names the view; a pair may also show another one."""
     parts: tuple[Part, ...]
     label: int | None = None
-    """Of a pair: 1 if the second part follows the first, else 0."""
+    """1 if the second part follows the first, else 0; None for a single text."""
     notes: tuple[str, ...] = ()
-    """Names to be counted."""
+    """The names whose counts in ``Batch.counts`` grow by 1."""
 
     def count(self) -> Counter[str]:
         """Count the notes, and the subwords and mentions of the example that are left out."""
@@ -165,7 +166,7 @@ def _tail(part: Part, room: int) -> tuple[Part, tuple[str, ...]]:
 
 
 class Sentences(NamedTuple):
-    """Neighbouring sentences of an example: where each begins, and the last one ends."""
+    """Adjacent sentences of an example; ``borders``: where each begins, and the last one ends."""
 
     example: Example
     borders: list[int]
@@ -185,12 +186,12 @@ class Sentences(NamedTuple):
 
     @property
     def n(self) -> int:
-        """Number of sentences."""
+        """The number of sentences."""
         return len(self.borders) - 1
 
     @property
     def size(self) -> int:
-        """Subwords of all."""
+        """The number of subwords of all sentences."""
         return self.borders[-1] - self.borders[0]
 
     def split(self, number: int) -> tuple["Sentences", "Sentences"]:
@@ -216,7 +217,7 @@ class Sentences(NamedTuple):
 
 
 class Draws(NamedTuple):
-    """Random numbers of a pair, of 64 bits, and coins, 0 or 1."""
+    """The random numbers of a pair: three of 64 bits, and coins, each 0 or 1."""
 
     label: int
     first: int
@@ -376,13 +377,13 @@ def grow(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SubwordIds:
-    """The kinds of the subwords of a tokenizer: special, ordinary, or neither."""
+    """The kinds of the subwords of a tokenizer: special, ordinary, or neither (unused)."""
 
     special: Special
     is_special: NDArray[np.bool_]
-    """(V,)"""
+    """(V,) whether each id is that of a special subword."""
     ordinary: Integers
-    """Ids that a random replacement may have: neither special nor unused (B-N18)."""
+    """The ids that a random replacement may have: neither special nor unused (B-N18)."""
 
     @classmethod
     def of(cls, tokenizer: Tokenizer) -> Self:
@@ -400,32 +401,32 @@ class SubwordIds:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Text:
-    """Views of a batch, one after the other in flat arrays, with [CLS] and [SEP] around parts."""
+    """The views of a batch, one after the other in flat arrays, framed by [CLS] and [SEP]."""
 
     subwords: Integers
-    """(T,)"""
+    """(T,) ids."""
     sequences: Integers
-    """(T,) the example of each row."""
+    """(T,) the index of the view of each row."""
     positions: Integers
-    """(T,) the place of each row in its sequence."""
+    """(T,) the place of each row in its sequence, from 0."""
     lengths: Integers
-    """(B,) rows of each sequence."""
+    """(B,) the number of rows of each sequence."""
     segments: Integers
     """(T,) 1 for the second part of a pair and its [SEP], else 0."""
     word_starts: Integers
-    """(W,) rows at which a word begins, in ascending order; each special subword is one."""
+    """(W,) the first row of each word, ascending; each special subword is a word."""
     entities: Integers
-    """(E,)"""
+    """(E,) ids."""
     mention_starts: Integers
-    """(E,) rows."""
+    """(E,) the first row of each mention."""
     mention_ends: Integers
-    """(E,) rows, half-open."""
+    """(E,) the last row of each mention, plus one."""
     mention_parts: Integers
-    """(E,) the number of the part, of all views together, that each stands in."""
+    """(E,) the index of the part of each mention, counted over all views."""
 
     @property
     def mention_sequences(self) -> Integers:
-        """(E,) the sequence of each mention."""
+        """(E,) the index of the sequence of each mention."""
         return self.sequences[self.mention_starts]
 
     @classmethod
@@ -445,7 +446,7 @@ class Text:
         parts = [part for view in views for part in view.parts]
         of_parts = np.repeat(np.arange(len(views)), [len(view.parts) for view in views])
         sizes = np.array([part.size for part in parts], np.int64)
-        # Before a part stand all parts before it, a [SEP] for each, and a [CLS] for each view.
+        # Before a part are all earlier parts, a [SEP] for each, and a [CLS] for each view so far.
         starts = starts_of(sizes) + np.arange(len(sizes)) + of_parts + 1
         lengths = np.bincount(of_parts, weights=sizes + 1).astype(np.int64) + 1
         firsts = starts_of(lengths)

@@ -1,1 +1,1 @@
-"""From the scores of a head to the names in a sentence."""
+"""Decoders: from the scores of a head to the names in a sentence."""

@@ -1,4 +1,4 @@
-"""Disjoint names from the probabilities of candidate spans.
+"""Decoders of spans: disjoint names from the probabilities of candidate spans.
 
 Shapes: S sentences, P candidates, L labels, C = 1 + L classes; class 0 is O, no name.
 """
@@ -42,7 +42,7 @@ def decode_spans(
     classes = 1 + table[:, 1:].argmax(axis=1)
     best = np.take_along_axis(table, classes[:, None], axis=1)[:, 0]
     names = np.flatnonzero(best > table[:, 0])
-    # All sentences side by side, so that spans of different ones never overlap.
+    # Sentences are put side by side, so that spans of different sentences never overlap.
     offsets = sentences[names] * ends.max(initial=0)
     begins, stops = offsets + starts[names], offsets + ends[names]
     if (choose := DECODERS.get(decoder)) is None:
@@ -83,8 +83,8 @@ def schedule(begins: Indices, ends: Indices, scores: Numbers) -> Indices:
     """
     order = np.lexsort((begins, ends))
     begins, ends, gains = begins[order], ends[order], scores[order].tolist()
-    before = ends.searchsorted(begins, side="right").tolist()  # spans that end before each begins
-    totals = [0.0]  # of the best set among the first 0, 1, 2 … spans
+    before = ends.searchsorted(begins, side="right").tolist()  # for each span, those before it
+    totals = [0.0]  # the sum of the best set among the first 0, 1, 2 … spans
     for gain, n_before in zip(gains, before, strict=True):
         totals.append(max(totals[-1], totals[n_before] + gain))
     chosen, n = [], len(gains)

@@ -1,7 +1,7 @@
-"""Spans and probabilities from the scores of words.
+"""Decoders of tags: spans and probabilities from the scores of words.
 
-Whatever the decoder, probabilities are those of the CRF without invalid paths: of a span, that it
-stands exactly so; of a word, that it has the label. A temperature changes them, and no tag.
+Whatever the decoder, probabilities are those of the CRF without invalid paths: that exactly this
+span has this label, or that a word has a label. A temperature changes probabilities, but no tag.
 
 Shapes: W words of S sentences together, N words of the longest, K scores, C tags, L labels,
 P spans.
@@ -39,10 +39,10 @@ def entity_fix(tags: Codes) -> Codes:
     strict span is the first word, and after the repair both words.
     """
     is_inside = (tags != OUTSIDE) & (tags % 2 == 0)
-    fixed = tags - (is_inside & (np.arange(tags.shape[1]) == 0))  # B- is the tag before I-
+    fixed = tags - (is_inside & (np.arange(tags.shape[1]) == 0))  # I- to B-
     is_inside[:, :1] = False
     leaders = np.where(is_inside, 0, np.arange(tags.shape[1]))
-    leaders = np.maximum.accumulate(leaders, axis=1)  # where the tag before the run stands
+    leaders = np.maximum.accumulate(leaders, axis=1)  # the place of the tag before the run
     led_by = np.take_along_axis(fixed, leaders, axis=1)  # O or a B-
     going_on = np.where(led_by == OUTSIDE, OUTSIDE, led_by + 1)
     return np.where(is_inside, going_on, fixed)
@@ -55,14 +55,14 @@ _LIKELY = 0.5
 
 @dataclass(frozen=True, slots=True)
 class ClassStartEnd:
-    """Probabilities of the words of one sentence."""
+    """The probabilities of the words of a sentence by a ``CseHead``."""
 
     classes: Floats
-    """(N, 1 + L): of O and of each label."""
+    """(N, 1 + L): the probabilities of O and of each label."""
     starts: Floats
-    """(N,): that a name begins there."""
+    """(N,): the probability that a name begins at the word."""
     ends: Floats
-    """(N,): that a name ends there."""
+    """(N,): the probability that a name ends at the word."""
 
 
 def class_start_end(sentence: ClassStartEnd, *, as_published: bool = False) -> Codes:
@@ -94,7 +94,7 @@ def _bounds(sentence: ClassStartEnd, *, closes_last: bool) -> list[tuple[int, in
     is_start, is_end = starts > _LIKELY, ends > _LIKELY
     followed_by_start = np.append(is_start[1:], False)
     found: list[tuple[int, int]] = []
-    open, free = None, 0  # the first word of the open name; the first one after the last name
+    open, free = None, 0  # first word of the open name; first word after the last name
     for word in np.flatnonzero(is_start | is_end | followed_by_start).tolist():
         if is_start[word] and open is None:
             open = word
@@ -117,7 +117,7 @@ class _Spans(NamedTuple):
     sentences: Codes
     starts: Codes
     ends: Codes
-    """After the last word."""
+    """The index of the last word of each span, plus one."""
     labels: Codes
 
 
@@ -211,7 +211,7 @@ def _read_spans(tags: Codes) -> _Spans:
     goes_on = np.zeros_like(is_begin)
     goes_on[:, 1:] = is_inside[:, 1:] & ((tags[:, 1:] + 1) // 2 == (tags[:, :-1] + 1) // 2)
     sentences, starts = np.nonzero(is_begin)
-    stops = np.pad(~goes_on[:, 1:], ((0, 0), (0, 1)), constant_values=True)  # ends
+    stops = np.pad(~goes_on[:, 1:], ((0, 0), (0, 1)), constant_values=True)  # True: a span ends
     n_words = tags.shape[1]
     places = np.flatnonzero(stops.ravel())
     first_stops = places[np.searchsorted(places, sentences * n_words + starts)]

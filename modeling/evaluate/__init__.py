@@ -1,1 +1,1 @@
-"""Evaluation of taggers: scores with intervals, errors, reports; without PyTorch."""
+"""Evaluation of taggers: scores with intervals, errors and reports; scoring needs no PyTorch."""

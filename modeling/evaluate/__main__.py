@@ -79,7 +79,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _evaluate(options: Options) -> Summary | None:
-    # torch takes seconds to load: import it after the options are checked
+    # torch takes seconds to load, so the options are checked first
     import torch  # noqa: PLC0415
 
     from modeling.evaluate.runs import run  # noqa: PLC0415

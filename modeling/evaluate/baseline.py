@@ -1,4 +1,4 @@
-"""The gazetteer baseline: names of the training sentences, looked up without a model."""
+"""The gazetteer baseline, which looks up the names of the training sentences."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,16 +20,16 @@ N_FOLDS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:
-    """Sentences tagged by the names of train, and the level that was used."""
+    """The sentences tagged by the names of train, and the level that was used."""
 
     forms: int
-    """Distinct names."""
+    """The number of distinct names."""
     level: int
-    """A name is used if it is a mention in so many twentieths of its occurrences in train."""
+    """The threshold: a name is used if it is a mention in so many twentieths of its occurrences."""
     chosen_on: Literal["dev", "train"]
-    """The sentences on which the level scores best: dev, or each fifth of train by the rest."""
+    """The sentences that chose the level: dev, or train, each fifth scored by names of the rest."""
     tagged: tuple[Tagged, ...]
-    """The sentences; the probability of a span is that of its name (the level's lower end)."""
+    """The sentences; the probability of a span is the level of its name, divided by 20."""
 
 
 def find_baseline(

@@ -1,4 +1,4 @@
-"""Calibration of probabilities: of spans that get 0.9, nine in ten should be right.
+"""The calibration of probabilities: of spans with probability 0.9, nine in ten should be right.
 
 Shapes: P predictions, K bins.
 """
@@ -19,15 +19,15 @@ N_BINS = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bin:
-    """Predictions whose probability is above ``low`` and not above ``high`` (the first: from 0)."""
+    """A bin of predictions with ``low`` < probability ≤ ``high`` (in the first bin, 0 as well)."""
 
     low: float
     high: float
     n: int
     probability: float | None = None
-    """Their mean; None for an empty bin."""
+    """The mean probability; None for an empty bin."""
     right: float | None = None
-    """The ratio that is right."""
+    """The fraction of right predictions; None for an empty bin."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,10 +36,10 @@ class Calibration:
 
     n: int
     ece: float
-    """Expected calibration error: |ratio right - mean probability| of a bin, weighted by its
-    predictions (Naeini et al. 2015; Guo et al. 2017, eq. 3). 0 for no predictions."""
+    """The expected calibration error: the mean over bins of |fraction right - mean probability|,
+    weighted by predictions (Naeini et al. 2015; Guo et al. 2017, eq. 3). 0 for no predictions."""
     brier: float
-    """Mean of (probability - right)², right being 0 or 1 (Brier 1950)."""
+    """The mean of (probability - right)², where right is 0 or 1 (Brier 1950)."""
     bins: tuple[Bin, ...]
 
 
@@ -53,7 +53,7 @@ def calibrate(
     values, right = np.asarray(probabilities, np.float64), np.asarray(is_right, np.float64)
     if len(wrong := values[~((values >= 0) & (values <= 1 + 1e-5))]):
         raise CorpusError(f"a prediction has the probability {wrong[0]}. Give one from 0 to 1.")
-    values = values.clip(max=1)  # float32 may have rounded up
+    values = values.clip(max=1)  # float32 may round above 1
     bins = np.ceil(values * n_bins).astype(np.int64).clip(1) - 1
     counts = np.bincount(bins, minlength=n_bins)
     sums = np.bincount(bins, weights=values, minlength=n_bins).astype(np.float64)

@@ -1,4 +1,4 @@
-"""Two runs on the same sentences: which is better, how sure that is, and where they differ."""
+"""The comparison of two runs on the same sentences: differences of scores, and agreement."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from modeling.taggers.counts import (
 
 Flags = NDArray[np.bool_]
 _THINGS = ("sentences", "mentions", "words")
-"""That two runs agree on."""
+"""The things for which the agreement of two runs is counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class Agreement:
     def correlation(self) -> float | None:
         """The correlation of the errors of the two runs (phi; DaLUKE thesis, Table 6.24).
 
-        1: they err at the same places; 0: their errors are independent. None if one of the runs
+        1: both err at the same places; 0: their errors are independent. None if one of the runs
         has everything right, or everything wrong.
         """
         right = (self.both_right + self.only_first, self.both_right + self.only_second)
@@ -65,24 +65,25 @@ class Comparison:
     first: Rated
     second: Rated
     difference: Difference
-    """Of strict micro F1."""
+    """The difference of strict micro F1."""
     by_label: dict[str, tuple[Rated, Rated, Difference]]
     sentences: Agreement
-    """Right: the predicted spans are the gold ones."""
+    """The agreement on sentences; right: the predicted spans are exactly the gold ones."""
     mentions: Agreement
-    """Gold mentions; right: found with both ends and the label."""
+    """The agreement on gold mentions; right: both ends and the label are found."""
     words: Agreement
-    """Right: the label, B- and I- taken off."""
+    """The agreement on words; right: the label, without B- and I-."""
     kappa: float | None
-    """Cohen's, of the labels of words in the two runs, O among them; None: both have only one."""
+    """Cohen's kappa of the labels of words in both runs, O included; None: only one label."""
     only_first: tuple[int, ...]
-    """Numbers of the sentences that the first alone has right."""
+    """Indices of the sentences that only the first run has right."""
     only_second: tuple[int, ...]
+    """Indices of the sentences that only the second run has right."""
     tagged: tuple[Sequence[Tagged], Sequence[Tagged]]
 
     @property
     def is_worse(self) -> bool:
-        """Tell whether strict F1 of the first run is lower, beyond the interval of the difference.
+        """Whether strict F1 of the first run is lower, beyond the interval of the difference.
 
         The whole interval must be below 0; on few sentences intervals are wide.
         """

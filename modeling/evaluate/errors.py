@@ -27,7 +27,7 @@ class Finding:
     """A gold span, a predicted span, or a pair of both, with the kind of error."""
 
     index: int
-    """Of the sentence."""
+    """The index of the sentence."""
     kind: Kind
     gold: TokenSpan | None
     predicted: PredictedSpan | None
@@ -105,12 +105,12 @@ def count_kinds(findings: Iterable[Finding]) -> dict[str, dict[Kind, int]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confusion:
-    """Counts of words by gold and predicted label, with B- and I- taken off (D-E3)."""
+    """Counts of words by gold and predicted label, without B- and I- (D-E3)."""
 
     labels: tuple[str, ...]
-    """``O``, then the others."""
+    """``O``, and then the L labels."""
     counts: Numbers
-    """(L + 1, L + 1): gold down, predicted across."""
+    """(L + 1, L + 1): a row for each gold label, a column for each predicted label."""
 
 
 def confuse(tagged: Sequence[Tagged], labels: Sequence[str] = ()) -> Confusion:
@@ -135,7 +135,7 @@ COLUMNS = (
     "predicted_start", "predicted_end", "predicted_label", "predicted_text", "probability",
     "text",
 )  # fmt: skip
-"""Of the list of errors; starts and ends count words and are half-open."""
+"""The columns of the list of errors; starts and ends count words and are half-open."""
 _ESCAPES = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
 
 

@@ -1,4 +1,4 @@
-"""The evaluation of a tagger on a set of sentences: all that is measured."""
+"""The evaluation of a tagger on a set of sentences, with all measures."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -42,10 +42,10 @@ from modeling.taggers.counts import (
 )
 
 N_BUCKETS = 7
-"""Parts of the sentences by length (N-E4)."""
+"""The number of parts into which sentences are grouped by length (N-E4)."""
 
 MANY_WORDS = 6
-"""Shorter sentences often stand in train anyway (B-N20 counts those of more than five words)."""
+"""Words of a long sentence, at least: shorter ones are often in train by chance (B-N20: over 5)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +53,9 @@ class Known:
     """The mentions and sentences of the training set."""
 
     sentences: frozenset[tuple[str, ...]]
-    """By their tokens."""
+    """The tokens of each sentence."""
     labels: Mapping[tuple[str, ...], set[str]] = field(repr=False)
-    """Of each form that is a mention there."""
+    """The labels of each form that is a mention in train."""
 
     @classmethod
     def of(cls, train: Iterable[Sentence]) -> "Known":
@@ -75,9 +75,9 @@ class Part:
 
     name: str
     rows: Numbers
-    """(N, 3): strict counts of what belongs to the part."""
+    """(N, 3): the strict counts of the part in each sentence."""
     sentences: int | None = None
-    """How many they are; None: a part of the mentions."""
+    """The number of sentences; None for a part of the mentions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +86,7 @@ class Slice:
 
     name: str
     sentences: int | None
-    """How many they are; None: a part of the mentions of all sentences."""
+    """The number of sentences; None for a part of the mentions of all sentences."""
     score: Rated
 
 
@@ -96,11 +96,11 @@ class BaselineScore:
 
     forms: int
     threshold: float
-    """A name is used if it is a mention in at least this ratio of its occurrences in train."""
+    """The least fraction of a name's occurrences in train that are mentions, for it to be used."""
     chosen_on: Literal["dev", "train"]
     score: Rated
     above: Difference
-    """By how much the tagger is better."""
+    """Strict F1 of the tagger minus that of the baseline."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +108,7 @@ class Evaluation:
     """The evaluation of one run on one set of sentences."""
 
     labels: tuple[str, ...]
-    """Those asked for, then others that are gold or predicted."""
+    """The labels that were asked for, then others that are gold or predicted."""
     without: tuple[str, ...]
     """Labels that ``Scores.without`` leaves out."""
     n_sentences: int
@@ -119,22 +119,22 @@ class Evaluation:
     n_units: int
     replicates: int
     seed: int
-    """Of the bootstrap."""
+    """The seed of the bootstrap."""
     strict: Scores
     lenient: Scores
     words: Scores
-    """Token F1: of words, B- and I- taken off."""
+    """The scores of words (token F1), without B- and I-."""
     mentions: tuple[Slice, ...]
-    """Seen in training or not; empty without training sentences."""
+    """Mentions by whether train has them; empty without training sentences."""
     sentences: tuple[Slice, ...]
-    """In training or not; the same."""
+    """Sentences by whether train has them; empty without training sentences."""
     lengths: tuple[Slice, ...]
     baseline: BaselineScore | None
     kinds: Mapping[str, Mapping[Kind, int]]
-    """Counts of right and wrong spans, by label (``errors.py``)."""
+    """Counts of right and wrong spans, by label and kind (``errors.py``)."""
     confusion: Confusion
     calibration: Calibration
-    """Of the predicted spans."""
+    """The calibration of the predicted spans."""
     calibration_by_label: Mapping[str, Calibration]
     calibration_of_words: Calibration | None
     findings: Sequence[Finding]
@@ -142,12 +142,12 @@ class Evaluation:
 
     @property
     def strict_f1(self) -> float:
-        """The main number: strict micro F1."""
+        """Strict micro F1, the main score."""
         return self.strict.micro.f1
 
     @property
     def scores(self) -> dict[str, float]:
-        """The numbers that tables are made of, by name."""
+        """The scores for tables, by name."""
         named = {
             "strict_f1": self.strict.micro.f1,
             "strict_precision": self.strict.micro.precision,

@@ -1,6 +1,6 @@
-"""Pictures of an evaluation, as SVG that needs no library: ratios by place, ratios by length.
+"""Pictures of an evaluation as SVG, made without a library: a reliability diagram, F1 by length.
 
-Both have an axis of ratios, from 0 at the bottom to 1 at the top.
+The vertical axis of both goes from 0 at the bottom to 1 at the top.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ _BLUE, _GREY = "#2a6fbb", "#999"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """A ratio with its interval and the name of what it was measured on."""
+    """A ratio with its interval, and the name of the part that it was measured on."""
 
     name: str
     ratio: float

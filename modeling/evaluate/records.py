@@ -1,6 +1,6 @@
-"""``evaluation.json``, ``comparison.json``, ``predictions.jsonl``: JSON of these shapes.
+"""The types of ``evaluation.json``, ``comparison.json`` and ``predictions.jsonl``.
 
-For the first two, only the fields that are read again are declared here.
+Of the first two, only the fields that code reads again are declared here.
 """
 
 from collections.abc import Mapping, Sequence
@@ -52,7 +52,7 @@ class RunRecord(TypedDict):
     strict: ScoresRecord
     baseline: BaselineRecord | None
     floor: NotRequired[BaselineRecord | None]
-    """Version 1 named it so."""
+    """The name of ``baseline`` in version 1."""
 
 
 class SpreadRecord(TypedDict):
@@ -101,6 +101,6 @@ class PredictionRecord(TypedDict):
     tokens: Sequence[str]
     gold: Sequence[str]
     spans: Sequence[tuple[int, int, str, float]]
-    """Start, end, label, probability."""
+    """The start, end, label and probability of each span."""
     tags: NotRequired[Sequence[str]]
     words: NotRequired[Sequence[tuple[str, float]]]

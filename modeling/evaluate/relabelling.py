@@ -1,4 +1,4 @@
-"""Mapped gold and predicted labels, to score a tagger on a dataset that names labels otherwise.
+"""Maps of gold and predicted labels, to score a tagger on a dataset with other names of labels.
 
 The label maps are those of datasets (``corpora/ner/labels.py``).
 """
@@ -18,7 +18,7 @@ class Relabelled:
 
     tagged: list[Tagged]
     changes: Mapping[str, Counter[str]]
-    """Counts of changes (``date to O``): of ``gold`` tags, of ``predicted`` spans."""
+    """Counts of each change (``date to O``), of ``gold`` tags and of ``predicted`` spans."""
 
 
 def relabel(tagged: Sequence[Tagged], labels: LabelMap) -> Relabelled:

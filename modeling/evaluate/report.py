@@ -1,7 +1,7 @@
-"""The files of an evaluation: its numbers, two pages to read, all errors, all predictions.
+"""The files of an evaluation: scores as JSON, two report pages, all errors, all predictions.
 
-With several runs, a number on a page is the mean over them, ± the sample deviation, and an interval
-goes from the lowest to the highest end of theirs; counts of errors are those of all runs together.
+With several runs, a number on a page is the mean over runs, ± the sample deviation; an interval
+goes from the lowest to the highest end of the runs' intervals; counts of errors are sums over runs.
 """
 
 import json
@@ -39,11 +39,11 @@ from modeling.taggers.counts import predicted_tags
 
 log = logging.getLogger(__name__)
 VERSION: Final = 2
-"""Of ``evaluation.json``; version 1 had ``floor`` for ``baseline``."""
+"""The version of ``evaluation.json``; version 1 had ``floor`` instead of ``baseline``."""
 N_EXAMPLES = 5
-"""Of each kind of error; the list of errors has all."""
+"""The number of examples of each kind of error; ``errors.tsv`` lists all errors."""
 N_CONTEXT = 8
-"""Words on each side that an example is shown with."""
+"""The number of words that are shown on each side of an example."""
 DEFINITIONS = (
     "Strict: a span is right if both its ends and its label are; tags against IOB2 make no span.",
     "Lenient: tags are read as the conlleval script and seqeval by default do.",

@@ -1,4 +1,4 @@
-"""Tag, score, and write the report: the work of ``python -m modeling.evaluate``."""
+"""The work of ``python -m modeling.evaluate``: tagging, scoring and reports."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 WORSE = 3
-"""Exit status of --fail-if-worse."""
+"""The exit status of ``--fail-if-worse`` if the run is worse."""
 
 
 def run(options: "Options") -> Iterator[str | Summary]:
@@ -81,17 +81,17 @@ class _Found:
 
     tagged: list[Tagged]
     train: Sequence[Sentence]
-    """Empty: not known, or a fold's."""
+    """Empty: the sentences are not known, or the tagger is of a fold."""
     dev: Sequence[Sentence]
     labels: tuple[str, ...]
     changes: Mapping[str, Counter[str]]
-    """By the map of labels, on each side."""
+    """Counts of labels changed by the map of labels: ``gold`` and ``predicted``."""
     manifest: Manifest
     fold: Fold | None
     decoder: str
     too_long: TooLong
     sha256: Mapping[str, str]
-    """Of the weights: of a cross-validation, of each fold."""
+    """The hashes of the weights, by tagger; a cross-validation has one for each fold."""
 
 
 @dataclass(frozen=True)

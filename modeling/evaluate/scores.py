@@ -1,4 +1,4 @@
-"""Scores of counts, with intervals by the bootstrap, and differences of runs.
+"""Scores from counts, with intervals by the bootstrap, and differences between runs.
 
 Shapes: N sentences, U units that are drawn, R replicates, K sets of counts, L labels.
 
@@ -18,7 +18,7 @@ from modeling.bootstrap import Interval, Unit, Units, percentiles, resample
 from modeling.taggers.counts import GOLD, PREDICTED, Numbers, Reals, f1_of
 
 Z = 1.96
-"""Standard deviations on both sides of the mean that hold 95 % of a normal distribution."""
+"""The number of standard deviations around the mean that hold 95 % of a normal distribution."""
 
 
 def normal_interval(f1: float, n: int) -> tuple[float, float] | None:
@@ -40,7 +40,7 @@ class Difference:
     value: float
     interval: Interval | None
     p: float | None
-    """Probability of a difference at least as large if there were none; None: no replicates."""
+    """The p value: the probability of such a difference by chance; None: no replicates."""
     unit: Unit
     n_units: int
 
@@ -70,7 +70,7 @@ class Spread:
 
     mean: float
     deviation: float | None
-    """Of the sample, with n - 1; None for one run."""
+    """The sample standard deviation (n - 1); None for one run."""
     values: tuple[float, ...]
 
     @classmethod
@@ -89,31 +89,31 @@ class Rated(Score):
     """A score (counts, precision, recall, F1) with an interval of F1."""
 
     interval: Interval | None = None
-    """Of F1, by the bootstrap; None: without replicates."""
+    """The bootstrap interval of F1; None: no replicates."""
 
     @property
     def normal(self) -> tuple[float, float] | None:
-        """The interval of F1 by the normal approximation."""
+        """The interval of F1 by the normal approximation; None without gold mentions."""
         return normal_interval(self.f1, self.gold)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scores:
-    """The scores of all sentences, in one way of counting: strict, lenient or by word."""
+    """The scores of all sentences by one way of counting: strict, lenient or by word."""
 
     micro: Rated
     without: Rated | None
-    """Micro over the other labels, where some are left out."""
+    """The micro score without the labels to be left out; None: no label is left out."""
     macro_f1: float
-    """Mean over the labels that are gold or predicted somewhere."""
+    """The mean F1 of the labels that are gold or predicted in any sentence."""
     macro_interval: Interval | None
     by_label: Mapping[str, Rated]
-    """In the order of their ids; labels that are neither gold nor predicted as well."""
+    """The score of each label, in the order of ids, also of those neither gold nor predicted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """K sets of counts, summed over all sentences, and over the sentences of each replicate."""
+    """K sets of counts (correct, predicted, gold), summed over all sentences and each replicate."""
 
     totals: Reals  # (K, 3)
     replicates: Reals  # (R, K, 3)

@@ -1,1 +1,1 @@
-"""Models for other runtimes, or in one file, with a card."""
+"""Export of models, with a card: for other runtimes, or as one file."""

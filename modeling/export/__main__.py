@@ -94,7 +94,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _export(options: Options) -> Summary | None:
-    # torch and transformers take seconds to load: after the options are known to be right
+    # torch and transformers take seconds to load, so the options are checked first
     from modeling.export.exporting import run  # noqa: PLC0415
 
     return show(run(options))

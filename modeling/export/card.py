@@ -1,7 +1,7 @@
-"""The card of a model: what it is, what it learned from, how well it does, what it is not for.
+"""The card of a model: its kind, its training data, its scores, and its limits.
 
-Everything in it is read from the manifests beside the model (``run.json``) and from the reports of
-its run (``evaluation.json``); what nobody wrote down is said to be unknown.
+The content comes from the manifest beside the model (``run.json``) and from the reports of its run
+(``evaluation.json``). The card says of missing facts that they are unknown.
 """
 
 import json
@@ -41,12 +41,12 @@ class Model:
     """The content of a card."""
 
     what: str
-    """A sentence."""
+    """A sentence about what the model does."""
     usage: Sequence[str]
-    """Python that works."""
+    """Lines of Python that use the model."""
     n_parameters: int
     manifest: Manifest = field(default_factory=Manifest)
-    """``run.json``; empty: there is none."""
+    """The content of ``run.json``; empty: there is none."""
     labels: Sequence[str] = ()
     evaluations: Sequence["Report"] = ()
     library: str = "onoma"

@@ -1,4 +1,4 @@
-"""Write a model in one of three forms, with its card."""
+"""The export of a model with its card: for transformers, as ONNX, or as an archive."""
 
 import shutil
 import tempfile
@@ -37,7 +37,7 @@ from modeling.training.sources import ENTITIES, read_names
 if TYPE_CHECKING:
     from modeling.export.__main__ import Options
 
-_PARENTS = 3  # folders above a tagger that may be its run
+_PARENTS = 3  # how many folders above a tagger may be the folder of its run
 
 
 def run(options: "Options") -> Iterator[str | Summary]:

@@ -1,19 +1,20 @@
-"""A tagger, or an encoder, as ONNX: from ids of subwords to scores, without our code.
+"""Export of taggers and encoders as ONNX models, from ids of subwords to scores.
 
-Inputs, of B texts padded to N subwords, both of any size:
-  input_ids       (B, N) int64, [CLS] and [SEP] among them
-  attention_mask  (B, N) int64, 1 where a subword stands
-  words           (B, N) int64, of whole-word attention alone: which word of its text, from 0, each
-                  subword belongs to; [CLS] and [SEP] are words of their own, as is what the
-                  pre-tokenizer cuts (with WordPiece, what does not begin with ##)
-  features        (B, N, G) float32, of a tagger with a gazetteer alone
+Inputs, for B texts padded to N subwords, both of any size:
+  input_ids       (B, N) int64, [CLS] and [SEP] included
+  attention_mask  (B, N) int64, 1 for a subword, 0 for padding
+  words           (B, N) int64, for whole-word attention only: the index in its text, from 0, of the
+                  word that each subword belongs to. [CLS] and [SEP] are words of their own; other
+                  words are those of the pre-tokenizer (with WordPiece, a subword that does not
+                  begin with ## begins a word).
+  features        (B, N, G) float32, for taggers with a gazetteer only
 
 Output:
-  logits          (B, N, K) float32: the head's scores at each subword; those at the first subword
-                  of each word are the word's. What each is of stands in ``onnx.json``. Of a span
-                  head without entities half of them is for the first subword of a span, and half
-                  for the last: the span has the sum.
-  states          (B, N, D) instead, of an encoder without a head
+  logits          (B, N, K) float32: the head's scores at each subword. The scores of a word are
+                  those at its first subword. ``onnx.json`` names the scores. A span head without
+                  entities has one half of the scores for the first subword of a span, the other
+                  half for the last: the scores of a span are their sum.
+  states          (B, N, D), for an encoder without a head, instead of logits
 """
 
 import json
@@ -45,7 +46,7 @@ _OPSET: Final = 18
 
 
 class PaddedEncoder(nn.Module):
-    """An encoder of ours without mentions, as operations that do not depend on tensors' values."""
+    """An encoder of ours without mentions, whose control flow depends on no value of a tensor."""
 
     def __init__(self, encoder: TextEncoder) -> None:
         super().__init__()
@@ -119,7 +120,7 @@ class Scorer(nn.Module):
 
 
 class _WordsOfSpans(nn.Module):
-    """The first scores of a span head: of each subword as the first and as the last of a span."""
+    """The first scores of a span head, for each subword as the first and as the last of a span."""
 
     def __init__(self, scores: FirstScores) -> None:
         super().__init__()

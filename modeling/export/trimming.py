@@ -1,7 +1,8 @@
-"""A smaller encoder: with the subwords of some datasets alone, or with some of its layers.
+"""Smaller encoders: with only the subwords of some datasets, or with only some of the layers.
 
-Of multilingual-e5-small's 470 MB, 384 are rows of 250,002 subwords. Without those that no text has,
-states are the same; without some layers they are not, and the encoder must be trained again.
+Of multilingual-e5-small's 470 MB, 384 MB are rows of 250,002 subwords. Without the subwords that no
+text has, states stay the same. Without some layers they do not, and the encoder must be trained
+again.
 """
 
 import re
@@ -25,8 +26,8 @@ _ROWS: Final = (
     "heads.subwords.matrix.weight",
     "heads.subwords.bias",
 )
-"""Weights with a row for each subword."""
-_AT_ONCE: Final = 1024  # texts
+"""The names of weights with a row for each subword."""
+_AT_ONCE: Final = 1024  # texts of a call of the tokenizer
 _LAYER: Final = re.compile(r"^(encoder\.encoder\.layers\.)(\d+)(?=\.)")
 
 

@@ -1,4 +1,4 @@
-"""Python that uses an exported model, for its card."""
+"""Python code that uses an exported model, for its card."""
 
 from typing import Final
 

@@ -1,1 +1,1 @@
-"""Fine-tuning of name taggers: what is tried, each try, and what it learns from."""
+"""Fine-tuning of name taggers: trials, their data, training and summary."""

@@ -141,7 +141,7 @@ def _finetune(options: Options) -> Summary:
             check_students(trials)
     except ConfigError as error:
         raise UsageError(str(error)) from error
-    # torch takes seconds to load: import it after the options are checked
+    # torch takes seconds to load, so the options are checked first
     import torch  # noqa: PLC0415
 
     from modeling.finetune.session import finetune  # noqa: PLC0415

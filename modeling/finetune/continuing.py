@@ -1,8 +1,8 @@
-"""Continue training a tagger: its encoder, and the rows of its head for labels that both have.
+"""Continued training of taggers: from the encoder, and from the rows of the head for known labels.
 
-Rows and columns of a head's weights have names: tags, classes, features of a gazetteer. A row or
-column whose name is in the old tagger, too, begins with its values there; a new one begins as in
-any other training.
+The rows and columns of a head's weights have names: tags, classes, features of a gazetteer. Rows
+and columns whose names the old tagger has, too, begin with its values; new ones are initialized as
+in any other training.
 
 Shapes: D width, G features of a gazetteer, K scores of a head.
 """
@@ -37,7 +37,7 @@ class Begun:
     base: Base
     config: TaggerConfig
     targets: Mapping[str, str]
-    """What each of its labels is called here; empty: it is forgotten."""
+    """The new name of each label of the tagger; empty: the label is forgotten."""
 
     @classmethod
     def open(cls, path: Path, labels: LabelMap | None = None) -> "Begun":
@@ -76,7 +76,7 @@ class Begun:
 
     @property
     def labels(self) -> set[str]:
-        """The labels that the tagger finds, under their new names."""
+        """The new names of the labels that the tagger finds."""
         return {target for target in self.targets.values() if target}
 
     def take_head(self, model: TaggingModel, classes: Sequence[str] | None) -> None:
@@ -114,7 +114,7 @@ class Begun:
 
 
 class _Axes:
-    """Names of the rows and columns of a head's weights."""
+    """The names of the rows and columns of a head's weights."""
 
     def __init__(
         self, kind: str, labels: Sequence[str], classes: Sequence[str], *, has_names: bool

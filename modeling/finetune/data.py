@@ -75,7 +75,7 @@ class NerData:
 
     @property
     def name(self) -> str:
-        """The name of the folder, or of the folder around it if it is called ``ner``."""
+        """The name of the folder, or, if that is ``ner``, of the folder around it."""
         path = self.path.resolve()
         return path.parent.name if path.name == "ner" else path.name
 
@@ -147,16 +147,16 @@ def look_up_names(
 
 
 class TrialData:
-    """The data of one trial; ``check_sentences`` must have checked its sentences before.
+    """The data of one trial, whose sentences ``check_sentences`` must have checked before.
 
     Args:
         data: all sentences.
         base: the model whose tokenizer cuts the sentences.
         encoder: the settings of the encoder, as the tagger needs it.
-        trial: the settings that choose the sentences and how they are read.
-        entities: the entities that words know.
-        labels: labels of the tagger besides those of train; a teacher's are added in any case.
-        lessons: what a teacher says; its sentences without tags are learned from, too.
+        trial: the settings that determine the sentences and how they are read.
+        entities: the entities that words know; None: words know none.
+        labels: labels that are added to those of train; a teacher's are added in any case.
+        lessons: a teacher's probabilities; its sentences without tags are learned from, too.
     """
 
     def __init__(
@@ -173,9 +173,9 @@ class TrialData:
         config, (train, dev) = trial.config, _divide(data, trial)
         tagset = TagSet.of(sentence.tags for sentence in train).with_labels(labels)
         self.expected: ExpectedSet | None = None
-        """What a teacher says of train."""
+        """A teacher's probabilities for train; None: there is no teacher."""
         self.n_untagged = 0
-        """Sentences at the end of train that a teacher alone says something of."""
+        """The number of sentences at the end of train that only a teacher has tagged."""
         if lessons:
             tagset = tagset.with_labels(lessons.tagset.labels)
             self.expected = lessons.learn(train, tagset, gold_ratio=config.training.gold_ratio)
@@ -194,7 +194,7 @@ class TrialData:
             gazetteer=config.gazetteer,
             n_features=self.gazetteer.n_features if self.gazetteer else 0,
         )
-        """Its settings, with the length of windows that was chosen."""
+        """The settings of the tagger, with the resolved length of windows."""
 
     @cached_property
     def _encoded(self) -> dict[str, EncodedSentences]:
@@ -204,7 +204,7 @@ class TrialData:
 
     @cached_property
     def subwords(self) -> UsedSubwords | None:
-        """The subwords of train and dev, renumbered in batches; None: batches have all subwords."""
+        """The subwords of train and dev, which batches renumber; None: batches keep all ids."""
         is_foreign = self.tagger.encoder.foreign
         return None if is_foreign else UsedSubwords.of(self._encoded.values())
 

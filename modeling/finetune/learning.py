@@ -1,7 +1,7 @@
-"""Which parameters are trained, and how fast: frozen layers, learning rates by depth, LoRA.
+"""The choice of trained parameters and their learning rates: frozen layers, layer decay, LoRA.
 
-The depth of a parameter is 0 for embeddings, n for the n-th layer from below, and one more than the
-last layer for everything above it: the head.
+The depth of a parameter is 0 for embeddings, n for the n-th layer from below, and the number of
+layers plus one for all parameters above, which are those of the head.
 """
 
 import re
@@ -104,7 +104,7 @@ def add_lora(model: TaggingModel, config: FinetuneConfig) -> None:
 
 @runtime_checkable
 class _LoraLayer(Protocol):
-    """A LoRA layer of peft, which need not be installed."""
+    """The interface of a LoRA layer of peft, which may not be installed."""
 
     def merge(self) -> None:
         """Add the learned update to the weights."""

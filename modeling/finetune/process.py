@@ -1,8 +1,8 @@
-"""Fine-tuning in another process, for services and pages that answer meanwhile.
+"""Fine-tuning in another process, for services that must answer requests meanwhile.
 
-FOLDER/ner/     the sentences that are learned from
+FOLDER/ner/     the dataset of training sentences
 FOLDER/run/     the run of modeling.finetune
-FOLDER/log.txt  what the commands said
+FOLDER/log.txt  the output of the commands
 """
 
 import os
@@ -26,23 +26,23 @@ from modeling.taggers.archive import opened
 from modeling.taggers.folders import find_tagger, read_manifest
 
 Command = Sequence[object]
-"""A module of ours and its options, as ``("modeling.finetune", "crf", "--ner", folder)``."""
+"""A module of this project and its options: ``("modeling.finetune", "crf", "--ner", folder)``."""
 _SPLITS: Final = {"train": 0.9, "dev": 0.1}
-"""Documents of ``dev`` choose the best epoch, and are not trained on."""
+"""The fraction of documents of each split; ``dev`` is for choosing the best epoch alone."""
 _LOG_BYTES: Final = 64_000
-_ENDING: Final = 20.0  # seconds
+_ENDING: Final = 20.0  # seconds from SIGTERM to SIGKILL
 _ROOT: Final = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainSettings:
-    """Settings of a training: its encoder and recipe, and the folder for the result."""
+    """The settings of a training: its encoder, its recipe, and the folder for the result."""
 
     folder: Path
     encoder: Path | None = None
-    """None: a tagger is gone on from."""
+    """None: the training of a tagger is continued."""
     recipe: str = ""
-    """Empty: that of the tagger, or else ``crf``."""
+    """Empty: the recipe of the tagger, or ``crf`` if there is no tagger."""
 
     def command(
         self,
@@ -78,7 +78,7 @@ class Job:
     def __init__(self, folder: Path, commands: Iterable[Command]) -> None:
         self.folder = folder
         self.status: int | None = None
-        """Exit status of the last command that ran; None while there is one."""
+        """The exit status of the last command that ran; None while the job runs."""
         self._commands = [list(map(str, command)) for command in commands]
         self._process: subprocess.Popen[bytes] | None = None
         self._is_stopped, self._lock = False, threading.Lock()

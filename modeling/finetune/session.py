@@ -1,7 +1,7 @@
-"""A fine-tuning run: every trial from its first epoch, or its last checkpoint, to its tagger.
+"""Fine-tuning runs: each trial from its first epoch, or its last checkpoint, to its tagger.
 
-OUTPUT/SETTING/seed-1/    a trial (``run_folder``); final/ is its tagger
-OUTPUT/summary.json       the score of each trial on dev, and which setting is the best
+OUTPUT/SETTING/seed-1/    a trial (see ``run_folder``); final/ is its tagger
+OUTPUT/summary.json       the scores of the trials on dev, and the best setting
 """
 
 import logging
@@ -114,12 +114,12 @@ def _settings(recipe: str, trial: Trial, *, data: NerData, base: Base) -> Manife
 @dataclass
 class _Progress(Progress):
     epoch: int = 0
-    """Epochs that were made."""
+    """The number of completed epochs."""
     best: float = -1.0
-    """Highest strict F1 on dev."""
+    """The highest strict F1 on dev so far."""
     best_epoch: int = 0
     n_worse: int = 0
-    """Epochs since then."""
+    """The number of epochs since the highest F1."""
 
 
 class _Session(Core):
@@ -244,7 +244,7 @@ class _Session(Core):
         with self.averaged():
             f1 = strict_f1(self._tag_dev())
             progress.n_worse = 0 if f1 > progress.best else progress.n_worse + 1
-            if f1 > progress.best or f1 == progress.best == 0.0:  # while F1 is 0, the last
+            if f1 > progress.best or f1 == progress.best == 0.0:  # of epochs with F1 0, the last
                 progress.best, progress.best_epoch = f1, progress.epoch
                 self.keep_best()
         self.record("dev", {"epoch": progress.epoch, "strict_f1": f1})

@@ -1,11 +1,11 @@
-"""Learn from another tagger (distillation), which scores all sentences once before training.
+"""Distillation: learning from another tagger, which scores all sentences once before training.
 
 A teacher gives for each word the probability of each tag, and for each sentence the expected number
-of times that one tag follows another: all of its probabilities that a student with a chain of tags
-can learn (Wang et al. 2021). The sentences are the training sentences and those of documents
-without tags.
+of times that one tag follows another. A student with a CRF can learn no more of the teacher's
+distribution than these (Wang et al. 2021). The sentences are the training sentences, and those of
+documents without tags.
 
-OUTPUT/teacher.safetensors    what the teacher said, for all trials
+OUTPUT/teacher.safetensors    the teacher's probabilities, for all trials
 
 Shapes: N sentences with W words, C tags of the teacher, K those of the student.
 """
@@ -37,12 +37,12 @@ from modeling.taggers.tagger import Tagger, sentences_of
 from modeling.training.run_folder import identify
 
 FILE: Final = "teacher.safetensors"
-_EVERY: Final = 2048  # sentences between two lines of progress
+_EVERY: Final = 2048  # sentences from one line of progress to the next
 
 
 @dataclass(frozen=True, slots=True)
 class Teacher:
-    """A tagger that is learned from, and sentences without tags that it scores, too."""
+    """A tagger to learn from, and sentences without tags that it scores, too."""
 
     folder: Path
     sentences: tuple[Sentence, ...]
@@ -90,13 +90,13 @@ class Teacher:
 
 @dataclass(frozen=True, slots=True)
 class Lessons:
-    """What a teacher says of tagged sentences, and after them of sentences without tags."""
+    """A teacher's probabilities for tagged sentences, and then for sentences without tags."""
 
     tagset: TagSet
     tagged: tuple[Sentence, ...]
     others: tuple[Sentence, ...]
     said: ExpectedSet
-    """Of both, by the tags of the teacher."""
+    """The probabilities for both, in the tags of the teacher."""
 
     def learn(
         self, chosen: Sequence[Sentence], tagset: TagSet, *, gold_ratio: float

@@ -1,4 +1,4 @@
-"""The trials of a command: each combination of settings, training sizes, folds and seeds once."""
+"""The trials of a command: one for each combination of settings, sizes, folds and seeds."""
 
 import statistics
 from collections.abc import Iterator, Sequence
@@ -36,30 +36,31 @@ _LEAST: Final = {
     "head.boundary_weight": 0,
     "head.dropout": 0,
 }
-"""A 0 stands for no limit, or for all, where it may be one."""
+"""The smallest value of each setting; a 0 means no limit, or all, where there is such a meaning."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """One fold of a cross-validation: the part that is tested on."""
+    """A fold of a cross-validation, whose sentences are for testing."""
 
     number: int
-    """From 1."""
+    """The index of the fold, from 1."""
     of: int
+    """The number of folds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """The settings of one model that is trained."""
+    """The settings of one model to be trained."""
 
     setting: str
-    """Varied values, as a name of a folder: ``head.kind=crf,size=500``; empty: none."""
+    """The varied values, as the name of a folder (``head.kind=crf,size=500``); empty: none vary."""
     config: FinetuneConfig
     fold: Fold | None = None
 
     @property
     def name(self) -> str:
-        """The folder of the trial, inside that of the run."""
+        """The path of the trial's folder inside the folder of the run."""
         parts = [f"fold-{self.fold.number}"] if self.fold else []
         parts.append(f"seed-{self.config.training.seed}")
         return "/".join([*([self.setting] if self.setting else []), "-".join(parts)])

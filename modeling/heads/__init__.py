@@ -1,1 +1,1 @@
-"""Heads: predictions from the rows that an encoder returns."""
+"""Heads, which make predictions from the rows that an encoder returns."""

@@ -1,8 +1,8 @@
 """Cross-entropy over a large vocabulary, in chunks of targets.
 
-All logits at once would be the largest tensor of a step: for 10,000 targets and 30,000 subwords
-they take 1.2 GB in float32, and their gradient takes as much. So only one chunk of logits exists at
-a time: the forward pass also computes the chunk's part of the gradients. Nothing is computed twice.
+All logits together would be the largest tensor of a step: 1.2 GB in float32 for 10,000 targets and
+30,000 subwords, and as much for their gradient. So only one chunk of logits exists at a time, and
+the forward pass computes the chunk's part of the gradients as well. Nothing is computed twice.
 
 Shapes: M targets, F width of the features, V classes.
 """
@@ -17,19 +17,19 @@ from torch.autograd.function import once_differentiable
 from modeling.layers.autograd import Context
 from modeling.layers.compilation import uncompiled
 
-_CHUNK: Final = 2**25  # logits, 128 MiB; matrix products of this size keep a GPU busy
+_CHUNK: Final = 2**25  # logits of a chunk: 128 MiB; products of this size keep a GPU busy
 
 
 class Scores(NamedTuple):
-    """How well an objective's labels are predicted."""
+    """The loss and the ranks of the labels of an objective."""
 
     loss_sum: Tensor
-    """() float32: summed cross-entropy over the whole vocabulary."""
+    """() float32: the summed cross-entropy, with a softmax over the whole vocabulary."""
     ranks: Tensor
-    """(M,) int64: how many ids score higher than the label; 0 is a hit, < k one of the top k."""
+    """(M,) int64: how many ids score higher than the label; 0: a hit; below k: in the top k."""
 
 
-@uncompiled  # torch would compile it again for each number of chunks
+@uncompiled  # else it would be compiled again for each number of chunks
 def summed_cross_entropy(
     features: Tensor, weight: Tensor, *, bias: Tensor, labels: Tensor
 ) -> Tensor:

@@ -1,6 +1,6 @@
-"""Heads of pre-training: masked subwords, masked entities, whether one text follows another.
+"""Heads of pre-training, for masked subwords, masked entities, and pairs of texts.
 
-A head gets only the rows of targets, so that no logit is computed that the loss does not need.
+A head gets only the rows of targets, so that no logits are computed that the loss does not need.
 
 Shapes: M targets, D width of the encoder, F width of the features, V classes, S negatives.
 """
@@ -49,7 +49,7 @@ class Classifier(nn.Module):
     @property
     @abstractmethod
     def weight(self) -> Tensor:
-        """(V, F)."""
+        """The (V, F) vectors of the classes."""
 
     bias: Tensor
 
@@ -95,7 +95,7 @@ class VocabularyHead(Classifier):
 
     @property
     def weight(self) -> Tensor:
-        """(V, F): the vector of each id."""
+        """The (V, F) vectors of the ids."""
         return (self._tied[0] if self.matrix is None else self.matrix).weight
 
     def _features(self, states: Tensor) -> Tensor:
@@ -105,7 +105,7 @@ class VocabularyHead(Classifier):
 class EntityHead(VocabularyHead):
     """A head for masked entities (L-M2): dense to entity width, GELU, norm; tied to the embedding.
 
-    Where targets have negatives, the softmax is sampled (C.13): the sum over the vocabulary is
+    If targets have negatives, the softmax is sampled (C.13): the sum over the vocabulary is
     estimated from S ids drawn with probabilities Q, as exp(label) + Σ exp(draw) / (S · Q(draw)),
     where draws of the label are left out. The expectation of this estimate is the whole sum (B-E5:
     log-Q correction).
@@ -152,9 +152,9 @@ class EntityHead(VocabularyHead):
 class PairHead(Classifier):
     """A head for next sentence and sentence order prediction: does text 2 follow text 1?
 
-    Class 1 means that it does (C.9). ``cls`` reads [CLS] through BERT's pooler (dense, tanh).
-    ``mean`` reads the mean of all subwords; as the classifier is linear, this equals NEISS's mean
-    of logits (B-N13).
+    Class 1 means that it does (C.9). ``pooling`` is ``cls``: [CLS] through BERT's pooler (dense,
+    tanh), or ``mean``: the mean of all subwords. As the classifier is linear, the latter equals
+    NEISS's mean of logits (B-N13).
     """
 
     def __init__(self, *, width: int, pooling: Literal["cls", "mean"]) -> None:
@@ -164,12 +164,12 @@ class PairHead(Classifier):
 
     @property
     def weight(self) -> Tensor:
-        """(2, F)."""
+        """The (2, F) vectors of the classes."""
         return self.classifier.weight
 
     @property
     def bias(self) -> Tensor:  # type: ignore[override]
-        """(2,)."""
+        """The (2,) biases of the classes."""
         return self.classifier.bias
 
     def pool(self, subwords: Tensor, layout: Layout) -> Tensor:
@@ -178,7 +178,7 @@ class PairHead(Classifier):
             starts = torch.arange(layout.n_sequences, device=subwords.device) * layout.longest
             # Rows are ordered by sequence, and each sequence has at least one subword, [CLS].
             return subwords.index_select(0, torch.searchsorted(layout.index, starts))
-        if subwords.dtype.itemsize < 4:  # bfloat16 has all integers only up to 256
+        if subwords.dtype.itemsize < 4:  # bfloat16 cannot represent every count above 256
             subwords = subwords.float()
         sums = subwords.new_zeros(layout.n_sequences, subwords.shape[1])
         ones = torch.ones_like(layout.sequences, dtype=subwords.dtype)
@@ -192,11 +192,11 @@ class PairHead(Classifier):
 class SubwordEntityHead(EntityHead):
     """An ``EntityHead`` with a softmax over the vocabulary or over scopes (C.13, B-E5).
 
-    Where targets have ``choices``, the softmax is over all entities of the target's scope, in
-    training and in evaluation. Where each target has its own negatives (``n_others`` is set), the
-    sum over the n_others other entities of the scope is estimated as n_others / S times the sum
-    over S of them, drawn uniformly without replacement. The expectation of this estimate is the
-    whole sum; with S = n_others it is the whole sum.
+    If targets have ``choices``, the softmax is over all entities of the target's scope, in training
+    and in evaluation. If each target has its own negatives (``n_others`` is set), the sum over the
+    ``n_others`` other entities of the scope is estimated as n_others / S times the sum over S of
+    them, drawn uniformly without replacement. The expectation of this estimate is the whole sum;
+    with S = n_others the estimate is exact.
     """
 
     def loss(self, states: Tensor, targets: Targets) -> Tensor:

@@ -1,8 +1,8 @@
 """Heads that score the words to be tagged, and turn the scores into a CRF for decoders.
 
 A head is a linear map of the states of words; heads differ in what their scores mean. Each head
-computes the loss of gold tags, summed over words, and the log-potentials of all tag sequences, a
-CRF. So decoders and probabilities are the same for all heads (``modeling/decoding``).
+computes the loss of gold tags, summed over words, and a CRF: the log-potentials of all tag
+sequences. So all heads share the decoders and probabilities of ``modeling/decoding``.
 
 Shapes: W words of S sentences together, N words of the longest, D width, K scores, L labels,
 C = 1 + 2 L tags (``modeling/data/tagset.py``).
@@ -32,7 +32,7 @@ from modeling.layers.transformer import Dropout
 
 BoundaryLoss = Literal["bce", "l1", "l2"]
 
-_DEVIATION: Final = 0.02  # BERT
+_DEVIATION: Final = 0.02  # as BERT
 
 
 def _binary_cross_entropy(logits: Tensor, gold: Tensor) -> Tensor:
@@ -181,7 +181,7 @@ class CseHead(TokenHead):
         log_classes = classes.log_softmax(2)  # (S, N, 1 + L)
         is_begun, not_begun = functional.logsigmoid(starts), functional.logsigmoid(-starts)
         is_ended, not_ended = functional.logsigmoid(ends), functional.logsigmoid(-ends)
-        gone_on = functional.pad(-ends, (1, 0))[:, :-1]  # of the word before
+        gone_on = functional.pad(-ends, (1, 0))[:, :-1]  # those of the word before
         outside = log_classes[:, :, :1] + (not_begun + not_ended)[:, :, None]
         begin = log_classes[:, :, 1:] + (is_begun + is_ended)[:, :, None]
         inside = log_classes[:, :, 1:] + (not_begun + is_ended + gone_on)[:, :, None]

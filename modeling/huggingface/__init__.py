@@ -1,4 +1,4 @@
-"""Weights of BERT and LUKE from transformers' folders, and into them.
+"""Import from and export to folders of transformers: BERT, LUKE, and models like them.
 
-All that knows foreign names of settings, files and weights is in this package.
+All code that knows other libraries' names of settings, files and weights is in this package.
 """

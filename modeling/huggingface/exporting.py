@@ -1,10 +1,10 @@
-"""Models of ours to folders that transformers loads without a missing or unexpected weight.
+"""Export of our models to folders that transformers loads without missing or unexpected weights.
 
-Of taggers, a softmax head becomes ``BertForTokenClassification``: the score of a word is that of
-its first subword. A span head that reads [first subword; last subword; entity] becomes
-``LukeForEntitySpanClassification``; class 0 is O. Where spans are read jointly it computes the same
-as it is; where each is read alone, with masks that hide spans from subwords and from each other,
-which transformers takes as (B, 1, N + E, N + E): the model card shows how they are made.
+A tagger with a softmax head becomes ``BertForTokenClassification``: the score of a word is that of
+its first subword. A tagger with a span head that reads [first subword; last subword; entity]
+becomes ``LukeForEntitySpanClassification``; class 0 is O. If spans are read jointly, transformers
+computes the same without more ado. If spans are read alone, it needs masks (B, 1, N + E, N + E)
+that hide spans from subwords and from each other; the model card shows how to make them.
 """
 
 import json
@@ -198,7 +198,7 @@ def _finish_heads(tensors: dict[str, Tensor], config: "PretrainedConfig") -> Non
         tensors[decoder] = tensors[names.EMBEDDING].clone()
     for name in names.PAIRS:
         if name in tensors:
-            tensors[name] = tensors[name].flip(0)  # their class 0: the second text follows
+            tensors[name] = tensors[name].flip(0)  # theirs: 0 if text 2 follows
 
 
 OTHER_WAYS: Final = "What works for every tagger: --archive FILE. For heads of words: --to onnx."

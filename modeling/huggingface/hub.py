@@ -1,8 +1,9 @@
-"""Models on a hub: ``hub:NAME[@REVISION]`` in place of a folder.
+"""Models on a hub, named ``hub:NAME[@REVISION]`` in place of a folder.
 
-They come through the cache of huggingface_hub, as for any other program of this machine, and from
-there alone where ``HF_HUB_OFFLINE`` is set. What is fetched are settings, tokenizer and weights:
-safetensors, or where there are none, files of which only tensors are read. Code is never fetched.
+They are fetched into the cache of huggingface_hub, which other programs share; if
+``HF_HUB_OFFLINE`` is set, only models in the cache are found. Settings, tokenizer and weights are
+fetched: safetensors, or, if there are none, pickles, of which only tensors are read. Code is never
+fetched.
 """
 
 import re

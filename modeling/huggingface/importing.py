@@ -1,4 +1,4 @@
-"""The tensors in a folder of weights: one file or many, safetensors or, read safely, pickled."""
+"""Import of pre-trained models from folders: weights in safetensors or, read safely, pickles."""
 
 import pickle
 from dataclasses import dataclass
@@ -73,13 +73,13 @@ class Pretrained:
     """The settings and weights of a pre-trained model in a folder."""
 
     config: PretrainConfig
-    """``encoder`` and ``heads`` as the weights need them; the rest as by default."""
+    """Settings with the ``encoder`` and ``heads`` of these weights; the rest has default values."""
     weights: dict[str, Tensor]
-    """By our names. ``PretrainingModel.from_config(config)`` has no others."""
+    """All weights of ``PretrainingModel.from_config(config)``, by our names."""
     copied: tuple[str, ...]
-    """Our names of weights that the folder has not, and that are copies of others in it."""
+    """Our names of weights that the folder lacks, and that are copies of other weights in it."""
     unused: tuple[str, ...]
-    """Their names of weights that have no place here."""
+    """The folder's names of weights that our model has no place for."""
 
     def build(self) -> PretrainingModel:
         """Build the model with these weights."""
@@ -227,5 +227,5 @@ def _to_our_shapes(
             case names.ENTITY_POSITIONS:
                 changed[name] = tensor[:n_positions]
             case "cls.seq_relationship.weight" | "cls.seq_relationship.bias":
-                changed[name] = tensor.flip(0)  # their class 0: the second text follows
+                changed[name] = tensor.flip(0)  # theirs: 0 if text 2 follows
     return changed

@@ -1,6 +1,6 @@
-"""Our names of weights, and transformers'.
+"""The names of weights: ours, and those of transformers.
 
-Theirs stand here without the prefix of the base model (``bert.``, ``luke.``, ``roberta.``).
+Names of transformers have no prefix of the base model here (``bert.``, ``luke.``, ``roberta.``).
 """
 
 import re
@@ -64,9 +64,10 @@ _NAMES: Final = {
     **dict.fromkeys(("luke", *_ROBERTAS), _EMBEDDINGS | _PAIRS | _LUKE),
     **dict.fromkeys(("electra", "distilbert"), _EMBEDDINGS),
 }
-"""Of ELECTRA and DistilBERT the encoder alone is read; their heads are named as unused."""
+"""The names of modules, by ``model_type``. Of ELECTRA and DistilBERT only the encoder is read;
+weights of their heads count as unused."""
 _LAYERS: Final = {"distilbert": ("transformer", _DISTIL)}
-"""Where layers have other names than BERT's."""
+"""The model types whose layers have other names than BERT's."""
 PREFIXES: Final = {
     "bert": "bert.",
     "luke": "luke.",
@@ -74,11 +75,11 @@ PREFIXES: Final = {
     "electra": "electra.",
     "distilbert": "distilbert.",
 }
-"""Of the base model, by ``model_type``."""
+"""The prefix of the base model, by ``model_type``."""
 HEADS: Final = ("cls.", "lm_head.", "entity_predictions.")
-"""What has no such prefix."""
+"""Beginnings of the names of heads, which have no such prefix."""
 BUFFERS: Final = re.compile(r"(?:entity_)?embeddings\.(?:position|token_type)_ids")
-"""What older versions saved besides weights."""
+"""Buffers that older versions of transformers saved with the weights."""
 
 EMBEDDING, POSITIONS = "embeddings.word_embeddings.weight", "embeddings.position_embeddings.weight"
 SEGMENTS: Final = "embeddings.token_type_embeddings.weight"
@@ -93,7 +94,7 @@ QUERIES: Final = (
     "attention.entity_query_to_words",
     "attention.entity_query",
 )
-"""Of entity-aware attention (ours), all but the one that plain attention has too."""
+"""Our names of the queries that entity-aware attention has in addition to plain attention."""
 QUERY: Final = "attention.query"
 
 

@@ -1,4 +1,4 @@
-"""Our settings, and transformers'."""
+"""Conversion between our settings and those of transformers."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from transformers import PretrainedConfig
 
 Settings = dict[str, object]
-"""``config.json``: of each kind of model another."""
+"""The content of a ``config.json``; its fields depend on the kind of model."""
 FILE: Final = "config.json"
 _TYPES: Final = ("bert", "camembert", "distilbert", "electra", "luke", "roberta", "xlm-roberta")
 _FROM_ZERO: Final = ("bert", "electra", "distilbert")

@@ -1,4 +1,4 @@
-"""Begin with the weights of another model, as far as it has them."""
+"""Transfer of weights from a pre-trained model or a tagger into another model."""
 
 import logging
 from collections.abc import Iterator, Mapping
@@ -43,14 +43,14 @@ _SAME: Final = (
     "scale_embeddings",
     "activation",
 )
-"""Settings of an encoder without which its weights mean something else."""
+"""The settings of an encoder on which the meaning of its weights depends."""
 _ENCODER: Final = "encoder."
 _OF_ENTITIES: Final = "entity_embeddings."
 _ENTITY_TABLE: Final = "entity_embeddings.entities.weight"
 _OF_ENTITY_QUERIES = (".query_to_entities.", ".entity_query_to_words.", ".entity_query.")
 OF_SUBWORD_ENTITIES = (_ENTITY_TABLE, ".entity_key.", ".entity_value.", "embeddings.entities.")
-"""Parts of the names of what subwords that know entities have."""
-_ENTITY_WIDTH: Final = 64  # of an entity table that is new (E-M2)
+"""Parts of the names of weights that only encoders have whose subwords know entities."""
+_ENTITY_WIDTH: Final = 64  # of a new entity table (E-M2)
 _TABLE: Final = "embeddings.subwords.weight"
 _MATRIX: Final = "heads.subwords.matrix.weight"
 _EMBEDDING: Final = "encoder.embeddings.subwords.weight"
@@ -64,17 +64,18 @@ _ENTITY_ROWS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """Where the weights of a model come from."""
+    """The origin of each weight of a model."""
 
     transferred: tuple[str, ...]
-    """Our names of parameters that the folder has."""
+    """Our names of the parameters that were copied from the folder."""
     new: tuple[str, ...]
-    """Our names of all others: freezing (C.14) leaves them free."""
+    """Our names of all other parameters, which freezing (C.14) leaves trainable."""
     copied: tuple[str, ...]
-    """Those of ``new`` that begin as copies: queries of entity-aware attention from the plain one
-    (D-M3), an untied matrix of the subword head from the embedding, rows of known entities."""
+    """Names in ``new`` of parameters that begin as copies: queries of entity-aware attention, from
+    the plain query (D-M3); an untied matrix of the subword head, from the embedding; parameters
+    with rows of known entities."""
     unused: tuple[str, ...]
-    """Names of weights in the folder that the model has no place for."""
+    """The names of weights in the folder that the model has no place for."""
 
 
 def init_from(

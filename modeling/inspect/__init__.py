@@ -1,1 +1,1 @@
-"""Looking inside an encoder: where it looks, and how its vectors lie."""
+"""Inspection of encoders: attention maps, and the geometry of their vectors."""

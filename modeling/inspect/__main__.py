@@ -100,7 +100,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _inspect(options: Options) -> Summary | None:
-    # torch takes seconds to load: after the options are known to be right
+    # torch takes seconds to load, so the options are checked first
     from modeling.inspect.page import run  # noqa: PLC0415
 
     return show(run(options))

@@ -1,6 +1,6 @@
 """Attention maps of the heads of an encoder, for one text (Jia et al. 2020, figure 6).
 
-Shapes: H heads, n rows that are looked from and at.
+Shapes: H heads, n rows that attend to each other.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ from modeling.models.text_encoder import TextEncoder
 from modeling.taggers.encoder import Encoder, Place
 
 MAX_ROWS: Final = 512
-"""Of a map that a person could look at."""
+"""The most rows of a map; larger maps are of no use to a reader."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,13 +27,13 @@ class AttentionMap:
     """The attention weights of one layer."""
 
     layer: int
-    """From 1."""
+    """The index of the layer, from 1."""
     what: str
-    """``rows``: subwords, and mentions after them; ``words``; or ``window``, subwords near by."""
+    """What attends: ``rows``: subwords, then mentions; ``words``; ``window``: nearby subwords."""
     names: tuple[str, ...]
-    """(n,) of the rows."""
+    """(n,) the names of the rows."""
     weights: Tensor
-    """(H, n, n) float32, from a row (second) to a column; each row sums to 1."""
+    """(H, n, n) float32: the weight of a column (third axis) for a row; each row sums to 1."""
 
 
 def attention_maps(

@@ -1,4 +1,4 @@
-"""Geometry of vectors: principal components, and maps in the plane.
+"""The geometry of vectors: principal components, and maps in the plane.
 
 Shapes: N vectors, F numbers of each, C components.
 """
@@ -15,25 +15,25 @@ Numbers = NDArray[np.float64]
 Method = Literal["pca", "tsne", "umap"]
 
 _FIRST: Final = 50
-"""Components that t-SNE and UMAP are given: what is beyond is mostly noise, and slow."""
+"""The number of components that t-SNE and UMAP use: more are mostly noise, and slow."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Components:
-    """The principal components of vectors: of their covariance, X_cᵀ X_c / (N − 1) (C.14)."""
+    """The principal components of vectors, by the covariance X_cᵀ X_c / (N − 1) (C.14)."""
 
     points: Numbers
     """(N, C): the vectors, centred, in the directions of the components."""
     directions: Numbers
-    """(C, F), of length 1; the largest number of each is positive."""
+    """(C, F): vectors of length 1; in each, the number with the largest magnitude is positive."""
     variances: Numbers
-    """(C,) descending."""
+    """(C,): the variance along each component, descending."""
     total: float
-    """The variance in all directions."""
+    """The total variance."""
 
     @property
     def ratios(self) -> Numbers:
-        """The ratio of the variance of each component to the total, shape (C,)."""
+        """The fractions of the total variance along each component, (C,)."""
         ratios: Numbers = self.variances / max(self.total, np.finfo(np.float64).tiny)
         return ratios
 
@@ -86,7 +86,7 @@ def _tsne(points: Numbers, *, seed: int, perplexity: float) -> Numbers:
             "t-SNE needs scikit-learn: pip install 'onoma[plots]', or 'scikit-learn'."
         ) from error
     model = TSNE(perplexity=perplexity, init="pca", random_state=seed, n_jobs=1)
-    with threadpool_limits(1):  # its threads and those of torch would wait for each other
+    with threadpool_limits(1):  # with more, its threads and torch's would wait for each other
         return np.asarray(model.fit_transform(points), np.float64)
 
 

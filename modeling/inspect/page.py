@@ -1,4 +1,4 @@
-"""Write pictures, what they are made of, and a page of both."""
+"""The work of ``python -m modeling.inspect``: pictures, their data, and a page."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _TITLES: Final = {"pca": "First two components", "tsne": "t-SNE", "umap": "UMAP"}
 _LISTED: Final = 10
-"""Components in the table."""
+"""The number of components in the table."""
 
 
 def run(options: "Options") -> Iterator[str | Summary]:

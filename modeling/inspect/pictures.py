@@ -1,4 +1,4 @@
-"""Pictures of vectors and of attention; needs matplotlib, the extra ``plots``."""
+"""Pictures of vectors and of attention; they need matplotlib (the extra ``plots``)."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 _GREY: Final = "#c4c4c0"  # for spans that are no names
 _SHOWN: Final = 20
-"""Components whose ratio is drawn."""
+"""The number of components whose fraction of the variance is drawn."""
 _CROSSED: Final = 4
-"""Components that are drawn against each other."""
+"""The number of components that are drawn against each other."""
 DPI: Final = 150
 
 

@@ -1,4 +1,4 @@
-"""Spans of tagged sentences, drawn at random, with the vectors that an encoder has of them."""
+"""Random samples of the spans of tagged sentences, and their vectors by an encoder."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

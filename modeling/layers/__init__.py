@@ -1,1 +1,1 @@
-"""Parts of encoders: each maps rows (R, D) to rows (R, D), and pads only where positions meet."""
+"""Parts of encoders. Layers map rows (R, D) to rows (R, D); only attention pads sequences."""

@@ -1,8 +1,8 @@
-"""Self-attention: plain, entity-aware, char-entity, relative, whole-word; attention of readers.
+"""Layers of self-attention (plain, entity-aware, char-entity, relative, whole-word), and readers.
 
-Layers map rows (R, D) to rows (R, D), without residual connection and norm. A reader is a row that
-attends to the remembered keys and values of its sequence (``Memory``) and to itself; no other row
-attends to it.
+Layers map rows (R, D) to rows (R, D), without residual connection and norm. A *reader* is a row
+that attends to the remembered keys and values of its sequence (``Memory``) and to itself; no other
+row attends to it.
 
 Shapes: B sequences, N positions, T subwords, E mentions, R = T + E rows, W words, H heads, K width
 of a head, D = H * K; V readers, at most L in a sequence; C subwords that know an entity, F width of
@@ -42,14 +42,14 @@ def from_heads(padded: Tensor, layout: Layout) -> Tensor:
 
 
 class Memory(NamedTuple):
-    """Keys and values of subwords, made by the attention of one layer; readers attend to them."""
+    """The keys and values of subwords in the attention of one layer, to which readers attend."""
 
     key: Tensor
     """(B, H, N, K)."""
     value: Tensor
     """(B, H, N, K)."""
     attend: Tensor | None
-    """(B, N) bool, True where a subword stands; None: everywhere."""
+    """(B, N) bool: True where there is a subword; None: no padding."""
 
     def cut(self, sequences: slice) -> "Memory":
         """Select some of the sequences."""
@@ -58,7 +58,7 @@ class Memory(NamedTuple):
 
 
 class _MultiHead(nn.Module):
-    """Projections of rows to heads, and back."""
+    """The projections of rows to heads, and back."""
 
     QUERIES: ClassVar[tuple[str, ...]] = ("query",)
     query: nn.Linear
@@ -93,7 +93,7 @@ class _MultiHead(nn.Module):
 
 
 class _Remembered(_MultiHead):
-    """Attention whose keys and values can be remembered for readers."""
+    """An attention whose keys and values can be remembered for readers."""
 
     def remember(self, x: Tensor, layout: Layout) -> tuple[Tensor, Memory]:
         """Attend among rows of one kind, (R, D) -> (R, D); also return the memory for readers."""
@@ -139,8 +139,8 @@ class SelfAttention(_Remembered):
 class EntityAwareAttention(_Remembered):
     """LUKE's attention: the query depends on the kinds of both the attending and the attended row.
 
-    A subword or mention x attends to y with the score Q_xy(x) . K(y) / √K; keys, values, and
-    the softmax over subwords and mentions are shared (Yamada et al. 2020, section 3.3).
+    A subword or mention x attends to y with the score Q_xy(x) . K(y) / √K. All kinds share the
+    keys, the values, and one softmax over subwords and mentions (Yamada et al. 2020, section 3.3).
     """
 
     QUERIES = ("query", "query_to_entities", "entity_query_to_words", "entity_query")
@@ -154,8 +154,8 @@ class EntityAwareAttention(_Remembered):
         subwords, mentions = x[:n_subwords], x[n_subwords:]
         to_words = torch.cat([self.query(subwords), self.entity_query_to_words(mentions)])
         to_entities = torch.cat([self.query_to_entities(subwords), self.entity_query(mentions)])
-        # On a CPU, computing scores in two parts is cheaper than with heads of twice the width. On
-        # a GPU the wider heads cost next to nothing: the fused kernel writes no score to memory.
+        # On a CPU, scores in two parts are cheaper than heads of twice the width. On a GPU, wider
+        # heads cost next to nothing, because the fused kernel writes no scores to memory.
         mix = _mix_in_parts if x.device.type == "cpu" else _mix_fused
         mixed = mix(
             (to_words, to_entities),
@@ -263,11 +263,11 @@ def relative_table(clip: int, width: int) -> nn.Parameter:
 
 
 class RelativeSelfAttention(_MultiHead):
-    """Attention with relative positions: offsets of subwords, clipped at a distance τ = ``clip``.
+    """Attention with relative positions: offsets of subwords, clipped at the distance τ = ``clip``.
 
     e_ij = q_i . (k_j + a_clip(j - i)) / √K and z_i = Σ_j α_ij (v_j + b_clip(j - i)). The tables
-    ``keys`` a and ``values`` b belong to the layer and are shared by its heads; their middle row is
-    that of offset 0. There is no dropout on the weights, as in NEISS.
+    ``keys`` (a) and ``values`` (b) belong to the layer and are shared by its heads; their middle
+    row is that of offset 0. There is no dropout on the weights, as in NEISS.
     """
 
     def __init__(self, *, width: int, n_heads: int, clip: int) -> None:
@@ -330,8 +330,8 @@ class WindowAttention(_MultiHead):
 class WholeWordAttention(nn.Module):
     """The sum of an attention among all words and a window attention among subwords.
 
-    A word is the mean of its subwords; the output of the word is added to each of them. ``clip``:
-    both attentions have relative positions, of words and of subwords; None: neither has.
+    A word is the mean of its subwords; the output for the word is added to each of them. ``clip``
+    is the clipping distance of relative positions, of words and of subwords; None: no positions.
     """
 
     def __init__(self, *, width: int, n_heads: int, window: int, clip: int | None) -> None:
@@ -362,7 +362,7 @@ def word_means(x: Tensor, words: Words) -> Tensor:
 
 
 class EntityTable(nn.Module):
-    """A vector for each entity (E-M2); all layers read the same table."""
+    """The table of entity vectors (E-M2), which all layers share."""
 
     def __init__(self, *, n_entities: int, entity_width: int) -> None:
         super().__init__()
@@ -377,11 +377,11 @@ class CharEntityAttention(_MultiHead):
     """Self-attention in which keys and values of a subword are mixed with those of its entity.
 
     Equation 3: a subword t with the state h_t and the entity vector g_t has the key
-    (1 − λ)(h_t W_k + b_k) + λ g_t W_ek, a subword without an entity h_t W_k + b_k; values alike.
-    With λ = ½ the weight of t is the geometric mean of the weights that the subword alone and the
-    entity alone would have (equation 4). Without any entity this is ``SelfAttention``, whose
-    weights have the same names. (The code of the paper gives subwords without an entity half of
-    row 0: B-E4.)
+    (1 − λ)(h_t W_k + b_k) + λ g_t W_ek; a subword without an entity has h_t W_k + b_k. Values are
+    computed in the same way. With λ = ½, the weight of t is the geometric mean of the weights that
+    the subword alone and the entity alone would have (equation 4). Without entities this equals
+    ``SelfAttention``, whose parameters have the same names. (In the paper's code, a subword without
+    an entity has half of row 0: B-E4.)
     """
 
     def __init__(

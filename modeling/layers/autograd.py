@@ -1,4 +1,4 @@
-"""The type of what torch passes to an ``autograd.Function``; torch has no public type for it."""
+"""A type for the context of an ``autograd.Function``, for which torch has no public type."""
 
 from typing import Protocol
 
@@ -6,7 +6,7 @@ from torch import Tensor
 
 
 class Context(Protocol):
-    """``ctx`` of forward and backward; a function that keeps more extends this protocol."""
+    """The type of ``ctx`` in forward and backward; functions that store more extend it."""
 
     saved_tensors: tuple[Tensor, ...]
     needs_input_grad: tuple[bool, ...]

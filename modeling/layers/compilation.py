@@ -1,7 +1,8 @@
-"""Functions that ``torch.compile`` leaves out of what it compiles.
+"""Marks for functions that ``torch.compile`` must not compile.
 
-``torch.compiler.disable`` loads the compiler, which takes longer than torch itself; most commands
-compile nothing. So functions are marked first, and left out when a model is compiled.
+``torch.compiler.disable`` loads the compiler, which takes longer than loading torch itself, and
+most commands compile nothing. So functions are only marked at first, and disabled when a model is
+about to be compiled.
 """
 
 import functools
@@ -13,7 +14,7 @@ import torch
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _LEAVING_OUT: Final[list[Callable[[], None]]] = []
-"""What leaves out each of the marked functions."""
+"""For each marked function, a function that excludes it from compilation."""
 
 
 def uncompiled(function: Callable[_P, _R]) -> Callable[_P, _R]:

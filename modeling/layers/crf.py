@@ -1,15 +1,16 @@
-"""Linear chains of tags: scores, sums over all paths, the best path, probabilities (CRF).
+"""Linear-chain CRFs over tags: scores, sums over all paths, the best path, and probabilities.
 
-A path is a tag for each word of a sentence; it scores starts[first tag] + the emissions of its
-tags + the transitions between them. Its probability is exp(score) over the sum of all paths'
-(Lafferty et al. 2001). All functions take sentences of different lengths, 0 among them, and ignore
-what stands beyond the length; sums are float64, as the score of a sentence loses digits otherwise.
+A path is a tag for each word of a sentence. Its score is starts[first tag] + the emissions of its
+tags + the transitions between them; its probability is exp(score), divided by the sum of exp(score)
+over all paths (Lafferty et al. 2001). All functions take sentences of different lengths, also 0,
+and ignore values beyond the length. Sums are float64, because the score of a sentence would lose
+digits otherwise.
 
-Both directions of forward-backward run at once, as two chains of one batch. Sums of exponentials
-are matrix products, for which no exponential is taken inside the loop; each step is scaled to a sum
-of 1 (Rabiner 1989, section V.A). In float64 that covers tags which are e^250 times less likely than
-others; ``Potentials.is_scalable`` says whether that is enough, and if not, the same sums are taken
-of logarithms, several times slower.
+Forward and backward messages are computed at once, as two chains of one batch. Sums of exponentials
+are matrix products, with no exponential inside the loop; each step is scaled to a sum of 1 (Rabiner
+1989, section V.A). In float64 this works for tags that are up to e^250 times less likely than
+others. ``Potentials.is_scalable`` tells whether that is enough; if not, the same sums are computed
+in logarithms, which is several times slower.
 
 Shapes: S sentences, N words of the longest, C tags, P spans.
 """
@@ -30,7 +31,7 @@ Flags = NDArray[np.bool_]
 CrfInit = Literal["off", "on", "neiss"]
 
 _DEVIATION: Final = 0.02
-_LIMIT: Final = 0.05  # Keras
+_LIMIT: Final = 0.05  # as in Keras
 _PENALTY: Final = 10.0
 
 
@@ -50,10 +51,10 @@ class Transitions(nn.Module):
 class RuledTransitions(nn.Module):
     """Transitions T = (A + ω_f F) ⊙ W − ω_a F: LCRF_NER (NEISS paper, eq. 7); starts likewise.
 
-    A is 1 where a tag may follow another, F = 1 − A is 1 where it must not. W, ω_f and ω_a are
-    learned; nothing keeps ω_a above 0. ``init``: ``off`` begins with ω_f = 1 and ω_a = 0, which
-    equals ``Transitions``; ``on`` with ω_f = 1 and ω_a = 10; ``neiss`` draws W, ω_f and ω_a from
-    U(−0.05, 0.05), as the published code does (B-N7).
+    A is 1 where a tag may follow another; F = 1 − A is 1 where it must not. W, ω_f and ω_a are
+    learned, and ω_a may become negative. ``init`` is ``off``: ω_f = 1 and ω_a = 0 at first, which
+    equals ``Transitions``; ``on``: ω_f = 1 and ω_a = 10; or ``neiss``: W, ω_f and ω_a are drawn
+    from U(−0.05, 0.05), as in the published code (B-N7).
     """
 
     def __init__(self, *, follows: Flags, begins: Flags, init: CrfInit) -> None:
@@ -79,20 +80,20 @@ class RuledTransitions(nn.Module):
 
 
 FORBIDDEN: Final = -1e9
-"""Log-potential of what must not be. Finite, so that no difference is NaN; float32 and bfloat16
-have it; and no sum of other potentials outweighs it."""
-_SPREAD: Final = 250.0  # a message spans at most twice as much: e^-500, and float64 ends at e^-708
+"""The log-potential of forbidden transitions and first tags. It is finite, so that no difference is
+NaN, within the range of float32 and bfloat16, and outweighs any sum of other potentials."""
+_SPREAD: Final = 250.0  # messages span at most twice as much, e^-500; float64 reaches e^-708
 
 
 class Messages(NamedTuple):
-    """Log-sums over parts of paths, float64."""
+    """The log-sums over parts of paths, in float64."""
 
     forward: Tensor
-    """(S, N, C): of the words up to this one, which has the tag."""
+    """(S, N, C): over the words up to and including this word, which has the tag."""
     backward: Tensor
-    """(S, N, C): of the words after this one, which has the tag."""
+    """(S, N, C): over the words after this word, which has the tag."""
     log_partition: Tensor
-    """(S,): of whole paths; 0 of an empty sentence, which has one."""
+    """(S,): over whole paths; 0 for an empty sentence, which has one path."""
 
 
 class Potentials(NamedTuple):
@@ -101,21 +102,21 @@ class Potentials(NamedTuple):
     emissions: Tensor
     """(N, S, C)."""
     lengths: Tensor
-    """(S,)."""
+    """(S,) the number of words of each sentence."""
     transitions: Tensor
     """(C, C): from, to."""
     starts: Tensor
-    """(C,)."""
+    """(C,) the scores of the first word's tag."""
 
     @property
     def stands(self) -> Tensor:
-        """(N, S) bool: whether the sentence has the word."""
+        """(N, S) bool: whether the sentence has a word at this index."""
         places = torch.arange(len(self.emissions), device=self.lengths.device)
         return places[:, None] < self.lengths
 
     @property
     def mirror(self) -> Tensor:
-        """(N, S): the n-th word from the end of each sentence; 0 beyond the length."""
+        """(N, S): the index of the n-th word from the end of each sentence; 0 beyond the length."""
         places = torch.arange(len(self.emissions), device=self.lengths.device)
         return (self.lengths - 1 - places[:, None]).clamp(min=0)
 
@@ -150,20 +151,20 @@ def at_ends(x: Tensor, lengths: Tensor) -> Tensor:
 
 
 class _Scaled(NamedTuple):
-    """Messages, scaled by a different factor for each word."""
+    """The messages of a CRF, scaled by a different factor for each word."""
 
     forward: Tensor
-    """(N, S, C), sum 1 for each word."""
+    """(N, S, C): forward messages; the sum is 1 for each word."""
     backward: Tensor
-    """(N, S, C), the word's own emission left out."""
+    """(N, S, C): backward messages, without the word's own emission."""
     entering: Tensor
-    """(N, S, C), sum 1: the same with the word's own emission."""
+    """(N, S, C): backward messages with the word's own emission; the sum is 1 for each word."""
     overlap: Tensor
-    """(N, S): sum of forward · backward, what scales their product to probabilities."""
+    """(N, S): the sum of forward · backward, by which the product becomes probabilities."""
     log_sums: Tensor
-    """(N, S): log-sum of all paths up to the word."""
+    """(N, S): the log-sum over all paths up to the word."""
     weights: Tensor
-    """(C, C): exp(transitions), the highest 1."""
+    """(C, C): exp(transitions), scaled so that the highest is 1."""
 
 
 def _scaled(potentials: Potentials) -> _Scaled:
@@ -269,7 +270,7 @@ def messages(potentials: Potentials) -> Messages:
     scaled = _scaled(potentials)
     log_partition = at_ends(scaled.log_sums, potentials.lengths)
     forward = scaled.forward.log() + scaled.log_sums[:, :, None]
-    # At each word, Σ forward · backward must be the partition: this gives the scale of backward.
+    # At each word, Σ forward · backward must equal the partition, which gives backward's scale.
     rest = log_partition - scaled.log_sums - scaled.overlap.log()  # (N, S)
     backward = scaled.backward.log() + rest[:, :, None]
     return Messages(forward.transpose(0, 1), backward.transpose(0, 1), log_partition)
@@ -288,16 +289,16 @@ def messages_of_logs(potentials: Potentials) -> Messages:
 
 @dataclass(frozen=True, slots=True)
 class Crf:
-    """Log-potentials of a linear chain; all tensors are on one device."""
+    """The log-potentials of a linear chain; all tensors are on one device."""
 
     emissions: Tensor
     """(S, N, C) float."""
     lengths: Tensor
-    """(S,) int64, of 0 to N words."""
+    """(S,) int64: the number of words of each sentence, from 0 to N."""
     transitions: Tensor
     """(C, C) float: from, to."""
     starts: Tensor
-    """(C,) float, of the first word's tag."""
+    """(C,) float: the scores of the first word's tag."""
 
     def __post_init__(self) -> None:
         """Raise ``ValueError`` for shapes that do not fit."""
@@ -311,13 +312,13 @@ class Crf:
 
     @property
     def stands(self) -> Tensor:
-        """(S, N) bool: whether the sentence has the word."""
+        """(S, N) bool: whether the sentence has a word at this index."""
         places = torch.arange(self.emissions.shape[1], device=self.lengths.device)
         return places < self.lengths[:, None]
 
     @property
     def potentials(self) -> Potentials:
-        """The potentials as the sums over paths take them."""
+        """The same log-potentials in the form that the sums over paths take."""
         emissions = self.emissions.transpose(0, 1).double()
         emissions = emissions.masked_fill(~self.stands.T[:, :, None], 0.0)
         return Potentials(emissions, self.lengths, self.transitions.double(), self.starts.double())
@@ -348,7 +349,7 @@ def score(crf: Crf, tags: Tensor) -> Tensor:
     tags = tags.masked_fill(~stands, 0)
     of_words = emissions.gather(2, tags[:, :, None])[:, :, 0].double()
     of_starts = crf.starts[tags[:, 0]].double().masked_fill(~stands[:, 0], 0.0)
-    # Pairs are counted, then multiplied once: so the gradient needs no scatter.
+    # Pairs are counted, then multiplied by transitions once, so the gradient needs no scatter.
     pairs = tags[:, :-1] * n_tags + tags[:, 1:]
     counts = of_words.new_zeros(len(tags), n_tags * n_tags)
     counts = counts.scatter_add(1, pairs, stands[:, 1:].double())
@@ -396,7 +397,7 @@ def viterbi(crf: Crf) -> Tensor:
     best = _best_scores(crf)
     transitions = crf.transitions.double()
     leading = torch.cat([transitions, transitions.new_zeros(n_tags, 1)], 1)
-    end = torch.full_like(crf.lengths, n_tags)  # what follows the last word
+    end = torch.full_like(crf.lengths, n_tags)  # a virtual tag after the last word
     path, tag = [end], end
     for scores, is_word in zip(reversed(best.unbind()), reversed(crf.stands.T), strict=True):
         found = (scores + leading.index_select(1, tag)).argmax(0)
@@ -463,8 +464,8 @@ def span_log_probabilities(
     found = messages(crf.potentials)
     begin, inside = 1 + 2 * labels, 2 + 2 * labels
     is_long = ends - starts > 1
-    # The words from the second on, as if each were an I- after an I-: differences of cumulative
-    # sums. ``opens`` corrects the second word, which follows a B-.
+    # The words from the second on are summed as if each were an I- after an I-, by differences of
+    # cumulative sums. ``opens`` corrects the second word, which follows a B-.
     emissions = crf.emissions[:, :, 2::2].double()
     stays = (emissions + transitions.diagonal()[2::2]).cumsum(1)  # (S, N, L)
     rest = stays[sentences, ends - 1, labels] - stays[sentences, starts, labels]

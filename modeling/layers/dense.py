@@ -1,8 +1,8 @@
 """Attention as in papers: all weights at once, of sequences padded to one length.
 
-The layers compute the same in blocks, or in kernels that never write a weight to memory. This
-module is for inspecting weights, and for other runtimes: no step depends on the values in a tensor.
-It takes layers as they are; nothing is learned here, and there is no dropout.
+The layers compute the same in blocks, or in kernels that never write weights to memory. This module
+is for inspecting weights, and for export to other runtimes: no control flow depends on the values
+of tensors. It uses the parameters of given layers; there is no dropout.
 
 Shapes: B sequences, N positions, H heads, K width of a head, D = H * K, τ clipping distance.
 """
@@ -23,28 +23,28 @@ from modeling.layers.attention import (
 
 
 class Padded(NamedTuple):
-    """What an attention is told about the positions of padded sequences."""
+    """The inputs of an attention that describe the positions of padded sequences."""
 
     attend: Tensor
-    """(B, N) bool, True where a row stands."""
+    """(B, N) bool: True where there is a row."""
     words: Tensor | None = None
-    """(B, N) int64: which word of its sequence each subword belongs to, from 0; of whole words."""
+    """(B, N) int64: the index in its sequence of each subword's word; for whole-word attention."""
     are_entities: Tensor | None = None
-    """(B, N) bool: which rows are mentions; None: none."""
+    """(B, N) bool: whether each row is a mention; None: none is."""
     know: Tensor | None = None
-    """(B, N) bool: which subwords know an entity; None: none."""
+    """(B, N) bool: whether each subword knows an entity; None: none does."""
     known: Tensor | None = None
-    """(B, N, F): the entities' vectors, where subwords know one."""
+    """(B, N, F): the vector of the entity that each subword knows; None: none knows one."""
 
 
 class Dense(NamedTuple):
     """The output and the weights of an attention."""
 
     output: Tensor
-    """(B, N, D), anything where no row stands."""
+    """(B, N, D); values are arbitrary where there is no row."""
     weights: dict[str, Tensor]
-    """(B, H, N, N) each, from a row to a column, by what looks at what: ``rows``; or ``words`` (the
-    first of N are the words there are) and ``window``."""
+    """(B, H, N, N) each, from a row to a column, by name: ``rows``; or for whole-word attention
+    ``words`` (the words are the first of the N positions) and ``window``."""
 
 
 def attend_densely(layer: nn.Module, x: Tensor, rows: Padded) -> Dense:
@@ -112,7 +112,7 @@ def _with_offsets(
     query = query * query.shape[-1] ** -0.5
     scores = query @ key.mT
     places = torch.arange(x.shape[1], device=x.device)
-    offsets = places[None] - places[:, None]  # (N, N): of row i and column j, j - i
+    offsets = places[None] - places[:, None]  # (N, N): j - i in row i and column j
     seen = attend[:, None, None]
     if window is not None:
         seen = seen & (offsets.abs() <= window)

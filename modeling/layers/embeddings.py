@@ -1,4 +1,4 @@
-"""Vectors of subwords and mentions before the first layer; of words after the last.
+"""Embeddings of subwords and mentions, before the first layer; pooling of words, after the last.
 
 Shapes: T subwords, E mentions, W words, Q subwords of all words, D width.
 """
@@ -14,7 +14,7 @@ from modeling.layers.transformer import Dropout
 
 
 class LearnedPositions(nn.Module):
-    """A learned vector for each position."""
+    """A table with a learned vector for each position."""
 
     def __init__(self, *, max_positions: int, width: int) -> None:
         super().__init__()
@@ -35,7 +35,7 @@ class LearnedPositions(nn.Module):
 
 
 class SinusoidalPositions(nn.Module):
-    """Fixed sines and cosines (Vaswani et al. 2017, section 3.5), of any length."""
+    """Fixed sines and cosines of positions (Vaswani et al. 2017, section 3.5), without a limit."""
 
     def __init__(self, *, width: int, length: int = 512) -> None:
         super().__init__()
@@ -109,7 +109,7 @@ class SubwordEmbeddings(nn.Module):
 
 
 class EntityEmbeddings(nn.Module):
-    """LUKE's embedding of mentions: W E[id] + mean of P over the subwords + a type (C.14)."""
+    """LUKE's embedding of mentions: W E[id] + the mean of P over the subwords + a type (C.14)."""
 
     def __init__(
         self,

@@ -1,13 +1,15 @@
-"""Attention with dropout, with relative positions, and to a window, in blocks.
+"""Attention in blocks: with dropout, with relative positions, and to a window.
 
-Dropout inside torch's own attention takes a CPU as long as all the rest of it: here, weights of a
-few sequences at a time stay in its cache, and are dropped by ``transformer.draw_kept``. With
-relative positions, and to a window, the backward pass recomputes blocks.
-Nothing as large as n x n is kept, and nothing is gathered from an n x n index. With relative
-positions: what belongs to an offset j - i lies on a diagonal of a block of queries, and a diagonal
-is a view with strides. In a window: a block is b queries and the c = b + 2ω keys around them, and
-in row r the columns from r to r + 2ω are the window, a diagonal band. A band (b, 2ω + 1) padded to
-(b, c + 1), and read as if it were (b, c), has each offset where it belongs.
+Attention with dropout: on a CPU, the dropout inside torch's own attention takes as long as the rest
+of it. Here, only the weights of a few sequences are computed at a time, so that they fit into the
+cache, and ``transformer.draw_kept`` draws which of them are dropped.
+
+Relative positions and windows: the backward pass computes the weights of each block again, so that
+nothing as large as n x n is kept, and nothing is gathered by an n x n index. With relative
+positions, the values for an offset j - i lie on a diagonal of a block of queries, and a diagonal is
+a view with strides. With a window, a block is b queries and the c = b + 2ω keys around them; in row
+r the window is the columns from r to r + 2ω, so that all windows form a diagonal band. A band
+(b, 2ω + 1) that is padded to (b, c + 1), and read as (b, c), has each offset in its column.
 
 Shapes: B sequences, H heads, G heads of a group of sequences, N positions, n rows of the longest
 sequence of a group, K width of a head, M blocks of b queries, τ clipping distance, ω window.
@@ -27,23 +29,23 @@ from modeling.layers.compilation import uncompiled
 from modeling.layers.transformer import draw_kept
 
 _BLOCK = 128
-"""Queries of a block: more make a CPU's cache too small, fewer make more and smaller steps."""
+"""Queries of a block: more would not fit into a CPU's cache, fewer make more and smaller steps."""
 _WEIGHTS = 1 << 18
-"""Weights of a group of sequences of which some are dropped: a megabyte."""
+"""Attention weights that are computed at once in attention with dropout: a megabyte."""
 _WINDOW_BLOCK = 32
-"""Queries of a block, if twice the window is not more: a larger one wastes more columns on what is
-no window, a smaller one copies more keys."""
+"""Queries of a block of window attention, or twice the window, if that is more: a larger block has
+more columns outside windows, a smaller one copies more keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The heads of some sequences that are processed at once."""
+    """Some sequences, all heads of which are processed at once."""
 
     sequences: slice
     n: int
-    """Longest of the sequences."""
+    """The number of rows of the longest of the sequences."""
     hidden: Tensor | None
-    """(G, 1, n), True where no row stands; None: nowhere."""
+    """(G, 1, n) bool: True where there is no row; None: no padding."""
 
     def cut(self, padded: Tensor) -> Tensor:
         """Select the heads of the group: (B, H, N, K) -> (G, n, K), which may be a view."""
@@ -155,7 +157,7 @@ class _DroppedContext(Context, Protocol):
 
 
 class _DroppedAttention(torch.autograd.Function):
-    """Keeps the weights and by what dropout multiplies them, of some sequences at a time."""
+    """An attention that saves its weights, and the factors of dropout, for ``backward``."""
 
     @staticmethod
     def forward(  # noqa: PLR0917 - as torch calls it
@@ -232,9 +234,9 @@ def relative_attention(
     Returns:
         (B, H, N, K), anything where no row stands.
     """
-    # A term that all keys of a query share cancels in the softmax; and as weights sum to 1, a term
+    # A term that all keys of a query share cancels in the softmax, and as weights sum to 1, a term
     # that all values share can be added at the end. So the last row of each table is subtracted
-    # from all its rows, and keys at offsets of τ or more need no work.
+    # from all its rows, and the offsets of τ or more need no computation.
     with torch.autocast(query.device.type, enabled=False):
         keys, values = (table.to(exact_type(query.dtype)) for table in (keys, values))
         mixed: Tensor = _RelativeAttention.apply(  # type: ignore[no-untyped-call]
@@ -249,7 +251,7 @@ class _Offsets:
     def __init__(self, like: Tensor, *, clip: int, block: int) -> None:
         """Allocate buffers for tensors (G, n, K) such as ``like``."""
         self.clip, self.block = clip, block
-        self.band = slice(block, block + 2 * clip - 1)  # offsets 1 - τ .. τ - 1
+        self.band = slice(block, block + 2 * clip - 1)  # columns of the offsets 1 - τ .. τ - 1
         shape = (len(like), block, 2 * block + 2 * clip - 1)
         dtype = exact_type(like.dtype)
         self.spread, self.found = (like.new_zeros(shape, dtype=dtype) for _ in range(2))
@@ -279,7 +281,7 @@ class _Offsets:
         """Sum weights (G, b, n) over the keys that have the same offset: (G, b, 2τ)."""
         b, n = weights.shape[1:]
         left, right, near = self._near(self.found, start, weights)
-        if left == 0 or right == n:  # Another block may have written where this one does not.
+        if left == 0 or right == n:  # an earlier block may have written more columns
             self.found.zero_()
         near.copy_(weights[:, :, left:right])
         found = self.found[:, :b]

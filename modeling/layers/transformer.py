@@ -1,7 +1,7 @@
-"""Layers of an encoder, composed of given parts, and dropout that costs little on a CPU.
+"""Layers of an encoder, composed of given parts, and a dropout that is fast on a CPU.
 
-On a CPU, torch draws a number for each element, which takes a sixth of a training step. Here an
-element needs only sixteen random bits, and four elements share a draw.
+On a CPU, torch's dropout draws a random number for each element, which takes a sixth of a training
+step. Here an element needs only sixteen random bits, and four elements share one draw.
 
 Shapes: R rows, D width.
 """
@@ -20,7 +20,7 @@ _BITS: Final = 16
 
 
 class Dropout(nn.Module):
-    """In training, zeros for a fraction ``p`` of elements; the others are scaled by 1 / (1 − p)."""
+    """Dropout: in training, zeroes a fraction ``p`` of elements; scales others by 1 / (1 − p)."""
 
     def __init__(self, p: float) -> None:
         super().__init__()
@@ -106,8 +106,8 @@ class FeedForward(nn.Module):
 class EncoderLayer(nn.Module):
     """Attention and feed-forward, each with dropout, residual connection and norm.
 
-    ``post``: norm(x + f(x)), as in Vaswani et al. 2017 and BERT; ``pre``: x + f(norm(x)), after
-    which an encoder needs a last norm.
+    ``norm`` is ``post``: norm(x + f(x)), as in Vaswani et al. 2017 and BERT; or ``pre``:
+    x + f(norm(x)), with which an encoder needs a last norm.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class EncoderLayer(nn.Module):
 
 
 class Encoder(nn.Module):
-    """Layers, one after the other, and a last norm if one is given."""
+    """A stack of layers, and a last norm if one is given."""
 
     def __init__(self, layers: Iterable[nn.Module], *, norm: nn.Module | None = None) -> None:
         super().__init__()

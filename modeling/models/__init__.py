@@ -1,1 +1,1 @@
-"""Models, composed of layers and heads as settings say."""
+"""Models, composed of layers and heads according to settings."""

@@ -1,8 +1,8 @@
-"""What a model costs: parameters, and floating-point operations.
+"""The costs of a model: parameters, and floating-point operations.
 
-Operations are those that the model asks for: a multiplication and an addition are two; only matrix
-products count; nothing is counted for padding, and nothing twice for what an implementation
-computes again. Backward takes twice as many as forward.
+Only matrix products count; a multiplication and an addition are two operations. Padding is not
+counted, nor is what an implementation computes again. Backward takes twice as many operations as
+forward.
 
 Shapes: B sequences; n subwords, m words and e mentions of one, r = n + e rows; D width.
 """
@@ -20,7 +20,7 @@ from modeling.data.batch import Batch, Targets
 from modeling.models.pretraining import PretrainingModel
 
 TRAINING: Final = 3
-"""Forward and backward, in forwards."""
+"""The operations of forward and backward together, as a multiple of forward."""
 _SUBWORDS_OF_MENTION: Final = 2
 
 
@@ -50,14 +50,14 @@ def _count_new(modules: Iterable[nn.Module], seen: set[int]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Lengths:
-    """The lengths of the sequences of a batch: arrays (B,)."""
+    """The lengths of the sequences of a batch, in arrays (B,)."""
 
     subwords: NDArray[np.int64]
     words: NDArray[np.int64] | None = None
-    """Only whole-word attention needs it."""
+    """Needed for whole-word attention only."""
     mentions: NDArray[np.int64] | None = None
     known: NDArray[np.int64] | None = None
-    """Subwords that know an entity."""
+    """The number of subwords that know an entity; None: 0."""
 
     @classmethod
     def of(cls, batch: Batch) -> "Lengths":

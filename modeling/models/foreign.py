@@ -1,8 +1,8 @@
-"""Encoders whose layers are not ours: the library transformers runs them.
+"""Encoders that the library transformers runs.
 
-DeBERTa, ModernBERT and the like have attention of their own. The library runs them, with their
-weights, on our batches: rows without padding go in and come out. They serve taggers and vectors;
-pre-training continues only from our own encoders.
+DeBERTa, ModernBERT and others have kinds of attention that this project does not implement. The
+library runs them, with their weights, on our batches; inputs and outputs are rows without padding.
+Such encoders are for taggers and vectors; pre-training can only continue from our own encoders.
 
 Shapes: T subwords, B sequences of at most N, D width.
 """
@@ -35,14 +35,15 @@ TYPES: Final = (
     "roberta",
     "xlm-roberta",
 )
-"""Values of ``model_type`` that are read; deberta-v2 is DeBERTa-v3's, too. Of BERT and its kin only
-those with an activation that is not ours, of ELECTRA those with narrow embeddings."""
+"""The values of ``model_type`` that are accepted; deberta-v2 includes DeBERTa-v3. Models like BERT
+come here only if their activation is not one of ours, ELECTRA models also if their embeddings have
+another width than their layers; otherwise our own encoder runs them."""
 _LEFT_OUT: Final = frozenset(
     {"_attn_implementation", "attn_implementation", "auto_map", "dtype", "torch_dtype"}
 )
-"""Settings that are no concern of a model that is read as float32 and run by the library alone."""
+"""Settings that are removed: they have no effect on a model in float32 that the library runs."""
 _AFTER_PADDING: Final = frozenset({"camembert", "mpnet", "roberta", "xlm-roberta"})
-"""Whose positions begin after the id of [PAD]."""
+"""The model types in which the first position is the id of [PAD] plus 1."""
 
 
 _SIZES: Final = {
@@ -52,11 +53,11 @@ _SIZES: Final = {
     "n_heads": "num_attention_heads",
     "inner_width": "intermediate_size",
 }
-"""Our names of sizes, and theirs."""
+"""The names of sizes: ours, and those of transformers."""
 
 
 class ForeignEncoder(TextEncoder):
-    """A model of transformers, used like our own encoders; it reads no entities."""
+    """A model of transformers, with the interface of our own encoders; it reads no entities."""
 
     def __init__(self, config: EncoderConfig) -> None:
         """Build the model, weights still to be read; ``ConfigError`` if ``foreign`` is damaged."""
@@ -93,7 +94,7 @@ def build_model(config: EncoderConfig) -> "PreTrainedModel":
             "folder again."
         )
     try:
-        with no_init_weights():  # they are all read from a file
+        with no_init_weights():  # all weights are read from a file afterwards
             model: PreTrainedModel = AutoModel.from_config(  # type: ignore[no-untyped-call]
                 theirs, dtype=torch.float32
             )

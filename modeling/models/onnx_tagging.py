@@ -1,8 +1,8 @@
-"""A tagger whose encoder onnxruntime runs, in int8 if it was exported so; the rest is ours.
+"""A tagger whose encoder onnxruntime runs, in int8 if it was exported in int8.
 
 FOLDER/model.onnx          the encoder, and the linear map of the head
 FOLDER/onnx.json           the names of its inputs and of its output
-FOLDER/head.safetensors    the head, for the transitions of a chain
+FOLDER/head.safetensors    the weights of the head, for the transitions of a CRF
 FOLDER/tagger.json         settings
 
 Shapes: B windows of N subwords, T subwords together, W words, K scores.
@@ -30,7 +30,7 @@ _HEAD: Final = "head.safetensors"
 
 
 class OnnxTaggingModel(TaggingModel):
-    """A tagger of words for prediction only: it cannot be trained."""
+    """A tagger of words for prediction only; it cannot be trained."""
 
     def __init__(
         self, session: "InferenceSession", inputs: tuple[str, ...], *, config: TaggerConfig
@@ -57,7 +57,7 @@ class OnnxTaggingModel(TaggingModel):
                 str(folder / MODEL), options, providers=["CPUExecutionProvider"]
             )
             inputs = tuple(read_json(folder / SETTINGS)["inputs"])
-        except Exception as error:  # exceptions of onnxruntime have no common class
+        except Exception as error:  # onnxruntime's exceptions have no common class
             raise WeightsError(f"{folder}: damaged ({error}). Copy or export it again.") from error
         model = cls(session, inputs, config=TaggerConfig.load(folder / TAGGER_FILE))
         load_strictly(model.head, load_weights(folder / _HEAD), where=folder)

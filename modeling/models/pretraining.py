@@ -1,4 +1,4 @@
-"""An encoder with the heads that it is pre-trained with.
+"""The model of pre-training: an encoder with a head for each objective.
 
 Shapes: T subwords, E mentions, B sequences, M targets of an objective, D width.
 """

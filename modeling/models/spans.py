@@ -1,20 +1,20 @@
-"""The span head: which of all candidate spans are names, and of which label (LUKE; C.4, D-F2).
+"""The span head, which finds names and their labels among candidate spans (LUKE; C.4, D-F2).
 
-To read a span means to put an entity [MASK] at the span's positions, which goes through all layers
+To *read* a span is to put an entity [MASK] at the span's positions and pass it through all layers
 of the encoder; then the span is scored by [first subword; last subword; entity]. Reading a span
 costs as much as encoding a subword, and there are about ten candidates a word. So a cheap first
-score, of [first subword; last subword] alone, chooses the candidates that are read: in each
+score, by [first subword; last subword] alone, chooses the candidates that are read: in each
 sentence those with the lowest p(O). The others keep their first score.
 
 In LUKE all subwords and entities attend to each other (``read_jointly``): a window with more than
 128 candidates is encoded several times, each time with an equal part of them, in their order; the
-state of a span depends on this partition. When spans are read alone (``read_alone``), subwords
-attend to subwords only, once; then each span attends, in each layer, to the remembered keys and
-values of the subwords and to itself. So its state depends on the text, not on which other spans are
-read, or in which order.
+state of a span depends on this partition. If spans are read alone (``read_alone``), subwords are
+encoded once and attend to subwords only; then each span attends, in each layer, to the remembered
+keys and values of the subwords and to itself. So its state depends on the text, not on which other
+spans are read, or in which order.
 
-Shapes: B windows, S sentences, W words, T subwords of all, P candidates, E of them that are read,
-C chunks, D width, G features of a gazetteer, L labels; classes 1 + L, of which 0 is O, no name.
+Shapes: B windows, S sentences, W words, T subwords of all, P candidates, E candidates that are
+read, C chunks, D width, G features of a gazetteer, L labels; 1 + L classes, of which 0 is O.
 """
 
 import math
@@ -50,33 +50,33 @@ Reading = Literal["alone", "joint"]
 Indices = NDArray[np.int64]
 _Attention = SelfAttention | EntityAwareAttention
 _SPANS_PER_WORD: Final = 10.0
-_AT_ONCE: Final = 2048  # spans alone, without gradients: more are no faster, and take memory
+_AT_ONCE: Final = 2048  # spans read alone without gradients: more are no faster, but take memory
 CHUNK: Final = 128
-"""Most spans that are read at once with a window."""
+"""The most spans that are read jointly with a window at once."""
 
 
 class SpanStates(NamedTuple):
     """The states of E spans that a head scores."""
 
     first: Tensor
-    """(E, D): the first subword."""
+    """(E, D): the states of the first subwords."""
     last: Tensor
-    """(E, D): the last subword."""
+    """(E, D): the states of the last subwords."""
     entity: Tensor
-    """(E, D): the entity."""
+    """(E, D): the states of the entities."""
 
 
 class Remembered(NamedTuple):
     """Encoded windows, and the keys and values that spans in them attend to."""
 
     subwords: Tensor
-    """(T, D)."""
+    """(T, D) the states of subwords after the last layer."""
     memories: tuple[Memory, ...]
-    """Of each layer."""
+    """The keys and values of each layer."""
 
 
 class _Places(NamedTuple):
-    """Where E spans stand: the window, and positions of the first and the last subword in it."""
+    """The places of E spans: the window, and the positions of the first and last subword in it."""
 
     windows: Indices
     firsts: Indices
@@ -204,7 +204,7 @@ def _chunks(windows: Indices) -> tuple[Indices, Indices]:
     in_window = np.empty_like(windows)
     in_window[order] = ranges(np.zeros_like(counts), counts)
     sizes = -(-counts // np.maximum(-(-counts // CHUNK), 1))
-    n_chunks = -(-counts // np.maximum(sizes, 1))  # 129 spans: 65 and 64; no chunk is empty
+    n_chunks = -(-counts // np.maximum(sizes, 1))  # 129 spans give 65 and 64; no chunk is empty
     chunks = starts_of(n_chunks)[windows] + in_window // sizes[windows]
     return chunks, np.repeat(np.arange(len(counts)), n_chunks)
 
@@ -227,14 +227,14 @@ def _chunked(inputs: Batch, windows: Indices, chunks: Indices) -> tuple[Batch, I
 
 
 class SpanScores(NamedTuple):
-    """Logits of candidates, float32 or wider; if a candidate was read, its second score counts."""
+    """Logits of candidates, float32 or wider; second scores replace first scores."""
 
     first: Tensor | None
-    """(P, classes) by words alone; None: all candidates were read."""
+    """(P, classes) by words alone; None: there are none, as all candidates were read."""
     second: Tensor | None = None
-    """(E, classes) of those that were read; None: none can be."""
+    """(E, classes) of the candidates that were read; None: the head reads no spans."""
     read: Tensor | None = None
-    """(E,) int64: which these are, ascending; None: all, if there are second scores."""
+    """(E,) int64: indices of the candidates that were read, ascending; None: all, if ``second``."""
 
     def log_probabilities(self, temperature: float) -> Tensor:
         """Compute log-probabilities (P, classes) from logits divided by ``temperature``."""
@@ -248,7 +248,7 @@ class SpanScores(NamedTuple):
 
 
 class FirstScores(nn.Module):
-    """A linear map of [first; last subword], computed once for each subword, not for each span."""
+    """A linear map of [first subword; last subword], computed once a subword, not once a span."""
 
     def __init__(self, *, width: int, n_features: int, n_classes: int, dropout: float) -> None:
         super().__init__()
@@ -283,7 +283,7 @@ class SecondScores(nn.Module):
 
 
 class Scorer(nn.Module):
-    """First scores, by words, and second scores, of spans that are read; either may be missing."""
+    """A scorer of spans, by words first, then by reading some spans; either step may be missing."""
 
     def __init__(
         self,
@@ -353,15 +353,15 @@ class Scorer(nn.Module):
 
 
 class SpanHead(nn.Module):
-    """A head that scores candidate spans, and the loss that it is trained with.
+    """A head that scores candidate spans, with its loss.
 
-    ``features``: what scores a span: ``both``, [first; last; entity]; ``entities``, the entity
-    alone; ``words``, [first; last] alone, and no span is read. ``reading``: ``alone``, or ``joint``
-    as in LUKE. ``max_candidates``: how many spans are read alone, at most, for each word of a
+    ``features``: the states that score a span: ``both``: [first; last; entity]; ``entities``: the
+    entity alone; ``words``: [first; last] alone, without reading spans. ``reading``: ``alone``, or
+    ``joint`` as in LUKE. ``max_candidates``: the most spans that are read alone, for each word of a
     sentence; 0: all are read, and there is no first score. ``skip_below``: in evaluation, a span is
-    not read if by its first score it is a name with less than this probability. In training only
-    ``max_candidates`` decides, as otherwise little would be left to learn from once the first score
-    is good; and all gold spans are read.
+    not read if by its first score it is a name with less than this probability. In training, only
+    ``max_candidates`` decides, because little would be left to learn from once the first score is
+    good; besides, all gold spans are read.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""An encoder with a head that finds names.
+"""The model of a tagger: an encoder with a head that finds names.
 
 Shapes: S sentences, W words, T subwords, P candidate spans, D width, G features of a gazetteer.
 """
@@ -31,17 +31,17 @@ from modeling.models.text_encoder import TextEncoder, build_encoder, evaluating
 from modeling.models.weights import load_model, save_weights
 from modeling.tagging_config import DECODERS, TAGGER_FILE, TaggerConfig
 
-_MAX_SIZE: Final = 1 << 16  # of features, and of spans; more is damage
+_MAX_SIZE: Final = 1 << 16  # most features, and most subwords of a span; more is damage
 
 
 class Found(NamedTuple):
-    """What is found in a sentence."""
+    """The predictions for a sentence."""
 
     spans: Prediction
     words: list[tuple[str, float]]
-    """The most probable label of each word, and its probability; empty of span heads."""
+    """The most probable label of each word, and its probability; empty for span heads."""
     tags: tuple[str, ...] = ()
-    """As they were decoded, where they may be invalid (``free``)."""
+    """The decoded tags, if the decoder may return invalid ones (``free``); else empty."""
 
 
 class TaggingModel(nn.Module):
@@ -133,7 +133,7 @@ class TaggingModel(nn.Module):
 
     @property
     def decoder(self) -> str:
-        """The decoder that is used if none is named."""
+        """The name of the decoder that is used if none is given."""
         return self.config.head.decoder or DECODERS[self.config.head.kind][0]
 
     @torch.no_grad()

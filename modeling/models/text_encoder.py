@@ -1,4 +1,4 @@
-"""The encoder of a text and of the mentions in it, and the initialization of its weights.
+"""The encoder of texts and their mentions, and the initialization of weights.
 
 Shapes: T subwords, E mentions, R = T + E rows, D width.
 """
@@ -26,8 +26,8 @@ from modeling.layers.attention import (
 from modeling.layers.embeddings import EntityEmbeddings, SubwordEmbeddings
 from modeling.layers.transformer import Encoder, EncoderLayer, FeedForward
 
-_DEVIATION: Final = 0.02  # BERT
-_LIMIT: Final = 0.05  # Keras, embeddings
+_DEVIATION: Final = 0.02  # as BERT
+_LIMIT: Final = 0.05  # as embeddings in Keras
 _DRAWING: Final = frozenset(
     {
         Tensor.normal_,
@@ -41,9 +41,9 @@ _DRAWING: Final = frozenset(
 
 
 class Undrawn(TorchFunctionMode):
-    """A context in which weights are not drawn at random: they are whatever memory holds.
+    """A context in which new weights are not initialized: they are whatever memory holds.
 
-    It is for models whose weights are all read from a file next: drawing takes longer than reading.
+    It is for models whose weights are then all read from a file, as drawing takes longer than that.
     """
 
     def __torch_function__(  # noqa: PLR0917 - torch's interface
@@ -97,13 +97,13 @@ class Encoded(NamedTuple):
     """The output of an encoder for a batch."""
 
     subwords: Tensor
-    """(T, D)."""
+    """(T, D) the states of subwords."""
     entities: Tensor | None
-    """(E, D); None where the batch has no mentions."""
+    """(E, D) the states of mentions; None: the batch has no mentions."""
 
 
 class TextEncoder(nn.Module):
-    """Embeddings and layers; entities are rows after the subwords, or subwords know them."""
+    """An encoder of embeddings and layers; entities are rows, or subwords know them, or neither."""
 
     def __init__(
         self,

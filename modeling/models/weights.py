@@ -1,4 +1,4 @@
-"""Weights in files: ``model.safetensors``, without what is shared twice, and read strictly."""
+"""Files of weights (``model.safetensors``), and checks that they fit the model."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,14 +15,14 @@ from modeling.models.text_encoder import Undrawn
 from modeling.tagging_config import WEIGHTS_FILE
 
 FILE: Final = WEIGHTS_FILE
-_SHOWN: Final = 8  # names in a message
+_SHOWN: Final = 8  # most names in a message
 
 
 _M = TypeVar("_M", bound=nn.Module)
 
 
 class WeightsError(CorpusError, ValueError):
-    """Weights are missing, unexpected, damaged, or of another shape."""
+    """The error for weights that are missing, unexpected, damaged, or of another shape."""
 
 
 def save_weights(state: Mapping[str, Tensor], folder: Path) -> None:
@@ -38,7 +38,7 @@ def write_tensors(
     file.unlink(missing_ok=True)  # left by a killed process, or a link to another file
     file.touch()
     mode = file.stat().st_mode
-    save_file(tensors, file, metadata=metadata)  # lets only the owner read a new file
+    save_file(tensors, file, metadata=metadata)  # makes new files readable by their owner only
     file.chmod(mode & 0o777)
 
 

@@ -1,1 +1,1 @@
-"""``python -m modeling.pretrain``: train an encoder on examples."""
+"""The command ``python -m modeling.pretrain``, which trains an encoder on examples."""

@@ -83,7 +83,7 @@ def _pretrain(options: Options) -> Summary | None:
     except ConfigError as error:
         raise UsageError(str(error)) from error
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # for training.deterministic
-    # torch takes seconds to load: after the options are known to be right
+    # torch takes seconds to load, so the options are checked first
     from modeling.huggingface.hub import local_folder  # noqa: PLC0415
     from modeling.huggingface.transfer import with_settings_of  # noqa: PLC0415
     from modeling.training.jobs import Job  # noqa: PLC0415

@@ -1,8 +1,8 @@
-"""Known-good settings, by name: ``--list`` of ``modeling.pretrain`` and ``modeling.finetune``.
+"""Recipes, which are known-good settings: ``--list`` of ``modeling.pretrain`` and ``.finetune``.
 
-Each function returns the settings of a run. Those with the name of a published system have its
-numbers (ids such as N-T6 are those of the design notes) and follow what its paper says where the
-code that was released differs. ``*_small`` are for a laptop: 4 layers, 128 wide, minutes.
+Each function returns the settings of a run. A recipe with the name of a published system has its
+numbers (ids such as N-T6 refer to the design notes), and follows the paper where the released code
+differs. Recipes ``*_small`` are for a laptop: 4 layers, 128 wide, minutes.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ C = TypeVar("C", bound=Config)
 
 
 class Recipes(dict[str, Callable[[], C]], Generic[C]):
-    """Functions that return settings, by name, each with a line that describes it."""
+    """A mapping of names to functions that return settings, with a line that describes each."""
 
     def __init__(self) -> None:
         super().__init__()

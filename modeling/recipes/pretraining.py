@@ -1,7 +1,7 @@
-"""Known-good settings of pre-training: ``python -m modeling.pretrain --list``.
+"""Recipes for pre-training, listed by ``python -m modeling.pretrain --list``.
 
-What we would choose, and NEISS; BERT and what was made of it; EntityBERT, its baselines and its
-ablations; and ``*_small``, the same for a laptop: 4 layers, 128 wide, minutes.
+There are the settings that we would choose; NEISS; BERT and its descendants; EntityBERT, its
+baselines and its ablations; and ``*_small`` versions for a laptop: 4 layers, 128 wide, minutes.
 """
 
 import math
@@ -84,7 +84,7 @@ def neiss() -> PretrainConfig:
         ),
         heads=HeadsConfig(tied=False, transform=False, pair_pooling="mean"),  # N-M5, B-N13
         masking=MaskingConfig(unit="word", budget="bernoulli", draw="unit"),  # N-D7, B-N3
-        data=DataConfig(max_length=322),  # 320 and [CLS], [SEP]
+        data=DataConfig(max_length=322),  # 320 subwords, [CLS] and [SEP]
         optimizer=OptimizerConfig(lr=2.5e-4, eps=1e-7, weight_decay=0.0, clip=None),  # N-T6
         schedule=ScheduleConfig(  # N-T6: 16, 50 and 50 of 500 epochs, stairs of 3
             shape="constant_cosine",
@@ -119,7 +119,7 @@ def _neiss_variant(*, is_absolute: bool, by_subword: bool, pairs: str) -> Pretra
     if by_subword:
         config = change(config, masking={"unit": "subword"})
     if pairs:
-        data = {"pairs": pairs, "max_length": 323}  # 320 and [CLS], [SEP], [SEP]: C.9
+        data = {"pairs": pairs, "max_length": 323}  # 320 subwords, [CLS], 2 [SEP]: C.9
         weights = {"subwords": 1.0, "pairs": 1.0}
         config = change(config, data=data, heads={"weights": weights})
     return config
@@ -216,7 +216,7 @@ def daluke() -> PretrainConfig:
             "frozen": 0.5,  # D-M9, B-D1
             "evaluate_every": 92,
             "checkpoint_every": 92,
-            "keep_every": 460,  # each fifth epoch
+            "keep_every": 460,  # every fifth epoch
             "log_every": 10,
         },
     )
@@ -285,7 +285,7 @@ def bert_fur() -> PretrainConfig:
     """
     return change(
         bert(),
-        encoder={"entity_width": 64},  # E-M2, for those with entities
+        encoder={"entity_width": 64},  # E-M2, for the variants with entities
         masking={"unit": "subword", "budget": "bernoulli", "draw": "subword"},  # E-D10, B-E8
         data={"max_length": 180},  # E-D9
         optimizer={"lr": 3e-5, "bias_correction": False, "clip": 1.0},  # E-T1

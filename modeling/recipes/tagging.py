@@ -1,7 +1,7 @@
-"""Known-good settings of taggers: ``python -m modeling.finetune --list``.
+"""Recipes for taggers, listed by ``python -m modeling.finetune --list``.
 
-Each function returns settings. Those with the name of a published system have its numbers (ids
-such as N-F4 are those of the design notes) and follow what its paper says where the code differs.
+Each function returns settings. A recipe with the name of a published system has its numbers (ids
+such as N-F4 refer to the design notes), and follows the paper where the code differs.
 """
 
 from functools import partial

@@ -1,1 +1,1 @@
-"""``python -m modeling.report``: pages and tables of runs."""
+"""The command ``python -m modeling.report``, which writes pages and tables of runs."""

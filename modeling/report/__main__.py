@@ -26,7 +26,7 @@ _TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "encoders": (("encoder",), ("dataset",)),
     "sets": (("trained_on",), ("dataset",)),
 }
-"""Rows and columns."""
+"""The settings that make up the rows, and the columns, of each named table."""
 _GROUP = "tables"
 
 

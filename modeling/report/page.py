@@ -1,7 +1,8 @@
-"""A page about runs of pre-training; its pictures need matplotlib, the extra ``plots``.
+"""A page about runs of pre-training; its pictures need matplotlib (the extra ``plots``).
 
 The figures are those of the DaLUKE thesis: the schedule (4.1), losses (5.1), top-k accuracies (5.2)
-and the distributions of weights before and after (6.1); and distances of weights from their start.
+and the distributions of weights before and after training (6.1). Another figure shows distances of
+weights from their start.
 """
 
 import json
@@ -38,7 +39,7 @@ class Run:
     settings: Manifest
     lines: Sequence[Line]
     histograms: Mapping[str, Histograms]
-    """At the start, and at the end."""
+    """The histograms of weights at ``start`` and at ``end``."""
 
     def of_kind(self, kind: str) -> list[Line]:
         """Select the log lines of a kind, in the order of steps."""

@@ -1,6 +1,6 @@
-"""Tables of many evaluations: a row and a column for what was set, a cell for what was scored.
+"""Tables of many evaluations: rows and columns are values of settings, cells are scores.
 
-Example, heads by data set (as NEISS paper, Table 8):
+Example, heads by data set (as in the NEISS paper, Table 8):
   ``table(read_evaluations(Path("runs")), rows="head.kind", columns="dataset").to_markdown()``
 """
 
@@ -31,9 +31,9 @@ class Finished:
     folder: Path
     title: str
     settings: Mapping[str, str]
-    """By their names with dots, as text."""
+    """The values of settings as text, by their names with dots (``head.kind``)."""
     runs: Mapping[str, RunRecord]
-    """By their names."""
+    """The runs by name."""
 
     def setting(self, name: str) -> str | None:
         """Look up a setting, as text; None if there is none of this name."""
@@ -99,7 +99,8 @@ class ResultTable:
     rows: Sequence[str]
     columns: Sequence[str]
     cells: Mapping[tuple[str, str], Spread]
-    """Of all runs of a row and column; with ``mean_over`` of the means of its values."""
+    """The spread of the runs of a row and column; with ``mean_over``, of the means of its
+    values."""
     notes: Sequence[str]
 
     def to_markdown(self) -> str:

@@ -1,1 +1,1 @@
-"""Training: steps, schedules, checkpoints, measures."""
+"""Training: steps, schedules, checkpoints, logs and validation."""

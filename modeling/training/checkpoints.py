@@ -1,8 +1,9 @@
 """Checkpoints: folders that are either complete or absent.
 
 ``step-000500/`` holds tensors (safetensors), JSON, copied files, and ``checkpoint.json`` with the
-hash of each file. If these include the settings of the model, the tokenizer and the entities, the
-checkpoint is a usable model. It is written under another name, flushed to the disk, and renamed.
+hash of each file. If the files include the settings of the model, the tokenizer and the entities,
+the checkpoint is a usable model. A checkpoint is written under another name, flushed to the disk,
+and then renamed.
 """
 
 import logging

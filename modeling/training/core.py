@@ -1,4 +1,4 @@
-"""The core of all training: saving, resuming, averaging and publishing weights."""
+"""The common parts of training runs: saving, resuming, averaging and publishing weights."""
 
 import shutil
 from collections.abc import Iterator, Mapping
@@ -29,14 +29,14 @@ from modeling.training.run_log import Display, Recorder
 
 @dataclass
 class Progress:
-    """The state of a run, besides its weights."""
+    """The state of a run, except weights and the optimizer's state."""
 
     step: int = 0
-    """Steps that were made."""
+    """The number of steps made."""
 
 
 class Core:
-    """A model that is trained in a folder, in one process."""
+    """The training of a model in the folder of a run, by one process."""
 
     model: nn.Module
     optimizer: Optimizer

@@ -1,4 +1,4 @@
-"""The batches of a run: steps to learn from, validation, and what is frequent in training."""
+"""The batches of a run, for training and validation, and counts in the training examples."""
 
 import logging
 from collections.abc import Iterable, Iterator
@@ -20,7 +20,7 @@ from modeling.training.world import World
 log = logging.getLogger(__name__)
 
 COUNTED = 20_000
-"""Training examples in which subwords are counted for the unigram baseline, evenly spaced."""
+"""The number of training examples, evenly spaced, whose subwords the unigram baseline counts."""
 
 
 class Feed:
@@ -55,7 +55,7 @@ class Feed:
 
     @property
     def has_validation(self) -> bool:
-        """Tell whether there are validation examples."""
+        """Whether there are validation examples."""
         return self._own is not None
 
     def steps(self, first: int) -> Iterator[list[Batch]]:

@@ -1,4 +1,4 @@
-"""The request for a run: its checks, and its description with hashes."""
+"""Requests for pre-training runs: checks, settings for the manifest, and initial weights."""
 
 import logging
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """A request to pre-train."""
+    """A request for a pre-training run."""
 
     config: PretrainConfig
     examples: tuple[Path, ...]

@@ -1,8 +1,9 @@
-"""The training loop: a generator of steps; the caller decides the rest.
+"""The training loop: a generator of steps; evaluation, logs and checkpoints are left to the caller.
 
 A step is one update of the weights. Its loss is Σ weight · (summed loss ÷ targets) over objectives,
-where sums and targets are those of all its micro-batches on all processes: however a step is cut,
-its gradient is the same. Dropout depends on the seed and the index of the step alone.
+where sums and targets are those of all its micro-batches on all processes. So the gradient does not
+depend on how a step is cut into micro-batches. Dropout depends on the seed, the index of the step
+and the rank of the process.
 
 Shapes: M micro-batches of this process, J objectives.
 """
@@ -25,7 +26,7 @@ from modeling.training.world import World
 
 
 class DivergedError(CorpusError):
-    """A loss or a gradient is not a finite number."""
+    """The error for a loss or gradient that is not finite; ``ids`` are the examples to look at."""
 
     def __init__(self, message: str, *, step: int, ids: Sequence[str]) -> None:
         super().__init__(message)
@@ -33,7 +34,7 @@ class DivergedError(CorpusError):
 
 
 class _Reading:
-    """Numbers that are copied from the device in the background; only reading them waits."""
+    """Numbers that are copied from the device in the background; only ``values`` waits for them."""
 
     def __init__(self, numbers: Tensor) -> None:
         self._numbers = numbers.to("cpu", non_blocking=True)
@@ -50,32 +51,32 @@ class _Reading:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step that was made; its measures are read from the device on first access."""
+    """A completed step; its measures are read from the device on first access."""
 
     number: int
-    """From 1."""
+    """The index of the step, from 1."""
     lr: float
-    """The learning rate."""
+    """The learning rate of the step."""
     weights: Mapping[str, float]
-    """Of the objectives."""
+    """The weights of the objectives."""
     ids: tuple[tuple[str, ...], ...]
-    """Of the examples of each micro-batch of this process."""
+    """The ids of the examples of each micro-batch of this process."""
     _sums: _Reading
-    """(M * J) summed losses of this process."""
+    """(M * J) the summed losses of this process, by micro-batch and objective."""
     _totals: _Reading
-    """(2 * J + 3) of all processes: summed losses, targets; subwords; how many were asked to end;
-    the gradient's norm."""
+    """(2 * J + 3) over all processes: summed losses and numbers of targets by objective; the number
+    of subwords; the number of processes that were asked to end; the norm of the gradient."""
     _known: _Reading
-    """Such totals that are there already: of this step, or, on a GPU, of the one before."""
+    """The newest totals that can be read without waiting: on a GPU, those of the step before."""
 
     @property
     def sums(self) -> dict[str, float]:
-        """Summed losses by objective, over all processes."""
+        """The summed losses by objective, over all processes."""
         return dict(zip(self.weights, self._totals.values, strict=False))
 
     @property
     def n_targets(self) -> dict[str, int]:
-        """Targets by objective, over all processes."""
+        """The number of targets by objective, over all processes."""
         counts = self._totals.values[len(self.weights) :]
         return dict(zip(self.weights, map(int, counts), strict=False))
 
@@ -86,7 +87,7 @@ class Step:
 
     @property
     def is_end_asked(self) -> bool:
-        """Tell whether SIGTERM or Ctrl-C had reached any process; all see it at the same step."""
+        """Whether SIGTERM or Ctrl-C has reached any process; all see it at the same step."""
         return self._known.values[-2] > 0
 
     @property
@@ -96,7 +97,7 @@ class Step:
 
     @property
     def loss(self) -> float:
-        """The weighted loss whose gradient the step followed."""
+        """The sum of the mean losses of the objectives, times their weights."""
         n_targets = self.n_targets
         return sum(self.weights[n] * s / max(n_targets[n], 1) for n, s in self.sums.items())
 
@@ -130,7 +131,7 @@ class Conditions:
     world: World
     seed: int = 1
     precision: str = "float32"
-    """Or ``bfloat16``, of autocast."""
+    """``float32``, or ``bfloat16`` for autocast."""
     termination: Termination = field(default_factory=Termination)
 
     def autocast(self) -> AbstractContextManager[object]:
@@ -235,6 +236,6 @@ def _counts(micro_batches: Sequence[Batch], names: Sequence[str], conditions: Co
     n_subwords = sum(len(batch.subwords) for batch in micro_batches)
     is_end_asked = conditions.termination.is_asked
     counts = torch.tensor([*n_targets, n_subwords, is_end_asked], dtype=torch.float64)
-    if device.type == "cuda":  # only from pinned memory does the copy not wait for the GPU
+    if device.type == "cuda":  # a copy from pinned memory does not wait for the GPU
         counts = counts.pin_memory()
     return counts.to(device, non_blocking=True)

@@ -1,4 +1,4 @@
-"""Measures of steps: means since the last line of the log, and speed."""
+"""Measures of steps for the log: means since the last line, and speed."""
 
 import logging
 import re
@@ -46,7 +46,7 @@ class Line(TypedDict, total=False):
     too_long: Mapping[str, TooLong]
 
 
-# Dense peaks in bfloat16, FLOP/s, from the makers' data sheets; the longest matching name counts.
+# Dense peaks in bfloat16, FLOP/s, from the makers' data sheets; the longest matching name is used.
 _PEAKS = {
     "A100": 312e12,
     "A40": 150e12,
@@ -74,18 +74,18 @@ def peak_flops(device: torch.device, precision: str) -> float | None:
 
 @dataclass
 class Window:
-    """Sums over the steps since the last line of the log; can be rebuilt from ``to_json``."""
+    """The sums over the steps since the last line of the log; saved in checkpoints as JSON."""
 
     sums: dict[str, float] = field(default_factory=dict)
-    """Summed losses, by objective."""
+    """The summed losses by objective."""
     n_targets: Counter[str] = field(default_factory=Counter)
     n_steps: int = 0
     norms: float = 0.0
-    """Summed norms of the gradient."""
+    """The sum of the norms of the gradient."""
     left_out: Counter[str] = field(default_factory=Counter)
-    """Counts of what was cut or left out in batches of this process; from the start of the run."""
+    """``Batch.counts``, summed over the batches of this process since the start of the run."""
     waiting: list[Step] = field(default_factory=list)
-    """Steps whose numbers are not read yet, for a GPU may still be at them."""
+    """Steps whose numbers were not read yet, because a GPU may still be computing them."""
 
     def __post_init__(self) -> None:
         """Convert counts that were read from JSON to counters."""
@@ -126,7 +126,7 @@ class Window:
 
 @dataclass
 class Clock:
-    """A clock of the time of training, pauses left out, and the work that was done in it."""
+    """A clock of training time without pauses, with the work done in that time."""
 
     n_subwords: int = 0
     flops: float = 0.0

@@ -1,8 +1,8 @@
 """AdamW over all parameters from the start; frozen ones have no gradient until they are unlocked.
 
-Which parameters decay is decided by the type of their module and their shape, not by their name
-(B-D11): matrices of linear layers, embeddings and relative positions decay, as in BERT and LUKE;
-biases, norms and other vectors do not.
+The type of the module and the shape of a parameter decide whether it has weight decay, not its name
+(B-D11): matrices of linear layers, embeddings and relative positions have it, as in BERT and LUKE;
+biases, norms and other vectors have none.
 """
 
 import math
@@ -19,8 +19,8 @@ _NORMS = (nn.LayerNorm, nn.RMSNorm, nn.GroupNorm)
 class Gradients:
     """The gradients of parameters as views of one flat tensor.
 
-    So they are cleared, summed over processes and measured at once. A parameter that no target of a
-    step depends on has gradient 0, whatever the number of processes and micro-batches.
+    So all of them are cleared, summed over processes and measured at once. A parameter that no
+    target of a step depends on has gradient 0, whatever the number of processes and micro-batches.
     """
 
     def __init__(self, parameters: Iterable[nn.Parameter]) -> None:
@@ -41,7 +41,7 @@ class Gradients:
 
 
 class Optimizer:
-    """AdamW with clipping, freezing and a moving average of the weights."""
+    """AdamW with gradient clipping, frozen parameters, and a moving average of the weights."""
 
     def __init__(
         self,
@@ -153,7 +153,7 @@ class Optimizer:
         state: dict[int, dict[str, Tensor]] = {}
         for key, tensor in tensors.items():
             name, _, what = key.rpartition(".")
-            is_endless = what == "step" and not self.config.bias_correction  # whatever it was
+            is_endless = what == "step" and not self.config.bias_correction  # see _skip_correction
             value = torch.full_like(tensor, math.inf) if is_endless else tensor
             state.setdefault(numbers[self.names[name]], {})[what] = value
         groups = self.adam.state_dict()["param_groups"]

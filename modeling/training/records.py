@@ -1,6 +1,6 @@
-"""What runs write about themselves (``settings.json``, ``run.json``, ``histograms.json``).
+"""The types of files that describe runs: ``settings.json``, ``run.json``, ``histograms.json``.
 
-Settings are compared and shown as a whole; only the fields that other code reads are declared here.
+Settings are compared and shown as a whole; only the fields that code reads are declared here.
 """
 
 from collections.abc import Mapping
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 class ModelIdentity(Origin, total=False):
-    """A folder with a model: its name, the hashes of its weights, and of a hub the commit."""
+    """A folder with a model: its name, the hashes of its weights, and the commit on a hub."""
 
     sha256: dict[str, str]
     labels: dict[str, str]
-    """Of a tagger that is gone on from: those that have another name now."""
+    """New names of labels, by old name, if the training of a tagger is continued."""
 
 
 class TrainingRecord(TypedDict, total=False):
@@ -52,14 +52,14 @@ class ConfigRecord(TypedDict, total=False):
 
 
 class FoldRecord(TypedDict):
-    """The fold of a cross-validation that is tested on."""
+    """The fold of a cross-validation whose sentences are for testing."""
 
     number: int
     of: int
 
 
 class DataRecord(TypedDict, total=False):
-    """What a tagger has learned from; ``train`` and ``dev``: counts of sentences and others."""
+    """The data of a tagger; ``train`` and ``dev`` count sentences, words and others."""
 
     ner: str
     labels: list[str]
@@ -70,7 +70,7 @@ class DataRecord(TypedDict, total=False):
 
 
 class DevRecord(TypedDict, total=False):
-    """The scores of a tagger on dev, and what was chosen by dev."""
+    """The scores of a tagger on dev, and the values that were chosen on dev."""
 
     epoch: int
     too_long: "Mapping[str, TooLong]"
@@ -80,7 +80,7 @@ class DevRecord(TypedDict, total=False):
 
 
 class Manifest(TypedDict, total=False):
-    """``settings.json`` of a run; ``run.json`` of its model, which has ``dev`` and ``data``, too.
+    """``settings.json`` of a run, or ``run.json`` of its model, which adds ``dev`` and ``data``.
 
     Only runs of ``modeling.finetune`` have ``setting`` and ``fold``.
     """
@@ -90,7 +90,7 @@ class Manifest(TypedDict, total=False):
     fold: FoldRecord | None
     config: ConfigRecord
     examples: list[Mapping[str, object]]
-    """The datasets, by their hashes."""
+    """The hashes of each dataset."""
     example_folders: list[str]
     init_from: ModelIdentity | None
     world_size: int
@@ -100,7 +100,7 @@ class Manifest(TypedDict, total=False):
 
 
 class Histogram(TypedDict):
-    """Of weights: ``weights.N_BINS`` counts from ``-EDGE`` to ``EDGE``, and what lies outside."""
+    """A histogram of weights: ``weights.N_BINS`` bins from ``-EDGE`` to ``EDGE``, and the rest."""
 
     counts: list[int]
     below: int
@@ -111,4 +111,4 @@ class Histogram(TypedDict):
 
 
 Histograms = dict[str, dict[str, Histogram]]
-"""By origin (``transferred``, ``new``) and part of the model."""
+"""Histograms by origin (``transferred``, ``new``) and part of the model."""

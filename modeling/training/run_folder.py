@@ -1,14 +1,14 @@
 """The folder of a run: its files, its lock, and whether a command may resume in it.
 
-settings.json           settings, examples, processes, versions
-metrics.jsonl           what was measured, a line each
+settings.json           settings, examples, number of processes, versions
+metrics.jsonl           the log: a line for each thing measured
 start.safetensors       the weights before the first step
-histograms.json         of the weights at the start and at the end
-tokenizer/              that of the examples
-checkpoints/step-…      to resume from; each is a model as final/ is, too
+histograms.json         histograms of the weights at the start and at the end
+tokenizer/              the tokenizer of the examples
+checkpoints/step-…      checkpoints to resume from; each is also a model, as final/ is
 best.safetensors        the weights with the lowest validation loss, with training.patience
 final/                  the trained model: config.json, model.safetensors, tokenizer, entities
-average/                the same with averaged weights, with optimizer.ema
+average/                the trained model with averaged weights, with optimizer.ema
 """
 
 import fcntl
@@ -37,7 +37,7 @@ _HARMLESS = (  # settings that do not change the weights
 
 
 class OtherRunError(CorpusError):
-    """A folder holds a run with other settings, examples or processes."""
+    """The error for a folder that holds a run with other settings, examples or processes."""
 
 
 class RunFolder:

@@ -1,4 +1,4 @@
-"""Log what was measured: ``metrics.jsonl``, TensorBoard, and the terminal."""
+"""The log of a run: ``metrics.jsonl``, TensorBoard, and the terminal."""
 
 import json
 import logging
@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 
 class _Board(Protocol):
-    """The TensorBoard writer of torch; TensorBoard need not be installed."""
+    """The interface of torch's writer for TensorBoard, which may not be installed."""
 
     def add_scalar(self, tag: str, value: float, step: int, /) -> None:
         """Record a number."""

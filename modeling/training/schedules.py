@@ -1,7 +1,7 @@
-"""The learning rate of each step.
+"""Schedules of the learning rate.
 
-Steps are numbered from 1. Warm-up reaches the peak in its last step; the descent is at the peak in
-the step after it, and would be at its end one step after the last: no step is spent at lr 0.
+Steps count from 1. The last step of warm-up is at the peak. The descent begins at the peak in the
+step after it, and would reach its end one step after the last step, so no step has learning rate 0.
 """
 
 import math
@@ -13,14 +13,14 @@ from modeling.config import ConfigError, OptimizerConfig, PretrainConfig, Schedu
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """The learning rates of a run, and when its transferred weights are unlocked."""
+    """The learning rates of a run, and the step after which transferred weights are unlocked."""
 
     lr: Callable[[int], float]
-    """Learning rate of a step, by its number."""
+    """A function from the index of a step, from 1, to its learning rate."""
     unlock_after: int = 0
-    """Steps in which transferred weights stay as they are; 0: none does."""
+    """The number of steps in which transferred weights are frozen; 0: they never are."""
     resets: bool = False
-    """True: the optimizer's state is reset when they are unlocked (LUKE: L-T1)."""
+    """Whether the optimizer's state is reset when they are unlocked (LUKE: L-T1)."""
 
 
 def build_schedule(config: PretrainConfig) -> Schedule:

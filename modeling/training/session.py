@@ -1,4 +1,4 @@
-"""A pre-training run from the first step, or from the last checkpoint, to the trained model."""
+"""Pre-training runs, from the first step or the last checkpoint to the trained model."""
 
 import logging
 import math
@@ -77,11 +77,11 @@ def pretrain(
 @dataclass
 class _Progress(Progress):
     best: float = math.inf
-    """Lowest validation loss."""
+    """The lowest validation loss so far."""
     n_worse: int = 0
-    """Evaluations since then."""
+    """The number of evaluations since the lowest loss."""
     transferred: list[str] = field(default_factory=list)
-    """Parameters that came from another model."""
+    """The names of the parameters that were copied from another model."""
     window: Window = field(default_factory=Window)
 
     def to_json(self) -> dict[str, object]:
@@ -214,7 +214,7 @@ class Session(Core):
         )
         if self.world.is_first:
             for folder in (self.folder.final, self.folder.average):
-                shutil.rmtree(folder, ignore_errors=True)  # of a shorter run, with --force
+                shutil.rmtree(folder, ignore_errors=True)  # a shorter run's
         self.clock.go()
         try:
             with closing(steps), self.conditions.termination.deferred():

@@ -1,4 +1,4 @@
-"""Folders of examples to learn from, with their tokenizer and their entities."""
+"""Folders of examples for training, with their tokenizer and entities."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -21,12 +21,12 @@ _MADE_WITH = {
     "entity_vocab_sha256": "entity vocabulary",
     "n_entities": "entity vocabulary",
 }
-"""Parameters in ``dataset.json`` that must be the same."""
+"""Parameters in ``dataset.json`` that must be the same in all datasets, with names for messages."""
 ENTITIES = "entities.arrow"
-"""The file in a model's folder that has its entities."""
+"""The file of entities in a model's folder."""
 _OF_EXAMPLES = ("_entities.ipc", ENTITIES)
-"""The same beside examples, where no reader of the shards takes it for one of them; older versions
-named it like a shard."""
+"""The file of entities in a folder of examples: a name that no reader takes for a shard; then the
+name in older versions, which looks like a shard."""
 
 
 @dataclass(frozen=True)
@@ -36,13 +36,13 @@ class Sources:
     paths: tuple[Path, ...]
     tokenizer: Tokenizer
     n_entities: int
-    """Rows of the entity vocabulary; 0: the examples have no entities."""
+    """The number of rows of the entity vocabulary; 0: the examples have no entities."""
     identities: tuple[dict[str, object], ...]
-    """Of each dataset: what a resumed run must find again."""
+    """Hashes and sizes of each dataset, which must be the same when a run is resumed."""
 
     @cached_property
     def entity_counts(self) -> NDArray[np.int64]:
-        """The mentions of each entity in the training examples of all datasets, (n_entities,)."""
+        """The (n_entities,) numbers of mentions of each entity in the training examples."""
         total = np.zeros(self.n_entities, np.int64)
         for path in self.paths:
             for batch in read_batches(_entities_of(path), SCHEMAS["example_entities"]):
@@ -51,7 +51,7 @@ class Sources:
 
     @cached_property
     def has_mentions(self) -> bool:
-        """Tell whether any example has a mention."""
+        """Whether any example has a mention."""
         columns = (
             batch.column("entity_starts")
             for path in self.paths

@@ -1,4 +1,4 @@
-"""Scores on validation documents: of a model, and of the unigram baseline.
+"""Scores of models and of the unigram baseline on validation documents.
 
 Shapes: M targets of a batch, J objectives.
 """
@@ -18,11 +18,11 @@ from modeling.training.loop import Conditions
 from modeling.training.metrics import Line
 
 TOP = (1, 3, 5, 10, 25, 50)
-"""Of the top-k accuracies (D-T7)."""
+"""The values of k of top-k accuracies (D-T7)."""
 
 
 class Scored(Protocol):
-    """A model that scores batches."""
+    """The interface of models that score batches."""
 
     def scores(self, batch: Batch) -> Mapping[str, Scores]:
         """Score a batch by objective: ``loss_sum``, shape (), and ``ranks``, shape (M,).
@@ -33,15 +33,15 @@ class Scored(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """Scores of each objective that had targets."""
+    """The scores of each objective that had targets."""
 
     loss: dict[str, float]
-    """Mean over targets."""
+    """The mean loss over targets, by objective."""
     accuracy: dict[str, dict[int, float]]
-    """Ratio of the targets whose label is among the k best, by k."""
+    """The fraction of targets whose label is among the k best ids, by objective and k."""
     n_targets: dict[str, int]
     left_out: dict[str, int] = field(default_factory=dict)
-    """Counts of what was cut or left out in the batches of this process."""
+    """``Batch.counts``, summed over the batches of this process."""
 
     def weighted(self, weights: Mapping[str, float]) -> float:
         """Sum the losses, weighted by objective, as training does."""
@@ -72,7 +72,7 @@ def validate(
     """Score the batches of each process, and combine the scores of all processes."""
     world = conditions.world
     zeros = torch.zeros((len(objectives), 2 + len(TOP)), dtype=torch.float64, device=world.device)
-    sums = dict(zip(objectives, zeros, strict=True))  # of each: targets, summed loss, hits by k
+    sums = dict(zip(objectives, zeros, strict=True))  # targets, summed loss, hits by k
     left_out: Counter[str] = Counter()
     for batch in batches:
         left_out.update(batch.counts)

@@ -1,4 +1,4 @@
-"""Weights by origin: distances from the start, and histograms."""
+"""Measures of weights by origin (transferred, new): distances from the start, and histograms."""
 
 import math
 from collections.abc import Collection, Mapping
@@ -9,7 +9,7 @@ from torch import Tensor
 from modeling.training.records import Histogram, Histograms
 
 EDGE, N_BINS = 1.0, 400
-"""Histograms reach from −EDGE to EDGE; what lies beyond is counted beside them."""
+"""Histograms have N_BINS bins from −EDGE to EDGE; weights outside are counted separately."""
 
 
 def _by_origin(names: Collection[str], transferred: Collection[str]) -> dict[str, list[str]]:
@@ -22,9 +22,9 @@ def _by_origin(names: Collection[str], transferred: Collection[str]) -> dict[str
 
 
 class Distances:
-    """The L2 distance of the parameters from their start, transferred and new ones apart (D-T7).
+    """The L2 distances of transferred and of new parameters from their start (D-T7).
 
-    It holds a copy of the start on the same device, which takes as much memory as the weights.
+    An instance holds the start on the device, which takes as much memory as the weights.
     """
 
     def __init__(self, start: Mapping[str, Tensor], transferred: Collection[str]) -> None:

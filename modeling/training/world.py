@@ -12,7 +12,7 @@ from torch import Tensor
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """The place of this process among ``size`` processes; alone by default."""
+    """The rank and the device of this process, one of ``size``; by default the only one."""
 
     rank: int = 0
     size: int = 1
@@ -20,7 +20,7 @@ class World:
 
     @property
     def is_first(self) -> bool:
-        """Tell whether this process is the first, which writes files and logs."""
+        """Whether this process is the first, which writes files and logs."""
         return self.rank == 0
 
     def sum(self, tensor: Tensor) -> Tensor:
