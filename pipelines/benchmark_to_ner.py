@@ -237,7 +237,7 @@ def _notes(build: "Build") -> dict[str, str]:
     account = build.accounting
     parameters = build.plan.parameters
     notes = {
-        "illegal tags": f"{parameters['illegal']}ed".replace("repaired", "are repaired"),
+        "illegal tags": f"are {parameters['illegal']}ed",
         "records": f"read {account.read:,}, written {account.written:,}, "
         f"rejected {account.n_rejected:,}",
     }

@@ -27,7 +27,7 @@ Graph = Callable[[PCollection, Any, "Run"], PCollection]
 """A function from ``PCollection[Unit]``, options and run to ``PCollection[int]``: the numbers of
 the units that are done.
 
-``Any`` because each takes the options of its own pipeline.
+Any: each takes the options of its own pipeline.
 """
 
 

@@ -193,7 +193,7 @@ def _kind_of_item(element: Element, place: _Place) -> Kind | None:
 
 
 def _name_elements(element: Element, kind: Kind) -> Iterator[Element]:
-    """Yield the elements that name an entry; titles may be a level deeper.
+    """Yield the elements that name an entry; names of works and objects may be a level deeper.
 
     A ``country`` beside a ``placeName`` tells where the place is, so it is no name.
     """
@@ -204,7 +204,7 @@ def _name_elements(element: Element, kind: Kind) -> Iterator[Element]:
             continue
         if _NAMES.get(child.name) in {kind, "other"}:
             yield child
-        elif kind == "work" and child.name in _TITLE_PARTS:
+        elif child.name == "objectidentifier" or (kind == "work" and child.name in _TITLE_PARTS):
             yield from _name_elements(child, kind)
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from airflow.sdk import XComArg
 
 Context = Mapping[str, Any]
-"""The context of a task; ``Any`` because Airflow passes it as untyped keywords."""
+"""The context of a task. Any: Airflow passes it as untyped keywords."""
 Task = Callable[..., "XComArg"]
 """A task, to be called while a DAG is built, with the future results of earlier tasks."""
 log = logging.getLogger(__name__)

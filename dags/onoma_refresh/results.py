@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 _Object = dict[str, Any]
-"""A JSON object; ``Any`` because it may be damaged, and is only used for reports."""
+"""A JSON object. Any: it may be damaged, and is only used for reports."""
 
 
 def describe_version(version: Path) -> dict[str, object]:
@@ -78,7 +78,7 @@ def _accounts(output: Path) -> Iterator[tuple[_Object, list[dict[str, str]]]]:
         yield _read(file).get("accounting", {}), rejected
         return  # all datasets of a run have the same accounting
     builds = sorted(output.glob(".build/*/receipts"), key=lambda folder: folder.stat().st_mtime)
-    receipts = builds[-1].glob("*.json") if builds else []
+    receipts = builds[-1].rglob("*.json") if builds else []  # of stages, too
     for receipt in sorted(receipts, key=lambda path: (len(path.name), path.name)):  # by number
         about = _read(receipt)
         yield about.get("accounting", {}), about.get("rejected", [])

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 Params = Mapping[str, Any]
-"""The parameters of a run; ``Any`` because the ``Param`` of each name defines its JSON type."""
+"""The parameters of a run. Any: the ``Param`` of each name defines its JSON type."""
 
 ENVIRONMENT: Final = "ONOMA_SETTINGS"
 """The environment variable with the path of the settings; a run may name others beside them."""

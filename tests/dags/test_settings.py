@@ -180,11 +180,13 @@ def test_an_edition_without_files_is_an_error(folder):
 def test_rejects_of_a_run_that_published_nothing_are_reported(tmp_path):
     receipts = tmp_path / ".build" / "abc" / "receipts"
     receipts.mkdir(parents=True)
+    (receipts / "extract").mkdir()
     for unit, n in enumerate([2, 1]):
         account = {"read": 10, "written": 10 - n, "filtered": {}, "rejected": {"too_large": n}}
         rows = [{"reason": "too_large", "message": f"unit {unit} is large"}]
         receipt = {"accounting": account, "rejected": rows}
-        (receipts / f"{unit:05}.json").write_text(json.dumps(receipt))
+        name = f"extract/{unit:05}.json" if unit else f"{unit:05}.json"  # of a stage, too
+        (receipts / name).write_text(json.dumps(receipt))
 
     assert describe_rejects(tmp_path) == [
         f"{tmp_path}: rejected 3 of 20.",

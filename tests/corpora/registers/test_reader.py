@@ -118,6 +118,15 @@ def test_places_nest_and_works_point_to_others():
     assert entries["W.3"].texts() == ["Aktbild", "die Akte"]
 
 
+def test_the_name_of_an_object_may_stand_in_its_identifier():
+    entries = read(
+        "<TEI><listObject><object xml:id='B.1'><objectIdentifier><objectName>Alfred-Juwel"
+        "</objectName><idno>1</idno></objectIdentifier></object></listObject></TEI>"
+    )
+
+    assert (entries["B.1"].kind, entries["B.1"].texts()) == ("other", ["Alfred-Juwel"])
+
+
 def test_entries_survive_json():
     for entry in [*read(PERSONS).values(), *read(OTHERS).values()]:
         assert from_json(json.loads(json.dumps(to_json(entry)))) == entry
