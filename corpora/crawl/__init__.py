@@ -1,1 +1,1 @@
-"""A polite crawler: news-please finds articles, one fetcher asks for them, archives keep them."""
+"""A polite crawler: news-please finds articles, a fetcher requests and archives them."""

@@ -1,8 +1,8 @@
-"""Which addresses of the internet may be asked: public ones, and those that are named.
+"""Check of IP addresses: only public ones, and those that are explicitly allowed, may be asked.
 
-A name is resolved once, and the connection is made to what was checked: a second answer of the name
-server can lead nowhere else (DNS rebinding). An address of IPv6 that wraps one of IPv4 (mapped,
-6to4, Teredo, NAT64) is as private as what it wraps.
+A host name is resolved once, and the connection is made to the address that was checked, so that a
+second answer of the name server cannot lead elsewhere (DNS rebinding). An IPv6 address that wraps
+an IPv4 address (mapped, NAT64) is as private as the wrapped one; 6to4 and Teredo are never public.
 """
 
 import socket
@@ -15,24 +15,24 @@ from corpora.errors import CorpusError, UsageError
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 Resolver = Callable[[str, int], Sequence[str]]
-"""Gives all addresses of a host; raises ``OSError``."""
+"""A function that returns all addresses of a host and port; raises ``OSError``."""
 _NAT64 = ip_network("64:ff9b::/96")
 _NEVER = (
     ip_network("192.0.0.0/24"),  # protocols
-    ip_network("192.88.99.0/24"),  # relays of 6to4; through them, and these two, one reaches all:
+    ip_network("192.88.99.0/24"),  # relays of 6to4: they and the next two lead to any address
     ip_network("2002::/16"),  # 6to4
     ip_network("2001::/23"),  # Teredo, and protocols
-    ip_network("::/96"),  # addresses of IPv4, written as of IPv6
-    ip_network("64:ff9b:1::/48"),  # NAT64 within a network
-    ip_network("fec0::/10"),  # an old range for sites
+    ip_network("::/96"),  # IPv4 addresses written as IPv6 (deprecated)
+    ip_network("64:ff9b:1::/48"),  # local NAT64
+    ip_network("fec0::/10"),  # site-local (deprecated)
     ip_network("3fff::/20"),  # documentation
     ip_network("5f00::/16"),  # segment routing
 )
-"""Not public, whatever this version of Python says."""
+"""Networks that are not public, whatever ``is_global`` of this version of Python says."""
 
 
 class PrivateAddressError(CorpusError):
-    """A host with an address that may not be asked."""
+    """The error for a host with an address that may not be asked."""
 
 
 def is_public(address: Address) -> bool:

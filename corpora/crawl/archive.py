@@ -1,8 +1,8 @@
-"""What a crawl has fetched: WARC files that are its memory, and a table of what lies where.
+"""The archive of a crawl: WARC files with all answers, and a table of their records.
 
-A record is on the disk before anybody sees the answer. What half a record is left of a process that
-was killed is cut off when the archive is opened; ``index.sqlite`` is brought up to date then, and
-made again where it is missing or damaged. The files alone are the truth.
+A record is on the disk before its answer is returned. Opening an archive cuts off the incomplete
+record that a killed process may have left, and brings the table ``index.sqlite`` up to date, or
+makes it again if it is missing or damaged. The table has nothing that is not in the files.
 """
 
 import os
@@ -24,7 +24,7 @@ from corpora.warc.http import Answer, parse_answer
 from corpora.warc.writer import Record, info_record
 
 ROLL_BYTES = 1_000_000_000
-"""A file is closed when it has as many; another is begun."""
+"""The size from which on a file is closed and a new one begun."""
 _HEADERS = 1 << 17
 _LOCK = ".lock"
 _PATTERN = "crawl-*.warc.gz"
@@ -32,23 +32,24 @@ _PATTERN = "crawl-*.warc.gz"
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """Repairs made when an archive was opened."""
+    """The repairs that were made when an archive was opened."""
 
     indexed: int = 0
-    """Records that were not in the table."""
+    """The number of records that were missing in the table."""
     is_rebuilt: bool = False
-    """The table was made again."""
+    """Whether the whole table was made again."""
     cut_bytes: int = 0
-    """Of half records, cut off."""
+    """The bytes of incomplete records that were cut off."""
     cut_files: tuple[str, ...] = ()
+    """The names of the files that were cut."""
     damaged: int = 0
-    """Places that cannot be read, with records behind them."""
+    """The number of places that cannot be read and have records behind them."""
 
 
 class Archive:
-    """A folder of WARC files; use it with ``with``. Safe for threads, not for other processes.
+    """A folder of WARC files, to be used with ``with``; safe for threads.
 
-    Raises ``FolderInUseError`` where another process holds it.
+    Raises ``FolderInUseError`` if another process has opened it.
     """
 
     def __init__(self, folder: Path, *, roll_bytes: int = ROLL_BYTES) -> None:
@@ -95,7 +96,7 @@ class Archive:
 
     @property
     def is_resumed(self) -> bool:
-        """Tell whether the session has records."""
+        """Whether the session has records already."""
         return next(self.index.of_session(self.session), None) is not None
 
     def files(self) -> list[Path]:
@@ -115,7 +116,7 @@ class Archive:
             raise self._damaged(entry, "is no name of a file there")
         path = self.folder / entry.file
         try:
-            with self._lock:  # nobody writes behind the record
+            with self._lock:  # no other thread may write behind the record meanwhile
                 record = next(read_archive(path, max_block=1 << 40, start=entry.offset), None)
         except OSError as error:
             raise self._damaged(entry, f"cannot be read ({error})") from error
@@ -145,7 +146,7 @@ class Archive:
             try:
                 self.index.add([entry], file=name, size=offset + len(packed))
             except sqlite3.Error as error:
-                file.truncate(offset)  # the table knows all up to where it ends, or nothing
+                file.truncate(offset)  # the table must know all records up to the size it has
                 raise CorpusError(
                     f"{self.folder / NAME}: cannot be written ({error}). Is the disk full? "
                     "The same command resumes."
@@ -160,7 +161,7 @@ class Archive:
             while left:
                 left = left[file.write(left) :]
             os.fsync(file.fileno())
-        except BaseException:  # a full disk: half a record is none
+        except BaseException:  # such as a full disk: leave no incomplete record
             file.truncate(offset)
             raise
         return offset
@@ -244,7 +245,7 @@ def _scan(path: Path, start: int) -> tuple[list[Entry], int, int]:
             since += 1
             continue
         end_of_member = _end_of_member(path, record.offset)
-        if end_of_member is None:  # the record is there, but not the check of its member
+        if end_of_member is None:  # the record is whole, but the end of its gzip member is missing
             since += 1
             continue
         damaged, since, end = damaged + since, 0, end_of_member

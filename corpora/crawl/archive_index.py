@@ -1,4 +1,4 @@
-"""What lies in an archive, and where: a table beside it that can be made again at any time."""
+"""The table of the records of an archive; it can be made again from the archive at any time."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,64 +17,64 @@ from corpora.warc.http import parse_answer
 
 NAME = "index.sqlite"
 TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
-"""Statuses that may pass."""
+"""The HTTP statuses of errors that may be temporary."""
 _VERSION = 1
 _PLAIN_FIELDS = ("kind", "session", "site", "refused")
-"""Fields that stand in a record as they are."""
+"""The columns that are copied from the ``Onoma-…`` field of the same name."""
 _Row = tuple[Any, ...]
 """Any: SQLite does not say which types its columns have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A record of a request; each field is a column."""
+    """A row of the table: the record of a request; each field is a column."""
 
     file: str
     offset: int
     type: str
-    """``response``, ``revisit``, ``metadata``: of a request that failed."""
+    """``response``, ``revisit``, or ``metadata`` for a request that failed."""
     url: str
     kind: str
     session: str
     site: str
     host: str
     status: int
-    """0 for a request that failed."""
+    """The HTTP status; 0 for a request that failed."""
     refused: str
-    """Why it failed; empty for an answer."""
+    """The reason (``Reason``) for which it failed; empty for an answer."""
     detail: str
     attempt: int
     tries: int
-    """How many attempts there were to be."""
+    """The number of attempts that were allowed."""
     date: str
-    """As in the record."""
+    """The date as written in the record."""
     ended: float
-    """When the answer had come, seconds since 1970."""
+    """The time when the answer was complete, in seconds since 1970."""
     elapsed: float
-    """Seconds that the site had been asked, in the session."""
+    """The seconds that the session had spent on the site by then."""
     n_bytes: int
-    """Of the body, as sent."""
+    """The bytes of the body, as sent."""
     etag: str
     modified: str
     digest: str
     wait: float
-    """Seconds that the host asked for; -1 if it did not."""
+    """The seconds that the host asked to wait (``Retry-After``); -1 if it did not."""
 
     @property
     def is_final(self) -> bool:
-        """Tell whether the request is not to be tried again."""
+        """Whether the request is not to be tried again."""
         failed = self.refused == "host_down" or self.status in TRANSIENT
         return not failed or self.attempt >= self.tries
 
     @property
     def has_failed(self) -> bool:
-        """Tell whether the host could not answer, even in the last try."""
+        """Whether the host could not answer, even at the last attempt."""
         failed = self.refused in {"host_down", "timeout"} or self.status in TRANSIENT
         return failed and self.is_final
 
     @property
     def can_be_asked_whether_changed(self) -> bool:
-        """Tell whether the answer has what a conditional request needs."""
+        """Whether the answer has what a conditional request needs."""
         return self.type == "response" and self.status == 200 and bool(self.etag or self.modified)
 
 
@@ -98,8 +98,8 @@ COMMIT
 class ArchiveIndex:
     """The table of an archive; safe for threads.
 
-    The table is written without waiting for the disk. A power cut may damage it; then it is made
-    again from the archive. Raises ``sqlite3.DatabaseError`` where it is damaged.
+    The table is written without waiting for the disk. If a power cut damages it, it is made again
+    from the archive. Raises ``sqlite3.DatabaseError`` if it is damaged.
     """
 
     def __init__(self, path: Path) -> None:

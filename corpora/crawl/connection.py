@@ -1,8 +1,8 @@
-"""HTTP with servers that may lie: httpcore2, over sockets that lead to checked addresses only.
+"""HTTP with untrusted servers: httpcore2, over sockets that connect to checked addresses only.
 
-httpcore2 reads HTTP and keeps idle connections. Below it a name is resolved once, and the socket
-connected to an address that was checked; a socket knows until when its request may take, however
-slowly bytes come. Proxies that the environment names are not used: they hide the real address.
+httpcore2 reads HTTP and keeps idle connections. Below it, a name is resolved once, and the socket
+is connected to an address that was checked. A request has a deadline, however slowly bytes arrive.
+Proxies of the environment are not used: they would hide the real address.
 """
 
 import select
@@ -22,33 +22,33 @@ from corpora.errors import CorpusError
 from corpora.warc.writer import Response
 
 CONNECT_S = 20.0
-"""For an address; a page may leave less."""
+"""Seconds to connect to an address; less if the deadline of the request is earlier."""
 MAX_HEADERS = 1 << 16
-"""Bytes of all headers of an answer."""
+"""The most bytes of all headers of an answer."""
 MAX_IDLE = 100
 MAX_IDLE_S = 30.0
-"""Seconds that an idle connection is kept for the next request."""
+"""Seconds for which an idle connection is kept for the next request."""
 
 
 class ExchangeError(CorpusError):
-    """A request without an answer that can be used; ``reason`` is what is counted."""
+    """The error for a request without a usable answer; ``reason`` is counted."""
 
     def __init__(self, reason: Reason, message: str, *, n_bytes: int = 0) -> None:
         super().__init__(message)
         self.reason: Reason = reason
         self.n_bytes = n_bytes
-        """Of the body, that came."""
+        """The bytes of the body that have arrived."""
 
 
 @dataclass(slots=True)
 class _Limits:
-    """Limits of the request that a thread makes."""
+    """The limits and the state of the request that a thread makes."""
 
     allow: tuple[str, ...]
     deadline: float
-    """Of ``time.monotonic``."""
+    """A time of ``time.monotonic``."""
     is_ended: bool = False
-    """The server has closed the connection."""
+    """Whether the server has closed the connection."""
 
     def seconds_left(self) -> float:
         left = self.deadline - time.monotonic()
@@ -97,7 +97,7 @@ class _Stream(httpcore2.NetworkStream):
         return _Stream(link)
 
     def get_extra_info(self, info: str) -> object:
-        if info == "is_readable":  # data that nobody asked for ends a connection
+        if info == "is_readable":  # httpcore2 drops an idle connection with unrequested data
             poll = select.poll()
             poll.register(self._link, select.POLLIN)
             return bool(poll.poll(0))
@@ -139,7 +139,7 @@ class _CheckedNetwork(httpcore2.NetworkBackend):
 
 
 class Connections:
-    """The connections of a crawl; safe for threads. The fetcher uses one a host at a time."""
+    """The connections of a crawl; safe for threads. The fetcher uses one at a time for a host."""
 
     def __init__(self, *, resolver: Resolver, tls: ssl.SSLContext) -> None:
         self._pool = httpcore2.ConnectionPool(

@@ -1,8 +1,8 @@
-"""Scrapy's only way out: its download handler for http and https asks our fetcher.
+"""Scrapy's download handler for http and https, which passes all requests to Onoma's fetcher.
 
 Nothing else of Scrapy opens a connection: handlers of other schemes are off, and so are its own
-robots.txt, retries, cookies, proxies, caches, consoles. Redirects stay Scrapy's: it asks again for
-each hop, so that each passes the fetcher.
+robots.txt, retries, cookies, proxies, caches and consoles. Redirects are left to Scrapy: it makes a
+new request for each hop, so that each one passes the fetcher.
 """
 
 import asyncio
@@ -34,14 +34,15 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 ARCHIVED = "archived"
-"""The flag of a response that did not come over the network now."""
+"""The flag of a response that was not fetched now but is from the archive."""
 MAX_REDIRECTS = 5
 _TOO_HARD = {name: f"reading_{name}" for name in ("timeout", "memory", "failed")}
 MAX_TOO_HARD = 3
-"""Pages and lists of a site that go beyond the bounds of reading; then no more of it are read."""
+"""The number of pages and lists of a site that may fail to be read within the bounds of time and
+memory; after that, no more of the site are read."""
 SETTINGS: Mapping[str, object] = {
     "BOT_NAME": "onoma",
-    "TWISTED_REACTOR_ENABLED": False,  # asyncio does; without a reactor there is no console either
+    "TWISTED_REACTOR_ENABLED": False,  # asyncio is enough; the console would need a reactor, too
     "TELNETCONSOLE_ENABLED": False,
     "REMOTE_CONTROL_ENABLED": False,
     "DOWNLOAD_HANDLERS": {
@@ -67,13 +68,13 @@ SETTINGS: Mapping[str, object] = {
         )
     },
     "REDIRECT_MAX_TIMES": MAX_REDIRECTS,
-    "CONCURRENT_REQUESTS": 2,  # of a site: its hosts may be many, and all of them one machine
+    "CONCURRENT_REQUESTS": 2,  # of a site, whose hosts may all be one machine
     "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
-    "URLLENGTH_LIMIT": 0,  # the fetcher has one, and counts
-    "DOWNLOAD_DELAY": 0,  # the fetcher keeps the pace, for it alone knows what robots.txt asks for
-    "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",  # as listed, not the last first
+    "URLLENGTH_LIMIT": 0,  # the fetcher has a limit, and counts what it refuses
+    "DOWNLOAD_DELAY": 0,  # the fetcher keeps the pace: it knows the delays of robots.txt
+    "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",  # in the order of the lists
     "DEPTH_PRIORITY": 1,
-    "CONCURRENT_ITEMS": 1,  # so that finders see what waits already
+    "CONCURRENT_ITEMS": 1,  # so that finders see how many requests wait already
     "LOG_ENABLED": False,
     "STATS_DUMP": False,
     "MEMUSAGE_ENABLED": False,
@@ -82,7 +83,7 @@ SETTINGS: Mapping[str, object] = {
 
 
 class RefusedError(IgnoreRequest):
-    """A request that the fetcher refused."""
+    """The error for a request that the fetcher refused."""
 
     def __init__(self, refused: Refused) -> None:
         super().__init__(f"{refused.reason}: {refused.detail}")
@@ -90,12 +91,13 @@ class RefusedError(IgnoreRequest):
 
 
 class Downloader:
-    """The fetcher, which blocks, run in threads for asynchronous callers."""
+    """An asynchronous interface of the fetcher, which blocks and so runs in threads."""
 
     def __init__(self, fetcher: "Fetcher", threads: Executor) -> None:
         self.fetcher, self.threads = fetcher, threads
         self.broken: Exception | None = None
-        """Why nothing more can be fetched or kept: a full disk, a mistake of ours."""
+        """The error after which nothing more can be fetched or kept, such as a full disk or a bug;
+        None if there was none."""
 
     async def fetch(self, request: Request, site: SitePolicy, tally: SiteTally) -> Fetched:
         """Fetch what a finder asks for, and count the answer; raise ``RefusedError``."""
@@ -142,7 +144,7 @@ class Downloader:
     async def _in_thread(self, do: Callable[[], T]) -> T:
         try:
             return await asyncio.get_running_loop().run_in_executor(self.threads, do)
-        except TaskError:  # of what was read
+        except TaskError:  # the fault of the page or list that was read
             raise
         except Exception as error:
             self.broken = self.broken or error
@@ -166,7 +168,7 @@ def to_response(request: Request, answer: Fetched) -> Response:
     """Convert an answer to a response of Scrapy."""
     headers = Headers()
     for name, value in answer.headers:
-        headers.appendlist(name, value.encode("latin-1", "replace"))  # the bytes that were sent
+        headers.appendlist(name, value.encode("latin-1", "replace"))  # the original bytes
     kind = responsetypes.from_args(headers=headers, url=request.url, body=answer.body[:5000])
     flags = [ARCHIVED] if answer.from_archive else []
     return kind(request.url, answer.status, headers, body=answer.body, flags=flags)

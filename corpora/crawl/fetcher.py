@@ -1,7 +1,8 @@
-"""The one way to the network: every request of a crawl passes here, each hop of a redirect too.
+"""The fetcher: every request of a crawl passes here, each hop of a redirect too.
 
-What the archive has is answered from there. What may not be asked for is refused with a reason; all
-else is asked for at the pace of its host, written to the archive, and only then handed on.
+A request is answered from the archive if the answer is there, and refused with a reason if it is
+not allowed. Any other is made at the pace of its host; the answer is written to the archive, and
+only then returned.
 """
 
 import ssl
@@ -29,15 +30,16 @@ from corpora.warc.http import Answer, BodyError, unpack_body
 from corpora.warc.writer import Asked, Response, refusal_record, response_record, revisit_record
 
 UNRESERVED = (*RULES, "sitemap")
-"""Kinds that are made for those who come by themselves: no text of the site is in them."""
+"""The kinds that are fetched even where mining is reserved: they are made for machines and hold no
+text of the site."""
 _ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 Noted = tuple[Fetched | Refused, Entry | None]
-"""An answer, and its record; None where nothing was asked."""
+"""An answer and the row of its record; the row is None if no request was made."""
 KEPT_S = 24 * 3600.0
-"""Seconds that rules hold (RFC 9309, 2.4); then they are asked for again."""
+"""The seconds after which robots.txt and tdmrep.json are fetched again (RFC 9309, 2.4)."""
 LASTING = (200, 301, 308, 410)
-"""Statuses after which a page is asked for in no session again: it is there, moved or gone for
-ever."""
+"""The statuses after which a page is never fetched again, in any session: it is there, or has moved
+or gone for ever."""
 _ABOUT_PACKING = (
     "content-encoding",
     "content-length",
@@ -67,7 +69,7 @@ def open_fetcher(
 
 
 class Fetcher:
-    """A client that answers from the archive, or asks the host.
+    """A client that answers requests from the archive, or else asks the host.
 
     Safe for threads; each host gets one request at a time.
     """
@@ -79,8 +81,8 @@ class Fetcher:
         self._held: dict[str, Lock] = {}
         self._bounds: dict[str, SiteBounds] = {}
         self.repaired = archive.repaired
-        # What was being asked for when a process was killed is not in the archive: if the session
-        # is resumed, every host may have been asked just now.
+        # Requests that were running when a process was killed are not in the archive. So in a
+        # resumed session, any host may have been asked just now.
         self._all_asked = clock.now() if archive.is_resumed else float("-inf")
         self._pace = _restored(archive, clock.now(), all_asked=self._all_asked)
 
@@ -193,7 +195,7 @@ class Fetcher:
             asked = self._ended(request, replace(asked, mining=str(mining)), len(response.body))
             return self._keep(request, asked, response, before=before)
         except ExchangeError as error:
-            if error.reason == "private_address":  # nothing was asked
+            if error.reason == "private_address":  # no request was made
                 return Refused(asked.url, error.reason, str(error)), None
             asked = self._ended(request, asked, error.n_bytes)
             if error.reason == "reserved":
@@ -357,10 +359,10 @@ def _restored(archive: Archive, now: float, *, all_asked: float) -> dict[str, Ho
 
 
 class Memory:
-    """Answers from an archive.
+    """The answers of an archive.
 
-    What was fetched as rules never serves as a page: a redirect may have led to it before it was
-    known whether the address may be asked for.
+    An answer to a request for rules never serves as a page: a redirect may have led to its URL
+    before it was known whether robots.txt allows it.
     """
 
     def __init__(self, archive: Archive, now: Callable[[], float]) -> None:
@@ -382,7 +384,7 @@ class Memory:
         if entry is None:
             return None
         if entry.type == "metadata":
-            reason = cast("Reason", entry.refused)  # we wrote it
+            reason = cast("Reason", entry.refused)  # as the fetcher wrote it
             return Refused(entry.url, reason, entry.detail, from_archive=True)
         found = self._archive.find_body(entry)
         max_bytes = max(site.max_page_bytes, found.n_bytes)

@@ -1,7 +1,7 @@
-"""What names articles: sitemaps, their indexes, feeds, and the links of a page.
+"""Readers of what names articles: sitemaps, indexes of sitemaps, feeds, and the links of a page.
 
-Everything here comes from strangers: entities are not resolved, nothing is unpacked beyond a bound,
-and no tree is deeper than the parser's own bound. What cannot be read is a ``ListingError``.
+The input is not trusted: XML entities are not resolved, nothing is unpacked beyond a bound, and
+the parser bounds the depth of trees. Input that cannot be read raises ``ListingError``.
 """
 
 import gzip
@@ -22,15 +22,16 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
 MAX_LISTING_BYTES = 50 << 20
-"""Unpacked: what the protocol of sitemaps allows."""
+"""The most bytes of an unpacked list, as in the protocol of sitemaps."""
 MAX_ENTRIES = 50_000
-"""Also."""
+"""The most entries of a list, as in the protocol of sitemaps."""
 MAX_LINKS = 10_000
-"""Of a page; no honest one has as many."""
+"""The most links of a page that are read; no honest page has as many."""
 MAX_METAS, MAX_ATTRIBUTES = 1_000, 20
-"""Of a page and of each of its ``meta``; what takes it for an article looks at them again."""
+"""The most ``meta`` elements of a page, and attributes of each, that are kept: the tests for
+articles read all of them."""
 _MAX_NAME = 1_000
-"""Characters of the name of an element, with its namespace."""
+"""The most characters of an element's name, with its namespace."""
 _TEXT_OR_AMPERSAND = re.compile(rb"(<!\[CDATA\[.*?(?:\]\]>|\Z))|&(?!#?\w{1,31};)", re.DOTALL)
 _SCHEMES = ("http://", "https://")
 _ABOUT = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}about"
@@ -43,11 +44,11 @@ _KINDS = {
 }
 _ENTRIES = frozenset({"url", "sitemap", "item", "entry"})
 _DATES = ("publication_date", "lastmod", "pubdate", "published", "updated", "date")
-"""By which name a date is given, the best first; names without case."""
+"""The elements that give the date of an entry, in lower case, the best first."""
 
 
 class ListingError(CountedError):
-    """A list that is no sitemap and no feed, or a page that is no text."""
+    """The error for a list that is no sitemap or feed, or a page that is no text."""
 
     def __init__(self, message: str, *, reason: str = "broken_listing") -> None:
         super().__init__(reason, message)
@@ -55,7 +56,7 @@ class ListingError(CountedError):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An article, or another sitemap, as a list names it."""
+    """An entry of a list: an article, or another sitemap."""
 
     url: str
     date: datetime | None = None
@@ -70,7 +71,7 @@ class Listing:
     """``sitemap``, ``index`` (of sitemaps), ``feed``, ``text``."""
     entries: tuple[Entry, ...]
     n_beyond: int = 0
-    """Entries after the first ``MAX_ENTRIES``; they are not read."""
+    """The number of entries after the first ``MAX_ENTRIES``, which are dropped."""
 
 
 def read_listing(body: bytes, *, url: str) -> Listing:
@@ -136,7 +137,7 @@ def _read_xml(body: bytes, url: str) -> tuple[str, list[Entry]]:
             raise ListingError(f"{url}: neither a sitemap nor a feed ({error}).") from error
     if root not in _KINDS:
         raise ListingError(f"{url}: neither a sitemap nor a feed, but <{root}>.")
-    # of a list that is cut, the last address may be half of one
+    # if the list is cut off, the last address may be incomplete
     return _KINDS[root], entries if body.rstrip().endswith(b">") else entries[:-1]
 
 
@@ -150,7 +151,7 @@ def _name(element: "_Element") -> str:
     tag = element.tag
     if not isinstance(tag, str):
         return ""
-    if len(tag) > _MAX_NAME:  # each element would bring it again
+    if len(tag) > _MAX_NAME:  # the parser copies the name for each element
         raise ListingError(f"the name of an element has more than {_MAX_NAME:,} characters.")
     return tag.rpartition("}")[2].lower()
 
@@ -167,11 +168,11 @@ def _entry(element: "_Element", name: str, base: str) -> Entry:
     """Read an entry of a list; its URL is empty where the entry has none."""
     texts: dict[str, str] = {}
     links: list[str] = []
-    # with the parts of ``news:news``; an image has a ``loc`` of its own
+    # children, and those of ``news:news``; not of ``image:image``, which has a ``loc`` of its own
     news = (part for child in element if _name(child) == "news" for part in child)
     for child in (*element, *news):
         key, text = _name(child), (child.text or "").strip()
-        if key == "link":  # of RSS (its text) or Atom, if it is the article's
+        if key == "link":  # in RSS the URL is the text, in Atom the ``href`` of ``rel=alternate``
             is_own = child.get("rel", "alternate") == "alternate"
             links += filter(None, [text or (child.get("href", "").strip() if is_own else "")])
         elif text and (key != "guid" or child.get("isPermaLink", "true").lower() != "false"):
@@ -203,20 +204,21 @@ def _date(text: str | None) -> datetime | None:
 
 @dataclass(frozen=True, slots=True)
 class PageLinks:
-    """The links of a page, and the parts of it that tell articles from lists."""
+    """The links of a page, and its parts by which articles are told from lists."""
 
     links: tuple[str, ...] = ()
-    """Each once, absolute, without ``#``; those with ``rel=nofollow`` are not among them."""
+    """The absolute URLs of links, each once, without fragment and without ``nofollow`` links."""
     n_nofollow: int = 0
-    """Links that are not followed: by ``rel``, or all of them by ``meta name=robots``."""
+    """The number of links that must not be followed, by their ``rel``, or all of them by
+    ``meta name=robots``."""
     n_beyond: int = 0
-    """Links after the first ``MAX_LINKS``; they are not among them."""
+    """The number of links after the first ``MAX_LINKS``, which are dropped."""
     feeds: tuple[str, ...] = ()
     metas: tuple[tuple[tuple[str, str], ...], ...] = ()
     """The first ``MAX_ATTRIBUTES`` attributes of the first ``MAX_METAS`` elements ``meta``."""
     headings: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Name (``h1`` …) of each heading, and the addresses of the links in it, as they stand; both
-    up to ``MAX_LINKS``."""
+    """The name (``h1`` …) of each heading and the ``href`` of each link in it, as written; at most
+    ``MAX_LINKS`` headings and as many links."""
 
 
 def read_links(body: bytes, *, url: str, content_type: str | None) -> PageLinks:
@@ -233,7 +235,7 @@ def read_links(body: bytes, *, url: str, content_type: str | None) -> PageLinks:
         root = document_fromstring(text.encode("utf-8", "replace"), parser=parser)
     except TextError as error:
         raise ListingError(f"{url}: {error}", reason="no_text") from error
-    except ParserError:  # nothing but blanks
+    except ParserError:  # only white space
         return PageLinks()
     base = _absolute(url, next((e.get("href", "") for e in root.iter("base")), "")) or url
     metas = tuple(
@@ -309,7 +311,7 @@ def _headings(root: "_Element") -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 
 PAGE_BOUNDS, LISTING_BOUNDS = Bounds(seconds=10.0), Bounds(seconds=30.0)
-"""An honest page of 10 MB takes two seconds, a list of 50,000 addresses two."""
+"""Bounds of reading; an honest page of 10 MB, or a list of 50,000 addresses, takes two seconds."""
 _URL = "https://a.example/"
 _LINKS = Task(read_links, {"body": b"<a href=a>a</a>", "url": _URL, "content_type": None})
 _LISTING = Task(read_listing, {"body": f"<urlset><url><loc>{_URL}".encode(), "url": _URL})

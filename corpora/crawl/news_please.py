@@ -1,8 +1,8 @@
-"""The parts of news-please that find articles, without those that nobody needs here.
+"""The parts of news-please that find articles, imported without the rest of it.
 
 ``import newsplease`` would load its extractors and, with its pipelines, clients of databases. So
-its folder is entered by an empty package of that name, which is taken away again: whoever imports
-news-please afterwards gets the whole of it.
+the modules are imported through an empty package of that name, which is removed afterwards: a later
+``import newsplease`` gets the whole package.
 """
 
 import sys
@@ -35,7 +35,7 @@ def _without_its_init() -> Iterator[None]:
 
 
 with _without_its_init(), warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # newspaper misses what only its summaries need
+    warnings.simplefilter("ignore")  # of newspaper, which lacks a library for summaries
     from newsplease.crawler.spiders.recursive_crawler import RecursiveCrawler
     from newsplease.crawler.spiders.recursive_sitemap_crawler import RecursiveSitemapCrawler
     from newsplease.crawler.spiders.rss_crawler import RssCrawler

@@ -1,7 +1,7 @@
-"""How fast a host is asked, when to leave it alone, and how much is asked of a site in a session.
+"""The pace of requests to a host, its failures, and the bounds of a site in a session.
 
-Clock and sleep come from outside. A pause is counted from the end of an answer, so that the host
-sees at least that much between two requests, however long they travel.
+The caller gives the clock and the sleep. A pause is counted from the end of an answer, so that at
+least that much time passes between two requests at the host, however long they travel.
 """
 
 import time
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 @dataclass
 class Clock:
-    """The time, and how to wait; ``stop`` ends every wait."""
+    """A clock, with a sleep that ``stop`` ends."""
 
     now: Callable[[], float] = time.time
-    """Seconds since 1970, as the dates in the archive."""
+    """A function that returns the seconds since 1970, as the archive has them."""
     wait: Callable[[float], object] | None = None
-    """Waits some seconds; by default until ``stop`` is set, at the longest."""
+    """A function that waits some seconds; by default ``stop.wait``, which setting ``stop`` ends."""
     stop: Event = field(default_factory=Event)
 
     def sleep(self, seconds: float) -> bool:
@@ -37,16 +37,16 @@ class Clock:
 
 @dataclass
 class HostPace:
-    """Pauses and failures of a host in this session; guarded by the lock of the host."""
+    """The pauses and failures of a host in this session; guarded by the lock of the host."""
 
     last: float = float("-inf")
-    """When the last answer ended."""
+    """The time when the last answer ended."""
     not_before: float = float("-inf")
-    """It asked not to be asked before."""
+    """The time until which the host asked for a pause (``Retry-After``)."""
     longest: float = 0.0
-    """The longest pause that it asked for, in seconds."""
+    """The longest pause that the host asked for, in seconds."""
     n_failed: int = 0
-    """Addresses in a row that it could not answer."""
+    """The number of addresses in a row that the host could not answer."""
 
     def seconds_left(self, now: float, *, delay: float) -> float:
         """Compute the seconds to wait before the next request.
@@ -97,17 +97,17 @@ def retry_after(headers: Iterable[tuple[str, str]], *, now: float) -> float | No
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """Pages, bytes and seconds that a site has used."""
+    """The pages, bytes and seconds of its bounds that a site has used."""
 
     pages: int = 0
-    """Different addresses of the kinds ``page`` and ``list``."""
+    """The number of distinct addresses of the kinds ``page`` and ``list``."""
     bytes: int = 0
-    """Of bodies, as sent."""
+    """The bytes of all bodies, as sent."""
     seconds: float = 0.0
 
 
 class SiteBounds:
-    """A counter of what a site uses; safe for threads."""
+    """A counter of what a site uses of its bounds; safe for threads."""
 
     def __init__(self, before: Used, *, clock: Callable[[], float] = time.monotonic) -> None:
         """Begin with ``before``, what earlier parts of the session used."""
@@ -118,7 +118,7 @@ class SiteBounds:
 
     @property
     def used(self) -> Used:
-        """What the site has used until now."""
+        """The pages, bytes and seconds that the site has used until now."""
         with self._lock:
             seconds = 0.0 if self._began is None else self._clock() - self._began
             return Used(self._pages, self._bytes, self._before + seconds)

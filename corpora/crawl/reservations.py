@@ -1,12 +1,15 @@
-"""Who reserves text and data mining, and where: for AI agents in robots.txt, tdmrep.json, headers.
+"""Reservations of text and data mining that are made outside of a page.
 
-- A group of robots.txt for an agent of ``ai_agents.toml`` that disallows the path, or a line
-  ``Content-Signal`` or ``Content-Usage`` that says no to training;
-- ``/.well-known/tdmrep.json`` (W3C, TDM Reservation Protocol, "TDM File on the Origin Server"): the
-  first of its rules whose pattern matches the path counts;
-- the headers ``tdm-reservation: 1``, ``X-Robots-Tag: noai``, ``Content-Usage``, ``Content-Signal``.
+A reservation is one of:
 
-What stands in the page itself is seen when it is read (``corpora.news.rights``).
+- a group of robots.txt for an agent of ``ai_agents.toml`` that disallows the path, or a line
+  ``Content-Signal`` or ``Content-Usage`` that forbids training;
+- a rule of ``/.well-known/tdmrep.json`` (W3C, TDM Reservation Protocol, "TDM File on the Origin
+  Server"): the first whose pattern matches the path counts;
+- a header ``tdm-reservation: 1``, ``X-Robots-Tag: noai``, or a ``Content-Usage`` or
+  ``Content-Signal`` that forbids training.
+
+Reservations in the page itself are found when it is read (``corpora.news.rights``).
 """
 
 import re
@@ -23,19 +26,19 @@ _NO_AI = re.compile(r"(?:^|[\s,:;])noai(?:$|[\s,;])")
 _SAYS_NO = ("no", "n", "0", "?0")
 _VALUES = {"0": 0, "0.0": 0, "False": 0, "1": 1, "1.0": 1, "True": 1}
 MAX_RULES = 10_000
-"""Of a tdmrep.json; more are no rules that somebody wrote."""
+"""The most rules of a tdmrep.json that are read; nobody writes more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Reservation of mining: ``reserved``, ``allowed`` or ``unreserved``, and what says so."""
+    """The decision ``reserved``, ``allowed`` or ``unreserved`` on mining, and its reason."""
 
     mining: str = "unreserved"
     because: str = ""
 
     @property
     def is_reserved(self) -> bool:
-        """Tell whether mining is reserved."""
+        """Whether mining is reserved."""
         return self.mining == "reserved"
 
     def __str__(self) -> str:
@@ -100,7 +103,7 @@ class TdmRules:
     """The rules of a ``tdmrep.json``."""
 
     rules: tuple[tuple[str, int, str], ...] = ()
-    """Pattern, 1 for reserved, policy."""
+    """The pattern, 1 for reserved or 0 for allowed, and the policy of each rule."""
 
     def decide(self, path: str) -> Decision:
         """Apply the first rule that matches a path."""

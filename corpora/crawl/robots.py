@@ -1,8 +1,8 @@
-"""What the rules of a host say to us, and of those who learn from pages; fetched once a session.
+"""The rules of a host (robots.txt, tdmrep.json) for Onoma's crawler and for AI agents.
 
-RFC 9309, 2.3.1: a robots.txt that is not there (4xx, or more than five redirects) allows all; one
-that cannot be had (5xx, 429, no connection) forbids all, unless one of the last 24 hours is in the
-archive. A tdmrep.json that cannot be had reserves nothing.
+By RFC 9309, 2.3.1, a robots.txt that does not exist (4xx, or more than five redirects) allows all
+requests; one that cannot be fetched (5xx, 429, no connection) forbids all, unless the archive has
+one of the last 24 hours. A tdmrep.json that cannot be fetched reserves nothing.
 """
 
 import re
@@ -31,33 +31,35 @@ if TYPE_CHECKING:
     from protego import Protego
 
 MAX_BYTES = 500 << 10
-"""What is read of one (RFC 9309, 2.5)."""
+"""The number of bytes that are read of a robots.txt (RFC 9309, 2.5)."""
 MAX_REDIRECTS = 5
 STALE_S = 24 * 3600.0
-"""How old the one from before may be where it cannot be had now (RFC 9309, 2.4)."""
+"""The age in seconds up to which an archived robots.txt is used if none can be fetched (RFC 9309,
+2.4)."""
 _LOOK_S = 3600.0
-"""Seconds after which the archive is asked how old rules are."""
+"""The seconds for which rules are kept in memory; then they are asked for again, and the archive or
+the host answers."""
 ROBOTS = "/robots.txt"
 TDMREP = "/.well-known/tdmrep.json"
 _UNTOUCHED = frozenset(
     {"private_address", "bound_bytes", "bound_seconds", "host_left", "certificate", "stopped"}
 )
-"""Reasons that are as true of every page of the host."""
+"""The reasons for which robots.txt is refused that apply to every page of the host as well."""
 _VERSION = re.compile(
     r"^([ \t]*user-?agent[ \t]*:[ \t]*[^\s#/]+)/[^\r\n#]*", re.IGNORECASE | re.MULTILINE
 )
-"""``User-agent: GPTBot/1.2``: the name alone counts (RFC 9309, 2.2.1)."""
+"""An agent with a version (``User-agent: GPTBot/1.2``): only the name counts (RFC 9309, 2.2.1)."""
 _LINE = re.compile(r"\s*([A-Za-z-]+)\s*:\s*([^#\r\n]*)")
 
 
 @dataclass
 class Robots:
-    """The rules of one host; ``source`` says where they come from: ``200``, ``404``."""
+    """The robots.txt of a host; ``source`` is ``200``, or says why the file is missing or old."""
 
     text: str
     source: str
     is_closed: bool = False
-    """It could not be had: nothing may be asked."""
+    """Whether the file could not be fetched, so that no request is allowed."""
 
     @cached_property
     def _rules(self) -> "Protego":
@@ -71,7 +73,7 @@ class Robots:
 
     @cached_property
     def delay(self) -> float:
-        """Seconds between requests that ``Crawl-delay`` and ``Request-rate`` ask for."""
+        """The seconds between requests that ``Crawl-delay`` or ``Request-rate`` asks for."""
         rate = self._rules.request_rate(AGENT)
         try:
             pause = rate.seconds / rate.requests if rate else 0.0
@@ -81,7 +83,7 @@ class Robots:
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
-        """Addresses of sitemaps, as they stand there."""
+        """The addresses of sitemaps, as written in the file."""
         return tuple(self._rules.sitemaps)
 
     def decide(self, url: str, path: str) -> Decision:
@@ -101,7 +103,7 @@ class Robots:
 
     @cached_property
     def _agents(self) -> tuple[str, ...]:
-        """The agents that learn from pages and have a group of their own."""
+        """The agents of ``ai_agents.toml`` that have a group of their own."""
         named = {value.lower() for name, value in self._lines() if name == "user-agent"}
         return tuple(agent for agent in ai_agents() if agent.lower() in named)
 
@@ -113,7 +115,10 @@ class Robots:
 
     @cached_property
     def _usages(self) -> tuple[tuple[str, bool, str], ...]:
-        """Path, whether it forbids training, and line; of groups for all, us, and who learns."""
+        """The path, whether training is forbidden, and the text of each usage line that applies.
+
+        A line applies outside of any group, and in groups for all agents, Onoma, or an AI agent.
+        """
         ours = {"*", AGENT.lower(), *(agent.lower() for agent in ai_agents())}
         group: set[str] = set()
         is_open, found = False, []
@@ -149,12 +154,12 @@ def parse_robots(body: bytes, *, source: str) -> Robots:
 
 @dataclass(frozen=True, slots=True)
 class HostRules:
-    """Rules of a host: addresses that may be asked for, and reservations."""
+    """The rules of a host: which addresses may be fetched, and which are reserved."""
 
     robots: Robots
     tdm: TdmRules = TdmRules()
     refused: Refused | None = None
-    """Why nothing of the host can be had at all."""
+    """The reason for which nothing of the host can be fetched at all; None if there is none."""
 
     def decide(self, target: Target) -> Decision:
         """Decide whether mining of an address is reserved, as far as known before the fetch."""
@@ -167,9 +172,9 @@ class Hosts:
     """The rules of hosts, fetched when needed and kept; safe for threads."""
 
     ask: Callable[[Request, Robots], Fetched | Refused]
-    """Asks for an address at the pace of a robots.txt."""
+    """A function that fetches an address at the pace of a robots.txt."""
     stale: Callable[[str], bytes | None]
-    """Finds a robots.txt from before."""
+    """A function that returns an earlier robots.txt of at most ``STALE_S``, or None."""
     now: Callable[[], float]
 
     def __post_init__(self) -> None:

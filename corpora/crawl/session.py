@@ -1,11 +1,12 @@
-"""Crawl the sites of a table into an archive: a session, begun or resumed.
+"""Sessions: one crawl of the sites of a table into an archive, begun or resumed.
 
-``session.json`` says which session was the last, and whether it is finished. One that is not is
-resumed: the finders look again, and what the archive has is not asked for again.
+``session.json`` names the last session, and says whether it is finished. If not, it is resumed: the
+finders start over, and addresses that the archive has are not fetched again.
 
-Scrapy runs in a process of its own, so that its event loop, logs and signals are nobody else's: all
-sites at once, the finders of a site one after the other. What it says goes through a pipe; when the
-other end is closed, for whatever reason, it ends at once: the archive is whole at any moment.
+Scrapy runs in a process of its own, so that its event loop, logs and signals are separate. All
+sites are crawled at once, the finders of a site one after the other. The process sends its progress
+through a pipe. If the other end is closed, for whatever reason, the process ends at once: the
+archive is whole at any moment.
 """
 
 import asyncio
@@ -46,17 +47,17 @@ SESSION = "session.json"
 _SAY_SECONDS = 15.0
 _END_SECONDS = 5.0
 _PATIENCE_SECONDS = 30.0
-"""How long an ordered end may take."""
+"""The seconds that Scrapy's process may take to end in order."""
 Say = Callable[[str], object]
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Counts of each site until now."""
+    """The counts of all sites until now."""
 
     tallies: tuple[SiteTally, ...]
     repaired: Repair
-    """What was done when the archive was opened."""
+    """The repairs that were made when the archive was opened."""
     is_done: bool = False
 
     def __str__(self) -> str:
@@ -211,7 +212,7 @@ def _write(archive: Path, report: CrawlReport) -> None:
 
 def run(pipe: Connection, *, sites: tuple[Site, ...], archive: Path, session: str) -> None:
     """Crawl, in Scrapy's process; send ``Progress`` until done, or a message of what failed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the other end gets it, and sends "stop"
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets it, and sends "stop"
     with open_own(archive / LOG, "ab") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)

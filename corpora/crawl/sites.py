@@ -1,7 +1,7 @@
 """``sites.toml``: which sites are crawled, where their articles are found, and within which bounds.
 
-What stands in ``[defaults]`` holds for every ``[[site]]`` that does not say otherwise. A key that
-nobody knows, a value of another type and a site that is named twice are errors that name the place.
+The keys of ``[defaults]`` apply to every ``[[site]]`` that does not have them. An unknown key, a
+value of the wrong type and a duplicate site are errors that name the place.
 """
 
 import dataclasses
@@ -24,26 +24,28 @@ FINDERS = ("sitemap", "feed", "recursive", "recursive_sitemap")
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """A site of the table; ``policy`` is what the fetcher must know of it."""
+    """A site of the table; ``policy`` is the part of its row that the fetcher needs."""
 
     url: str
-    """Its front page, or that of a section."""
+    """The front page of the site, or of a section."""
     policy: SitePolicy
     find: tuple[str, ...] = ()
-    """Some of ``FINDERS``; none: sitemaps and feeds, and links where these name no article."""
+    """Some of ``FINDERS``; empty: ``sitemap`` and ``feed``, then ``recursive`` if these name no
+    article."""
     sitemaps: tuple[str, ...] = ()
-    """None: those of robots.txt, else the two usual addresses."""
+    """The sitemaps; empty: those of robots.txt, else the two usual addresses."""
     feeds: tuple[str, ...] = ()
-    """None: those that the front page declares."""
+    """The feeds; empty: those that the front page declares."""
     include: tuple[str, ...] = ()
-    """Patterns of addresses (``*/politik/*``); none: all of the site."""
+    """Patterns of the pages to fetch (``*/politik/*``); empty: all pages of the site."""
     exclude: tuple[str, ...] = ()
+    """Patterns of the pages not to fetch."""
     since: datetime | None = None
-    """What a sitemap or a feed dates earlier is passed over."""
+    """Entries of sitemaps and feeds with an earlier date are passed over; None: no entries are."""
 
     @property
     def name(self) -> str:
-        """Name in counts and reports: its host."""
+        """The name in counts and reports: the host, without ``www.``."""
         return self.policy.name
 
     def wants(self, url: str) -> bool:
@@ -102,7 +104,7 @@ def _site(values: dict[str, Any], *, where: str) -> Site:  # Any: ``KEYS`` has c
             ) from error
     authority = parse_url(values["url"]).authority
     rest = authority.removeprefix("www.")
-    own_host = rest if "." in rest else authority  # www.de is not all of .de
+    own_host = rest if "." in rest else authority  # "www.de" must not become "de"
     more = (_host(host, where=where) for host in values.pop("hosts", ()))
     hosts = tuple(dict.fromkeys((own_host, *more)))
     policy = {name: values.pop(name) for name in _POLICY if name in values}
@@ -180,7 +182,8 @@ _READERS: Mapping[str, tuple[str, Callable[[object], object]]] = {
     "find": (f"some of {', '.join(FINDERS)}", _finders),
     "allow_private": ('true, false, or a list of addresses, ["127.0.0.1"]', _private),
 }
-"""By key or type: what a value must be, and how it is read; None where it is not that."""
+"""For a key, or the type of its field: what a value must be, and a function that reads the value or
+returns None for a wrong one."""
 _POLICY = tuple(field.name for field in dataclasses.fields(SitePolicy))
 _OF_ONE = {"url", "hosts", "sitemaps", "feeds"}
 KEYS = {
@@ -188,4 +191,4 @@ KEYS = {
     for field in (*dataclasses.fields(Site), *dataclasses.fields(SitePolicy))
     if field.name not in {"name", "policy", "contact"}
 }
-"""What a ``[[site]]`` may say."""
+"""The keys of a ``[[site]]``, each with its item of ``_READERS``."""

@@ -1,9 +1,9 @@
-"""Finders of articles: news-please's spiders, fed by our fetcher, with what they lack.
+"""Finders of articles: the spiders of news-please, with Onoma's fetcher and some additions.
 
-A finder is one of its spiders, made without the HTTP requests of its constructor. Added are: ports
-in addresses; Atom, RSS with namespaces; lists of every form that ``listings.py`` reads, packed or
-not; all feeds that a page declares; the right title for each item; ``nofollow``; patterns and dates
-that the site's row names; and list pages that are asked for again in a later session.
+A finder is a spider of news-please, made without the HTTP requests of its constructor. Added are:
+ports in addresses; Atom, and RSS with namespaces; lists of every form that ``listings.py`` reads,
+packed or not; all feeds that a page declares; the right title for each item; ``nofollow``; the
+patterns and dates in the site's row; and list pages, which a later session fetches again.
 """
 
 import logging
@@ -37,21 +37,22 @@ from corpora.crawl.types import Kind, Refused
 
 USUAL_SITEMAPS = ("/sitemap.xml", "/sitemap_index.xml")
 MAX_NESTED = 4
-"""Indexes of sitemaps in each other."""
+"""The most levels of sitemap indexes within each other."""
 MAX_WAITING = 2
-"""Times ``max_pages``: as many addresses wait at once; what is named beyond them is counted."""
+"""The most addresses that wait at once, as a multiple of ``max_pages``; further ones are only
+counted."""
 _LATER = -1_000
-"""Priority of a sitemap that an index names: what came before is fetched first, so that millions
-of addresses need not wait in memory."""
+"""The priority of a sitemap, for each level of indexes above it: earlier requests come first, so
+that millions of addresses need not wait in memory."""
 _BOUNDS = ("bound_pages", "bound_bytes", "bound_seconds")
-"""Reasons after which nothing more can be had of a site, in this session."""
+"""The reasons after which nothing more of a site can be fetched in this session."""
 _ATTRIBUTE = re.compile(r"[a-z][a-z0-9:_-]{0,40}")
 
 
 class ArticleHeuristics(Heuristics):
-    """Tests of news-please for articles.
+    """The tests by which news-please recognizes articles.
 
-    The tests get an outline of the page, with all that they look at. On the page itself they would
+    The tests get an outline of the page with all that they use. On the page itself they would
     serialize each heading with its content, which hostile pages can make arbitrarily slow.
     """
 
@@ -103,12 +104,12 @@ class ArticleHeuristics(Heuristics):
 
 
 class PageParser(ParseCrawler):
-    """Parser of pages that are stored already."""
+    """A parser of pages that the fetcher has already archived."""
 
     def __init__(self, finder: "Finder", crawler: type) -> None:
         self.finder = finder
         self.heuristics = ArticleHeuristics(finder.site, crawler, self.links)
-        super().__init__(self)  # its helper has one attribute that is asked for: heuristics
+        super().__init__(self)  # as the helper, of which only the attribute heuristics is used
         extensions = shipped_settings("Crawler")["ignore_file_extensions"]
         self.no_page = re.compile(rf"\.(?:{extensions})$", re.IGNORECASE)
 
@@ -160,12 +161,12 @@ def n_waiting(crawler: Crawler) -> int:
 
 
 class Finder:
-    """The part that all spiders share: a site, its tally, and the way to the fetcher."""
+    """The common base of the finders: a site, its counts, and access to the fetcher."""
 
     reads_old_pages = False
-    """Whether it looks into pages that lie in the archive."""
+    """Whether the finder also reads the links of pages from the archive."""
     crawler: Crawler
-    """Scrapy's, of this finder."""
+    """Scrapy's crawler that runs this finder."""
     parse: Callable[..., Iterable[scrapy.Request]]
 
     def __init__(self, site: Site, tally: SiteTally, downloader: Downloader) -> None:
@@ -177,7 +178,7 @@ class Finder:
         self.log = logging.getLogger(__name__)
         self.parse_crawler = PageParser(self, type(self))
         self.helper = self
-        scrapy.Spider.__init__(self)  # type: ignore[arg-type]  # not news-please's: it asks servers
+        scrapy.Spider.__init__(self)  # type: ignore[arg-type]  # news-please's makes requests
 
     async def start(self) -> AsyncIterator[scrapy.Request]:
         """Yield the first requests."""
@@ -200,7 +201,7 @@ class Finder:
             self.tally.ask(url)
             meta = {"kind": kind, "steps": steps, "nested": nested}
             try:
-                full = urljoin(self.site.url, url)  # robots.txt may name sitemaps by their path
+                full = urljoin(self.site.url, url)  # a sitemap in robots.txt may be a path
                 request = scrapy.Request(full, callback=callback, errback=self.fail, meta=meta)
             except ValueError:
                 self.tally.pass_over(url, "bad_address")
@@ -217,7 +218,7 @@ class Finder:
                 self.tally.ended = self.tally.ended or error.refused.reason
             if error.refused.reason in (*_BOUNDS, "stopped"):
                 raise CloseSpider(error.refused.reason)
-        elif not isinstance(error, IgnoreRequest):  # a full disk, a mistake of ours
+        elif not isinstance(error, IgnoreRequest):  # such as a full disk or a bug
             raise CloseSpider("broken")
         elif not isinstance(error, HttpError):
             self.tally.pass_over(failure.request.url, "redirects")
@@ -290,25 +291,25 @@ class _Links(Finder):
 
 
 class SitemapFinder(_Sitemaps, SitemapCrawler):
-    """A finder of pages that sitemaps name."""
+    """A finder of the pages that sitemaps name."""
 
     name = "sitemap"
 
 
 class RecursiveFinder(_Links, RecursiveCrawler):
-    """A finder of pages that links lead to, from the front page on."""
+    """A finder that follows links from the front page."""
 
     name = "recursive"
 
 
 class RecursiveSitemapFinder(_Sitemaps, _Links, RecursiveSitemapCrawler):
-    """A finder of pages that sitemaps name, and of pages that links lead to from there."""
+    """A finder of the pages that sitemaps name, which follows links from there."""
 
     name = "recursive_sitemap"
 
 
 class FeedFinder(Finder, RssCrawler):
-    """A finder of pages that feeds name."""
+    """A finder of the pages that feeds name."""
 
     name = "feed"
 

@@ -1,4 +1,4 @@
-"""What became of the addresses of sites in a run, and its report; each address counts once."""
+"""Counts of the outcomes of addresses in a run, and its report; each address counts once."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -11,36 +11,37 @@ from corpora.reports import Row, markdown_table
 
 @dataclass
 class SiteTally:
-    """Counts of what a site gave."""
+    """The counts of a site."""
 
     name: str
     fetched: Counter[str] = field(default_factory=Counter)
-    """By kind: answers that came over the network now."""
+    """Answers that came over the network in this run, by kind of request."""
     archived: Counter[str] = field(default_factory=Counter)
-    """By kind: answers that lay in the archive, or had not changed."""
+    """Answers that were in the archive, or had not changed since, by kind of request."""
     statuses: Counter[str] = field(default_factory=Counter)
-    """Of all answers."""
+    """All answers, by HTTP status."""
     refused: Counter[str] = field(default_factory=Counter)
-    """By reason."""
+    """Refused requests, by reason."""
     examples: dict[str, str] = field(default_factory=dict)
-    """The first address that was refused for each reason, and the detail."""
+    """For each reason, the first address that was refused, and the detail."""
     passed_over: Counter[str] = field(default_factory=Counter)
-    """Not asked for: ``excluded``, ``older``, ``nofollow``, ``file_type``, ``broken_listing`` …"""
+    """Addresses and parts that were not requested or read, by reason: ``excluded``, ``older``,
+    ``nofollow``, ``file_type``, ``broken_listing`` …"""
     n_bytes: int = 0
-    """Of what was fetched, unpacked."""
+    """The unpacked bytes of the fetched answers."""
     n_named: int = 0
-    """Addresses that sitemaps and feeds named."""
+    """The addresses that sitemaps and feeds named."""
     n_pages: int = 0
-    """Pages of HTML with status 200, fetched or archived."""
+    """HTML pages with status 200, fetched or archived."""
     n_articles: int = 0
-    """Of those fetched now, what news-please takes for articles."""
+    """Pages fetched in this run that news-please takes for articles."""
     seconds: float = 0.0
     session_pages: int = 0
-    """Pages that were asked for in the whole session, with what came before an interruption."""
+    """The pages requested in the whole session, with the runs before an interruption."""
     session_bytes: int = 0
-    """As sent."""
+    """The bytes of bodies, as sent, in the whole session."""
     ended: str = ""
-    """``done``, the bound that was reached, ``interrupted``, or ``error``."""
+    """``done``, the bound that was reached, or ``interrupted``; empty during the crawl."""
     _seen: set[tuple[str, str]] = field(default_factory=set, repr=False)
 
     def count(self, answer: Fetched | Refused, kind: Kind) -> None:
@@ -108,11 +109,11 @@ class CrawlReport:
     tallies: tuple[SiteTally, ...]
     seconds: float
     repaired: Repair
-    """What was done when the archive was opened."""
+    """The repairs that were made when the archive was opened."""
 
     @property
     def without_pages(self) -> list[SiteTally]:
-        """Sites that gave no page, neither now nor from the archive."""
+        """The sites without any page, neither fetched nor from the archive."""
         return [tally for tally in self.tallies if not tally.n_pages]
 
     def to_json(self) -> dict[str, object]:

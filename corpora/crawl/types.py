@@ -1,4 +1,4 @@
-"""What finders ask the fetcher for, and what they get: a page, or why there is none."""
+"""Requests to the fetcher, its answers and refusals, and the bounds of a site."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -9,77 +9,78 @@ from corpora.errors import UsageError
 from corpora.warc.contact import check_contact
 
 Kind = Literal["page", "list", "feed", "sitemap", "robots", "tdmrep"]
-"""What an address is asked for as. A ``page`` is never asked for again, in no session; the others
-are, once in each session, and then whether they have changed. ``robots`` and ``tdmrep`` are asked
-for by the fetcher itself."""
+"""The kind of a request. A ``page`` with a lasting status (``fetcher.LASTING``) is never fetched
+again, in any session. The other kinds are fetched once in each session, by a conditional request if
+possible. The fetcher itself requests ``robots`` and ``tdmrep``."""
 RULES: tuple[Kind, ...] = ("robots", "tdmrep")
-"""The kinds that are asked for to know what may be asked."""
+"""The kinds of files that say what may be fetched."""
 PAGES: tuple[Kind, ...] = ("page", "list")
 """The kinds that ``max_pages`` counts."""
 Reason = Literal[
-    "bad_url",  # no address of http or https, a password in it, a port that is not the site's
-    "foreign_host",  # of no host of the site
-    "private_address",  # leads into a private network, or to this machine
-    "robots",  # robots.txt forbids it, or cannot be had
+    "bad_url",  # not a valid address of http or https, or one with a user name or a password
+    "foreign_host",  # on no host of the site, or at a port that is not the site's
+    "private_address",  # in a private network, or on this machine
+    "robots",  # robots.txt forbids it, or cannot be fetched
     "crawl_delay",  # robots.txt asks for longer pauses than the site's max_delay
     "reserved",  # text and data mining is reserved
     "bound_pages",
     "bound_bytes",
     "bound_seconds",
     "bound_depth",
-    "too_large",  # more than max_page_bytes, as sent or unpacked, or a bomb
-    "timeout",  # did not end within page_seconds
-    "bad_answer",  # no HTTP, or a body that cannot be unpacked
-    "certificate",  # TLS: not valid for the host
-    "host_down",  # cannot be reached, or breaks off again and again
-    "host_left",  # failed too often in a row, or asks for a pause beyond the site's patience
+    "too_large",  # more than max_page_bytes, as sent or unpacked, or a decompression bomb
+    "timeout",  # the answer was not complete within page_seconds
+    "bad_answer",  # the answer is no HTTP, or its body cannot be unpacked
+    "certificate",  # the TLS certificate is not valid for the host
+    "host_down",  # the host cannot be reached, or the connection breaks at every attempt
+    "host_left",  # too many failures in a row, or a requested pause beyond the site's patience
     "stopped",  # the fetcher was asked to stop
 ]
 ANY_ADDRESS = ("0.0.0.0/0", "::/0")
-"""For ``allow_private``: all of them."""
+"""The value of ``allow_private`` that allows all addresses."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SitePolicy:
-    """Bounds of a site: hosts, pace, number and size of requests; raises ``UsageError``.
+    """The bounds of a site: hosts, pace, number and size of requests; raises ``UsageError``.
 
-    Bounds hold for a session, with all the times that it was interrupted and resumed.
+    Bounds apply to a whole session, however often it was interrupted and resumed.
     """
 
     name: str
-    """What it is counted and reported as."""
+    """The name in counts and reports."""
     hosts: tuple[str, ...]
-    """``example.org``: that host and those below it (``www.example.org``), at the ports 80 and 443;
+    """``example.org``: that host and its subdomains (``www.example.org``), at the ports 80 and 443;
     ``127.0.0.1:8080``, ``[::1]:8080``: that port alone."""
     contact: str
-    """An address of mail or of a page, where whoever runs the site reaches us."""
+    """The e-mail address or web page by which operators of sites can reach who runs the crawl."""
     delay: float = 1.0
-    """Seconds between an answer and the next request to a host, at least."""
+    """The least seconds between an answer and the next request to a host."""
     max_delay: float = 60.0
-    """If robots.txt asks for more, nothing is fetched (``crawl_delay``)."""
+    """The longest delay of robots.txt that is accepted; if it asks for more, nothing is fetched."""
     patience: float = 600.0
-    """Seconds that ``Retry-After`` may ask for; if it asks for more, the host is left."""
+    """The most seconds that ``Retry-After`` may ask for; if it asks for more, the host is left."""
     tries: int = 3
-    """Of an address whose answer is 429 or 5xx, or whose connection breaks."""
+    """The most attempts for an address whose answer is 429 or 5xx, or whose connection breaks."""
     back_off: float = 2.0
-    """Seconds to the second try, where the server does not say; twice as many to each further."""
+    """The seconds to the second attempt, if the server names none; doubled for each further one."""
     max_failures: int = 5
-    """Addresses of a host that fail in a row; then it is left."""
+    """The number of addresses of a host that may fail in a row; then the host is left."""
     page_seconds: float = 60.0
-    """From the connection to the last byte."""
+    """The most seconds of a request, from the connection to the last byte."""
     max_page_bytes: int = 10_000_000
-    """Of a body, as sent and unpacked."""
+    """The most bytes of a body, both as sent and unpacked."""
     max_pages: int = 10_000
-    """Of the kinds ``page`` and ``list`` that are asked for."""
+    """The most addresses of the kinds ``page`` and ``list`` that are requested."""
     max_bytes: int = 2_000_000_000
-    """Of all bodies, as sent."""
+    """The most bytes of all bodies together, as sent."""
     max_seconds: float = 86_400.0
-    """From the first request on."""
+    """The most seconds of the crawl of the site, from its first request on."""
     max_depth: int = 10
+    """The most links between the front page and a page."""
     allow_private: tuple[str, ...] = ()
     """Addresses or networks that may be asked although they are not public."""
     respect_reservations: bool = True
-    """Do not fetch what robots.txt, tdmrep.json or a header reserves."""
+    """Whether pages are not fetched if robots.txt, tdmrep.json or a header reserves mining."""
 
     def __post_init__(self) -> None:
         """Check the values."""
@@ -100,7 +101,7 @@ class SitePolicy:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Request of a finder; ``depth``: links from the front page."""
+    """A request; ``depth`` is the number of links from the front page."""
 
     target: Target
     kind: Kind
@@ -110,18 +111,18 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """Answer of a server: any status, redirects and errors too."""
+    """The answer of a server, with any status, also of redirects and errors."""
 
     url: str
-    """In normal form, without ``#``."""
+    """The URL in normal form, without fragment."""
     status: int
-    """Never 304: then it is what was fetched before."""
+    """The HTTP status; never 304, which is replaced by the earlier answer."""
     headers: tuple[tuple[str, str], ...]
-    """Names without case; those that say how the body was packed are there no more."""
+    """The headers, with names in lower case, without those about the coding of the body."""
     body: bytes
-    """Unpacked."""
+    """The unpacked body."""
     from_archive: bool
-    """Not fetched now: it was there, or has not changed."""
+    """Whether the answer was in the archive, or had not changed since."""
 
     def header(self, name: str) -> str | None:
         """Return the last header of a name; None if there is none."""
@@ -130,10 +131,10 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Reason for which there is no answer."""
+    """The reason for which a request has no answer."""
 
     url: str
     reason: Reason
     detail: str
     from_archive: bool = False
-    """It was tried before, in this session."""
+    """Whether the request was made, and failed, earlier in this session."""

@@ -1,4 +1,4 @@
-"""Addresses of pages in one form: what is the same page has the same key in the archive."""
+"""Normalization of URLs, so that the same page has the same key in the archive."""
 
 import re
 from dataclasses import dataclass
@@ -10,43 +10,43 @@ from corpora.errors import CorpusError
 
 _PORTS = {"http": 80, "https": 443}
 _KEPT = "%/:=&?~+!$,;'@()*[]|-._"
-"""What is not written as ``%XX`` in paths and queries."""
+"""The characters that are not percent-encoded in paths and queries."""
 _CONTROL = re.compile(r"[\x00-\x20\x7f]")
 _DOT = re.compile("%2[eE]")
 _NAME = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.?")
 MAX_PATH = 3000
-"""Characters of a path with its query, in normal form."""
+"""The most characters of a path with its query, in normal form."""
 
 
 class BadUrlError(CorpusError):
-    """An address that is not of a page that can be asked for."""
+    """The error for a URL that is not that of a page that can be fetched."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """An address of http or https, taken apart."""
+    """The parts of an http or https URL, in normal form."""
 
     scheme: str
     host: str
-    """Lower case, in the letters of the name server; of IPv6 without brackets."""
+    """The host in lower case, in ASCII (IDNA); an IPv6 address has no brackets."""
     port: int
     path: str
-    """With the query."""
+    """The path with the query."""
 
     @property
     def authority(self) -> str:
-        """The host as it stands in addresses, with its port where that is not the usual one."""
+        """The host as written in URLs, with the port unless it is the default one."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
 
     @property
     def origin(self) -> str:
-        """Scheme and authority, which a robots.txt is for."""
+        """The scheme and the authority, to which a robots.txt applies."""
         return f"{self.scheme}://{self.authority}"
 
     @property
     def url(self) -> str:
-        """The address in normal form."""
+        """The URL in normal form."""
         return f"{self.origin}{self.path}"
 
     def is_of(self, hosts: tuple[str, ...]) -> bool:
@@ -81,7 +81,7 @@ def parse_url(url: str) -> Target:
     if len(url) > 4 * MAX_PATH:
         raise BadUrlError(f"longer than {4 * MAX_PATH:,} characters")
     try:
-        url.encode()  # no half of a pair
+        url.encode()  # raises for lone surrogates
         parts = urlsplit(url)
         scheme, host, port = parts.scheme.lower(), parts.hostname, parts.port
     except ValueError as error:

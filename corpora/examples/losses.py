@@ -1,4 +1,4 @@
-"""The mentions that no example has room for, by name: a bounded list, the first in the text."""
+"""A bounded list of the mentions that were lost because of the limits of examples."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,12 +13,12 @@ from corpora.examples.mentions import LOSSES, NAMED, Entities
 from corpora.reports import markdown_table
 
 LISTED: Final = 100
-"""Mentions that are named for each reason and each shard of documents."""
+"""The most mentions that are listed for each reason and each shard of documents."""
 SHOWN: Final = 10
-"""Of each reason, in ``report.md``."""
+"""The most mentions that ``report.md`` shows for each reason."""
 FILE: Final = "lost_mentions.tsv"
 _LONGEST: Final = 200
-"""Characters of a mention that are shown; ``start`` and ``end`` tell how many it has."""
+"""The most characters of a mention that are shown; ``start`` and ``end`` give its full length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +28,12 @@ class LostMention:
     reason: str
     document: str
     start: int
-    """Characters of the document, half-open."""
+    """In characters of the document, as ``end``; half-open."""
     end: int
     subwords: int
-    """How many it has."""
+    """The number of its subwords."""
     text: str
-    """On one line; longer than 200 characters, it ends with an ellipsis."""
+    """The text on one line; after 200 characters it is cut and ends with an ellipsis."""
 
 
 def name_losses(batch: pa.RecordBatch, mentions: Mentions, entities: Entities) -> list[LostMention]:
@@ -60,7 +60,7 @@ def _on_a_line(text: str) -> str:
 
 
 class Listing:
-    """A filter that passes the first ``LISTED`` mentions of each reason."""
+    """A filter that passes only the first ``LISTED`` mentions of each reason."""
 
     def __init__(self) -> None:
         self._taken: Counter[str] = Counter()

@@ -1,8 +1,9 @@
-"""Documents to the examples of pre-training: packed sentences, their subwords, words and entities.
+"""Pre-training examples from documents: packed sentences, with their subwords, words and entities.
 
-An example holds neighbouring sentences of one document, as many as fit, without special tokens; all
-positions index its subwords, half-open. This is what LUKE and DaLUKE do, with two differences: a
-sentence is cut into subwords as it stands, and a mention is the subwords that overlap it.
+An example holds neighbouring sentences of one document, as many as fit, without special tokens. All
+positions are half-open, and count its subwords. This is what LUKE and DaLUKE do, with two
+differences: the text of a sentence is cut into subwords unchanged, and an entity has all subwords
+that overlap its mention.
 """
 
 from collections import Counter
@@ -33,7 +34,7 @@ from corpora.tokenization.tokenizers import Tokenizer
 
 TRAIN, VALIDATION = "train", "validation"
 COLUMNS = ("id", "group", "text", "sentences", "mentions")
-"""Of documents: what examples are made of."""
+"""The columns of ``documents`` that examples are made from."""
 WRITTEN, UNSPLIT, EMPTY, SHORT, UNMENTIONED = (
     "written",
     "no_sentences",
@@ -41,9 +42,10 @@ WRITTEN, UNSPLIT, EMPTY, SHORT, UNMENTIONED = (
     "short_sentences",
     "without_mentions",
 )
-"""What becomes of a document. One of ``no_sentences`` has text, but nobody cut it: an error."""
+"""The possible outcomes of a document. ``no_sentences`` is an error: there is text, but it was not
+cut into sentences."""
 BATCH_BYTES = 4 << 20
-"""Of text that is made into examples at once; a longer document is taken whole."""
+"""The bytes of text that are made into examples at once; a longer document is taken whole."""
 _SCHEMA = SCHEMAS["examples"].columns
 
 
@@ -52,29 +54,30 @@ class Rules:
     """The rules by which examples are made."""
 
     length: int
-    """Subwords of an example at most, special ones not counted."""
+    """The most subwords of an example, without special ones."""
     mentions: MentionRules
     min_sentence_subwords: int = 1
-    """Sentences of fewer are left out; then neighbours in an example are none in the text."""
+    """The least subwords of a sentence; shorter ones are left out, so that neighbours in an example
+    need not be neighbours in the text."""
     words: str = "tokenizer"
-    """Where Chinese words begin: ``tokenizer``, with each character, or ``jieba``."""
+    """How Chinese words are found: ``tokenizer`` (each character is a word) or ``jieba``."""
     only_with_mentions: bool = False
-    """Leave out examples without an entity."""
+    """Whether examples without an entity are left out."""
     validation: float = 0.0
-    """Documents whose ratio (``corpora.hashing.sampling``) is below it are for validation."""
+    """Documents with a ratio (``corpora.hashing.sampling``) below this are for validation."""
     seed: int = 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Made:
-    """The examples of a batch of documents, and what was lost."""
+    """The examples of a batch of documents, with counts and lost mentions."""
 
     examples: pa.RecordBatch
     fates: Sequence[str]
-    """Of each document: ``written``, or why there is no example of it."""
+    """The outcome of each document: ``written``, or the reason why it has no example."""
     counters: Counter[str]
     lost: Sequence[LostMention]
-    """Mentions that there was no room for, the first of each reason."""
+    """The first mentions, for each reason, that were lost because of the limits of examples."""
 
 
 def in_chunks(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -89,7 +92,7 @@ def in_chunks(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 class ExampleMaker:
-    """A maker of examples from documents; without a vocabulary they have no entities."""
+    """A maker of examples from documents; without a vocabulary, examples have no entities."""
 
     def __init__(self, tokenizer: Tokenizer, vocab: EntityVocab | None, rules: Rules) -> None:
         self.tokenizer, self.vocab, self.rules = tokenizer, vocab, rules

@@ -1,4 +1,4 @@
-"""Mentions of characters to entities of subwords; what is lost on the way is counted by reason."""
+"""Entities of subwords from mentions of characters; lost mentions are counted by reason."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -27,10 +27,10 @@ LOSSES: Final = {
     "double": "another one has the same subwords and the same entity",
     "over_limit": "their sentence has too many; the first were kept",
 }
-"""Why a mention is no entity of an example, in the order in which it is asked."""
+"""The reasons why a mention becomes no entity of an example, in the order of the tests."""
 
 NAMED: Final = ("too_long", "cut_by_split", "over_limit")
-"""Those of them that come of the limits of examples; ``corpora.examples.losses`` names these."""
+"""The reasons that are due to the limits of examples; ``losses`` lists mentions lost by these."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,27 +39,28 @@ class MentionRules:
 
     origins: tuple[str, ...]
     keep_unknown: bool = False
-    """Those without an entity of the vocabulary are kept as ``[UNK]``, as LUKE does."""
+    """Whether mentions without an entity of the vocabulary are kept as ``[UNK]``, as in LUKE."""
     min_entity_count: int = 1
-    """By the counts of the vocabulary; ids stay as they are."""
+    """The least count of an entity in the vocabulary; ids do not change."""
     max_subwords: int = 30
-    """Of a mention."""
+    """The most subwords of a mention."""
     max_entities: int = 128
-    """Of an example."""
+    """The most entities of an example."""
 
 
 @dataclass(slots=True, eq=False)
 class Entities:
     """The E entities of a batch, as arrays, while they are selected and aligned."""
 
-    mentions: Ints  # (E) the index of the mention that each was
-    ids: npt.NDArray[np.int32]  # (E)
-    starts: Ints  # (E) half-open: characters of the batch; subwords after `align`
-    ends: Ints  # (E)
-    is_widened: Bools  # (E) the subwords have other edges than the mention
+    mentions: Ints  # (E,) the index of the mention of each
+    ids: npt.NDArray[np.int32]  # (E,)
+    starts: Ints  # (E,) half-open; in characters of the batch, after `align` in subwords
+    ends: Ints  # (E,)
+    is_widened: Bools  # (E,) whether the subwords reach beyond the mention
     counters: Counter[str] = field(default_factory=Counter)
     named: dict[str, tuple[Ints, Ints]] = field(default_factory=dict)
-    """For each reason in ``NAMED`` that occurs, the mentions and how many subwords they have."""
+    """For each reason in ``NAMED`` that occurs, the indices of the mentions and their numbers of
+    subwords."""
 
     def lose(self, reason: str, where: Bools) -> None:
         """Remove the entities with True in ``where``, and count them under a reason."""
@@ -93,7 +94,7 @@ class Entities:
         """Remove the entities of left-out sentences, and index subwords without these."""
         self.lose("in_short_sentences", is_left_out[row.spans_of(self.starts)])
         n_left_out = np.cumsum(np.where(is_left_out, row.sizes, 0))
-        before = n_left_out[row.spans_of(self.starts)]  # the sentence of a kept entity is kept
+        before = n_left_out[row.spans_of(self.starts)]  # sentences of kept entities are kept
         self.starts, self.ends = self.starts - before, self.ends - before
 
     def place(self, parts: SubwordRow, *, max_entities: int) -> Ints:

@@ -19,28 +19,28 @@ from corpora.reports import markdown_table
 from corpora.system.parsing import JsonObject
 
 Counts = npt.NDArray[np.int64]
-_BARS = 16  # of the histogram of lengths
+_BARS = 16  # bars of the histogram of lengths
 _BAR_WIDTH = 40
-_MENTIONS = (0, 1, 2, 5, 10, 20, 50, 100)  # where the classes of mentions of an example begin
+_MENTIONS = (0, 1, 2, 5, 10, 20, 50, 100)  # least entities of an example in each class
 _COLUMNS = ("document_id", "split", "input_ids", "entity_ids", "entity_origins")
 
 
 class Summary:
-    """Counts of what examples hold; takes 24 bytes an entity of the vocabulary."""
+    """Counts of the content of examples; takes 24 bytes for each entity of the vocabulary."""
 
     def __init__(self, *, length: int, n_entities: int) -> None:
         """Begin at 0; ``length``: most subwords of an example; ``n_entities``: number of ids."""
         self.length = length
         self.lengths = np.zeros(length + 1, np.int64)
-        """How many examples have each number of subwords."""
+        """The number of examples by their number of subwords."""
         self.mentions: Counts = np.zeros(1, np.int64)
-        """How many examples have each number of entities."""
+        """The number of examples by their number of entities."""
         self.by_split = {split: np.zeros(4, np.int64) for split in (TRAIN, VALIDATION)}
-        """Documents, examples, subwords, entities."""
+        """The numbers of documents, examples, subwords and entities of each split."""
         self.train, self.links, self.all = (np.zeros(n_entities, np.int64) for _ in range(3))
-        """How often each entity stands in the examples to train on, as a link, and in all."""
+        """The occurrences of each entity, by id: in training examples, as links, and in all."""
         self.with_links, self.with_any = np.zeros(2, np.int64), np.zeros(2, np.int64)
-        """Examples with a link, or any entity, and their subwords."""
+        """The numbers of examples, and of their subwords, that have a link, or any entity."""
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Count examples; the batch has whole documents."""

@@ -1,7 +1,7 @@
-"""The subwords of a batch of documents in a row: arrays, no object for each.
+"""The subwords of a batch of documents as arrays, one text after the other.
 
-Offsets count the characters of all texts of the batch, one text after the other with one more
-character after each, so that one search finds the subwords of every mention.
+Offsets count the characters of all texts of the batch, with one more character after each text. So
+one search finds the subwords of all mentions.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from corpora.segmentation.chinese_words import inner_characters
 from corpora.tokenization.tokenizers import Tokenizer
 
 SENTENCES_AT_ONCE = 4096
-"""Handed to the tokenizer at once; bounds what it holds of a long document."""
+"""The sentences that the tokenizer cuts at once, which bounds the memory for long documents."""
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
@@ -28,13 +28,13 @@ class Sentences:
 
     texts: list[str]
     starts: Ints
-    """In the characters of the batch."""
+    """The start of each sentence, in characters of the batch."""
     documents: Ints
-    """The row of the document of each; ascending."""
+    """The row of the document of each sentence; ascending."""
     bases: Ints
-    """Where the text of each document begins, in the characters of the batch."""
+    """The start of the text of each document, in characters of the batch."""
     outside: Ints
-    """Of each document: characters other than white space that are in no sentence."""
+    """The number of characters of each document, without white space, that are in no sentence."""
 
     @classmethod
     def of(cls, batch: pa.RecordBatch) -> "Sentences":
@@ -67,12 +67,12 @@ def _count_outside(text: str, starts: Sequence[int], ends: Sequence[int]) -> int
 class SubwordRow:
     """P subwords in a row, and S spans of them: sentences, or parts of long sentences."""
 
-    ids: npt.NDArray[np.int32]  # (P)
-    starts: Ints  # (P) in the characters of the batch; half-open
-    ends: Ints  # (P)
-    is_word_start: Bools  # (P)
-    bounds: Ints  # (S + 1) where the subwords of each span begin
-    documents: Ints  # (S) the row of its document
+    ids: npt.NDArray[np.int32]  # (P,)
+    starts: Ints  # (P,) in characters of the batch; half-open
+    ends: Ints  # (P,)
+    is_word_start: Bools  # (P,)
+    bounds: Ints  # (S + 1,) the index of the first subword of each span, and P
+    documents: Ints  # (S,) the row of the document of each span
 
     @property
     def sizes(self) -> Ints:

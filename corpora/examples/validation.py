@@ -1,7 +1,8 @@
-"""Choose documents of validation: those below a ratio, but never none or all of several.
+"""Selection of validation documents: those with a ratio below a threshold.
 
-This looks at documents, before their examples are made. Whether those that are chosen yield any is
-known later: ``documents_to_examples`` fails where all examples are of one split.
+Of several documents, at least one is selected, and at least one is not. Documents are selected
+before their examples are made, and may have none: ``documents_to_examples`` fails if all examples
+are of one split.
 """
 
 import math
@@ -17,7 +18,7 @@ from corpora.hashing.sampling import ratio
 
 SCHEMA = SCHEMAS["document_shares"]
 COLUMNS = ("id", "sentences")
-"""Of documents: what decides."""
+"""The columns of ``documents`` that are read."""
 RatioRange = tuple[float, float]
 """The lowest and the highest ratio of documents that have sentences."""
 NOBODY: RatioRange = (1.0, 0.0)

@@ -1,1 +1,1 @@
-"""New words from raw text: counts of all strings, what holds them together, scores and ranks."""
+"""Discovery of new words in raw text: counts of strings, mutual information, scores and ranks."""

@@ -1,13 +1,14 @@
 """Exact counts of all frequent strings and of their neighbours, in bounded memory.
 
 Every place where a string may begin is a *window*: the first two symbols, those that follow, and
-the one before. Windows are dealt out by their first two symbols to *ranges* of about equal size, so
-that all places of a string lie in one range, which is counted alone: its windows are sorted by
-their first two symbols, those of rare pairs are put aside, what is left is sorted by pair and third
-symbol, and so on. No string can be more frequent than what it begins with: nothing is lost. Each
-sort tells at once how often each longer string occurs and what stands to the right of each shorter
-one; what stands to the left takes another. Numbers of strings are those of the sort, so the next
-key is again one integer, whatever the length.
+the one before. Windows are divided by their first two symbols into *ranges* of about equal size, so
+that all occurrences of a string are in one range, and each range can be counted alone.
+
+The windows of a range are sorted by their first two symbols, and those of rare pairs are dropped.
+The others are sorted by pair and third symbol, and so on. Nothing is lost, since no string is more
+frequent than its beginning. Each sort gives the counts of the strings of one length, and the right
+neighbours of the strings that are one symbol shorter; left neighbours take another sort. Strings
+are numbered in the order of the sort, so that the next key is one integer, whatever the length.
 """
 
 from collections.abc import Iterable, Iterator
@@ -23,9 +24,9 @@ from corpora.lexicon.streams import BOUNDARY, OTHER, Ids, Ints
 from corpora.matching.arrays import run_begins
 
 RANGE_WINDOWS = 1 << 21
-"""About the most windows that are counted at once: 100 bytes each."""
+"""The approximate number of windows of a range; counting takes 100 bytes for each."""
 CHUNK = 1 << 20
-"""Places of a stream whose windows are made at once."""
+"""The number of places of a stream whose windows are made at once."""
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -33,13 +34,13 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Firsts:
-    """The symbols with which a string may begin: those that are frequent in a scope."""
+    """The symbols that are frequent in a scope, with which its strings may begin."""
 
     keys: Ints
-    """``scope * n_symbols + symbol``, ordered; the place of a key here is its number."""
+    """``scope * n_symbols + symbol``, ascending; the index of a key is the number of the symbol."""
     counts: Ints
     n_symbols: int
-    """More than the largest symbol."""
+    """A number above the largest symbol."""
 
     def numbers(self, ids: Ids, scopes: Ints) -> Ints:
         """Return the number of each symbol of a stream in its scope; -1 where not frequent."""
@@ -94,12 +95,13 @@ class Firsts:
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Places where strings begin, column by column."""
+    """The N windows of some places where strings begin, as columns."""
 
     firsts: npt.NDArray[np.uint32]
-    """Numbers of ``Firsts``."""
+    """(N,) the first symbol, by its number in ``Firsts``."""
     around: npt.NDArray[np.unsignedinteger]
-    """The symbol before, and those after the first up to one more than the longest string has."""
+    """(longest + 1, N) the symbol before, then the symbols from the second to the one after the
+    longest string."""
 
     def __len__(self) -> int:
         return len(self.firsts)
@@ -142,15 +144,17 @@ class Level:
 
     length: int
     parents: Ints
-    """The string without its last symbol: its number in the level before, or of ``Firsts``."""
+    """The string without its last symbol, by its index in the level before, or its number in
+    ``Firsts``."""
     symbols: Ints
     """The last symbol."""
     counts: Ints
     left: Floats
-    """Entropy of the symbols before it, in bits; each boundary is a neighbour of its own."""
+    """The entropy of the symbols before the string, in bits; each boundary is a distinct one."""
     right: Floats
+    """The entropy of the symbols after the string, likewise."""
     is_inner: Flags
-    """Whether the same symbol always stands before it, or always after it."""
+    """Whether the string is always preceded, or always followed, by the same symbol."""
 
 
 def count(windows: Windows, *, min_count: int, n_symbols: int) -> Iterator[Level]:
@@ -158,7 +162,7 @@ def count(windows: Windows, *, min_count: int, n_symbols: int) -> Iterator[Level
     left, following = windows.around[0], windows.around[1:]
     alive = np.arange(len(windows))
     numbers = windows.firsts.astype(np.int64)
-    level: Level | None = None  # whose right neighbours are not known yet
+    level: Level | None = None  # the last one, whose right neighbours are not known yet
     for length in range(2, len(following) + 2):
         keys = numbers * n_symbols + following[length - 2][alive]
         order = np.argsort(keys)
@@ -187,7 +191,7 @@ def count(windows: Windows, *, min_count: int, n_symbols: int) -> Iterator[Level
 
 @dataclass(frozen=True, slots=True)
 class _Runs:
-    """Runs of equal keys: the parent and the symbol of each key, and how often it occurs."""
+    """Runs of equal keys: the parent, the symbol and the number of occurrences of each key."""
 
     parents: Ints
     symbols: Ints
@@ -203,7 +207,7 @@ class _Runs:
         """Return the entropy of the symbols of each parent in bits, and whether it has only one."""
         is_real = self.symbols != BOUNDARY
         counts, parents = self.counts[is_real], self.parents[is_real]
-        is_repeated = counts > 1  # the others add nothing
+        is_repeated = counts > 1  # log2(1) is 0
         weights = counts[is_repeated] * np.log2(counts[is_repeated])
         sums = np.bincount(parents[is_repeated], weights, minlength=len(totals))
         is_only = np.zeros(len(totals), np.bool_)

@@ -1,4 +1,4 @@
-"""Words that need no discovery: dictionaries, which of their words are names, function words."""
+"""Words that need no discovery: those of dictionaries (with names among them), function words."""
 
 import tomllib
 from collections import Counter
@@ -13,16 +13,19 @@ import pyarrow as pa
 from corpora.errors import CorpusError, UsageError
 
 TRADITIONAL_RATIO = 0.05
-"""Of a text in traditional script, at least, the Han characters that simplified lacks: three
-of ten in prose, two of a thousand in simplified novels."""
+"""A text is in traditional script if more than this ratio of its Han characters does not exist in
+simplified script: the ratio is 0.3 in traditional prose, 0.002 in simplified novels."""
 NAME_TAGS = ("nr", "ns", "nt", "nz")
-"""Of jieba's dictionary: persons, places, organisations, other names; nr is often wrong."""
+"""The tags of names in jieba's dictionary: persons, places, organisations, others; ``nr`` is often
+wrong."""
 NAME_TIMES = 8
-"""A known word with such a tag is a name where it is so many times as frequent as in general."""
+"""A known word with such a tag is a name in texts where it is at least this many times as frequent
+as in the dictionary."""
 NOUN_TIMES = 64
-"""As ``NAME_TIMES``, of nouns without such a tag (鸳鸯, a duck, and a maid in a novel)."""
+"""The same for nouns without such a tag (鸳鸯, a duck, and a maid in a novel)."""
 _OPENCC = ("s2t", "s2tw", "s2twp", "s2hk")
-"""OpenCC's own standard, Taiwan's characters, its words (軟體 for 软件), Hong Kong's characters."""
+"""OpenCC's conversions: to its own standard, to Taiwan's characters, to Taiwan's words (軟體 for
+软件), to Hong Kong's characters."""
 
 
 def jieba_dictionary() -> Path:
@@ -59,7 +62,7 @@ def read_known(path: Path) -> pa.Table:
 
 
 NOTHING_KNOWN = pa.table({"word": pa.array([], pa.string()), "ratio": pa.array([], pa.float64())})
-"""What ``read_known`` returns of an empty list."""
+"""The result of ``read_known`` for an empty list."""
 _TIMES = dict.fromkeys(NAME_TAGS, NAME_TIMES) | {"n": NOUN_TIMES}
 
 

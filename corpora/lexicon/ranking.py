@@ -1,4 +1,4 @@
-"""From scored strings to a lexicon: what is known or no word is marked, the rest is ranked."""
+"""Ranking of scored strings to a lexicon: strings that are known or no words are flagged first."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -21,31 +21,32 @@ from corpora.lexicon.tables import CHUNK, Strings, Vocabulary
 from corpora.matching.arrays import run_begins
 
 FLAGS = ("known", "inner", "compound", "function", "low", "name")
-"""What a candidate may be marked with; the bit of each is its place here.
+"""The flags of candidates; the bit of each flag is its index here.
 
 - ``known``: a known word.
-- ``inner``: always with the same symbol before it, or after it, or with a dot at an end: a piece of
-  one longer string.
+- ``inner``: a part of one longer string: always preceded, or always followed, by the same symbol;
+  or with a dot at an end.
+- ``compound``: can be cut in two so that each part is a function word, a known word, a name, a
+  compound, or a candidate with a higher score; or so that one part is such, and the other a single
+  symbol that is hardly associated with it (below ``LOOSE``). Two known words of several symbols
+  that are firmly associated (``FIRM``) are no compound.
 - ``function``: begins or ends with a function word.
-- ``compound``: can be cut in two so that each part is a function word, known, a compound, or a
-  candidate with a higher score; or a single symbol that is hardly tied to such a part. Two known
-  words of several symbols that are tied firmly are no compound.
 - ``low``: ranked, but not in the best fraction.
-- ``name``: on a list of names, and then nothing else; or a known word that the dictionary calls a
-  name or a noun, and that is much more frequent in the texts than in general.
+- ``name``: on a list of names, and then with no other flag but ``low``; or a known word that is a
+  name or a noun in the dictionary, and much more frequent in the texts than in general.
 """
 MARKS = ("known", "inner", "compound", "function", "name")
 DEMOTION = 0.5
-"""What a score is multiplied with, once for each flag that demotes."""
+"""The factor by which a score is multiplied, once for each flag that demotes."""
 LOOSE = 6.0
-"""Mutual information in bits: one symbol that is tied less to the part before or after it makes a
-compound with it (张小凡 and 身)."""
+"""The mutual information in bits below which a single symbol and the part before or after it are a
+compound (张小凡 and 身)."""
 FIRM = 10.0
-"""Mutual information in bits: two known words that are tied so much are a name (南海 and 观音)."""
+"""The mutual information in bits from which on two known words are a name (南海 and 观音)."""
 SUFFIXES = ("儿", "兒")
-"""Function words that end names, too (田灵儿)."""
+"""Function words that may also end names (田灵儿)."""
 BOUND = 0.9
-"""Of the places of a string, at least those before a suffix, so that this is a part of the name."""
+"""The least ratio of a string's occurrences that a suffix follows for it to be part of the name."""
 
 
 def bits(flags: Collection[str]) -> int:
@@ -55,20 +56,20 @@ def bits(flags: Collection[str]) -> int:
 
 @dataclass(frozen=True)
 class Forms:
-    """The spelling of strings: their symbols, with a space between two words that need one."""
+    """The spelling of strings: their symbols, with spaces between words that need them."""
 
     strings: Strings
     vocabulary: Vocabulary
 
     @cached_property
     def _symbols(self) -> pa.Array:
-        """The symbols, and again with a space before them; number 0 is none."""
+        """All symbols by number (0 is empty), then the same again with a space before each."""
         plain = pa.array(["", *self.vocabulary.symbols], pa.string())
         return pa.concat_arrays([plain, pc.binary_join_element_wise("", plain, " ")])
 
     @cached_property
     def _needs_space(self) -> tuple[Flags, Flags]:
-        """Of each symbol: at its begin, and at its end."""
+        """For each symbol, whether it needs a space at its start, and at its end."""
         symbols = ["", *self.vocabulary.symbols]
         edges = np.array([[symbol[:1] or "x", symbol[-1:] or "x"] for symbol in symbols])
         needs = ~is_unspaced(edges.view(np.uint32).reshape(edges.shape)) & ~np.isin(edges, [*DOTS])
@@ -183,7 +184,7 @@ class Ranked:
 
     rows: Ints
     ranks: Ints
-    """From 1 in each scope; 0 where there is none."""
+    """The rank in the scope, from 1; 0 for candidates without a rank."""
     counters: Mapping[str, int]
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -217,7 +218,7 @@ def rank(strings: Strings, *, drop: Collection[str], demote: Collection[str], to
     begins = run_begins(groups)
     sizes = np.diff(begins, append=len(groups))
     ranks = np.arange(1, len(groups) + 1) - np.repeat(begins, sizes)
-    n_words = np.ceil(np.round(top * sizes, 6))  # 0.55 * 100 is a little more than 55
+    n_words = np.ceil(np.round(top * sizes, 6))  # in floats, 0.55 * 100 > 55
     is_low = ranks > np.repeat(n_words, sizes)
     is_ranked = groups % 2 == 0
     low = first + order[is_low & is_ranked]
@@ -234,12 +235,12 @@ def rank(strings: Strings, *, drop: Collection[str], demote: Collection[str], to
 
 @dataclass(frozen=True, slots=True)
 class RankedRows:
-    """Some candidates in the order of the lexicon."""
+    """Some adjacent candidates in the order of the lexicon."""
 
     first: int
-    """The id of the first."""
+    """The id of the first candidate."""
     batch: pa.RecordBatch
-    """Rows of ``lexicon_ranks``."""
+    """The rows of ``lexicon_ranks``."""
 
 
 def read_ranks(ranks: Path, *, part: tuple[int, int], n_rows: int) -> Iterator[RankedRows]:

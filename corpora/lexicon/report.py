@@ -1,4 +1,4 @@
-"""What people read of a lexicon: its words as a table, and a page with scores and contexts."""
+"""The report on a lexicon: its words as a table, and a page with scores and contexts."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,14 +15,14 @@ from corpora.datasets.shards import read_shards
 from corpora.lexicon.words import is_word
 
 WORDS = 100
-"""Of a lexicon that are shown with their contexts."""
+"""The number of words of a lexicon that are shown with their contexts."""
 LEXICONS = 12
-"""That are shown: the first by name."""
+"""The number of lexicons that are shown, the first by name."""
 CONTEXTS = 3
-"""Of a word."""
+"""The number of contexts of a word that are shown."""
 CONTEXT_CHARACTERS = 20_000_000
-"""Of the documents that are searched for contexts."""
-_AROUND = 14  # characters
+"""The number of characters of documents that are searched for contexts."""
+_AROUND = 14  # characters of a context on each side
 _BINS = 40
 _COLUMNS = ("count", "mi", "left_entropy", "right_entropy", "score")
 _STYLE = """body{font:15px/1.5 sans-serif;margin:2em auto;max-width:72em;padding:0 1em;color:#222}
@@ -58,7 +58,7 @@ class Shown:
 
     row: Row
     contexts: list[tuple[str, str]] = field(default_factory=list)
-    """What stands before it, and after it."""
+    """The text before and the text after the word, for each context."""
 
     def find(self, text: str) -> bool:
         """Look for a context in a text; return whether the word has enough contexts now."""
@@ -72,11 +72,11 @@ class Shown:
 
 @dataclass(slots=True)
 class Page:
-    """What is shown of a lexicon: the best words of each group, and how scores are spread."""
+    """The content of the page: the best words of each group, and the distribution of scores."""
 
     words: dict[str | None, list[Shown]] = field(default_factory=dict)
     scores: dict[str | None, list[pa.RecordBatch]] = field(default_factory=dict)
-    """``score`` of the ranked candidates, and ``is_word``."""
+    """The columns ``score`` and ``is_word`` of the ranked candidates of each group."""
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Add rows of the lexicon; the rows of a group are adjacent, the best first."""

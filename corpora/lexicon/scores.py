@@ -1,8 +1,8 @@
-"""What holds a string together, and how free it stands: mutual information and scores.
+"""Scores of strings: the mutual information of their parts, and the entropies of their neighbours.
 
-EntityBERT (Jia et al. 2020, appendix A) adds up mutual information, log2 p(xy) / (p(x) p(y)) for
-neighbouring strings x and y, and the entropies of what stands to the left and to the right.
-p is the ratio of a string to all strings of the same length in the same scope.
+EntityBERT (Jia et al. 2020, appendix A) adds up the mutual information of neighbouring strings x
+and y, log2 p(xy) / (p(x) p(y)), and the entropies of the left and of the right neighbours. p is the
+ratio of a string to all strings of the same length in the same scope.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,10 +19,10 @@ SCORES: Mapping[str, Callable[[Floats, Floats, Floats, Ints], Floats]] = {
     "paper": lambda mi, left, right, _: mi + left + right,
     "frequency": lambda _, __, ___, counts: counts.astype(np.float64),
 }
-"""Scores by mutual information, left and right entropy, all in bits, and counts.
+"""Functions that compute a score from mutual information, left and right entropy (in bits), count.
 
-``product``: the root of the mutual information times the smaller entropy, so that neither can
-make up for the other; ``paper``: the sum; ``frequency``: how often, and nothing else."""
+``product``: the root of the mutual information times the smaller entropy, so that neither can make
+up for the other; ``paper``: the sum of the three; ``frequency``: the count alone."""
 
 
 def fill_scores(strings: Strings, totals: Ints, *, mi: str, score: str) -> None:
@@ -36,11 +36,11 @@ def fill_scores(strings: Strings, totals: Ints, *, mi: str, score: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Ratios:
-    """Base-2 logarithms of the ratio of a string to all strings of its length and scope."""
+    """The base-2 logarithms of the ratios of strings to all strings of their length and scope."""
 
     strings: Strings
     totals: Floats
-    """Logarithms, a row for each scope."""
+    """(scopes, lengths) the logarithms of ``Vocabulary.totals``."""
 
     @classmethod
     def of_totals(cls, strings: Strings, totals: Ints) -> "Ratios":
@@ -84,4 +84,5 @@ def _adjacent(ratios: Ratios, rows: Ints, length: int) -> Floats:
 
 
 MI = {"weakest": _weakest, "adjacent": _adjacent}
-"""Mutual information of a string of more than two symbols."""
+"""Ways to compute the mutual information of a string of more than two symbols: at the cut where it
+is weakest, or the mean over adjacent symbols."""

@@ -1,4 +1,4 @@
-"""What the stages of a lexicon hand on: batches of documents, streams, windows and strings."""
+"""The stages of a lexicon on batches: from documents to streams, to windows, to counted strings."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,7 +28,7 @@ COLUMNS = {
     "characters": ("id", "group", "text"),
     "words": ("id", "group", "lang", "text", "sentences"),
 }
-"""Of documents, by what the symbols are."""
+"""The columns of ``documents`` that are read, by the kind of symbols."""
 
 
 def _texts_of(batch: pa.RecordBatch, *, per: str) -> list[Text]:
@@ -59,7 +59,7 @@ class SliceCounter:
         texts = _texts_of(documents, per=self._per)
         stream = character_stream(texts) if self._kind == "characters" else word_stream(texts)
         row = (stream.symbols, stream.scopes, stream.ends.tolist(), stream.ids.tobytes())
-        batch = _batch("lexicon_streams", [row])  # first all that may raise, then the counts
+        batch = _batch("lexicon_streams", [row])  # may raise, so before anything is counted
         self._totals.update((text.scope, 0) for text in texts)
         begin = 0
         for scope, end in zip(stream.scopes, stream.ends.tolist(), strict=True):
@@ -139,7 +139,7 @@ def read_windows(
     paths: Sequence[Path], ranges: Iterable[int], *, longest: int
 ) -> Iterator[Windows]:
     """Read the windows of some ranges, range by range; ranges without windows are skipped."""
-    blocks: defaultdict[int, list[tuple[Path, int]]] = defaultdict(list)  # batches of shards
+    blocks: defaultdict[int, list[tuple[Path, int]]] = defaultdict(list)  # shard and index of batch
     for path in paths:
         batches = read_batches(path, SCHEMAS["lexicon_windows"], columns=("part",))
         for place, batch in enumerate(batches):
@@ -160,10 +160,11 @@ def _read(path: Path, place: int, longest: int) -> Windows:
 
 
 class StringCounter:
-    """A counter of the strings of ranges, which come in order.
+    """A counter of the strings of ranges, which must be added in order.
 
-    ``parent`` of a string of two symbols is the number of its first symbol; of a longer string, it
-    is the index of the string without its last symbol among all of that length in these ranges.
+    The ``parent`` of a string of two symbols is the number of its first symbol. That of a longer
+    string is the index of the string without its last symbol, among all strings of that length in
+    these ranges.
     """
 
     def __init__(self, *, n_symbols: int, min_count: int) -> None:

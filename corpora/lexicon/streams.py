@@ -1,12 +1,14 @@
-"""Texts as streams of symbols, the units that words are made of, with boundaries between.
+"""Texts as streams of symbols, of which candidates for words are made, and boundaries.
 
 A symbol is a character of a script that is written without spaces (``characters``), with all marks
 that belong to it (an extended grapheme cluster, Unicode Standard Annex 29), or a word of the text
-(``words``). What no candidate may span is a boundary: punctuation, line ends, in streams
-of words the end of a sentence, and whatever else stands between two words than what stands there
-in a form (``ranking.Forms``). In streams of characters, a run of other letters, with digits or
-without, is one symbol (阿Q, 5G手机), and so is a dot between letters (约翰·史密斯). A number is no
-part of a candidate, but a neighbour like any other: what always follows a number is no word.
+(``words``). In streams of characters, a run of other letters, with or without digits, is also a
+symbol (阿Q, 5G手机), and so is a dot between letters (约翰·史密斯).
+
+No candidate spans a boundary. Boundaries are punctuation and line ends; in streams of words, also
+the ends of sentences, and any separator of two words other than the one in forms
+(``ranking.Forms``). A number is not part of a candidate, but it is a neighbour like other symbols:
+a string that always follows a number is no word.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -30,29 +32,30 @@ Ints = npt.NDArray[np.int64]
 Kind = Literal["characters", "words"]
 
 BOUNDARY = 0
-"""The symbol that stands between segments."""
+"""The symbol of a boundary."""
 OTHER = 1
-"""The symbol for a number, and for long runs; those of which words are made follow."""
+"""The symbol of numbers and of long runs; the symbols of which words are made have higher numbers.
+"""
 DOTS = "·•‧・"
-"""Between letters, a symbol of their own."""
+"""Dots that are symbols if they are between letters."""
 _LONGEST_RUN = 16
-"""Letters and digits of a run that is a symbol; longer ones are addresses and codes."""
+"""The most letters and digits of a run that is a symbol; longer runs are addresses and codes."""
 _LOOKED_AT = 10_000
-"""Characters of a text from which its kind is recognized."""
+"""The number of characters of a text from which its kind is recognized."""
 _UNKNOWN, _MARK, _LETTER, _SYMBOL = range(4)
-_classes: npt.NDArray[np.uint8] = np.zeros(0x110000, np.uint8)  # filled as characters turn up
-_ALONE, _BEFORE, _AFTER = 1, 2, 3  # how characters make clusters with others
-_joins: npt.NDArray[np.uint8] = np.zeros(0x110000, np.uint8)  # filled in the same way
+_classes: npt.NDArray[np.uint8] = np.zeros(0x110000, np.uint8)  # by code point, filled when needed
+_ALONE, _BEFORE, _AFTER = 1, 2, 3  # clusters of a character: none, with a letter after it, before
+_joins: npt.NDArray[np.uint8] = np.zeros(0x110000, np.uint8)  # by code point, filled when needed
 _BASE = "ก"
 _RANGES = tuple(zip(UNSPACED[::3], UNSPACED[2::3], strict=True))
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """What is read of a document."""
+    """The text of a document, with its scope."""
 
     scope: str
-    """Counts of texts with the same scope are added up."""
+    """The name of the scope; texts with the same scope are counted together."""
     text: str
     lang: str | None = None
     sentences: Sequence[tuple[int, int]] = ()
@@ -63,12 +66,13 @@ class Stream:
     """The symbols of some texts in a row; each text ends with a boundary."""
 
     ids: Ids
-    """Numbers of symbols, from 1 in the order of ``symbols``; 0 is a boundary."""
+    """The numbers of the symbols, which are numbered from 1 in ``symbols``; 0 is a boundary."""
     symbols: list[str]
-    """Each once; the first, which is empty, stands for ``OTHER``."""
+    """The distinct symbols; the first, which is empty, is ``OTHER``."""
     scopes: list[str]
+    """The scope of each part of the stream; a scope may have several parts."""
     ends: Ints
-    """Where the part of each scope ends; a scope may have several parts."""
+    """The end of each part in ``ids``."""
 
 
 def kind_of(text: str) -> Kind:
@@ -125,7 +129,7 @@ def character_stream(texts: Sequence[Text]) -> Stream:
     scopes, ends_in_text = _parts(texts, [len(text.text) + 1 for text in texts])
     joined = "\n".join([text.text for text in texts]) + "\n"
     codes = code_points(joined)
-    if (_joins_of(codes) == _ALONE).all():  # always so in usual Chinese
+    if (_joins_of(codes) == _ALONE).all():  # usual for Chinese
         classes = _with_dots(codes, _classes_of(codes))
         return _stream(joined, codes, classes, scopes=scopes, ends=ends_in_text, name_of=chr)
     cut = clusters(joined)
@@ -154,7 +158,8 @@ def _stream(
 
     ``ends`` are the indices of pieces where the part of each scope ends.
     """
-    kept = (classes == _SYMBOL) | (classes != np.append(_MARK, classes[:-1]))  # one of other runs
+    # Of a run of other letters or marks, only the first is kept.
+    kept = (classes == _SYMBOL) | (classes != np.append(_MARK, classes[:-1]))
     runs = _runs(pieces, kept, classes)
     ends = np.searchsorted(np.flatnonzero(kept), ends)
     numbers, classes = numbers[kept], classes[kept]

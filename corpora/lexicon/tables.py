@@ -1,4 +1,4 @@
-"""Tables on disk that the stages of a lexicon share: mapped into memory, not read into it."""
+"""Tables on disk that the stages of a lexicon share; they are memory-mapped."""
 
 import json
 from collections import Counter
@@ -22,7 +22,7 @@ from corpora.lexicon.streams import Ints
 from corpora.system.parsing import read_json
 
 CHUNK = 1 << 18
-"""Strings that are looked at together."""
+"""The number of strings that are processed at once."""
 _COLUMNS = {
     **dict.fromkeys(("keys", "counts", "suffixes"), np.int64),
     **dict.fromkeys(("left", "right", "mi", "score"), np.float64),
@@ -33,29 +33,29 @@ _COLUMNS = {
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """What is known of all streams together: symbols, scopes, frequent symbols, totals."""
+    """The symbols, scopes, totals and frequent symbols of all streams together."""
 
     folder: Path
     firsts_paths: tuple[Path, ...]
 
     @cached_property
     def symbols(self) -> list[str]:
-        """All symbols in order; the first, which is empty, has the number 1: ``OTHER``."""
+        """All symbols, sorted and numbered from 1; the first, which is empty, is ``OTHER``."""
         return self._strings("symbols")
 
     @cached_property
     def scopes(self) -> list[str]:
-        """All scopes in order; those without a frequent symbol may be missing."""
+        """All scopes with a frequent symbol, sorted."""
         return self._strings("scopes")
 
     @cached_property
     def totals(self) -> Ints:
-        """How many strings of 1, 2 … symbols there are in each scope."""
+        """(scopes, lengths) the number of strings of 1, 2 … symbols in each scope."""
         return np.asarray(np.load(self.folder / "totals.npy"))
 
     @cached_property
     def edges(self) -> Ints:
-        """Where ranges begin."""
+        """The keys of two symbols at which ranges begin, except the first range."""
         return np.asarray(np.load(self.folder / "edges.npy"))
 
     @cached_property
@@ -148,16 +148,16 @@ Mode = Literal["r", "r+"]
 
 
 class Strings:
-    """All frequent strings, the shorter first, and of each length in the order of symbols.
+    """A table of all frequent strings, by length, and those of a length in the order of symbols.
 
-    A string is a row; its key is ``row of the string without its last symbol * n_symbols + last
-    symbol``, so a string is found by its symbols, one binary search for each. Rows of single
-    symbols have the number of their scope in place of a row. A row takes 65 bytes on disk.
+    A row is a string; its key is ``row of the string without its last symbol * n_symbols + last
+    symbol``. So a string is found by one binary search for each of its symbols. The key of a single
+    symbol has the number of its scope instead of a row. A row takes 65 bytes on disk.
     """
 
     def __init__(self, folder: Path, *, mode: Mode = "r") -> None:
         self.starts: list[int] = read_json(folder / "starts.json")
-        """Where the strings of 1, 2 … symbols begin, and the end."""
+        """The first row of the strings of 1, 2 … symbols, and the number of rows."""
         self.n_symbols: int = self.starts.pop()
         self._columns: dict[str, Column] = {
             name: np.load(folder / f"string_{name}.npy", mmap_mode=mode) for name in _COLUMNS
@@ -173,12 +173,12 @@ class Strings:
 
     @property
     def longest(self) -> int:
-        """The symbols of the longest strings."""
+        """The number of symbols of the longest strings."""
         return len(self.starts) - 1
 
     @property
     def n_candidates(self) -> int:
-        """How many strings have two symbols or more."""
+        """The number of strings of two symbols or more."""
         return self.starts[-1] - self.starts[1]
 
     def parents(self, rows: Ints) -> Ints:

@@ -1,4 +1,4 @@
-"""The words of a lexicon, as a dictionary to be matched."""
+"""The words of a lexicon, as a dictionary of forms to match in texts."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import read_shards
 
 SPACE = "lexicon"
-"""Before the words of no group, to make entities of them."""
+"""The prefix of the entity of a word that belongs to no group: ``lexicon:FORM``."""
 _COLUMNS = ("form", "group", "score", "rank", "flags")
 
 
@@ -21,9 +21,9 @@ class WordFilter:
     """The conditions by which words of a lexicon are chosen; by default, all words are."""
 
     without: tuple[str, ...] = ()
-    """Words with one of these flags are not chosen."""
+    """Flags that exclude a word."""
     max_rank: int | None = None
-    """Of each lexicon, the best so many."""
+    """The highest rank in each lexicon; None: no limit."""
     min_score: float | None = None
 
     def chooses(self, batch: pa.RecordBatch) -> pa.Array:
@@ -39,7 +39,7 @@ class WordFilter:
 
 ALL = WordFilter()
 TAGGER = WordFilter(without=("compound", "function"), max_rank=2000)
-"""Names, rather than phrases with names in them: for what marks names in texts."""
+"""The words for taggers and matching: names rather than phrases with names in them."""
 
 
 def is_word(batch: pa.RecordBatch, *, without: Iterable[str] = ()) -> pa.Array:

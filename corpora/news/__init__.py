@@ -1,1 +1,1 @@
-"""News: archives and saved pages to articles, without boilerplate and without duplicates."""
+"""News: articles from web archives and saved pages, without boilerplate and without duplicates."""

@@ -1,4 +1,4 @@
-"""Trees of a page to blocks of text: paragraphs, headings, items, each with its links."""
+"""Blocks of text of an HTML tree: paragraphs, headings, items …, each with its links."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -21,7 +21,7 @@ EXTRACTED = {
     "div": "p",
     "fw": "p",
 }
-"""Elements of what trafilatura gives, and the kind of the text that stands in them."""
+"""The elements of trafilatura's output, with the kind of the block that each begins."""
 _BOXES = (
     *("address", "article", "aside", "body", "caption", "dd", "div", "dl", "dt", "fieldset"),
     *("figcaption", "figure", "footer", "form", "header", "hr", "legend", "main", "nav", "ol"),
@@ -36,7 +36,7 @@ PAGE = {
     "td": "cell",
     "th": "cell",
 }
-"""Elements of a page that begin a block, likewise."""
+"""The HTML elements of a page that begin a block, with the kind of the block."""
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
 _LINKS = {"ref": "target", "a": "href"}
 _UNSEEN = frozenset(
@@ -46,7 +46,7 @@ _BREAKS = frozenset({"lb", "br", "graphic", "img"})
 _LINE_BREAKS = frozenset({"lb", "br"})
 _PARAGRAPH_BREAKS = 2
 _UNBROKEN = frozenset({"cell", "code", "head", "item"})
-"""Kinds of blocks that hold several lines."""
+"""Kinds of blocks that may hold several lines: line breaks do not end them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Link:
     start: int
     end: int
     target: str
-    """As it stands in the page."""
+    """The address as written in the page; in an ``Article``, the absolute URL."""
 
     def moved(self, by: int) -> "Link":
         """Return the link with its offsets shifted by ``by``."""
@@ -73,7 +73,7 @@ class Block:
 
     @property
     def key(self) -> str:
-        """Letters and digits, without case, by which blocks are compared."""
+        """The letters and digits of the text, case-folded, by which blocks are compared."""
         return key_of(self.text)
 
 
@@ -88,13 +88,13 @@ class _Writer:
 
     blocks: list[Block] = field(default_factory=list)
     kinds: list[str] = field(default_factory=lambda: ["p"])
-    """Of the elements that are open, the innermost last."""
+    """The kinds of the open elements, the innermost last."""
     parts: list[str] = field(default_factory=list)
     length: int = 0
     space: bool = False
-    """Whether white space is due before the next character."""
+    """Whether a space must be written before the next character."""
     n_breaks: int = 0
-    """Line breaks since the last character: two of them end a paragraph."""
+    """The number of line breaks since the last character; two end a paragraph."""
     open: list[tuple[int, str]] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
 
@@ -127,7 +127,7 @@ class _Writer:
 
     def end_link(self) -> None:
         """Record that the innermost open link ends here; drop it if it has no text."""
-        if not self.open:  # a block began inside of it
+        if not self.open:  # a nested block has already ended the link
             return
         start, target = self.open.pop()
         if start < self.length:

@@ -1,7 +1,7 @@
-"""Paragraphs that stand on many pages of a site: appeals, notices, advertisements.
+"""Boilerplate: paragraphs that are on many pages of a site, as appeals, notices, advertisements.
 
-Pages are distinguished by their titles, so that one article under several addresses makes no
-boilerplate of its text. Headings are left alone: "Reactions" may stand in many articles.
+Pages are distinguished by their titles, so that the text of an article with several URLs is no
+boilerplate. Headings are never boilerplate: many articles may have one that says "Reactions".
 """
 
 import hashlib

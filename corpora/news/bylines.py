@@ -1,4 +1,4 @@
-"""Authors that are seen, but not marked: ``By Jane Doe and John Smith``, ``class="byline"``."""
+"""Authors that only the visible page names: ``By Jane Doe and John Smith``, ``class="byline"``."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -14,9 +14,9 @@ _BY = re.compile(
     r"auteure?|author|skrevet av|skrevet af|von|by|par|por|di|af|av|door|przez)(?:\s*:\s*|\s+)",
     re.IGNORECASE,
 )
-"""Words that begin a byline, in languages that write names with capitals."""
+"""The words that begin a byline, in languages that capitalize names."""
 _BETWEEN = re.compile(r"\s*(?:[,;|/•·–—(]|\s-\s|\s(?:and|und|et|y|e|og|och|en|i|in|for)\s)\s*")
-"""What stands between the names, and before a place or a date."""
+"""The separators between names, and before a place or a date."""
 _PARTICLES = frozenset(
     {"al", "bin", "da", "de", "del", "della", "den", "der", "di", "do", "dos"}
     | {"du", "el", "la", "le", "ten", "ter", "van", "von", "zu"}
@@ -25,12 +25,14 @@ _CLASS = re.compile(
     r"(?:^|[\s_-])(?:byline|author|autor|auteur|autore)s?(?:[_-]{1,2}names?)?(?:$|\s)",
     re.IGNORECASE,
 )
-"""Names of classes whose elements hold authors; those of their boxes end otherwise."""
+"""CSS classes of elements that hold authors; boxes around them have other endings (``author-box``).
+"""
 _NO_NAMES = frozenset({"author", "authors", "autor", "autore", "auteur", "by", "written"})
 _MAX_BYLINE = 100
-"""Characters of a line."""
+"""The most characters of a byline."""
 _NEAR = 8
-"""Blocks behind the title, or before it, in which a byline is looked for."""
+"""The number of blocks after the title in which a byline is looked for, and then in two before it.
+"""
 _MAX_NAME_WORDS = 4
 
 

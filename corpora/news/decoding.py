@@ -1,14 +1,15 @@
-"""The bytes of a page to text: what the header, the page and the bytes themselves say of them.
+"""Decoding of the bytes of a page.
 
-The rule, in this order:
+The encoding is the first of these that applies:
 
-1. a byte order mark;
-2. UTF-8 where every byte is valid and some are beyond ASCII: no other encoding looks like it;
-3. what the HTTP header, then the page (``meta``, XML declaration) names, where the bytes are valid
-   in it but for ``MAX_INVALID`` of them;
-4. what the bytes show (``corpora/text/detection.py``).
+1. that of a byte order mark;
+2. UTF-8, if all bytes are valid and some are beyond ASCII (no other encoding looks like it), or if
+   all are ASCII and no encoding is named that uses ASCII otherwise (ISO-2022, UTF-7);
+3. the one that the HTTP header, or else the page (``meta``, XML declaration) names, if at most
+   ``MAX_INVALID`` of the bytes are invalid in it;
+4. the one that the bytes show (``corpora/text/detection.py``).
 
-Names are read as browsers do: ``iso-8859-1`` is Windows-1252, ``gb2312`` is GB18030.
+Names mean what they mean to browsers: ``iso-8859-1`` is Windows-1252, ``gb2312`` is GB18030.
 """
 
 import codecs
@@ -19,7 +20,7 @@ from corpora.text.detection import detect
 from corpora.text.encodings import text_encoding
 
 MAX_INVALID = 0.001
-"""Ratio of the bytes that may be invalid in an encoding that is named."""
+"""The highest ratio of invalid bytes at which a named encoding is accepted."""
 _LOOKED_AT = 4096
 _ALIASES = {
     "ascii": "cp1252",
@@ -56,13 +57,13 @@ class Decoded:
 
     text: str
     encoding: str
-    """As Python calls it."""
+    """Python's name of the encoding."""
     decided_by: str
-    """``mark``, ``utf-8``, ``header``, ``page`` or ``content``."""
+    """The rule that applied: ``mark``, ``utf-8``, ``header``, ``page`` or ``content``."""
     is_lie: bool
-    """Whether what is named first is not what the bytes are in."""
+    """Whether the header, or else the page, names another encoding; False for ASCII."""
     n_invalid: int
-    """Sequences of bytes that became U+FFFD; those that were there before are text."""
+    """The number of invalid byte sequences, each now a U+FFFD; those of the page do not count."""
 
 
 def decode(data: bytes, *, content_type: str | None, name: str) -> Decoded:

@@ -1,9 +1,10 @@
-"""A page to an article: body, links with exact offsets, and what the page says of itself.
+"""Extraction of the article of a page: body, links with exact offsets, and metadata.
 
-Two extractors find the body: trafilatura (the better and faster one, see docs/news.md), and
-news-please. What they leave of boilerplate ``tidying.py`` takes away, for both.
+The body is found by one of two extractors: trafilatura (the better and faster one, see
+docs/news.md) or news-please. ``tidying.py`` removes the boilerplate that they leave.
 
-This runs in a process of its own (``sandbox.py``): a page may keep a parser busy for hours.
+Extraction runs in a process of its own (``corpora.system.sandbox``): a page may keep a parser busy
+for hours.
 """
 
 import re
@@ -26,15 +27,15 @@ BLOCK_END = "\n"
 _TITLES = "//head/title/text() | //head/meta[@property='og:title']/@content"
 _MAX_TITLES = 10
 _MIN_LEAD = 40
-"""Letters of a description from which on the block that repeats it is the lead."""
+"""The least letters of a description for the block that repeats it to be taken as the lead."""
 _CONTROL = re.compile(
     r"&#(?:0*(?:[0-8]|1[1-9]|2\d|3[01]|127)|[xX]0*(?:[0-8bceBCE]|[fF]|1[0-9a-fA-F]|7[fF]));?(?!\w)"
 )
-"""Written control characters: some extractors give up at them."""
+"""Character references to control characters (``&#8;``), at which some extractors fail."""
 _MIN_WORDS = 15
-"""Of a text that news-please does not drop."""
+"""The least words of a body for news-please to keep it."""
 _MAX_PLACE = 20
-"""Letters that may stand before it: ``Berlin.``"""
+"""The most letters of a place (``Berlin.``) that may precede the description in the lead."""
 
 
 class ExtractionError(CountedError):
@@ -47,12 +48,12 @@ class Article:
 
     text: str
     blocks: tuple[tuple[int, int, str], ...]
-    """Start, end and kind of each paragraph, heading …, in order."""
+    """The start, end and kind of each paragraph, heading …, in order."""
     links: tuple[Link, ...]
-    """In reading order, with absolute targets."""
+    """The links in reading order, with absolute targets."""
     metadata: PageMetadata
     linked: float = 0.0
-    """Ratio of the characters in links, of what the extractor found, before it is tidied."""
+    """The ratio of characters in links, in the extractor's result before it is tidied."""
     counters: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -98,7 +99,7 @@ def parse(html: str) -> "HtmlElement | None":
     parser = HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, collect_ids=False)
     try:
         tree = document_fromstring(html.encode("utf-8", "replace"), parser=parser)
-    except ParserError:  # an empty document
+    except ParserError:  # the document is empty
         return None
     except XMLSyntaxError as error:
         if error.code == ErrorTypes.ERR_NO_MEMORY:
@@ -165,10 +166,10 @@ def _with_news_please(html: str, _: "HtmlElement", url: str | None) -> list[Bloc
     from newsplease import NewsPlease
 
     try:
-        found = NewsPlease.from_html(html, url=url, fetch_images=False)  # else: fetches images
-    except ImportError:  # its newspaper has no tokenizer for the page's language
+        found = NewsPlease.from_html(html, url=url, fetch_images=False)  # the default fetches them
+    except ImportError:  # the library newspaper lacks the language's tokenizer
         return _with_readability(html)
-    if not found.maintext:  # also where fewer than 15 words stand between spaces: Chinese
+    if not found.maintext:  # also for Chinese: fewer than 15 words between spaces
         blocks = _with_readability(html)
         return blocks if sum(len(b.text.split()) for b in blocks) < _MIN_WORDS else []
     lines = (" ".join(line.split()) for line in found.maintext.splitlines())

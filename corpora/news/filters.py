@@ -1,4 +1,4 @@
-"""Which articles are left out, and why: each filter has a threshold and a reason."""
+"""Filters of articles; each has a threshold, and a reason that is counted."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
 
 _LOOKED_AT = 20_000
-"""Characters of a text that its language is identified from."""
+"""The number of characters of a text from which its language is identified."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thresholds:
-    """Thresholds of articles; the defaults are those of the command."""
+    """Thresholds of the filters; the defaults are those of the command."""
 
     langs: tuple[str, ...] = ()
-    """Languages that are kept; empty for all."""
+    """The languages that are kept; empty for all."""
     min_characters: int = 200
     max_non_letters: float = 0.25
-    """Ratio of the characters, without white space, that are neither letters nor marks."""
+    """The highest ratio of visible characters that are neither letters nor punctuation."""
     max_links: float = 0.5
-    """Ratio of the characters that stand in links: more of them make a list."""
+    """The highest ratio of characters in links; a page with more is a list of links."""
     stub_characters: int = 1_500
-    """A page that says that it is not free is a stub if its text is shorter."""
+    """The number of characters below which the text of a page that is not free is only a stub."""
     keep_reserved: bool = False
 
 

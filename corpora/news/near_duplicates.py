@@ -1,14 +1,18 @@
-"""Which articles say the same as an earlier one: word for word, or nearly.
+"""Duplicates of articles: exact, near, and contained in a longer article.
 
-Articles are taken in order of time. One whose words are all those of an earlier one is its exact
-duplicate; one whose shingles have at least the threshold of Jaccard in common with an earlier one
-that is kept is its near duplicate, as is one that has at least half of the shingles, of the shorter
-of both, in common with the last one that is kept of the same address. Of those that are left, one
-whose shingles stand, 0.9 of them, in a longer one of its site goes, too: it is contained. So what
-is kept is decided by the articles alone, whatever file they stand in. Candidates share a band of
-their signatures, at 25 bands of 5 hashes: a pair at Jaccard 0.8 is missed once in 20,000 times; or
-the longest paragraph of one stands in the other. Each candidate is then compared shingle by
-shingle.
+Articles are compared in order of time:
+
+- An article with the same words as an earlier one is its exact duplicate.
+- An article is a near duplicate of an earlier kept one if the Jaccard similarity of their shingles
+  is at least the threshold, or if it is the last kept one of the same URL and they share at least
+  half of the shingles of the shorter one.
+- Of the articles that are left, one is contained if at least 0.9 of its shingles are in a longer
+  article of its site.
+
+So the articles alone decide what is kept, not the files that they are in. Candidates for near
+duplicates share one of the 25 bands of 5 hashes of their signatures, by which a pair at Jaccard 0.8
+is missed once in 20,000 times; those for containment share the longest paragraph of the shorter
+article. Each candidate is then compared shingle by shingle.
 """
 
 from bisect import bisect_right
@@ -43,18 +47,19 @@ from corpora.runs.work_directory import WorkDirectory
 _ROWS = 5
 _BANDS = 25
 _MARGIN = 0.2
-"""How far an estimate of Jaccard by 128 hashes may be too low: more than five standard deviations
-(0.035 at most near 0.8); below that, a candidate is not compared."""
+"""A candidate is compared if its Jaccard estimated by 128 hashes is at most this much below the
+threshold: more than five standard deviations (0.035 at most near 0.8)."""
 _SAME_ADDRESS = 0.5
-"""Ratio of the shingles of the shorter of two articles of one address that makes them one."""
+"""The least ratio of the shingles of the shorter of two articles of one URL that both must have for
+them to be near duplicates."""
 _CONTAINED = 0.9
-"""Ratio of the shingles of an article that stand in a longer one of its site, which contains it."""
+"""The least ratio of an article's shingles that are in a longer one for it to be contained."""
 _MIN_PARAGRAPH = 60
-"""Letters of a paragraph by which articles that may contain another are found."""
+"""The least letters of a paragraph by which articles that may contain another are found."""
 _MAX_HOLDERS = 20
-"""Articles that are looked at for one that may stand in them, the first in order of time."""
+"""The most articles, first in order of time, that are tried as containing an article."""
 _HELD = 4096
-"""Sets of shingles that are kept in memory."""
+"""The number of articles whose shingles are kept in memory."""
 
 
 EXACT, NEAR, CONTAINED, REVISIT = "exact", "near", "contained", "revisit"
@@ -62,18 +67,19 @@ EXACT, NEAR, CONTAINED, REVISIT = "exact", "near", "contained", "revisit"
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An article, as it is compared with others."""
+    """The data of an article that are compared with those of others."""
 
     order: tuple[bool, str, str, str, str]
-    """Not from an earlier dataset, when it was published and fetched, URL, fingerprint, id."""
+    """The sort key: whether the article is of this run (those of earlier datasets come first), the
+    moments when it was published and fetched, URL, fingerprint, id."""
     exact: bytes
     signature: bytes
     paragraphs: bytes = b""
-    """Hashes of its longer paragraphs with its site, the longest first, 8 bytes each."""
+    """Hashes of its long paragraphs, each with the site, the longest first; 8 bytes each."""
 
     @property
     def is_new(self) -> bool:
-        """Tell whether the article is of this run; only such articles can be duplicates."""
+        """Whether the article is of this run; only such articles can be duplicates."""
         return self.order[0]
 
     @property
@@ -88,9 +94,10 @@ class Duplicate:
 
     index: int
     duplicate_of: int
-    """The index of the one that is kept."""
+    """The index of the article that is kept."""
     similarity: float
-    """Jaccard, 1 where it is exact; of ``CONTAINED`` the ratio of its shingles in the other."""
+    """The Jaccard similarity (1 for ``EXACT``); for ``CONTAINED``, the ratio of the article's
+    shingles that are in the other one."""
     kind: str
     """``EXACT``, ``NEAR`` or ``CONTAINED``."""
 
@@ -147,9 +154,9 @@ def _near(
         return len(one & two) >= _SAME_ADDRESS * min(len(one), len(two)) > 0
 
     signatures = signature_matrix([items[index].signature for index in order])
-    buckets: dict[int, list[int]] = defaultdict(list)  # rows of the signatures
+    buckets: dict[int, list[int]] = defaultdict(list)  # rows of ``signatures``
     by_url: dict[str, int] = {}
-    """The last one that is kept of each address."""
+    """The index of the last kept article of each URL."""
     found = []
     for row, keys in enumerate(_shared_bands(signatures)):
         index, item = order[row], items[order[row]]
@@ -217,10 +224,10 @@ def _shared_bands(signatures: npt.NDArray[np.uint32]) -> list[list[int]]:
 
 
 SIGNED = ("id", "url", "timestamp", "text", "metadata")
-"""The columns that signatures are taken of."""
+"""The columns of ``documents`` that ``signatures_of`` reads."""
 _HELD_BATCHES = 64
 _Shard = tuple[Path, str]
-"""A file, and the name of its schema."""
+"""The path of a shard, and the name of its schema."""
 
 
 def signature_row(row: Row, text: str) -> Row:
@@ -272,7 +279,7 @@ def moment_of(*dates: str | None) -> str:
         try:
             if date:
                 return moment(date)
-        except (ValueError, OverflowError):  # of the first and the last year
+        except (ValueError, OverflowError):  # years 1 and 9999
             continue
     return moment(None)
 
@@ -309,7 +316,7 @@ def _read_signatures(
     """
     batches = read_batches(path, SCHEMAS["news_signatures"])
     for number, row in enumerate(row for batch in batches for row in batch.to_pylist()):
-        if row["exact"]:  # else it could not be read
+        if row["exact"]:  # empty for a document without a signature
             order = (unit >= 0, row["moment"], row["url"], row["exact"].hex(), row["id"])
             items.append(Item(order, row["exact"], row["signature"], row["paragraphs"]))
             known = {name: row[name] for name in ("id", "url", "digest")}

@@ -1,6 +1,7 @@
-"""What a page says of itself: JSON-LD (schema.org), ``meta`` and ``link``, the first that is there.
+"""Metadata of a page from JSON-LD (schema.org), ``meta``, ``link`` and marked elements.
 
-Nothing is guessed, and no clock is read: a date that a page does not give is None.
+The first source that has a value is used. Nothing is guessed, and no clock is read: a date that the
+page does not give is None.
 """
 
 import re
@@ -21,12 +22,12 @@ if TYPE_CHECKING:
 
 _LISTS = frozenset({"CollectionPage", "ItemList", "SearchResultsPage"})
 _ARTICLES = ("Article", "Posting", "Report", "Review")
-"""Ends of the names of types whose pages are articles: ``NewsArticle``, ``LiveBlogPosting``."""
+"""Endings of the schema.org types that are articles: ``NewsArticle``, ``LiveBlogPosting``."""
 _MAX_SCRIPTS, _MAX_NODES = 50, 5_000
 _MAX_VALUES = 100
-"""Titles, descriptions and authors of a page, each: they are looked for in all of its blocks."""
+"""The most titles, descriptions or authors of a page, as each is searched for in all blocks."""
 _MAX_NAME = 60
-"""Characters of an author whose name is marked in the text."""
+"""The most characters of an author's name that is marked in the text."""
 _TITLES = ("og:title", "twitter:title", "dc.title", "headline")
 _SITES = ("og:site_name", "application-name")
 _DESCRIPTIONS = ("og:description", "description", "twitter:description")
@@ -52,7 +53,8 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 _LAST_PART = re.compile(r"(.*\S)(?:\s+[-–—|·•:*]+\s+|\s*(?:\||--|__|::)\s*)(\S.*)", re.DOTALL)
-"""A title, and what stands behind the last bar or dash between spaces."""
+"""Splits a title before its last part, behind a dash or the like between spaces, or behind a bar,
+``--``, ``__`` or ``::``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,29 +62,30 @@ class PageMetadata:
     """Metadata of a page; None or empty where the page says nothing."""
 
     titles: tuple[str, ...] = ()
-    """The best first; each once."""
+    """All forms of the title, the best first."""
     descriptions: tuple[str, ...] = ()
-    """Each once."""
+    """The descriptions, without repetitions."""
     authors: tuple[str, ...] = ()
-    """Without the publisher, and what is no name."""
+    """The authors, without the publisher and values that are no names."""
     bylines: tuple[str, ...] = ()
-    """Whom a line of authors may name: as the page tells its authors, the publisher among them."""
+    """All values that the page gives as authors, with the publisher if it is one: a byline in the
+    text may name any of them."""
     published: str | None = None
-    """ISO 8601, with or without time."""
+    """The date in ISO 8601, with or without time; so is ``modified``."""
     modified: str | None = None
     lang: str | None = None
     section: str | None = None
     url: str | None = None
-    """The canonical one, absolute."""
+    """The canonical URL, absolute; else the one where the page was found."""
     site: str | None = None
     license: str | None = None
-    """As it stands: a URL as a rule."""
+    """The licence as written in the page, usually a URL."""
     kind: str = ""
-    """``article``, ``list``, or empty if it does not say."""
+    """``article``, ``list``, or empty if the page does not say."""
     is_free: bool | None = None
-    """Whether it can be read without paying."""
+    """Whether the page can be read without paying; None if it does not say."""
     reservations: tuple[tuple[str, str], ...] = ()
-    """Names and contents of ``meta`` that speak to robots or of text and data mining."""
+    """The names and contents of ``meta`` for robots, or about text and data mining."""
 
 
 def read_metadata(tree: "HtmlElement", url: str | None) -> PageMetadata:
@@ -99,7 +102,7 @@ class _Reader:
         self.articles = [n for n in self.nodes if any(t.endswith(_ARTICLES) for t in _types(n))]
         self.article = self.articles[0] if self.articles else {}
         self.meta: dict[str, list[str]] = {}
-        """Contents of ``meta`` by name, without case."""
+        """The contents of ``meta`` elements, by name in lower case."""
         for element in tree.iter("meta"):
             name = element.get("property") or element.get("name") or element.get("itemprop")
             content = _plain(element.get("content") or "")
@@ -239,7 +242,7 @@ def _json_ld(tree: "HtmlElement") -> Iterator[Mapping[str, object]]:
         try:
             waiting = deque([parse_json(script.text or "", strict=False)])
         except ParseError:
-            continue  # much of what stands on pages is broken
+            continue  # broken JSON-LD is frequent
         while waiting and n_nodes < _MAX_NODES:
             value = waiting.popleft()
             n_nodes += 1

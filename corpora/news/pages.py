@@ -13,7 +13,7 @@ from corpora.warc.archives import ArchiveRecord, Damaged, read_archive
 from corpora.warc.http import BodyError, parse_answer, unpack_body
 
 MAX_HEADERS = 1 << 16
-"""Bytes of the headers of a response, beside the body."""
+"""The bytes of a record that are read for the headers of a response, in addition to the body."""
 _EXCERPT = 200
 T = TypeVar("T")
 
@@ -24,20 +24,20 @@ class Page:
 
     id: str
     source: str
-    """Relative file name."""
+    """The relative name of the file."""
     position: str
-    """Where in the file; empty for the whole of it."""
+    """The place in the file; empty if the page is the whole file."""
     body: bytes
     url: str | None
     fetched: str | None
-    """ISO 8601."""
+    """The time of the request in ISO 8601; None if not known."""
     headers: tuple[tuple[str, str], ...] = ()
-    """Of HTTP; names without case."""
+    """The HTTP headers; names in lower case."""
     digest: str | None = None
-    """Of the body, as the archive writes it: by this, revisits are found."""
+    """The digest of the body as written in the archive, by which revisits refer to the page."""
     metadata: Mapping[str, str] = field(default_factory=dict)
     mining: str = ""
-    """What the crawl that fetched it knew of reservations: ``reserved; robots.txt: GPTBot``."""
+    """The reservation of mining that Onoma's crawler recorded: ``reserved; robots.txt: GPTBot``."""
 
     def header(self, name: str) -> str | None:
         """Return all headers of a name, joined with commas; None if there is none."""
@@ -66,19 +66,19 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Revisit:
-    """A record that says that a page was fetched again, and has not changed."""
+    """A record of a page that was fetched again and had not changed."""
 
     source: str
     position: str
     url: str
     digest: str
     refers_to: str
-    """The URL of the record that has the body; this one's if it does not say."""
+    """The URL of the record that has the body; ``url`` if the revisit does not say."""
 
 
 @dataclass(frozen=True, slots=True)
 class NoPage:
-    """A record that is no page, and is left out on purpose."""
+    """A record that is not a page and is left out without an error."""
 
     reason: str
     detail: str = ""
@@ -126,7 +126,7 @@ def _damaged(record: Damaged, source: str) -> Rejected:
 
 
 _RULES = ("robots", "tdmrep")
-"""What a crawl of ours asked for as these is no page, whatever a server put in their place."""
+"""The kinds of requests of Onoma's crawler whose answers are never pages, whatever they contain."""
 
 
 def _response(record: ArchiveRecord, source: str, *, max_bytes: int) -> Found:

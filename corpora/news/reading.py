@@ -1,4 +1,4 @@
-"""From pages to articles: decoded, and extracted in another process, or rejected with a reason."""
+"""Reading of pages as articles: decoding, then extraction in another process, within bounds."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The side files of a run: the list of duplicates, and what became of every record."""
+"""The side files of a run: the list of duplicates, and the report with the outcomes of records."""
 
 from collections.abc import Iterable, Iterator, Mapping
 

@@ -1,9 +1,9 @@
-"""May a page be mined? What it and its server say of robots, text and data mining, and licences.
+"""The right to mine a page, and its licence, as the page, its server and the crawl state them.
 
-Honoured are the TDM Reservation Protocol (W3C: ``tdm-reservation: 1``, as header or ``meta``) and
-``noai`` (``X-Robots-Tag``, ``meta`` for any robot), and what a crawl of ours wrote down with the
-page: robots.txt for agents that learn, ``tdmrep.json``. The directives that do not speak of mining
-(``noindex``, ``noarchive`` …) are recorded.
+Mining is reserved by the TDM Reservation Protocol (W3C: ``tdm-reservation: 1``, as header or
+``meta``), by ``noai`` (``X-Robots-Tag``, or ``meta`` for any robot), or by what Onoma's crawler
+recorded with the page: robots.txt for AI agents, ``tdmrep.json``. Directives that are not about
+mining (``noindex``, ``noarchive`` …) are only recorded.
 """
 
 import re
@@ -25,19 +25,19 @@ class Rights:
     """The decision whether a page may be mined, and its licence."""
 
     license: str | None
-    """SPDX, where the page names a licence of Creative Commons."""
+    """The SPDX id, if the page names a Creative Commons licence."""
     license_text: str | None
-    """The licence as it stands in the page."""
+    """The licence as written in the page."""
     mining: str
-    """``reserved`` or ``unreserved``; ``allowed`` where ``tdm-reservation`` is 0."""
+    """``reserved``, ``allowed`` (explicitly, as by ``tdm-reservation: 0``) or ``unreserved``."""
     because: str
-    """What says so; empty where nothing does."""
+    """The statements that reserve or allow mining; empty if there are none."""
     robots: str
     """All directives for robots that were found."""
 
     @property
     def is_reserved(self) -> bool:
-        """Tell whether the page reserves text and data mining."""
+        """Whether text and data mining is reserved."""
         return self.mining == "reserved"
 
 

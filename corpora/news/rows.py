@@ -1,4 +1,4 @@
-"""Articles to rows of ``documents``: as they are read, without boilerplate, with sentences."""
+"""Rows of ``documents`` from articles: as read, then without boilerplate, then with sentences."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -18,7 +18,7 @@ from corpora.news.rights import Rights, decide
 from corpora.segmentation.sentences import segmenter
 
 SPACE = "url:"
-"""Of the entities of links."""
+"""The prefix of the entities that links mean: ``url:`` and the URL."""
 _NO_SITE = "news"
 
 
@@ -37,11 +37,11 @@ class ArticleReader:
 
     thresholds: Thresholds
     license: str | None = None
-    """Of articles that do not say."""
+    """The licence of articles that name no Creative Commons licence."""
     documents: DocumentColumns = field(default_factory=DocumentColumns)
     paragraphs: list[int] = field(default_factory=list)
     titles: list[int] = field(default_factory=list)
-    """Of the page of each paragraph."""
+    """For each hash of ``paragraphs``, the hash of the title of its page."""
     counters: Counter[str] = field(default_factory=Counter)
 
     def add(self, found: PageArticle) -> str | None:
@@ -114,7 +114,7 @@ class RowCleaner:
     """A collector of rows of ``documents`` without their boilerplate."""
 
     boilerplate: Collection[int]
-    """Hashes of paragraphs."""
+    """The hashes of the paragraphs that are removed."""
     min_characters: int
     rows: list[Row] = field(default_factory=list)
     counters: Counter[str] = field(default_factory=Counter)

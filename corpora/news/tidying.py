@@ -1,6 +1,6 @@
-"""What an extractor takes for the body, and is none: found by structure, in any language.
+"""Removal of blocks that an extractor wrongly takes for the body, by structure, in any language.
 
-Each block that goes is counted as ``blocks.REASON``.
+Each removed block is counted as ``blocks.REASON``.
 """
 
 import re
@@ -11,32 +11,32 @@ from corpora.news.blocks import Block, key_of
 from corpora.news.bylines import names_of
 
 _TITLE_WITHIN = 5
-"""Blocks from the first, among which the title stands again."""
+"""The number of first blocks that may repeat the title or be a dateline."""
 _BYLINE_WITHIN = 5
-"""Blocks from the first or to the last, among which the authors are named."""
+"""The number of first and of last blocks that may be a byline or a copyright line."""
 _MAX_BYLINE = 25
-"""Letters of a byline beside the names."""
+"""The most letters of a byline besides the names."""
 _MIN_QUOTE, _MAX_QUOTE = 20, 300
-"""Letters of a block that stands inside of another: a pull quote, no accident."""
+"""The least and most letters of a pull quote: a block whose text is also part of another block."""
 _MAX_QUOTES = 1_000
-"""Blocks that may be quotes and are looked for in the others, the first of a page: no article has
-as many, and each is searched for in the whole text."""
+"""The most blocks that are tried as pull quotes, the first of the page. No article has as many, and
+each is searched for in the whole text."""
 _MIN_PASSAGE = 200
-"""Letters from which on a block that says the same as one before is no entry of a list."""
+"""The least letters of a block for an equal one further down to be a mere repetition."""
 _MIN_SENTENCE = 60
-"""Letters of a linked paragraph that is a sentence of the text."""
+"""The least letters of a linked paragraph that counts as a sentence of the text."""
 _SENTENCE_END = re.compile(r"[.!?…。！？।۔።][\"'”’»›“‘」』)）\]]*\Z")
 _LISTED = frozenset({"cell", "code", "item"})
-"""Kinds of blocks that may say the same as another."""
+"""Kinds of blocks that may repeat others on purpose."""
 _MIN_TITLE = 20
-"""Letters of a title from which on a block that ends with it has a kicker before it."""
+"""The least letters of a title for a block that ends with it to be a kicker with the title."""
 _MAX_DATELINE = 25
-"""Letters beside the digits of a line that says when."""
+"""The most letters of a line with a date or time."""
 _MOMENT = re.compile(r"(?:19|20)\d\d|\d:\d\d")
 _MAX_INTRODUCTION = 40
-"""Letters of a line that says what links are, before or above them: ``Read also:``."""
+"""The most letters of a line that introduces links, before or above them: ``Read also:``."""
 _MIN_HEADLINE = 25
-"""Characters of a link that may be the headline of another article."""
+"""The least characters of linked text behind an introduction for it to be a headline."""
 _COPYRIGHT = ("©", "(c)", "(C)", "Copyright")
 
 
@@ -76,7 +76,7 @@ def tidy(
             counters["blocks.copyright"] += 1
         else:
             kept.append(block)
-    repeated = _repeated(kept, heads)  # not in all: what stands in one that goes would be lost
+    repeated = _repeated(kept, heads)  # not of all blocks: removed ones may hold the only copy
     counters.update({"blocks.repeated": len(repeated)} if repeated else {})
     kept = [block for index, block in enumerate(kept) if index not in repeated]
     while kept and kept[-1].kind == "head":

@@ -1,4 +1,4 @@
-"""The table of saved pages: which file was fetched from where, and when."""
+"""The table of saved pages: the URL and the date of each file."""
 
 import csv
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
-"""Learn the abbreviations of a language from text, without any list.
+"""Learning of the abbreviations of a language from text, without any list.
 
-After Kiss and Strunk, "Unsupervised multilingual sentence boundary detection" (Computational
-Linguistics 32, 2006), sections 3 and 4.1: an abbreviation is short, and hardly ever stands without
-its period.
+The method is that of Kiss and Strunk, "Unsupervised multilingual sentence boundary detection"
+(Computational Linguistics 32, 2006), sections 3 and 4.1: an abbreviation is short, and hardly ever
+occurs without its period.
 """
 
 import json
@@ -16,18 +16,20 @@ from typing import NamedTuple
 from corpora.segmentation.scripts import begins_low, has_case
 
 THRESHOLD = 0.3
-"""Scores from here on mean an abbreviation (table 1 of the paper)."""
+"""The least score of an abbreviation (table 1 of the paper)."""
 MIN_COUNT = 3
-"""How often a word must have its period: what is rarer says little, and costs little."""
+"""The least number of times that an abbreviation must occur with its period: rarer words say
+little, and missing them costs little."""
 MAX_CHARACTERS = 4_000_000
-"""What is learned from: the memory for its words is about 50 MB."""
+"""The number of characters that are learned from; the memory for their words is about 50 MB."""
 MIN_CHARACTERS = 50_000
-"""Less says nothing."""
+"""The least number of characters to learn from; less text says nothing."""
 _AT_END = 0.1
-"""Words that end sentences, such as verbs, stand at the end of more lines for each elsewhere."""
+"""The most occurrences of an abbreviation at the end of a line, for each one elsewhere; words that
+end sentences, such as verbs, have more."""
 _INSIDE = 0.1
-"""Of an abbreviation with a period so many, at least, are followed by what begins no sentence."""
-_WITH_PERIOD = 0.99  # how often an abbreviation has its period
+"""The least ratio of an abbreviation's occurrences that are followed by what begins no sentence."""
+_WITH_PERIOD = 0.99  # probability that an abbreviation has its period
 _WORD = re.compile(r"\S+")
 _AROUND = "\"'»«›‹“”„‘’()[]{}*,;:!?…–—-"
 _ABBREVIATION = re.compile(r"(?:[^\W\d_]|[\u0300-\u036f\u0900-\u0dff])+(?:[.-][^\W\d_]+)*")
@@ -35,36 +37,40 @@ _ABBREVIATION = re.compile(r"(?:[^\W\d_]|[\u0300-\u036f\u0900-\u0dff])+(?:[.-][^
 
 @dataclass(slots=True)
 class _Counts:
-    """Counts of the words of a text, in small letters."""
+    """Counts of the words of a text, in lower case and without their last period.
+
+    The last word of a line counts only in ``last``.
+    """
 
     bare: Counter[str] = field(default_factory=Counter)
+    """Words without a period."""
     dotted: Counter[str] = field(default_factory=Counter)
-    """Without the last period."""
+    """Words with a period."""
     last: Counter[str] = field(default_factory=Counter)
-    """With a period, at the end of a line."""
+    """Words with a period at the end of a line."""
     inside: Counter[str] = field(default_factory=Counter)
-    """With a period, and the sentence goes on: a comma, a number, a small letter follows."""
+    """Words with a period inside a sentence: a comma, a number or a small letter follows."""
     small: Counter[str] = field(default_factory=Counter)
-    """Begin with a small letter."""
+    """Words that begin with a small letter."""
     capital: Counter[str] = field(default_factory=Counter)
-    """Begin with a capital in the middle of a sentence."""
+    """Words that begin with a capital, unless the word before has a period."""
     written: Counter[str] = field(default_factory=Counter)
-    """With a period, which is left out here, as it stands."""
+    """Words with a period, in upper and lower case as written."""
     followed: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """A word with its period, and the word with a capital after it."""
+    """Pairs of a word with a period and a word with a capital after it."""
 
 
 class Abbreviation(NamedTuple):
-    """A word that is an abbreviation, as texts show."""
+    """An abbreviation that was found in texts."""
 
     form: str
-    """In small letters, with its period."""
+    """The abbreviation in lower case, with its period."""
     n: int
-    """How often it stands with its period."""
+    """The number of times that it occurs with its period."""
     may_be_final: bool
-    """Whether a capital after it mostly begins a sentence."""
+    """Whether a word with a capital after it mostly begins a sentence."""
     written: tuple[str, ...] = ()
-    """As it is written, the most frequent first."""
+    """The forms as written, with upper case, the most frequent first."""
 
 
 def learn(texts: Iterable[str]) -> dict[str, list[str]]:
@@ -114,7 +120,7 @@ def as_table(abbreviations: Iterable[Abbreviation]) -> dict[str, list[str]]:
 
 
 def _count(text: str, counts: _Counts) -> None:
-    before = ""  # the word, in small letters, if it has a period
+    before = ""  # the word before, in lower case, if it has a period
     for line in text.split("\n"):
         *tokens, last = _WORD.findall(line) or [""]
         word = last.strip(_AROUND)

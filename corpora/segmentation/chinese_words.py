@@ -35,7 +35,7 @@ def inner_characters(text: str) -> list[int]:
 def _tokenizer() -> "jieba.Tokenizer":
     """Load jieba's own dictionary, but not the cache that it would trust in a shared folder."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of what jieba imports
+        warnings.simplefilter("ignore")  # of modules that jieba imports
         import jieba
 
     tokenizer = jieba.Tokenizer()

@@ -3,9 +3,10 @@
 from unicodedata import category
 
 _GEORGIAN = ("\u10d0", "\u10ff")
-"""Letters that Unicode calls small, though a text has no capitals: a sentence begins with them."""
+"""The first and last Georgian letter; they are lower case in Unicode, but texts have no capitals:
+sentences begin with them."""
 _WORDS = ("\u1100-\u11ff", "\u2e80-\u9fff", "\ua960-\ua97f", "\uac00-\ud7ff", "\uf900-\ufaff")
-"""A letter is often a word: Hangul, kana, Han."""
+"""The ranges of scripts in which a single letter is often a word: Hangul, kana, Han."""
 _RANGES = tuple((some[0], some[-1]) for some in _WORDS)
 _ASTRAL = "\U00020000"
 UNSPACED = (
@@ -13,10 +14,11 @@ UNSPACED = (
     "\u3031-\u303b\u3041-\u312f\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua9e0-\ua9ff"
     "\uaa60-\uaa7f\uf900-\ufaff\uff66-\uff9d\U0001aff0-\U0001b16f\U00020000-\U0003fffd"
 )
-"""Ranges of the scripts that are written without spaces (Han, Kana, Thai, Lao, Khmer, Burmese …):
-first, hyphen, last."""
+"""The ranges (first, hyphen, last) of scripts that are written without spaces: Han, Kana, Thai,
+Lao, Khmer, Burmese …"""
 WIDE = "\u3000-\u3004\u3008-\u3020\u302a-\u3030\u303c-\u303f\uff01-\uff65"
-"""Marks of these scripts, and letters as wide as theirs; none that is in ``UNSPACED``."""
+"""The ranges of marks of these scripts, and of full-width letters; they share none with
+``UNSPACED``."""
 
 
 def begins_low(word: str) -> bool:

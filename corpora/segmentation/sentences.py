@@ -1,8 +1,8 @@
-"""Cut paragraphs into sentences, and sentences into words: ICU, and tables of what it cannot know.
+"""Segmentation of paragraphs into sentences, and of sentences into words.
 
-ICU finds the candidates. What differs between languages stands in ``languages/<lang>.toml``: the
-abbreviations, whether "9." means "ninth", how sentences begin. Whether a period belongs to the word
-before it is decided in one place, ``Segmenter._period``, for sentences and words alike.
+ICU finds the candidates. A table for each language (``languages/<lang>.toml``) adds what ICU lacks:
+abbreviations, whether "9." means "ninth", how sentences begin. ``Segmenter._period`` alone decides
+whether a period belongs to the word before it, for sentences and words alike.
 """
 
 import re
@@ -38,10 +38,10 @@ _UP_TO_LAST_LETTER = re.compile(r".*\w", re.DOTALL)
 _HAN = re.compile("[\u2e80-\u2fd5\u3005-\u3007\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003fffd]")
 _MAX_PLAIN = 100_000
 _DAY_DIGITS = 2
-_INITIAL = 4  # characters: a letter and its marks
-_CONTEXT = 80  # characters on each side of a boundary that are looked at
+_INITIAL = 4  # most characters of an initial: a letter and its marks
+_CONTEXT = 80  # characters on each side of a boundary that are examined
 
-_ODD = re.compile(r"[^ -~¡-¬®-ʯ–„“”…’]")  # maybe white space inside a word of ICU
+_ODD = re.compile(r"[^ -~¡-¬®-ʯ–„“”…’]")  # ICU may return a word with white space
 _SPACES = re.compile(r"\s+")
 _SPACE = frozenset(filter(str.isspace, map(chr, range(0x3001))))
 _RUN = re.compile(rf"([{_MARKS}])(?:\1+|(?<=['’])(?<![\w.!?…].)[snt]\b)")  # also ’s
@@ -74,11 +74,11 @@ class Segmenter:
     locale: str
     table: Table = field(repr=False)
     _plain: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
-    """Words after which a period was found to be a full stop, whatever stands around."""
+    """Words after which a period is a full stop in any context: a cache."""
 
     @property
     def conjunctions(self) -> frozenset[str]:
-        """Words that may follow a suspended hyphen: "Ein- *und* Ausgang"."""
+        """The words that may follow a suspended hyphen: "Ein- *und* Ausgang"."""
         return self.table.conjunctions or _all_conjunctions()
 
     def sentences(self, text: str, within: Span, *, unbroken: Sequence[Span] = ()) -> list[Span]:
@@ -316,7 +316,7 @@ class Segmenter:
         if not number.isdecimal() or len(number) > 3:
             return Period.STOP
         if int(number) <= 12 and _DAY.search(text, max(0, start - 4), start):
-            return Period.EITHER  # 9. 5.
+            return Period.EITHER  # the month of a date: "9. 5."
         return Period.ORDINAL
 
 
@@ -401,10 +401,10 @@ _SAME_TABLE = {
     "dum": "nl",
     "grc": "el",
 }
-"""A language to the one whose table serves it; the second line: older stages."""
+"""Languages that use the table of another, among them older stages of that language."""
 
 
-# Languages with a list of abbreviations in ICU; slow, for ICU reads the list again for each text.
+# Languages whose abbreviations ICU has. It is slow: ICU reads its list again for each text.
 _ICU_ABBREVIATIONS = frozenset({"es", "it", "pt"})
 
 

@@ -1,7 +1,7 @@
-"""Beginnings of sentences that ICU does not find, or misplaces.
+"""Beginnings of sentences that ICU misses or misplaces.
 
-ICU goes on after a period if a number follows and then a small letter, after an ellipsis, and
-before a dash; and it takes a quotation mark that closes after a space for one that opens.
+ICU does not end a sentence after a period if a number and then a small letter follow, after an
+ellipsis, or before a dash; and it takes a closing quotation mark after a space for an opening one.
 """
 
 import re
@@ -11,18 +11,19 @@ from operator import itemgetter
 from corpora.segmentation.tables import Table
 
 CLOSING = "\"'»«›‹“”„‘’)]}*–—- \u00a0\t"
-"""What may stand between a full stop and the next sentence."""
+"""The characters that may stand between a full stop and the next sentence."""
 _DASHES = "–—-"
 _AFTER_DASH = re.compile(r"[–—-]+[^\S\n]+(?![–—-]+[^\S\n])")
 _STOPS = (".", "!", "?", "…")
 _MAY_END = frozenset(CLOSING).union(_STOPS)
-_CONTEXT = 80  # characters on each side of a boundary that are looked at
+_CONTEXT = 80  # characters before a dash that are examined
 _NUMBER = re.compile(r"\.[\"'»”’)\]]*+[^\S\n]++(?=[(\[\"“„«]?\d)")
 _ELLIPSIS = re.compile(r"…[\"'»”’)\]]*+[^\S\n]++")
 _CLOSES = re.compile(r"[»”’)\]]+[^\S\n]+")
 _ALL_CLOSES = frozenset("»”’)]")
 LETTERS_BEFORE_NUMBER = 5
-"""A word of so many letters, at least, is taken for no abbreviation where there is no list."""
+"""The least letters of a word before a period and a number to be taken for no abbreviation, if the
+language has no list of abbreviations."""
 _LETTERS_WITH_LIST = 3
 
 

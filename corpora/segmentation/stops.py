@@ -1,8 +1,8 @@
 """Ends of sentences after stops that need no space, with the quotes and brackets that close there.
 
 Chinese, Tibetan and Khmer have such stops. Of the Chinese ones, ICU knows ``。！？`` and ``．``,
-but not ``…`` and ``；``. Where all quotation marks are alike, it takes one that opens after a stop
-for one that closes; what else opens a sentence it leaves with the one before.
+but not ``…`` and ``；``. ICU takes a plain quotation mark that opens after a stop for a closing
+one, and leaves other opening marks with the sentence before.
 """
 
 import re
@@ -50,12 +50,12 @@ def _is_decimal(text: str, found: re.Match[str]) -> bool:
 
 
 class _Quotes:
-    """A counter of the plain quotation marks of a text, from its begin to its end."""
+    """A counter of the plain quotation marks of a text, from its start to its end."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
-        self._n = 0  # since the line began, up to there: a line may be long
+        self._n = 0  # marks from the start of the line up to ``_at``
 
     def are_open(self, place: int) -> bool:
         """Tell whether a mark is open at ``place``, in its line; places must not decrease."""

@@ -1,4 +1,4 @@
-"""Tables of a language that add to ICU's sentences and words, read from TOML."""
+"""Tables of languages, read from TOML, that complete ICU's sentences and words."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,10 +21,11 @@ class Period(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """The additions of a language to ICU; see ``languages/de.toml``."""
+    """The rules of a language that complete ICU's; see ``languages/de.toml``."""
 
     periods: Mapping[str, Period] = field(default_factory=dict)
-    """Abbreviations without their last period and without spaces (``z.B``)."""
+    """The role of the period of each abbreviation, which is written without its last period and
+    without spaces (``z.B``)."""
     before_numbers: frozenset[str] = frozenset()
     endings: tuple[str, ...] = ()
     words: frozenset[str] = frozenset()
@@ -34,17 +35,17 @@ class Table:
     roman_ordinals: bool = False
     keeps_hyphens: bool = False
     stops: str = ""
-    """After which a sentence ends in any case."""
+    """The characters after which a sentence always ends."""
     unbroken_stops: tuple[str, ...] = ()
-    """Abbreviations that are written with stops (``។ល។``)."""
+    """Abbreviations that contain stops (``។ល។``)."""
     ends: tuple[str, ...] = ()
-    """Marks after which, before white space, a sentence ends as after a question mark."""
+    """Marks that end a sentence if white space follows, like a question mark."""
     full_stop: bool = True
     """Whether a period ends sentences."""
     dashes_end: bool = False
     """Whether a dash after a full stop belongs to the sentence before it."""
     characters: bool = False
-    """Each Han character is a word."""
+    """Whether each Han character is a word."""
 
     def with_abbreviations(self, more: Mapping[str, Sequence[str]], *, is_certain: bool) -> "Table":
         """Add abbreviations: ``never_final`` and ``may_be_final``, as a table's file has them.
@@ -74,7 +75,7 @@ _AS_THEY_ARE: Mapping[str, type] = {
     **dict.fromkeys(("ordinals", "keeps_hyphens", "full_stop", "dashes_end", "characters"), bool),
     "stops": str,
 }
-"""Keys that become the columns of the same name."""
+"""The keys of the file that are fields of ``Table``, and how their values are converted."""
 _KINDS = {bool: "true or false", list: "a list of strings", str: "a string"}
 
 

@@ -1,4 +1,4 @@
-"""What of a text is changed, all of it counted: line ends, and characters that are no text."""
+"""Changes of characters of a text, all of them counted: line ends, control characters, width."""
 
 import re
 import unicodedata
@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from typing import Literal
 
 Normalization = Literal["none", "width", "nfkc"]
-"""``width``: full-width digits and Latin letters become usual ones. ``nfkc``: every character for
-which Unicode's NFKC has one other character becomes that one."""
+"""``width`` replaces full-width digits and Latin letters by the usual ones; ``nfkc`` replaces every
+character that Unicode's NFKC maps to one other character."""
 
 REPLACEMENT = "\ufffd"
 _WIDE = re.compile("[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a]")
@@ -22,7 +22,7 @@ def with_line_feeds(chunks: Iterable[str], counters: Counter[str]) -> Iterator[s
     held = ""
     for chunk in chunks:
         text = held + chunk
-        held = "\r" if text.endswith("\r") else ""  # its LF may come with the next chunk
+        held = "\r" if text.endswith("\r") else ""  # a LF may begin the next chunk
         yield _line_feeds(text[: len(text) - len(held)], counters)
     if held:
         yield _line_feeds(held, counters)

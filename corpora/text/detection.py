@@ -38,13 +38,13 @@ from corpora.text.encodings import (
 from corpora.text.opening import TextError
 
 MAX_INVALID = 0.01
-"""Fraction of a file's bytes that may be invalid; with more of them it is rejected."""
+"""The highest fraction of invalid bytes in a file; a file with more is rejected."""
 MAX_CONTROL = 0.1
 MIN_UTF8 = 0.9
 MIN_EXPECTED = 0.45
 MAX_HIGH = 0.25
 MAX_CONTROL_LATIN = 0.01
-_MARKS = {  # the longer ones first: that of UTF-32 begins like that of UTF-16
+_MARKS = {  # UTF-32's first: it begins with UTF-16's
     codecs.BOM_UTF32_LE: "utf-32-le",
     codecs.BOM_UTF32_BE: "utf-32-be",
     codecs.BOM_UTF8: "utf-8",
@@ -134,9 +134,9 @@ class _Counts:
 
     n_bytes: int = 0
     n_high: int = 0
-    """Beyond ASCII."""
+    """Bytes beyond ASCII."""
     n_control: int = 0
-    """Control characters, if it were ASCII."""
+    """Bytes that are control characters in ASCII."""
 
     def count(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
         """Count the bytes of chunks, and pass the chunks on."""
@@ -210,7 +210,7 @@ def _judge(read: Read, name: str, counts: _Counts) -> tuple[float, Encoding]:
         n_invalid += count_marked(beyond)
         if n_invalid > MAX_INVALID * counts.n_bytes:
             return 0.0, Encoding(name, n_invalid)
-        if not is_utf16:  # a Han among Latin letters is an accident
+        if not is_utf16:  # a single Han character among ASCII is taken for a coincidence
             beyond = "".join(_RUNS.findall(text))
         n_expected += sum(map(len, expected.findall(beyond)))
     if not n_beyond:  # ASCII in UTF-16; in another encoding it would be valid UTF-8

@@ -1,4 +1,4 @@
-"""From records to rows of ``documents``: cleaned, with paragraphs, sentences and ids."""
+"""Rows of ``documents`` from records: cleaned, with paragraphs, sentences and ids."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -22,13 +22,14 @@ class DocumentMaker:
     """A maker of rows of ``documents`` from records; counts what it changes."""
 
     lang: str | None = None
-    """Of records that do not say."""
+    """The language of records that name none."""
     license: str | None = None
-    """Likewise."""
+    """The licence of records that name none."""
     paragraphs: str = "auto"
-    """``line``, ``blank`` or ``auto``: blank for plain text that is hard-wrapped."""
+    """``line``: each line is a paragraph; ``blank``: blank lines separate paragraphs; ``auto``:
+    ``blank`` for plain text that is hard-wrapped, else ``line``."""
     normalization: Normalization = "none"
-    """Of text and title."""
+    """The normalization of text and title."""
     documents: DocumentColumns = field(default_factory=DocumentColumns)
     counters: Counter[str] = field(default_factory=Counter)
 
@@ -44,7 +45,8 @@ class DocumentMaker:
             return "empty"
         scalars = self._scalars(record, group=group) | {"source": source, "text": text}
         heading = self._heading(text, record, title=scalars["title"])
-        # Both texts have the same offsets, but ``；`` ends a sentence, and its NFKC form does not.
+        # Sentences are cut before normalization, since ``；`` ends one and its NFKC form does not.
+        # The offsets are the same.
         blocks = self._blocks(written, record, heading)
         sentences = find_sentences(
             segmenter(scalars["lang"]), written, blocks, has_heading=heading is not None

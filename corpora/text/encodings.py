@@ -1,4 +1,4 @@
-"""Bytes to text: every encoding that Python knows, invalid bytes marked and counted."""
+"""Decoding of bytes in any encoding that Python knows; invalid bytes are marked and counted."""
 
 import codecs
 import re
@@ -12,24 +12,24 @@ from corpora.text.characters import REPLACEMENT
 CUTTABLE = frozenset(
     {"utf-8", "gb18030", "gbk", "cp950", "big5", "big5hkscs", "cp1252", "iso8859-1", "ascii"}
 )
-"""Encodings in which the byte 0A is always a line feed."""
+"""Encodings in which the byte 0A is always a line feed, so that files can be cut at lines."""
 _NO_CHARACTERS = frozenset(
     {"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape"}
 )
-_INVALID = re.compile("[\udc01-\udcff]")  # what `_mark` puts in; no decoder makes surrogates
+_INVALID = re.compile("[\udc01-\udcff]")  # marks by `_mark`; no decoder returns surrogates
 
 Read = Callable[[], Iterable[bytes]]
-"""Begins to read the bytes of a file, again with each call."""
+"""A function that reads the bytes of a file, from the start with each call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """How a file is encoded."""
+    """The encoding of a file."""
 
     name: str
-    """As Python calls it."""
+    """Python's name of the encoding."""
     n_invalid: int = 0
-    """How many of the file's bytes have no meaning in it."""
+    """The number of the file's bytes that are invalid in the encoding."""
 
 
 def check_encoding(name: str) -> str:
@@ -93,7 +93,7 @@ def first_invalid(read: Read, name: str) -> int | None:
     chunks = iter(read())
     while True:
         chunk = next(chunks, b"")
-        start = n_before - len(decoder.getstate()[0])  # where what the decoder looks at begins
+        start = n_before - len(decoder.getstate()[0])  # with the bytes that the decoder holds
         try:
             decoder.decode(chunk, not chunk)
         except UnicodeDecodeError as error:

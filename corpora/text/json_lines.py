@@ -1,4 +1,4 @@
-"""JSON Lines to records: an object a line, whose fields become columns of ``documents``."""
+"""Records from JSON Lines: an object in each line, whose fields become columns of ``documents``."""
 
 import json
 import re
@@ -31,16 +31,16 @@ _NAMED_FIELDS = "There are " + ", ".join(_DEFAULTS)
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """The fields of an object that become columns, and that are kept as metadata."""
+    """The fields of an object that become columns, and those that are kept as metadata."""
 
     named: Mapping[str, str]
-    """Column to field; a record without such a field is rejected."""
+    """The field of each column that the user named; a record without the field is rejected."""
     metadata: Sequence[str] = ()
-    """Fields to keep as they are called; ``*``: all that are no column."""
+    """The fields that become metadata of the same name; ``*``: all that are no column."""
 
 
 class _BadRecordError(Exception):
-    """A line that is no record: the reason, and what is wrong."""
+    """The error for a line that is no record; its arguments are a reason and a message."""
 
 
 def parse_fields(arguments: Sequence[str]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The bytes of a file, unpacked as a stream: gzip, bzip2 and xz, known by their first bytes."""
+"""The bytes of a file as a stream; gzip, bzip2 and xz, found by their first bytes, are unpacked."""
 
 import bz2
 import lzma
@@ -10,15 +10,16 @@ from typing import IO, Protocol
 from corpora.errors import CorpusError
 
 CHUNK = 1 << 20
-_PACKED = 1 << 14  # bytes that are unpacked at once: at the end of a stream, what is left is copied
+_PACKED = 1 << 14  # bytes that are unpacked at once; small, as the end of a stream copies the rest
 MAX_RATIO = 200
-"""How many times its size an archive may unpack to, beyond ``FREE_BYTES``; text is below 20."""
+"""The highest ratio of unpacked to packed bytes of an archive that unpacks to more than
+``FREE_BYTES``; text is below 20."""
 FREE_BYTES = 64 << 20
 _AGAIN = "Fetch or pack it again, or leave it out."
 
 
 class TextError(CorpusError):
-    """A file that is not read; ``reason`` is what is counted, ``position`` says where."""
+    """The error for a file that cannot be read; ``reason`` is counted, ``position`` says where."""
 
     def __init__(self, reason: str, message: str, *, position: str = "") -> None:
         super().__init__(message)
@@ -127,7 +128,7 @@ def _unpacked(file: IO[bytes], kind: str, *, name: str, max_bytes: int) -> Itera
         ) from error
     except (OSError, zlib.error, lzma.LZMAError) as error:
         if isinstance(error, OSError) and error.errno is not None:
-            raise  # the disk's
+            raise  # an error of the disk, not of the archive
         raise _bad(
             "damaged_archive", name, what=f"damaged {kind} archive ({error})", size=size
         ) from error

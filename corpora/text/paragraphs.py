@@ -1,4 +1,4 @@
-"""Where the paragraphs of a text are, and its sentences."""
+"""Paragraphs of a text, by lines or blank lines, and their sentences."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -12,12 +12,12 @@ _WIDE = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\uff01-\uff60]")
 _UNIT = re.compile(rf"{_WIDE.pattern}{{1,3}}|\S+")
 
 WIDTHS = (30, 120)
-"""Columns, of which wide characters take two: a text with longer lines is not hard-wrapped, nor is
-one with shorter ones (verse, a list of words)."""
+"""The least and the greatest width of hard-wrapped text, in columns, of which wide characters take
+two; narrower text is verse or a list of words."""
 MIN_INNER = 3
 MIN_FULL = 0.75
 LOOKED_AT = 5000
-"""Inner lines of a text, at most."""
+"""The number of inner lines of a text that are examined."""
 
 
 def find_blocks(text: str, how: str, *, start: int = 0) -> list[tuple[int, int]]:
@@ -83,7 +83,7 @@ def find_sentences(
     segmenter: Segmenter, text: str, blocks: Sequence[tuple[int, int]], *, has_heading: bool
 ) -> list[tuple[int, int]]:
     """Find the sentences of all blocks; a heading, if the first block is one, is not cut."""
-    starts: list[int] = []  # of the blocks, when each stands on a line of its own
+    starts: list[int] = []  # of the blocks in ``lines``, a line each
     end = -1
     for block_start, block_end in blocks:
         starts.append(end + 1)

@@ -1,4 +1,4 @@
-"""From a text file to records: what it is, and the reader that fits."""
+"""Reading of text files as records: detection of encoding and format, and the matching reader."""
 
 import mmap
 import re
@@ -22,7 +22,7 @@ from corpora.text.wikiextractor_output import START, is_start, read_docs
 
 PLAIN, DOC, JSON_LINES = "plain", "doc", "jsonl"
 _LOOKED_AT = 3
-BORDERS = {  # of records, each after its first byte
+BORDERS = {  # a record begins after the first byte of a match
     DOC: re.compile(rb"\n%s[^\r\n]{0,9000}>[ \t]*[\r\n]" % START.encode()),
     JSON_LINES: re.compile(rb"\n"),
 }
@@ -39,23 +39,25 @@ class Settings:
     fields: Mapping[str, str] = field(default_factory=dict)
     metadata: Sequence[str] = ()
     max_bytes: int = 10_000_000_000
-    """Of a file, unpacked."""
+    """The most bytes of an unpacked file."""
     max_characters: int = 50_000_000
-    """Of a document."""
+    """The most characters of a document."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a file, or all of it, and what was found out about it."""
+    """A part of a file, or all of it, with the format and encoding of the file."""
 
     format: str
     encoding: str
     start: int = 0
-    """In bytes."""
+    """The offset of the first byte."""
     end: int | None = None
+    """The offset behind the last byte; None: the whole file."""
     line: int = 1
-    """The index of its first line, from 1."""
+    """The number of the first line in the file, from 1."""
     n_invalid: int = 0
+    """The number of invalid bytes in the file."""
 
 
 def examine(path: Path, settings: Settings, *, name: str) -> Part:

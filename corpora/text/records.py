@@ -1,4 +1,4 @@
-"""Records of text files, and plain text cut into them: whole, at certain lines, at blank ones."""
+"""Records of text files, and plain text as one record, or cut at title lines or blank lines."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -8,39 +8,40 @@ from corpora.document import Rejected
 
 _EXCERPT = 200
 SEARCHED = 10_000
-"""Characters of a line that may hold a title: a pattern may take the square of what it looks at."""
+"""The characters of a line in which the pattern of titles is searched; the time for a pattern may
+grow with their square."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A document as it stands in a file."""
+    """A document as written in a file."""
 
     text: str
     id: str
-    """Unique in its file, or in its group where ``has_own_id``."""
+    """The id, which is unique in the file, or in the group if ``has_own_id``."""
     has_own_id: bool = False
     """Whether the file gives the id."""
     is_plain: bool = False
-    """Whether it is plain text, of which nobody says where its paragraphs end."""
+    """Whether the document is plain text, whose format does not mark paragraphs."""
     title: str | None = None
-    """A first line that is the same is a heading."""
+    """The title; if the first line is the same, it is a heading."""
     written_title: str | None = None
-    """The title as it stands in the file, escaped."""
+    """The title as written in the file, where it is escaped (WikiExtractor)."""
     columns: Mapping[str, str] = field(default_factory=dict)
-    """More columns of ``documents``: ``url``, ``timestamp`` …"""
+    """Further columns of ``documents``: ``url``, ``timestamp`` …"""
     metadata: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The place that records come from, for their messages and ids."""
+    """The file, or part of a file, that records come from, for messages and ids."""
 
     source: str
-    """Relative file name."""
+    """The relative name of the file."""
     line: int = 1
-    """The number of the line with which this part of the file begins."""
+    """The number of the line with which this part of the file begins, from 1."""
     max_characters: int = 50_000_000
-    """Of a record; a longer one is rejected."""
+    """The most characters of a record; longer ones are rejected."""
 
     def reject(self, line: int, reason: str, *, what: str, excerpt: str = "") -> Rejected:
         """Make the rejection of a record; ``line`` counts from 1 in this part of the file."""
@@ -60,14 +61,14 @@ class Place:
 
 
 class Lines:
-    """The lines of a record that is being read; beyond ``max_characters`` none is kept."""
+    """The lines of a record that is being read; none are kept if the record is too long."""
 
     def __init__(self, max_characters: int) -> None:
         self.max_characters = max_characters
         self.first = 0
-        """The number of the first line; 0 while there is none."""
+        """The number of the first line, from 1; 0 while there is none."""
         self._lines: list[str] = []
-        self._n_characters = -1  # no line feed before the first line
+        self._n_characters = -1  # each line adds a line feed, but the first
 
     def add(self, number: int, line: str | None) -> None:
         """Add a line; None is a line that is too long by itself."""
@@ -80,12 +81,12 @@ class Lines:
 
     @property
     def is_too_long(self) -> bool:
-        """Whether there are more characters than allowed."""
+        """Whether the record has more than ``max_characters``."""
         return self._n_characters > self.max_characters
 
     @property
     def text(self) -> str:
-        """The lines, with line feeds between."""
+        """The lines, joined by line feeds."""
         return "\n".join(self._lines)
 
 
@@ -117,7 +118,7 @@ def split_at(
                 yield _record(held, place, n, title=title)
             held, n, title = Lines(place.max_characters), n + 1, line.strip()
         held.add(number, line)
-    if held.first or not n:  # an empty file is a record, too
+    if held.first or not n:  # an empty file is one record
         yield _record(held, place, n, title=title)
 
 

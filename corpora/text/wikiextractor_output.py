@@ -1,7 +1,8 @@
-"""What WikiExtractor writes: articles between ``<doc id="…" url="…" title="…">`` and ``</doc>``.
+"""Records from WikiExtractor's output.
 
-The tags stand on lines of their own. The title is HTML-escaped; the text is taken as it is. A line
-that is a start tag begins an article wherever it stands.
+Articles stand between ``<doc id="…" url="…" title="…">`` and ``</doc>``, each tag on a line of its
+own. The title is HTML-escaped; the text is taken unchanged. A line that is a start tag begins an
+article, even inside another one.
 """
 
 import re

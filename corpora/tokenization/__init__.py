@@ -1,1 +1,1 @@
-"""Tokenizers: learning, loading, words and subwords."""
+"""Tokenizers: learning, trimming and loading them, and cutting texts into words and subwords."""

@@ -1,9 +1,9 @@
-"""Learn a WordPiece vocabulary from counts of words, the same on every machine and in every run.
+"""Learning of a WordPiece vocabulary from counts of words, the same in every run on every machine.
 
-``tokenizers`` learns by merging the most frequent pair of subwords (BPE). Left alone it breaks ties
-by the order of a hash table, and takes ``##e`` into its table in that order too. Here characters
-are chosen before, by count and then by code point, and all single characters are given to the
-library in a fixed order: what is left to it is decided by counts and the order of subwords alone.
+The library ``tokenizers`` learns by merging the most frequent pair of subwords (BPE). By itself, it
+breaks ties by the order of a hash table, in which it also adds subwords like ``##e``. Here, the
+characters are chosen before, by count and then by code point, and all single characters are given
+to the library in a fixed order. Its choices then depend on counts and the order of subwords alone.
 """
 
 from collections import Counter
@@ -21,9 +21,9 @@ from corpora.tokenization.tokenizers import MAX_WORD, PREFIX, SPECIALS, UNK, Tok
 from corpora.tokenization.word_counts import N_CODES, CharacterCounts, Ints, WordTable
 
 N_LISTED = 50
-"""Unknown characters that the report names."""
+"""The most unknown characters that the report lists."""
 _ALWAYS = "0123456789abcdefghijklmnopqrstuvwxyz"
-_LINE = 1 << 16  # characters of words that are handed to the library at once
+_LINE = 1 << 16  # characters of words that are passed to the library at once
 _REPEATS = 1 << 12
 
 
@@ -32,16 +32,16 @@ class Rules:
     """The limits of a vocabulary that is learned."""
 
     size: int
-    """Subwords at most, special ones included."""
+    """The most subwords, special ones included."""
     cased: bool
     characters: bool
     """Whether every subword is one character."""
     coverage: float
-    """The fraction of all characters that subwords must cover; the rarest are unknown."""
+    """The fraction of all characters that subwords must cover; the rarest become unknown."""
     min_count: int
-    """Words that are seen less often are not learned from."""
+    """The least count of a word that is learned from."""
     max_words: int
-    """Distinct words that are learned from, at most: the library takes 1.5 kB for each."""
+    """The most distinct words that are learned from; the library takes 1.5 kB for each."""
 
 
 def learn(table: WordTable, counts: CharacterCounts, rules: Rules) -> list[str]:

@@ -1,9 +1,9 @@
-"""Subwords of texts as arrays, and how to get them fast: what stands between spaces is cut once.
+"""Subwords of texts as arrays, computed fast with a table of what was cut before.
 
-BERT's normaliser and pre-tokenizer look at nothing beyond a space, so the subwords of a text are
-those of its *chunks*, the characters between spaces and line ends, one after the other. Most
-chunks have been met before: a look into a table takes their place. A Chinese character has spaces
-put around it before anything else, so in Chinese text each is a chunk.
+BERT's normaliser and pre-tokenizer look at nothing beyond a space. So the subwords of a text are
+those of its *chunks*, the characters between spaces and line ends, one after the other. Most chunks
+have occurred before, and are looked up in a table. BERT first puts spaces around each Chinese
+character, so in Chinese text each one is a chunk.
 """
 
 import re
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
 
 MAX_CACHED = 1 << 21
-"""Subwords and chunks in a table that is full, and is emptied; about 200 MB."""
+"""The most subwords, and chunks, in a table (about 200 MB); a table with more is emptied."""
 
-_GROUP = 64  # new chunks that the library cuts as one text: a text costs it as much as ten words
+_GROUP = 64  # new chunks that the library cuts as one text; each text costs as much as ten words
 
-_HAN = (0x3400, 0x9FFF)  # the Chinese characters that are common, and few others
+_HAN = (0x3400, 0x9FFF)  # the common Chinese characters, and few others
 _HAN_CHUNKS = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]|[^ \u3400-\u4dbf\u4e00-\u9fff]+| ")
-_HAN_RATIO = 0.1  # of a text that is cut at each of them: doing so is slow where there are few
+_HAN_RATIO = 0.1  # least ratio of Han characters for a text to be cut at each; else that is slow
 
 Ints = NDArray[np.int32]
 Bools = NDArray[np.bool_]
@@ -36,14 +36,14 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Subwords:
-    """The subwords of one text, without special ones: arrays of int32."""
+    """The subwords of one text, without special ones, as arrays of int32."""
 
     ids: Ints
     starts: Ints
-    """Code points of the text; half-open."""
+    """In code points of the text, as ``ends``; half-open."""
     ends: Ints
     word_starts: Ints
-    """Which subwords begin a word: ascending indices into ``ids``."""
+    """The indices of the subwords that begin a word, ascending."""
 
     def __len__(self) -> int:
         """Count subwords."""
@@ -51,9 +51,9 @@ class Subwords:
 
 
 class SubwordTable:
-    """A table of the subwords of all chunks met so far, by which texts are cut.
+    """A table of the subwords of all chunks so far, by which texts are cut.
 
-    ``begins_word`` flags by id which subwords begin a word.
+    ``begins_word`` flags, by id, the subwords that begin a word.
     """
 
     def __init__(self, backend: "Tokenizer", begins_word: Bools) -> None:
@@ -72,7 +72,7 @@ class SubwordTable:
         chunks, gap = _chunks_of(texts)
         numbers = self._look_up(chunks)
         counts = self._counts.values[numbers]
-        n_before = _starts(counts)  # subwords before each chunk, and in all
+        n_before = _starts(counts)  # subwords before each chunk, and their sum
         lengths = self._lengths.values[numbers] + gap
         at = np.repeat(self._firsts.values[numbers] - n_before[:-1], counts)
         at += np.arange(n_before[-1])
@@ -93,7 +93,7 @@ class SubwordTable:
             numbers = np.fromiter(map(self._numbers.__getitem__, chunks), np.int64, len(chunks))
             self._add(self._numbers.new)
         except BaseException:
-            self._clear()  # some are numbered, but have no subwords
+            self._clear()  # some chunks may have a number but no subwords
             raise
         self._numbers.new = []
         return numbers
@@ -131,7 +131,7 @@ def _chunks_of(texts: Sequence[str]) -> tuple[list[str], int]:
 
 
 class _Numbers(dict[str, int]):
-    """Numbers of strings, in the order in which the strings come."""
+    """A mapping that numbers strings in the order of their first look-up."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Text to subwords with offsets: WordPiece, byte-level BPE and Unigram by one interface.
+"""Tokenizers that cut text into subwords with offsets: WordPiece, byte-level BPE, Unigram.
 
 A tokenizer is a folder with ``tokenizer.json``, as ``transformers`` writes and reads it. Words are
 those of its pre-tokenizer: for BERT, each punctuation mark and each Chinese character is a word.
@@ -27,7 +27,7 @@ __all__ = ["CLS", "MASK", "PAD", "SEP", "SPECIALS", "UNK", "Special", "Subwords"
 
 PAD, UNK, CLS, SEP, MASK = "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"
 SPECIALS = (PAD, UNK, CLS, SEP, MASK)
-"""In the order of their ids in the vocabularies made here."""
+"""The special tokens, in the order of their ids in the vocabularies that Onoma learns."""
 _NAMES = {
     "pad": (PAD, "<pad>"),
     "unk": (UNK, "<unk>"),
@@ -37,10 +37,10 @@ _NAMES = {
 }
 _FILES = ("tokenizer.json", "vocab.txt")
 PREFIX = "##"
-MAX_WORD = 100  # characters; BERT takes a longer word for unknown
+MAX_WORD = 100  # characters; for BERT, a longer word is unknown
 
-# Our workers are processes, each with one thread. The library would start one for each core, and
-# would warn in every process that is forked after that.
+# Onoma's workers are processes with one thread each. The library would start a thread for each
+# core, and would warn in every process that is forked after that.
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 
@@ -55,9 +55,9 @@ class Special(NamedTuple):
 
 
 class Tokenizer:
-    """A tokenizer that cuts text as it stands: it never truncates, pads, or adds subwords.
+    """A tokenizer that cuts text unchanged: it never truncates, pads, or adds subwords.
 
-    ``[SEP]`` and the like, where they stand in a text, are text.
+    Special tokens in a text, such as ``[SEP]``, are read as ordinary text.
     """
 
     def __init__(
@@ -115,19 +115,19 @@ class Tokenizer:
 
     @cached_property
     def sha256(self) -> str:
-        """The identity: the hash of ``tokenizer.json`` without spaces, with its keys sorted."""
+        """The identity: the hash of ``parts`` as JSON without spaces, with its keys sorted."""
         text = json.dumps(self.parts, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
     @cached_property
     def specials(self) -> frozenset[int]:
-        """The ids of all special tokens, those included that a text cannot yield."""
+        """The ids of all special tokens, including added ones."""
         added = self.backend.get_added_tokens_decoder()
         return frozenset(self.special) | {id for id, token in added.items() if token.special}
 
     @cached_property
     def continuations(self) -> NDArray[np.bool_]:
-        """A flag for each id that continues a word (``##…``); all False where they do not say."""
+        """A flag for each id: whether it continues a word (``##…``); only in WordPiece any does."""
         continuing = np.zeros(self.size, np.bool_)
         if self._is_wordpiece:
             prefix = self.backend.model.continuing_subword_prefix
@@ -138,9 +138,9 @@ class Tokenizer:
 
     @cached_property
     def blanks(self) -> NDArray[np.bool_]:
-        """A flag for each id that stands for spaces and nothing else: ``▁``, in bytes ``Ġ``."""
+        """A flag for each id: whether it is spaces alone (``▁``, or ``Ġ`` in byte-level BPE)."""
         blanks = np.zeros(self.size, np.bool_)
-        if not self._is_wordpiece:  # there they are letters
+        if not self._is_wordpiece:  # in WordPiece, these signs are ordinary characters
             sign = "Ġ" if "'ByteLevel'" in str(self.parts["pre_tokenizer"]) else "▁"
             vocab = self.backend.get_vocab(with_added_tokens=False)
             blanks[[id for subword, id in vocab.items() if subword and not subword.strip(sign)]] = (
@@ -159,14 +159,17 @@ class Tokenizer:
         """
         try:
             return self._table.cut(texts) if self._table else cut_all(self.backend, texts)
-        except TypeError:  # the library's, for what is no Unicode
+        except TypeError:  # raised by the library for lone surrogates
             for text in texts:
                 text.encode()
             raise
 
     @cached_property
     def _table(self) -> SubwordTable | None:
-        """The table of a tokenizer like BERT's, whose subwords depend on nothing beyond a space."""
+        """The table for a tokenizer like BERT's, whose subwords depend on nothing beyond a space.
+
+        None for other tokenizers.
+        """
         if not self._is_bert or not self.backend.normalizer.handle_chinese_chars:
             return None
         return SubwordTable(self.backend, ~self.continuations)
@@ -209,7 +212,7 @@ class Tokenizer:
 
     @property
     def _settings(self) -> dict[str, object]:
-        """The class, and what ``BertTokenizer``, and ``open`` of a ``vocab.txt``, must know."""
+        """The settings that ``transformers``, and ``open`` of a ``vocab.txt``, need."""
         if not self._is_bert:
             return {"tokenizer_class": "PreTrainedTokenizerFast"}
         normalizer = self.backend.normalizer
@@ -222,7 +225,7 @@ class Tokenizer:
 
     @property
     def special_items(self) -> Iterable[tuple[str, int]]:
-        """Kind (``cls`` …) and id of each special token."""
+        """The kind (``cls`` …) and the id of each special token."""
         return self.special._asdict().items()
 
 
@@ -332,7 +335,7 @@ def _read_subwords(file: Path) -> list[str]:
         raise CorpusError(f"{file}: is no vocabulary: no UTF-8 ({error}). {advice}") from error
     while subwords and not subwords[-1]:
         subwords.pop()
-    if UNK not in subwords:  # what WordPiece cannot do without
+    if UNK not in subwords:  # WordPiece needs it
         raise CorpusError(f"{file}: is no vocabulary: no line is {UNK}. {advice}")
     lines: dict[str, int] = {}
     for line, subword in enumerate(subwords, 1):
@@ -390,4 +393,4 @@ def _find_special(backend: "Backend", declared: Mapping[str, str], *, name: str)
             f"{name}: has no token for {', '.join(missing)}. An encoder needs them; add them to "
             "the vocabulary, or choose a tokenizer of an encoder."
         )
-    return Special(**found)  # type: ignore[arg-type]  # none is None
+    return Special(**found)  # type: ignore[arg-type]  # no id is None here

@@ -1,9 +1,9 @@
-"""A tokenizer of the subwords that a corpus has: the same cuts there, in a small vocabulary.
+"""Trimming of a tokenizer to the subwords of a corpus, which it cuts as before.
 
-What a text is cut into is the best of its possible cuts (Unigram), the longest match (WordPiece) or
-the result of merges (BPE). Without subwords that the corpus never has, the best stays the best. A
-merge needs its parts: these are kept. So are special tokens, and subwords of one character, so that
-text from elsewhere is cut finer and not unknown.
+A text is cut into the likeliest subwords (Unigram), by the longest match (WordPiece), or by merges
+(BPE). Without subwords that never occur in the corpus, the likeliest and the longest stay the same.
+For merges, the parts of subwords are kept. Special tokens and subwords of one character are kept as
+well, so that other texts are cut into smaller subwords instead of unknown ones.
 """
 
 import json

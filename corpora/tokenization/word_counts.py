@@ -1,6 +1,6 @@
-"""Count words as BERT's pre-tokenizer cuts them: all that learning a vocabulary needs of a text.
+"""Counts of words as BERT's pre-tokenizer cuts them, from which a vocabulary is learned.
 
-What stands between spaces is counted first, and only what is distinct is normalised and cut: the
+The chunks between spaces are counted first, and only distinct chunks are normalised and cut: the
 normaliser and the pre-tokenizer look at nothing beyond a space.
 """
 
@@ -22,13 +22,13 @@ from corpora.tokenization.tokenizers import MAX_WORD, SPECIALS, wordpiece
 
 _GROUP = 4096  # chunks that are normalised as one text
 N_CODES = 0x110000
-"""Code points that there are."""
+"""The number of code points in Unicode."""
 
 Ints = NDArray[np.int64]
 
 
 class WordCounter:
-    """A counter of the words of texts; holds the distinct chunks between their spaces."""
+    """A counter of the words of texts; it holds the distinct chunks between their spaces."""
 
     def __init__(self, *, cased: bool) -> None:
         backend = wordpiece(SPECIALS, cased=cased)
@@ -38,7 +38,7 @@ class WordCounter:
     def add(self, texts: Iterable[str]) -> None:
         """Count the words of texts."""
         cut = [text.replace("\n", " ").split(" ") for text in texts]
-        for chunks in cut:  # nothing is counted before all that may raise is done
+        for chunks in cut:  # the loop above may raise, so nothing is counted before it is done
             self._chunks.update(chunks)
 
     def table(self) -> pa.Table:
@@ -70,14 +70,14 @@ def total_batches(sums: Sums) -> Iterator[pa.RecordBatch]:
 
 @dataclass(frozen=True)
 class Words:
-    """Distinct words, and how often each occurs."""
+    """Distinct words and their counts."""
 
     words: list[str]
     counts: Ints
 
     @cached_property
     def lengths(self) -> Ints:
-        """Code points of each word."""
+        """The number of code points of each word."""
         return np.fromiter(map(len, self.words), np.int64, len(self.words))
 
     @cached_property
@@ -99,7 +99,7 @@ class Words:
 
 @dataclass(frozen=True)
 class WordTable:
-    """The merged counts of words on disk, read again whenever they are needed."""
+    """The merged counts of words on disk, which are read again at each use."""
 
     paths: Sequence[Path]
 
@@ -111,9 +111,9 @@ class WordTable:
 
 @dataclass(frozen=True)
 class CharacterCounts:
-    """Counts of each code point at the start of words, and further on.
+    """Counts of each code point at the start of words (``first``), and at later places (``rest``).
 
-    Words that BERT takes for too long do not count: they are unknown whatever they consist of.
+    Words that are too long for BERT do not count: they are unknown, whatever they consist of.
     """
 
     first: Ints
@@ -121,7 +121,7 @@ class CharacterCounts:
 
     @property
     def all(self) -> Ints:
-        """Counts of each code point in any place."""
+        """The counts of each code point in any place."""
         return self.first + self.rest
 
     @classmethod

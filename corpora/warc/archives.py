@@ -1,9 +1,9 @@
-"""Records of web archives: WARC and ARC, packed or not, damaged ones reported.
+"""Reading of web archives: the records of WARC and ARC files, packed or not, possibly damaged.
 
-An archive is a file of records, one after the other; packed, each record is a gzip member as a
-rule, so that a reader can begin at any of them. A record that cannot be read is a ``Damaged`` with
-its place, and reading continues behind it: at the next gzip member that begins with a record, or,
-in what is not packed member by member, at the next line that looks like the beginning of one.
+An archive is a sequence of records. In a packed archive, each record is usually a gzip member, so
+that a reader can begin at any record. A record that cannot be read gives a ``Damaged`` with its
+place. Reading then continues at the next gzip member that begins with a record or, if the archive
+is not packed by records, at the next line that looks like the beginning of a record.
 """
 
 import os
@@ -20,23 +20,23 @@ from corpora.errors import CountedError
 
 GZIP = b"\x1f\x8b\x08"
 TRUNCATED = "truncated_archive"
-"""The reason where a file ends inside of a gzip member; what was unpacked before it is right."""
+"""The reason for a file that ends inside a gzip member; what was unpacked before is right."""
 _CHUNK = 1 << 16
 _PEEK = 512
 MAX_RATIO = 1_000
-"""How many times its size a member may unpack to, beyond ``FREE_BYTES``; gzip's own limit is 1,032.
-A body that is packed once more is bounded where it is unpacked."""
+"""The highest ratio of unpacked to packed bytes of a gzip member that unpacks to more than
+``FREE_BYTES``; gzip's own limit is 1,032. A packed body has another bound (``warc.http``)."""
 FREE_BYTES = 256 << 20
 RECORD = re.compile(
     rb"WARC/[01]\.\d{1,2}\r?\n"
     rb"|(?:filedesc|https?|ftp|whois)://[^\n]{1,4000} \d{1,20}\r?\n"
     rb"|dns:[^\n]{1,400} \d{1,20}\r?\n"
 )
-"""How a record of WARC begins, and one of ARC: URL, address, date, type, length."""
+"""The beginning of a WARC record, or of an ARC record: URL, address, date, type, length."""
 
 
 class DamagedArchiveError(CountedError):
-    """A place of an archive that cannot be read."""
+    """The error for a place of an archive that cannot be read."""
 
 
 @dataclass(slots=True)
@@ -44,7 +44,7 @@ class _Member:
     """A gzip member that is being read."""
 
     start: int
-    """Where it begins in the file."""
+    """The offset in the file."""
     stream: "zlib._Decompress"
     n_packed: int = 0
     n_unpacked: int = 0
@@ -53,9 +53,9 @@ class _Member:
 class ArchiveBytes:
     """The unpacked bytes of an archive, from a position in the file on.
 
-    ``buffer`` holds the bytes that were unpacked and not yet taken. ``fill`` adds to it; it returns
-    False at the end of the file, and at a border: before a member that begins with a record.
-    ``next_member`` crosses the border.
+    ``buffer`` holds the unpacked bytes that were not yet taken; ``fill`` adds to it. ``fill``
+    returns False at the end of the file, and at a border, which is the beginning of a gzip member
+    that begins with a record. ``next_member`` crosses the border.
     """
 
     def __init__(self, file: IO[bytes], start: int) -> None:
@@ -65,33 +65,34 @@ class ArchiveBytes:
         file.seek(start)
         self.buffer = bytearray()
         self.taken = 0
-        """Bytes that were taken since the member (the file, if not packed) began."""
+        """Bytes taken since ``origin``: of the current member or, if not packed, of the file."""
         self.n_unpacked = 0
-        """Bytes of all members, those that were unpacked in vain among them."""
+        """Bytes unpacked of all members, including those that were unpacked in vain."""
         self.origin = start
-        """Where the member that ``buffer`` begins in, begins in the file."""
+        """The offset in the file of the member of the first byte of ``buffer``."""
         self.at_border = False
-        self._packed = b""  # was read from the file, and not unpacked
-        self._n_taken = 0  # since the buffer was empty and had no joints
+        self._packed = b""  # read from the file, and not yet unpacked
+        self._n_taken = 0  # all bytes taken; the unit of the joints
         self._joints: deque[tuple[int, int]] = deque()
-        """Where later members begin: counted as ``_n_taken`` is, and in the file."""
+        """The beginnings of later members in ``buffer``: in bytes as ``_n_taken``, and in the file.
+        """
         self._member: _Member | None = None
         if self.is_packed:
             self._open(start)
 
     @property
     def position(self) -> tuple[int, int]:
-        """Place of the first byte of ``buffer``: offset of its member, and offset in the member."""
+        """The place of the first byte of ``buffer``: offset of its member, offset in the member."""
         return (self.origin, self.taken) if self.is_packed else (self.origin + self.taken, 0)
 
     @property
     def n_of_member(self) -> int:
-        """Number of bytes of the buffer that belong to the member of its first byte."""
+        """The number of bytes of the buffer that belong to the member of its first byte."""
         return self._joints[0][0] - self._n_taken if self._joints else len(self.buffer)
 
     @property
     def unpacking(self) -> int:
-        """Offset in the file of the member that is being unpacked."""
+        """The offset in the file of the member that is being unpacked."""
         return self._member.start if self._member else self.origin
 
     def take(self, n: int) -> bytes:
@@ -173,7 +174,7 @@ class ArchiveBytes:
 
     def _end_member(self) -> bool:
         """Open the next member; return False at a border and at the end of the file."""
-        while not self._packed.strip(b"\0"):  # zeros may pad the end
+        while not self._packed.strip(b"\0"):  # zeros may follow a member as padding
             self._packed = self.file.read(_CHUNK)
             if not self._packed:
                 self._member = None
@@ -219,7 +220,7 @@ def _begins_record(packed: bytes) -> bool:
     stream = zlib.decompressobj(16 + zlib.MAX_WBITS)
     try:
         head = stream.decompress(packed, 32)
-        if not head.startswith(b"WARC/"):  # a line of ARC is longer
+        if not head.startswith(b"WARC/"):  # the first line of an ARC record is longer
             head += stream.decompress(stream.unconsumed_tail, _PEEK << 3)
     except zlib.error:
         return False
@@ -228,56 +229,57 @@ def _begins_record(packed: bytes) -> bool:
 
 MAX_HEADER = 1 << 16
 MAX_LOST, MAX_LOST_RATIO = 64 << 20, 20
-"""Bytes that may be unpacked in vain, and as many times the bytes of the archive up to there: a
-member that lies in the bytes of another would be unpacked with each of those around it."""
+"""The bytes that may be unpacked in vain: the first number, plus the second for each byte of the
+archive up to the place. Without a bound, nested members would be unpacked again with each of the
+members around them."""
 _END = re.compile(rb"\r?\n(?:(\r?\n)|(?=WARC/[01]\.\d{1,2}\r?\n))")
-"""Of a header: the blank line behind it, or, without the group, the beginning of another."""
+"""The end of a header: a blank line (group 1), or, without one, the beginning of another record."""
 _NEXT = re.compile(
     rb"\r?\n(?=WARC/[01]\.\d{1,2}\r?\n"
     rb"|https?://[^\s]{1,2000} [0-9a-f.:]{3,45} \d{14} [^\n]{1,100} \d{1,20}\r?\n)"
 )
 _KEPT = 4096
-"""Bytes that are looked at again when more come: the beginning of a record may be cut."""
+"""The last bytes that are searched again when more are read: they may be part of a beginning."""
 _CUT = 16
-"""Bytes of the end of a header that may be cut."""
+"""The last bytes that are searched again for the end of a header when more are read."""
 _BAD_LENGTH = "no record begins where Content-Length says that this one ends."
 _TOO_DAMAGED = "too much was unpacked in vain: nothing more is read of this archive."
 _Header = tuple[str, str, str | None, dict[str, str], tuple[int, int]]
-"""Kind, URL, date, headers; how long the header is, and the block."""
+"""The kind, URL, date and headers of a record; the lengths of its header and of its block."""
 _LENGTH = re.compile("[0-9]{1,15}")
 _ARC = re.compile(rb"([^\n]+?) ([^ \n]*) (\d{8,14}) ([^\n]*?) ?(\d{1,20})\r?\n")
 
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """Place in an archive."""
+    """A place in an archive."""
 
     offset: int
-    """Where the file can be entered to read it: that of its gzip member, or its own."""
+    """The offset in the file at which reading can begin: of the gzip member, or of the record."""
     inside: int
-    """Bytes, unpacked, between there and the record: 0 if it is the first of its member."""
+    """The unpacked bytes between ``offset`` and the record; 0 for the first of a member."""
 
     @property
     def place(self) -> str:
-        """Place as text: ``1234``, or ``1234+56`` inside of a gzip member."""
+        """The place as text: ``1234``, or ``1234+56`` inside a gzip member."""
         return f"{self.offset}+{self.inside}" if self.inside else str(self.offset)
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveRecord(_Placed):
-    """A record as it stands in an archive."""
+    """A record of an archive."""
 
     kind: str
-    """``response``, ``revisit`` …; of ARC ``filedesc`` and ``response``."""
+    """``response``, ``revisit`` …; in ARC ``filedesc`` or ``response``."""
     url: str
     date: str | None
-    """When it was fetched, as WARC writes it: ``2026-11-01T12:00:00Z``."""
+    """The time when the URL was fetched, in the format of WARC: ``2026-11-01T12:00:00Z``."""
     headers: Mapping[str, str]
-    """Of the record; names without case."""
+    """The headers of the record, not of HTTP; names in lower case."""
     block: bytes
-    """At most ``max_block`` bytes of it."""
+    """The first ``max_block`` bytes of the block."""
     length: int
-    """Of the whole block, in bytes."""
+    """The number of bytes of the whole block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,17 +321,17 @@ def read_archive(
 
 
 class _Reader:
-    """A reader of the records of an archive, from the beginning of a record on."""
+    """A reader of the records of an archive, from a place on at which a record begins."""
 
     def __init__(self, file: IO[bytes], start: int, *, max_block: int) -> None:
         self.bytes = ArchiveBytes(file, start)
         self.max_block = max_block
         self.at = (start, 0)
-        """Where the record begins that is being read."""
+        """The place of the record that is being read."""
         self.damaged_next: DamagedArchiveError | None = None
-        """What was found while looking whether a whole record ends where it should."""
+        """The damage of the next member, found while checking the end of a whole record."""
         self.n_before = self.n_lost = 0
-        """Bytes that were unpacked before the record, and for records that could not be read."""
+        """The bytes that were unpacked before the record, and in vain for unreadable records."""
 
     def records(self) -> Iterator[ArchiveRecord | Damaged]:
         """Yield the records and damaged places until the end of the file."""
@@ -375,16 +377,17 @@ class _Reader:
         if data.at_border:
             data.next_member()
             return True
-        if data.is_packed and not inside:  # a member for each record: the next one is whole
+        if data.is_packed and not inside:  # usually a member for each record: the next is whole
             return self._resume(offset + 1)
-        if not data.is_packed:  # the next record may begin anywhere behind its first byte
+        if not data.is_packed:  # another record may begin at any later byte
             data.take(1)
         try:
             if self._find_next():
                 return True
         except DamagedArchiveError:
             return self._resume(offset + 1)
-        return not data.is_packed and self._resume(offset + 1)  # its first byte may be wrong
+        # A packed archive looks like an unpacked one if its first bytes are damaged.
+        return not data.is_packed and self._resume(offset + 1)
 
     def _resume(self, after: int) -> bool:
         """Continue at the first member with a record from ``after`` on.
@@ -493,7 +496,7 @@ class _Reader:
             while len(data.buffer) < _KEPT and not self._ends_blank() and data.fill():
                 pass
         except DamagedArchiveError as error:
-            if error.reason == TRUNCATED:  # the block is whole, and so may be records behind it
+            if error.reason == TRUNCATED:  # this block is whole, and later records may be
                 if b"\n" not in data.buffer.lstrip(b"\r\n"):
                     return
             elif data.unpacking == data.origin:

@@ -1,4 +1,4 @@
-"""Who asks: the address where those are reached who fetch from other people's servers."""
+"""The ``User-Agent`` of the crawler, with the contact address of who runs it."""
 
 import re
 from importlib.metadata import version
@@ -6,7 +6,7 @@ from importlib.metadata import version
 from corpora.errors import UsageError
 
 AGENT = "Onoma"
-"""What robots.txt calls us."""
+"""The name of the crawler in robots.txt and in the ``User-Agent``."""
 _CONTACT = re.compile(r"[\x21-\x7e]+@[\x21-\x7e]+|https?://[\x21-\x7e]+")
 
 

@@ -1,4 +1,4 @@
-"""What a server answered, as archives keep it: status, headers, body; unpacked under bounds."""
+"""HTTP responses as archives keep them: status, headers, and a body to unpack within bounds."""
 
 import re
 import zlib
@@ -16,12 +16,13 @@ _LOOKS_LIKE = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 MAX_RATIO = 200
-"""How many times its size a body may unpack to, beyond ``FREE_BYTES``."""
+"""The highest ratio of unpacked to packed bytes of a body that unpacks to more than ``FREE_BYTES``.
+"""
 FREE_BYTES = 1 << 20
 
 
 class BodyError(CountedError):
-    """A body that cannot be unpacked."""
+    """The error for a body that cannot be unpacked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +31,9 @@ class Answer:
 
     status: int
     headers: tuple[tuple[str, str], ...]
-    """Names without case, in order; some stand more than once."""
+    """The headers in order, with names in lower case, which may repeat."""
     body: bytes
-    """As it was sent."""
+    """The body as archived: usually still packed, perhaps in chunks."""
 
     def header(self, name: str) -> str | None:
         """Return the last header of a name; None if there is none."""
@@ -40,7 +41,7 @@ class Answer:
 
     @property
     def is_page(self) -> bool:
-        """Tell whether this is HTML: by ``Content-Type``, or without one, by the first bytes."""
+        """Whether the body is HTML, by ``Content-Type`` or, without one, by its first bytes."""
         media_type = (self.header("content-type") or "").partition(";")[0].strip().lower()
         return media_type in _PAGES if media_type else bool(_LOOKS_LIKE.match(self.body[:2048]))
 
@@ -139,7 +140,7 @@ def _unbrotli(body: bytes, *, max_bytes: int) -> bytes:
 def _bounded(body: bytes, unpack: Callable[[bytes], bytes], *, max_bytes: int) -> bytes:
     try:
         unpacked = unpack(body)
-    except Exception as error:  # of zlib or brotli, which has its own
+    except Exception as error:  # zlib.error, or brotli's own
         raise BodyError("damaged_body", f"the packed body is damaged ({error}).") from error
     is_bomb = len(unpacked) > FREE_BYTES and len(unpacked) > MAX_RATIO * len(body)
     if len(unpacked) > max_bytes or is_bomb:

@@ -1,16 +1,18 @@
-"""Records of WARC 1.1 (ISO 28500:2017), written: each a gzip member of its own.
+"""Writing of WARC 1.1 records (ISO 28500:2017), each as a gzip member of its own.
 
-The body stands as it was sent, in its ``Content-Encoding``; chunks are joined, and the header that
-said so is kept under another name. There are no ``request`` records: all requests are alike but for
-the address, and the ``warcinfo`` record has the ``User-Agent``. What the crawl decided stands in
-fields ``Onoma-…``:
+The body is written as it was sent, in its ``Content-Encoding``. Chunks are joined, and the header
+``Transfer-Encoding`` is kept under another name. There are no ``request`` records: all requests are
+alike but for the URL, and the ``warcinfo`` record has the ``User-Agent``. The decisions of the
+crawler are in the fields ``Onoma-…``:
 
-- ``Onoma-Session``, ``-Site``, ``-Kind``, ``-Depth``, ``-Attempt``: for what it was asked for
+- ``Onoma-Session``, ``-Site``, ``-Kind``, ``-Depth``, ``-Attempt``: the request
 - ``Onoma-Robots``: ``allow``, with the delay, or why there are no rules
-- ``Onoma-Mining``: ``reserved``, ``allowed`` or ``unreserved``, and what says so
-- ``Onoma-Seconds``: from the request to the end of the answer; ``Onoma-Elapsed``: of the site, in
-  the session; ``Onoma-Bytes``: of the body, as sent; ``Onoma-Wait``: what the host asked for
-- ``Onoma-Refused``: of a ``metadata`` record, why a request has no answer that can be used
+- ``Onoma-Mining``: ``reserved``, ``allowed`` or ``unreserved``, and the reason
+- ``Onoma-Seconds``: seconds from the request to the end of the answer
+- ``Onoma-Elapsed``: seconds that the session has spent on the site
+- ``Onoma-Bytes``: bytes of the body, as sent
+- ``Onoma-Wait``: seconds that the host asked to wait
+- ``Onoma-Refused``: in a ``metadata`` record, the reason for which there is no usable answer
 """
 
 import gzip
@@ -33,24 +35,24 @@ NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """A request: for whom, when, and what was decided before."""
+    """A request with its time, its purpose, and the decisions made before it."""
 
     url: str
     began: float
-    """Seconds since 1970."""
+    """The time of the request, in seconds since 1970."""
     seconds: float = 0.0
-    """Until the answer ended."""
+    """The seconds until the end of the answer."""
     session: str = ""
     site: str = ""
     kind: str = ""
     depth: int = 0
     attempt: int = 1
     tries: int = 1
-    """How many attempts there may be."""
+    """The number of attempts that are allowed."""
     robots: str = ""
     mining: str = ""
     elapsed: float = 0.0
-    """Seconds that the site has been asked, in the session."""
+    """The seconds that the session has spent on the site."""
     n_bytes: int = 0
     wait: float | None = None
 
@@ -76,7 +78,7 @@ class Record:
 
     @property
     def lowered(self) -> dict[str, str]:
-        """The headers as a reader gives them: names without case."""
+        """The headers with names in lower case, as a reader returns them."""
         return {name.lower(): value for name, value in self.headers.items()}
 
     def packed(self) -> bytes:
@@ -88,14 +90,14 @@ class Record:
 
 @dataclass(frozen=True, kw_only=True)
 class Response:
-    """An HTTP response as it came."""
+    """An HTTP response as received."""
 
     status: int
     reason: str = ""
     version: str = "1.1"
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes = b""
-    """Packed, if the server packed it; without chunks."""
+    """The body as sent, in its ``Content-Encoding``, but with chunks joined."""
     address: str = ""
 
     def answer(self) -> Answer:

@@ -1,1 +1,1 @@
-"""A small HTTP server on loopback: who may ask (``guard``), and its start and end (``server``)."""
+"""A small HTTP server on loopback: limits on requests (``guard``), start and stop (``server``)."""

@@ -1,8 +1,8 @@
-"""What stands before an application: who may ask, how much, and how fast (an ASGI middleware).
+"""An ASGI middleware that limits who may send requests, how many, how large and how slow.
 
-It reads each body whole before the application sees the request, so that a large, slow or broken
-one costs the application nothing. Refusals are JSON, ``{"detail": "…"}``, with a status that says
-why: 400, 401, 403, 408, 413 to 415, 421, 503.
+The middleware reads the whole body before the application sees the request, so that a large, slow
+or incomplete body costs the application nothing. Refusals are JSON, ``{"detail": "…"}``, with a
+status that gives the reason: 400, 401, 403, 408, 413 to 415, 421, 503.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ _MAX_PATH: Final = 2000
 _MAX_DIGITS: Final = 20
 _RETRY_AFTER: Final = 1  # seconds
 _CLOSE: Final = (b"connection", b"close")
-_PREFLIGHT_AGE: Final = b"600"  # seconds that a browser remembers what is allowed
+_PREFLIGHT_AGE: Final = b"600"  # seconds for which a browser may cache the answer to a preflight
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,27 +36,27 @@ class Rules:
     """Limits on who may send requests, and on how much."""
 
     hosts: Collection[str] = ()
-    """Names besides those of loopback that a request may call this server by; ``*``: any. A page
-    whose name was made to point here (DNS rebinding) is refused by this."""
+    """Host names that requests may use for this server, besides those of loopback; ``*``: any. The
+    check refuses pages whose own host name was made to point here (DNS rebinding)."""
     origins: Collection[str] = ()
-    """Pages of other servers whose scripts may ask, as ``https://example.org``; ``*``: any."""
+    """Origins whose pages may send requests (CORS), as ``https://example.org``; ``*``: any."""
     allow_loopback_origins: bool = False
-    """Pages of other servers on this machine, too."""
+    """Whether pages of other servers on this machine may send requests, too."""
     token: str | None = None
-    """That each request must have: as ``Authorization: Bearer``, as ``?token=``, or in the cookie
-    that the latter sets."""
+    """The token that each request must have: as ``Authorization: Bearer``, as ``?token=``, or in
+    the cookie that the server sets after ``?token=``. None: no token is needed."""
     open_paths: Collection[str] = ()
-    """That need no token, and are answered however much is asked: for who watches the server."""
+    """Paths that need no token and are answered even beyond ``max_requests``, for monitoring."""
     max_body: int = 8_000_000
-    """Bytes of a body."""
+    """Limit on the bytes of one body."""
     max_bodies: int = 64_000_000
-    """Bytes of the bodies of all requests that are read or answered."""
+    """Limit on the bytes of all bodies together, of requests that are being read or answered."""
     max_requests: int = 256
-    """That are read or answered at once."""
+    """Limit on the requests that are being read or answered at once."""
     body_seconds: float = 20.0
-    """In which a body must be here."""
+    """Seconds within which a whole body must arrive."""
     send_seconds: float = 60.0
-    """In which the client must take each part of an answer."""
+    """Seconds within which the client must accept each part of an answer."""
 
 
 class Refused(Exception):  # noqa: N818 - it is an answer
@@ -76,7 +76,7 @@ class Busy(Refused):
 
 
 class _NotTaken(Exception):  # noqa: N818 - nobody sees it
-    """A client that does not read the answer in time."""
+    """The error for a client that does not read the answer in time."""
 
 
 class Guard:
@@ -87,9 +87,9 @@ class Guard:
         self.counts: Counter[int] = Counter()
         self.seconds = 0.0
         self.n_requests = 0
-        """That are read or answered now."""
+        """Requests that are being read or answered."""
         self.n_bytes = 0
-        """Of their bodies."""
+        """Bytes of the bodies of these requests."""
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         """Check a request; let the application answer it, or answer with a refusal."""
@@ -180,7 +180,7 @@ class Guard:
         token, path = self.rules.token, asked.scope["path"]
         if token is None or path in self.rules.open_paths:
             return
-        # with the port: cookies of other servers on this machine are sent here, too
+        # The cookie's name has the port: browsers send cookies to all ports of a host.
         name = f"onoma-{(asked.scope.get('server') or ('', 0))[1]}"
         bearer = asked.headers.get("authorization", "").removeprefix("Bearer ")
         in_query = asked.query_params.get("token", "")
@@ -188,7 +188,7 @@ class Guard:
             rest = urlencode([p for p in asked.query_params.multi_items() if p[0] != "token"])
             cookie = f"{name}={token}; HttpOnly; SameSite=Strict; Path=/"
             place = quote(path) + (f"?{rest}" if rest else "")
-            if not place.startswith("//"):  # would lead to another server
+            if not place.startswith("//"):  # "//host" would redirect to another server
                 found = [(b"set-cookie", cookie.encode()), (b"location", place.encode())]
                 raise Refused(303, "", headers=found)
         given = (bearer, in_query, asked.cookies.get(name, ""))
@@ -239,7 +239,7 @@ class _Answer:
         self.headers: Headers = []
         self.is_begun = False
         self.n_bytes = 0
-        """Of the body of its request, in memory."""
+        """Bytes of the request's body that are in memory."""
 
     async def __call__(self, message: "Message") -> None:
         if message["type"] == "http.response.start":

@@ -1,4 +1,4 @@
-"""The start and the end of a server: a socket, uvicorn, and SIGTERM with requests answered."""
+"""Start and stop of an HTTP server: socket, uvicorn, and a SIGTERM that lets requests finish."""
 
 import asyncio
 import signal
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
 HEAD_SECONDS: Final = 10.0
-"""In which the head of a request must be here."""
+"""Seconds within which the head of a request must arrive."""
 _GRACE_SECONDS: Final = 30
-"""That requests may still take after SIGTERM."""
+"""Seconds that requests may still take after SIGTERM."""
 _MAX_HEAD: Final = 32_768  # bytes
 _MAX_CONNECTIONS: Final = 1024
 
@@ -75,7 +75,7 @@ class Server(uvicorn.Server):
 
     @property
     def address(self) -> str:
-        """As ``http://127.0.0.1:8001``."""
+        """The URL of the server, as ``http://127.0.0.1:8001``."""
         host, port = self.listener.getsockname()[:2]
         return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
@@ -103,7 +103,7 @@ def _endings_are_ours() -> Iterator[None]:
     """
     try:
         earlier = {one: signal.signal(one, _heed) for one in (signal.SIGTERM, signal.SIGINT)}
-    except ValueError:  # not the main thread, which alone can set handlers
+    except ValueError:  # only the main thread can set handlers
         yield
         return
     try:
@@ -118,7 +118,7 @@ def _heed(*_: object) -> None:
 
 
 class _Protocol(H11Protocol):
-    """A connection that is closed where the head of a request does not come in time."""
+    """A connection that is closed if the head of a request does not arrive in time."""
 
     _timer: asyncio.TimerHandle | None = None
 

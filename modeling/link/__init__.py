@@ -1,1 +1,1 @@
-"""Names linked to entities: those of a register, of an entity vocabulary, of training documents."""
+"""Entity linking: names to entities of a register, an entity vocabulary or training documents."""

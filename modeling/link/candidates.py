@@ -1,4 +1,4 @@
-"""Candidates: the entities that a name may mean, by what is known of them, with their features."""
+"""Candidates: the entities that a name may mean, and the features of each candidate."""
 
 import math
 import re
@@ -23,9 +23,11 @@ READ: Final = (
     *("like one mention", "like three mentions", "no mention elsewhere"),
     *("text like the description", "name like the description", "no description"),
 )
-"""Columns of an encoder, filled in by ``contexts``; 0 without one, or with one candidate."""
+"""Columns that ``contexts`` fills in with an encoder; 0 without one, for a single candidate, or for
+a mention whose choice is sure without the encoder."""
 MASKED: Final = ("masked entity", "masked entity is not known")
-"""Columns of an encoder that predicts entities, filled in by ``masked``; 0 as those."""
+"""Columns that ``masked`` fills in with an encoder that predicts entities; 0 without one, or for a
+single candidate."""
 _PLAIN: Final = (
     *(f"found {kind}" for kind in KINDS),
     *("similarity", "of all names", "of the form", "of the form as written"),
@@ -41,13 +43,13 @@ _PLAIN: Final = (
 )
 _DOCUMENT: Final = ("elsewhere in the document", "with others of the document")
 FEATURES: Final = (*_PLAIN, *_DOCUMENT)
-"""Names of the columns."""
+"""The names of the columns of ``Candidates.features``."""
 N_PLAIN: Final = len(_PLAIN)
-"""Columns that say nothing of the other names of a document."""
+"""The number of columns that do not depend on the other names of the document; they come first."""
 _FOUND_IN_VOCABULARY: Final = Hit(-1, 0, 1.0)
 _MIN_PRIOR: Final = 1e-4
 _ADDED = re.compile(r"\s*[(（].*[)）]\s*$|,.*$")
-"""What tells entities of one name apart: *Georgia (country)*, *Springfield, Ohio*."""
+"""The part of a title that disambiguates it: *Georgia (country)*, *Springfield, Ohio*."""
 _ROLES: Final = ("sent_by", "received_by", "sent_place")
 
 
@@ -58,11 +60,11 @@ class Known:
     entity: str
     forms: tuple[str, ...]
     kind: str | None = None
-    """Its class (``person``)."""
+    """The class in the register (``person``)."""
     born: int | None = None
-    """The first year in which somebody can have been born."""
+    """The earliest possible year of birth."""
     dead: int | None = None
-    """The last year in which somebody can have died."""
+    """The latest possible year of death."""
     description: str | None = None
 
     def as_json(self) -> dict[str, object]:
@@ -75,22 +77,24 @@ class _Name(NamedTuple):
 
     text: str
     normal: str
-    """Without what was added to tell entities apart; empty for an id that is no name."""
+    """The name normalised, without what disambiguates it; empty if the id does not read as a name
+    (``P.0000057``)."""
     words: frozenset[str]
-    """All, normalised."""
+    """The normalised words of the whole name; empty as above."""
 
 
 class Candidates(NamedTuple):
-    """The entities that a mention may mean, the likeliest by its form first."""
+    """The entities that a mention may mean, the likeliest by the mention's form first."""
 
     entities: tuple[str, ...]
     features: Reals
-    """(C, F) with ``FEATURES``; those of the document are 0 at first."""
+    """(C, F), with the columns ``FEATURES``; those of the encoder and the document are 0 at
+    first."""
 
 
 @dataclass(slots=True)
 class Knowledge:
-    """What is known of entities, from training documents, a register and an entity vocabulary."""
+    """The known entities, from training documents, a register and an entity vocabulary."""
 
     records: Sequence[Record]
     register: Mapping[str, Known] = field(default_factory=dict)

@@ -1,8 +1,8 @@
-"""A linear choice among candidates, and the probability that the chosen one is right.
+"""A linear model that chooses among candidates, and one for the probability that it is right.
 
-Shapes: M names, C candidates of all names together, F features.
+Both are fitted by Newton's method with an L2 penalty: the same data give the same weights.
 
-Both are fitted by Newton's method with a penalty: same data, same weights.
+Shapes: M mentions, C candidates of a mention, F features.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 Reals = NDArray[np.float64]
 Numbers = NDArray[np.int64]
-_MIN_PROBABILITY: Final = 0.5  # of a written link, even if few links are wrong
+_MIN_PROBABILITY: Final = 0.5  # least probability of a written link, however few links are wrong
 _STEPS: Final = 30
 _ENOUGH: Final = 1e-8
 
@@ -133,12 +133,12 @@ def fit_logistic(features: Reals, right: NDArray[np.bool_], *, penalty: float = 
 
 
 class _Look(NamedTuple):
-    """The log-likelihood less the penalty at a point, and its derivatives."""
+    """The log-likelihood minus the penalty at a point, and its derivatives."""
 
     likelihood: float
     gradient: Reals
     hessian: Reals
-    """Of the negative likelihood."""
+    """The Hessian of the negative of ``likelihood``."""
 
 
 def _climb(look: Callable[[Reals], _Look], weights: Reals) -> Reals:
@@ -176,6 +176,6 @@ def choose_threshold(probabilities: Reals, right: NDArray[np.bool_], *, max_wron
     wrong = np.cumsum(~right[order])
     is_safe = (wrong + 1) / (np.arange(len(order)) + 2) <= max_wrong
     p = probabilities[order]
-    is_last = np.append(p[:-1] != p[1:], True)  # equal probabilities: all or none
+    is_last = np.append(p[:-1] != p[1:], True)  # links of equal probability: all or none
     places = np.flatnonzero(is_safe & is_last)
     return max(float(p[places[-1]]), _MIN_PROBABILITY) if len(places) else 1.01

@@ -1,10 +1,9 @@
-"""Columns of the other mentions of a document: the same entity, and entities it occurs with.
+"""Features of a candidate from the other mentions of its document.
 
-The association of two entities is the cosine of the sets of training documents in which each is
-meant. Only pairs that share a document are looked at, so that the time for a mention does not grow
-with the length of the document.
-
-Shapes: O forms of a document whose entity is chosen.
+There are two: whether other forms of the document mean the same entity, and how strongly the
+candidate is associated with the entities of the other forms. The association of two entities is the
+cosine of the sets of training documents in which each is meant. Only pairs that share a training
+document are compared, so that the time for a mention does not grow with the length of the document.
 """
 
 from collections import defaultdict
@@ -33,14 +32,15 @@ class _Near(NamedTuple):
     """The association of an entity with the entities of the document's forms."""
 
     by_form: Mapping[str, float]
-    """Where it is above 0, in the order of the document."""
+    """The association with the entity of each form, if above 0, in the order of the document."""
     total: float
+    """The sum of ``by_form``."""
     own: frozenset[str]
-    """The forms that mean the entity itself."""
+    """The forms whose likeliest entity is this one."""
 
 
 class _Most(NamedTuple):
-    """The highest probability of an entity by any form, and by any other form."""
+    """The highest probability of an entity over all forms, and over all forms but ``form``."""
 
     form: str
     first: float

@@ -1,4 +1,4 @@
-"""What the commands of ``python -m modeling.link`` do; each yields the lines that it writes."""
+"""The commands of ``python -m modeling.link``; each function yields the lines that it prints."""
 
 import hashlib
 import json
@@ -232,13 +232,13 @@ def read_documents(folder: Path) -> Iterator[Document]:
 
 
 class _Read(NamedTuple):
-    """The documents that are learned from."""
+    """The documents of some datasets, as records."""
 
     records: list[Record]
     hashes: dict[str, str]
-    """Of each dataset."""
+    """The SHA-256 of each dataset, by its folder."""
     styles: Counter[Usage]
-    """How its names refer to entities."""
+    """How often mentions refer to entities in each way."""
 
 
 def _read(folders: Sequence[Path], *, with_text: bool = False) -> _Read:

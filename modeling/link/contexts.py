@@ -1,16 +1,18 @@
-"""What an encoder reads around a name, beside what it reads around others and in descriptions.
+"""Features from an encoder: a mention compared with training mentions and descriptions.
 
-``Contexts`` compares the name in its text with other names of each candidate, those of the document
-itself left out, and the text with the candidate's description. All vectors are brought to mean 0
-and length 1 first: those of sentence encoders point almost the same way.
+``Contexts`` compares the vector of a mention with those of the training mentions of each candidate
+(except those of the same document), and with that of the candidate's description. All vectors are
+first centred and scaled to length 1, because those of sentence encoders point almost the same way.
 
-Shapes: N windows, M mentions of training, E descriptions, C candidates of a name, D width.
+Shapes: N windows, M linked training mentions, E descriptions, C candidates of a mention, D width.
 
 ``vectors.npy``
-    (3 + M + E, 2, D), mapped: the mean of mentions, that of descriptions, what the encoder makes of
-    a text that is always the same, then mentions in the order of the records, then descriptions
+    (3 + M + E, 2, D), memory-mapped: the mean of the mentions, the mean of the descriptions, the
+    vectors of a constant text that identifies the encoder, then the mentions in the order of the
+    records, then the descriptions. The second axis is ``TEXT`` and ``NAME``: the mean over the
+    whole window, and over the mention.
 ``descriptions.jsonl``
-    the entities of the last, in order
+    the entities of the descriptions, in order
 """
 
 from collections import defaultdict
@@ -38,7 +40,7 @@ DESCRIPTIONS: Final = "descriptions.jsonl"
 TEXT, NAME = 0, 1
 _MAX_SUBWORDS: Final = 32
 _N_NEAREST: Final = 3
-_AT_ONCE: Final = 512  # windows; similar lengths are read together
+_AT_ONCE: Final = 512  # windows that are read together, sorted by length
 _PROBE: Final = Window("", "Onoma", ": names, and who is meant.")
 _MENTIONS, _DESCRIPTIONS, _OF_PROBE, _N_HEAD = range(4)
 _FIRST: Final = FEATURES.index(READ[0])
@@ -50,7 +52,7 @@ class Reader:
 
     Args:
         folder: whatever ``modeling.taggers.encoder.Encoder`` opens.
-        keeps: whether vectors are kept, so that a window that comes again is not read again.
+        keeps: whether vectors are kept in memory, so that no window is read twice.
     """
 
     def __init__(self, folder: Path, *, keeps: bool) -> None:
@@ -72,7 +74,10 @@ class Reader:
 
     @cached_property
     def _prompt(self) -> str:
-        """The text that the model expects before its input, from a file of sentence encoders."""
+        """The prompt that the model expects before its input; empty if it has none.
+
+        It is the prompt for queries in ``config_sentence_transformers.json``.
+        """
         file = self.folder / _PROMPTS
         prompts = read_json(file).get("prompts", {}) if file.is_file() else {}
         return str(prompts.get("query", ""))
@@ -119,7 +124,7 @@ class Reader:
 
 
 class Contexts:
-    """The vectors of training mentions, and of descriptions of entities."""
+    """The vectors of linked training mentions, and of descriptions of entities."""
 
     def __init__(
         self,

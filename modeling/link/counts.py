@@ -1,6 +1,6 @@
-"""Counts of entities in training documents, from which those of one document can be left out.
+"""Counts of entities in training documents, which can leave out any one document.
 
-So a training document is linked as if it had not been trained on (leave one out).
+This allows a training document to be linked as if it had not been trained on (leave one out).
 """
 
 import math
@@ -20,12 +20,12 @@ class Counts:
 
     def __init__(self, records: Iterable[Record]) -> None:
         self.total: dict[Key, Counter[str]] = defaultdict(Counter)
-        """By condition; ``()`` is none."""
+        """The counts of entities, by condition; ``()`` is no condition: all linked mentions."""
         self._own: dict[str, dict[Key, Counter[str]]] = {}
         self._sums: Counter[Key] = Counter()
         self._own_sums: dict[str, Counter[Key]] = {}
         self.documents: dict[str, set[str]] = defaultdict(set)
-        """Those in which each entity is meant."""
+        """The ids of the documents in which each entity is meant."""
         self._days: dict[str, list[tuple[int, str]]] = defaultdict(list)
         for record in records:
             self._add(record)

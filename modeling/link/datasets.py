@@ -1,7 +1,7 @@
-"""Links in datasets: documents whose names get an entity, and sentences as JSON lines.
+"""Linking of datasets: mentions of ``documents`` get entities; sentences become JSON lines.
 
-A unit is a shard; its completion marker is written after its rows, so that the same command
-resumes.
+A unit of work is a shard. Its completion marker is written after its rows, so that the same command
+resumes an interrupted run.
 """
 
 from collections import Counter
@@ -24,7 +24,7 @@ from modeling.link.linker import Linker, Ranked, files_of, grouped
 from modeling.link.records import record_of
 
 PROBABILITY: Final = "entity_probability"
-"""Attribute of a mention whose entity was found by a linker."""
+"""The attribute of a mention that says that a linker found its entity, and how sure it is."""
 _DOCUMENTS: Final = SCHEMAS["documents"]
 
 
@@ -138,12 +138,12 @@ def link_sentences(
 
 
 class _Joined(NamedTuple):
-    """The sentences of a document, joined to one text."""
+    """Adjacent sentences of one document, joined to one text."""
 
     sentences: list[Sentence]
     document: Document
     places: list[tuple[int, int, int]]
-    """Which tokens of which sentence each mention is."""
+    """For each mention, the index of its sentence, its first token, and the one after its last."""
 
 
 def _to_json(

@@ -1,7 +1,7 @@
-"""How good links are: on documents that were not trained on, each beside the baseline.
+"""Evaluation of links, on documents that were not trained on, against a baseline.
 
-The baseline is the most frequent entity of each form in the training documents: who reports an
-accuracy without it reports nothing.
+The baseline is the most frequent entity of each form in the training documents. An accuracy means
+little without it.
 """
 
 from collections import Counter
@@ -35,23 +35,24 @@ class Outcome:
     label: str | None
     gold: str | None
     baseline: str | None
-    """The most frequent entity of the form in training."""
+    """The most frequent entity of the form in training; None if the form has none there."""
     prior: str | None
-    """The choice by the prior alone."""
+    """The choice by the prior alone; None without candidates."""
     chosen: str | None
     """The choice by all features; None without candidates."""
     probability: float
     is_written: bool
     rank: int | None
-    """Of the gold entity among the candidates as they were found, from 1; None: not among them."""
+    """The rank of the gold entity among the candidates before the choice, from 1; None if it is not
+    one of them."""
     n_senses: int
-    """Entities that the form has in training."""
+    """The number of entities that the form has in training."""
     is_known: bool
-    """Whether the gold entity is in the register, or in a training document."""
+    """Whether the gold entity is in the register, in a training document, or in the vocabulary."""
 
     @property
     def is_right(self) -> bool:
-        """Whether the choice is right, written or not."""
+        """Whether the chosen entity is the gold one, whether or not the link is written."""
         return self.gold is not None and self.chosen == self.gold
 
 
@@ -141,7 +142,7 @@ def _outcome(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ratio:
-    """A part of a whole, with an interval of their ratio."""
+    """A part of a whole, with a confidence interval of their ratio."""
 
     part: int
     whole: int
@@ -155,7 +156,7 @@ class Ratio:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class F1:
-    """The precision, recall and F1 of links, with intervals."""
+    """The precision, recall and F1 of links, with confidence intervals."""
 
     precision: Ratio
     recall: Ratio

@@ -1,8 +1,8 @@
-"""Forms that are known of entities, and which of them a name in a text may be.
+"""The known forms of entities, and the search for those that a name in a text may be.
 
-A name is looked up as it is, then normalised, then word by word: whole words, words with another
-ending (those that the known forms themselves show), cut short (``Lichtenst.``), initials, and words
-that are spelled almost alike.
+A name is looked up as it is written, then normalised, then word by word. A word matches a known
+word if it is the same, has another ending (exchanges of endings are learned from the known forms),
+is cut short (``Lichtenst.``), is an initial, or is spelled almost alike.
 """
 
 import math
@@ -19,37 +19,39 @@ from modeling.link.records import normalise, words_of
 from modeling.link.spelling import Spellings
 
 KINDS: Final = ("exact", "normal", "words", "similar")
-"""How a form was found, the surest first."""
+"""The ways in which a form can be found, the surest first."""
 _MAX_ENDING: Final = 4
 _MIN_STEM: Final = 3
-_MIN_SHOWN: Final = 2  # entities whose forms must show an exchange of endings
-_MIN_FUZZY: Final = 4  # characters of a word that is compared by spelling
-_MAX_BEGUN: Final = 500  # words that an initial or a shortened word may stand for
+_MIN_SHOWN: Final = 2  # entities whose forms must show an exchange of endings for it to be used
+_MIN_FUZZY: Final = 4  # characters from which on a word is compared by spelling
+_MAX_BEGUN: Final = 500  # most words that an initial or a shortened word may stand for
 _SAME: Final = 100.0
 _MIN_OVERLAP: Final = 0.2
-_SURE: Final = 0.6  # similarity of a form from which on whole names are not compared
+_SURE: Final = 0.6  # if a form is found with this similarity, names are not compared by spelling
 _MAX_HITS: Final = 200
 _MAX_POSTINGS: Final = 2000
-"""A word that more forms have says too little to be looked up by."""
-_ENDED, _CUT, _INITIAL = 0.95, 0.9, 0.4  # similarity of such words
+"""Most forms that a word may be in to be looked up by; a more frequent word says too little."""
+_ENDED, _CUT, _INITIAL = 0.95, 0.9, 0.4
+"""The similarity of a word with another ending, that of a word cut short, and the factor for the
+weight of an initial."""
 
 
 class Hit(NamedTuple):
     """A known form that a looked-up name may be."""
 
     form: int
-    """Its number."""
+    """The index in ``Forms``; -1 if only the vocabulary has the form."""
     kind: int
-    """Index in ``KINDS``."""
+    """The index in ``KINDS``."""
     similarity: float
-    """From 0 to 1: of the words, by how rare they are."""
+    """From 0 to 1; of a form found word by word, the rarer words weigh more."""
 
 
 class _Match(NamedTuple):
     """A known word that a word of a looked-up name may be."""
 
     place: int
-    """Index of the word of the name."""
+    """The index of the word in the name."""
     word: str
     known: str
     similarity: float
@@ -61,7 +63,7 @@ class Forms:
     def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
         """Index pairs (form, entity), each once."""
         self.entities: list[str] = []
-        """Of each form."""
+        """The entity of each form."""
         self.texts: list[str] = []
         self._exact: dict[str, list[int]] = defaultdict(list)
         self._normal: dict[str, list[int]] = defaultdict(list)

@@ -1,8 +1,9 @@
-"""A linker: what is known of entities, how candidates are chosen, and which links are written.
+"""The linker: it finds candidates, chooses among them, and decides which links are written.
 
-Trained on documents whose names are linked. Each of them is linked as if it had not been seen
-(leave one out), and from that the weights are learned; probabilities and the threshold come from
-documents that the weights were not fitted on (of ``N_PARTS`` parts, each in turn).
+A linker is trained on documents whose names are linked. The weights of the choice are learned by
+linking each of these documents as if it had not been seen (leave one out). The model of
+probabilities and the threshold are learned by cross-validation in ``N_PARTS`` parts: from choices
+by weights that were fitted on the other parts.
 """
 
 import json
@@ -46,16 +47,17 @@ from modeling.link.records import Case, Record, Window, record_from_json
 Reals = NDArray[np.float64]
 N_PARTS: Final = 5
 MAX_WRONG: Final = 0.02
-"""Ratio of the ids that are written that may be wrong."""
+"""The highest ratio of wrong links among written links that is accepted."""
 _VERSION: Final = 3
 _PRIOR: Final = (
     *("similarity", "of all names", "of the form", "of the form as written"),
     *("of the form in the vocabulary", "is not in the vocabulary"),
 )
 LEAST_LINKED: Final = 0.05
-"""A class of which fewer names have an id is not linked: somebody gave one to *the novel* once."""
+"""The least ratio of mentions with an id for a class to be linked; below it, the ids are taken for
+exceptions (somebody once gave one to *the novel*)."""
 SURE: Final = 0.95
-"""From this probability on a choice without an encoder stands: the name is not read."""
+"""The encoder does not read mentions whose choice has this probability or more without it."""
 _AT_ONCE: Final = 1000  # mentions that are linked together
 _FILES: Final = ("linker.json", "records.jsonl", "register.jsonl")
 _OF_ENCODER: Final = (VECTORS, DESCRIPTIONS)
@@ -67,11 +69,11 @@ class Ranked:
 
     entities: tuple[str, ...]
     choice: tuple[float, ...]
-    """Of the candidates, how likely each is, if one of them is right."""
+    """The probability of each candidate, given that one of them is right."""
     probability: float
-    """That the first is right; 0 without candidates."""
+    """The probability that the first candidate is right; 0 without candidates."""
     by_name: tuple[str, ...]
-    """The candidates as they were found, before the choice."""
+    """The candidates in the order in which they were found, before the choice."""
 
 
 _T = TypeVar("_T")
@@ -101,19 +103,21 @@ class Linker:
 
     knowledge: Knowledge
     labels: frozenset[str | None]
-    """Classes whose names are linked: those that training has ids for."""
+    """The classes whose mentions are linked: those of which enough have an id in training."""
     first: Linear
-    """The choice without the other names of the document."""
+    """The model of the choice without the other names of the document."""
     final: Linear
+    """The model of the choice with all columns."""
     sure: Linear
-    """Whether the first candidate is right."""
+    """The model of the probability that the first candidate is right."""
     threshold: float
     """The least probability of a link that is written."""
     settings: Mapping[str, object] = field(default_factory=dict)
     contexts: Contexts | None = None
-    """What an encoder read of training; None: there is no encoder."""
+    """The vectors of the training data; None without an encoder."""
     plain: Linear | None = None
-    """With an encoder: the choice without it, and without the other names of the document."""
+    """The model of the choice without the encoder and the other names of the document; None if
+    there is no encoder."""
 
     def rank(self, record: Record) -> list[Ranked | None]:
         """Rank the candidates of each mention of a document; None for classes without links."""
@@ -226,14 +230,14 @@ def _read_lines(path: Path) -> list[Any]:  # Any: as ``parse_json``
 
 
 class LinkedCount(NamedTuple):
-    """The number of mentions of a class, and of those that have an id."""
+    """The number of mentions of a class (``names``), and of those that have an id (``linked``)."""
 
     linked: int
     names: int
 
     @property
     def suffices(self) -> bool:
-        """Whether mentions of the class are linked."""
+        """Whether enough mentions have an id for the class to be linked."""
         return self.linked > 0 and self.linked >= LEAST_LINKED * self.names
 
 
@@ -247,7 +251,7 @@ def count_linked(records: Iterable[Record]) -> dict[str | None, LinkedCount]:
 
 @dataclass
 class Training:
-    """The data and settings that a linker is trained from; used once."""
+    """The data and settings that a linker is trained from."""
 
     records: Sequence[Record]
     register: Mapping[str, Known]
@@ -255,11 +259,11 @@ class Training:
     max_wrong: float = MAX_WRONG
     seed: int = 1
     nil: bool = False
-    """Whether names without an entity mean nobody who is known; else they teach nothing."""
+    """Whether a mention without an entity means an unknown one (NIL); if not, it is not used."""
     reader: Reader | None = None
-    """An encoder; records then have windows."""
+    """The encoder, if any; the records must then keep their documents."""
     descriptions: Mapping[str, Window] = field(default_factory=dict)
-    """Of entities, for the encoder; those of the register and of the records are used."""
+    """The descriptions of entities, for the encoder; those of unknown entities are not used."""
 
     def __post_init__(self) -> None:
         """Raise ``CorpusError`` if no class has enough linked mentions."""
@@ -274,13 +278,13 @@ class Training:
 
     @cached_property
     def labels(self) -> frozenset[str | None]:
-        """The classes whose mentions are linked: at least ``LEAST_LINKED`` of them have an id."""
+        """The classes that are linked: at least ``LEAST_LINKED`` of their mentions have an id."""
         counts = count_linked(self.records)
         return frozenset(label for label, count in counts.items() if count.suffices)
 
     @cached_property
     def knowledge(self) -> Knowledge:
-        """What is known of entities from the training data."""
+        """The known entities, from the training data, the register and the vocabulary."""
         return Knowledge(self.records, self.register, self.vocabulary)
 
     @cached_property
@@ -390,7 +394,8 @@ def _find(knowledge: Knowledge, record: Record, labels: frozenset[str | None]) -
 
 _WITHOUT_ENCODER: Final = tuple(name for name in FEATURES if name not in (*READ, *MASKED))
 PRIOR: Final = (*(name for name in FEATURES if name.startswith("found ")), *_PRIOR)
-"""Columns of the choice by the prior alone: how a form was found, and how often it means what."""
+"""The columns of the choice by the prior alone: how the form was found, and how often the form, and
+any form, means the entity."""
 _N_FACTS: Final = 4
 
 

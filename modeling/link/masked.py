@@ -1,9 +1,9 @@
-"""Masked entity prediction restricted to candidates, names resolved by confidence.
+"""Masked entity prediction restricted to candidates, with mentions resolved by confidence.
 
-Global disambiguation of LUKE (Yamada et al., NAACL 2022): all names of a document are read together
-as [MASK]; the surest are resolved, and given as entities to the next pass.
+Global disambiguation of LUKE (Yamada et al., NAACL 2022): all mentions of a document are read
+together as [MASK]; the surest are resolved, and given as entities to the next pass.
 
-Shapes: P names, C candidates of a name, K candidates of the name that has most.
+Shapes: P mentions, C candidates of a mention, K the largest C.
 """
 
 from collections.abc import Sequence
@@ -28,11 +28,11 @@ Reals = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 _FIRST: Final = FEATURES.index(MASKED[0])
 N_PASSES: Final = 10
-"""In each the surest of the names that are left are resolved, as many as come to a tenth of all."""
+"""The number of passes over a document; each resolves the surest tenth of all mentions."""
 
 
 class EntityGuesser:
-    """A pre-trained encoder with entities, and its head that predicts entities."""
+    """A pre-trained encoder with entities, and the head of it that predicts masked entities."""
 
     def __init__(self, encoder: Encoder, head: Classifier, names: Sequence[str]) -> None:
         self.encoder, self.head = encoder, head.eval()

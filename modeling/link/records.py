@@ -1,4 +1,4 @@
-"""What the linker sees of a document: its names, the words around them, who wrote to whom, when."""
+"""The data of a document that a linker uses: mentions, words around them, metadata of letters."""
 
 import re
 import unicodedata
@@ -11,9 +11,9 @@ from typing import Any, Final, NamedTuple
 from corpora.document import Document, Mention
 
 N_AROUND: Final = 5
-"""Words on each side of a name that say something of who is meant."""
+"""The number of words on each side of a mention that are used."""
 FACTS: Final = ("sent_by", "received_by", "sent_place", "received_place")
-"""Metadata of letters that say something of who is meant in them."""
+"""The metadata of letters that are used."""
 _DATES: Final = ("sent_date", "received_date", "date")
 _DATE = re.compile(r"(-?\d{4})(?:-(\d\d))?(?:-(\d\d))?")
 _MARKS = re.compile("[\u0300-\u036f]")
@@ -31,7 +31,8 @@ class Case(NamedTuple):
     label: str | None
     entity: str | None
     around: tuple[str, ...]
-    """Words around it; the one directly before begins with ``<``, the one after with ``>``."""
+    """Up to ``N_AROUND`` words on each side; then, again, the word directly before with a ``<`` in
+    front, and the word directly after with a ``>`` in front."""
 
 
 class Window(NamedTuple):
@@ -48,12 +49,12 @@ class Record:
 
     id: str
     day: int | None
-    """The day that it was written on, counted from 1 January of the year 1."""
+    """The date of the document, in days from 1 January of the year 1; None if not known."""
     facts: tuple[str, ...]
-    """``sent_by=walden herwarth``: what is known of the document, normalised."""
+    """The metadata ``FACTS`` of the document, normalised: ``sent_by=walden herwarth``."""
     cases: tuple[Case, ...]
     document: Document | None = field(default=None, compare=False, repr=False)
-    """What it was made of, for an encoder; it is not saved."""
+    """The document itself, for an encoder; None if there is no encoder. It is not saved."""
 
     def windows(self) -> list[Window]:
         """Return the window of each mention; empty if the document was not kept."""

@@ -1,4 +1,4 @@
-"""The report on links: tables in Markdown, the numbers as JSON, each name in a table of its own."""
+"""The report on links: tables in Markdown, the numbers as JSON, and a table of all mentions."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence

@@ -1,9 +1,9 @@
-"""Links of documents beside right ones: HIPE-2022's definition of end-to-end linking.
+"""Scores of end-to-end entity linking against gold links, as HIPE-2022 defines them.
 
-Strict: a link is right if its first and last character and its entity are. Fuzzy: if it overlaps a
-gold name with that entity; each gold name counts for one link. Labels do not count, upper and
-lower case of ids neither. With NIL, names without an entity are links to NIL; without, they are no
-links. (CLEF-HIPE 2022, "Evaluation"; its published scorer, scenarios I to VI.)
+Strict: a link is right if its start, its end and its entity are those of a gold link. Fuzzy: a link
+is right if it overlaps a gold link with the same entity; each gold link is overlapped once. Labels
+do not count, nor does the case of ids. With NIL, mentions without an entity are links to NIL;
+without, they are no links. (CLEF-HIPE 2022, "Evaluation"; its published scorer, scenarios I to VI.)
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,10 +33,10 @@ class Link(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """The counts (right, predicted, gold) of each document."""
+    """The counts (right, predicted, gold) of each of N documents."""
 
     ids: tuple[str, ...]
-    counts: Mapping[str, NDArray[np.int64]]  # (N, 3) by way of comparing
+    counts: Mapping[str, NDArray[np.int64]]  # (N, 3), for each of ``WAYS``
 
 
 def links_of(document: Document, *, nil: bool) -> list[Link]:

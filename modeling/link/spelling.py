@@ -1,8 +1,8 @@
-"""Words that are spelled almost alike, among very many.
+"""Search for words of similar spelling among very many.
 
-Two words are alike by the letters that have to be taken out and put in to make one the other
-(``rapidfuzz.fuzz.ratio``). Each letter that only one of them has is such a step, so most words are
-known to differ too much by 64 bits each, without being compared.
+The similarity of two words depends on how many letters must be deleted and inserted to turn one
+into the other (``rapidfuzz.fuzz.ratio``). Each letter that only one of them has is such an edit. So
+64 bits for each word, one or more for its letters, rule out most words without a comparison.
 """
 
 from collections import Counter, defaultdict
@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from corpora.errors import CorpusError
 
-_CUTOFF: Final = 75  # percent of similarity
-_MAX_SIMILAR: Final = 8  # words that are returned at most
+_CUTOFF: Final = 75  # least similarity, in percent
+_MAX_SIMILAR: Final = 8  # most words that are returned
 _N_BITS: Final = 64
-_SECOND: Final = 29  # bits between those of a letter and of its repetition
+_SECOND: Final = 29  # distance of the bit of a letter from the bit of its repetition
 _N_KEPT: Final = 1 << 16
 
 _Bits = NDArray[np.uint64]
@@ -31,7 +31,8 @@ class Spellings:
     def __init__(self, words: Sequence[str]) -> None:
         self._words = words
         self.alike = lru_cache(_N_KEPT)(self._alike)
-        """The words that are most alike, and the percentage of each, at least ``_CUTOFF``."""
+        """The function that finds the most similar words, with the similarity of each in percent,
+        at least ``_CUTOFF``; its results are cached."""
 
     def _alike(self, word: str) -> tuple[tuple[str, float], ...]:
         near = [self._words[number] for number in self.near(word)]
@@ -50,7 +51,7 @@ class Spellings:
 
     @cached_property
     def _by_length(self) -> dict[int, tuple[_Numbers, _Bits]]:
-        """The indices and the bits of the words of each length."""
+        """The indices and the bits (``_bits_of``) of the words of each length."""
         of_length: dict[int, list[int]] = defaultdict(list)
         for number, word in enumerate(self._words):
             of_length[len(word)].append(number)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:  # torch is only loaded with a tagger
     from modeling.taggers.tagger import Tagger
 
 log = logging.getLogger(__name__)
-_MAX_TEXT: Final = 100_000_000  # bytes of a text, which is tagged as a whole
+_MAX_TEXT: Final = 100_000_000  # bytes; a text is tagged as a whole
 _ENCODING: Final = {"not_text", "invalid_bytes", "unknown_encoding"}  # reasons of ``TextError``
 _BLANKS: Final = " \t"
 _WORDS_ALONE: Final = "Give words alone: one a line, and an empty line between sentences."

@@ -1,4 +1,4 @@
-"""Names by a register, with a tagger or without any model."""
+"""Names found by the forms of a register, without any model or beside a tagger."""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,13 +20,13 @@ from modeling.training.run_folder import versions
 
 @dataclass(frozen=True, slots=True)
 class OpenRegister:
-    """A register whose forms are found in the files of an edition."""
+    """A register whose forms are looked for in the files of an edition."""
 
     dictionary: RegisterDictionary
     model: Model
-    """Who found the names, for the header."""
+    """The description of the dictionary for the TEI header, as the finder of the names."""
     referrer: Referrer
-    """How they refer to the entries."""
+    """The writer of references from names to entries."""
 
     def add_to(
         self, written: Written, file: TeiFile, *, options: WriteOptions, decided: Standing
@@ -88,5 +88,5 @@ def documents_of(files: Mapping[str, Path], edition: Edition) -> Iterator[Docume
         try:
             texts = read_tei(path.read_bytes(), edition, name=name)
         except XmlError:
-            continue  # it is rejected when names are written into it
+            continue  # the file is rejected later, when names are to be written into it
         yield from (text.document for text in texts if text.document is not None)

@@ -1,7 +1,7 @@
-"""A dataset of documents with names: the same rows, and predicted mentions beside those there are.
+"""Prediction for a dataset of documents: the same rows, with predicted mentions added to their own.
 
-A unit is a shard; its completion marker is written after its names, so that the same command
-resumes.
+A unit of work is a shard. Its completion marker is written after its rows, so that the same command
+resumes an interrupted run.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""Names that are linked, and written into TEI with the reference as the edition writes it."""
+"""Linking of names in TEI files, with references written as the edition writes them."""
 
 import hashlib
 from collections import Counter
@@ -19,11 +19,11 @@ from modeling.training.run_folder import versions
 
 @dataclass(frozen=True, slots=True)
 class OpenLinker:
-    """A linker, and how an edition refers to the entities that it knows."""
+    """A linker, and the way in which an edition refers to the linker's entities."""
 
     linker: Linker
     model: Model
-    """Who found the references, for the header."""
+    """The description of the linker for the TEI header, as the finder of the references."""
     habits: Habits
 
     def link(self, document: Document, counters: Counter[str]) -> Document:

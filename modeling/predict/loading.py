@@ -1,4 +1,4 @@
-"""A tagger as a command line names it."""
+"""Loading of a tagger by the options of a command line."""
 
 from pathlib import Path
 

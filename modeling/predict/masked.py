@@ -1,7 +1,7 @@
-"""Ask a pre-trained encoder: the best subwords for each [MASK], and the best entities for spans.
+"""Predictions of a pre-trained model: the best subwords for each [MASK], and entities for spans.
 
-Section 6.3.1 of the DaLUKE thesis. Where subwords know entities (EntityBERT), those of the text are
-looked up; a span whose entity is asked for does not know it.
+Section 6.3.1 of the DaLUKE thesis. If the model has entities of subwords (EntityBERT), the entities
+of the text are looked up as input, except in the spans whose entity is to be predicted.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,7 +32,7 @@ class Guess(NamedTuple):
     """The best subwords or entities for a place in a text."""
 
     start: int
-    """Characters of the text."""
+    """In characters of the text, as ``end``; half-open."""
     end: int
     best: list[tuple[str, float]]
     """Subwords or entities, and their probabilities, the best first."""
@@ -46,7 +46,7 @@ class Guesser:
     tokenizer: Tokenizer
     entities: tuple[str, ...] = ()
     of_words: EntityLookup | None = None
-    """Entities of words, if its subwords know some."""
+    """The lookup of the entities of words; None if the model has no entities of subwords."""
 
     @classmethod
     def load(cls, path: Path) -> "Guesser":
@@ -176,7 +176,7 @@ class Guesser:
         begins = np.array(sentence.token_starts, np.int64)
         word_of_subword = np.maximum(np.searchsorted(begins, starts, side="right") - 1, 0)
         of_words = self.of_words.find([sentence.tokens])
-        runs = np.cumsum(np.diff(of_words, prepend=0) != 0)  # usually a mention each
+        runs = np.cumsum(np.diff(of_words, prepend=0) != 0)  # a run is usually one mention
         found, numbers = of_words[word_of_subword], runs[word_of_subword]
         found[np.isin(numbers, numbers[hidden])] = 0
         rows = np.flatnonzero(found)

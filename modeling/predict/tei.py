@@ -1,4 +1,4 @@
-"""Names into TEI files, a list of them for review, and out again (``corpora/tei/writer.py``)."""
+"""Names written into TEI files, listed for review, and taken out (``corpora/tei/writer.py``)."""
 
 import json
 import re
@@ -79,7 +79,7 @@ class Report(NamedTuple):
 
     text: str
     values: dict[str, object]
-    """The same for programs."""
+    """The same values for programs."""
 
 
 @dataclass
@@ -115,7 +115,7 @@ class _Work:
 
     @cached_property
     def decisions(self) -> Decisions:
-        """The decisions that people made on the edition before."""
+        """The decisions that people have made on names of the edition so far."""
         found = read_decisions(self.decisions_path)
         self.notes += found.unreadable
         return found
@@ -149,9 +149,9 @@ class _Work:
 
     @cached_property
     def schema(self) -> Path | None:
-        """The schema that files are validated with: the given one, or the TEI's if it was fetched.
+        """The schema that files are validated with: ``--schema``, or the TEI's if it was fetched.
 
-        None: files are not validated. A note says which schema is used, unless it was given.
+        If it is None, files are not validated. Without ``--schema`` a note says which one is used.
         """
         if given := self.options.schema:
             return given

@@ -1,1 +1,1 @@
-"""A tagger and a register as one HTTP service, by the protocols of several tools."""
+"""An HTTP service for a tagger and a register, with the protocols of several tools."""

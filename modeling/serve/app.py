@@ -1,4 +1,4 @@
-"""The application: all protocols, health and counters, and errors as answers."""
+"""The ASGI application: the routes of all protocols, health, counters, and answers to errors."""
 
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -54,7 +54,7 @@ def guarded(
         title="Onoma",
         version=__version__,
         description=_ABOUT,
-        docs_url=None,  # their pages load scripts from elsewhere
+        docs_url=None,  # FastAPI's pages of documentation load scripts from other servers
         redoc_url=None,
         redirect_slashes=False,
         lifespan=lifespan,

@@ -1,7 +1,7 @@
-"""Sentences of many requests, tagged together by one thread that owns the model.
+"""Batching of the sentences of many requests, tagged by one thread that owns the model.
 
-What waits while a batch runs is tagged with the next: nobody waits for others to come. Long
-documents take turns, batch by batch, with what came after them.
+Requests that arrive while a batch runs are tagged together afterwards; no request waits for others
+to arrive. Long requests take turns, batch by batch, with those that arrived later.
 """
 
 import asyncio
@@ -22,9 +22,9 @@ from modeling.taggers.tagger import Tagger
 
 log = logging.getLogger(__name__)
 _SMALL: Final = 64
-"""Sentences of a request that is tagged together with others."""
+"""The most sentences of a request that is grouped with other requests."""
 _TOGETHER: Final = 256
-"""Sentences that are, at most."""
+"""The most sentences of such a group."""
 
 
 @dataclass(eq=False)
@@ -58,7 +58,7 @@ class _Group:
             replace(sentence, document_id=f"{number}:{sentence.document_id}")
             for job, number in zip(jobs, numbers, strict=False)
             for sentence in job.sentences
-        ]  # ids differ between requests: a document of one is no context for another
+        ]  # ids get the number of the request: its documents are no context for other requests
         self.batches = tagger.tag_by_batch(sentences)
 
     @property

@@ -27,7 +27,7 @@ class Entity(TypedDict):
 
 
 class Name(TypedDict):
-    """A name; ``candidates`` where they were asked for."""
+    """A name, with ``candidates`` if they were requested."""
 
     start: int
     end: int
@@ -62,10 +62,10 @@ class ServiceError(Exception):
 
 
 class Client:
-    """A service at an address.
+    """A client of the service at an address.
 
     Args:
-        address: as the service prints it.
+        address: the address, as the service prints it.
         token: sent with each request, if the service asks for one.
         seconds: timeout of an answer.
         tries: how often a request is sent at most while the service is busy (503).

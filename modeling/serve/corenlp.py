@@ -1,7 +1,7 @@
-"""Stanford CoreNLP's server, as far as clients that look for names read it (``POST /``).
+"""The part of the protocol of Stanford CoreNLP's server that finds names (``POST /``).
 
-Read by the plugin ``@recogito/plugin-ner`` 0.5.1 of Recogito Studio: ``sentences`` with
-``entitymentions``. Offsets count UTF-16 units, as Java's and JavaScript's do.
+The answer has what the plugin ``@recogito/plugin-ner`` 0.5.1 of Recogito Studio reads:
+``sentences`` with ``entitymentions``. Offsets count UTF-16 units, as in Java and JavaScript.
 """
 
 from bisect import bisect_left
@@ -29,7 +29,7 @@ _NAMES: Final = {
 }
 _OFFERED: Final = frozenset(
     {*("tokenize", "cleanxml", "ssplit", "mwt", "pos", "lemma", "ner", "entitymentions")}
-)  # clients also ask for what CoreNLP runs before ``ner``; here, Onoma cuts words and sentences
+)  # clients name all annotators that CoreNLP runs up to ``ner``; Onoma has its own segmentation
 
 
 def routes(service: Service) -> APIRouter:
@@ -41,7 +41,7 @@ def routes(service: Service) -> APIRouter:
         """Return the sentences of a text, with tokens and names (outputFormat ``json``)."""
         asked = _read_properties(properties)
         text = decoded(await request.body())
-        if media_type(request) == "application/x-www-form-urlencoded":  # what curl sends
+        if media_type(request) == "application/x-www-form-urlencoded":  # curl's default
             text = unquote_plus(text)
         lang = asked.get("pipelineLanguage") or request.query_params.get("pipelineLanguage")
         document = await service.running_text(text, lang=lang)

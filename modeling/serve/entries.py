@@ -1,4 +1,4 @@
-"""Entries of a register or an entity vocabulary, found by name, by the beginning of one, by id."""
+"""Search in a register or an entity vocabulary: entries by name, by the start of a name, by id."""
 
 import re
 import unicodedata
@@ -19,9 +19,10 @@ from corpora.registers.entry import Date, Entry
 from corpora.registers.register import Register, open_registers
 
 _LEAST: Final = 60.0
-"""Percent of similarity below which a form is none of a name."""
+"""The least similarity of a form to a name for its entry to be found, in percent."""
 _READ: Final = 5
-"""Forms that are compared for each candidate that is asked for: an entry has several."""
+"""The number of similar forms that are fetched for each entry requested, since entries have several
+forms."""
 _NO_WORD: Final = re.compile(r"[\W_]+")
 
 
@@ -35,7 +36,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """An entry that was found, with what is known of it."""
+    """An entry that was found, with its description and properties."""
 
     id: str
     name: str
@@ -59,7 +60,7 @@ def sorted_words(text: str) -> str:
 _PROPERTIES: Final = (
     *("name", "forms", "birth", "death", "active", "description", "parent", "related"),
 )
-"""Of entries of registers, besides their ids elsewhere."""
+"""The properties of entries of registers, besides their ids in other schemes (``gnd``)."""
 
 
 class _Registered:
@@ -185,7 +186,7 @@ class _Vocabulary:
 
 
 class Entries:
-    """An index over all forms of a register or vocabulary; about 0.5 kB a form."""
+    """A search index of all forms of a register or vocabulary; takes about 0.5 kB for each form."""
 
     def __init__(self, source: _Registered | _Vocabulary, *, name: str) -> None:
         self.source, self.name = source, name

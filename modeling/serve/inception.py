@@ -1,8 +1,8 @@
-"""INCEpTION's external recommender: ``POST /predict`` (and ``/train``, in ``training``).
+"""The protocol of INCEpTION's external recommenders: ``POST /predict`` (``training``: ``/train``).
 
-As INCEpTION 42 asks it (``inception-imls-external`` at 55ba8ba, August 2026) and its Python
-library answers it (``inception-external-recommender`` at 260b76d): JSON with a CAS in XMI, which
-comes back with predictions. Offsets in XMI count UTF-16 units; ``cassis`` turns them into
+Requests are those of INCEpTION 42 (``inception-imls-external`` at 55ba8ba, August 2026), answers
+those of its Python library (``inception-external-recommender`` at 260b76d): JSON with a CAS in XMI,
+which comes back with predictions. Offsets in XMI count UTF-16 units; ``cassis`` converts them to
 characters.
 """
 
@@ -32,11 +32,11 @@ _PREDICTED: Final = "inception_internal_predicted"
 _FORBIDDEN: Final = re.compile(
     r"<!DOCTYPE|<!ENTITY|<\?xml[^>]*encoding\s*=\s*['\"](?!UTF-8['\"])", re.IGNORECASE
 )
-"""What no CAS has: entities, and encodings that could hide them."""
+"""XML that no CAS needs and that is refused: entities, and encodings that could hide them."""
 
 
 class Range(BaseModel):
-    """Characters that are shown, in UTF-16 units."""
+    """The span of the text that the user sees, in UTF-16 units."""
 
     begin: int = 0
     end: int = 0
@@ -159,7 +159,7 @@ def _sentences(service: Service, cas: "Cas", asked: PredictRequest) -> list[Sent
     shown = asked.metadata.range
     if shown is None or shown.end <= shown.begin:
         return found
-    slack = sum(character > "\uffff" for character in text)  # surplus of UTF-16 units
+    slack = sum(character > "\uffff" for character in text)  # UTF-16 units minus characters
     first, last = shown.begin - slack, shown.end
     return [one for one in found if _starts(one)[-1] >= first and _starts(one)[0] < last]
 
@@ -177,7 +177,7 @@ def words_of(cas: "Cas") -> list[Sentence]:
     last = 0
     for number, sentence in enumerate(cas.select(types["Sentence"])):
         if sentence.begin < last:
-            continue  # overlaps the sentence before, which has its words
+            continue  # overlaps the sentence before, which has the words of both
         last = sentence.end
         places: list[tuple[int, int]] = []
         for word in cas.select_covered(types["Token"], sentence):

@@ -1,4 +1,4 @@
-"""Classes of names by the words of the protocols, whatever a tagger calls them."""
+"""Kinds of names (``person``, ``place`` …) that the labels of taggers and protocols mean."""
 
 from collections.abc import Iterable
 from functools import cache

@@ -1,4 +1,4 @@
-"""Our own protocol: ``POST /v1/tag``."""
+"""Onoma's own protocol: ``POST /v1/tag``."""
 
 import asyncio
 import json
@@ -29,8 +29,8 @@ LINES: Final = "application/x-ndjson"
 _JSON: Final = "application/json"
 _XML: Final = (TEI, "application/xml", "text/xml")
 _AHEAD: Final = 16
-"""Texts of a streamed answer that are read before the first of them is sent."""
-_PAUSE: Final = 0.05  # seconds until a streamed answer looks again whether there is room
+"""The number of texts of a streamed answer that are tagged at the same time."""
+_PAUSE: Final = 0.05  # seconds until a text of a streamed answer is tried again after ``Busy``
 Probability = Annotated[float, Field(ge=0, le=1)]
 
 

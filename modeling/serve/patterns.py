@@ -1,8 +1,9 @@
-"""Names found by patterns of a client: ``POST /patterns/`` of TEI Publisher.
+"""Names found by a client's patterns: ``POST /patterns/`` of TEI Publisher.
 
-The part of spaCy's ``EntityRuler`` that TEI Publisher writes: a pattern is a phrase, or a list of
-words, each by ``lower`` or ``text`` (a string, ``{"regex": …}`` or ``{"in": […]}``), with ``op``
-``?``, ``*`` or ``+``. The longest matches win.
+Patterns are those of spaCy's ``EntityRuler``, as far as TEI Publisher writes them: a phrase, or a
+list of conditions on words, each on ``lower`` or ``text`` (a string, ``{"regex": …}`` or
+``{"in": […]}``), with or without ``op`` ``?``, ``*`` or ``+``. Of overlapping matches the longest
+wins.
 """
 
 import time
@@ -17,15 +18,16 @@ from corpora.document import Sentence, TokenSpan
 from modeling.http.guard import Refused
 
 _MOST: Final = 20_000
-"""Patterns at once."""
+"""The most patterns of a request."""
 _SECONDS: Final = 8.0
-"""For all of them: the client gives up after 10."""
+"""The time limit for all patterns of a request; TEI Publisher gives up after 10 seconds."""
 _WORDS: Final = 100
-"""Of a pattern."""
+"""The most words of a pattern."""
 _LENGTH: Final = 500
-"""Characters of a regular expression."""
+"""The most characters of a regular expression."""
 _COSTLY: Final = regex.compile(r"(?<!\\[pP])\{|\(\?(?!:)")
-"""Counted repeats, which take memory when they are read, recursion and the like."""
+"""Syntax of regular expressions that is refused: counted repeats, which take memory to compile,
+recursion and the like."""
 _OPERATORS: Final = ("", "?", "*", "+")
 
 
@@ -35,15 +37,15 @@ class _Word:
 
     is_lower: bool
     wanted: str | frozenset[str]
-    """A regular expression, or one of these words."""
+    """A regular expression, or the set of words that fit."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Pattern:
     """A pattern, compiled for a text.
 
-    For each word of the pattern: the words of the text that fit it, whether it may be left out,
-    and whether it may be repeated.
+    Each list has an item for each word of the pattern: the words of the text that fit it, whether
+    it may be left out, and whether it may be repeated.
     """
 
     label: str
@@ -93,7 +95,7 @@ class _Vocabulary:
                 self.check_time()
                 if expression.search(form, timeout=self.until - time.monotonic()):
                     yield given
-        except (TimeoutError, ValueError) as error:  # ValueError where no time is left
+        except (TimeoutError, ValueError) as error:  # ValueError: the timeout is not positive
             raise _late() from error
         except regex.error as error:
             raise Refused(422, f"regex {wanted[:80]!r}: {error}.") from error
@@ -206,6 +208,6 @@ def _closed(states: set[int], pattern: _Pattern) -> set[int]:
         while following < len(pattern.fitting) and pattern.may_lack[following]:
             following += 1
             if following in states:
-                break  # states from there on are added in its turn
+                break  # the states after it are added in its own turn
             states.add(following)
     return states

@@ -1,8 +1,8 @@
-"""TEI Publisher's named entity recognition API.
+"""TEI Publisher's API for named entity recognition.
 
-As of ``eeditiones/tei-publisher-ner`` (87f16a7, February 2024), and asked by TEI Publisher
-(``modules/lib/api/nlp.xql`` of a52994f, January 2026): it posts a whole document as ``text/text``
-and gives up after 10 seconds.
+The API is that of ``eeditiones/tei-publisher-ner`` (87f16a7, February 2024), as TEI Publisher uses
+it (``modules/lib/api/nlp.xql`` of a52994f, January 2026): TEI Publisher posts a whole document as
+``text/text`` and gives up after 10 seconds.
 """
 
 import platform
@@ -20,7 +20,8 @@ from modeling.serve.service import Service, checked, place_of
 from modeling.taggers.tagger import sentences_of
 
 _TYPES: Final = frozenset({"author", "organization", "person", "place"})
-"""That TEI Publisher's annotation editor knows names by; others are left out, as its own does."""
+"""The types of names in TEI Publisher's annotation editor; names of other types are left out, as by
+``tei-publisher-ner``."""
 
 
 class Entity(BaseModel):
@@ -44,7 +45,7 @@ def routes(service: Service) -> APIRouter:
     router = APIRouter(tags=["TEI Publisher"])
 
     @router.get("/status")
-    @router.get("/status/", include_in_schema=False)  # this is what TEI Publisher asks for
+    @router.get("/status/", include_in_schema=False)  # TEI Publisher's form
     async def status() -> dict[str, object]:
         """Return the versions of the software, and the models that are served."""
         return {

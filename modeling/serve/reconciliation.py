@@ -1,6 +1,6 @@
 """The Reconciliation Service API 0.2, over a register or an entity vocabulary (``/reconcile``).
 
-OpenRefine, TEI Publisher's annotation editor and others take ids from it.
+OpenRefine, TEI Publisher's annotation editor and other clients use it to look up ids.
 """
 
 import asyncio
@@ -41,21 +41,23 @@ from modeling.serve.service import read_json
 
 _PATH: Final = "/reconcile"
 _BATCH: Final = 100
-"""Queries at once; more get 413, as the specification says."""
+"""The most queries of a batch; larger batches get 413, as the specification says."""
 _LIMIT, _MOST = 10, 100
-"""Candidates of a query that says no number, and of one that does."""
+"""The number of candidates of a query without ``limit``, and the most that ``limit`` can be."""
 _SUGGESTED: Final = 10
 _IDS, _PROPERTIES = 2000, 100
-"""Entities whose properties are asked for at once, and how many of these."""
+"""The most entities and the most properties of an ``extend`` query."""
 _VALUES: Final = 1000
-"""Values of properties in all queries of a batch: each is compared with those of entries."""
+"""The most values of properties in all queries of a batch; each is compared with those of entries.
+"""
 _LONG: Final = 1000
-"""Characters of a name or value that is compared."""
+"""The number of characters of a name or value that are compared."""
 _MATCH: Final = 95.0
 _APART: Final = 5.0
-"""The best candidate is sure from this percentage on, if the next one is so far behind."""
+"""The best candidate is a ``match`` if its score is at least ``_MATCH``, and that of the next one
+lower by at least ``_APART``; scores go from 0 to 100."""
 _OF_PROPERTIES: Final = 0.4
-"""Their part in a score, beside the name."""
+"""The weight of properties in a score; the name has the rest."""
 _COUNT: Final = re.compile(r"[0-9]{1,9}")
 _YEAR: Final = re.compile(r"-?\d{4}")
 _PREVIEW_SIZE: Final = (400, 160)
@@ -199,12 +201,12 @@ def _candidates(entries: Entries, query: Query) -> Result:
     kinds = [query.type] if isinstance(query.type, str) else query.type or []
     filters, name = query.properties or [], (query.query or "")[:_LONG]
     if name.strip():
-        n = _MOST if filters else max(limit, 2)  # whether the best is sure depends on the next
+        n = _MOST if filters else max(limit, 2)  # two decide whether the best is a match
         found = entries.search(name, limit=n, kinds=kinds)
     else:
         found = _by_properties(entries, filters, kinds)
     judged = [_judge(one, alike, filters, has_name=bool(name.strip())) for one, alike in found]
-    judged.sort(key=lambda one: -one[1])  # stable: those meant more often stay first
+    judged.sort(key=lambda one: -one[1])  # stable: of equal scores, the order of the search stays
     second = judged[1][1] if len(judged) > 1 else 0.0
     is_sure = bool(judged) and judged[0][1] >= _MATCH and judged[0][1] - second >= _APART
     return Result(

@@ -1,6 +1,6 @@
-"""What the Reconciliation Service API 0.2 sends and answers.
+"""The requests and answers of the Reconciliation Service API 0.2.
 
-Each class accepts what the specification's schema of its name accepts, and refuses what it refuses
+Each class accepts and refuses the same messages as the specification's schema of the same name
 (``reconciliation-api/specs`` at 8d66bdb, July 2026).
 """
 

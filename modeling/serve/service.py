@@ -1,4 +1,4 @@
-"""What the protocols share: models by name, texts made ready off the event loop, names found."""
+"""The service that all protocols use: models by name, preparation of texts in a thread, tagging."""
 
 import asyncio
 import re
@@ -26,30 +26,30 @@ from modeling.taggers.tagger import Tagger, sentences_of, to_mentions
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
 _MAX_LOADED: Final = 4
-"""Models in memory: the one that was named, and those trained since that were used last."""
+"""The most models in memory: the one of the command, and the trained ones that were used last."""
 _MAX_WORD: Final = 10_000
-"""Characters of a word; cutting longer ones into subwords takes the square of their length."""
+"""The most characters of a word; the time to cut a word into subwords grows with their square."""
 _BLANK: Final = re.compile(r"\s")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How names are found and written; the same for all requests."""
+    """The settings for finding and writing names, the same for all requests."""
 
     edition: Edition | None = None
-    """How TEI is read and written."""
+    """The rules by which TEI is read and written."""
     lang: str | None = None
-    """Of texts that do not say."""
+    """The language of texts whose request names none."""
     labels: LabelMap | None = None
     threshold: float | None = None
-    """Least probability of a name, where a request says none; None: that of the tagger for names
-    that are written into TEI, 0 for those that come as a list with their probabilities."""
+    """The least probability of a name, for requests that give none. None: the tagger's own for
+    names that are written into TEI, and 0 for names that are listed with their probabilities."""
     max_waiting: int = 20_000
-    """Sentences that wait, of all requests."""
+    """The most sentences of all requests together that wait for a model or are being tagged."""
 
 
 class Models:
-    """Taggers by name, each with its thread."""
+    """The taggers by name; each that is loaded has a thread of its own."""
 
     def __init__(self, name: str, tagger: Tagger, settings: Settings) -> None:
         self.name, self.settings = name, settings
@@ -86,7 +86,7 @@ class Models:
                 for other in list(self.loaded)[1 : len(self.loaded) + 2 - _MAX_LOADED]:
                     self._drop(other)
                 self.loaded[name] = self._batcher(tagger)
-            elif name != self.name:  # the last one is the one used last
+            elif name != self.name:  # order of last use
                 self.loaded[name] = self.loaded.pop(name)
             return self.loaded[name]
 

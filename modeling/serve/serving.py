@@ -1,4 +1,4 @@
-"""From options to a service that answers."""
+"""Start of the service from the options of the command line."""
 
 import ctypes
 from pathlib import Path
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 _MMAP_THRESHOLD: Final = -3
-"""The name of the setting for ``mallopt`` (malloc.h of glibc)."""
+"""The constant ``M_MMAP_THRESHOLD`` for ``mallopt`` (malloc.h of glibc)."""
 
 
 def serve(options: "Options", log: TextIO) -> None:
@@ -82,7 +82,7 @@ def _load(options: "Options") -> Tagger:
 def _trainer(options: "Options", service: Service) -> Trainer | None:
     if options.allow_training is None or options.encoder is None:
         return None
-    Base.open(options.encoder)  # a bad encoder fails now, not at the first training
+    Base.open(options.encoder)  # raises for a bad encoder now, not at the first training
     if options.recipe not in RECIPES:
         raise UsageError(f"--recipe {options.recipe}: one of {', '.join(RECIPES)}")
     settings = TrainSettings(

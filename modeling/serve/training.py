@@ -1,11 +1,12 @@
-"""Taggers that clients train: ``POST /train/`` of TEI Publisher, ``POST /train`` of INCEpTION.
+"""Training for clients: ``POST /train/`` of TEI Publisher, ``POST /train`` of INCEpTION.
 
-``modeling.finetune`` does it, in another process, one at a time. What it made is offered as a model
-of the name that the client gave, after a restart as well.
+``modeling.finetune`` runs in another process, one training at a time. The trained tagger is offered
+as a model, under the name that the client gave or that of its project in INCEpTION, after a restart
+of the service as well.
 
 DIR/NAME/1/ner/    the sentences of the first request for that name
 DIR/NAME/1/run/    the run of modeling.finetune
-DIR/NAME/1/log.txt what it said
+DIR/NAME/1/log.txt the output of modeling.finetune
 """
 
 import asyncio

@@ -1,8 +1,8 @@
-"""A tagger or an encoder as one file, to be carried elsewhere: ``Tagger.load("sturm.onoma")``.
+"""A tagger or an encoder packed into one file: ``Tagger.load("sturm.onoma")``.
 
-A zip that compresses nothing (weights do not shrink), with the same bytes for the same files: names
-in order, no times, no owners. ``checksums.json``, its last entry, has the SHA-256 of each of the
-others; what is not in it, or is not as it says, is not read.
+The file is a zip without compression (weights do not shrink). The same files give the same bytes:
+names are sorted, and there are no times and no owners. ``checksums.json``, the last entry, has the
+SHA-256 of every other entry; an archive is not read if an entry is missing there or differs.
 """
 
 import atexit
@@ -21,8 +21,8 @@ from corpora.system.parsing import parse_json
 
 CHECKSUMS: Final = "checksums.json"
 VERSION: Final = 1
-_TIME: Final = (1980, 1, 1, 0, 0, 0)  # the earliest that a zip can hold
-_MODE: Final = 0o100644 << 16  # a file that its owner may write
+_TIME: Final = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip can hold
+_MODE: Final = 0o100644 << 16  # a regular file, writable by its owner
 _BLOCK: Final = 1 << 20
 
 
@@ -63,7 +63,7 @@ def files_in(folder: Path) -> dict[str, Path]:
 
 def _entry(name: str) -> zipfile.ZipInfo:
     entry = zipfile.ZipInfo(name, _TIME)
-    entry.create_system = 3  # Unix, on any system, for the same bytes
+    entry.create_system = 3  # Unix, so that all systems write the same bytes
     entry.external_attr = _MODE
     return entry
 
@@ -161,5 +161,5 @@ def _check_entries(packed: zipfile.ZipFile, hashes: Mapping[str, str], archive: 
 
 
 def _check_name(name: str, *, where: Path) -> None:
-    if not is_plain(name) or set(name) & set(':*?"<>|'):  # not every system can write these
+    if not is_plain(name) or set(name) & set(':*?"<>|'):  # some systems forbid these in names
         raise ArchiveError(f"{where}: {name!r} is no plain name of a file inside a folder.")

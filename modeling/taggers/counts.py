@@ -1,11 +1,11 @@
-"""Counts of right, predicted and gold spans of each sentence; all scores come from their sums.
+"""Counts of correct, predicted and gold spans of each sentence; all scores come from their sums.
 
 Shapes: N sentences, L labels, 3 counts: correct, predicted, gold.
 
-Strict: a span counts as right if both its ends and its label are, and an orphan I- is no part
-of a span. Lenient: tags are read as the ``conlleval`` script and ``seqeval`` by
-default do, where such an I- opens a span. Words: each word that has a label, B- and I- taken off
-(token F1 as for LER: micro over all words, O left out). F1 is 0 where it is 0/0 (B-N11).
+Strict: a span is correct if its start, end and label are; an orphan ``I-`` is no part of a span.
+Lenient: tags are read as the ``conlleval`` script does, and ``seqeval`` by default: an orphan
+``I-`` opens a span. Words: each word with a label counts, without the prefixes B- and I- (token F1
+as for LER: micro over all words, O left out). F1 is 0 where it is 0/0 (B-N11).
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,11 +23,11 @@ from modeling.data.predictions import Tagged
 Numbers = NDArray[np.int64]
 Reals = NDArray[np.float64]
 Key = tuple[int, int, str]
-"""A span: its first word, after its last one, its label."""
+"""A span: the index of its first word, the index after its last word, and its label."""
 
 CORRECT, PREDICTED, GOLD = range(3)
 PRECISION = 0.9
-"""What names that are written into an edition should have; their threshold is chosen for it."""
+"""The precision wanted of names that are written into an edition; it determines their threshold."""
 MIN_SPANS = 20
 
 

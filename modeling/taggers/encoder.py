@@ -4,8 +4,8 @@
 >>> [words] = encoder.words(["Peter lebt in Frankfurt am Main."])
 >>> [spans] = encoder.spans(["Peter lebt in Frankfurt am Main."], [[Span(0, 5), Span(14, 31)]])
 
-A text is read as one, its lines too, in windows that overlap where it is longer than the encoder
-reads; a ``Sentence`` of a ``ner`` dataset is read as a tagger reads it.
+A text is read as one unit, even if it has several lines, in overlapping windows if it is longer
+than the encoder's input. A ``Sentence`` of a ``ner`` dataset is read as a tagger reads it.
 
 Shapes: W words and P spans of a text, D width of the encoder.
 """
@@ -54,7 +54,7 @@ from modeling.training.sources import read_names
 Vectors = NDArray[np.float32]
 Text = str | Sentence
 Place = Span | TokenSpan
-"""Characters of a text, or words."""
+"""A span of characters of a text, or of words of a ``Sentence``."""
 Parts = Literal["both", "words", "entities", "mean"]
 Reading = Literal["alone", "joint"]
 
@@ -67,7 +67,7 @@ class WordVectors:
 
     words: tuple[str, ...]
     offsets: NDArray[np.int64] | None
-    """(W, 2) characters of the text, half-open; None of a sentence that does not know its text."""
+    """(W, 2), half-open, in characters of the text; None for a sentence without offsets."""
     vectors: Vectors
     """(W, D)."""
 
@@ -76,10 +76,10 @@ class _Asked(NamedTuple):
     """A batch of texts, and the spans in them whose vectors are asked for."""
 
     numbers: list[int]
-    """(S,) of its texts."""
+    """The indices of the batch's texts among all texts."""
     batch: SentenceBatch
     spans: SpanBatch
-    """On the CPU."""
+    """The spans, on the CPU."""
 
 
 class Encoder:
@@ -107,7 +107,7 @@ class Encoder:
         self.model, self.tokenizer, self.config = model.eval(), tokenizer, config
         windows = windows or window_settings(SentencesConfig(), HeadConfig(), config)
         self.batch_size = 32
-        """Texts that are read at once, at most."""
+        """The most texts that are read at once."""
         self._of_words = of_words
         self._names = tuple(entities)
         self._ids = {name: id for id, name in enumerate(entities)}
@@ -176,7 +176,7 @@ class Encoder:
 
     @property
     def reads_mentions(self) -> bool:
-        """Whether mentions can be read as entities, and spans, too."""
+        """Whether the encoder can read mentions as input entities, and so give their vectors."""
         return isinstance(self.model.entity_embeddings, EntityEmbeddings)
 
     def entity(self, id: int) -> str:
@@ -374,7 +374,7 @@ def _of_subwords(subwords: Tensor, spans: SpanBatch, *, parts: Parts) -> Tensor:
     first, last = spans.first_subwords, spans.last_subwords
     if parts == "words":
         return torch.cat([subwords.index_select(0, first), subwords.index_select(0, last)], dim=1)
-    sums = subwords.double().cumsum(0)  # running sums; the rows of a span are adjacent
+    sums = subwords.double().cumsum(0)  # a span's rows are adjacent: its sum is a difference
     ends, begins = sums.index_select(0, last), sums.index_select(0, first)
     total = ends - begins + subwords.index_select(0, first)
     return total / (last - first + 1)[:, None]

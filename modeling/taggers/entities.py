@@ -1,8 +1,8 @@
-"""The entities that the words of a tagger's sentences know, and their rows in its table.
+"""The entities of words for a tagger: their forms, and their rows in the entity table.
 
-Entities that the base knows by name (``entities.arrow``) keep their rows, and new ones get rows
-after them: a lexicon of tomorrow needs no pre-training of its own. A base that knows none has a
-table of new rows alone (Table 4, without pre-training).
+Entities whose names the base model has (``entities.arrow``) keep their rows, and new entities get
+rows after them, so that a new lexicon needs no new pre-training. If the base model has no entities,
+all rows are new (Table 4, without pre-training).
 """
 
 import logging
@@ -33,7 +33,7 @@ class WordEntities:
     lookup: EntityLookup
     n_rows: int
     counts: dict[str, int]
-    """``forms``; ``entities.known``: to the base; ``entities.new``."""
+    """The numbers of ``forms``, ``entities.known`` (of the base model) and ``entities.new``."""
 
 
 def open_entities(path: str, base: Base) -> WordEntities | None:
@@ -55,7 +55,7 @@ def open_entities(path: str, base: Base) -> WordEntities | None:
     n_new, n_rows = int(np.count_nonzero(is_new)), max(base.config.n_entities, len(SPECIAL))
     rows[is_new] = n_rows + np.arange(n_new)
     of_forms = np.asarray(encoded.indices)
-    order = np.argsort(is_new[of_forms], kind="stable")  # of equal forms a known one counts
+    order = np.argsort(is_new[of_forms], kind="stable")  # a known entity wins a form
     taken = pa.array(order)
     lookup = EntityLookup(forms.take(taken), entities.take(taken), rows[of_forms[order]])
     n_known = len(rows) - n_new

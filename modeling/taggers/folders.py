@@ -1,4 +1,4 @@
-"""Folders of encoders and of taggers: where they lie, and what their manifests say."""
+"""Folders of encoders and of taggers: how they are found, and their settings and manifests."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,7 +40,7 @@ class SettingRow(TypedDict):
 
 
 class Summary(TypedDict):
-    """The content of ``summary.json``; ``best`` and ``tagger`` are None if there is no best."""
+    """The content of ``summary.json``; ``best`` and ``tagger`` are None if none could be chosen."""
 
     trials: list[TrialRow]
     settings: list[SettingRow]
@@ -56,7 +56,7 @@ class Base:
     config: EncoderConfig
     tokenizer: Tokenizer
     identity: ModelIdentity
-    """Name, the hashes of the files with weights, and of a hub the commit (``revision``)."""
+    """The name, the hashes of the weights, and, for a model of a hub, the commit (``revision``)."""
 
     @classmethod
     def open(cls, path: Path) -> "Base":
@@ -117,7 +117,7 @@ class TaggerFolder:
 
     path: Path
     name: str
-    """Of its trial: ``seed-1``; empty for a tagger that stands alone."""
+    """The name of its trial (``seed-1``); empty for a tagger outside of a run."""
     setting: str = ""
 
 

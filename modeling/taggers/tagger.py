@@ -1,4 +1,4 @@
-"""Find names: ``Tagger.load("runs/sturm")("Peter lebt in Frankfurt am Main.")``."""
+"""Taggers that find names: ``Tagger.load("runs/sturm")("Peter lebt in Frankfurt am Main.")``."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,13 +28,13 @@ from modeling.taggers.archive import opened
 from modeling.taggers.counts import PRECISION
 from modeling.taggers.folders import find_tagger, read_manifest, weights_of
 
-_AT_ONCE: Final = 2048  # sentences that are sorted by length together
+_AT_ONCE: Final = 2048  # sentences of several documents that are tagged together
 _TEMPERATURES: Final = 41
 TEMPERATURE_BOUNDS: Final = (0.25, 4.0)
 
 
 class Tagger:
-    """A trained tagger with all that it needs: tokenizer, gazetteer, windows.
+    """A trained tagger with all that it needs: tokenizer, gazetteer, entities of words.
 
     Args:
         model: the encoder and its head.
@@ -55,11 +55,11 @@ class Tagger:
         self.model, self.tokenizer = model.eval(), tokenizer
         self.gazetteer, self.entities, self.folder = gazetteer, entities, folder
         self.decoder: str | None = None
-        """Another than the model's own."""
+        """The name of a decoder to use instead of the model's own; None: the model's own."""
         self.label_map: LabelMap | None = None
-        """Other names for its labels, or none for some."""
+        """A map from the model's labels to those of the result; it may drop labels."""
         self.batch_size = 32
-        """Sentences that are tagged at once, at most."""
+        """The most sentences that are tagged at once."""
         self.labels = model.config.labels
         self._encoder = SentenceEncoder(tokenizer, model.config.data)
 
@@ -70,7 +70,7 @@ class Tagger:
         Raises ``CorpusError`` if there is none, ``WeightsError`` if it is damaged.
         """
         folder = find_tagger(opened(Path(path))).path
-        is_onnx = weights_of(folder).name == MODEL  # only without weights of ours
+        is_onnx = weights_of(folder).name == MODEL  # ours are preferred
         model = OnnxTaggingModel.open(folder) if is_onnx else TaggingModel.load(folder)
         model = model.to(device)
         gazetteer = Gazetteer.load(folder / GAZETTEER) if (folder / GAZETTEER).is_dir() else None
@@ -85,7 +85,7 @@ class Tagger:
 
     @cached_property
     def threshold_of_dev(self) -> float | None:
-        """The lowest probability from which on ``PRECISION`` of the names on dev were right.
+        """The lowest threshold of probability at which the precision on dev was ``PRECISION``.
 
         None if none was chosen, or if the tagger was not loaded from a folder.
         """
@@ -95,10 +95,10 @@ class Tagger:
 
     @property
     def threshold_of_editions(self) -> float:
-        """The default for the lowest probability of a name that is written into an edition.
+        """The default threshold of probability for names that are written into an edition.
 
-        It is ``threshold_of_dev``, or without that ``PRECISION``: if probabilities are right, at
-        least this ratio of the names is.
+        It is ``threshold_of_dev``, or ``PRECISION`` if there is none: if the probabilities are
+        calibrated, at least this ratio of the names is right.
         """
         return PRECISION if self.threshold_of_dev is None else self.threshold_of_dev
 
@@ -204,7 +204,7 @@ def tag_by_batch(
     """Find names in sentences; yield for each batch the indices of sentences and what was found."""
     device = next(model.parameters()).device
     for numbers, batch in batches:
-        # not around the loop: the caller runs other code between two batches
+        # inference_mode is not around the loop, because the caller runs other code in between
         with torch.inference_mode():
             results = model.find(batch.to(device), decoder=decoder)
         yield [

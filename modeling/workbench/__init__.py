@@ -1,1 +1,1 @@
-"""Names of an edition decided in the browser: what is suggested, what is there, what is added."""
+"""Review of an edition's names in the browser: names are accepted, changed, rejected or added."""

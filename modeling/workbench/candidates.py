@@ -1,4 +1,4 @@
-"""Whom a name may mean, besides a register: an entity vocabulary, a reconciliation service."""
+"""Sources of candidates for a name besides a register: a vocabulary, a reconciliation service."""
 
 import json
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ _SHOWN: Final = 12
 _SECONDS: Final = 8.0
 _MOST_BYTES: Final = 1 << 20
 _KEPT: Final = 2_000
-"""Answers of a service that are kept."""
+"""The most answers of a service that are kept."""
 
 _HEADERS: Final = {
     "Accept": "application/json",
@@ -34,7 +34,7 @@ class _Kind(TypedDict):
 
 
 class _Row(TypedDict):
-    """A candidate of a service, if it answers as it should."""
+    """A candidate in the answer of a reconciliation service."""
 
     id: str
     name: str
@@ -77,9 +77,9 @@ def _shown(found: Found) -> Candidate:
 
 
 class Reconciled:
-    """A service that speaks the Reconciliation Service API (0.1 or 0.2).
+    """A service with the Reconciliation Service API (0.1 or 0.2).
 
-    Requests have nothing but words: nothing else of the edition leaves this machine.
+    Only the words of a name are sent: nothing else of the edition leaves this machine.
     """
 
     def __init__(self, address: str, edition: Edition) -> None:

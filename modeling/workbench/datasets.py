@@ -1,4 +1,4 @@
-"""A dataset, or the errors of an evaluation, to read in the page: rows by filters."""
+"""The rows of a dataset, or of the errors of an evaluation, filtered for reading in the page."""
 
 import math
 import re
@@ -22,7 +22,7 @@ from modeling.workbench.view import plain_view
 
 _SHOWN = 1_000
 _LENGTH = re.compile(r"[<>][0-9]{1,9}")
-_TITLE = 70  # characters of a row that has no title
+_TITLE = 70  # characters of the text that stand for a missing title
 _OF_MENTIONS: Mapping[str, Callable[[Document, Mention], str]] = {
     "label": lambda _, mention: mention.label or "",
     "entity": lambda _, mention: mention.entity or "",
@@ -38,11 +38,11 @@ class Filter:
     """A filter of rows: ``label:place form:"Bad Berka" length:>500 words``."""
 
     mentions: Mapping[str, str]
-    """What one mention must be; a value may end in ``*``."""
+    """Attributes and values that one mention of the row must have; a value may end in ``*``."""
     longer: int
     shorter: float
     words: tuple[str, ...]
-    """In the title, the id or the text, whatever their case."""
+    """Words that must all be in the title, the id or the text, regardless of case."""
 
     @classmethod
     def of(cls, said: str) -> "Filter":
@@ -89,7 +89,7 @@ def _is_like(found: str, wanted: str) -> bool:
 
 
 class Reader:
-    """Rows that are read as documents, and never changed."""
+    """A read-only source of rows, as documents."""
 
     def __init__(self, name: str, n_rows: int, documents: Callable[[], Iterable[Document]]) -> None:
         self.name, self.n_rows, self.documents = name, n_rows, documents

@@ -1,7 +1,7 @@
-"""What a person does in the workbench: look, decide, undo, search, save.
+"""The actions of a person in the workbench: look, decide, undo, search, save.
 
-Everything that a page asks for goes through one ``Desk``; what it answers is plain data. Letters,
-documents and blocks are numbers, never names of files.
+All requests of a page go through one ``Desk``, which returns plain data. Requests name letters,
+documents and blocks by index, never by the name of a file.
 """
 
 import threading
@@ -45,7 +45,7 @@ from modeling.workbench.view import tei_view
 
 
 class ConflictError(CorpusError):
-    """A conflict: another page or program has decided meanwhile, and the page must reload."""
+    """The error for a request that knows an outdated state: the page must reload."""
 
 
 class Wanted(NamedTuple):
@@ -83,7 +83,7 @@ class Desk:
 
     @property
     def edition(self) -> Edition:
-        """How the letters are read and written."""
+        """The edition, with the rules by which the letters are read and written."""
         return self.letters.edition
 
     # Reading

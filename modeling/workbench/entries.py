@@ -1,4 +1,4 @@
-"""Entries of a register that a name may mean: those whose forms fit, with dates."""
+"""Search in a register for the entries that a name may mean, by their forms."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from modeling.workbench.messages import Candidate, RegisterEntry
 _WORDS = re.compile(r"\w+")
 _SHOWN = 12
 _WEIGHTS = {"canonical": 0.03, "full": 0.03, "surname": 0.02}
-"""How much more a form of a kind counts where others fit as well."""
+"""What is added to the fit of a form of each kind, to rank it above others that fit as well."""
 
 
 class Entries:

@@ -1,4 +1,4 @@
-"""Where forms, words and entities stand in the letters that were read."""
+"""Search for forms, words and entities in the letters that have been read."""
 
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -94,7 +94,7 @@ def _contexts(desk: Desk) -> Iterator[tuple[str, str]]:
 def _search(letter: Letter, number: int, wanted: str) -> Iterator[Place]:
     text = letter.names[number].document.text
     folded = text.casefold()
-    if len(folded) != len(text):  # casefolding changed the length: offsets would shift
+    if len(folded) != len(text):  # offsets in the folded text would be shifted
         folded = text.lower() if len(text.lower()) == len(text) else text
     start = folded.find(wanted)
     while start >= 0:

@@ -1,4 +1,4 @@
-"""The decisions of all who work on an edition, and the actions of this program among them."""
+"""The journal of all decisions on an edition, and the workbench's actions among them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from corpora.tei.decisions import Decision, append_decisions, read_decisions
 
 @dataclass
 class Action:
-    """Decisions that were made at once: their indexes in the journal."""
+    """The decisions that one action made at once, by their indexes in the journal."""
 
     id: str
     indexes: list[int] = field(default_factory=list)
@@ -71,7 +71,7 @@ class Journal:
             for decision in ours:
                 self._add(decision)
             return list(range(known, len(self.entries)))
-        self.refresh()  # others have appended, too; a process appends its lines together
+        self.refresh()  # others have appended, too; the lines of one call stay adjacent
         places = range(known, len(self.entries))
         first = next(i for i in places if self.entries[i : i + len(ours)] == ours)
         return list(range(first, first + len(ours)))
@@ -86,7 +86,7 @@ class Journal:
         taken, given = {"undo": (self.undoable, self.redoable)}.get(
             kind, (self.redoable, self.undoable)
         )
-        if given and given[-1].id == id:  # the rest of an action
+        if given and given[-1].id == id:  # a further decision of the same action
             if not kind:
                 given[-1].indexes.append(index)
             return

@@ -1,8 +1,11 @@
-"""The tagger that suggests learns what was decided: in another process, scored before and after.
+"""Training of a new tagger for suggestions, on the decisions so far.
+
+The training runs in another process; the taggers before and after it are scored on held-out
+letters.
 
 OUTPUT/.workbench/training/split.json   the letters that are learned from, and those held out
 OUTPUT/.workbench/training/1/           the first training: sentences, run, log, scores
-OUTPUT/.workbench/training/taken        the number of the one that suggests
+OUTPUT/.workbench/training/taken        the number of the training whose tagger is in use
 """
 
 import json
@@ -38,19 +41,19 @@ from modeling.workbench.names import RefusedError
 from modeling.workbench.suggestions import tagged_suggestions, taken_run
 
 _HELD_OUT: Final = 4
-"""One in so many letters is never learned from: the two taggers are scored on these."""
+"""One of this many letters is held out: it is not trained on, and both taggers are scored on it."""
 _LEAST: Final = 4
 _LINE: Final = 200
 
 
 class Learner:
-    """Trainings of one edition, one at a time.
+    """The trainings on the decisions of one edition, one at a time.
 
     Args:
         desk: the letters.
         settings: how to train, and the folder of the trainings.
-        on_use: called when another tagger suggests from then on.
-        tagger: the tagger that suggests at first, if any.
+        on_use: called when a new tagger is put into use.
+        tagger: the tagger that is in use at first, if any.
         labels: a map from labels of ``tagger`` and ``ner`` to those of the edition, if any.
         threshold: the least probability of a suggestion.
         ner: more tagged sentences to train on: those that ``tagger`` was trained on.
@@ -75,7 +78,10 @@ class Learner:
 
     @cached_property
     def _is_known(self) -> bool:
-        """Whether ``ner`` is what the tagger was trained on: its letters are not held out then."""
+        """Whether it is known which letters the tagger was trained on; these are not held out.
+
+        It is known if ``ner`` is the dataset that the tagger was trained on, or without a tagger.
+        """
         if self.tagger is None:
             return True
         examples = read_manifest(find_tagger(opened(self.tagger)).path)["examples"]
@@ -84,7 +90,7 @@ class Learner:
 
     @cached_property
     def _learned_names(self) -> set[str]:
-        """The names of the documents of ``ner``, on which the first tagger was trained."""
+        """The names of the documents of ``ner``."""
         return {_name_of(sentence.document_id) for sentence in self._sentences()}
 
     def _done(self) -> tuple[list[Letter], dict[str, list[str]]]:

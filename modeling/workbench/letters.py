@@ -1,4 +1,4 @@
-"""The files of an edition: read when they are needed, and again when somebody has changed them."""
+"""The files of an edition, which are read when needed, and read again after a change."""
 
 import threading
 from collections import OrderedDict
@@ -17,7 +17,7 @@ from corpora.tei.writer import TeiFile
 from modeling.workbench.names import DocumentNames
 
 _KEPT = 8
-"""Files that are kept as they were parsed."""
+"""The number of parsed files that are kept in memory."""
 
 
 class Suggester(Protocol):
@@ -42,20 +42,20 @@ class FileTexts(NamedTuple):
 
 @dataclass
 class Letter:
-    """A file of the edition, and what is known of it."""
+    """A file of the edition, with its documents and their names once it was read."""
 
     number: int
     name: str
     path: Path
     title: str = ""
     error: str = ""
-    """Why it cannot be read."""
+    """The reason for which the file cannot be read; empty if it can."""
     sha256: str = ""
-    """Of its bytes when it was read; empty: it was not read yet."""
+    """The hash of the file as it was last read; empty if it was not read yet."""
     names: list[DocumentNames] = field(default_factory=list)
-    """Of its documents."""
+    """The names of each document that has text."""
     is_waiting: bool = True
-    """Whether suggestions are still to come."""
+    """Whether suggestions have not been found yet."""
     stamp: tuple[int, int] = (0, 0)
 
     @property
@@ -65,7 +65,7 @@ class Letter:
 
 
 class Letters:
-    """All files, by index; input from a page is never used as the name of a file."""
+    """All files of an edition, by index; no input of a page is ever used as the name of a file."""
 
     def __init__(self, files: Mapping[str, Path], edition: Edition, suggester: Suggester) -> None:
         self.edition, self.suggester = edition, suggester

@@ -1,4 +1,4 @@
-"""The messages of the workbench to its page (``page/*.js``): JSON of these shapes."""
+"""The JSON messages of the workbench to its page (``page/*.js``), as typed dicts."""
 
 from collections.abc import Sequence
 from typing import Literal, NotRequired, TypedDict
@@ -28,7 +28,7 @@ class Row(TypedDict):
 
 
 class Listing(TypedDict):
-    """All letters, or the first rows of a dataset, which alone has the last three fields."""
+    """All letters, or the first rows of a dataset; only a dataset has the last three fields."""
 
     edition: str
     labels: Sequence[str]
@@ -63,13 +63,13 @@ class ShownItem(Name):
     reviewer: str
     time: str
     said: NotRequired[list[int | str | None] | None]
-    """Start, end, label and entity that were suggested."""
+    """The suggested start, end, label and entity; None for a name that was added."""
     origin: NotRequired[str]
-    """Of a row of a dataset."""
+    """The origin of the mention, in a row of a dataset."""
 
 
 class Block(TypedDict):
-    """A paragraph; ``part`` is the note around it, ``row`` the row of a table around it."""
+    """A paragraph; ``part`` is the note that it is in, ``row`` the row of a table that it is in."""
 
     start: int
     end: int
@@ -79,7 +79,7 @@ class Block(TypedDict):
 
 
 class Mark(TypedDict):
-    """The beginning of a page, line or column; ``inside``: in the middle of a word."""
+    """The beginning of a page, line or column; ``inside`` says that it is within a word."""
 
     at: int
     kind: str
@@ -89,7 +89,7 @@ class Mark(TypedDict):
 
 
 class Style(TypedDict):
-    """A span of characters that are written in a style, as ``italic``."""
+    """A span of characters with a style, such as ``italic``."""
 
     start: int
     end: int
@@ -97,7 +97,7 @@ class Style(TypedDict):
 
 
 class Note(TypedDict):
-    """A note, and the character that it stands behind."""
+    """A note, and the offset ``at`` in the text at which it stands."""
 
     part: int
     at: int
@@ -106,14 +106,14 @@ class Note(TypedDict):
 
 
 class BlockTei(TypedDict):
-    """Where the characters of a block stand in an element (``view.tei_of_blocks``)."""
+    """The places of a block's characters in the TEI of an element (``view.tei_of_blocks``)."""
 
     element: int
     runs: list[list[int]]
 
 
 class DocumentTei(TypedDict):
-    """Elements as they are written, with prefixes, and the blocks in them."""
+    """Elements as written in the file, with their prefixes, and the blocks in them."""
 
     elements: list[dict[str, str]]
     blocks: list[BlockTei | None]
@@ -132,11 +132,11 @@ class View(TypedDict):
     notes: list[Note]
     names: list[Name]
     tei: NotRequired[DocumentTei]
-    """In the page that needs no server."""
+    """Only in the page that needs no server."""
 
 
 class Candidate(TypedDict):
-    """An entity that a name may mean, and what is said ``about`` it."""
+    """An entity that a name may mean, with a short description (``about``)."""
 
     entity: str
     name: str
@@ -145,7 +145,7 @@ class Candidate(TypedDict):
 
 
 class Candidates(TypedDict):
-    """The candidates that one source has for words, or its error."""
+    """The candidates of one source for the words of a name, or its error."""
 
     entries: list[Candidate]
     error: NotRequired[str]
@@ -177,7 +177,7 @@ class ShownLetter(State):
 
 
 class Decided(TypedDict):
-    """The letters that were changed, and the last item."""
+    """The letters that were changed, and the item that was changed last."""
 
     letters: dict[int, State]
     item: str
@@ -187,7 +187,7 @@ class Decided(TypedDict):
 
 
 class Place(TypedDict):
-    """Words in a letter, with what stands before and after them."""
+    """Words in a letter, with the text before and after them."""
 
     letter: int
     title: str
@@ -198,12 +198,13 @@ class Place(TypedDict):
     form: str
     after: str
     status: NotRequired[Status | Literal["there", "none"]]
-    """Of a form: what is there."""
+    """In a search for a form: the status of the item there, ``there`` for a name of the edition, or
+    ``none``."""
     item: NotRequired[ShownItem | None]
 
 
 class Places(TypedDict):
-    """The first places, how many more there are, and how many letters were not read."""
+    """The first places, the number of further ones, and the number of letters not yet read."""
 
     found: list[Place]
     more: int
@@ -280,7 +281,7 @@ class Saved(TypedDict):
 
 
 Percent = list[float | None]
-"""A value, and both ends of its interval; None where it has none."""
+"""A value and both ends of its confidence interval, which are None if there is none."""
 
 
 class Gains(TypedDict):

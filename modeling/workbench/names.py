@@ -1,7 +1,8 @@
-"""The names of a document that a person decides on, and what each decision changes.
+"""The names of a document that a person decides on, and the effects of decisions on them.
 
-A name is an ``Item``: open as it was suggested, accepted (changed or not), rejected, or added.
-Every change of an item is a ``Decision``, from which the same items are made again.
+A name is an ``Item``: a suggestion that is open, accepted (changed or not) or rejected, or a name
+that a person added. Every change of an item is recorded as a ``Decision``; replaying the decisions
+makes the same items again.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,7 +19,7 @@ _V = TypeVar("_V", int, str)
 
 
 class RefusedError(UsageError):
-    """A request that cannot be carried out; nothing was decided."""
+    """The error for a request that cannot be carried out; nothing was decided."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +27,7 @@ class Item:
     """A name in a document, with its status; ``suggestion`` is the mention that a model found."""
 
     id: str
-    """Unique in the document: the place that it was suggested or added at."""
+    """The span at which it was suggested or added (``start-end``); unique in the document."""
     start: int
     end: int
     label: str
@@ -35,13 +36,13 @@ class Item:
     suggestion: Mention | None = None
     reviewer: str = ""
     time: str = ""
-    """When it was decided, ISO 8601; empty while it is open."""
+    """The time of the decision, in ISO 8601; empty while the item is open."""
     model: str = ""
-    """Id of the model that suggested it, where it was decided on; empty: the one that suggests."""
+    """The id of the model that suggested the item, as of its decision; empty: the one in use."""
 
     @property
     def is_as_suggested(self) -> bool:
-        """Whether place, label and entity are those of the suggestion."""
+        """Whether span, label and entity are those of the suggestion; False without one."""
         said = self.suggestion
         if said is None:
             return False
@@ -91,7 +92,7 @@ def id_of(span: Span | Item) -> str:
 
 
 class Change(NamedTuple):
-    """An item before and after a decision; None: it was not there."""
+    """An item before and after a decision; None if there was, or is, no item."""
 
     old: Item | None
     new: Item | None
@@ -103,11 +104,11 @@ class DocumentNames:
     def __init__(self, document: Document, suggestions: Iterable[Mention] = ()) -> None:
         self.document = document
         self.n_there = 0
-        """Suggestions that are not offered: the edition has the name, or one that they cross."""
+        """Suggestions that are not offered, as the edition has the name or one that crosses it."""
         self.n_lost = 0
-        """Decisions whose place is not in the text any more."""
+        """Decisions whose name is not found in the text any more."""
         self.changes: dict[int, Change] = {}
-        """What each decision changed, by its index in the journal."""
+        """The change by each decision, by its index in the journal."""
         self._items: dict[str, Item] = {}
         self._by_place: dict[tuple[int, int], dict[str, Item]] = {}
         self._accepted = SpanIndex[Item]()

@@ -1,4 +1,4 @@
-"""All letters at once: forms, what they are said to be, what disagrees, what was done when."""
+"""Summary of all letters: forms with labels and entities, contradictions, decisions by day."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Letters written with what was accepted, each under the writer's proof."""
+"""Saving of letters with the accepted names; the writer proves that nothing else is changed."""
 
 import os
 from collections import Counter
@@ -170,7 +170,7 @@ def _replace(path: Path, data: bytes) -> None:
     """Replace a file atomically: its content is complete and on the disk when it appears."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.partial")
-    temporary.unlink(missing_ok=True)  # of a process that was killed
+    temporary.unlink(missing_ok=True)  # left by a process that was killed
     try:
         with temporary.open("xb") as file:
             file.write(data)

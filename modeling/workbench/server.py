@@ -1,7 +1,7 @@
-"""The addresses of the workbench, over a ``Desk``: files of the page, and JSON.
+"""The HTTP routes of the workbench, which serve the files of the page and the JSON of a ``Desk``.
 
-Who may ask is decided before (``modeling.http``). No answer holds markup that a browser reads as
-such, and no address holds the name of a file.
+``modeling.http`` decides who may send requests. No answer has text that a browser reads as markup,
+and no URL has the name of a file of the edition.
 """
 
 import json
@@ -147,7 +147,7 @@ def _answering(work: Callable[[Request], object]) -> _Answer:
 
 def _writing(work: Callable[[object], object]) -> _Answer:
     async def answer(request: Request) -> Response:
-        if request.headers.get("origin") is None:  # no page: browsers send it with each POST
+        if request.headers.get("origin") is None:  # browsers send it with each POST
             return _json({"detail": "Only the page may decide: no Origin."}, status=403)
         try:
             body = parse_json(await request.body() or b"null")

@@ -1,4 +1,4 @@
-"""One run of ``python -m modeling.workbench``: what it is about, its server, its reading thread."""
+"""One run of ``python -m modeling.workbench``: what it works on, its server, its reading thread."""
 
 import getpass
 import re

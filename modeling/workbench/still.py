@@ -1,7 +1,7 @@
-"""The workbench as one file of HTML, for those who want no server.
+"""The workbench as one HTML file that needs no server.
 
-It holds the letters and the page's own modules, asks for nothing outside, and exports what was
-decided as a list for ``modeling.predict --apply``.
+The file holds the letters and the modules of the page, loads nothing from elsewhere, and exports
+the decisions as a list for ``modeling.predict --apply``.
 """
 
 import base64
@@ -30,7 +30,7 @@ _MODULES: Final = (
     *("words.js", "text.js", "elements.js", "reading.js", "writing.js", "still.js"),
     *("inspector.js", "dialogs.js", "app.js"),
 )
-"""Each before those that import it."""
+"""The modules of the page, each before those that import it."""
 _IMPORT: Final = re.compile(r"^import .*;\n", re.MULTILINE)
 _EXPORT: Final = re.compile(r"^export ", re.MULTILINE)
 

@@ -1,4 +1,4 @@
-"""Suggestions: of a tagger, kept beside the output; of a list that was made before; or none."""
+"""Suggestions of names: by a tagger (cached beside the output), from an existing list, or none."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -55,7 +55,7 @@ class TaggedSuggestions:
                 }
                 self._found[row["sha256"]] = found
             except (ValueError, TypeError, KeyError, AttributeError, CorpusError):
-                continue  # an incomplete line: its text is tagged again
+                continue  # an incomplete line; the file is tagged again
 
     def known(self, file: FileTexts) -> list[Sequence[Mention]] | None:
         """Return the suggestions of a file that was tagged before; None for another."""

@@ -1,4 +1,4 @@
-"""A letter as its edition reads it, for the page: blocks, lines, pages, notes, styles, names.
+"""Views of documents for the page: blocks, lines, pages, notes, styles and names.
 
 All offsets count characters (code points) of the document's text.
 """
@@ -40,7 +40,7 @@ _RENDERED = (
     ("spaced", re.compile(r"spac|gesperrt|letter", re.IGNORECASE)),
     ("caps", re.compile(r"caps|kapit", re.IGNORECASE)),
 )
-"""What ``@rend``, ``@style`` and ``@rendition`` say, in the words that editions use."""
+"""Styles, and how the values of ``@rend``, ``@style`` and ``@rendition`` name them in editions."""
 _WEB = re.compile(r"https?://[^\s\"'<>]+")
 _NO_PART = -1
 _NOWHERE = np.empty(0, np.int64)
@@ -79,7 +79,7 @@ def _names(document: Document) -> list[Name]:
 
 @dataclass
 class _Tei:
-    """A locator of the elements of a file in the text of one of its documents."""
+    """A finder of the places of a file's elements in the text of one of its documents."""
 
     document: Document
     places: Places
@@ -109,7 +109,7 @@ class _Tei:
 
     @cached_property
     def _part_of(self) -> list[int]:
-        """For each element, the index of the part (as a note) that it is or is in; -1: none."""
+        """For each element, the index of the part (such as a note) that it is or is in, or -1."""
         found: list[int] = []
         for node in self.source.nodes:
             around = found[node.parent.number] if node.parent else _NO_PART

@@ -1,4 +1,4 @@
-// The page: what is shown, the keys, and every decision, which is shown once it is on the disk.
+// The page: display, keys, and decisions, which are shown once they are on the disk.
 
 import { connect } from "./backend.js";
 import { helpDialog, isUndecided, othersDialog, overviewDialog, savedDialog, searchDialog, trainDialog } from "./dialogs.js";
@@ -8,20 +8,20 @@ import { fill, nameOf, placeIn, prepared, rangeOf, showDocument } from "./readin
 import { movedBoundary, wordsOf } from "./text.js";
 import { currentLanguage, word } from "./words.js";
 
-const PART = 100; // rows of the list that are laid out together, or left out of sight together
-const POLL = 1500; // milliseconds between looks at what was read meanwhile
+const PART = 100; // rows of the list that the browser lays out, or skips when out of view, together
+const POLL = 1500; // milliseconds between requests for the progress of reading
 
 class App {
   constructor(backend) {
     this.backend = backend;
     this.listing = null;
-    this.letter = null; // the letter that is shown, with its documents
-    this.current = null; // {d, id}: the name that is looked at
+    this.letter = null; // the letter on display, with its documents
+    this.current = null; // {d, id}: document and id of the current name
     this.order = "text";
     this.linking = false;
     this.markup = null;
     this.others = 0;
-    this.entries = new Map(); // what is known of entities
+    this.entries = new Map(); // entity to its description
     this.hasKeys = true;
     this.busy = Promise.resolve();
   }
@@ -37,7 +37,7 @@ class App {
     this.poll();
   }
 
-  // Asking
+  // Requests
 
   async attempt(ask) {
     try {
@@ -105,7 +105,7 @@ class App {
     this.listing.journal = journal;
   }
 
-  // Showing
+  // Display
 
   speak() {
     document.documentElement.lang = currentLanguage();
@@ -132,7 +132,7 @@ class App {
     return this.listing.letters[this.listing.at.get(n)];
   }
 
-  // A dataset is looked at, and nothing is decided.
+  // Adapt the page to a dataset, which can only be read.
   readOnly() {
     for (const id of ["undo", "redo", "save", "search-button", "overview-button", "done"]) document.getElementById(id).hidden = true;
     document.getElementById("only-open").parentElement.hidden = true;
@@ -249,7 +249,7 @@ class App {
     if (place.top < view.top + 60 || place.bottom > view.bottom - 120) main.scrollTop += place.top - view.top - view.height * 0.35;
   }
 
-  // Going
+  // Navigation
 
   items() {
     return this.letter.items.flatMap((list, d) => list.map((item) => ({ d, item })));
@@ -270,7 +270,7 @@ class App {
     }
   }
 
-  // The first or last name of the next letter that has any.
+  // Go to the first name of the next letter that has any, or to the last name of the previous one.
   async stepToLetter(direction) {
     const rows = this.listing.letters.filter((row) => (row.n - this.letter.n) * direction > 0 && row.open + row.decided);
     if (!rows.length) return;
@@ -300,7 +300,7 @@ class App {
     if (item) this.countOthers(item);
   }
 
-  // Ask for other places of a form once the keys rest.
+  // Search for other places of the form, once no key was pressed for a while.
   countOthers(item) {
     clearTimeout(this.counting);
     this.counting = setTimeout(() => this.countOthersNow(item), 250);
@@ -336,7 +336,7 @@ class App {
     if (next) await this.goTo(next.n);
   }
 
-  // Deciding
+  // Decisions
 
   decided(wanted) {
     this.busy = this.busy.then(() => this.decideNow(wanted)).catch((error) => this.say(String(error), true));
@@ -381,7 +381,7 @@ class App {
     return { letter: this.letter.n, sha256: this.letter.sha256, document: this.current.d, id: item.id, was: { start, end, label, entity, status }, start, end, label, entity, ...values };
   }
 
-  // Change the name that is looked at; what comes back is looked at, or the next open one.
+  // Change the current name; then the changed name is current or, with goOn, the next open one.
   change(values, { goOn = false } = {}) {
     return this.decided(() => {
       const item = this.item();
@@ -430,7 +430,7 @@ class App {
     });
   }
 
-  // Decide places as a name was; one that is open is accepted with them.
+  // Decide places like a name; if the name is open, it is accepted with them.
   async decideAlike(item, hits) {
     const status = item.status === "open" ? "accepted" : item.status;
     const asks = hits.map((hit) => {
@@ -467,7 +467,7 @@ class App {
     return this.chosen;
   }
 
-  // What the browser's selection is in the text, without white space around it.
+  // The browser's selection as a span of the text, without white space around it; null if none.
   readSelection() {
     const selection = getSelection();
     const article = selection.anchorNode && (selection.anchorNode.nodeType === Node.TEXT_NODE ? selection.anchorNode.parentElement : selection.anchorNode).closest?.("#letter article");
@@ -489,7 +489,7 @@ class App {
     this.showCurrent({ scroll: false, focus: false });
   }
 
-  // Show what was found: the name that stands there, or the text, selected.
+  // Show a place that was found: the name there, or the selected text.
   show({ document: d, start, end }) {
     const known = this.letter.items[d].find((item) => item.start === start && item.end === end);
     return known ? this.look(d, known.id) : this.select(d, start, end);
@@ -505,7 +505,7 @@ class App {
     this.noteSelection();
   }
 
-  // Choose a word by keys: the one behind what is looked at, or chosen, or the first in view.
+  // Select a word by keys: the one after the current name or selection, or the first in view.
   chooseWord() {
     const before = this.item() || this.chosen;
     const d = (this.current || this.chosen)?.d ?? 0;
@@ -537,7 +537,7 @@ class App {
       return next && this.select(d, ...next);
     }
     const block = this.letter.documents[d].blocks.find((each) => each.start <= start && start < each.end);
-    const places = words.map((each) => each[1]).filter((place) => !block || place <= block.end); // no name leaves its paragraph
+    const places = words.map((each) => each[1]).filter((place) => !block || place <= block.end); // a name stays in its paragraph
     const next = step > 0 ? places.find((place) => place > end) : places.findLast((place) => place < end && place > start);
     if (next) this.select(d, start, next);
   }
@@ -549,7 +549,7 @@ class App {
     });
   }
 
-  // Other things
+  // Other actions
 
   startLinking() {
     if (!this.item()) return;
@@ -594,13 +594,13 @@ class App {
     this.say([report.written.length ? word("saved", report.written.length) : "", report.same ? word("savedSame", report.same) : ""].filter(Boolean).join(" · "));
   }
 
-  // The list of letters, which lies over the page where that is narrow.
+  // Close the list of letters, which covers the page in narrow windows.
   shutList() {
     document.getElementById("list").classList.remove("shown");
     document.getElementById("list-button").setAttribute("aria-expanded", "false");
   }
 
-  // Another tagger suggests: all letters are looked at again.
+  // Reload everything after another tagger was put into use.
   async suggestAgain() {
     this.current = null;
     await this.refresh();
@@ -654,7 +654,7 @@ class App {
     dialog.addEventListener("close", () => document.body.append(document.getElementById("say")));
     dialog.addEventListener("keydown", (event) => {
       if (event.key !== "Escape" || event.target.type !== "search") return;
-      event.preventDefault(); // it would empty the field alone
+      event.preventDefault(); // by default, Escape only empties the field
       dialog.close();
     });
     addEventListener("hashchange", () => this.listing && this.row(Number(location.hash.slice(1))) && this.goTo(Number(location.hash.slice(1))));
@@ -735,7 +735,7 @@ const KEYS = {
   },
 };
 
-// Spans of items that differ between two lists.
+// The items that are in only one of two lists, or differ.
 function changedSpans(before, after) {
   const said = (item) => JSON.stringify(item);
   const old = new Set(before.map(said)), made = new Set(after.map(said));

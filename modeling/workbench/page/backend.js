@@ -1,4 +1,4 @@
-// What the page asks of the program that serves it.
+// The requests of the page to the program that serves it.
 
 class Refusal extends Error {
   constructor(status, message) {

@@ -1,11 +1,11 @@
-// What opens over the page: keys, search, other places, overview, what was saved.
+// The dialogs of the page: keys, search, other places, overview, results of saving, training.
 
 import { make, key } from "./elements.js";
 import { currentLanguage, word, switchLanguage } from "./words.js";
 
 function openDialog(title, ...content) {
   const dialog = document.getElementById("dialog"), say = document.getElementById("say");
-  dialog.replaceChildren(make("h2", { id: "dialog-title" }, title), ...content.flat().filter(Boolean), make("div", { class: "foot" }, make("button", { class: "shut", onclick: () => dialog.close() }, word("close"), " ", key("Esc"))), say); // what is said stands over the dialog
+  dialog.replaceChildren(make("h2", { id: "dialog-title" }, title), ...content.flat().filter(Boolean), make("div", { class: "foot" }, make("button", { class: "shut", onclick: () => dialog.close() }, word("close"), " ", key("Esc"))), say); // messages must be above the dialog
   if (!say.classList.contains("alarm")) say.textContent = "";
   if (!dialog.open) dialog.showModal();
   return dialog;
@@ -64,7 +64,7 @@ export function searchDialog(app) {
   input.focus();
 }
 
-// Places that a decision is offered for: open ones, and accepted ones that say less of whom they mean.
+// Whether a place is offered for the same decision: it is open, or accepted without the item's entity.
 export const isUndecided = (hit, item) => hit.status === "open" || (hit.status === "accepted" && item.status === "accepted" && item.entity && !hit.item.entity && hit.item.label === item.label);
 
 export async function othersDialog(app, item) {
@@ -132,7 +132,7 @@ function entityTable(app, rows) {
   return table([word("entity"), word("times"), word("forms")], rows.map((row) => [[row.name, row.entity].filter(Boolean).join(" · "), String(row.times), Object.entries(row.forms).map(([form, n]) => [make("button", { onclick: () => concordanceDialog(app, form) }, `${form} ${n}`), " "])].map((cell) => (Array.isArray(cell) ? make("span", {}, cell) : cell))));
 }
 
-// All places of a form, each a way to the letter.
+// The dialog with all places of a form, each with a button that leads there.
 async function concordanceDialog(app, form) {
   const found = await app.attempt(() => app.backend.occurrences(form));
   if (!found) return;
@@ -145,7 +145,7 @@ async function concordanceDialog(app, form) {
   openDialog(form, make("p", { class: "hint" }, word("found", found.found.length + found.more)), make("ul", { class: "hits" }, found.found.map((hit) => make("li", {}, make("button", { onclick: () => go(hit) }, inContext(hit, said(hit)))))));
 }
 
-// Train on what was decided; what was scored is shown as long as the program runs.
+// The dialog that trains on the decisions, and shows the scores of the last training of this session.
 export async function trainDialog(app) {
   const body = make("div", { id: "training" });
   const dialog = openDialog(word("train"), body);

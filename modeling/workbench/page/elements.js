@@ -1,4 +1,4 @@
-// Elements made without markup: whatever comes from a letter is text, never HTML.
+// Elements made without markup, so that the content of letters is text, never HTML.
 
 export function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);

@@ -1,4 +1,4 @@
-// The panel of the name that is looked at: what it is, and what can be done with it.
+// The panel of the current name: its properties and the actions on it.
 
 import { make, key } from "./elements.js";
 import { word, currentLanguage } from "./words.js";
@@ -76,7 +76,7 @@ function markupPanel({ is, will, skipped }) {
   return make("section", { id: "markup" }, parts);
 }
 
-// The second text with what it has more than the first: nothing but insertions of tags.
+// The second text, with marks on its additions to the first, which are tags.
 function insertions(before, after) {
   const made = [];
   let at = 0, same = "", added = "";
@@ -136,7 +136,7 @@ function linkPanel(app, item) {
     if (/^\S+:\S+$/.test(query)) own.push({ entity: query, name: word("useId", query), about: "" });
     if (item.entity) own.push({ entity: "", name: word("unlink"), about: item.entity });
     show();
-    if (query && sources.length > 1) await new Promise((done) => setTimeout(done, 250)); // services are asked when the keys rest
+    if (query && sources.length > 1) await new Promise((done) => setTimeout(done, 250)); // wait until no key is pressed
     if (number !== asked || !input.isConnected) return;
     sources.forEach(async (source, at) => {
       const found = await app.attempt(() => app.backend.entries(query, app.formOf(item), item.label, at));

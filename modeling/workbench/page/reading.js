@@ -1,4 +1,4 @@
-// A document as elements: blocks, notes beside their place, lines, pages, names.
+// Display of a document: blocks, notes beside their places, lines, pages, names.
 
 import { make } from "./elements.js";
 import { word } from "./words.js";
@@ -7,7 +7,7 @@ import { Text } from "./text.js";
 const HEADINGS = new Set(["head", "title"]);
 const QUIET = new Set(["dateline", "salute", "signed", "closer", "opener", "address", "addrline", "postscript", "byline", "trailer"]);
 
-// A document with its text by code points; blocks know their notes.
+// Documents with text by code points, and with the notes, names, styles and marks of each block.
 export function prepared(documents) {
   return documents.map((one, number) => {
     const blocks = one.blocks.map((block, index) => ({ ...block, index, notes: [] }));
@@ -21,7 +21,7 @@ export function prepared(documents) {
   });
 }
 
-// Give each block what stands in it; blocks are in order and apart from each other.
+// Assign spans or places to the blocks that they are in; blocks are in order and disjoint.
 function deal(all, blocks, kind) {
   for (const block of blocks) block[kind] = [];
   for (const each of all) {
@@ -68,7 +68,7 @@ export function showBlock(one, block, labels) {
   return element;
 }
 
-// Put the text of a block into its element, with what stands in it.
+// Fill the element of a block with its text, names, styles and marks.
 export function fill(element, one, block, items, labels) {
   const within = (each) => each.start < block.end && block.start < each.end;
   const spans = [
@@ -139,7 +139,7 @@ export function percent(probability) {
   return `${Math.round(probability * 100)} %`;
 }
 
-// The place of a node and an offset in it, as a code point of the document; null outside.
+// The code point of the document at an offset of a DOM node; null outside of the text.
 export function placeIn(node, offset) {
   const run = (node.nodeType === Node.TEXT_NODE ? node.parentElement : node)?.closest?.(".t");
   if (run) {
@@ -151,7 +151,7 @@ export function placeIn(node, offset) {
   return next ? next.at : null;
 }
 
-// A range of the browser for a span of a document.
+// The DOM range of a span of a document; null if there is none.
 export function rangeOf(article, start, end) {
   const range = document.createRange();
   let isBegun = false;

@@ -1,5 +1,5 @@
-// The page without a program: letters lie in the page, decisions in the browser until they are
-// exported as a list for `modeling.predict --apply`.
+// The page without a server: the page holds the letters, and the browser the decisions until they
+// are exported as a list for `modeling.predict --apply`.
 
 import { word } from "./words.js";
 import { Text } from "./text.js";
@@ -27,7 +27,7 @@ class Store {
     for (const change of this.remembered()) this.put(change);
   }
 
-  // Actions that were made in this browser, on these letters.
+  // The actions that this browser has stored for these letters.
   remembered() {
     try {
       return JSON.parse(localStorage.getItem(this.data.id) || "[]");
@@ -36,7 +36,7 @@ class Store {
     }
   }
 
-  // Do an action: lists of [letter, document, old, new]; it is kept before it is shown.
+  // Store an action, a list of changes [letter, document, old, new], before it is shown.
   act(changes, taken, given) {
     const action = { changes };
     const kept = given === this.done ? [...this.done, action] : this.done.filter((each) => each !== taken);
@@ -177,7 +177,7 @@ class Store {
     return { entries: ranked.sort((a, b) => b[0] - a[0]).slice(0, 12).map(([, entry]) => entry) };
   }
 
-  // The TEI of a block as it is, and with what was accepted in it.
+  // The TEI of a block as it is, and with the accepted names.
   markup(n, d, b) {
     const one = this.data.letters[n].documents[d];
     const block = one.blocks[b], known = one.tei.blocks[b];
@@ -187,7 +187,7 @@ class Store {
     return { is, will, skipped: left.length ? word("leftToApply", left.map((item) => this.texts[n][d].slice(item.start, item.end)).join(", ")) : "" };
   }
 
-  // The list of what was decided, as `--apply` reads it; what is open is left out.
+  // The list of decisions in the form that `--apply` reads, without open names.
   list() {
     const lines = [COLUMNS.join("\t")];
     for (const [n, letter] of this.data.letters.entries()) {

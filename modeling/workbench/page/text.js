@@ -1,9 +1,9 @@
-// Texts by code points, as all offsets count, and the words in them.
+// Texts by code points, which all offsets count, and their words.
 
 export class Text {
   constructor(string) {
     this.string = string;
-    this.units = null; // where each code point begins; null: each is one unit
+    this.units = null; // the UTF-16 offset of each code point; null: all are one unit
     if (/[\ud800-\udbff]/.test(string)) {
       this.units = [];
       for (let i = 0; i < string.length; i += string.codePointAt(i) > 0xffff ? 2 : 1) this.units.push(i);
@@ -38,7 +38,7 @@ export class Text {
 
 const WORD = /[\p{L}\p{M}\p{N}]+(?:[-'’.·][\p{L}\p{M}\p{N}]+)*/gu;
 
-// The words of a part of a text: pairs of offsets. Scripts without spaces need the browser's rules.
+// The words of a part of a text, as pairs of offsets; in scripts without spaces, by Intl.Segmenter.
 export function wordsOf(text, start, end, lang) {
   const string = text.slice(start, end);
   const first = text.unit(start);
@@ -53,7 +53,8 @@ export function wordsOf(text, start, end, lang) {
   return found;
 }
 
-// Where a boundary goes: side "start" or "end", step 1 or -1, by "word" or "character".
+// The span after one boundary (side "start" or "end") has moved by a step (1 or -1) of a unit ("word"
+// or "character"); null if it cannot.
 export function movedBoundary(text, block, span, { side, step, unit, lang }) {
   let { start, end } = span;
   if (unit === "word") {

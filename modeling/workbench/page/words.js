@@ -1,4 +1,4 @@
-// What the page says, in English and German.
+// The texts of the page, in English and German.
 
 const ENGLISH = {
   skip: "Skip to the letter",
@@ -318,7 +318,7 @@ export function switchLanguage() {
   try {
     localStorage.setItem("onoma-language", language);
   } catch {
-    // the choice is for this page then
+    // without storage, the choice lasts as long as the page
   }
 }
 

@@ -1,5 +1,5 @@
-// The TEI of a block as it will be: names are put around their characters as the program does it.
-// What it would write in several pieces, or not at all, is left to it.
+// The TEI of a block with the accepted names around their characters, as the program writes them.
+// Names that the program would write as several elements, or not at all, are not shown.
 
 import { Text } from "./text.js";
 
@@ -8,7 +8,7 @@ const NAME = /^<\/?(?:[^\s:/>]+:)?([^\s/>]+)/;
 const ESCAPES = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
 const escaped = (text) => text.replace(/[&<>"]/g, (each) => ESCAPES[each]);
 
-// The tags of a text: where each stands, and whether it opens, closes, or neither.
+// The tags, comments and the like of a text: the span of each, and whether it opens or closes.
 function tokensOf(tei) {
   return [...tei.matchAll(TOKEN)].map((found) => {
     const markup = found[0];
@@ -17,14 +17,15 @@ function tokensOf(tei) {
   });
 }
 
-// Where a character of the block's text stands in its TEI; null: it was made, or stands elsewhere.
+// The place of a character of the block in its TEI; null if it was generated, or is elsewhere.
 function placeOf(runs, index) {
   const run = runs.findLast((each) => each[0] <= index);
   if (!run || index - run[0] >= run[2]) return null;
   return run[3] ? { start: run[1], end: run[3] } : { start: run[1] + index - run[0], end: run[1] + index - run[0] + 1 };
 }
 
-// The place around which tags can be put: moved outwards over tags, where nothing but these stands between.
+// The span around which tags can be put: the given one, extended over adjacent tags until it is
+// balanced; null if there is none.
 function fragment(tei, tokens, { start, end }, content) {
   const inside = tokens.filter((token) => start <= token.start && token.end <= end);
   if (tokens.some((token) => token.kind === "text" && token.start < end && start < token.end)) return null;
@@ -65,7 +66,7 @@ function tagsOf(item, prefix, writing) {
   return [`<${prefix}${name}${written.join("")}>`, `</${prefix}${name}>`];
 }
 
-// A block as it is and as it will be, and the names that are not shown, or not with their id.
+// The TEI of a block as it is and as it will be, and the names that are not shown (with their id).
 export function written({ tei, prefix, runs }, items, block, writing) {
   const text = new Text(tei), tokens = tokensOf(tei), left = [], names = [];
   for (const item of items) {
