@@ -126,8 +126,8 @@ def _describe(
     yield Heading(title, level=1)
     yield Text(
         f"{len(outcomes):,} names of {documents:,} documents, {n_linked:,} with an id. Intervals: "
-        "95 %, by the bootstrap over documents. A known entity is one of the register, or of a "
-        "training document."
+        "95 %, by the bootstrap over documents. A known entity is one of the register, of the "
+        "vocabulary, or of a training document."
     )
     yield Heading("Accuracy")
     rows = [["", "of all names with an id", "", "of those whose entity is known", ""]]
