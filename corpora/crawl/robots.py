@@ -97,9 +97,9 @@ class Robots:
 
     def summary(self) -> str:
         """Summarize the rules, for the record of a page that they allow."""
-        if not self.source.startswith("2"):
-            return f"allow; {self.source}"
-        return f"allow; crawl-delay={self.delay:g}" if self.delay else "allow"
+        delay = f"crawl-delay={self.delay:g}" if self.delay else ""
+        source = "" if self.source.startswith("2") else self.source
+        return "; ".join(filter(None, ["allow", delay, source]))
 
     @cached_property
     def _agents(self) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """robots.txt, reservations of mining, and pauses, without a network."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -41,6 +42,8 @@ def test_the_group_of_our_name_counts_before_that_for_all():
     assert rules.delay == 2
     assert rules.sitemaps == ("https://a.example/sitemap.xml",)
     assert rules.summary() == "allow; crawl-delay=2"
+    of_archive = replace(rules, source="robots.txt of the day before (503)")
+    assert of_archive.summary() == "allow; crawl-delay=2; robots.txt of the day before (503)"
 
 
 def test_a_rate_of_requests_is_a_delay():
