@@ -1,14 +1,14 @@
-"""Publish a trained model in a store, beside the datasets: verified, and current in one step.
+"""Publish a trained model as a new version in a store, and make it the current one.
 
 Examples:
   python -m modeling.publish runs/sturm store/sturm-tagger --version 20261101
   python -m modeling.publish runs/first store/first-encoder --evaluation runs/sturm/evaluation
   python -m modeling.publish runs/sturm s3://BUCKET/store/sturm-tagger
 
-STORE/NAME/VERSION/ then has final/ (of several taggers, that which is best on dev), evaluation/,
-and a run.json with the SHA-256 of each file; all commands that read a run read it. For the rest
-(current, switch, list, prune) see python -m corpora.store --help. That a new model is no worse than
-the current one, modeling.evaluate --against … --fail-if-worse finds out before.
+STORE/NAME/VERSION/ then has final/ (of several taggers, the best on dev), evaluation/, and run.json
+with the SHA-256 of each file. All commands that read a run also read such a version. For other work
+on versions (current, switch, list, prune), see python -m corpora.store --help. To check first that
+a new model is no worse than the current one, use modeling.evaluate --against … --fail-if-worse.
 """
 
 import shutil
@@ -88,13 +88,24 @@ class Options:
     run: Path = option(
         positional=True,
         metavar="RUN",
-        help="a finished run of modeling.pretrain or modeling.finetune",
+        help="finished run of modeling.pretrain or modeling.finetune",
     )
     shelf: str = option(
-        positional=True, metavar="STORE/NAME", help="where versions of it lie; in a bucket, too"
+        positional=True,
+        metavar="STORE/NAME",
+        help="folder of the model's versions in the store, here or in a bucket (s3://, gs://, "
+        "az://)",
     )
-    version: str | None = option(None, help="as 20261101 (default: from the hashes of the files)")
-    evaluation: Path | None = option(None, metavar="DIR", help="(default: RUN/evaluation)")
+    version: str | None = option(
+        None,
+        help="name of the version, such as 20261101 (default: made from the hashes of the files)",
+    )
+    evaluation: Path | None = option(
+        None,
+        metavar="DIR",
+        help="folder of reports to publish with the model (default: RUN/evaluation, if there is "
+        "one)",
+    )
     json: bool = as_json()
 
 

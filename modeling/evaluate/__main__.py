@@ -1,4 +1,4 @@
-"""Score taggers so that a reader can trust the number.
+"""Score taggers on tagged sentences, with confidence intervals, a baseline and all errors.
 
 Examples:
   python -m modeling.evaluate runs/sturm --ner build/sturm/ner --split test
@@ -9,8 +9,8 @@ Examples:
       --fail-if-worse
   python -m modeling.evaluate runs/cv --ner build/ddt
 
-All seeds of the setting that is best on dev are scored, or, of a cross-validation, each on its own
-part. The report lies in RUN/evaluation/DATASET-SPLIT, unless --output says otherwise.
+Of a run with several settings, the one that is best on dev is scored, with all of its seeds. Each
+tagger of a cross-validation is scored on its own part, and all parts are reported together.
 """
 
 import sys
@@ -27,49 +27,70 @@ class Options:
     """Options of the command."""
 
     run: Path = option(
-        positional=True, metavar="RUN", help="a run of modeling.finetune, or one tagger of it"
+        positional=True, metavar="RUN", help="run of modeling.finetune, or one of its taggers"
     )
-    ner: Path = option(metavar="DIR", help="a dataset of tagged sentences")
+    ner: Path = option(metavar="DIR", help="dataset of tagged sentences to score on")
     split: str = option(
         "test",
         choices=("train", "dev", "test"),
-        help="(default: test; of a cross-validation, the part of each fold)",
+        help="part of --ner to score on; taggers of a cross-validation use the parts of their "
+        "folds (default: test)",
     )
-    output: Path | None = option(None, metavar="DIR", help="where the report is written")
+    output: Path | None = option(
+        None, metavar="DIR", help="folder of the report (default: RUN/evaluation/DATASET-SPLIT)"
+    )
     decoder: str | None = option(
         None,
         metavar="NAME",
-        help="another than the tagger's own, or several, as free,fix,viterbi: a report each",
+        help="decoder, or several such as free,fix,viterbi with a report for each (default: the "
+        "tagger's own)",
     )
     every_setting: bool = option(
         default=False,
-        help="score all settings that were tried, a report each; not only the best on dev",
+        help="score all settings that were tried, with a report for each, not only the best on dev",
     )
     without: tuple[str, ...] = option(
-        (), nargs="+", metavar="LABEL", help="classes that a second score leaves out"
+        (), nargs="+", metavar="LABEL", help="labels that are left out of an additional score"
     )
     labels: str | None = option(
         None,
         metavar="NAME|FILE",
-        help="a map of labels, for gold and predictions, as benchmark_to_ner has it",
+        help="map of labels, applied to gold tags and predictions: a built-in name or a TOML "
+        "file, as in benchmark_to_ner --labels",
     )
     train: Path | None = option(
         None,
         metavar="DIR",
-        help="the dataset that was trained on, if it is not --ner: what it knew is scored apart",
+        help="dataset that RUN was trained on, for separate scores of seen and unseen names "
+        "(default: --ner)",
     )
     against: Path | None = option(
-        None, metavar="RUN", help="another run: agreement, and a paired bootstrap of the difference"
+        None,
+        metavar="RUN",
+        help="another run to compare with: agreement, and a paired bootstrap of the difference "
+        "in strict F1",
     )
     fail_if_worse: bool = option(
         default=False,
-        help="with --against: exit status 3 where strict F1 is lower, and the whole 95 %% interval "
-        "of the difference is below 0",
+        help="with --against: exit with status 3 if strict F1 is lower and the 95 %% interval of "
+        "the difference is below 0",
     )
-    seed: int = option(1, type=count, metavar="N", help="of the bootstrap (default: 1)")
-    replicates: int = option(1000, type=count, metavar="N", help="of it (default: 1000)")
-    batch_size: int = option(32, type=positive, metavar="N", help="sentences at once")
-    threads: int = option(0, type=count, metavar="N", help="of torch, on a CPU")
+    seed: int = option(1, type=count, metavar="N", help="seed of the bootstrap (default: 1)")
+    replicates: int = option(
+        1000, type=count, metavar="N", help="number of replicates of the bootstrap (default: 1000)"
+    )
+    batch_size: int = option(
+        32,
+        type=positive,
+        metavar="N",
+        help="number of sentences that are tagged at once (default: 32)",
+    )
+    threads: int = option(
+        0,
+        type=count,
+        metavar="N",
+        help="number of CPU threads that torch uses (default: torch decides)",
+    )
     json: bool = as_json()
 
 

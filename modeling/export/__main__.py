@@ -1,4 +1,4 @@
-"""Write a trained model in a form that others can use, with a card that says what it is.
+"""Export a trained model for other programs, with a model card.
 
 Examples:
   python -m modeling.export runs/first --output build/model
@@ -9,10 +9,14 @@ Examples:
   python -m modeling.export runs/sturm --output build/sturm-onnx --to onnx --int8
   python -m modeling.export runs/sturm --archive sturm.onoma --licence CC-BY-4.0 --language de
 
-The first is for transformers' AutoModelForMaskedLM (entities: LukeForMaskedLM), the second and
-third for AutoModel, the fourth for AutoModelForTokenClassification (LUKE:
-LukeForEntitySpanClassification), the fifth for onnxruntime, the last one file for
-modeling.Tagger.load. docs/exporting.md says which models have which form.
+What loads the results of these examples:
+  1     AutoModelForMaskedLM of transformers (with entities: LukeForMaskedLM)
+  2, 3  AutoModel
+  4     AutoModelForTokenClassification (span heads: LukeForEntitySpanClassification)
+  5     onnxruntime
+  6     modeling.Tagger.load
+
+docs/exporting.md says which models can be exported in which form.
 """
 
 import sys
@@ -35,38 +39,52 @@ class Options:
     model: Path = option(
         positional=True,
         metavar="RUN",
-        help="a run of modeling.pretrain or modeling.finetune (its best tagger), or a model, a "
-        "checkpoint or a tagger of one",
+        help="run of modeling.pretrain or modeling.finetune (its best tagger is taken), or one "
+        "of its models, checkpoints or taggers",
     )
-    output: Path | None = option(None, one_of=_WHERE, metavar="DIR", help="the folder to write")
+    output: Path | None = option(
+        None, one_of=_WHERE, metavar="DIR", help="folder to write, which must not exist"
+    )
     archive: Path | None = option(
-        None, one_of=_WHERE, metavar="FILE", help="one file, for modeling.Tagger|Encoder.load"
+        None,
+        one_of=_WHERE,
+        metavar="FILE",
+        help="file to write, which modeling.Tagger.load or modeling.Encoder.load opens",
     )
     to: Literal["huggingface", "onnx"] = option(
         "huggingface",
-        help="what reads the folder (default: huggingface; onnx needs the extra onnx)",
+        help="form of the folder: for transformers (huggingface) or onnxruntime (onnx, needs the "
+        "extra onnx) (default: huggingface)",
     )
     int8: bool = option(
-        default=False, help="of ONNX, weights in a quarter of the size; score it before use"
+        default=False,
+        help="with --to onnx: store weights as int8, in a quarter of the size; check the scores "
+        "before use",
     )
-    without_heads: bool = option(default=False, help="of a pre-trained model, the encoder alone")
+    without_heads: bool = option(
+        default=False, help="of a pre-trained model, write only the encoder"
+    )
     trim_vocabulary: tuple[Path, ...] = option(
         (),
         nargs="+",
         metavar="DIR",
-        help="of an encoder, keep the subwords that these datasets of documents or NER sentences "
-        "have: the same states there, in a small vocabulary",
+        help="of an encoder, keep only the subwords that occur in these datasets of documents or "
+        "NER sentences; vectors of their texts stay the same",
     )
     keep_layers: tuple[int, ...] = option(
         (),
         type=counts,
         metavar="N,N",
-        help="of an encoder, keep these layers, counted from 1: to be trained again",
+        help="of an encoder, keep only these layers, counted from 1; it must then be trained again",
     )
-    name: str = option("", group=_CARD, help="(default: that of the folder)")
-    licence: str = option("", metavar="ID", group=_CARD, help="of the model, as CC-BY-4.0")
-    data_licence: str = option("", metavar="ID", group=_CARD, help="of what it learned from")
-    language: str = option("", metavar="TAG,TAG", group=_CARD, help="as de")
+    name: str = option("", group=_CARD, help="name of the model (default: name of the folder RUN)")
+    licence: str = option(
+        "", metavar="ID", group=_CARD, help="licence of the model, such as CC-BY-4.0"
+    )
+    data_licence: str = option("", metavar="ID", group=_CARD, help="licence of the training data")
+    language: str = option(
+        "", metavar="TAG,TAG", group=_CARD, help="languages of the model, such as de or de,da"
+    )
     json: bool = as_json()
 
     def __post_init__(self) -> None:

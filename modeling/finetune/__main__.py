@@ -1,4 +1,4 @@
-"""Fine-tune an encoder to find names.
+"""Train a tagger, which finds names in text, from a pre-trained encoder.
 
 Examples:
   python -m modeling.finetune crf --ner build/sturm/ner --model runs/first --output runs/sturm
@@ -11,8 +11,8 @@ Examples:
   python -m modeling.finetune crf --ner build/sturm/ner --model build/small --teacher runs/sturm
       --documents build/letters/documents --output runs/small
 
-Settings with several values are tried in each combination, and chosen by strict F1 on dev alone.
-The same command resumes where it was stopped.
+If settings have several values, each combination is tried, and the one with the best strict F1 on
+dev is chosen. The same command resumes after the last finished epoch.
 """
 
 import json
@@ -38,56 +38,81 @@ class Options:
     """Options of the command."""
 
     recipe: str = option(
-        None, positional=True, nargs="?", help="known-good settings; --list names them"
+        None,
+        positional=True,
+        nargs="?",
+        help="name of a recipe, which is a set of settings; --list prints all",
     )
-    ner: Path = option(None, metavar="DIR", help="a dataset of tagged sentences")
+    ner: Path = option(
+        None,
+        metavar="DIR",
+        help="dataset of tagged sentences to train on, such as tei_to_ner and benchmark_to_ner "
+        "make",
+    )
     model: Path = option(
         None,
         metavar="DIR",
-        help="the encoder: a run of modeling.pretrain, final/ or a checkpoint of one, a folder of "
-        "transformers (BERT, RoBERTa, ELECTRA, DeBERTa, ModernBERT, LUKE ...), or "
+        help="encoder to train: a run of modeling.pretrain, its final/ or a checkpoint, a folder "
+        "of transformers (BERT, RoBERTa, ELECTRA, DeBERTa, ModernBERT, LUKE ...), or "
         "hub:NAME[@REVISION]",
     )
     tagger: Path | None = option(
         None,
         metavar="RUN",
-        help="continue from this tagger instead: its encoder, its head and how it reads sentences",
+        help="tagger to train further, in place of --model; it keeps its encoder, its head and "
+        "how it reads sentences",
     )
     labels: str = option(
-        "", metavar="NAME|FILE", help="a map of labels: what those of --tagger are called here"
+        "",
+        metavar="NAME|FILE",
+        help="map from the labels of --tagger to those of --ner: a built-in name or a TOML file "
+        "(default: labels stay the same)",
     )
     teacher: Path | None = option(
         None,
         metavar="RUN",
-        help="learn what this tagger says of the sentences, too (distillation)",
+        help="tagger whose probabilities are learned in addition to the tags of --ner "
+        "(distillation)",
     )
     documents: tuple[Path, ...] = option(
         (),
         nargs="+",
         metavar="DIR",
-        help="datasets of documents, without tags, that --teacher reads besides",
+        help="datasets of untagged documents, whose sentences are also learned from --teacher",
     )
     sentences: int = option(
-        0, type=count, metavar="N", help="so many sentences of --documents (default: all)"
+        0,
+        type=count,
+        metavar="N",
+        help="number of sentences to use of --documents, chosen by hash (default: all)",
     )
-    output: Path = option(None, metavar="DIR", help="the folder of the run")
-    seeds: tuple[int, ...] = option((), type=counts, metavar="N,N", help="a model for each")
+    output: Path = option(
+        None, metavar="DIR", help="folder of the run; a run that was stopped is resumed there"
+    )
+    seeds: tuple[int, ...] = option(
+        (),
+        type=counts,
+        metavar="N,N",
+        help="random seeds; a tagger is trained for each (default: 1)",
+    )
     train_sizes: tuple[int, ...] = option(
         (),
         type=counts,
         metavar="N,N",
-        help="a model for each number of training sentences (0: all), for a learning curve",
+        help="numbers of training sentences, for a learning curve; a tagger is trained for each "
+        "(0: all sentences)",
     )
     folds: int = option(
         0,
         type=count,
         metavar="K",
-        help="cross-validation over all splits together: K models, each tested on its own part",
+        help="number of parts for cross-validation over all splits; a tagger is trained for each "
+        "part, on the other parts",
     )
     augment_lexicon: str | None = option(
         None,
         metavar="train|FILE|DIR",
-        help="give the head what a gazetteer says: names of the training set (cross-fitted), of a "
+        help="names that are looked up, as input of the head: of the training set (train), of a "
         "file (name TAB label), or of an entity vocabulary",
     )
     set: tuple[str, ...] = option(
@@ -95,13 +120,21 @@ class Options:
         nargs="+",
         action="extend",
         metavar="NAME=VALUE",
-        help="other settings, as head.decoder=fix; with several values (NAME=A,B) each is tried",
+        help="settings that replace those of the recipe, such as head.decoder=fix; with NAME=A,B "
+        "each value is tried",
     )
-    threads: int = option(0, type=count, metavar="N", help="of torch, on a CPU")
+    threads: int = option(
+        0,
+        type=count,
+        metavar="N",
+        help="number of CPU threads that torch uses (default: torch decides)",
+    )
     force: bool = option(
-        default=False, help="begin again in --output where settings, data or model are others"
+        default=False,
+        help="train again from the start if --output holds taggers of other settings, data or "
+        "model",
     )
-    list: bool = option(default=False, help="list the recipes")
+    list: bool = option(default=False, help="print all recipes")
     json: bool = as_json()
 
 

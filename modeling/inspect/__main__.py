@@ -1,4 +1,4 @@
-"""Look inside an encoder, or the encoder of a tagger: how spans lie, and where heads look.
+"""Draw what an encoder computes: maps of the vectors of spans, and the attention of its heads.
 
 Examples:
   python -m modeling.inspect runs/sturm --ner build/sturm/ner --plot pca tsne --output build/inside
@@ -7,7 +7,7 @@ Examples:
   python -m modeling.inspect runs/first --attention "Peter lebt in Frankfurt am Main."
       --layers 1,4 --heads 1,2 --output build/inside
 
-Writes a page, inspection.html, each picture as PNG, and points.tsv with what they show.
+Writes a page, inspection.html, each picture as PNG, and points.tsv with the points of the maps.
 """
 
 import sys
@@ -27,57 +27,88 @@ _SPANS, _ATTENTION = "vectors of spans", "attention"
 class Options:
     """Options of the command."""
 
-    run: Path = option(positional=True, metavar="RUN", help="whatever modeling.Encoder.load opens")
-    output: Path = option(metavar="DIR", help="where the pictures go")
+    run: Path = option(
+        positional=True,
+        metavar="RUN",
+        help="run of modeling.pretrain or modeling.finetune, one of its models, a folder of "
+        "transformers, or an archive",
+    )
+    output: Path = option(metavar="DIR", help="folder of the page and its pictures")
     plot: tuple[Literal["pca", "tsne", "umap"], ...] = option(
         (),
         nargs="+",
         group=_SPANS,
-        help="principal components, t-SNE (needs scikit-learn), UMAP (needs umap-learn)",
+        help="kinds of maps: principal components, t-SNE (needs scikit-learn), UMAP (needs "
+        "umap-learn)",
     )
     ner: Path | None = option(
-        None, metavar="DIR", group=_SPANS, help="a dataset of tagged sentences"
+        None, metavar="DIR", group=_SPANS, help="dataset of tagged sentences whose spans are drawn"
     )
     split: str = option(
-        "dev", choices=("train", "dev", "test"), group=_SPANS, help="(default: dev)"
+        "dev",
+        choices=("train", "dev", "test"),
+        group=_SPANS,
+        help="part of --ner to use (default: dev)",
     )
     spans: Literal["names", "all"] = option(
         "names",
         group=_SPANS,
-        help="those that are tagged, or all runs of words (default: names)",
+        help="draw the tagged names, or all sequences of up to --max-words words (default: names)",
     )
-    max_words: int = option(8, group=_SPANS, help="of a span of all (default: 8)")
-    sample: int = option(2000, group=_SPANS, help="drawn at random; 0: all")
-    seed: int = option(1, group=_SPANS, help="of that, and of maps (default: 1)")
+    max_words: int = option(
+        8, group=_SPANS, help="with --spans all: longest span, in words (default: 8)"
+    )
+    sample: int = option(
+        2000, group=_SPANS, help="number of spans, chosen at random; 0: all (default: 2000)"
+    )
+    seed: int = option(
+        1, group=_SPANS, help="seed of the sample, of t-SNE and of UMAP (default: 1)"
+    )
     parts: Literal["both", "words", "entities", "mean"] | None = option(
         None,
         group=_SPANS,
-        help="[first; last; entity], the first two, the last, or the mean of all subwords "
-        "(default: both where the encoder reads entities, else words)",
+        help="vector of a span: [first subword; last subword; entity] (both), the first two "
+        "(words), the last (entities), or the mean of all subwords (default: both if the encoder "
+        "reads entities, else words)",
     )
     neighbours: float = option(
         30.0,
         metavar="N",
         group=_SPANS,
-        help="perplexity of t-SNE, neighbours of UMAP (default: 30)",
+        help="perplexity of t-SNE, and number of neighbours of UMAP (default: 30)",
     )
     attention: str | None = option(
-        None, metavar="TEXT", group=_ATTENTION, help="a sentence: where the heads look"
+        None,
+        metavar="TEXT",
+        group=_ATTENTION,
+        help="sentence whose attention weights are drawn, by layer and head",
     )
     layers: tuple[int, ...] = option(
-        (), type=counts, metavar="N,N", group=_ATTENTION, help="(default: all)"
+        (),
+        type=counts,
+        metavar="N,N",
+        group=_ATTENTION,
+        help="layers to draw, counted from 1 (default: all)",
     )
     heads: tuple[int, ...] = option(
-        (), type=counts, metavar="N,N", group=_ATTENTION, help="(default: all)"
+        (),
+        type=counts,
+        metavar="N,N",
+        group=_ATTENTION,
+        help="heads to draw, counted from 1 (default: all)",
     )
     entities: str = option(
         "",
         metavar="START:END,…",
         group=_ATTENTION,
-        help="characters that are masked entities",
+        help="spans of characters, from 0, end excluded, that are read as masked entities",
     )
     lang: str | None = option(
-        None, metavar="TAG", group=_ATTENTION, help="whose rules for words apply"
+        None,
+        metavar="TAG",
+        group=_ATTENTION,
+        help="language of the sentence, such as de, whose rules find its words (default: general "
+        "rules)",
     )
     json: bool = as_json()
 

@@ -1,4 +1,4 @@
-"""Link names to entities: of a register, or of documents whose names are linked.
+"""Link names to entities, as learned from documents whose names are linked.
 
 Examples:
   python -m modeling.link evaluate build/sturm/documents --register 'register/*.xml'
@@ -9,9 +9,9 @@ Examples:
   python -m modeling.link index build/vocab --output build/forms
   python -m modeling.link score --gold build/sturm/documents --predicted build/linked
 
-``evaluate`` trains on four fifths of the documents and links the fifth, five times, or links those
-of --test; its report stands beside the baseline. A link is written if it is sure enough: at most
-2 % of those that are written should be wrong (--max-wrong).
+evaluate trains on four fifths of the documents and links the other fifth, five times. With --test,
+it trains on all documents and links those of --test. Its report compares the links with a baseline.
+Only probable links are written, so that at most about 2 % of them are wrong (--max-wrong).
 """
 
 import sys
@@ -38,45 +38,59 @@ class _Learning:
     """The options of what a linker is trained on."""
 
     documents: tuple[Path, ...] = option(
-        positional=True, metavar="DIR", nargs="+", help="datasets of documents with linked names"
+        positional=True,
+        metavar="DIR",
+        nargs="+",
+        help="datasets of documents with linked names, to learn from",
     )
     register: tuple[str, ...] = option(
-        (), metavar="FILE", help="registers in TEI, or patterns in quotes"
+        (),
+        metavar="FILE",
+        help="registers in TEI, or glob patterns in quotes, whose entries are candidates",
     )
     vocabulary: Path | None = option(
-        None, metavar="DIR", help="forms of an entity vocabulary, as index wrote them"
+        None, metavar="DIR", help="index made by modeling.link index, whose entities are candidates"
     )
     space: str | None = option(
         None,
         metavar="NAME",
-        help="what ids of the register begin with, as sturm: (default: that of the documents)",
+        help="prefix of the ids of --register, such as sturm for sturm:P.1 (default: the most "
+        "frequent in the documents)",
     )
     encoder: Path | None = option(
         None,
         metavar="MODEL",
-        help="a model of texts: names in their texts are also compared by what it reads",
+        help="encoder that compares the contexts of names: a run, a folder of transformers, or "
+        "an archive",
     )
     descriptions: Path | None = option(
         None,
         metavar="VOCABULARY",
-        help="with --encoder: an entity vocabulary, whose descriptions it reads",
+        help="with --encoder: entity vocabulary whose descriptions are compared with the "
+        "contexts, too",
     )
     nil: bool = option(
         default=False,
-        help="names without an id mean nobody who is known (NIL, as in HIPE-2022), and a link of "
-        "them is wrong (default: nothing is learned of them)",
+        help="treat names without an id as names of no known entity, which must not be linked "
+        "(default: ignore them)",
     )
     max_wrong: float = option(
-        0.02, metavar="RATIO", help="of the links that are written (default: 0.02)"
+        0.02,
+        metavar="RATIO",
+        help="highest ratio of wrong links among the written ones, from 0 to 1 (default: 0.02)",
     )
-    seed: int = option(1, help="of the parts that the threshold is found on (default: 1)")
+    seed: int = option(
+        1,
+        help="seed by which documents are divided into parts; evaluate also uses it for its "
+        "bootstrap (default: 1)",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainOptions(_Learning):
     """Options of ``train``."""
 
-    output: Path = option(metavar="DIR", help="where the linker is written")
+    output: Path = option(metavar="DIR", help="folder of the linker")
     json: bool = option(default=False, help=SUMMARY)
 
 
@@ -84,12 +98,19 @@ class TrainOptions(_Learning):
 class EvaluateOptions(_Learning):
     """Options of ``evaluate``."""
 
-    output: Path = option(metavar="DIR", help="where the report is written")
+    output: Path = option(metavar="DIR", help="folder of the report")
     test: tuple[Path, ...] = option(
-        (), metavar="DIR", help="documents that are linked; those before teach (default: folds)"
+        (),
+        metavar="DIR",
+        help="datasets to link as a test, by a linker trained on the other datasets (default: "
+        "cross-validation)",
     )
-    folds: int = option(5, at_least=2, help="parts of the documents (default: 5)")
-    replicates: int = option(1000, at_least=0, help="of the bootstrap (default: 1000)")
+    folds: int = option(
+        5, at_least=2, help="number of parts for cross-validation, at least 2 (default: 5)"
+    )
+    replicates: int = option(
+        1000, at_least=0, help="number of replicates of the bootstrap (default: 1000)"
+    )
     json: bool = option(default=False, help=SUMMARY)
 
 
@@ -97,17 +118,33 @@ class EvaluateOptions(_Learning):
 class ApplyOptions:
     """Options of ``apply``."""
 
-    linker: Path = option(positional=True, metavar="LINKER", help="what train wrote")
-    documents: Path | None = option(
-        None, one_of="input", metavar="DIR", help="a dataset of documents with names"
+    linker: Path = option(
+        positional=True, metavar="LINKER", help="folder of the linker, made by train"
     )
-    ner: Path | None = option(None, one_of="input", metavar="DIR", help="a dataset of sentences")
-    output: Path = option(metavar="PATH", help="a dataset, or, with --ner, a file of JSON lines")
+    documents: Path | None = option(
+        None, one_of="input", metavar="DIR", help="dataset of documents whose names are linked"
+    )
+    ner: Path | None = option(
+        None,
+        one_of="input",
+        metavar="DIR",
+        help="dataset of tagged sentences whose names are linked",
+    )
+    output: Path = option(
+        metavar="PATH", help="dataset to write, or with --ner a file of JSON lines"
+    )
     threshold: float | None = option(
-        None, metavar="P", help="least probability of a link (default: the linker's own)"
+        None,
+        metavar="P",
+        help="lowest probability of a link that is written, from 0 to 1 (default: that of the "
+        "linker)",
     )
     candidates: int = option(
-        0, at_least=0, metavar="K", help="with --ner: list the K likeliest of each name"
+        0,
+        at_least=0,
+        metavar="K",
+        help="with --ner: number of candidates to list for each name, the most probable first "
+        "(default: 0)",
     )
     json: bool = option(default=False, help=SUMMARY)
 
@@ -117,9 +154,11 @@ class IndexOptions:
     """Options of ``index``."""
 
     vocabulary: Path = option(
-        positional=True, metavar="VOCABULARY", help="a dataset of documents_to_entity_vocab"
+        positional=True,
+        metavar="VOCABULARY",
+        help="entity vocabulary, made by documents_to_entity_vocab",
     )
-    output: Path = option(metavar="DIR", help="where the files are written")
+    output: Path = option(metavar="DIR", help="folder of the index")
     json: bool = option(default=False, help=SUMMARY)
 
 
@@ -127,22 +166,28 @@ class IndexOptions:
 class ScoreOptions:
     """Options of ``score``."""
 
-    gold: Path = option(metavar="DIR", help="a dataset of documents with right links")
-    predicted: Path = option(metavar="DIR", help="the same documents with links that are scored")
-    nil: bool = option(
-        default=False, help="names without an entity count as linked to NIL, as in HIPE-2022"
+    gold: Path = option(metavar="DIR", help="dataset of documents with the correct links")
+    predicted: Path = option(
+        metavar="DIR", help="dataset of the same documents with the links to score"
     )
-    replicates: int = option(1000, at_least=0, help="of the bootstrap (default: 1000)")
-    seed: int = option(1, help="of the bootstrap (default: 1)")
+    nil: bool = option(
+        default=False,
+        help="count names without an entity as links to NIL, as in HIPE-2022 (default: ignore "
+        "them)",
+    )
+    replicates: int = option(
+        1000, at_least=0, help="number of replicates of the bootstrap (default: 1000)"
+    )
+    seed: int = option(1, help="seed of the bootstrap (default: 1)")
     json: bool = option(default=False, help=SUMMARY)
 
 
 _COMMANDS: Final[dict[str, tuple[type[Any], str]]] = {  # Any: each its own options
-    "train": (TrainOptions, "make a linker from documents whose names are linked"),
-    "evaluate": (EvaluateOptions, "say how good the links of documents not trained on are"),
+    "train": (TrainOptions, "train a linker on documents whose names are linked"),
+    "evaluate": (EvaluateOptions, "score links of documents that were not trained on"),
     "apply": (ApplyOptions, "link the names of other documents"),
-    "index": (IndexOptions, "write the forms of an entity vocabulary as files that are mapped"),
-    "score": (ScoreOptions, "compare the links of documents with right ones"),
+    "index": (IndexOptions, "make an index of an entity vocabulary, for --vocabulary"),
+    "score": (ScoreOptions, "score the links of documents against correct ones"),
 }
 
 

@@ -1,4 +1,4 @@
-"""Find names in text with a tagger; or ask a pre-trained encoder what stands behind [MASK].
+r"""Find names in text with a tagger, or predict the words of [MASK] with a pre-trained encoder.
 
 Examples:
   python -m modeling.predict runs/sturm --text letter.txt --lang de
@@ -18,8 +18,8 @@ Examples:
   python -m modeling.predict --tei 'enriched/*.xml' --undo --output original
   python -m modeling.predict runs/daluke --masked "Danmarks vigtigste lov er [MASK]."
 
-A TEI file comes back with nothing changed but the new names: this is proved for each file before
-it is written (docs/enriching.md).
+In a TEI file nothing is changed but the new names; this is checked before each file is written
+(docs/enriching.md).
 """
 
 import sys
@@ -56,87 +56,124 @@ class Options:
         positional=True,
         nargs="?",
         metavar="RUN",
-        help="a run of modeling.finetune, or a tagger of one",
+        help="run of modeling.finetune, a tagger of one, or an archive; with --masked, a run of "
+        "modeling.pretrain",
     )
-    text: str = option(None, one_of=_INPUT, metavar="FILE", help="plain text, - for standard input")
+    text: str = option(
+        None,
+        one_of=_INPUT,
+        metavar="FILE",
+        help="text file to find names in, or - for standard input",
+    )
     conll: Path = option(
         None,
         one_of=_INPUT,
         metavar="FILE",
-        help="a word a line, a blank line after each sentence",
+        help="file with a word on each line and a blank line after each sentence; tags in it are "
+        "ignored",
     )
-    documents: Path = option(None, one_of=_INPUT, metavar="DIR", help="a dataset of documents")
+    documents: Path = option(
+        None, one_of=_INPUT, metavar="DIR", help="dataset of documents to find names in"
+    )
     tei: tuple[str, ...] = option(
-        None, one_of=_INPUT, nargs="+", metavar="FILE", help="TEI files, or patterns in quotes"
+        None,
+        one_of=_INPUT,
+        nargs="+",
+        metavar="FILE",
+        help="TEI files, or glob patterns in quotes, to write names into",
     )
     masked: str = option(
         None,
         one_of=_INPUT,
         metavar="TEXT",
-        help="text with [MASK], for a run of modeling.pretrain",
+        help="text with [MASK], for which the most probable subwords are printed",
     )
     output: Path = option(
-        None, metavar="PATH", help="where to; text and CoNLL: standard output if left out"
+        None,
+        metavar="PATH",
+        help="file to write, dataset with --documents, or folder with --tei (default: standard "
+        "output, except for these two)",
     )
     format: str = option(
         "tsv",
         choices=_FORMATS,
-        help="of what is found in text and CoNLL; tei (a new file, in the elements of --edition) "
-        "and the forms of annotation tools: of text alone",
+        help="output format for --text (default: tsv), or for --conll: conll, json or jsonl "
+        "(default: conll)",
     )
     labels: str | None = option(
         None,
         metavar="NAME|FILE",
-        help="a map of labels, as benchmark_to_ner has it: what the tagger finds under other names",
+        help="map that renames or drops labels of the tagger: a built-in name or a TOML file, as "
+        "in benchmark_to_ner --labels",
     )
     threshold: float | None = option(
         None,
         type=float,
         metavar="P",
-        help="least probability of a name (default: 0; names written into TEI: that at which the "
-        "tagger's precision on dev is 0.9)",
+        help="lowest probability of a name, from 0 to 1 (default: 0; for a tagger with --tei and "
+        "--output, the value chosen on dev, or 0.9)",
     )
     decoder: str | None = option(
-        None, metavar="NAME", help="another than the tagger's own, as viterbi"
+        None, metavar="NAME", help="decoder to use, such as viterbi (default: the tagger's own)"
     )
     lang: str | None = option(
-        None, metavar="TAG", help="whose rules for sentences and words apply to --text"
+        None,
+        metavar="TAG",
+        help="language of --text, such as de, whose rules find sentences and words (default: "
+        "general rules)",
     )
-    batch_size: int = option(32, type=positive, metavar="N", help="sentences at once")
-    threads: int = option(0, type=count, metavar="N", help="of torch, on a CPU")
+    batch_size: int = option(
+        32,
+        type=positive,
+        metavar="N",
+        help="number of sentences that are tagged at once (default: 32)",
+    )
+    threads: int = option(
+        0,
+        type=count,
+        metavar="N",
+        help="number of CPU threads that torch uses (default: torch decides)",
+    )
     json: bool = as_json()
     edition: str | None = option(
         None,
         metavar="NAME",
         group=_TEI,
-        help="how the edition is read and written: a shipped one, or a TOML file",
+        help="edition that says how to read and write TEI: a built-in name or a TOML file "
+        "(default with --format tei: tei)",
     )
     existing: Literal["keep", "only-new", "replace-predicted"] = option(
         "keep",
         choices=("keep", "only-new", "replace-predicted"),
         group=_TEI,
-        help="names that are there already",
+        help="names already in the files: keep them, add only names that touch none (only-new), "
+        "or replace earlier predictions (default: keep)",
     )
     crossing: Literal["split", "standOff"] = option(
         "split",
         choices=("split", "standOff"),
         group=_TEI,
-        help="names that cross an element's boundary",
+        help="write a name that crosses elements as fragments (split) or outside of the text "
+        "(standOff) (default: split)",
     )
     schema: Path | None = option(
         None,
         metavar="FILE",
         group=_TEI,
-        help="a RelaxNG schema that the result must fit (default: what corpora.tei.schema fetched)",
+        help="RelaxNG schema; names that would make a file invalid are skipped (default: the "
+        "schema that corpora.tei.schema fetched, if any)",
     )
     candidates: Path | None = option(
         None,
         metavar="TSV",
         group=_TEI,
-        help="write what is found into a list to be reviewed, and no file",
+        help="write the names that are found into a list for review, and write no TEI files",
     )
     apply: Path | None = option(
-        None, metavar="TSV", group=_TEI, help="write the names of a reviewed list"
+        None,
+        metavar="TSV",
+        group=_TEI,
+        help="write the accepted names of a reviewed list into the files",
     )
     from_: tuple[Path, ...] = option(
         (),
@@ -144,58 +181,66 @@ class Options:
         type=Path,
         metavar="FILE",
         group=_TEI,
-        help="files or folders of an annotation tool (.xmi, .cas.json, .tsv, .ann, .json, .spacy): "
-        "write what people corrected there",
+        help="files or folders of an annotation tool (.xmi, .cas.json, .tsv, .ann, .json, "
+        ".spacy), whose corrections are written into the files",
     )
     undo: bool = option(
         default=False,
         group=_TEI,
-        help="take out what was added, and give the original bytes back",
+        help="remove the names that Onoma added, and restore the original bytes",
     )
     reviewer: str = option(
         "",
         metavar="ID",
         group=_TEI,
-        help="with --apply and --from: who answers for the names, an xml:id or a pointer; with "
-        "--undo: take out what this person answers for, too",
+        help="person who answers for the names of --apply and --from (xml:id or pointer); with "
+        "--undo, also remove this person's names",
     )
     decisions: Path | None = option(
         None,
         metavar="FILE",
         group=_TEI,
-        help="what people decided (default: EDITION.decisions.jsonl beside the edition file, or in "
-        "the folder of the TEI files)",
+        help="file of decisions by people (default: EDITION.decisions.jsonl beside the edition "
+        "file, or, for a shipped edition, beside the TEI files)",
     )
     register: tuple[str, ...] = option(
         (),
         nargs="+",
         metavar="PATTERN",
         group=_TEI,
-        help="files of a register: names that are its forms are written with its ids",
+        help="TEI files of a register, or glob patterns in quotes; names that match its forms "
+        "are written with its ids",
     )
     dictionary: bool = option(
-        default=False, group=_TEI, help="find the forms of --register, without any model"
+        default=False, group=_TEI, help="find the forms of --register, without a tagger"
     )
     link: Path | None = option(
         None,
         metavar="LINKER",
         group=_TEI,
-        help="what modeling.link train wrote: names of whose entity it is sure are written with "
-        "it, those that the edition marks without one, too; without a RUN, those alone",
+        help="linker of modeling.link train, which adds ids to the names that are found and to "
+        "those of the edition without one",
     )
     reference: str = option(
         "",
         metavar="ATTRIBUTE=VALUE",
         group=_TEI,
-        help="how ids of --register, --link and --apply are written, {} for the id: ref=#{} "
-        "(default: as the files have it for that label; else, of --register, not at all)",
+        help="attribute and value that hold an id, with {} for the id: ref=#{} (default: as in "
+        "the files)",
     )
     entities: str = option(
         "",
         metavar="START:END,…",
-        help="with --masked: spans of masked entities, in characters",
+        help="with --masked: spans of characters, from 0, end excluded; the most probable "
+        "entities for each are printed",
     )
-    top: int = option(5, type=positive, metavar="K", help="with --masked: how many are shown")
+    top: int = option(
+        5,
+        type=positive,
+        metavar="K",
+        help="with --masked: number of subwords or entities that are printed for each place "
+        "(default: 5)",
+    )
 
     @property
     def input(self) -> str:

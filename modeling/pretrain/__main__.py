@@ -1,4 +1,4 @@
-"""Pre-train an encoder on examples.
+"""Pre-train an encoder on datasets of examples.
 
 Examples:
   python -m modeling.pretrain neiss_small --examples build/examples --output runs/first
@@ -6,8 +6,8 @@ Examples:
       --set training.micro_batch_size=60 training.precision=bfloat16 --output runs/daluke
   torchrun --nproc-per-node 4 -m modeling.pretrain neiss --examples build/examples --output runs/x
 
-The same command resumes from the last checkpoint. Ctrl-C writes one first (exit status 130;
-a second Ctrl-C ends at once), and so does SIGTERM (143).
+The same command resumes from the last checkpoint. Ctrl-C and SIGTERM write a checkpoint and end
+the run with exit status 130 or 143; a second Ctrl-C ends it at once.
 """
 
 import os
@@ -29,32 +29,41 @@ class Options:
     """Options of the command."""
 
     recipe: str = option(
-        None, positional=True, nargs="?", help="known-good settings; --list names them"
+        None,
+        positional=True,
+        nargs="?",
+        help="name of a recipe, which is a set of settings; --list prints all",
     )
     examples: tuple[Path, ...] = option(
         (),
         nargs="+",
         metavar="DIR",
-        help="made by documents_to_examples; of several, --set data.weights=[0.7,0.3]",
+        help="datasets made by documents_to_examples; --set data.weights=[0.7,0.3] mixes several "
+        "by weight (default: by size)",
     )
-    output: Path = option(None, metavar="DIR", help="the folder of the run")
+    output: Path = option(
+        None, metavar="DIR", help="folder of the run; a run that was stopped is resumed there"
+    )
     init_from: Path | None = option(
         None,
         metavar="DIR",
-        help="weights to begin with: a BERT or LUKE of transformers, hub:NAME[@REVISION], final/ "
-        "or a checkpoint of another run",
+        help="model whose weights training starts from: a BERT or LUKE of transformers, "
+        "hub:NAME[@REVISION], final/ or a checkpoint of another run (default: random weights)",
     )
     set: tuple[str, ...] = option(
         (),
         nargs="+",
         action="extend",
         metavar="NAME=VALUE",
-        help="other settings, as optimizer.lr=1e-4 training.max_steps=5000",
+        help="settings that replace those of the recipe, such as optimizer.lr=1e-4 "
+        "training.max_steps=5000",
     )
     force: bool = option(
-        default=False, help="resume in --output though settings, examples or processes are others"
+        default=False,
+        help="resume the run in --output even if settings, examples, --init-from or the number "
+        "of processes differ",
     )
-    list: bool = option(default=False, help="list the recipes")
+    list: bool = option(default=False, help="print all recipes")
     json: bool = as_json()
 
 

@@ -26,7 +26,7 @@ recipe, about = RECIPES.recipe, RECIPES.about
 
 @RECIPES.listed
 def recommended() -> PretrainConfig:
-    """What we would choose today for text without entities: relative, whole words, pre-norm.
+    """Recommended for text without entities: relative positions, whole-word masking, pre-norm.
 
     Relative positions with whole-word masking were best of all twelve models of NEISS, and next
     sentence and sentence order prediction did harm (their Table 6). Norms stand before attention
@@ -63,7 +63,7 @@ def recommended() -> PretrainConfig:
 
 @RECIPES.listed
 def neiss() -> PretrainConfig:
-    """NEISS: 6 layers of 512, relative positions, whole-word masking: the best of its twelve."""
+    """NEISS: 6 layers of 512, relative positions, whole-word masking; best of its 12 models."""
     return PretrainConfig(
         encoder=EncoderConfig(  # N-M1, N-M3
             width=512,
@@ -155,13 +155,13 @@ def neiss_wwa() -> PretrainConfig:
 
 @RECIPES.listed
 def neiss_wwa_abs() -> PretrainConfig:
-    """``neiss_wwa`` with absolute positions."""
+    """Like neiss_wwa, with absolute (sinusoidal) positions."""
     return change(neiss_wwa(), encoder=_ABSOLUTE | {"attention": "whole_word"})
 
 
 @RECIPES.listed
 def bert() -> PretrainConfig:
-    """BERT of base size on its masked language model alone, whole words masked."""
+    """BERT of base size, with whole-word masking and without next sentence prediction."""
     return PretrainConfig(
         encoder=EncoderConfig(
             width=768,
@@ -187,13 +187,13 @@ def bert() -> PretrainConfig:
 
 @RECIPES.listed
 def ernie() -> PretrainConfig:
-    """``bert`` with whole mentions masked first, as ERNIE; it reads no entities."""
+    """ERNIE: like bert, but whole mentions of entities are masked first."""
     return change(bert(), masking={"unit": "entity"})
 
 
 @RECIPES.listed
 def daluke() -> PretrainConfig:
-    """DaLUKE: a BERT (``--init-from``) with entities; frozen for the first half, then trained.
+    """DaLUKE: a BERT (--init-from) that also reads entities; frozen for the first half of steps.
 
     The paper's 378,357 examples are 92.7 steps. Its code drops the last, incomplete step of an
     epoch and makes 92; here the examples that are left make a step too: 93. So 13,800 steps are 148
@@ -224,9 +224,9 @@ def daluke() -> PretrainConfig:
 
 @RECIPES.listed
 def luke_two_stage() -> PretrainConfig:
-    """LUKE: plain attention; first what is new alone at 5e-4, then all at 1e-5, Adam started again.
+    """LUKE: plain attention; new weights are trained first (lr 5e-4), then all weights (lr 1e-5).
 
-    Settings of RoBERTa's base size, for ``--init-from``.
+    Settings of RoBERTa's base size, for ``--init-from``. Adam is started again for the second part.
     """
     config = change(
         bert(),
@@ -249,7 +249,7 @@ def luke_two_stage() -> PretrainConfig:
 
 @RECIPES.listed
 def entity_bert() -> PretrainConfig:
-    """EntityBERT: a BERT (``--init-from``) whose characters know the words of a lexicon.
+    """EntityBERT: a Chinese BERT (--init-from) that also reads the lexicon words of characters.
 
     Three epochs of the paper's novels (48 million characters), packed. Losses are means (B-E7),
     masking has no cap of 10 (B-E8), no example is dropped (B-E13), and the softmax is over all
@@ -261,27 +261,27 @@ def entity_bert() -> PretrainConfig:
 
 @RECIPES.listed
 def entity_bert_no_classification() -> PretrainConfig:
-    """``entity_bert`` with the masked language model alone (Table 4)."""
+    """Like entity_bert, but trained only to predict masked characters, not entities."""  # Table 4
     return change(bert_fur_ent(), encoder={"attention": "char_entity"})
 
 
 @RECIPES.listed
 def entity_bert_sampled() -> PretrainConfig:
-    """``entity_bert`` with 5 negatives from the group, as in the paper; corrected (B-E5)."""
+    """Like entity_bert, but entities are compared with 5 random others, as in the paper."""  # B-E5
     return change(entity_bert(), masking={"n_negatives": 5})
 
 
 @RECIPES.listed
 def bert_fur_ent() -> PretrainConfig:
-    """Baseline BERT+FUR+ENT: ``bert_fur``, entities added to the embeddings of characters."""
+    """Baseline BERT+FUR+ENT: like bert_fur, with entities added to embeddings of characters."""
     return change(bert_fur(), encoder={"entities": "subwords"})
 
 
 @RECIPES.listed
 def bert_fur() -> PretrainConfig:
-    """Baseline BERT+FUR: a BERT (``--init-from``), further trained on the text of ``entity_bert``.
+    """Baseline BERT+FUR: a BERT (--init-from), trained further like entity_bert without entities.
 
-    The settings of EntityBERT (E-T1) without its entities.
+    The settings are those of E-T1.
     """
     return change(
         bert(),
@@ -356,11 +356,11 @@ for _name in (
     RECIPES.add(
         f"{_name}_small",
         lambda name=_name: _small(RECIPES[name]()),  # type: ignore[misc]
-        about=f"``{_name}`` for a laptop.",
+        about=f"Like {_name}, for a laptop: 4 layers of 128, 2,000 steps.",
     )
 
 
 @RECIPES.listed
 def daluke_small() -> PretrainConfig:
-    """``daluke`` for a laptop, from nothing: nothing is frozen."""
+    """Like daluke, for a laptop: 4 layers of 128, 2,000 steps, from random weights."""
     return _small(daluke())

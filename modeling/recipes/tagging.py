@@ -19,11 +19,11 @@ from modeling.tagging_config import (
 RECIPES: Recipes[FinetuneConfig] = Recipes()
 recipe, about = RECIPES.recipe, RECIPES.about
 _HEADS: dict[HeadKind, str] = {
-    "softmax": "A tag for each word.",
-    "cse": "Class, start and end of each word (NEISS paper, section 4.1).",
-    "crf": "A CRF over tags.",
-    "crf_ner": "A CRF with learned penalties for tags that cannot follow (eq. 7).",
-    "span": "Every span of at most 16 subwords (LUKE).",
+    "softmax": "A head that predicts the tag of each word by itself.",
+    "cse": "A head that predicts class, start and end of each word (NEISS paper, section 4.1).",
+    "crf": "A CRF: a head that predicts all tags of a sentence together.",
+    "crf_ner": "A CRF with learned penalties for invalid sequences of tags (NEISS paper, eq. 7).",
+    "span": "A head that classifies every span of at most 16 subwords (LUKE).",
 }
 
 
@@ -50,13 +50,13 @@ for _kind in _HEADS:
     RECIPES.add(
         f"{_kind}_small",
         partial(_small, _kind),
-        about=f"``{_kind}`` for a small encoder on a laptop.",
+        about=f"Like {_kind}, with a higher learning rate for a small encoder (4 layers of 128).",
     )
 
 
 @RECIPES.listed
 def neiss() -> FinetuneConfig:
-    """NEISS: crf_ner, 30 epochs of 5,000 sentences, staircase schedule, averaged weights (N-F4)."""
+    """NEISS: crf_ner head, 30 epochs of 5,000 sentences, stepwise lr, averaged weights."""  # N-F4
     return FinetuneConfig(
         head=HeadConfig(kind="crf_ner", decoder="fix"),
         optimizer=OptimizerConfig(lr=5e-5, eps=1e-7, weight_decay=0.0, clip=None, ema=0.99),
@@ -69,7 +69,7 @@ def neiss() -> FinetuneConfig:
 
 @RECIPES.listed
 def luke() -> FinetuneConfig:
-    """LUKE: spans, with the document around the sentence, 5 epochs (L-F1)."""
+    """LUKE: span head, sentences with the text around them, 5 epochs, batches of 8."""  # L-F1
     return FinetuneConfig(
         head=HeadConfig(
             kind="span", decoder="greedy", dropout=0.1, span_reading="joint", max_candidates=0.0
@@ -85,7 +85,7 @@ def luke() -> FinetuneConfig:
 
 @RECIPES.listed
 def daluke() -> FinetuneConfig:
-    """DaLUKE: spans of single sentences, 15 epochs, batches of 8 (D-F4)."""
+    """DaLUKE: span head, single sentences, 15 epochs, batches of 8."""  # D-F4
     return change(
         luke(),
         head={"dropout": 0.025},
@@ -97,7 +97,7 @@ def daluke() -> FinetuneConfig:
 
 @RECIPES.listed
 def entity_bert() -> FinetuneConfig:
-    """The fine-tuning of Entity-Enhanced BERT: 10 epochs, batches of 32, constant ``lr`` (E-T3)."""
+    """EntityBERT: softmax head, 10 epochs, batches of 32, constant learning rate."""  # E-T3
     return FinetuneConfig(
         head=HeadConfig(kind="softmax", decoder="free"),
         optimizer=OptimizerConfig(lr=5e-5, weight_decay=0.0, clip=None, eps=1e-8),

@@ -1,4 +1,4 @@
-"""Draw what runs of pre-training have logged into one HTML page; or put scores into a table.
+"""Draw the logs of pre-training runs on one HTML page, or put scores of taggers into a table.
 
 Examples:
   python -m modeling.report runs/neiss runs/neiss_abs --output report.html
@@ -6,11 +6,11 @@ Examples:
   python -m modeling.report runs/* --table encoders --mean-over dataset --output table.tsv
   python -m modeling.report runs/* --rows head.kind optimizer.lr --columns dataset --value token_f1
 
-Tables are of all evaluations (evaluation.json) below the folders:
+A table has the scores of all evaluations (evaluation.json) below the folders. --table:
   heads      a row for each head, a column for each data set and decoder (NEISS, Table 8)
   encoders   a row for each encoder, a column for each data set (NEISS, Tables 6, 7, 9 and 11;
              DaLUKE, Table 5.3)
-  sets       a row for what was trained on, a column for what was tested on (DaLUKE, Table 6.17)
+  sets       a row for each training set, a column for each test set (DaLUKE, Table 6.17)
 """
 
 import sys
@@ -35,26 +35,48 @@ class Options:
     """Options of the command."""
 
     runs: tuple[Path, ...] = option(
-        positional=True, nargs="+", metavar="RUN", help="folders of runs"
+        positional=True,
+        nargs="+",
+        metavar="RUN",
+        help="folders of runs of modeling.pretrain, or, for a table, of evaluated runs",
     )
     output: Path | None = option(
-        None, metavar="FILE", help="default: report.html in the first folder"
+        None,
+        metavar="FILE",
+        help="file to write; a table in .tsv has all digits (default: report.html in the first "
+        "folder; for a table, standard output)",
     )
     table: str | None = option(
-        None, choices=tuple(_TABLES), group=_GROUP, help="a table instead of a page"
+        None,
+        choices=tuple(_TABLES),
+        group=_GROUP,
+        help="write a table of this form, described below, in place of a page",
     )
     rows: tuple[str, ...] = option(
-        (), nargs="+", metavar="SETTING", group=_GROUP, help="what the rows are, as head.kind"
+        (),
+        nargs="+",
+        metavar="SETTING",
+        group=_GROUP,
+        help="settings whose values make the rows of a table of your own, such as head.kind",
     )
     columns: tuple[str, ...] = option(
-        ("dataset",), nargs="+", metavar="SETTING", group=_GROUP, help="(default: dataset)"
+        ("dataset",),
+        nargs="+",
+        metavar="SETTING",
+        group=_GROUP,
+        help="with --rows: settings whose values make the columns (default: dataset)",
     )
-    value: str = option("strict_f1", metavar="SCORE", group=_GROUP, help="(default: strict_f1)")
+    value: str = option(
+        "strict_f1",
+        metavar="SCORE",
+        group=_GROUP,
+        help="score in the cells, by its name or its path in evaluation.json (default: strict_f1)",
+    )
     mean_over: str | None = option(
         None,
         metavar="SETTING",
         group=_GROUP,
-        help="a cell is the mean over its values, as dataset",
+        help="setting over whose values each cell is averaged, such as dataset",
     )
     json: bool = as_json()
 

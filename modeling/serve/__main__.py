@@ -1,4 +1,4 @@
-"""Serve a tagger over HTTP, by its own protocol and those of other tools.
+"""Serve a tagger over HTTP, for programs and for TEI Publisher, OpenRefine, INCEpTION, Recogito.
 
 Examples:
   python -m modeling.serve runs/sturm
@@ -6,8 +6,8 @@ Examples:
   python -m modeling.serve runs/sturm --register 'register/*.xml'
   python -m modeling.serve runs/sturm --register build/vocab
 
-It answers on 127.0.0.1 alone by default, and ends on SIGTERM or Ctrl-C when the requests
-that are there are answered. docs/serving.md says which tool asks for what.
+By default, only programs on this machine can send requests. After SIGTERM or Ctrl-C, the service
+answers the pending requests and ends. docs/serving.md says which tool uses which address.
 """
 
 import sys
@@ -29,70 +29,135 @@ class Options:
     model: Path = option(
         positional=True,
         metavar="RUN",
-        help="a run of modeling.finetune, a tagger of one, or an archive of one",
+        help="run of modeling.finetune, one of its taggers, or an archive",
     )
-    name: str = option("", help="of the model, for clients (default: that of the folder)")
+    name: str = option(
+        "",
+        help="name of the model, by which clients ask for it (default: name of the folder or "
+        "archive)",
+    )
     edition: str | None = option(
         None,
         metavar="NAME",
-        help="how TEI is read and written: a shipped one, or a TOML file (default: tei)",
+        help="edition that says how to read and write TEI: a built-in name or a TOML file "
+        "(default: tei)",
     )
     register: tuple[str, ...] = option(
         (),
         nargs="+",
         metavar="FILE",
-        help="registers in TEI (patterns in quotes), or an entity vocabulary, to take ids from",
+        help="registers in TEI, or glob patterns in quotes, or one entity vocabulary, whose ids "
+        "are offered for names",
     )
     identifier_space: str = option(
-        "", metavar="URI", help="that the ids of --register are of (default: urn:onoma:NAME)"
+        "",
+        metavar="URI",
+        help="URI of the space of the ids of --register (default: urn:onoma: and the name of the "
+        "register)",
     )
     labels: str | None = option(
-        None, metavar="NAME|FILE", help="a map of labels: what the tagger finds under other names"
+        None,
+        metavar="NAME|FILE",
+        help="map that renames or drops labels of the tagger: a built-in name or a TOML file, as "
+        "in benchmark_to_ner --labels",
     )
-    lang: str | None = option(None, metavar="TAG", help="of texts that do not say, as de")
+    lang: str | None = option(
+        None,
+        metavar="TAG",
+        help="language of texts for which a request names none, such as de (default: general "
+        "rules)",
+    )
     threshold: float | None = option(
         None,
         type=float,
         metavar="P",
-        help="least probability of a name, where a request says none (default: into TEI, what the "
-        "tagger chose on dev, or 0.9; else 0)",
+        help="lowest probability of a name if a request gives none (default: 0; for TEI files, "
+        "the value chosen on dev, or 0.9)",
     )
-    decoder: str | None = option(None, metavar="NAME", help="another than the tagger's own")
-    threads: int = option(0, type=count, metavar="N", help="of torch, on a CPU")
-    host: str = option("127.0.0.1", metavar="ADDRESS", group=_WHO, help="where it listens")
-    port: int = option(8001, type=count, metavar="N", group=_WHO, help="0: any that is free")
+    decoder: str | None = option(
+        None, metavar="NAME", help="decoder to use, such as viterbi (default: the tagger's own)"
+    )
+    threads: int = option(
+        0,
+        type=count,
+        metavar="N",
+        help="number of CPU threads that torch uses (default: torch decides)",
+    )
+    host: str = option(
+        "127.0.0.1", metavar="ADDRESS", group=_WHO, help="address to listen on (default: 127.0.0.1)"
+    )
+    port: int = option(
+        8001,
+        type=count,
+        metavar="N",
+        group=_WHO,
+        help="port to listen on; 0: any free port (default: 8001)",
+    )
     allow_host: tuple[str, ...] = option(
-        (), nargs="+", metavar="NAME", group=_WHO, help="names that clients call this server by"
+        (),
+        nargs="+",
+        metavar="NAME",
+        group=_WHO,
+        help="more host names by which requests may address this server; *: any (default: only "
+        "those of this machine)",
     )
     allow_origin: tuple[str, ...] = option(
-        (), nargs="+", metavar="URL", group=_WHO, help="pages that may ask, as https://example.org"
+        (),
+        nargs="+",
+        metavar="URL",
+        group=_WHO,
+        help="origins of web pages that may send requests, such as https://example.org; *: any "
+        "(default: only pages of this machine)",
     )
     token: str | None = option(
-        None, metavar="FILE", group=_WHO, help="a file with what clients must send as Bearer"
+        None,
+        metavar="FILE",
+        group=_WHO,
+        help="file with a token that requests must send as Authorization: Bearer (default: no "
+        "token)",
     )
     max_body: int = option(
-        8_000_000, type=positive, metavar="BYTES", group=_MUCH, help="of a request"
+        8_000_000,
+        type=positive,
+        metavar="BYTES",
+        group=_MUCH,
+        help="largest body of a request, in bytes (default: 8000000)",
     )
     max_waiting: int = option(
-        20_000, type=positive, metavar="N", group=_MUCH, help="sentences that wait, of all requests"
+        20_000,
+        type=positive,
+        metavar="N",
+        group=_MUCH,
+        help="number of sentences that may wait, of all requests together (default: 20000)",
     )
     max_requests: int = option(
-        256, type=positive, metavar="N", group=_MUCH, help="that are answered at once"
+        256,
+        type=positive,
+        metavar="N",
+        group=_MUCH,
+        help="number of requests that may be answered at once (default: 256)",
     )
 
     allow_training: Path | None = option(
         None,
         metavar="DIR",
         group=_TRAIN,
-        help="let clients train taggers, one at a time, which are kept here (else they may not)",
+        help="let clients train taggers, one at a time, and keep these in this folder (default: "
+        "not allowed)",
     )
     encoder: Path | None = option(
         None,
         metavar="MODEL",
         group=_TRAIN,
-        help="that they begin with, as modeling.finetune --model",
+        help="with --allow-training: encoder that training starts from, as for modeling.finetune "
+        "--model",
     )
-    recipe: str = option("crf", metavar="NAME", group=_TRAIN, help="of modeling.finetune")
+    recipe: str = option(
+        "crf",
+        metavar="NAME",
+        group=_TRAIN,
+        help="recipe for training, from modeling.finetune --list (default: crf)",
+    )
 
     def __post_init__(self) -> None:
         """Raise ``UsageError`` for values out of range, or one of two options without the other."""

@@ -1,13 +1,14 @@
-"""Decide in the browser which names of an edition are right, and write them into its files.
+"""Review suggested names of an edition in the browser, and write accepted ones into TEI files.
 
-Example: python -m modeling.workbench --tei 'letters/*.xml' --edition sturm --tagger runs/sturm
---output reviewed
+Examples:
+  python -m modeling.workbench --tei 'letters/*.xml' --edition sturm --tagger runs/sturm
+      --output reviewed
+  python -m modeling.workbench --documents build/wiki/documents
+  python -m modeling.workbench --evaluation runs/sturm/evaluation/sturm-test
 
-A dataset to read: python -m modeling.workbench --documents build/wiki/documents
-Errors of a tagger: python -m modeling.workbench --evaluation runs/sturm/evaluation/sturm-test
-
-The page is served to this machine alone, and its address holds a token. Every decision is on the
-disk before the page shows it; the same command resumes. See docs/workbench.md.
+The second shows a dataset, the third the errors of a tagger; with these, only --port and --no-open
+are possible. Only this machine can open the page, and its address contains a token. Each decision
+is saved at once, and the same command resumes. See docs/workbench.md.
 """
 
 import sys
@@ -27,63 +28,108 @@ class Options:
     """The command's options."""
 
     tei: tuple[str, ...] | None = option(
-        None, one_of=_INPUT, nargs="+", metavar="FILE", help="TEI files, or patterns in quotes"
+        None,
+        one_of=_INPUT,
+        nargs="+",
+        metavar="FILE",
+        help="TEI files, or glob patterns in quotes, in which names are decided",
     )
     documents: Path | None = option(
-        None, one_of=_INPUT, metavar="DIR", help="a dataset of documents or NER sentences, to read"
+        None,
+        one_of=_INPUT,
+        metavar="DIR",
+        help="dataset of documents or NER sentences, for reading only",
     )
     evaluation: Path | None = option(
-        None, one_of=_INPUT, metavar="DIR", help="a folder of modeling.evaluate: errors in context"
+        None,
+        one_of=_INPUT,
+        metavar="DIR",
+        help="folder made by modeling.evaluate, whose errors are shown in context",
     )
     edition: str = option(
         "",
         metavar="NAME",
-        help="how the edition is read and written: a shipped one, or a TOML file",
+        help="edition that says how to read and write TEI: a built-in name or a TOML file",
     )
-    output: Path | None = option(None, metavar="DIR", help="folder that the files are saved in")
+    output: Path | None = option(
+        None, metavar="DIR", help="folder in which changed TEI files are saved"
+    )
     page: Path | None = option(
-        None, metavar="FILE", help="write one file of HTML that needs no server, and start none"
+        None,
+        metavar="FILE",
+        help="write the page as one HTML file that needs no server, in place of --output",
     )
-    tagger: Path | None = option(None, metavar="RUN", help="a tagger, whose names are suggested")
+    tagger: Path | None = option(
+        None,
+        metavar="RUN",
+        help="tagger that suggests names: a run of modeling.finetune, or an archive",
+    )
     candidates: Path | None = option(
-        None, metavar="TSV", help="a list of modeling.predict --candidates that is suggested"
+        None, metavar="TSV", help="list of suggested names, made by modeling.predict --candidates"
     )
-    threshold: float = option(0.0, type=float, metavar="P", help="least probability (--tagger)")
+    threshold: float = option(
+        0.0,
+        type=float,
+        metavar="P",
+        help="lowest probability of a suggestion by --tagger, from 0 to 1 (default: 0)",
+    )
     labels: str = option(
-        "", metavar="NAME|FILE", help="a map of labels: what the tagger finds under other names"
+        "",
+        metavar="NAME|FILE",
+        help="map that renames or drops labels of --tagger and --ner: a built-in name or a TOML "
+        "file, as in benchmark_to_ner --labels",
     )
     register: tuple[str, ...] = option(
-        (), nargs="+", metavar="FILE", help="registers of the edition, whose entries names mean"
+        (),
+        nargs="+",
+        metavar="FILE",
+        help="registers of the edition, or glob patterns in quotes, whose entries names can be "
+        "linked to",
     )
     entities: tuple[Path, ...] = option(
         (),
         nargs="+",
         type=Path,
         metavar="DIR",
-        help="entity vocabularies, whose entities names mean",
+        help="entity vocabularies, whose entities names can be linked to",
     )
     reconcile: tuple[str, ...] = option(
-        (), nargs="+", metavar="URL", help="reconciliation services that are asked for candidates"
+        (),
+        nargs="+",
+        metavar="URL",
+        help="addresses of reconciliation services, which are asked whom a name may mean",
     )
     decisions: Path | None = option(
-        None, metavar="FILE", help="the journal of decisions (default: beside the edition file)"
+        None,
+        metavar="FILE",
+        help="file of all decisions (default: EDITION.decisions.jsonl beside the edition file, "
+        "or, for a shipped edition, beside the TEI files)",
     )
     encoder: Path | None = option(
         None,
         metavar="MODEL",
-        help="train on what was decided from this encoder, not on from --tagger",
+        help="encoder to train a new tagger from, as for modeling.finetune --model (default: "
+        "train --tagger further)",
     )
     recipe: str = option(
         "",
         metavar="NAME",
-        help="how it is trained (modeling.finetune --list; default: as --tagger, or crf)",
+        help="recipe for training on the decisions, from modeling.finetune --list (default: that "
+        "of --tagger, or crf)",
     )
     ner: Path | None = option(
-        None, metavar="DIR", help="tagged sentences to train on, too: those that --tagger learned"
+        None,
+        metavar="DIR",
+        help="dataset of tagged sentences to train on besides the decisions: the one that "
+        "--tagger was trained on",
     )
-    reviewer: str = option("", metavar="ID", help="who decides (default: the name of the login)")
-    port: int = option(0, type=count, metavar="N", help="of the page (default: any that is free)")
-    no_open: bool = option(default=False, help="print the address, and open no browser")
+    reviewer: str = option(
+        "", metavar="ID", help="id of the person who decides (default: the login name)"
+    )
+    port: int = option(0, type=count, metavar="N", help="port of the page (default: any free port)")
+    no_open: bool = option(
+        default=False, help="print the address of the page, but do not open a browser"
+    )
 
     def __post_init__(self) -> None:
         """Raise ``UsageError`` for options that do not go together."""
