@@ -224,52 +224,65 @@ class Command(NamedTuple):
 COMMANDS: Mapping[str, tuple[Command, ...]] = {
     "Sources to documents": (
         Command(
-            "tei", "pipelines.tei_to_ner", "TEI editions, and NER data of them", mode="--inspect"
+            "tei",
+            "pipelines.tei_to_ner",
+            "convert TEI editions to documents and NER data",
+            mode="--inspect",
         ),
-        Command("wikipedia", "pipelines.wikipedia_to_documents", "dumps of Wikipedia"),
-        Command("news", "pipelines.news_to_documents", "web archives and saved pages"),
-        Command("text", "pipelines.text_to_documents", "plain text, JSON Lines"),
-        Command("benchmark", "pipelines.benchmark_to_ner", "published NER sets"),
-        Command("linked", "corpora.ner.linked", "published sets of linked names"),
-        Command("download", "corpora.wikipedia.download", "fetch a dump, checked and whole"),
-        Command("crawl", "corpora.crawl", "fetch news sites politely into web archives"),
-        Command("schema", "corpora.tei.schema", "fetch the TEI's schema, for validation"),
+        Command(
+            "wikipedia", "pipelines.wikipedia_to_documents", "convert a Wikipedia dump to documents"
+        ),
+        Command(
+            "news",
+            "pipelines.news_to_documents",
+            "convert news sites, web archives and saved pages",
+        ),
+        Command("text", "pipelines.text_to_documents", "convert plain text and JSON Lines"),
+        Command("benchmark", "pipelines.benchmark_to_ner", "convert published NER sets"),
+        Command("linked", "corpora.ner.linked", "convert published sets of linked names"),
+        Command("download", "corpora.wikipedia.download", "download a Wikipedia dump"),
+        Command("crawl", "corpora.crawl", "crawl news sites politely into web archives"),
+        Command("schema", "corpora.tei.schema", "download the TEI's schema, for validation"),
     ),
     "Documents to names and words": (
-        Command("vocab", "pipelines.documents_to_entity_vocab", "entities, and how they are named"),
-        Command("augment", "pipelines.augment_mentions", "find names that are known"),
-        Command("lexicon", "pipelines.documents_to_lexicon", "new words of text without spaces"),
+        Command("vocab", "pipelines.documents_to_entity_vocab", "build an entity vocabulary"),
+        Command("augment", "pipelines.augment_mentions", "add mentions of known names"),
+        Command("lexicon", "pipelines.documents_to_lexicon", "find words that no dictionary has"),
     ),
     "Models": (
-        Command("tokenizer", "pipelines.documents_to_tokenizer", "learn subwords"),
-        Command("examples", "pipelines.documents_to_examples", "documents to model inputs"),
+        Command("tokenizer", "pipelines.documents_to_tokenizer", "learn a subword vocabulary"),
+        Command("examples", "pipelines.documents_to_examples", "make pre-training examples"),
         Command("pretrain", "modeling.pretrain", "train an encoder"),
         Command("finetune", "modeling.finetune", "train a name tagger"),
-        Command("evaluate", "modeling.evaluate", "score taggers, with intervals"),
+        Command("evaluate", "modeling.evaluate", "score taggers, with confidence intervals"),
         Command("predict", "modeling.predict", "find names in text, documents and TEI"),
-        Command("link", "modeling.link", "say who is meant by a name"),
-        Command("workbench", "modeling.workbench", "decide names in the browser"),
-        Command("report", "modeling.report", "a page or a table of runs"),
-        Command("inspect", "modeling.inspect", "look at what a model attends to"),
-        Command("export", "modeling.export", "write a model for others"),
-        Command("publish", "modeling.publish", "a model as a version of a store"),
-        Command("serve", "modeling.serve", "answer other tools over HTTP"),
+        Command("link", "modeling.link", "link names to entities"),
+        Command("workbench", "modeling.workbench", "review names in the browser"),
+        Command("report", "modeling.report", "write a page or a table of runs"),
+        Command("inspect", "modeling.inspect", "show what a model attends to"),
+        Command("export", "modeling.export", "write a model for other tools"),
+        Command("publish", "modeling.publish", "publish a model as a version in a store"),
+        Command("serve", "modeling.serve", "serve a model to other tools over HTTP"),
     ),
     "Datasets": (
-        Command("verify", "corpora.shards", "hash everything again", ("verify",)),
-        Command("show", "corpora.shards", "page through rows", ("show",)),
-        Command("concordance", "corpora.concordance", "pages with all mentions of each entity"),
-        Command("diff", "corpora.diff", "compare two versions"),
-        Command("store", "corpora.store", "publish, switch and prune versions"),
-        Command("card", "corpora.store.catalogue", "a card and a Croissant file, for hubs"),
-        Command("convert", "corpora.ner.convert", "NER data as files that others read"),
-        Command("health", "corpora.health", "examine a NER set"),
+        Command("verify", "corpora.shards", "check that a dataset is undamaged", ("verify",)),
+        Command("show", "corpora.shards", "print the rows of a dataset", ("show",)),
+        Command(
+            "concordance", "corpora.concordance", "write pages with all mentions of each entity"
+        ),
+        Command("diff", "corpora.diff", "compare two versions of a dataset"),
+        Command("store", "corpora.store", "publish, switch and prune versions of datasets"),
+        Command("card", "corpora.store.catalogue", "describe a dataset for hubs (card, Croissant)"),
+        Command("convert", "corpora.ner.convert", "write NER data in formats of other tools"),
+        Command("health", "corpora.health", "examine a NER set for errors"),
     ),
     "Onoma": (
-        Command("project", "corpora.project", "one file that says the whole chain, and runs it"),
-        Command("sample", "corpora.samples", "files to try the commands on"),
-        Command("completion", "corpora.system.completion", "completion for bash, zsh and fish"),
-        Command("licenses", "corpora.system.licenses", "licences of what is installed"),
+        Command("project", "corpora.project", "run a chain of commands that one file lists"),
+        Command("sample", "corpora.samples", "write files to try the commands on"),
+        Command(
+            "completion", "corpora.system.completion", "print completion for bash, zsh or fish"
+        ),
+        Command("licenses", "corpora.system.licenses", "list the licences of installed libraries"),
     ),
 }
 
@@ -288,11 +301,17 @@ def names_of_modules() -> dict[str, str]:
 def _help() -> str:
     from corpora.system.arguments import paint
 
-    lines = ["usage: onoma COMMAND …", "", "From raw sources to annotated corpora, and to models."]
+    lines = [
+        "usage: onoma COMMAND …",
+        "",
+        "Make annotated corpora of raw sources, and train models on them.",
+    ]
     for title, some in COMMANDS.items():
         lines += ["", paint(title, "1", sys.stdout)]
         lines += [f"  {command.name:<12}{command.about}" for command in some]
-    return "\n".join([*lines, "", "onoma COMMAND --help says more; onoma --version.", ""])
+    return "\n".join(
+        [*lines, "", "Options of a command: onoma COMMAND --help. Version: onoma --version.", ""]
+    )
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""Examine a NER data set: counts, leaks, contradictions, a gazetteer's score.
+"""Examine a NER data set: counts, leaks between splits, contradictory tags, a gazetteer's score.
 
 example: python -m corpora.health --train train.conll --dev dev.conll --test test.conll --output out
 """
@@ -24,12 +24,14 @@ _FILE = "two-column CoNLL (.conll, .txt) or a JSON array (.json)"
 class Options:
     """Options of the command: the files of a data set, and the folder for the card."""
 
-    train: Path = option(metavar="FILE", help=_FILE)
-    dev: Path | None = option(None, metavar="FILE", help=_FILE)
-    test: Path | None = option(None, metavar="FILE", help=_FILE)
-    output: Path = option(metavar="DIR", help="for the card")
-    title: str = option("", help="heading of the card; otherwise the name of --train")
-    limit: int | None = option(None, help="only the first N sentences each")
+    train: Path = option(metavar="FILE", help=f"training data: {_FILE}")
+    dev: Path | None = option(None, metavar="FILE", help=f"development data: {_FILE}")
+    test: Path | None = option(None, metavar="FILE", help=f"test data: {_FILE}")
+    output: Path = option(metavar="DIR", help="folder to write card.md and card.json into")
+    title: str = option("", help="title of the card (default: the name of the --train file)")
+    limit: int | None = option(
+        None, help="read only the first N sentences of each file (default: all)"
+    )
     json: bool = option(default=False, help=SUMMARY)
 
 

@@ -1,11 +1,11 @@
-"""Documents and a dictionary of surface forms to documents with more mentions.
+r"""Add mentions to documents: find the forms of a dictionary in their text.
 
 Examples:
-  python -m pipelines.augment_mentions --input build/dawiki/documents --forms build/vocab
+  python -m pipelines.augment_mentions --input build/dawiki/documents --forms build/vocab \
       --policy gated --match-case --output build/augmented --workers 2
-  python -m pipelines.augment_mentions --input build/letters/documents --forms names.tsv
+  python -m pipelines.augment_mentions --input build/letters/documents --forms names.tsv \
       --output build/augmented
-  python -m pipelines.augment_mentions --input build/novels --forms build/lexicon --words tagger
+  python -m pipelines.augment_mentions --input build/novels --forms build/lexicon --words tagger \
       --output build/augmented
 """
 
@@ -39,68 +39,80 @@ class Options(CommonOptions):
 
     forms: Path = option(
         metavar="DIR|FILE",
-        help="what to look for: an entity vocabulary, a lexicon, or lines of form, entity and, if "
-        "they are known, prior and link probability, with tabs between",
+        help="forms to find: an entity vocabulary, a lexicon, or lines 'form TAB entity', "
+        "optionally with 'TAB prior TAB link probability'",
     )
     policy: Literal["all", "gated"] = option(
         "all",
-        help="all forms (default), or those that pass --min-link-prob and --min-prior; matched "
-        "titles that are common words are taken out then",
+        help="match all forms, or those that reach --min-link-prob and --min-prior; gated also "
+        "removes matched common words (default: all)",
     )
     min_link_prob: float = option(
         0.05,
         at_least=0,
         at_most=1,
         metavar="RATIO",
-        help="of the places where a form stands, those that must be mentions (default: 0.05)",
+        help="with --policy gated: least fraction of the places of a form that are mentions "
+        "(default: 0.05)",
     )
     min_prior: float = option(
         0.5,
         at_least=0,
         at_most=1,
         metavar="RATIO",
-        help="of a form's mentions, those that must mean the same entity (default: 0.5)",
+        help="with --policy gated: least fraction of a form's mentions that mean its entity "
+        "(default: 0.5)",
     )
     right: Literal["word", "prefix"] = option(
         "word",
-        help="a form ends where a word ends, or may be its beginning (windmill|s; only the form "
-        "becomes a mention)",
+        help="where a form may end: only at the end of a word, or also inside one (windmill|s) "
+        "(default: word)",
     )
-    match_case: bool = option(default=False, help="upper and lower case count")
+    match_case: bool = option(
+        default=False, help="distinguish upper and lower case (default: ignore case)"
+    )
     overlap: Literal["leftmost_longest", "longest_cover"] = option(
         "leftmost_longest",
-        help="of forms that overlap: the leftmost, and there the longest (default), or those whose "
-        "squared lengths have the largest sum",
+        help="which overlapping forms to keep: the leftmost and longest, or those with the largest "
+        "sum of squared lengths (default: leftmost_longest)",
     )
     entities: Literal["group", "global"] = option(
         "group",
-        help="words of a lexicon: each document has those of its own lexicon, GROUP:WORD "
-        "(default), or all have all, lexicon:WORD",
+        help="for a lexicon: match the words of a document's own lexicon (GROUP:WORD), or all "
+        "words (lexicon:WORD) (default: group)",
     )
     words: Literal["all", "tagger"] = option(
         "all",
-        help="of a lexicon: all its words (default), or those that are likely names, for a tagger: "
-        "--without-flags compound function --max-rank 2000",
+        help="for a lexicon: match all words, or likely names: --without-flags compound function "
+        "--max-rank 2000 (default: all)",
     )
     without_flags: tuple[str, ...] | None = option(
         None,
         nargs="*",
         choices=("known", "inner", "compound", "function", "name"),
         metavar="FLAG",
-        help="words of a lexicon that are left out: known, inner, compound, function, name "
-        "(default: as --words says)",
+        help="for a lexicon: leave out words with these flags: known, inner, compound, function, "
+        "name (default: as --words says)",
     )
     max_rank: int | None = option(
-        None, at_least=1, help="the best N of each lexicon (default: as --words says)"
+        None,
+        at_least=1,
+        help="for a lexicon: match only the N best words of each lexicon (default: as --words "
+        "says)",
     )
     min_score: float | None = option(
-        None, metavar="SCORE", help="words of a lexicon with at least that score"
+        None,
+        metavar="SCORE",
+        help="for a lexicon: leave out words with a lower score (default: none)",
     )
     origin: Literal["lexicon", "title_match"] = option(
-        "lexicon", help="of the mentions that are added (default: lexicon)"
+        "lexicon", help="origin that the added mentions get (default: lexicon)"
     )
     lang: str | None = option(
-        None, metavar="TAG", help="whose rules for words and case apply, if not as the input says"
+        None,
+        metavar="TAG",
+        help="language whose rules for words and letter case apply (default: that of the first "
+        "document)",
     )
 
 

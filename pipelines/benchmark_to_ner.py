@@ -1,4 +1,4 @@
-"""NER sets that people have (CoNLL, GermEval, LER, UNER, HIPE, CLUENER …) to a NER dataset.
+"""Convert published NER sets (CoNLL, GermEval, LER, UNER, HIPE, CLUENER …) to a NER dataset.
 
 Examples:
   python -m pipelines.benchmark_to_ner --input 'ler_*.conll' --output build/ler --labels ler-coarse
@@ -44,49 +44,73 @@ class Options(CommonOptions):
     """Options of ``benchmark_to_ner``."""
 
     format: str | None = option(
-        None, choices=tuple(FORMATS), help="of all files (default: as the content shows)"
+        None, choices=tuple(FORMATS), help="format of all files (default: detected in each file)"
     )
     scheme: str | None = option(
-        None, choices=SCHEMES, help="of the tags (default: as they show; iobes is also BMES)"
+        None,
+        choices=SCHEMES,
+        help="scheme of the tags; iobes is also BMES and BILOU (default: detected from the tags)",
     )
     encoding: str | None = option(
-        None, metavar="NAME", help="of all files: gb18030 … (default: UTF-8, or as the bytes show)"
+        None,
+        metavar="NAME",
+        help="character encoding of all files, such as gb18030 (default: UTF-8, or detected in "
+        "each file)",
     )
     tag_column: str | None = option(
-        None, metavar="N|NAME", help="the column of the tags, from 1 or as the header has it"
+        None,
+        metavar="N|NAME",
+        help="column of the tags, by number from 1 or by name in the header (default: detected)",
     )
     inner_column: str | None = option(
-        None, metavar="N|NAME|none", help="the same for the second level"
+        None,
+        metavar="N|NAME|none",
+        help="column of the tags of inner (nested) names, likewise, or none (default: detected)",
     )
     split_of: tuple[str, ...] = option(
         (),
         metavar="FILE=SPLIT",
-        help="train, dev or test; FILE may be a pattern (default: as the name says, or train)",
+        help="split (train, dev, test) of a file or glob pattern (default: as file names say, else "
+        "train)",
     )
     split: Literal["file", "document", "sentence"] = option(
         "file",
-        help="what goes whole to one side: files, as their names or --split-of say; documents or "
-        "sentences by hash, as --ratios say, but for the files of --split-of",
+        help="assign whole files, by name or --split-of; or documents or sentences, by hash, "
+        "except files of --split-of (default: file)",
     )
     ratios: str = option(
-        "80/10/10", metavar="A/B/C", help="train/dev/test, with --split (default: 80/10/10)"
+        "80/10/10",
+        metavar="A/B/C",
+        help="relative sizes of train, dev and test, with --split document or sentence (default: "
+        "80/10/10)",
     )
-    seed: int = option(1, help="of --split (default: 1)")
+    seed: int = option(
+        1,
+        help="seed of the hash that assigns splits, with --split document or sentence (default: 1)",
+    )
     illegal: Literal["repair", "reject"] = option(
-        "repair", help="what becomes of tags that their scheme does not allow (default: repair)"
+        "repair",
+        help="repair tags that their scheme does not allow, or reject their sentences (default: "
+        "repair)",
     )
     labels: str | None = option(
-        None, metavar="NAME|FILE", help="a map of labels: ler-coarse, per-loc-org … or a TOML file"
+        None,
+        metavar="NAME|FILE",
+        help="map that renames labels: a built-in name (ler-coarse, per-loc-org …) or a TOML file",
     )
     max_tokens: int = option(
-        0, at_least=0, help="cut longer sentences, never inside an entity (default: no)"
+        0,
+        at_least=0,
+        help="cut sentences of more than N tokens, never inside an entity (default: 0, cut none)",
     )
     dictionary: tuple[str, ...] = option(
         (),
         metavar="FILE",
-        help="entity dictionaries in blocks of 14 or 3 lines, written as forms.tsv",
+        help="entity dictionaries in blocks of 14 or 3 lines (docs/ner.md) to write as forms.tsv",
     )
-    card: Literal["on", "off"] = option("on", help="write card.md (default: on)")
+    card: Literal["on", "off"] = option(
+        "on", help="write the report card.md and card.json, or not (default: on)"
+    )
 
 
 def plan(options: Options) -> Plan:

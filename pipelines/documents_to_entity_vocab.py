@@ -1,10 +1,10 @@
-"""Documents to an entity vocabulary: ids, counts, aliases with priors and link probabilities.
+r"""Build an entity vocabulary from documents: ids, counts, and forms with their probabilities.
 
 Examples:
   python -m pipelines.documents_to_entity_vocab --input build/dawiki/documents --output build/vocab
-  python -m pipelines.documents_to_entity_vocab --input build/dawiki --output build/vocab2
+  python -m pipelines.documents_to_entity_vocab --input build/dawiki --output build/vocab2 \
       --previous build/vocab --min-count 5 --workers 2
-  python -m pipelines.documents_to_entity_vocab --input build/dawiki build/svwiki build/nowiki
+  python -m pipelines.documents_to_entity_vocab --input build/dawiki build/svwiki build/nowiki \
       --equivalents equivalents.tsv --output build/nordic
 """
 
@@ -55,29 +55,41 @@ class Options(CommonOptions):
         ("link",),
         nargs="+",
         metavar="ORIGIN",
-        help=f"of the mentions that count: {', '.join(sorted(ORIGINS))} (default: link, as LUKE)",
+        help=f"origins of the mentions to count: {', '.join(sorted(ORIGINS))} "
+        "(default: link, as in LUKE)",
     )
-    min_count: int = option(1, help="mentions that an entity needs (default: 1)", at_least=1)
-    max_size: int = option(1_000_000, help="entities at most (default: 1000000)", at_least=1)
+    min_count: int = option(
+        1, help="leave out entities with fewer than N mentions (default: 1)", at_least=1
+    )
+    max_size: int = option(
+        1_000_000, help="keep at most the N most frequent entities (default: 1000000)", at_least=1
+    )
     existing: Literal["auto", "pages", "any"] = option(
         "auto",
-        help="keep entities that are pages of the input, or any; auto: pages, of those wikis whose "
-        "pages are in the input (default)",
+        help="keep only entities that are pages of the input, or any (default: auto, pages for "
+        "wikis with pages in the input)",
     )
     max_aliases: int | None = option(
-        None, help="forms of an entity that are kept (default: all)", at_least=1
+        None, help="keep the N most frequent forms of each entity (default: all)", at_least=1
     )
     link_probability: Literal["on", "off"] = option(
-        "on", help="count where forms stand unlinked; reads all text again"
+        "on",
+        help="compute which fraction of the places of each form are mentions; reads all text again "
+        "(default: on)",
     )
-    previous: Path | None = option(None, metavar="DIR", help="a vocabulary whose ids are kept")
+    previous: Path | None = option(
+        None, metavar="DIR", help="earlier vocabulary, whose entities keep their ids"
+    )
     compact: bool = option(
-        default=False, help="with --previous: give new ids, without holes and without retired rows"
+        default=False,
+        help="with --previous: give new ids without gaps, and leave out entities that are no "
+        "longer kept",
     )
     equivalents: Path | None = option(
         None,
         metavar="FILE",
-        help="lines of entities that are the same, with tabs between; the first names them",
+        help="tab-separated file with equal entities on each line, which become one entity named "
+        "like the first",
     )
 
 

@@ -1,9 +1,9 @@
-"""Documents to the examples of pre-training: packed sentences, subwords, words and entities.
+r"""Make pre-training examples from documents: packed sentences with subwords, words and entities.
 
 Examples:
-  python -m pipelines.documents_to_examples --input build/dawiki --tokenizer build/tok
+  python -m pipelines.documents_to_examples --input build/dawiki --tokenizer build/tok \
       --entity-vocab build/vocab --output build/examples --workers 2
-  python -m pipelines.documents_to_examples --input build/dewiki --tokenizer build/tok
+  python -m pipelines.documents_to_examples --input build/dewiki --tokenizer build/tok \
       --max-length 320 --output build/examples
 """
 
@@ -57,36 +57,39 @@ class Options(CommonOptions):
     """Options of ``documents_to_examples``."""
 
     tokenizer: Path = option(
-        metavar="DIR|FILE", help="a tokenizer's folder, tokenizer.json or vocab.txt"
+        metavar="DIR|FILE",
+        help="tokenizer to cut words with: its folder, tokenizer.json or vocab.txt",
     )
     tokenizer_cased: str = option(
         "auto",
         choices=tuple(_CASED),
-        help="of a vocab.txt, whether capitals stay (default: as its configuration or its subwords "
-        "show)",
+        help="whether a vocab.txt keeps capital letters (default: auto, by its configuration or "
+        "its subwords)",
     )
     entity_vocab: Path | None = option(
-        None, metavar="DIR", help="the entities that have an id (default: no entities)"
+        None,
+        metavar="DIR",
+        help="entity vocabulary with the ids of entities (default: examples without entities)",
     )
     max_length: int = option(
         512,
-        help="subwords of an example with [CLS] and [SEP], for which two are kept free (default: "
-        "512)",
+        help="longest example in subwords, including [CLS] and [SEP] (default: 512)",
     )
     max_entities: int = option(
         128,
-        help="of an example; one that would have more ends before that sentence (default: 128)",
+        help="largest number of entities in an example; a sentence that would exceed it begins the "
+        "next (default: 128)",
         at_least=1,
     )
     max_mention_subwords: int = option(
         30,
-        help="a longer mention is no entity (default: 30)",
+        help="make no entity of mentions of more than N subwords (default: 30)",
         at_least=1,
         was="--max-mention-pieces",
     )
     min_sentence_subwords: int = option(
         1,
-        help="shorter sentences are left out; LUKE and DaLUKE: 5 (default: 1)",
+        help="leave out sentences of fewer than N subwords; LUKE and DaLUKE take 5 (default: 1)",
         at_least=1,
         was="--min-sentence-pieces",
     )
@@ -94,23 +97,24 @@ class Options(CommonOptions):
         tuple(sorted(ORIGINS - {"prediction"})),
         nargs="+",
         metavar="ORIGIN",
-        help=f"of the mentions that become entities: {', '.join(sorted(ORIGINS))} (default: all "
-        "but prediction)",
+        help=f"origins of the mentions that become entities: {', '.join(sorted(ORIGINS))} "
+        "(default: all but prediction)",
     )
     unknown_entities: Literal["keep", "drop"] = option(
         "drop",
-        help="mentions without an entity of the vocabulary: [UNK], as LUKE, or none, as DaLUKE "
-        "(default: drop)",
+        help="keep mentions of entities outside the vocabulary as [UNK], like LUKE, or drop them, "
+        "like DaLUKE (default: drop)",
     )
     min_entity_count: int = option(
         1,
-        help="by the vocabulary's counts; rarer ones are unknown, ids stay (default: 1)",
+        help="treat entities with fewer than N mentions in the vocabulary as unknown; ids stay "
+        "(default: 1)",
         at_least=1,
     )
     words: Literal["tokenizer", "jieba"] = option(
         "tokenizer",
-        help="where Chinese words begin, for whole-word masking and attention: with each "
-        "character, as the tokenizer has it, or where jieba cuts (default: tokenizer)",
+        help="where Chinese words begin, for whole-word masking: at each character, or where jieba "
+        "cuts (default: tokenizer)",
     )
     only_with_mentions: bool = option(default=False, help="leave out examples without an entity")
     validation: float = option(
@@ -119,9 +123,12 @@ class Options(CommonOptions):
         below=1,
         was="--held-out",
         metavar="RATIO",
-        help="of the documents, those kept for validation, at least one of several (default: 0.01)",
+        help="fraction of the documents kept for validation, at least one of several (default: "
+        "0.01; 0: none)",
     )
-    seed: int = option(1, help="of the choice of documents for validation (default: 1)")
+    seed: int = option(
+        1, help="seed of the hash that chooses the documents for validation (default: 1)"
+    )
 
 
 def plan(options: Options) -> Plan:

@@ -1,8 +1,8 @@
-"""Documents to a lexicon: words that no dictionary has, found by how they stand in the text.
+r"""Build a lexicon from documents: words that no dictionary has, found by statistics of the text.
 
 Examples:
   python -m pipelines.documents_to_lexicon --input build/novels --output build/lexicon --workers 2
-  python -m pipelines.documents_to_lexicon --input build/news --per all --known words.txt
+  python -m pipelines.documents_to_lexicon --input build/news --per all --known words.txt \
       --output build/lexicon
   python -m pipelines.documents_to_lexicon --input build/dewiki --min-count 10 --output build/names
 """
@@ -43,53 +43,55 @@ class Options(CommonOptions):
 
     per: Literal["document", "group", "all"] = option(
         "group",
-        help="each document, each group (a novel, a bank), or all together has a lexicon of its "
-        "own (default: group)",
+        help="texts that share a lexicon: each document, each group (a novel, a newspaper), or all "
+        "(default: group)",
     )
     symbols: Literal["auto", "characters", "words"] = option(
         "auto",
-        help="what words are made of: characters, or in languages with spaces, words (default: as "
-        "the first document shows)",
+        help="what words are made of: characters, or in languages with spaces, words (default: "
+        "auto, by the first document)",
     )
-    max_length: int = option(4, help="symbols of the longest candidate (default: 4)", at_least=2)
-    min_count: int = option(5, help="how often a candidate must occur (default: 5)", at_least=2)
+    max_length: int = option(
+        4, help="length of the longest candidate in symbols (default: 4)", at_least=2
+    )
+    min_count: int = option(
+        5, help="leave out candidates that occur fewer than N times (default: 5)", at_least=2
+    )
     mi: Literal["adjacent", "weakest"] = option(
         "adjacent",
-        help="mutual information of a candidate of three symbols and more: the mean of its "
-        "neighbouring symbols (default), or that of the two parts where it is weakest",
+        help="mutual information of three or more symbols: mean over neighbouring symbols, or "
+        "least over all cuts in two (default: adjacent)",
     )
     score: Literal["product", "paper", "frequency"] = option(
         "product",
-        help="how candidates are ranked: root of MI * smaller entropy (default), the paper's MI + "
-        "left + right entropy, or the bare count",
+        help="score of candidates: root of MI * smaller entropy, the paper's MI + left + right "
+        "entropy, or the count (default: product)",
     )
     known: str = option(
         "auto",
         metavar="jieba|FILE|none",
-        help="words that are no news: jieba's dictionary, or the first field of each line of a "
-        "file (default: jieba for Chinese, none for other languages); in traditional script, too, "
-        "where documents are",
+        help="words that get the flag known: jieba's dictionary, or the first field of each line "
+        "of a file (default: jieba for Chinese, else none)",
     )
     names: Path | None = option(
         None,
         metavar="FILE",
-        help="words that are names, the first field of each line: kept though they are known, and "
-        "never demoted",
+        help="file with a name in the first field of each line; names get none of the other flags",
     )
     drop: tuple[str, ...] = option(
         ("known", "inner"),
         nargs="*",
         choices=MARKS,
         metavar="FLAG",
-        help=f"candidates that are not ranked: {', '.join(MARKS)} (default: known inner; known "
-        "words that are names are ranked)",
+        help=f"give candidates with these flags no rank: {', '.join(MARKS)}; known words that are "
+        "names keep theirs (default: known inner)",
     )
     demote: tuple[str, ...] = option(
         ("compound", "function"),
         nargs="*",
         choices=MARKS,
         metavar="FLAG",
-        help="candidates that are ranked by half of their score, for each of these flags (default: "
+        help="halve the score of candidates for each of these flags that they have (default: "
         "compound function)",
     )
     top: float = option(
@@ -97,7 +99,7 @@ class Options(CommonOptions):
         above=0,
         at_most=1,
         metavar="RATIO",
-        help="of the ranked, those that are words (default: 0.5)",
+        help="fraction of the ranked candidates, the best first, that become words (default: 0.5)",
     )
 
 

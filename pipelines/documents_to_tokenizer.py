@@ -1,9 +1,9 @@
-"""Documents to a tokenizer: a WordPiece vocabulary, or one of characters, for transformers.
+r"""Learn a tokenizer for transformers from documents: a WordPiece or character vocabulary.
 
 Examples:
   python -m pipelines.documents_to_tokenizer --input build/dewiki --output build/tok --workers 2
   python -m pipelines.documents_to_tokenizer --input build/dewiki --cased --output build/cased
-  python -m pipelines.documents_to_tokenizer --input build/zhwiki --characters --size 8000
+  python -m pipelines.documents_to_tokenizer --input build/zhwiki --characters --size 8000 \
       --output build/characters
 """
 
@@ -36,26 +36,31 @@ class Options(CommonOptions):
     """Options of ``documents_to_tokenizer``."""
 
     size: int = option(
-        30_000, help="subwords at most, special ones too (default: 30000)", at_least=MIN_SIZE
+        30_000,
+        help="largest number of subwords, including special ones (default: 30000)",
+        at_least=MIN_SIZE,
     )
     cased: bool = option(
         default=False,
-        help="keep capitals (default: text is lower-cased; accents and umlauts stay in any case)",
+        help="keep capital letters (default: lower-case the text; accents and umlauts stay in any "
+        "case)",
     )
-    characters: bool = option(default=False, help="every character is a subword: nothing is merged")
+    characters: bool = option(default=False, help="make each character a subword, and merge none")
     coverage: float = option(
         0.99999,
         above=0,
         at_most=1,
         metavar="RATIO",
-        help="of all characters, the fraction that subwords must cover; words with others are "
-        "unknown (default: 0.99999; --characters takes as many as --size allows)",
+        help="fraction of all characters that subwords cover, the rarest are unknown; ignored with "
+        "--characters (default: 0.99999)",
     )
-    min_count: int = option(1, help="learn from words seen N times (default: 1)", at_least=1)
+    min_count: int = option(
+        1, help="learn from words that occur at least N times (default: 1)", at_least=1
+    )
     max_words: int = option(
         2_000_000,
-        help="learn from the N most frequent words at most: 1.5 kB of memory each (default: "
-        "2000000); report.md says how often a word must be seen for that",
+        help="learn from at most the N most frequent words; each takes 1.5 kB of memory (default: "
+        "2000000)",
         at_least=1,
     )
 

@@ -1,9 +1,9 @@
-"""News sites, web archives and saved pages to documents: clean, each once, links as mentions.
+r"""Convert news sites, web archives or saved pages to clean documents without duplicates.
 
 Examples:
   python -m pipelines.news_to_documents --sites sites.toml --output build/news
   python -m pipelines.news_to_documents --warc 'CC-NEWS-*.warc.gz' --output build/news --lang de da
-  python -m pipelines.news_to_documents --html 'pages/*.html.gz' --urls pages/urls.tsv
+  python -m pipelines.news_to_documents --html 'pages/*.html.gz' --urls pages/urls.tsv \
       --output build/news --previous build/news-october --workers 2
 """
 
@@ -55,56 +55,74 @@ class Options(CommonOptions):
     input: tuple[str, ...] = ()
     """Not an option of this pipeline, which has ``sites``, ``warc`` and ``html`` instead."""
     sites: Path | None = option(
-        None, metavar="FILE", help="sites (TOML, see docs/news.md) that are crawled first, politely"
+        None,
+        metavar="FILE",
+        help="TOML file of sites to crawl first (docs/news.md); one of --sites, --warc and --html "
+        "is required",
     )
     archive: Path | None = option(
         None,
         metavar="DIR",
-        help="what the crawl keeps; fetched once, never again (default: OUTPUT-crawl)",
+        help="folder of the crawl's web archives; pages in it are not fetched again (default: "
+        "OUTPUT-crawl)",
     )
     allow_private: bool = option(
         default=False, help="crawl addresses of private networks and of this machine, too"
     )
-    warc: tuple[str, ...] = option((), metavar="PATTERN", help="web archives: WARC or ARC")
-    html: tuple[str, ...] = option((), metavar="PATTERN", help="saved pages, packed or not")
+    warc: tuple[str, ...] = option(
+        (),
+        metavar="PATTERN",
+        help="web archives to read, WARC or ARC: files, folders or glob patterns in quotes",
+    )
+    html: tuple[str, ...] = option(
+        (),
+        metavar="PATTERN",
+        help="saved pages to read, plain or compressed: files, folders or glob patterns in quotes",
+    )
     urls: Path | None = option(
         None,
         metavar="FILE",
-        help="table (TSV) of saved pages: file, url, date (when it was fetched), more to keep",
+        help="tab-separated table of the saved pages: file, url, date of fetching, and further "
+        "columns for the metadata",
     )
     extractor: Literal["trafilatura", "news-please"] = option(
         "trafilatura",
-        help="what finds the body of an article (default: trafilatura)",
+        help="library that finds the body of an article (default: trafilatura)",
     )
     lang: tuple[str, ...] = option(
-        (), nargs="+", metavar="TAG", help="languages that are kept: de da zh … (default: all)"
+        (),
+        nargs="+",
+        metavar="TAG",
+        help="languages to keep, such as de da zh; other articles are left out (default: all)",
     )
     min_characters: int = option(
-        200, at_least=0, help="a shorter article is left out (default: 200)"
+        200, at_least=0, help="leave out articles of fewer than N characters (default: 200)"
     )
     max_non_letters: float = option(
         0.25,
         at_least=0,
         at_most=1,
         metavar="RATIO",
-        help="of digits and symbols (default: 0.25)",
+        help="leave out articles with a larger fraction of digits and symbols (default: 0.25)",
     )
     max_links: float = option(
         0.5,
         at_least=0,
         at_most=1,
         metavar="RATIO",
-        help="of text in links; beyond, it is a list (0.5)",
+        help="leave out lists, that is, pages with a larger fraction of their text in links "
+        "(default: 0.5)",
     )
     stub_characters: int = option(
         1_500,
         at_least=0,
-        help="a page that says that it is not free is left out if it is shorter (1500; 0: never)",
+        help="leave out pages that say that they are not free and have fewer than N characters "
+        "(default: 1500; 0: none)",
     )
     boilerplate_pages: int = option(
         5,
         at_least=0,
-        help="a paragraph on so many pages of a site is no text (default: 5; 0: never)",
+        help="remove paragraphs that stand on N or more pages of a site (default: 5; 0: none)",
     )
     near_duplicates: float = option(
         0.8,
@@ -112,29 +130,33 @@ class Options(CommonOptions):
         below=inf,
         was="--near-doubles",
         metavar="JACCARD",
-        help="from which on two articles say the same (default: 0.8; above 1: exact ones only)",
+        help="leave out articles with at least this Jaccard similarity of word triples to an "
+        "earlier one (default: 0.8; above 1: exact duplicates only)",
     )
     previous: tuple[str, ...] = option(
-        (), metavar="DIR", help="datasets of documents whose articles are not taken again"
+        (), metavar="DIR", help="earlier datasets of documents, whose articles are left out"
     )
     reserved: Literal["drop", "keep"] = option(
         "drop",
-        help="pages that reserve text and data mining (tdm-reservation, noai)",
+        help="keep or drop pages that reserve text and data mining: tdm-reservation, noai "
+        "(default: drop)",
     )
-    license: str | None = option(None, metavar="SPDX", help="of pages that do not say")
+    license: str | None = option(
+        None, metavar="SPDX", help="SPDX identifier of the licence of pages that name none"
+    )
     max_page_size: float = option(
         10.0,
         above=0,
         at_most=MAX_PAGE_MB,
         metavar="MB",
-        help="a larger page is rejected (default: 10)",
+        help="reject pages larger than this, in MB (default: 10, at most 500)",
     )
     max_seconds: float = option(
         10.0,
         above=0,
         below=inf,
         metavar="S",
-        help="of the processor for a page (default: 10)",
+        help="reject pages that take more seconds of CPU time than this (default: 10)",
     )
 
     @property
@@ -223,6 +245,11 @@ def archives_of(options: Options) -> tuple[str, ...]:
     is_begun = (output / "run.json").exists() or any((output / ".build").glob("*/plan.json"))
     if is_begun and read_session(archive).get("finished"):
         _say(f"{output} was begun: no new crawl. For one, name another --output.")
+    elif options.show_graph:
+        raise UsageError(
+            "--show-graph: with --sites, the archives must be there. Crawl first, by onoma crawl, "
+            "and name its archives with --warc."
+        )
     else:
         report = crawl(sites, archive, say=_say)
         for line in report.lines():

@@ -29,33 +29,50 @@ class CommonOptions:
     """The options of every pipeline."""
 
     input: tuple[str, ...] = option(
-        metavar="PATTERN", help="files, folders or patterns (quote these)"
+        metavar="PATTERN",
+        help="files, folders of files, or datasets to read, as paths, bucket addresses (s3://…) or "
+        "glob patterns in quotes",
     )
     output: Path = option(
-        type=str, metavar="DIR", help="the folder that is made, here or in a bucket"
+        type=str,
+        metavar="DIR",
+        help="folder to write the results into: a path, or an address in a bucket (s3://…, gs://…, "
+        "az://…)",
     )
     exclude: tuple[str, ...] = option(
-        (), metavar="PATTERN", help="inputs to leave out, by relative name"
+        (),
+        metavar="PATTERN",
+        help="glob patterns of inputs to leave out; names are relative to the folder that all "
+        "inputs share",
     )
     forgotten: Path | None = option(
         None,
         metavar="FILE",
-        help="leave out what is listed there: STORE/forgotten.json, which store forget writes",
+        help="leave out the documents and entities that this file lists: STORE/forgotten.json, "
+        "written by store forget",
     )
-    limit: int | None = option(None, help="only the first N inputs", at_least=1)
-    workers: int = option(1, help="processes (default: 1)", at_least=1)
+    limit: int | None = option(
+        None,
+        help="read only the first N files, records (wikipedia, news, text) or shards of datasets "
+        "(default: all)",
+        at_least=1,
+    )
+    workers: int = option(1, help="number of worker processes (default: 1)", at_least=1)
     max_reject_rate: float = option(
         0.01,
         at_least=0,
         at_most=1,
         metavar="RATIO",
-        help="stop when more than this fraction of the records, and more than ten, are rejected "
-        "(default: 0.01)",
+        help="fail and publish nothing if more than ten records, and more than this fraction, are "
+        "rejected (default: 0.01)",
     )
     show_graph: bool = option(
-        default=False, help="print the graph of transforms as Mermaid, and run nothing"
+        default=False,
+        help="print the graph of transforms as a Mermaid diagram, and process no data",
     )
-    json: bool = option(default=False, help="print the summary as one JSON object, for programs")
+    json: bool = option(
+        default=False, help="print the summary as one JSON object on standard output, for programs"
+    )
     beam: tuple[str, ...] = ()
     """Options that are passed on to Beam."""
     bucket: str = ""

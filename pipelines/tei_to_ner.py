@@ -1,4 +1,4 @@
-"""TEI editions to documents and NER data: datasets, CoNLL, JSON, and a card.
+r"""Convert TEI editions to documents and NER data: datasets, CoNLL and JSON files, and a report.
 
 Examples:
   python -m pipelines.tei_to_ner --inspect 'letters/*.xml'
@@ -6,6 +6,9 @@ Examples:
   python -m pipelines.tei_to_ner --input letters --edition my.toml --output build/mine --workers 2
   python -m pipelines.tei_to_ner --input letters --edition sturm --register 'register/*.xml' \
       --output build/sturm
+
+--inspect converts nothing: it counts what the markup of the files holds. Its options:
+  python -m pipelines.tei_to_ner --inspect --help
 """
 
 import sys
@@ -60,36 +63,56 @@ class Options(CommonOptions):
     """Options of ``tei_to_ner``."""
 
     edition: str = option(
-        "tei", metavar="NAME|FILE", help="which element means what: a name or a TOML file"
+        "tei",
+        metavar="NAME|FILE",
+        help="edition that says how to read the elements: a built-in name or a TOML file (default: "
+        "tei)",
     )
     register: tuple[str, ...] = option(
-        (), metavar="PATTERN", help="files with the registers of persons, places, … (TEI)"
+        (),
+        metavar="PATTERN",
+        help="TEI files with the registers of persons, places … that names refer to; implies "
+        "--lines",
     )
     lines: bool = option(
         default=False,
-        help="documents say in which lines of their file their text stands, for the concordance "
-        "(always so with --register)",
+        help="record the line numbers of the text in its file, for the concordance; xi:include is "
+        "not followed",
     )
-    split: Literal["document", "sentence"] = option("document", help="what goes whole to one side")
+    split: Literal["document", "sentence"] = option(
+        "document",
+        help="what is assigned to train, dev or test as a whole: documents or sentences (default: "
+        "document)",
+    )
     ratios: str = option(
-        "80/10/10", metavar="A/B/C", help="train/dev/test by hash (default: 80/10/10)"
+        "80/10/10",
+        metavar="A/B/C",
+        help="relative sizes of train, dev and test; a hash assigns each document or sentence "
+        "(default: 80/10/10)",
     )
     split_file: Path | None = option(
-        None, metavar="FILE", help="lines 'document TAB split' instead of --ratios"
+        None,
+        metavar="FILE",
+        help="file with the split of each input file, in lines 'NAME TAB SPLIT'; replaces --ratios",
     )
-    seed: int = option(1, help="of the split (default: 1)")
-    nested: Nested = option("outer", help="which of nested names are tagged")
+    seed: int = option(1, help="seed of the hash that assigns the splits (default: 1)")
+    nested: Nested = option(
+        "outer",
+        help="which of nested names to tag: the outermost, the innermost, or two levels (default: "
+        "outer)",
+    )
     abbreviations: Literal["listed", "learned"] = option(
         "listed",
-        help="after which words no sentence ends: those of the tables and of the edition, or also "
-        "those that the card of an earlier run offers (default: listed)",
+        help="words that end no sentence: those of the tables and the edition, or also those "
+        "learned from the input (default: listed)",
     )
     max_file_size: float = option(
         50.0,
         above=0,
         at_most=MAX_FILE_MB,
         metavar="MB",
-        help="a file that is larger, with all that it includes, is rejected (default: 50)",
+        help="reject files larger than this with all that they include, in MB (default: 50, at "
+        "most 500)",
     )
 
     @property
@@ -381,10 +404,11 @@ next  python -m corpora.shards verify {output}
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the pipeline; or, with ``--inspect``, only count what the markup holds."""
-    if "--inspect" in (sys.argv[1:] if argv is None else argv):
+    given = list(sys.argv[1:] if argv is None else argv)
+    if "--inspect" in given:
         from corpora.tei.census import main as inspect
 
-        return inspect(argv)
+        return inspect(["--help"] if {"-h", "--help"} & {*given} else given)
     return run.main("pipelines.tei_to_ner", argv)
 
 

@@ -1,11 +1,11 @@
-"""Plain text to documents: files, parts of files, JSON Lines, WikiExtractor's output.
+r"""Convert plain text, JSON Lines or the output of WikiExtractor to documents.
 
 Examples:
-  python -m pipelines.text_to_documents --input 'novels/*.txt' --lang zh --output build/novels
+  python -m pipelines.text_to_documents --input 'novels/*.txt' --lang zh --output build/novels \
       --split-pattern '^第.{1,9}回'
-  python -m pipelines.text_to_documents --input 'extracted/*/wiki_*' --lang de --group dewiki
+  python -m pipelines.text_to_documents --input 'extracted/*/wiki_*' --lang de --group dewiki \
       --license CC-BY-SA-4.0 --output build/dewiki --workers 2
-  python -m pipelines.text_to_documents --input 'news/*.jsonl.gz' --lang da --output build/news
+  python -m pipelines.text_to_documents --input 'news/*.jsonl.gz' --lang da --output build/news \
       --field text=body id=key timestamp=published --metadata section
 """
 
@@ -52,61 +52,76 @@ class Options(CommonOptions):
     """Options of ``text_to_documents``."""
 
     lang: str | None = option(
-        None, metavar="TAG", help="of the texts that do not say: de, zh-TW …; decides on sentences"
+        None,
+        metavar="TAG",
+        help="language of texts that name none, such as de or zh-TW; decides how sentences are "
+        "split",
     )
     format: Literal["auto", "plain", "doc", "jsonl"] = option(
         "auto",
-        help="plain text, WikiExtractor's <doc …>, or JSON Lines (default: as options of one of "
-        "them say, or as the content shows)",
+        help="format of all files: plain text, WikiExtractor's <doc …>, or JSON Lines (default: "
+        "auto, from other options or the content)",
     )
     encoding: str | None = option(
-        None, metavar="NAME", help="of all files: utf-8, gb18030 … (default: as the bytes show)"
+        None,
+        metavar="NAME",
+        help="character encoding of all files, such as utf-8 or gb18030 (default: detected in each "
+        "file)",
     )
     split_pattern: str | None = option(
         None,
         metavar="REGEX",
-        help="all files are plain text, and a document begins with each line where this is found",
+        help="begin a document at each line in which this regular expression is found; implies "
+        "--format plain",
     )
     split_blank: int | None = option(
-        None, at_least=0, help="… after N or more blank lines; 0: with each line"
+        None,
+        at_least=0,
+        help="begin a document after N or more blank lines, or with 0 at each line; implies "
+        "--format plain",
     )
     paragraphs: Literal["auto", "line", "blank"] = option(
         "auto",
-        help="a paragraph is a line, or the lines between blank ones (default: lines, but for "
-        "plain text that is hard-wrapped)",
+        help="take as a paragraph each line, or the lines between blank ones (default: auto, by "
+        "line unless hard-wrapped)",
     )
     normalize: Normalization = option(
         "none",
-        help="write full-width digits and letters as usual ones, or all characters that have one "
-        "other in NFKC; always one for one, so that offsets stay (default: none)",
+        help="replace full-width letters and digits, or all characters with one other in NFKC; "
+        "offsets stay (default: none)",
     )
     field: tuple[str, ...] = option(
         (),
         metavar="COLUMN=FIELD",
-        help="all files are JSON Lines: text=body id=key title= lang= url= timestamp= license= … "
-        "(default: fields with these names)",
+        help="read columns (text id title lang url timestamp license …) from these fields; implies "
+        "--format jsonl (default: same names)",
     )
     metadata: tuple[str, ...] = option(
         (),
         metavar="FIELD",
-        help="fields of JSON Lines, or attributes of <doc …>, to keep; '*' for all others",
+        help="fields of JSON Lines, or attributes of <doc …>, to keep as metadata; '*' keeps all "
+        "others",
     )
     group: str | None = option(
-        None, metavar="NAME", help="of all documents (default: the name of the file's folder)"
+        None,
+        metavar="NAME",
+        help="group of documents that name none (default: the name of the file's folder)",
     )
-    license: str | None = option(None, metavar="SPDX", help="of the texts that do not say")
+    license: str | None = option(
+        None, metavar="SPDX", help="SPDX identifier of the licence of texts that name none"
+    )
     max_file_size: float = option(
         10_000.0,
         above=0,
         below=inf,
         metavar="MB",
-        help="a file that is larger, unpacked, is rejected (default: 10000)",
+        help="reject files larger than this when decompressed, in MB (default: 10000)",
     )
     max_characters: int = option(
         50_000_000,
         above=0,
         at_most=MAX_CHARACTERS,
-        help="a document that is longer is rejected (default: 50000000)",
+        help="reject documents of more than N characters (default: 50000000)",
     )
 
 

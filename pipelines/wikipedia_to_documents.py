@@ -1,11 +1,11 @@
-"""A Wikipedia dump to documents with every link as a mention, redirects resolved, titles matched.
+r"""Convert a Wikipedia dump to documents in which every link, and further titles, are mentions.
 
 Examples:
-  python -m pipelines.wikipedia_to_documents --output build/dawiki --workers 2
+  python -m pipelines.wikipedia_to_documents --output build/dawiki --workers 2 \
       --input dawiki-20261101-pages-articles-multistream.xml.bz2
-  python -m pipelines.wikipedia_to_documents --output build/dewiki --augment off
+  python -m pipelines.wikipedia_to_documents --output build/dewiki --augment off \
       --input 'dewiki-*-pages-articles*.bz2' --templates my.toml
-  python -m pipelines.wikipedia_to_documents --output build/dawiki-20261201
+  python -m pipelines.wikipedia_to_documents --output build/dawiki-20261201 \
       --input 'dumps/dawiki-20261201-*' --reuse build/dawiki-20261101
 """
 
@@ -62,64 +62,96 @@ class Options(CommonOptions):
     """Options of ``wikipedia_to_documents``."""
 
     augment: Literal["article", "off"] = option(
-        "article", help="match titles of an article's links in its text"
+        "article",
+        help="add mentions where titles that the article links to, or its own title, stand without "
+        "a link (default: article)",
     )
     right: Literal["word", "prefix"] = option(
         "word",
-        help="whether a title must end where a word ends, or may be its beginning (windmill|s)",
+        help="where a matched title may end: only at the end of a word, or also inside one "
+        "(windmill|s) (default: word)",
     )
-    anchors: Literal["on", "off"] = option("off", help="match the texts of an article's links, too")
-    extractor: Literal["onoma", "wikiextractor"] = option("onoma", help="what reads the wikitext")
+    anchors: Literal["on", "off"] = option(
+        "off",
+        help="match the texts of an article's links, too, not only their titles (default: off)",
+    )
+    extractor: Literal["onoma", "wikiextractor"] = option(
+        "onoma",
+        help="parser of the wikitext: Onoma's own, or the separate program WikiExtractor (default: "
+        "onoma)",
+    )
     namespaces: tuple[int, ...] = option(
-        (0,), nargs="+", type=int, metavar="N", help="numbers of those that are read (default: 0)"
+        (0,),
+        nargs="+",
+        type=int,
+        metavar="N",
+        help="numbers of the namespaces to read; articles are in 0 (default: 0)",
     )
     disambiguation: Literal["keep", "drop"] = option(
-        "keep", help="pages that only list meanings; flagged if kept"
+        "keep",
+        help="keep pages that only list meanings of a title, flagged in their metadata, or drop "
+        "them (default: keep)",
     )
     templates: tuple[Path, ...] = option(
         (),
         nargs="+",
         type=Path,
         metavar="FILE",
-        help="more tables of templates (TOML): what they show, which leave no hole",
+        help="TOML files with rules for more templates: what each shows, and which to drop without "
+        "a mark",
     )
     expand_templates: bool = option(
         default=False,
-        help="show templates whose definition in the dump is a line of text with parameters; reads "
+        help="expand templates that the dump defines as one line of text with parameters; reads "
         "the dump twice",
     )
     blocks: str = option(
         "",
         metavar="KINDS",
-        help="keep these beside the text: tables,infoboxes,references,math, or some of them",
+        help="write these blocks as a second dataset: tables,infoboxes,references,math, or some of "
+        "them (default: none)",
     )
     page_props: Path | None = option(
         None,
         metavar="FILE",
-        help="page_props.sql.gz of the same wiki and date: the Wikidata items of pages",
+        help="page_props.sql.gz of the same wiki and date, with the Wikidata items of pages",
     )
     reuse: Path | None = option(
         None,
         metavar="DIR",
-        help="an earlier run: pages that are as they were then are not read again",
+        help="output of an earlier run, from which pages that have not changed are taken over",
     )
     abbreviations: Path | None = option(
         None,
         metavar="FILE",
-        help="a table of the language's abbreviations (TOML), in place of ours or a learned one",
+        help="TOML table of abbreviations that end no sentence, instead of the built-in or learned "
+        "one",
     )
-    wiki: str | None = option(None, metavar="NAME", help="dawiki …, if not as the dump says")
-    lang: str | None = option(None, metavar="TAG", help="da …, if not as the dump says")
-    license: str | None = option(None, metavar="SPDX", help="if not that of Wikipedia")
+    wiki: str | None = option(
+        None,
+        metavar="NAME",
+        help="database name of the wiki, such as dawiki (default: as the dump says)",
+    )
+    lang: str | None = option(
+        None,
+        metavar="TAG",
+        help="language of the wiki, such as da (default: as the dump or the name of the wiki says)",
+    )
+    license: str | None = option(
+        None,
+        metavar="SPDX",
+        help="SPDX identifier of the licence of the text (default: that of Wikimedia at the date "
+        "of the dump)",
+    )
     max_page_size: float = option(
         50.0,
         above=0,
         at_most=MAX_PAGE_MB,
         metavar="MB",
-        help="a larger page is rejected (default: 50)",
+        help="reject pages larger than this, in MB (default: 50, at most 500)",
     )
     allow_truncated: bool = option(
-        default=False, help="read a dump that ends too early as far as it goes"
+        default=False, help="read an incomplete dump as far as it goes, instead of failing"
     )
 
     @property

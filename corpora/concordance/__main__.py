@@ -22,18 +22,28 @@ MANIFEST = "concordance.json"
 class Options:
     """Options of the command."""
 
-    run: Path = option(positional=True, help="the folder of a run with documents, or documents")
+    run: Path = option(
+        positional=True, help="folder of a run with documents, or of a dataset of documents"
+    )
     register: tuple[str, ...] = option(
-        (), metavar="PATTERN", help="files of registers (default: those of the run)"
+        (),
+        metavar="PATTERN",
+        help="TEI files with registers, or glob patterns in quotes (default: the registers of the "
+        "run)",
     )
     entities: Path | None = option(
-        None, metavar="DIR", help="an entity vocabulary, for names and forms"
+        None,
+        metavar="DIR",
+        help="entity vocabulary, for titles and forms of entities that no register has",
     )
     output: Path | None = option(
-        None, metavar="DIR", help="where the pages go (default: RUN/concordance)"
+        None, metavar="DIR", help="folder to write the pages into (default: RUN/concordance)"
     )
     min_ratio: float = option(
-        0.1, metavar="RATIO", help="a form that is tagged less often is a word (default: 0.1)"
+        0.1,
+        metavar="RATIO",
+        help="take a word for a common word, not a name, if less than this fraction of its places "
+        "is tagged (default: 0.1)",
     )
     json: bool = option(default=False, help=SUMMARY)
 

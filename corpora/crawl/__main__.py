@@ -1,10 +1,10 @@
-"""Crawl news sites politely into web archives, from which articles are made.
+"""Crawl news sites politely into web archives, from which ``news_to_documents`` makes documents.
 
     python -m corpora.crawl sites.toml --archive build/crawl
     python -m pipelines.news_to_documents --warc 'build/crawl/*.warc.gz' --output build/news
 
-What was fetched lies in the archive and is never fetched again; killed at any moment, the same
-command resumes. docs/news.md says what sites.toml holds.
+Pages in the archive are never fetched again. The same command resumes a crawl that was killed.
+docs/news.md describes sites.toml.
 """
 
 import sys
@@ -19,11 +19,15 @@ from corpora.system.arguments import SUMMARY, Summary, execute, option, parse
 class Options:
     """Options of the command."""
 
-    sites: Path = option(positional=True, metavar="FILE", help="the table of sites (TOML)")
-    archive: Path = option(metavar="DIR", help="the folder of the archive")
+    sites: Path = option(
+        positional=True, metavar="FILE", help="TOML file of the sites to crawl (docs/news.md)"
+    )
+    archive: Path = option(
+        metavar="DIR", help="folder of the web archives; pages in it are not fetched again"
+    )
     allow_private: bool = option(
         default=False,
-        help="also addresses of private networks and of this machine, for all sites",
+        help="crawl addresses of private networks and of this machine, too, for all sites",
     )
     json: bool = option(default=False, help=SUMMARY)
 

@@ -3,8 +3,8 @@
     python -m corpora.diff build/dawiki-20261001 build/dawiki-20261101
     python -m corpora.diff OLD NEW --html diff.html --json diff.json --fail-if documents=-5%
 
-Exit status 3: a measure moved further than it may. What may be is documents (or whatever the rows
-are) -10 %, links_per_page -20 %, rejected x3, unless --fail-if says otherwise.
+The exit status is 3 if a measure changed more than its limit allows. The default limits are
+documents=-10% (of other datasets: the rows), links_per_page=-20% and rejected=x3.
 """
 
 import sys
@@ -67,17 +67,26 @@ def _datasets(folder: Path) -> list[str]:
 class Options:
     """Options of the command: the datasets to compare, and the files to write."""
 
-    old: Path = option(positional=True, help="a dataset, or a folder with datasets")
-    new: Path = option(positional=True, help="another version of it")
-    html: Path | None = option(None, metavar="FILE", help="write a page")
-    json: Path | None = option(None, metavar="FILE", help="write all values")
+    old: Path = option(
+        positional=True, help="folder of the old version: a dataset, or a run with datasets"
+    )
+    new: Path = option(positional=True, help="folder of the new version")
+    html: Path | None = option(
+        None, metavar="FILE", help="file to write the comparison to, as a page"
+    )
+    json: Path | None = option(
+        None, metavar="FILE", help="file to write all values of the comparison to, as JSON"
+    )
     fail_if: tuple[str, ...] = option(
         (),
         metavar="MEASURE=LIMIT",
-        help="as documents=-10%% labels.PER=+50%% rejected=x3 links_per_page=off",
+        help="how far measures may change, such as documents=-10%% labels.PER=+50%% rejected=x3 "
+        "links_per_page=off",
     )
     examples: int = option(
-        N_EXAMPLES, help=f"rows that are listed of each sort (default: {N_EXAMPLES})"
+        N_EXAMPLES,
+        help="largest number of rows to list of each kind: added, removed, renamed, changed "
+        f"(default: {N_EXAMPLES})",
     )
 
 

@@ -1,14 +1,13 @@
-"""A NER dataset as files for others: CoNLL, JSON, IOBES, BMES, or for Hugging Face ``datasets``.
+"""Convert a NER dataset to files for other tools: CoNLL, JSON, Hugging Face, annotation tools.
 
     python -m corpora.ner.convert build/ler --to conll
     python -m corpora.ner.convert build/letters --to xmi --output cas
     python -m corpora.ner.convert build/sturm --to hf --output sturm-hf
 
-Tokens, tags and inner tags come back as they were when ``benchmark_to_ner`` reads the files; from
-``hf`` ids, documents and token starts do, too.
+If ``benchmark_to_ner`` reads the files back, tokens, tags and inner tags are the same; from ``hf``
+also ids, documents and token starts.
 
-Forms of annotation tools (``corpora.ner.exchange``) are made of a dataset of documents,
-a file each.
+Formats of --to; those of annotation tools need a dataset of documents, and write a file for each:
 """
 
 import sys
@@ -29,11 +28,11 @@ if TYPE_CHECKING:
     from corpora.datasets.shards import Dataset
 
 FORMS = {
-    "conll": "token and IOB2 tag, an empty line after a sentence",
+    "conll": "a token and its IOB2 tag on each line, an empty line after a sentence",
     "json": "one array of sentences, each of [token, tag]",
-    "iobes": "columns, with E- and S- where an entity ends",
-    "bmes": "the same with M- for I-",
-    "hf": "Parquet and a card that datasets.load_dataset opens, tags as ClassLabel",
+    "iobes": "like conll, with the tags E- and S- where an entity ends",
+    "bmes": "like iobes, with M- instead of I-",
+    "hf": "Parquet and a card for datasets.load_dataset, tags as ClassLabel",
     **{name: f"documents: {form.about}" for name, form in exchange.FORMS.items()},
 }
 
@@ -45,10 +44,15 @@ class Options:
     input: Path = option(
         positional=True,
         metavar="DIR",
-        help="a dataset of ner (of documents, for tools), or what holds one",
+        help="folder of a dataset of ner (for annotation tools, of documents), or of a run with "
+        "one",
     )
-    to: str = option(choices=tuple(FORMS), help="see below")
-    output: Path | None = option(None, metavar="DIR", help="default: the input's name and the form")
+    to: str = option(choices=tuple(FORMS), help="format to write, see the list below")
+    output: Path | None = option(
+        None,
+        metavar="DIR",
+        help="folder to write into (default: the input with -FORMAT after its name)",
+    )
     json: bool = option(default=False, help=SUMMARY)
 
 

@@ -1,12 +1,12 @@
-"""Sets of linked names as documents: HIPE-2022's tables, AIDA-CoNLL, and TAC-KBP with its texts.
+"""Convert published sets of linked names to documents: HIPE-2022, AIDA-CoNLL, or TAC-KBP.
 
     python -m corpora.ner.linked HIPE-2022-v2.1-ajmc-train-de.tsv --output build/ajmc
     python -m corpora.ner.linked AIDA-YAGO2-dataset.tsv --ids '[0-9]+testb ' --output build/testb
     python -m corpora.ner.linked mentions.tab --texts source --output build/tac
 
-Every document has its names with their entity (``wikidata:Q64``, ``enwiki:Berlin``, ``tac:E0001``),
-or without one where the set says NIL. What nobody was asked to link, HIPE's names with ``_``, is
-left out and counted. ``modeling.link`` trains on these documents, and is scored on them.
+The names of a document have their entity (``wikidata:Q64``, ``enwiki:Berlin``, ``tac:E0001``), or
+none where the set says NIL. Names that nobody was asked to link (``_`` in HIPE) are left out and
+counted. ``modeling.link`` trains on these documents, and is evaluated on them.
 """
 
 import re
@@ -43,17 +43,26 @@ class Options:
     """Options of the command."""
 
     input: tuple[str, ...] = option(
-        positional=True, metavar="FILE", nargs="+", help="files of a set, or patterns in quotes"
+        positional=True,
+        metavar="FILE",
+        nargs="+",
+        help="files of a published set, folders of them, or glob patterns in quotes",
     )
-    output: Path = option(metavar="DIR", help="where the dataset of documents is written")
+    output: Path = option(metavar="DIR", help="folder to write the dataset of documents into")
     sense: Literal["literal", "metonymic"] = option(
-        "literal", help="of HIPE: names and links of the columns LIT or METO (default: literal)"
+        "literal",
+        help="for HIPE: which names and links to read, columns LIT or METO (default: literal)",
     )
     ids: str | None = option(
-        None, metavar="REGEX", help="documents whose id begins so; the others are left out"
+        None,
+        metavar="REGEX",
+        help="keep only documents whose id matches this regular expression from its beginning "
+        "(default: all)",
     )
     texts: Path | None = option(
-        None, metavar="DIR", help="of TAC-KBP: the folder of texts, named as documents are"
+        None,
+        metavar="DIR",
+        help="for TAC-KBP: folder of the texts, in files named after the documents",
     )
     json: bool = option(default=False, help=SUMMARY)
 

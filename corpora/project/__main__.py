@@ -1,9 +1,9 @@
-"""A project: a folder with one file that says the whole chain, from sources to a model.
+"""Run a chain of commands, from sources to a model, that one file (onoma.toml) lists.
 
 Examples:
   onoma project new wikipedia dawiki      (or: tei, news, chinese) writes onoma.toml and README.md
-  onoma project show dawiki               the steps, and which are done
-  onoma project run dawiki                does what is not up to date, and resumes what was stopped
+  onoma project show dawiki               lists the steps, and which are up to date
+  onoma project run dawiki                runs the steps that are not; resumes one that was stopped
 """
 
 import argparse
@@ -177,18 +177,33 @@ def _is_done(step: Step, folder: Path, done: dict[str, str]) -> bool:
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = make_parser("corpora.project", __doc__ or "")
     commands = parser.add_subparsers(dest="command", required=True)
-    maker = commands.add_parser("new", help="write a recipe and a README")
-    maker.add_argument("kind", choices=tuple(KINDS))
-    maker.add_argument("folder", type=Path, metavar="DIR")
+    maker = commands.add_parser(
+        "new",
+        help="write a list of steps (onoma.toml) and a README",
+        description="Write a list of steps (onoma.toml) and a README into a folder.",
+    )
+    maker.add_argument("kind", choices=tuple(KINDS), help="kind of the sources")
+    maker.add_argument("folder", type=Path, metavar="DIR", help="folder to write the files into")
     maker.set_defaults(do=new)
-    shower = commands.add_parser("show", help="list the steps, and which are done")
-    shower.add_argument("folder", type=Path, nargs="?", default=Path(), metavar="DIR")
-    shower.add_argument("--json", action="store_true", help="print JSON, for programs")
+    where = "folder with onoma.toml (default: the current folder)"
+    shower = commands.add_parser(
+        "show",
+        help="list the steps, and which are up to date",
+        description="List the steps, what each reads, and which are up to date.",
+    )
+    shower.add_argument("folder", type=Path, nargs="?", default=Path(), metavar="DIR", help=where)
+    shower.add_argument("--json", action="store_true", help="print the steps as JSON, for programs")
     shower.set_defaults(do=show)
-    runner = commands.add_parser("run", help="do what is not up to date")
-    runner.add_argument("folder", type=Path, nargs="?", default=Path(), metavar="DIR")
-    runner.add_argument("--only", nargs="+", metavar="STEP", help="of all steps only these")
-    runner.add_argument("--force", action="store_true", help="also what is up to date")
+    runner = commands.add_parser(
+        "run",
+        help="run the steps that are not up to date",
+        description="Run the steps that are not up to date, in order, until one fails.",
+    )
+    runner.add_argument("folder", type=Path, nargs="?", default=Path(), metavar="DIR", help=where)
+    runner.add_argument(
+        "--only", nargs="+", metavar="STEP", help="names of the steps to run (default: all)"
+    )
+    runner.add_argument("--force", action="store_true", help="run steps that are up to date, too")
     runner.set_defaults(do=run)
     return parser.parse_args(argv)
 

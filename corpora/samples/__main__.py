@@ -1,10 +1,10 @@
-"""Write files to try: an edition, a small wiki, pages of news, or a Chinese story.
+"""Write sample files to try the commands on: an edition, a wiki, news pages, or a Chinese story.
 
 Examples:
   onoma sample tei letters
   onoma sample wikipedia dumps
 
-All are invented, and those of this documentation.
+The texts are invented; the documentation uses them, too.
 """
 
 import sys
@@ -57,9 +57,9 @@ class Options:
     """Options of the command."""
 
     kind: Literal["tei", "wikipedia", "news", "chinese"] = option(
-        positional=True, help="of what kind"
+        positional=True, help="kind of the sample"
     )
-    folder: Path = option(positional=True, metavar="DIR", help="where they are written")
+    folder: Path = option(positional=True, metavar="DIR", help="folder to write the files into")
     json: bool = option(default=False, help=SUMMARY)
 
 

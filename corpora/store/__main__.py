@@ -1,4 +1,4 @@
-"""Published versions of a dataset, and which of them is current: ``STORE/NAME/VERSION/``.
+"""Manage published versions of datasets (``STORE/NAME/VERSION/``), one of which is current.
 
     python -m corpora.store publish build/dawiki-20261101 store/dawiki --version 20261101
     python -m corpora.store current store/dawiki     prints store/dawiki/20261101
@@ -6,10 +6,10 @@
     python -m corpora.store prune store/dawiki --keep 3 --keep-for runs/daluke runs/tagger
     python -m corpora.store forget store --documents dawiki:4711 --entities "dawiki:Ada Lem"
 
-A version never changes once it is there, unless somebody's data must go (forget).
-``STORE/NAME/current``, a file with one name in it, is replaced in one step after everything was
-verified: whoever reads it at any moment, and after a kill at any moment, finds the old version or
-the new one. Readers ask once, and keep the path.
+A published version never changes, except when a person's data is removed (forget). The file
+``STORE/NAME/current`` holds the name of the current version. It is replaced in one step after the
+new version is verified, so that readers always find a complete version, the old or the new one.
+A reader should ask once for the current version, and keep its path.
 """
 
 import argparse
@@ -89,24 +89,59 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = make_parser("corpora.store", __doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     shelf = ArgumentParser(add_help=False)
-    shelf.add_argument("shelf", type=_place, help="STORE/NAME")
-    publisher = commands.add_parser("publish", help="verify a run, and make it current")
-    publisher.add_argument("source", type=Path, help="a dataset, or a folder with run.json")
-    publisher.add_argument("shelf", type=_place, help="STORE/NAME")
-    publisher.add_argument("--version", help="as 20261101 (default: from the fingerprint)")
-    publisher.set_defaults(do=_publish)
-    about = "print the folder of the current version"
-    commands.add_parser("current", parents=[shelf], help=about).set_defaults(do=_current)
-    lister = commands.add_parser(
-        "list", parents=[shelf], help="name the versions, the last one last"
+    shelf.add_argument("shelf", type=_place, help="folder of the dataset in the store: STORE/NAME")
+    publisher = commands.add_parser(
+        "publish",
+        help="put a dataset or a run into a store, and make it the current version",
+        description="Verify a dataset or a run, put it into a store, and make it current.",
     )
-    lister.add_argument("--json", action="store_true", help="print JSON, for programs")
+    publisher.add_argument(
+        "source", type=Path, help="folder of the dataset, or of the run (with run.json)"
+    )
+    publisher.add_argument(
+        "shelf", type=_place, help="folder of the dataset in the store: STORE/NAME"
+    )
+    publisher.add_argument(
+        "--version",
+        help="name of the version, such as 20261101 (default: the beginning of the fingerprint)",
+    )
+    publisher.set_defaults(do=_publish)
+    commands.add_parser(
+        "current",
+        parents=[shelf],
+        help="print the folder of the current version",
+        description="Print the folder of the current version.",
+    ).set_defaults(do=_current)
+    lister = commands.add_parser(
+        "list",
+        parents=[shelf],
+        help="list the versions and their sizes",
+        description="List the versions and their sizes, in the order of publishing.",
+    )
+    lister.add_argument("--json", action="store_true", help="print the list as JSON, for programs")
     lister.set_defaults(do=_list)
-    switcher = commands.add_parser("switch", parents=[shelf], help="make another one current")
-    switcher.add_argument("version")
+    switcher = commands.add_parser(
+        "switch",
+        parents=[shelf],
+        help="make another version current",
+        description="Verify another version, and make it current.",
+    )
+    switcher.add_argument("version", help="name of the version")
     switcher.set_defaults(do=_switch)
-    pruner = commands.add_parser("prune", parents=[shelf], help="remove what nobody needs")
-    pruner.add_argument("--keep", type=int, default=3, metavar="N", help="the last (default: 3)")
+    pruner = commands.add_parser(
+        "prune",
+        parents=[shelf],
+        help="remove versions that are not needed",
+        description="Remove all published versions except the current one, the last ones (--keep), "
+        "and those that models or datasets were made from (--keep-for).",
+    )
+    pruner.add_argument(
+        "--keep",
+        type=int,
+        default=3,
+        metavar="N",
+        help="keep the N versions that were published last (default: 3)",
+    )
     pruner.add_argument(
         "--keep-for",
         type=_place,
@@ -114,20 +149,37 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         action="extend",
         default=[],
         metavar="RUN",
-        help="models or datasets whose data must stay",
+        help="folders of models or datasets; keep the versions that these were made from",
     )
-    pruner.add_argument("--dry-run", action="store_true", help="only say what would be done")
+    pruner.add_argument(
+        "--dry-run", action="store_true", help="print what would be removed, and remove nothing"
+    )
     pruner.set_defaults(do=_prune)
-    forgetter = commands.add_parser("forget", help="take a person's data out of all versions")
-    forgetter.add_argument("shelf", type=_place, metavar="STORE", help="with all its names")
+    forgetter = commands.add_parser(
+        "forget",
+        help="remove a person's data from all versions",
+        description="Remove a person's data from all versions of all datasets of a store.",
+    )
+    forgetter.add_argument(
+        "shelf", type=_place, metavar="STORE", help="folder of the store, with all its datasets"
+    )
     for name, metavar, what in (
-        ("documents", "ID", "whole documents"),
-        ("entities", "ENTITY", "all mentions of these, as dawiki:Title; the text stays"),
+        ("documents", "ID", "ids of documents to remove as a whole"),
+        (
+            "entities",
+            "ENTITY",
+            "entities, such as dawiki:Title, whose mentions are removed; the text stays",
+        ),
     ):
         forgetter.add_argument(
             f"--{name}", nargs="+", action="extend", default=[], metavar=metavar, help=what
         )
-    forgetter.add_argument("--why", default="", metavar="TEXT", help="for the record, as a number")
+    forgetter.add_argument(
+        "--why",
+        default="",
+        metavar="TEXT",
+        help="reason to note in STORE/forgotten.json, such as the number of a request",
+    )
     forgetter.set_defaults(do=_forget)
     return parser.parse_args(argv)
 

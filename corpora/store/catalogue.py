@@ -5,8 +5,8 @@ Examples:
   onoma card build/letters --parquet build/letters-hub
   hf upload USER/letters build/letters-hub . --repo-type dataset
 
-What is written lies beside the datasets and is no part of them: no hash of a run changes. With
---parquet, all rows are rewritten as Parquet, which mlcroissant and the viewers of hubs read.
+Both files are written beside the datasets and are no part of them: no hash of a run changes.
+mlcroissant and the viewers of hubs read the rows only as Parquet (--parquet).
 """
 
 import json
@@ -38,17 +38,26 @@ _CREATIVE_COMMONS = re.compile(r"creativecommons\.org/(?:licenses|publicdomain)/
 class Options:
     """Options of the command."""
 
-    path: Path = option(positional=True, metavar="DIR", help="a dataset, or a folder with datasets")
-    parquet: Path | None = option(None, metavar="DIR", help="a new folder for the rows as Parquet")
-    title: str | None = option(None, help="(default: the name of the folder)")
-    about: str = option("", metavar="TEXT", help="a sentence that says what the data is")
-    license: str | None = option(
-        None, metavar="SPDX", help="of the data (default: that of its documents, if it is one)"
+    path: Path = option(positional=True, metavar="DIR", help="folder of a dataset, or of several")
+    parquet: Path | None = option(
+        None,
+        metavar="DIR",
+        help="new folder to write the rows to as Parquet, with the card and the Croissant file",
     )
-    creator: str = option("", metavar="NAME", help="who made the data")
-    url: str = option("", help="a page about the data")
-    published: str = option("", metavar="DATE", help="as 2026-11-22")
-    cite: str = option("", metavar="TEXT", help="how it is to be cited")
+    title: str | None = option(None, help="title of the data (default: the name of the folder)")
+    about: str = option(
+        "", metavar="TEXT", help="sentence that says what the data is (default: what a row is)"
+    )
+    license: str | None = option(
+        None,
+        metavar="SPDX",
+        help="SPDX identifier of the licence of the data (default: that of its documents, if they "
+        "have the same)",
+    )
+    creator: str = option("", metavar="NAME", help="person or institution that made the data")
+    url: str = option("", help="address of a page about the data")
+    published: str = option("", metavar="DATE", help="date of publication, such as 2026-11-22")
+    cite: str = option("", metavar="TEXT", help="text by which to cite the data")
     json: bool = option(default=False, help=SUMMARY)
 
 

@@ -206,14 +206,26 @@ def _show_sentence(sentence: Sentence) -> str:
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = make_parser("corpora.shards", ABOUT)
     commands = parser.add_subparsers(dest="command", required=True)
-    checker = commands.add_parser("verify", help="hash everything again, check the accounting")
-    checker.add_argument("path", type=Path, help="a dataset, or a folder with run.json")
-    checker.add_argument("--rows", action="store_true", help="also check every row")
-    shower = commands.add_parser("show", help="page through rows")
-    shower.add_argument("path", type=Path, help="a dataset")
-    shower.add_argument("--limit", type=_count, default=None, help="rows (default: all)")
+    checker = commands.add_parser(
+        "verify",
+        help="check that a dataset or a run is undamaged",
+        description="Check that a dataset or a run is undamaged: hashes, ids, and numbers of rows.",
+    )
+    checker.add_argument("path", type=Path, help="folder of a dataset, or of a run (with run.json)")
+    checker.add_argument("--rows", action="store_true", help="check the content of each row, too")
+    shower = commands.add_parser(
+        "show",
+        help="print the rows of a dataset",
+        description="Print the rows of a dataset, documents with their mentions in brackets.",
+    )
+    shower.add_argument("path", type=Path, help="folder of a dataset")
+    shower.add_argument(
+        "--limit", type=_count, default=None, help="number of rows to print (default: all)"
+    )
     for command in (checker, shower):
-        command.add_argument("--json", action="store_true", help="print JSON, for programs")
+        command.add_argument(
+            "--json", action="store_true", help="print JSON instead of text, for programs"
+        )
     return parser.parse_args(argv)
 
 

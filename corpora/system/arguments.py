@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound="DataclassInstance")
 _Settings = dict[str, Any]
 """Arguments of ``argparse`` functions by name. Any: each has a type of its own."""
-SUMMARY = "print the summary as one JSON object, and all else on standard error"
+SUMMARY = "print the summary as one JSON object, and all other lines on standard error"
 """The help text of ``--json``."""
 
 _ADDRESSES = frozenset(

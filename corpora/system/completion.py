@@ -1,11 +1,11 @@
-"""Completion of commands and options in a shell, made from the tables of options.
+"""Print a script by which a shell completes commands, options and their values.
 
 Examples:
   onoma completion bash > ~/.local/share/bash-completion/completions/onoma
   onoma completion zsh > ~/.zfunc/_onoma        (with fpath+=~/.zfunc before compinit)
   onoma completion fish > ~/.config/fish/completions/onoma.fish
 
-Make it again after an update of Onoma.
+Write the script again after an update of Onoma.
 """
 
 import argparse
@@ -110,7 +110,9 @@ def _fish(text: str) -> str:
 class Options:
     """Options of the command."""
 
-    shell: Literal["bash", "zsh", "fish"] = option(positional=True, help="which shell")
+    shell: Literal["bash", "zsh", "fish"] = option(
+        positional=True, help="shell to write the script for"
+    )
 
 
 def all_words() -> dict[str, Words]:

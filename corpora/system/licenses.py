@@ -1,4 +1,4 @@
-"""List the licences of Onoma's libraries that are installed, and which fit Apache-2.0.
+"""List the installed libraries that Onoma needs, with the licence of each and its kind.
 
 Examples:
   onoma licenses
@@ -111,9 +111,12 @@ def _canonical(name: str) -> str:
 class Options:
     """Options of the command."""
 
-    json: bool = option(default=False, help="print JSON, for programs")
+    json: bool = option(default=False, help="print the list as JSON, for programs")
     fail_on: tuple[str, ...] = option(
-        (), metavar="KIND", choices=("copyleft", "proprietary", "unknown"), help="exit status 1"
+        (),
+        metavar="KIND",
+        choices=("copyleft", "proprietary", "unknown"),
+        help="exit with status 1 if a library has such a licence: copyleft, proprietary, unknown",
     )
 
 

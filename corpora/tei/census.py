@@ -1,10 +1,10 @@
-"""Count what the markup of an edition holds, before the first run, and draft an edition file.
+"""Count what the markup of TEI files holds, before the first run, and draft an edition file.
 
     python -m pipelines.tei_to_ner --inspect 'letters/*.xml' --output census
 
 Prints elements and attributes, what the chosen edition makes of each, names inside what is left
-out, languages, words before sentence ends, and schemes of ids. ``--output`` gets the same as
-``census.html``, and ``edition.toml`` to start from.
+out, languages, words before sentence ends, and schemes of ids. ``--output`` also gets these counts
+as ``census.html``, and a draft ``edition.toml`` to start from.
 """
 
 import re
@@ -70,10 +70,26 @@ _NO_WORD = re.compile(r"\W")
 class Options:
     """Options of ``--inspect``."""
 
-    inspect: tuple[str, ...] = option(metavar="PATTERN", help="files or folders of TEI")
-    exclude: tuple[str, ...] = option((), metavar="PATTERN", help="files that are passed over")
-    edition: str = option("tei", metavar="NAME|FILE", help="what is tried (default: tei)")
-    output: Path | None = option(None, metavar="DIR", help="for census.html and edition.toml")
+    inspect: tuple[str, ...] = option(
+        metavar="PATTERN", help="TEI files, folders of them, or glob patterns in quotes, to count"
+    )
+    exclude: tuple[str, ...] = option(
+        (),
+        metavar="PATTERN",
+        help="glob patterns of files to leave out; names are relative to the folder that all files "
+        "share",
+    )
+    edition: str = option(
+        "tei",
+        metavar="NAME|FILE",
+        help="edition to apply: a built-in name or a TOML file (default: tei)",
+    )
+    output: Path | None = option(
+        None,
+        metavar="DIR",
+        help="folder to write census.html and a draft edition.toml into (default: only print the "
+        "counts)",
+    )
 
 
 @dataclass

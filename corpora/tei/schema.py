@@ -1,10 +1,9 @@
-"""Fetch the TEI's own schema, by which every written file is validated then.
+"""Download the schema of the TEI, with which ``modeling.predict --tei`` validates what it writes.
 
     python -m corpora.tei.schema
     python -m corpora.tei.schema --version 4.9.0 --output tei_all.rng
 
-Without ``--output``, it goes to where ``modeling.predict --tei`` looks for it. Validation needs
-lxml: pip install 'onoma[tei]'.
+Validation needs lxml: pip install 'onoma[tei]'.
 """
 
 import hashlib
@@ -41,10 +40,18 @@ _SAID = re.compile(rb"TEI Edition:\s+(?:P5 )?Version (\d+\.\d+\.\d+)")
 class Options:
     """Options of the command."""
 
-    version: str = option(VERSION, metavar="N.N.N", help="of the Guidelines")
-    url: str = option("", metavar="URL", help="another address than the TEI's archive")
-    sha256: str = option("", metavar="HEX", help="what the file must have")
-    output: Path | None = option(None, metavar="FILE", help="where to")
+    version: str = option(
+        VERSION, metavar="N.N.N", help=f"version of the TEI Guidelines (default: {VERSION})"
+    )
+    url: str = option(
+        "", metavar="URL", help="address of the schema (default: the one in the TEI's archive)"
+    )
+    sha256: str = option(
+        "", metavar="HEX", help="SHA-256 that the file must have (default: not checked)"
+    )
+    output: Path | None = option(
+        None, metavar="FILE", help="file to write (default: where predict --tei looks for it)"
+    )
     json: bool = option(default=False, help=SUMMARY)
 
 

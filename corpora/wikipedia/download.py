@@ -1,12 +1,12 @@
-"""Fetch a complete dump of a wiki: the newest run whose jobs are done, whole and checked.
+r"""Download a dump of a wiki: the files of the newest complete run, with checked hashes.
 
     python -m corpora.wikipedia.download dawiki --output dumps --contact you@example.org
-    python -m corpora.wikipedia.download dewiki --output dumps --contact you@example.org
+    python -m corpora.wikipedia.download dewiki --output dumps --contact you@example.org \
         --date 20261101 --mirror https://ftp.acc.umu.se/mirror/wikimedia.org/dumps
 
-Each file is fetched with at most two connections, resumed after a break or a kill, and gets
-its name when size and SHA-1 are those of the run. ``WIKI-DATE.lock.json``, written last, says what
-was fetched from where.
+A download that breaks off or is killed is resumed by the same command. A file gets its name when
+its size and SHA-1 are those of the run. ``WIKI-DATE.lock.json``, written last, lists the files with
+their addresses and hashes.
 """
 
 import re
@@ -52,21 +52,33 @@ _DATE = re.compile(r"\d{8}")
 class Order:
     """The dump to fetch, and who fetches it; raises ``UsageError`` for invalid values."""
 
-    wiki: str = option(positional=True, help="dawiki, dewiki, zh_yuewiki …")
-    output: Path = option(metavar="DIR", help="the folder that gets the files")
-    contact: str = option(help="where you are reached: an address of mail or of a page")
-    date: str = option(LATEST, help=f"of the run, as 20261101 (default: {LATEST})")
-    mirror: str = option(MIRROR, metavar="URL", help=f"a server (default: {MIRROR})")
+    wiki: str = option(
+        positional=True, help="database name of the wiki, such as dawiki, dewiki or zh_yuewiki"
+    )
+    output: Path = option(metavar="DIR", help="folder to download the files into")
+    contact: str = option(
+        help="your mail address or web page, which the server gets in the User-Agent"
+    )
+    date: str = option(
+        LATEST,
+        help=f"date of the run, such as 20261101 (default: {LATEST}, the newest complete one)",
+    )
+    mirror: str = option(MIRROR, metavar="URL", help=f"address of the server (default: {MIRROR})")
     jobs: tuple[str, ...] = option(
-        JOBS, nargs="+", metavar="JOB", help=f"(default: {' '.join(JOBS)})"
+        JOBS,
+        nargs="+",
+        metavar="JOB",
+        help=f"jobs of the run whose files are fetched (default: {' '.join(JOBS)})",
     )
     exclude: tuple[str, ...] = option(
         EXCLUDE,
         nargs="*",
         metavar="PATTERN",
-        help=f"files of these jobs that are not wanted (default: {' '.join(EXCLUDE)})",
+        help=f"glob patterns of files of these jobs to leave out (default: {' '.join(EXCLUDE)})",
     )
-    connections: int = option(MAX_CONNECTIONS, help="1 or 2 (default)")
+    connections: int = option(
+        MAX_CONNECTIONS, help=f"number of connections at once, 1 or 2 (default: {MAX_CONNECTIONS})"
+    )
     json: bool = option(default=False, help=SUMMARY)
 
     def __post_init__(self) -> None:

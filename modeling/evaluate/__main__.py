@@ -1,11 +1,11 @@
-"""Score taggers on tagged sentences, with confidence intervals, a baseline and all errors.
+r"""Score taggers on tagged sentences, with confidence intervals, a baseline and all errors.
 
 Examples:
   python -m modeling.evaluate runs/sturm --ner build/sturm/ner --split test
   python -m modeling.evaluate runs/ddt --ner build/ddt --split test --without MISC
   python -m modeling.evaluate runs/ddt --ner build/wikiann --split test --labels map.toml
   python -m modeling.evaluate runs/crf --ner build/ddt --split test --against runs/softmax
-  python -m modeling.evaluate runs/new --ner build/ddt --against store/ddt-tagger/20261001
+  python -m modeling.evaluate runs/new --ner build/ddt --against store/ddt-tagger/20261001 \
       --fail-if-worse
   python -m modeling.evaluate runs/cv --ner build/ddt
 

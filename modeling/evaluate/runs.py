@@ -31,7 +31,7 @@ from modeling.taggers.folders import (
     weights_of,
 )
 from modeling.taggers.tagger import Tagger
-from modeling.tagging_config import check_decoder
+from modeling.tagging_config import DECODERS, check_decoder
 from modeling.training.records import Manifest
 from modeling.training.world import best_device
 
@@ -66,7 +66,9 @@ def run(options: "Options") -> Iterator[str | Summary]:
     summary: dict[str, object] = {"output": str(output), "reports": reports}
     status = 0
     if options.against is not None:
-        folder, comparison = scorer.compare(taggers, best_taggers(options.against), output)
+        folder, comparison = scorer.compare(
+            taggers, best_taggers(options.against), output, decoder=decoders[0]
+        )
         summary["comparison"] = read_json(folder / "comparison.json")
         yield f"made  {folder} (comparison.md, comparison.json)"
         if options.fail_if_worse and comparison.is_worse:
@@ -228,14 +230,20 @@ class _Scorer:
             )
 
     def compare(
-        self, first: Sequence[TaggerFolder], second: Sequence[TaggerFolder], output: Path
+        self,
+        first: Sequence[TaggerFolder],
+        second: Sequence[TaggerFolder],
+        output: Path,
+        *,
+        decoder: str,
     ) -> tuple[Path, Comparison]:
         """Compare two runs on the same sentences; returns the folder of the files, and the result.
 
-        Of each run, the first tagger is compared, or, for folds, all folds of its seed.
+        Of each run, the first tagger is compared, or, for folds, all folds of its seed. Both use
+        ``decoder``; a tagger whose head has no such decoder, or all if it is empty, use their own.
         """
         assert self.options.against is not None  # noqa: S101 - or nobody asks
-        ours, theirs = (self._first_of(taggers).tagged for taggers in (first, second))
+        ours, theirs = (self._first_of(taggers, decoder).tagged for taggers in (first, second))
         comparison = compare(
             ours, theirs, seed=self.options.seed, replicates=self.options.replicates
         )
@@ -246,12 +254,14 @@ class _Scorer:
         write_json(folder / "comparison.json", comparison.to_json())
         return folder, comparison
 
-    def _first_of(self, taggers: Sequence[TaggerFolder]) -> _Found:
-        found = self._tag(taggers[0], None)
+    def _first_of(self, taggers: Sequence[TaggerFolder], decoder: str) -> _Found:
+        known = DECODERS[read_settings(taggers[0].path).head.kind]
+        own = decoder if decoder in known else None
+        found = self._tag(taggers[0], own)
         if not found.fold:
             return found
         others = [t for t in taggers[1:] if t.setting == taggers[0].setting]
-        return next(iter(_joined([found, *(self._tag(t, None) for t in others)]).values()))
+        return next(iter(_joined([found, *(self._tag(t, own) for t in others)]).values()))
 
 
 def _scored(evaluations: Mapping[str, Evaluation]) -> str:

@@ -1,9 +1,9 @@
-"""Export a trained model for other programs, with a model card.
+r"""Export a trained model for other programs, with a model card.
 
 Examples:
   python -m modeling.export runs/first --output build/model
   python -m modeling.export runs/first/average --output build/model --without-heads
-  python -m modeling.export models/e5 --without-heads --keep-layers 1,5,9,12
+  python -m modeling.export models/e5 --without-heads --keep-layers 1,5,9,12 \
       --trim-vocabulary build/letters/documents --output models/student
   python -m modeling.export runs/sturm --output build/sturm
   python -m modeling.export runs/sturm --output build/sturm-onnx --to onnx --int8

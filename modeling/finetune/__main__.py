@@ -1,14 +1,14 @@
-"""Train a tagger, which finds names in text, from a pre-trained encoder.
+r"""Train a tagger, which finds names in text, from a pre-trained encoder.
 
 Examples:
   python -m modeling.finetune crf --ner build/sturm/ner --model runs/first --output runs/sturm
-  python -m modeling.finetune softmax --ner build/ddt --model models/bert --seeds 1,2,3
+  python -m modeling.finetune softmax --ner build/ddt --model models/bert --seeds 1,2,3 \
       --set training.epochs=5 --output runs/ddt
-  python -m modeling.finetune crf --ner build/ddt --model runs/first --output runs/grid
+  python -m modeling.finetune crf --ner build/ddt --model runs/first --output runs/grid \
       --set optimizer.lr=2e-5,5e-5 training.batch_size=8,16
   python -m modeling.finetune span --ner build/ddt --model runs/daluke --folds 5 --output runs/cv
   python -m modeling.finetune crf --ner build/new --tagger runs/sturm --output runs/more
-  python -m modeling.finetune crf --ner build/sturm/ner --model build/small --teacher runs/sturm
+  python -m modeling.finetune crf --ner build/sturm/ner --model build/small --teacher runs/sturm \
       --documents build/letters/documents --output runs/small
 
 If settings have several values, each combination is tried, and the one with the best strict F1 on

@@ -1,7 +1,7 @@
 """Link names to entities, as learned from documents whose names are linked.
 
 Examples:
-  python -m modeling.link evaluate build/sturm/documents --register 'register/*.xml'
+  python -m modeling.link evaluate build/sturm/documents --register 'register/*.xml' --output links
   python -m modeling.link evaluate build/hipe-train --test build/hipe-dev --output build/links
   python -m modeling.link train build/sturm/documents --register 'register/*.xml' --output linker
   python -m modeling.link apply linker --documents build/new --output build/linked
@@ -60,8 +60,8 @@ class _Learning:
     encoder: Path | None = option(
         None,
         metavar="MODEL",
-        help="encoder that compares the contexts of names: a run, a folder of transformers, or "
-        "an archive",
+        help="encoder that compares the contexts of names: a run, a folder of transformers, "
+        "hub:NAME, or an archive",
     )
     descriptions: Path | None = option(
         None,

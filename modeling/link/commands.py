@@ -19,6 +19,7 @@ from corpora.registers.register import open_registers
 from corpora.runs.dataset_inputs import find_shards
 from corpora.system.arguments import Summary
 from corpora.system.parsing import read_json
+from modeling.huggingface.hub import local_folder
 from modeling.link.candidates import Known
 from modeling.link.contexts import Reader
 from modeling.link.datasets import link_dataset, link_sentences
@@ -53,7 +54,7 @@ def train(options: "TrainOptions") -> Iterator[str | Summary]:
     if options.vocabulary is not None:
         settings["vocabulary"] = str(options.vocabulary.resolve())
     if options.encoder is not None:
-        settings["encoder"] = str(options.encoder.resolve())
+        settings["encoder"] = str(local_folder(options.encoder).resolve())
     vocabulary = _open_vocabulary(options.vocabulary)
     training = Training(records, register, vocabulary, **_learning(options, register))
     linker = training.train(settings=settings)
@@ -140,7 +141,8 @@ def _learning(
         described = {known.entity: describe_entry(known) for known in register.values()}
         if options.descriptions is not None:
             described |= dict(read_descriptions(options.descriptions))
-        learning |= {"reader": Reader(options.encoder, keeps=True), "descriptions": described}
+        reader = Reader(local_folder(options.encoder), keeps=True)
+        learning |= {"reader": reader, "descriptions": described}
     elif options.descriptions is not None:
         raise UsageError("--descriptions is for --encoder, which reads them. Name a model, too.")
     return learning

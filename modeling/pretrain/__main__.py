@@ -1,8 +1,8 @@
-"""Pre-train an encoder on datasets of examples.
+r"""Pre-train an encoder on datasets of examples.
 
 Examples:
   python -m modeling.pretrain neiss_small --examples build/examples --output runs/first
-  python -m modeling.pretrain daluke --examples build/examples --init-from models/bert
+  python -m modeling.pretrain daluke --examples build/examples --init-from models/bert \
       --set training.micro_batch_size=60 training.precision=bfloat16 --output runs/daluke
   torchrun --nproc-per-node 4 -m modeling.pretrain neiss --examples build/examples --output runs/x
 

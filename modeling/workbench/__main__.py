@@ -1,7 +1,7 @@
-"""Review suggested names of an edition in the browser, and write accepted ones into TEI files.
+r"""Review suggested names of an edition in the browser, and write accepted ones into TEI files.
 
 Examples:
-  python -m modeling.workbench --tei 'letters/*.xml' --edition sturm --tagger runs/sturm
+  python -m modeling.workbench --tei 'letters/*.xml' --edition sturm --tagger runs/sturm \
       --output reviewed
   python -m modeling.workbench --documents build/wiki/documents
   python -m modeling.workbench --evaluation runs/sturm/evaluation/sturm-test

@@ -97,6 +97,19 @@ def test_two_runs_are_compared(tagger_run, ner, bases, finetune, tmp_path):
     assert comparison["first"]["f1"] > comparison["second"]["f1"]
 
 
+def test_a_comparison_uses_the_decoder_that_is_asked_for(tagger_run, ner, tmp_path, monkeypatch):
+    used = []
+    tag = Tagger.tag
+    monkeypatch.setattr(
+        Tagger, "tag", lambda self, *args, **more: (used.append(self.decoder), tag(self, *args))[1]
+    )
+
+    options = ["--decoder", "free", "--output", tmp_path / "out", "--against", tagger_run]
+    assert evaluate(tagger_run, ner, *options) == 0
+
+    assert set(used) == {"free"}
+
+
 def test_only_a_run_that_is_surely_worse_fails(tagger_run, ner, bases, finetune, tmp_path, capsys):
     finetune(tmp_path / "worse", ner, bases / "plain", epochs=1, settings=["optimizer.lr=1e-12"])
     options = ["--output", tmp_path / "out", "--fail-if-worse", "--against"]
