@@ -98,11 +98,13 @@ def test_two_runs_are_compared(tagger_run, ner, bases, finetune, tmp_path):
 
 
 def test_a_comparison_uses_the_decoder_that_is_asked_for(tagger_run, ner, tmp_path, monkeypatch):
-    used = []
-    tag = Tagger.tag
-    monkeypatch.setattr(
-        Tagger, "tag", lambda self, *args, **more: (used.append(self.decoder), tag(self, *args))[1]
-    )
+    used, tag = [], Tagger.tag
+
+    def tag_and_note(self, sentences):
+        used.append(self.decoder)
+        return tag(self, sentences)
+
+    monkeypatch.setattr(Tagger, "tag", tag_and_note)
 
     options = ["--decoder", "free", "--output", tmp_path / "out", "--against", tagger_run]
     assert evaluate(tagger_run, ner, *options) == 0
