@@ -43,7 +43,7 @@ def in_words(rows: Sequence[Row]) -> str:
         f"{row.list:.1f}), {row.time}"
         for row in rows
     ]
-    return "Strict F1, and time of the processor to train and score: " + "; ".join(said) + "."
+    return "Strict F1, and CPU time to train and score: " + "; ".join(said) + "."
 
 
 def draw(rows: Sequence[Row]) -> str:
