@@ -15,7 +15,7 @@ A reader should ask once for the current version, and keep its path.
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
@@ -90,59 +90,83 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     commands = parser.add_subparsers(dest="command", required=True)
     shelf = ArgumentParser(add_help=False)
     shelf.add_argument("shelf", type=_place, help="folder of the dataset in the store: STORE/NAME")
-    publisher = commands.add_parser(
-        "publish",
-        help="put a dataset or a run into a store, and make it the current version",
-        description="Verify a dataset or a run, put it into a store, and make it current.",
+
+    def add(
+        name: str, do: Callable[..., object], *, help: str, description: str
+    ) -> argparse.ArgumentParser:
+        parents = [] if name in {"publish", "forget"} else [shelf]
+        command = commands.add_parser(name, parents=parents, help=help, description=description)
+        command.set_defaults(do=do)
+        return command
+
+    _add_publish(
+        add(
+            "publish",
+            _publish,
+            help="put a dataset or a run into a store, and make it the current version",
+            description="Verify a dataset or a run, put it into a store, and make it current.",
+        )
     )
-    publisher.add_argument(
+    add(
+        "current",
+        _current,
+        help="print the folder of the current version",
+        description="Print the folder of the current version.",
+    )
+    add(
+        "list",
+        _list,
+        help="list the versions and their sizes",
+        description="List the versions and their sizes, in the order of publishing.",
+    ).add_argument("--json", action="store_true", help="print the list as JSON, for programs")
+    add(
+        "switch",
+        _switch,
+        help="make another version current",
+        description="Verify another version, and make it current.",
+    ).add_argument("version", help="name of the version")
+    _add_prune(
+        add(
+            "prune",
+            _prune,
+            help="remove versions that are not needed",
+            description="Remove all published versions except the current one, the last ones "
+            "(--keep), and those that models or datasets were made from (--keep-for).",
+        )
+    )
+    _add_forget(
+        add(
+            "forget",
+            _forget,
+            help="remove a person's data from all versions",
+            description="Remove a person's data from all versions of all datasets of a store.",
+        )
+    )
+    return parser.parse_args(argv)
+
+
+def _add_publish(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
         "source", type=Path, help="folder of the dataset, or of the run (with run.json)"
     )
-    publisher.add_argument(
+    command.add_argument(
         "shelf", type=_place, help="folder of the dataset in the store: STORE/NAME"
     )
-    publisher.add_argument(
+    command.add_argument(
         "--version",
         help="name of the version, such as 20261101 (default: the beginning of the fingerprint)",
     )
-    publisher.set_defaults(do=_publish)
-    commands.add_parser(
-        "current",
-        parents=[shelf],
-        help="print the folder of the current version",
-        description="Print the folder of the current version.",
-    ).set_defaults(do=_current)
-    lister = commands.add_parser(
-        "list",
-        parents=[shelf],
-        help="list the versions and their sizes",
-        description="List the versions and their sizes, in the order of publishing.",
-    )
-    lister.add_argument("--json", action="store_true", help="print the list as JSON, for programs")
-    lister.set_defaults(do=_list)
-    switcher = commands.add_parser(
-        "switch",
-        parents=[shelf],
-        help="make another version current",
-        description="Verify another version, and make it current.",
-    )
-    switcher.add_argument("version", help="name of the version")
-    switcher.set_defaults(do=_switch)
-    pruner = commands.add_parser(
-        "prune",
-        parents=[shelf],
-        help="remove versions that are not needed",
-        description="Remove all published versions except the current one, the last ones (--keep), "
-        "and those that models or datasets were made from (--keep-for).",
-    )
-    pruner.add_argument(
+
+
+def _add_prune(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
         "--keep",
         type=int,
         default=3,
         metavar="N",
         help="keep the N versions that were published last (default: 3)",
     )
-    pruner.add_argument(
+    command.add_argument(
         "--keep-for",
         type=_place,
         nargs="+",
@@ -151,37 +175,27 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         metavar="RUN",
         help="folders of models or datasets; keep the versions that these were made from",
     )
-    pruner.add_argument(
+    command.add_argument(
         "--dry-run", action="store_true", help="print what would be removed, and remove nothing"
     )
-    pruner.set_defaults(do=_prune)
-    forgetter = commands.add_parser(
-        "forget",
-        help="remove a person's data from all versions",
-        description="Remove a person's data from all versions of all datasets of a store.",
-    )
-    forgetter.add_argument(
+
+
+def _add_forget(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
         "shelf", type=_place, metavar="STORE", help="folder of the store, with all its datasets"
     )
-    for name, metavar, what in (
-        ("documents", "ID", "ids of documents to remove as a whole"),
-        (
-            "entities",
-            "ENTITY",
-            "entities, such as dawiki:Title, whose mentions are removed; the text stays",
-        ),
-    ):
-        forgetter.add_argument(
+    ids = "ids of documents to remove as a whole"
+    entities = "entities, such as dawiki:Title, whose mentions are removed; the text stays"
+    for name, metavar, what in (("documents", "ID", ids), ("entities", "ENTITY", entities)):
+        command.add_argument(
             f"--{name}", nargs="+", action="extend", default=[], metavar=metavar, help=what
         )
-    forgetter.add_argument(
+    command.add_argument(
         "--why",
         default="",
         metavar="TEXT",
         help="reason to note in STORE/forgotten.json, such as the number of a request",
     )
-    forgetter.set_defaults(do=_forget)
-    return parser.parse_args(argv)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
