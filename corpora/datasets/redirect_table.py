@@ -71,7 +71,7 @@ class Summary:
 class RedirectTable:
     """A finished table, memory-mapped; any number of processes may have it open.
 
-    Open it anew for each unit, which takes a millisecond: pages that were read count as memory of
+    Open it again for each unit, which takes a millisecond: pages that were read count as memory of
     the process until the table is dropped; afterwards they are only in the page cache. Raises
     ``CorpusError`` where there is no table. A redirect that loops, or whose chain is too long, is
     not resolved: a link to it keeps the title of the redirect.
@@ -211,7 +211,7 @@ def _link(files: Mapping[str, Path]) -> _Links:
     titles = _Titles(files)
     links = np.empty(len(titles.strings), np.int32)
     for start in range(0, len(links), ROWS_PER_CHUNK):
-        # The targets are mapped anew for each chunk, so that pages do not pile up in this process.
+        # The targets are mapped again for each chunk, so that pages do not pile up in this process.
         targets = _map_strings(files, "target").slice(start, ROWS_PER_CHUNK)
         links[start : start + len(targets)] = titles.find(targets)
     return links

@@ -100,7 +100,7 @@ class Entities:
     def place(self, parts: SubwordRow, *, max_entities: int) -> Ints:
         """Sort by start, the longer first, and keep as many entities as each part can hold.
 
-        Removes entities that a split cuts, and doubles. Returns the part of each entity, (E,).
+        Removes entities that a split cuts, and duplicates. Returns the part of each entity, (E,).
         """
         self.lose("cut_by_split", parts.spans_of(self.starts) != parts.spans_of(self.ends - 1))
         self._take(np.lexsort((self.mentions, self.ids, -self.ends, self.starts)))

@@ -141,7 +141,7 @@ class Tokenizer:
         """A flag for each id: whether it is spaces alone (``▁``, or ``Ġ`` in byte-level BPE)."""
         blanks = np.zeros(self.size, np.bool_)
         if not self._is_wordpiece:  # in WordPiece, these signs are ordinary characters
-            sign = "Ġ" if "'ByteLevel'" in str(self.parts["pre_tokenizer"]) else "▁"
+            sign = "Ġ" if "'ByteLevel'" in str(self.parts.get("pre_tokenizer")) else "▁"
             vocab = self.backend.get_vocab(with_added_tokens=False)
             blanks[[id for subword, id in vocab.items() if subword and not subword.strip(sign)]] = (
                 True

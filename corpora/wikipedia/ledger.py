@@ -132,7 +132,7 @@ def count_values(text: str) -> int:
 def _digits(text: str) -> tuple[int, list[int] | list[str]]:
     """Count the numbers in a text, and each digit (which is fast).
 
-    A lost number changes both counts, unless the same digits appear anew elsewhere on the page. If
+    A lost number changes both counts, unless the same digits appear again elsewhere on the page. If
     digits of other scripts may occur, the second value is the sorted list of the numbers instead.
     """
     if not text:

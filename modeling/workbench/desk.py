@@ -112,7 +112,7 @@ class Desk:
                 self._replay(letter)
 
     def use(self, suggester: Suggester) -> None:
-        """Replace the suggester: decided items stay, open items are suggested anew."""
+        """Replace the suggester: decided items stay, open items are suggested again."""
         with self.lock:
             self.letters.suggester = suggester
             self.models.add(suggester.model)

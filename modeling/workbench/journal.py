@@ -57,6 +57,8 @@ class Journal:
 
     def append(self, decisions: Sequence[Decision]) -> list[int]:
         """Write decisions to the file; return their indexes; raises ``CorpusError`` on failure."""
+        if not decisions:
+            return []
         known = len(self.entries)
         try:
             before = append_decisions(self.path, decisions)

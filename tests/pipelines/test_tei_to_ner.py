@@ -162,6 +162,14 @@ def test_a_register_names_entities_and_its_hashes_are_in_the_plan(tmp_path):
     assert run(tmp_path / "out", "--register", f"{register}/*.xml") == 1
 
 
+def test_help_of_inspect_needs_no_file(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--inspect", "--help"])
+
+    assert ended.value.code == 0
+    assert "--edition" in capsys.readouterr().out
+
+
 def test_lines_are_those_of_the_mentions_in_the_files(tmp_path, capsys):
     assert run(tmp_path / "with", "--lines") == 0
     assert run(tmp_path / "without") == 0

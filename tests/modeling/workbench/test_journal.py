@@ -33,5 +33,13 @@ def test_the_journal_knows_what_it_appended_itself(tmp_path):
 
     assert journal.append([decide(17, 21)]) == [0]
     assert journal.append([decide(27, 31)]) == [1]
-    assert journal.append([]) == []
     assert not journal.refresh()
+
+
+def test_to_append_nothing_changes_nothing_whatever_others_wrote(tmp_path):
+    path = tmp_path / "letters.decisions.jsonl"
+    journal = Journal(path)
+    path.write_text("half a line")
+
+    assert journal.append([]) == []
+    assert path.read_text() == "half a line"
