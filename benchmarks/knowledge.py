@@ -18,8 +18,8 @@ these texts. That encoder is trained further, in as many steps of as many exampl
 subwords and entities of documents that no variant was trained on, 95 % by the normal approximation,
 beside those of the most frequent ones. Then a CRF is trained on Sturm from each, and from the
 encoder as it was, for each of ``--seeds``. Everything is done by the commands that users have; what
-is there is not made again. Prints the table of ``docs/results.md``; ``knowledge.json`` has the
-numbers.
+is there is not made again, so several processes can share the work, each with some ``--variants``.
+Prints the table of ``docs/results.md``; ``knowledge.json`` has the numbers.
 """
 
 import argparse
@@ -45,6 +45,7 @@ VARIANTS: dict[str, tuple[str, ...]] = {
     "entity-aware": (),
     "links alone": (),
 }  # fmt: skip
+BASE = "the encoder as it was"
 TITLE = re.compile(r"[^(),:]{4,}")
 
 
@@ -57,6 +58,9 @@ def main() -> None:
     parser.add_argument("--files", type=int, default=12, help="of German text, a megabyte each")
     parser.add_argument("--steps", type=int, default=800, help="of 32 examples of 128 subwords")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    parser.add_argument(
+        "--variants", nargs="+", choices=(BASE, *VARIANTS), default=(BASE, *VARIANTS), metavar="V"
+    )
     parser.add_argument("--output", type=Path, required=True, metavar="DIR")
     parser.add_argument("--tiny", action="store_true", help="two steps, one megabyte, one seed")
     args = parser.parse_args()
@@ -64,9 +68,12 @@ def main() -> None:
         args.files, args.steps, args.seeds = 1, 2, [1]
     args.output.mkdir(parents=True, exist_ok=True)
     encoder = make_examples(args)
-    rows = {"the encoder as it was": {"f1": scores(args, encoder, "base")}}
-    for name in VARIANTS:
-        rows[name] = pretrained(args, name, encoder)
+    rows = {
+        name: pretrained(args, name, encoder)
+        if name in VARIANTS
+        else {"f1": scores(args, encoder, "base")}
+        for name in args.variants
+    }
     (args.output / "knowledge.json").write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
     show(rows, minutes=spent(args.output))
 
@@ -95,10 +102,11 @@ def make_examples(args: argparse.Namespace) -> Path:
         "examples-links": packing(args, "link"),
     }  # fmt: skip
     for name, (module, *arguments) in steps.items():
+        if (made / name).is_dir():
+            continue
         if name == "titles":
             write_titles(made / "de", made / "titles.tsv")
-        if not (made / name).is_dir():
-            command(output, module, *arguments, "--output", made / name)
+        command(output, module, *arguments, "--output", made / name)
     return made / "encoder"
 
 
@@ -167,7 +175,10 @@ def show(rows: dict[str, dict[str, Any]], *, minutes: float) -> None:
     print(f"{minutes:.0f} minutes of the processor.\n")
     print("| | masked subwords, top 1 | masked entities, top 1 | F1 on Sturm's test |")
     print("| --- | ---: | ---: | ---: |")
-    print(f"| the most frequent | {_cells(rows['entity-aware']['unigram'])} | |")
+    unigram: dict[str, Any] = next(
+        (row["unigram"] for row in rows.values() if "unigram" in row), {}
+    )
+    print(f"| the most frequent | {_cells(unigram)} | |")
     for name, row in rows.items():
         print(f"| {name} | {_cells(row.get('evaluation', {}))} | {_mean(row['f1'])} |")
 

@@ -3,6 +3,7 @@
     python -m benchmarks.tables german --model models/multilingual-e5-small --data ../data
     python -m benchmarks.tables german --only 'sturm-crf-*' --model MODEL --data ../data
     python -m benchmarks.tables curves --minutes 120 --model MODEL --data ../data
+    python -m benchmarks.tables all --only '*-crf-seed1' '*-crf-seed2' --jobs 12 --model MODEL ...
     python -m benchmarks.tables all
 
 A cell is one fine-tuning run: a set, a head, a seed; of learning curves also a number of training
@@ -14,28 +15,42 @@ last epoch. From these lines alone the tables are written, between the marks in 
 cells that were not run are listed with the command that runs them; ``all`` draws time and F1, too.
 Without ``--model`` nothing is run.
 
-First come CRF and spans with one seed on every set, then their other seeds, then the other heads.
+First come CRF and spans with one seed on every set, then their other seeds, then the other heads;
+with several patterns after ``--only``, the cells of the first pattern come first. ``--jobs`` trains
+several taggers at once, each in a process of its own: a GPU is idle most of the time with one. A
+cell that fails is named at the end, and does not stop the others.
 DATA is a folder with the unpacked sets ``neiss-ner``, ``ner-de``, ``ner-da`` and ``ner-zh``.
 ``--tiny`` tries a cell out with any encoder: a step or two, records and page in the output folder.
 """
 
 import argparse
+import importlib
 import json
+import multiprocessing
 import re
 import shlex
 import shutil
 import statistics
 import sys
+import time
 import tomllib
+import traceback
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
+
+import torch
 
 from benchmarks.resources import measure
 from benchmarks.time_picture import Row, draw, in_words
 from modeling.tagging_config import DECODERS
+from modeling.training.world import best_device
 
 ROOT = Path(__file__).resolve().parent.parent
 HEADS = ("crf", "span", "softmax", "cse", "crf_ner")
@@ -46,8 +61,11 @@ SETTINGS = {"span": ["head.span_features=words"]}
 SAMPLES, SAMPLED_EPOCHS = 1600, 4
 """Samples in an epoch, and epochs, of learning curves: all sizes get the same number of steps."""
 NEW = "form not in train"
+CPU = "CPU"
 
 Record = dict[str, Any]
+Key = tuple[str, "Cell"]
+"""The name of a table, and one of its cells."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +109,7 @@ class Cell:
 
 
 def read_sets(path: Path) -> tuple[dict[str, NerSet], dict[str, list[Cell]]]:
-    """The sets, and the cells of each table in the order in which they are run."""
+    """Read the sets, and the cells of each table in the order in which they are run."""
     read = tomllib.loads(path.read_text("utf-8"))
     sets = {
         name: NerSet(name=name, **values | {"files": tuple(values["files"])})
@@ -101,16 +119,22 @@ def read_sets(path: Path) -> tuple[dict[str, NerSet], dict[str, list[Cell]]]:
 
 
 def plan(
-    sets: Sequence[str], heads: Sequence[str] = HEADS, sizes: Sequence[int] = ()
+    sets: Sequence[str],
+    heads: Sequence[str] = HEADS,
+    *,
+    sizes: Sequence[int] = (),
+    left_out: Sequence[str] = (),
 ) -> Iterator[Cell]:
-    """Every cell: two heads with one seed, their other seeds, other heads."""
+    """Yield every cell: two heads with one seed, their other seeds, other heads."""
     kinds = [(size, names) for size in sizes for names in (False, True)] or [(0, False)]
     for some in (heads[:2], heads[2:]):
         for seed in SEEDS:
             for head in some:
                 for size, names in kinds:
                     for name in sets:
-                        yield Cell(name, head, seed, size, names)
+                        cell = Cell(name, head, seed, size, names)
+                        if not any(fnmatch(cell.name, pattern) for pattern in left_out):
+                            yield cell
 
 
 # --- runs
@@ -119,7 +143,8 @@ def plan(
 def run(
     cell: Cell, of: NerSet, args: argparse.Namespace, *, others: Sequence[NerSet] = ()
 ) -> Record:
-    """Train, score, and say what came of it; resumes with what an earlier run left."""
+    """Train, score, and return the record; resumes with what an earlier run left."""
+    torch.set_num_threads(args.threads)
     made = args.output / "runs" / cell.name
     made.mkdir(parents=True, exist_ok=True)
     ner = make_ner(of, args)
@@ -155,7 +180,7 @@ def run(
 def describe(
     cell: Cell, scores: Mapping[str, Any], *, minutes: float, settings: Sequence[str]
 ) -> Record:
-    """What is kept of a cell, a line of the records."""
+    """Return what is kept of a cell, a line of the records."""
     first = scores[DECODERS[cell.head][0]]
     [measured] = first["runs"].values()
     strict = measured["strict"]["micro"]
@@ -173,36 +198,58 @@ def describe(
         "list": round(100 * measured["baseline"]["score"]["f1"], 2),
         "ece": round(100 * measured["calibration"]["ece"], 2),
         "minutes": round(minutes, 1),
+        "device": device(),
         "encoder": first["settings"]["encoder"],
         "settings": list(settings),
     }
 
 
+def device() -> str:
+    """Return the name of the GPU that taggers are trained on; CPU if there is none."""
+    is_cuda = best_device().type == "cuda"
+    return torch.cuda.get_device_name() if is_cuda else CPU
+
+
 def command(folder: Path, module: str, *arguments: object) -> None:
-    """Run a command of ours, and note the processor time that it took."""
-    line = [sys.executable, "-m", module, *map(str, arguments)]
-    print("$", shlex.join(["python", *line[1:]]), flush=True)
-    took = measure(line, log=folder / "log.txt")
+    """Run a command of ours in this process, its output to ``log.txt``, and note its minutes.
+
+    These are minutes of the processor, or of the clock if there is a GPU. Raises ``RuntimeError``
+    if the command fails.
+    """
+    line = [module, *map(str, arguments)]
+    print("$ python -m", shlex.join(line), flush=True)
+    name = module if module.startswith("benchmarks.") else f"{module}.__main__"
+    clock = time.process_time if device() == CPU else time.perf_counter
+    path = folder / "log.txt"
+    with path.open("a", encoding="utf-8") as log, redirect_stdout(log), redirect_stderr(log):
+        begin = clock()
+        status = importlib.import_module(name).main(line[1:])
+    if status:
+        raise RuntimeError(f"{module} failed: the end of {path} says why.")
     with (folder / "minutes.jsonl").open("a", encoding="utf-8") as file:
-        file.write(json.dumps({"module": module, "minutes": took.processor / 60}) + "\n")
+        minutes = (clock() - begin) / 60
+        file.write(json.dumps({"module": module, "minutes": minutes}) + "\n")
 
 
 def spent(folder: Path) -> float:
-    """Minutes of the processor for all commands so far."""
+    """Return the minutes of all commands so far."""
     lines = (folder / "minutes.jsonl").read_text("utf-8").splitlines()
     return float(sum(json.loads(line)["minutes"] for line in lines))
 
 
 def make_ner(of: NerSet, args: argparse.Namespace) -> Path:
-    """The dataset of a set; a pipeline that finds it made does nothing."""
-    folder, made = args.data / of.folder, args.output / "ner" / of.name
+    """Make the dataset of a set if it is not there, and return it."""
+    folder, made = args.data / of.folder, Path(args.output / "ner" / of.name)
+    if made.is_dir():
+        return made
     made.parent.mkdir(parents=True, exist_ok=True)
     files = [folder / file for file in of.files]
     if of.blocks:
         files = list(in_blocks(files, args.output / "raw" / of.name, size=of.blocks))
     options = [*shlex.split(of.split), "--card", "off", "--output", made]
-    if not made.is_dir():
-        command(made.parent, "pipelines.benchmark_to_ner", "--input", *files, *options)
+    line = ["pipelines.benchmark_to_ner", "--input", *map(str, [*files, *options])]
+    print("$ python -m", shlex.join(line), flush=True)
+    measure([sys.executable, "-m", *line], log=made.parent / "log.txt")
     return made
 
 
@@ -229,15 +276,17 @@ def split_blank(text: str) -> list[str]:
 def render(
     name: str, cells: Sequence[Cell], *, sets: Mapping[str, NerSet], records: Mapping[str, Record]
 ) -> Iterator[str]:
-    """A table, in lines: what was scored of each row, and the commands of those that are left."""
+    """Yield the lines of a table: the scores of each row, and commands for the cells left."""
     rows: dict[str, list[Cell]] = {}
     for cell in sorted(cells, key=lambda cell: (sets_in_order(cells).index(cell.set), cell.size)):
         rows.setdefault(cell.row, []).append(cell)
     done = {row: [records[c.name] for c in own if c.name in records] for row, own in rows.items()}
     if any(done.values()):
-        encoders = {record["encoder"] for some in done.values() for record in some}
-        yield f"Encoder: {', '.join(sorted(encoders))}.\n"
-        titles = ("", "F1", "95 %", "other decoders", "new names", "a list", "ECE", "CPU minutes")
+        every = [record for some in done.values() for record in some]
+        encoders = {record["encoder"] for record in every}
+        gpus = {device_of(record) for record in every} - {CPU}
+        yield f"Encoder: {', '.join(sorted(encoders))}. GPU: {', '.join(sorted(gpus)) or 'none'}.\n"
+        titles = ("", "F1", "95 %", "other decoders", "new names", "a list", "ECE", "minutes")
         lines = [list(columns(rows[row][0], sets, some)) for row, some in done.items() if some]
         yield from table_lines([*titles, "published"], lines)
         yield from conditions(rows, done)
@@ -246,7 +295,7 @@ def render(
 
 
 def not_run(name: str, cells: Sequence[Cell], records: Mapping[str, Record]) -> Iterator[str]:
-    """Say which cells are left, and the command that runs them."""
+    """Yield lines that name the cells that are left, and the command that runs them."""
     left = [cell for cell in cells if cell.name not in records]
     if not left:
         return
@@ -265,7 +314,7 @@ def sets_in_order(cells: Sequence[Cell]) -> list[str]:
 
 
 def columns(cell: Cell, sets: Mapping[str, NerSet], records: Sequence[Record]) -> Iterator[str]:
-    """The row of a cell's seeds; interval and decoders are of the first seed that was run."""
+    """Yield the row of a cell's seeds; interval and decoders are of the first seed that was run."""
     main, *others = DECODERS[cell.head]
     first, f1 = records[0], [record["f1"][main] for record in records]
     yield head_of(cell)
@@ -276,20 +325,35 @@ def columns(cell: Cell, sets: Mapping[str, NerSet], records: Sequence[Record]) -
     yield f"{first['new'][0]:.1f} of {first['new'][1]:,}"
     yield f"{first['list']:.1f}"
     yield f"{first['ece']:.1f}"
-    yield f"{sum(record['minutes'] for record in records):.0f}"
+    yield ", ".join(in_minutes(records))
     published = (sets[cell.set].published or {}) if not cell.size else {}
     yield f"{published[cell.head]:.1f}" if cell.head in published else ""
 
 
+def in_minutes(records: Sequence[Record]) -> Iterator[str]:
+    """Yield the minutes of the processor, and those on a GPU."""
+    on_cpu = [record["minutes"] for record in records if device_of(record) == CPU]
+    on_gpu = [record["minutes"] for record in records if device_of(record) != CPU]
+    if on_cpu:
+        yield f"{sum(on_cpu):.0f}"
+    if on_gpu:
+        yield f"GPU {sum(on_gpu):.1f}"
+
+
+def device_of(record: Record) -> str:
+    """Return the device of a record; the first records were all made on a CPU."""
+    return str(record.get("device", CPU))
+
+
 def head_of(cell: Cell) -> str:
-    """The first column of its row."""
+    """Return the first column of the cell's row."""
     more = [f"{cell.size:,} sentences"] if cell.size else []
     more += ["with names"] if cell.has_names else []
     return ", ".join([f"{cell.set}: `{cell.head}`", *more])
 
 
 def notes(shown: set[str], sets: Mapping[str, NerSet]) -> Iterator[str]:
-    """What is scored of each set, and where published figures are from."""
+    """Yield lines that say what is scored of each set, and where published figures are from."""
     for name in sorted(shown):
         source = f" Published: {sets[name].source}." if sets[name].published else ""
         what = sets[name].test
@@ -316,7 +380,7 @@ def read_records(path: Path) -> dict[str, Record]:
 def conditions(
     rows: Mapping[str, Sequence[Cell]], done: Mapping[str, Sequence[Record]]
 ) -> Iterator[str]:
-    """Tables of noise, speed and other sets: of the first seed of a row that has them."""
+    """Yield tables of noise, speed and other sets: of the first seed of a row that has them."""
     found = {
         head_of(rows[row][0]): one
         for row, some in done.items()
@@ -360,7 +424,7 @@ def table_lines(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterato
 
 
 def scored(one: Mapping[str, Any]) -> str:
-    """F1, its interval, and what a list scores."""
+    """Format F1, its interval, and the F1 of a list."""
     low, high = one["interval"]
     return f"**{one['f1']:.1f}** ({low:.1f}–{high:.1f}; {one['list']:.1f})"
 
@@ -368,7 +432,7 @@ def scored(one: Mapping[str, Any]) -> str:
 def picture_rows(
     tables: Mapping[str, Sequence[Cell]], records: Mapping[str, Record]
 ) -> Iterator[Row]:
-    """What is drawn of each row that has a record; learning curves are left out."""
+    """Yield what is drawn of each row that has a record; learning curves are left out."""
     for cells in tables.values():
         rows: dict[tuple[str, str], list[Record]] = {}
         for cell in cells:
@@ -376,12 +440,13 @@ def picture_rows(
                 rows.setdefault((cell.set, cell.head), []).append(records[cell.name])
         for (of, head), own in rows.items():
             first, speeds = own[0], [record["speed"] for record in own if "speed" in record]
+            minutes = [record["minutes"] for record in own if device_of(record) == CPU]
             yield Row(
                 f"{of} {head}",
                 f1=statistics.fmean(record["f1"][DECODERS[head][0]] for record in own),
                 interval=tuple(first["interval"]),
                 list=first["list"],
-                minutes=statistics.fmean(record["minutes"] for record in own),
+                minutes=statistics.fmean(minutes) if minutes else None,
                 speed=speeds[0] if speeds else None,
             )
 
@@ -399,33 +464,99 @@ def write_picture(page: Path, rows: Sequence[Row]) -> None:
 
 
 def main() -> None:
-    """Run what is left of a table, and write the tables."""
+    """Run what is left of the tables that were asked for, and write them."""
     args = parse()
     sets, tables = read_sets(Path(__file__).with_suffix(".toml"))
-    minutes, every = 0.0, dict[str, Record]()
-    for name in tables if args.name == "all" else [args.name]:
-        path = args.records / f"{name}.jsonl"
-        records = read_records(path)
-        check_encoder(records, args)
-        for cell in tables[name] if args.model else ():
-            is_asked = cell.name not in records and fnmatch(cell.name, args.only)
-            if is_asked and minutes < args.minutes:
-                others = others_of(cell, sets, tables[name])
-                records[cell.name] = record = run(cell, sets[cell.set], args, others=others)
-                minutes += record["minutes"]
-                with path.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(record, ensure_ascii=False) + "\n")
-        every |= read_records(path)
-        lines = list(render(name, tables[name], sets=sets, records=read_records(path)))
+    asked = {name: tables[name] for name in (tables if args.name == "all" else [args.name])}
+    failed = list(run_cells(asked, sets, args)) if args.model else []
+    every = dict[str, Record]()
+    for name, cells in asked.items():
+        every |= (records := read_records(args.records / f"{name}.jsonl"))
+        lines = list(render(name, cells, sets=sets, records=records))
         args.results.write_text(
             write_results(args.results.read_text("utf-8"), name, lines), encoding="utf-8"
         )
     if rows := list(picture_rows(tables, every)) if args.name == "all" else []:
         write_picture(args.results, rows)
+    if failed:
+        sys.exit(f"Failed: {', '.join(failed)}. See log.txt of each in {args.output / 'runs'}.")
+
+
+def run_cells(
+    tables: Mapping[str, Sequence[Cell]], sets: Mapping[str, NerSet], args: argparse.Namespace
+) -> Iterator[str]:
+    """Run the cells without a record, ``--jobs`` at once; yields those that failed."""
+    left = list(cells_left(tables, args))
+    for of in {cell.set: sets[cell.set] for _, cell in left}.values() if args.jobs > 1 else ():
+        make_ner(of, args)  # here, because a pipeline has processes of its own
+    tasks = {
+        (name, cell): partial(
+            run, cell, sets[cell.set], args, others=others_of(cell, sets, tables[name])
+        )
+        for name, cell in left
+    }
+    minutes = 0.0
+    for (name, cell), record in run_each(tasks, args.jobs):
+        if record is None:
+            yield cell.name
+            continue
+        print(f"{cell.name}: {record['f1']}, {record['minutes']} minutes", flush=True)
+        with (args.records / f"{name}.jsonl").open("a", encoding="utf-8") as file:
+            file.write(json.dumps(record, ensure_ascii=False) + "\n")
+        minutes += record["minutes"]
+        if minutes >= args.minutes:
+            return
+
+
+def cells_left(
+    tables: Mapping[str, Sequence[Cell]], args: argparse.Namespace
+) -> Iterator[tuple[str, Cell]]:
+    """Yield the cells that were asked for and have no record, with their table."""
+    done = {name: read_records(args.records / f"{name}.jsonl") for name in tables}
+    for records in done.values():
+        check_encoder(records, args)
+    seen = set[str]()
+    for pattern in args.only:
+        for name, cells in tables.items():
+            for cell in cells:
+                if fnmatch(cell.name, pattern) and not {cell.name} & (done[name].keys() | seen):
+                    seen.add(cell.name)
+                    yield name, cell
+
+
+def run_each(
+    tasks: Mapping[Key, partial[Record]], jobs: int
+) -> Iterator[tuple[Key, Record | None]]:
+    """Run tasks, so many at once; yields each record when it is finished, None if one failed."""
+    if jobs == 1:
+        yield from ((key, attempt(task)) for key, task in tasks.items())
+        return
+    context = multiprocessing.get_context("spawn")  # a GPU cannot be used after a fork
+    pool, waiting = ProcessPoolExecutor(jobs, mp_context=context), iter(tasks.items())
+    running: dict[Future[Record | None], Key] = {}
+    try:
+        while True:
+            for key, task in islice(waiting, jobs - len(running)):
+                running[pool.submit(attempt, task)] = key
+            if not running:
+                return
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                yield running.pop(future), future.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def attempt(task: partial[Record]) -> Record | None:
+    """Run a task; None if it fails, because the other cells are still worth their time."""
+    try:
+        return task()
+    except Exception:  # noqa: BLE001 - printed, and said again at the end
+        traceback.print_exc()
+        return None
 
 
 def others_of(cell: Cell, sets: Mapping[str, NerSet], cells: Sequence[Cell]) -> list[NerSet]:
-    """The sets on which a cell's tagger is scored, too: those of its table."""
+    """Return the sets on which a cell's tagger is scored, too: those of its table."""
     if sets[cell.set].is_nested:
         return []
     return [
@@ -434,7 +565,7 @@ def others_of(cell: Cell, sets: Mapping[str, NerSet], cells: Sequence[Cell]) -> 
 
 
 def check_encoder(records: Mapping[str, Record], args: argparse.Namespace) -> None:
-    """One table is of one encoder."""
+    """End with an error if there are records of another encoder: one table is of one encoder."""
     own = {args.model.resolve().name, args.model.resolve().parent.name} if args.model else set()
     encoders = {record["encoder"] for record in records.values()} - own
     if args.model and encoders:
@@ -450,8 +581,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--model", type=Path, help="a folder of transformers; else nothing is run")
     parser.add_argument("--data", type=Path, help="the folder with the unpacked sets")
     parser.add_argument("--output", type=Path, default=Path("build/tables"))
-    parser.add_argument("--only", default="*", help="cells, as 'sturm-crf-*'")
-    parser.add_argument("--minutes", type=float, default=1e9, help="of the processor; then it ends")
+    parser.add_argument("--only", nargs="+", default=["*"], help="cells, as 'sturm-crf-*'")
+    parser.add_argument("--minutes", type=float, default=1e9, help="of all cells; then it ends")
+    parser.add_argument("--jobs", type=int, default=1, help="cells at once")
     parser.add_argument("--records", type=Path, default=ROOT / "benchmarks" / "records")
     parser.add_argument("--results", type=Path, default=ROOT / "docs" / "results.md")
     parser.add_argument("--threads", type=int, default=1)

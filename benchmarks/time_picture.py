@@ -24,20 +24,21 @@ class Row:
     interval: tuple[float, float]
     list: float
     """The F1 of a list of names."""
-    minutes: float
-    """Minutes of processor time to train and score one seed."""
+    minutes: float | None
+    """Minutes of processor time to train and score one seed; None if that was done on a GPU."""
     speed: float | None = None
     """Tagged sentences per second; None if not measured."""
 
     @property
     def time(self) -> str:
         """The minutes, and the speed of tagging if measured, as text."""
-        speed = f", {self.speed:.0f} sentences/s" if self.speed else ""
-        return f"{self.minutes:.0f} min{speed}"
+        minutes = "" if self.minutes is None else f"{self.minutes:.0f} min"
+        speed = f"{self.speed:.0f} sentences/s" if self.speed else ""
+        return ", ".join(filter(None, (minutes, speed)))
 
 
 def in_words(rows: Sequence[Row]) -> str:
-    """What the picture shows."""
+    """Describe the picture in words."""
     said = [
         f"{row.name} F1 {row.f1:.1f} ({row.interval[0]:.1f} to {row.interval[1]:.1f}; a list "
         f"{row.list:.1f}), {row.time}"
@@ -47,12 +48,15 @@ def in_words(rows: Sequence[Row]) -> str:
 
 
 def draw(rows: Sequence[Row]) -> str:
-    """The picture."""
-    height, most = TOP + ROW * len(rows) + BOTTOM, max(row.minutes for row in rows)
+    """Draw the picture, as SVG."""
+    height, most = (
+        TOP + ROW * len(rows) + BOTTOM,
+        max((row.minutes or 0 for row in rows), default=0) or 1,
+    )
     parts = [*axis(height - BOTTOM)]
     for number, row in enumerate(rows):
         y = TOP + ROW * (number + 0.5)
-        length = (END - BARS) * row.minutes / most
+        length = (END - BARS) * (row.minutes or 0) / most
         parts += [
             text(SCALE[0] - 12, y + 4, row.name, anchor="end"),
             line((at(row.interval[0]), y), (at(row.interval[1]), y), colour=BLUE),
@@ -74,7 +78,7 @@ def at(f1: float) -> float:
 
 
 def axis(bottom: float) -> Iterator[str]:
-    """Lines of F1, and what both sides are."""
+    """Yield the grid of F1, and the titles of both sides."""
     for f1 in range(0, 101, 20):
         yield line((at(f1), TOP), (at(f1), bottom), colour="#ddd")
         yield text(at(f1), bottom + 16, f"{f1}", anchor="middle")

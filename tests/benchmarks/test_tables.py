@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from functools import partial
 
 import pytest
 
@@ -33,6 +34,15 @@ def test_cells_come_in_the_order_of_what_they_tell_and_each_once():
     assert len({cell.name for cell in cells}) == len(cells) == 2 * 5 * 3
 
 
+def test_cells_that_cannot_be_run_are_left_out():
+    cells = list(tables.plan(["a", "b"], ["crf"], sizes=[50, 100], left_out=["b-crf-100*"]))
+
+    assert {cell.row for cell in cells} == {
+        *("a-crf-50", "a-crf-50-names", "a-crf-100", "a-crf-100-names", "b-crf-50"),
+        "b-crf-50-names",
+    }
+
+
 def test_a_row_has_the_mean_of_its_seeds_and_what_was_not_run_is_named():
     cells = [Cell("s", "crf", seed) for seed in (1, 2, 3)] + [Cell("t", "crf", 1)]
     sets = {
@@ -45,9 +55,23 @@ def test_a_row_has_the_mean_of_its_seeds_and_what_was_not_run_is_named():
 
     assert "| s: `crf` | **82.0** ± 2.8 (2) | 70.1–90.2 |" in text
     assert "| 61.2 of 40 | 42.0 | 3.0 | 13 | 87.8 |" in text
+    assert text.startswith("Encoder: e5. GPU: none.")
     assert "Not run: 2 of 4" in text
     assert "- `s-*`: `s-crf-seed3`" in text
     assert "- `t-*`: all 1" in text
+
+
+def test_minutes_of_a_gpu_are_not_added_to_those_of_a_processor():
+    cells = [Cell("s", "crf", seed) for seed in (1, 2, 3)]
+    sets = {"s": NerSet("s", "f", (), 4, "the dev part")}
+    records = {"s-crf-seed1": record("s-crf-seed1", 80)}
+    for n in (2, 3):
+        records[f"s-crf-seed{n}"] = record(f"s-crf-seed{n}", 84, device="X100") | {"minutes": 0.8}
+
+    text = "\n".join(tables.render("x", cells, sets=sets, records=records))
+
+    assert "Encoder: e5. GPU: X100." in text
+    assert "| 3.0 | 6, GPU 1.6 |" in text
 
 
 def test_noise_speed_and_other_sets_stand_below_for_rows_that_have_them():
@@ -119,6 +143,43 @@ def test_a_cell_that_has_a_record_is_not_run_again(tmp_path, monkeypatch):
     assert "**52.0** ± 1.0 (3)" in text
     assert text.startswith("a\n")
     assert text.endswith("z\n")
+
+
+def fails(cell, *_, **__):
+    if cell.seed == 2:
+        raise RuntimeError("no")
+    return record(cell.name, 50 + cell.seed)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_cell_that_fails_is_named_and_cells_are_run_in_the_order_of_patterns(tmp_path, jobs):
+    tasks = {
+        ("curves", cell): partial(fails, cell)
+        for cell in (Cell("s", "crf", 3), Cell("s", "crf", 2), Cell("s", "crf", 1))
+    }
+
+    made = dict(tables.run_each(tasks, jobs))
+
+    assert {cell.seed: one and one["cell"] for (_, cell), one in made.items()} == {
+        3: "s-crf-seed3",
+        2: None,
+        1: "s-crf-seed1",
+    }
+    args = argparse.Namespace(model=None, records=tmp_path, only=["*seed2", "*seed1"])
+    left = list(tables.cells_left({"curves": [cell for _, cell in tasks]}, args))
+    assert [cell.seed for _, cell in left] == [2, 1]
+
+
+def test_the_sets_of_cells_that_run_at_once_are_made_before(tmp_path, monkeypatch):
+    made = []
+    monkeypatch.setattr(tables, "make_ner", lambda of, _: made.append(of.name))
+    monkeypatch.setattr(tables, "run_each", lambda tasks, _: ((key, None) for key in tasks))
+    args = argparse.Namespace(model=None, records=tmp_path, only=["*crf-seed1"], jobs=2, minutes=9)
+
+    failed = list(tables.run_cells({"danish": TABLES["danish"]}, SETS, args))
+
+    assert made == ["ddt", "danplus", "nested-danplus"]
+    assert failed == ["ddt-crf-seed1", "danplus-crf-seed1", "nested-danplus-crf-seed1"]
 
 
 def test_records_of_another_encoder_are_not_mixed_with_ours(tmp_path):
