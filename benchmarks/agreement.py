@@ -66,19 +66,19 @@ class Report:
 
 
 def words_of(sentences: list[list[str]]) -> Cuts:
-    """Where the words lie."""
+    """Return the words of a document: start to end of each, white space not counted."""
     lengths = [len(token) for sentence in sentences for token in sentence]
     ends = list(accumulate(lengths))
     return {end - length: end for end, length in zip(ends, lengths, strict=True)}
 
 
 def ends_of(sentences: list[list[str]]) -> set[int]:
-    """Where the sentences end."""
+    """Return the places where sentences end, white space not counted."""
     return set(accumulate(sum(map(len, sentence)) for sentence in sentences))
 
 
 def kind_of_end(text: str, end: int) -> str:
-    """What stands at the end of a sentence."""
+    """Return the kind of a sentence's end: what the character before it is."""
     last = text[end - 1]
     if last in ".!?":
         return f"after {last}"
@@ -96,7 +96,7 @@ def differences(text: str, ours: Cuts, gold: Cuts) -> Iterator[str]:
 
 
 def subwords(stretch: str, cuts: Cuts, *, at: int) -> Iterator[str]:
-    """The words of a stretch that begins ``at``."""
+    """Yield the words of a stretch that begins at index ``at`` of the text."""
     start = at
     while start < at + len(stretch):
         yield stretch[start - at : cuts[start] - at]
@@ -104,7 +104,11 @@ def subwords(stretch: str, cuts: Cuts, *, at: int) -> Iterator[str]:
 
 
 def compare_published(ours: Iterable[Sentence], files: list[Path]) -> str:
-    """How many of the published samples are ours, with the same tokens, and with the same tags."""
+    """Count the published samples that we have with the same tokens, and with the same tags, too.
+
+    Returns two lines of text. A sample that is published twice counts twice only where ours has it
+    twice.
+    """
     published = [sentence for file in files for sentence in read_conll(file, split="all")]
     mine = list(ours)
     lines = []

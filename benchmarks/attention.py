@@ -77,7 +77,7 @@ ATTENTIONS: dict[str, Callable[[], nn.Module]] = {
 
 
 def layer_of(kind: str) -> EncoderLayer:
-    """A layer of NEISS with this kind of attention."""
+    """Return a layer of NEISS with this kind of attention."""
     return EncoderLayer(
         attention=ATTENTIONS[kind](),
         feed_forward=FeedForward(width=WIDTH, inner_width=INNER, activation="relu"),
@@ -86,7 +86,7 @@ def layer_of(kind: str) -> EncoderLayer:
 
 
 def make_rows(n_sequences: int, length: int, device: str) -> Rows:
-    """Full sequences, of words with one subword and two subwords in turn."""
+    """Return full sequences, of words with one subword and two subwords in turn."""
     layout = Layout.of([length] * n_sequences)
     words_of = torch.arange(length) // 3 * 2 + (torch.arange(length) % 3 > 0)
     n_words = int(words_of[-1]) + 1
@@ -97,14 +97,14 @@ def make_rows(n_sequences: int, length: int, device: str) -> Rows:
 
 
 def once(layer: nn.Module, x: Tensor, rows: Rows, *, arguments: argparse.Namespace) -> None:
-    """Forward and backward."""
+    """Run a layer forward and backward."""
     with torch.autocast(x.device.type, torch.bfloat16, enabled=arguments.bfloat16):
         y = layer(x, rows)
     y.sum().backward()
 
 
 def seconds(layer: nn.Module, x: Tensor, rows: Rows, *, arguments: argparse.Namespace) -> float:
-    """Of one run."""
+    """Return the seconds of one run, by the clock that the arguments name."""
     clock = {"wall": time.perf_counter, "process": time.process_time}[arguments.clock]
     begin = clock()
     once(layer, x, rows, arguments=arguments)
@@ -114,7 +114,7 @@ def seconds(layer: nn.Module, x: Tensor, rows: Rows, *, arguments: argparse.Name
 
 
 def peak_bytes(layer: nn.Module, x: Tensor, rows: Rows, *, arguments: argparse.Namespace) -> int:
-    """The most that is allocated at a time, above what was before."""
+    """Return the most bytes that one run allocates at a time, above what was there before."""
     layer.zero_grad(set_to_none=False)
     if x.is_cuda:
         torch.cuda.reset_peak_memory_stats()
@@ -135,7 +135,7 @@ def peak_bytes(layer: nn.Module, x: Tensor, rows: Rows, *, arguments: argparse.N
 
 
 def kept_bytes(layer: nn.Module, x: Tensor, rows: Rows) -> int:
-    """What is kept for the backward pass, weights and input left out."""
+    """Return the bytes that a layer keeps for the backward pass, without weights and input."""
     known = {tensor.untyped_storage().data_ptr() for tensor in (x, *layer.parameters())}
     kept = {}
 

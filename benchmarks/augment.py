@@ -131,7 +131,7 @@ class Score:
             self.touching += place < len(ordered) and ordered[place][0] < end
 
     def ratios(self) -> str:
-        """Precision, recall, and the lower bound."""
+        """Show precision, recall, and the lower bound of precision."""
         pairs = ((self.right, of) for of in (self.touching, self.hidden, self.added))
         return "".join(f"{part / of:10.1%}" if of else f"{'–':>10}" for part, of in pairs)
 
@@ -156,7 +156,7 @@ def score(path: Path, learn: str, chosen: pa.Table, *, ignore_case: bool) -> tup
 
 
 def memory() -> float:
-    """Memory of this process, in MB."""
+    """Return the memory of this process, in MB."""
     for line in Path("/proc/self/status").read_text("utf-8").splitlines():
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) / 1e3

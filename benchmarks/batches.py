@@ -37,7 +37,7 @@ ROUNDS = 3
 
 
 def configs(max_length: int, n_entities: int) -> dict[str, PretrainConfig]:
-    """What is measured, by name."""
+    """Return the configurations to measure, by name; those with entities if there are some."""
     words = EncoderConfig(attention="whole_word_relative", n_segments=2)
     plain = PretrainConfig(
         encoder=replace(words, attention="plain"),
@@ -70,7 +70,10 @@ def n_subwords(batches: Batches, steps: range) -> int:
 
 
 def made(batches: Batches, steps: range) -> float:
-    """Subwords a second of the process's own time."""
+    """Return how many subwords a second become batches, by the process's own time.
+
+    This is the median of the rounds; the first one is not counted.
+    """
     speeds = []
     for _ in range(1 + ROUNDS):
         start = time.process_time()
@@ -79,7 +82,10 @@ def made(batches: Batches, steps: range) -> float:
 
 
 def loaded(batches: Batches, steps: range) -> float:
-    """Subwords a second by the clock, from one worker, from the first step that arrives on."""
+    """Return how many subwords a second arrive from one worker, by the clock.
+
+    The clock starts when the first step has arrived. This is the median of the rounds.
+    """
     batches.n_workers = 1
     speeds = []
     for _ in range(ROUNDS):
@@ -92,7 +98,7 @@ def loaded(batches: Batches, steps: range) -> float:
 
 
 def padding(lengths: np.ndarray, *, is_ordered: bool) -> float:
-    """Fraction of empty places in micro-batches of 32 of steps of 256."""
+    """Return the fraction of empty places in micro-batches of 32 of steps of 256."""
     steps = lengths[: len(lengths) // 256 * 256].reshape(-1, 256)
     steps = np.sort(steps, axis=1) if is_ordered else steps
     micro = steps.reshape(-1, 32)

@@ -115,7 +115,7 @@ def wait_for(condition: Callable[[], bool], what: str) -> None:
 
 
 def listens(port: int) -> bool:
-    """Whether somebody listens on a port."""
+    """Return whether something listens on a port of loopback."""
     with socket.socket() as probe:
         return probe.connect_ex((LOOPBACK, port)) == 0
 
@@ -201,7 +201,7 @@ class Services:
 
 @cache
 def can_hide() -> bool:
-    """Whether the system lets us hide a folder from a process."""
+    """Return whether the system lets us hide a folder from a process."""
     try:
         tried = subprocess.run([str(shutil.which("unshare")), "--mount", "true"], check=False)
     except OSError:
@@ -235,7 +235,7 @@ class Engine(Protocol):
         """Count the workers that it knows."""
 
     def seconds(self) -> float:
-        """Of the last job."""
+        """Return how long the last job took."""
 
 
 @dataclass
@@ -276,7 +276,7 @@ class Flink:
         return count
 
     def seconds(self) -> float:
-        """Of the last job."""
+        """Return how long the last job took, by Flink's account."""
         jobs = ask(self.rest, "/jobs/overview")["jobs"]
         last = max(jobs, key=lambda job: job["start-time"])
         return float(last["duration"]) / 1000
@@ -339,7 +339,7 @@ class Spark:
         return count
 
     def seconds(self) -> float:
-        """Of the last job."""
+        """Return how long the last job took, by Spark's account."""
         jobs = ask(self.rest, "/json/")["completedapps"]
         last = max(jobs, key=lambda job: job["starttime"])
         return float(last["duration"]) / 1000
@@ -349,7 +349,7 @@ ENGINES: dict[str, Callable[[Services], Engine]] = {"flink": Flink, "spark": Spa
 
 
 def job_service(services: Services, port: int) -> tuple[str, ...]:
-    """Options of Beam's job service."""
+    """Return the options of Beam's job service, for a port."""
     return (
         *(f"--job-host={LOOPBACK}", f"--job-port={port}"),
         *(f"--artifact-port={free_port()}", "--expansion-port=-1"),

@@ -62,7 +62,10 @@ class Case:
             return self.crf.decode(self.emissions, mask=self.mask)
 
     def check(self) -> None:
-        """Both must give the same."""
+        """Check that both give the same losses, gradients and best paths.
+
+        Raises ``AssertionError`` where they differ.
+        """
         self.emissions.grad = None
         torch.testing.assert_close(self.own_loss(), self.other_loss(), rtol=1e-5, atol=1e-3)
         torch.testing.assert_close(
@@ -72,7 +75,7 @@ class Case:
 
 
 def seconds(function: Callable[[], object]) -> float:
-    """Of one run."""
+    """Return the seconds of one call."""
     begin = time.perf_counter()
     function()
     return time.perf_counter() - begin

@@ -65,7 +65,10 @@ def main() -> None:
 
 
 def train(args: argparse.Namespace, name: str, *options: object) -> Path:
-    """A student, with these options besides those that all have."""
+    """Train a student with these options, besides those that all students have.
+
+    Returns the folder of its run. What is there is not made again.
+    """
     encoder, run = args.output / "encoder", args.output / name
     if not encoder.is_dir():
         texts = [args.ner, *args.documents]
@@ -86,7 +89,7 @@ def call(*command: object) -> None:
 
 
 def measured(run: Path, data: NerData) -> dict[str, Any]:
-    """F1, interval, what a list scores; megabytes; sentences a second."""
+    """Score a tagger on test: F1 with its interval, and what a list scores; speed and megabytes."""
     tagger, test = Tagger.load(run), data.split("test")
     tagger.tag(test[: tagger.batch_size])  # warms up: what is made once is made
     begin = time.process_time()

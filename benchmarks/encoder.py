@@ -45,7 +45,7 @@ MASK, RATIO, MENTION = 4, 0.15, 3
 
 
 def build_batch(lengths: np.ndarray, arguments: argparse.Namespace) -> Batch:
-    """Random subwords and mentions of three subwords, masked."""
+    """Make a batch of random subwords and mentions of three subwords, some of them masked."""
     generator = np.random.default_rng(arguments.seed)
     n_mentions = np.minimum(arguments.mentions, lengths // (2 * MENTION))
     subwords, entities = Layout.of(lengths), Layout.of(n_mentions)
@@ -75,14 +75,14 @@ def build_batch(lengths: np.ndarray, arguments: argparse.Namespace) -> Batch:
 
 
 def choose(ids: Tensor, generator: np.random.Generator) -> Targets:
-    """15 % of the rows, with their ids."""
+    """Draw 15 % of the rows, at least one, as targets: their indices and their ids."""
     n_targets = max(1, round(RATIO * len(ids)))
     rows = torch.from_numpy(np.sort(generator.choice(len(ids), n_targets, replace=False)))
     return Targets(rows, ids[rows])
 
 
 def as_padded(batch: Batch) -> dict[str, Tensor]:
-    """The batch as transformers takes it; −100 where nothing is predicted."""
+    """Return a batch as transformers takes it: padded, with −100 where nothing is predicted."""
     rows, mentions = batch.rows, batch.mentions
     assert batch.targets is not None
     inputs = {"input_ids": rows.subwords.pad(batch.subwords)}
@@ -101,7 +101,7 @@ def as_padded(batch: Batch) -> dict[str, Tensor]:
 
 
 def build_theirs(arguments: argparse.Namespace) -> transformers.LukeForMaskedLM:
-    """LUKE whose subword head equals the embedding; transformers cannot tie them here."""
+    """Build LUKE whose subword head equals the embedding; transformers cannot tie them here."""
     width, n_layers = arguments.size
     settings: dict[str, Any] = {"attn_implementation": "eager"}  # Any: the parameter has no type
     config = transformers.LukeConfig(
@@ -126,7 +126,7 @@ def build_theirs(arguments: argparse.Namespace) -> transformers.LukeForMaskedLM:
 
 
 def build_same(theirs: transformers.LukeForMaskedLM) -> PretrainingModel:
-    """Our model with the same weights."""
+    """Build our model with the same weights."""
     with tempfile.TemporaryDirectory() as folder:
         theirs.save_pretrained(folder)
         found = read_pretrained(Path(folder))
@@ -135,13 +135,13 @@ def build_same(theirs: transformers.LukeForMaskedLM) -> PretrainingModel:
 
 
 def step_of_ours(model: PretrainingModel, batch: Batch) -> Tensor:
-    """Mean losses, added."""
+    """Return the sum of the mean losses."""
     losses = model(batch)
     return sum(losses[name] / n for name, n in batch.n_targets.items())
 
 
 def backward(model: torch.nn.Module, loss: Callable[[], Tensor], bf16: bool) -> None:  # noqa: FBT001
-    """Forward and backward, from gradients that are not there."""
+    """Run forward and backward, from gradients that are not there."""
     model.zero_grad(set_to_none=True)
     device = next(model.parameters()).device.type
     with torch.autocast(device, torch.bfloat16) if bf16 else nullcontext():
@@ -159,7 +159,7 @@ class Medians:
     processor: tuple[float, float]
 
     def __str__(self) -> str:
-        """Times of the first and the second, and the second's as a fraction of the first's."""
+        """Show both times, and the second as a fraction of the first."""
         (first, second), (more, less) = self.wall, self.processor
         return (
             f"{first * 1e3:.0f} ms, {second * 1e3:.0f} ms, ratio {second / first:.3f} "
@@ -206,7 +206,10 @@ def against_transformers(arguments: argparse.Namespace) -> None:
 
 
 def real_lengths(arguments: argparse.Namespace, n: int) -> np.ndarray:
-    """Lengths of n examples, [CLS] and [SEP] included."""
+    """Return the lengths of ``n`` examples, with [CLS] and [SEP].
+
+    They are drawn from a dataset of examples, or else from articles of log-normal lengths.
+    """
     generator = np.random.default_rng(arguments.seed)
     if arguments.examples:
         shards = open_dataset(arguments.examples, "examples").shards
@@ -269,7 +272,7 @@ def against_padding(arguments: argparse.Namespace) -> None:
 
 
 def size_of(text: str) -> tuple[int, int]:
-    """``256x6``: width and layers."""
+    """Read ``256x6`` as width and number of layers."""
     width, _, n_layers = text.partition("x")
     return int(width), int(n_layers)
 

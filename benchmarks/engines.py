@@ -79,7 +79,7 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
 
 
 def files_of(output: Path) -> dict[str, bytes]:
-    """Every published file with its bytes."""
+    """Return the bytes of each published file, by name."""
     paths = (path for path in sorted(output.rglob("*")) if path.is_file())
     return {
         str(path.relative_to(output)): path.read_bytes()
@@ -102,7 +102,7 @@ def repeat(copies: int, file: Path) -> None:
 
 
 def commands(dump: Path, local: Path) -> dict[str, list[str]]:
-    """What is run, in an order in which each has its input."""
+    """Return the pipelines to run, by name, in an order in which each has its input."""
     news = DATA / "news"
     return {
         "tei": ["tei_to_ner", "--input", f"{DATA}/letters/*.xml"],
@@ -264,7 +264,10 @@ class Runs:
 
 
 def plain_files_of(output: Path) -> dict[str, bytes]:
-    """Published files under the names of a local run; without what has the names of shards."""
+    """Return the bytes of the published files by the names that they have in a local run.
+
+    ``dataset.json`` and ``run.json`` are left out, since they have names of shards in them.
+    """
     named = {}
     for name, content in files_of(output).items():
         path = Path(name)
@@ -275,7 +278,7 @@ def plain_files_of(output: Path) -> dict[str, bytes]:
 
 
 def receipts(output: Path) -> dict[str, int]:
-    """The receipts of units of Wikipedia, and when each was written."""
+    """Return when each receipt of a unit of Wikipedia was written, in nanoseconds."""
     paths = output.glob(".build/*/receipts/extract/0*.json")
     return {path.name: path.stat().st_mtime_ns for path in paths}
 

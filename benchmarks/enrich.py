@@ -36,7 +36,10 @@ MODEL = Model(id="onoma-0000beef", name="random spans", version="1", sha256="0" 
 
 
 def random_mentions(document: Document, labels: Sequence[str], n: int) -> list[Mention]:
-    """Spans anywhere, most of them short, that neither begin nor end with white space."""
+    """Draw ``n`` spans in a document, and return those that do not cross others.
+
+    Most are short. None begins or ends with white space, but some begin or end inside of words.
+    """
     rng = random.Random(document.id)
     found: list[Mention] = []
     words = [word.span() for word in re.finditer(r"\S+", document.text)]

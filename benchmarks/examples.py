@@ -39,7 +39,7 @@ AT_ONCE = 4096
 
 
 def sentences_of(files: Iterable[InputFile]) -> list[str]:
-    """All sentences."""
+    """Return the texts of all sentences of documents."""
     texts: list[str] = []
     for batch in read(files):
         for row in batch.select(["text", "sentences"]).to_pylist():
@@ -48,7 +48,7 @@ def sentences_of(files: Iterable[InputFile]) -> list[str]:
 
 
 def read(files: Iterable[InputFile]) -> Iterable[pa.RecordBatch]:
-    """The documents."""
+    """Read the documents, in batches."""
     for file in files:
         yield from read_batches(Path(file.path), SCHEMAS["documents"], columns=COLUMNS)
 
@@ -75,7 +75,7 @@ def make(maker: ExampleMaker, files: Sequence[InputFile]) -> dict[str, int]:
 
 
 def timed(work: Callable[[], object]) -> float:
-    """Seconds."""
+    """Return the seconds of one call."""
     begin = time.perf_counter()
     work()
     return time.perf_counter() - begin

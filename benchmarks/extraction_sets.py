@@ -50,19 +50,23 @@ class Sample:
     kind: str = ""
 
     def html(self) -> str:
-        """The page, decoded as the pipeline does."""
+        """Return the page, decoded as the pipeline does."""
         data = self.path.read_bytes()
         data = gzip.decompress(data) if self.path.suffix == ".gz" else data
         return decode(data, content_type=None, name=self.name).text
 
 
 def half_of(name: str) -> str:
-    """The part of a page of a set that names none."""
+    """Return the part of a page of a set that has no parts, by a hash of its name."""
     return "dev" if ratio(name, seed=1) < 0.5 else "test"
 
 
 def read_fundus(folder: Path) -> Iterator[Sample]:
-    """Pages of fundus' tests; a publisher has a version of its parser for each, as a rule."""
+    """Read the pages of fundus' tests.
+
+    As a rule, a publisher has one version of its parser for each page. Where the numbers differ,
+    only the last page is read, with the last version.
+    """
     for meta in sorted(folder.glob("tests/resources/parser/test_data/*/meta.info")):
         known = json.loads(meta.read_text("utf-8"))
         publishers: dict[str, list[str]] = {}
@@ -78,7 +82,7 @@ def read_fundus(folder: Path) -> Iterator[Sample]:
 
 
 def read_trafilatura(folder: Path) -> Iterator[Sample]:
-    """Pages of trafilatura's evaluation."""
+    """Read the pages of trafilatura's evaluation."""
     tests = folder / "tests"
     for url, item in json.loads((tests / "evaldata.json").read_text("utf-8")).items():
         paths = (tests / place / item["file"] for place in ("cache", "eval"))
@@ -87,14 +91,14 @@ def read_trafilatura(folder: Path) -> Iterator[Sample]:
 
 
 def read_scrapinghub(folder: Path) -> Iterator[Sample]:
-    """Pages of Scrapinghub's benchmark."""
+    """Read the pages of Scrapinghub's benchmark."""
     for name, item in json.loads((folder / "ground-truth.json").read_text("utf-8")).items():
         path = folder / "html" / f"{name}.html.gz"
         yield Sample(name, path, item.get("url"), item.get("articleBody", ""), half_of(name))
 
 
 def read_wcxb(folder: Path) -> Iterator[Sample]:
-    """Pages of WCXB, with their kinds."""
+    """Read the pages of WCXB, with their kinds."""
     for part in ("dev", "test"):
         for path in sorted((folder / part / "ground-truth").glob("*.json")):
             known = json.loads(path.read_text("utf-8"))
@@ -136,13 +140,13 @@ def shingles(text: str, size: int) -> Counter[tuple[str, ...]]:
 
 
 def together(scores: list[Counts]) -> tuple[float, float, float]:
-    """Precision, recall and F1 of all pages as one."""
+    """Return precision, recall and F1 of all pages as one."""
     right, found, expected = map(sum, zip(*scores, strict=True))
     return right / max(1, found), right / max(1, expected), 2 * right / max(1, found + expected)
 
 
 def each_page(scores: list[Counts]) -> list[tuple[float, float]]:
-    """Precision and recall of each page; both are 1 where nothing is expected and found."""
+    """Return precision and recall of each page; both are 1 where nothing is expected and found."""
     return [
         (1.0, 1.0) if not found + expected else (right / max(1, found), right / max(1, expected))
         for right, found, expected in scores
@@ -154,13 +158,13 @@ def f1(precision: float, recall: float) -> float:
 
 
 def means(scores: list[Counts]) -> tuple[float, float, float]:
-    """F1 of the means of precision and recall, as Scrapinghub's."""
+    """Return the mean precision and recall over pages, and F1 of these means, as Scrapinghub's."""
     precision, recall = (sum(x) / len(scores) for x in zip(*each_page(scores), strict=True))
     return precision, recall, f1(precision, recall)
 
 
 def mean_f1(scores: list[Counts]) -> tuple[float, float, float]:
-    """The mean of F1, as WCXB's."""
+    """Return the means of precision, recall and F1 over pages, as WCXB's."""
     pairs = each_page(scores)
     precision, recall = (sum(x) / len(scores) for x in zip(*pairs, strict=True))
     return precision, recall, sum(f1(*pair) for pair in pairs) / len(pairs)

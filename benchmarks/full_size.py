@@ -69,17 +69,17 @@ class Step:
 
 
 def module(name: str, *options: str) -> list[str]:
-    """The command line of a module of ours."""
+    """Return the command line of a module of ours."""
     return [sys.executable, "-m", name, *options]
 
 
 def pipeline(name: str, *options: str) -> list[str]:
-    """The command line of a pipeline."""
+    """Return the command line of a pipeline."""
     return module(f"pipelines.{name}", *options, "--workers", str(WORKERS))
 
 
 def dump_of(month: int, *more: str) -> Callable[[Path, int], list[str]]:
-    """What writes the dump of a month."""
+    """Return a function from folder and size to the command that writes the dump of a month."""
 
     def command(at: Path, size: int) -> list[str]:
         options = ["--articles", str(size), "--month", str(month), "--workers", str(WORKERS), *more]
@@ -89,7 +89,7 @@ def dump_of(month: int, *more: str) -> Callable[[Path, int], list[str]]:
 
 
 def documents_of(month: int, output: str, *options: str) -> Callable[[Path, int], list[str]]:
-    """What makes documents of the dump of a month."""
+    """Return a function from folder and size to the command that makes documents of a dump."""
 
     def command(at: Path, _: int) -> list[str]:
         dump = f"{at}/dump-{month}/*-multistream.xml.bz2"
@@ -102,7 +102,7 @@ def documents_of(month: int, output: str, *options: str) -> Callable[[Path, int]
 
 
 def of(name: str, *options: str) -> Callable[[Path, int], list[str]]:
-    """A command whose options name folders as ``{at}/NAME``."""
+    """Return a function from folder and size to a command; its options say ``{at}/NAME``."""
 
     def command(at: Path, _: int) -> list[str]:
         placed = [option.format(at=at) for option in options]
@@ -165,7 +165,7 @@ WIKIPEDIA = (
 
 
 def of_stubs(step: Step) -> Step:
-    """The step for a wiki of as many articles that are short, as most wikis made by bots have."""
+    """Return the step for a wiki of as many short articles, as most wikis made by bots have."""
     months = {"dump-1": 1, "dump-2": 2}
     command = dump_of(months[step.makes], *STUBS) if step.makes in months else step.command
     room, left = STUBS_ROOM * step.room, STUBS_ROOM * step.left
@@ -173,7 +173,7 @@ def of_stubs(step: Step) -> Step:
 
 
 def files_of(kind: str) -> Step:
-    """The step that writes the files of a kind."""
+    """Return the step that writes the files of a kind."""
 
     def command(at: Path, size: int) -> list[str]:
         options = ["--size", str(size), "--output", f"{at}/files"]
@@ -327,7 +327,7 @@ def perform(step: Step, at: Path, *, kind: str, size: int) -> dict[str, Any]:
 
 
 def describe(folder: Path) -> dict[str, Any]:
-    """Shards of each dataset, and the sizes of plan and markers."""
+    """Return what a step made: shards of each dataset, bytes of plan, receipts and reports."""
     shards: dict[str, list[int]] = {}
     for path in sorted(folder.rglob("shard-*.arrow")):
         if ".build" not in path.parts:
@@ -349,7 +349,7 @@ def describe(folder: Path) -> dict[str, Any]:
 
 
 def read_results(folder: Path) -> list[dict[str, Any]]:
-    """The lines so far."""
+    """Read the lines so far; none where there is no file yet."""
     path = folder / RESULTS
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
@@ -406,7 +406,10 @@ def main() -> None:
 
 
 def chosen(steps: Sequence[Step], names: Sequence[str] | None, *, error: Any) -> list[Step]:
-    """The steps of these names, and those that make what they read."""
+    """Return the steps of these names, and those that make what they read, in their order.
+
+    ``error`` is called with a message where no step has a name.
+    """
     if names is None:
         return list(steps)
     known = {step.name: step for step in steps}

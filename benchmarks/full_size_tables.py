@@ -12,7 +12,7 @@ Line = Mapping[str, Any]
 
 
 def tables(lines: Sequence[Line]) -> Iterator[str]:
-    """Tables of each kind, as Markdown."""
+    """Yield the tables of each kind, as lines of Markdown."""
     for kind in dict.fromkeys(line["kind"] for line in lines):
         latest = {(line["size"], line["step"]): line for line in lines if line["kind"] == kind}
         by_size = sorted(latest.values(), key=lambda line: line["size"])
@@ -22,7 +22,7 @@ def tables(lines: Sequence[Line]) -> Iterator[str]:
 
 
 def taken(lines: Sequence[Line]) -> Iterator[str]:
-    """A row for each step and size."""
+    """Yield a table with a row for each step and size."""
     yield (
         "| step | size | seconds | processor s | largest process, all, MB | made MB | "
         "shards: number, median MB | plan, receipts, kB |"
@@ -44,7 +44,10 @@ def taken(lines: Sequence[Line]) -> Iterator[str]:
 
 
 def grown(lines: Sequence[Line], wanted: int | None) -> Iterator[str]:
-    """Slopes between the two largest sizes of each step, and what a larger one would take."""
+    """Yield a table of growth, with a row for each step that was run at two sizes or more.
+
+    It has the slopes between the two largest sizes, and what the size ``wanted`` would take.
+    """
     steps = {
         name: [line for line in lines if line["step"] == name]
         for name in dict.fromkeys(line["step"] for line in lines)
@@ -75,17 +78,23 @@ def grown(lines: Sequence[Line], wanted: int | None) -> Iterator[str]:
 
 
 def slope(before: Line, last: Line, measure: str) -> float:
-    """Of the logarithm of a measure by that of the size: 1 where it is linear, 0 where it stays."""
+    """Return the slope of a measure over size, both as logarithms.
+
+    It is 1 where the measure grows in proportion, and 0 where it stays the same.
+    """
     low, high = max(before[measure], 1e-3), max(last[measure], 1e-3)
     return log(high / low) / log(last["size"] / before["size"])
 
 
 def power(last: Line, measure: str, slope: float, *, wanted: int) -> float:
-    """A measure at another size, if it grows on as between the two largest."""
+    """Return a measure at another size, if it grows on as between the two largest sizes."""
     return float(last[measure]) * exp(slope * log(wanted / last["size"]))
 
 
 def line_through(before: Line, last: Line, measure: str, *, wanted: int) -> float:
-    """The same along a straight line: what starts with a constant is no power."""
+    """Return a measure at another size along a straight line through the two largest sizes.
+
+    It suits measures with a constant part, which do not grow by a power of the size.
+    """
     rise = (last[measure] - before[measure]) / (last["size"] - before["size"])
     return float(last[measure] + rise * (wanted - last["size"]))

@@ -20,7 +20,7 @@ from tests.corpora.wikipedia.test_wikitext_properties import LANGUAGES, PIECES, 
 
 
 def source_of(data: bytes) -> tuple[str, str]:
-    """A language, and wikitext: pieces of markup, and characters as they come."""
+    """Turn bytes of the fuzzer into a language and wikitext: pieces of markup, and characters."""
     provider = atheris.FuzzedDataProvider(data)
     lang = LANGUAGES[provider.ConsumeIntInRange(0, len(LANGUAGES) - 1)]
     parts = []

@@ -47,7 +47,10 @@ def main() -> None:
 
 
 def variants(arguments: argparse.Namespace, head: str, ner: Path) -> Iterator[str]:
-    """Without features, and with those of the names of the training set."""
+    """Yield the sets of features: none, and the names of the training set on the first set.
+
+    The head ``span`` has none with names.
+    """
     yield ""
     if head != "span" and ner == arguments.ner[0]:
         yield "names"
@@ -87,7 +90,7 @@ def check(status: int) -> None:
 
 
 def best_heads(output: Path, sets: Sequence[Path]) -> list[str]:
-    """The two heads without features that are best on dev, in the mean over the sets."""
+    """Return the two heads that have the best mean on dev over the sets, without features."""
     means = {}
     for head in HEADS:
         paths = [folder_of(output, ner, head=head, variant="") / "summary.json" for ner in sets]

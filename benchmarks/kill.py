@@ -35,7 +35,7 @@ STAGES = ("before the plan", "units", "side files", "publishing", "after")
 
 
 def stage(output: Path, n_units: int) -> str:
-    """In which stage a run was when it was killed, by what lies there."""
+    """Return the stage in which a run was killed, by the files that are there."""
     plans = list(output.glob(".build/*/plan.json"))
     if (output / "run.json").exists():
         return "after"

@@ -55,7 +55,7 @@ class Gold:
 
 
 def novels(data: Path, known: set[str]) -> Iterator[Gold]:
-    """Both novels, with their lists."""
+    """Yield both novels with their lists of names."""
     for title, table in (("三国演义", "names-sanguo"), ("红楼梦", "words-hongloumeng")):
         text = (data / f"zh-novels/{title}.txt").read_text("utf-8")
         with (data / f"zh-novels/{table}.tsv").open(encoding="utf-8") as file:
@@ -68,7 +68,7 @@ def novels(data: Path, known: set[str]) -> Iterator[Gold]:
 
 
 def segmented(text: str) -> Counter[str]:
-    """Words of jieba's segmentation, with its model of unknown words."""
+    """Count the words of jieba's segmentation, with its model of unknown words."""
     import jieba  # noqa: PLC0415 - of no use to the measure of speed
 
     jieba.setLogLevel(60)
@@ -76,7 +76,7 @@ def segmented(text: str) -> Counter[str]:
 
 
 def entities(data: Path) -> Counter[str]:
-    """Names of People's Daily, and how often they stand there; family and given name are one."""
+    """Count the names of People's Daily; a family name and the given name after it are one."""
     found: Counter[str] = Counter()
     for line in peoples_daily(data):
         joined: list[tuple[str, str]] = []
@@ -92,7 +92,7 @@ def entities(data: Path) -> Counter[str]:
 def ranked(
     documents: Path, output: Path, options: Sequence[str]
 ) -> tuple[list[str], dict[str, int]]:
-    """The ranked new words of a lexicon, the best first, and how often each is there."""
+    """Make a lexicon; return its ranked new words, the best first, and the counts of all."""
     pipeline("documents_to_lexicon", "--input", str(documents), "--output", str(output), *options)
     words, counts = [], {}
     for row in open_dataset(output).rows():
@@ -103,7 +103,10 @@ def ranked(
 
 
 def novel_line(words: Sequence[str], counts: dict[str, int], gold: Gold, *, ratio: float) -> str:
-    """What the first words are worth."""
+    """Return a row of a table: what the first words of a lexicon are worth for a novel.
+
+    ``ratio`` is the part of the words that makes the lexicon.
+    """
     lexicon = words[: int(len(words) * ratio)]
     among = [len(gold.unknown.intersection(words[:n])) for n in (500, 1000, 2000)]
     among.append(len(gold.unknown.intersection(lexicon)))
@@ -173,7 +176,10 @@ def _is_for_taggers(row: Mapping[str, Any]) -> bool:
 
 
 def listed_names(data: Path, others: Path | None) -> Iterator[tuple[str, Path, set[str]]]:
-    """Each novel, its text, and its names; ``others`` is a folder of ``TITLE.txt``."""
+    """Yield the title of each novel, the path of its text, and its names.
+
+    ``others`` is a folder of further novels, ``TITLE.txt``.
+    """
     for title, table in (("三国演义", "names-sanguo"), ("红楼梦", "words-hongloumeng")):
         with (data / f"zh-novels/{table}.tsv").open(encoding="utf-8") as file:
             rows = list(csv.DictReader(file, delimiter="\t"))
@@ -229,7 +235,12 @@ def print_bands(
 
 
 def news_line(words: Sequence[str], names: dict[str, int], right: set[str]) -> str:
-    """Recall in the lexicon by band; names among the first and among all words of it."""
+    """Return a row of a table: what a lexicon is worth for news.
+
+    It has the recall in the lexicon, of all names and by band; the fraction of names among the
+    first 200 and 1,000 words and in the lexicon; and the fraction of right words among the first
+    1,000.
+    """
     lexicon = words[: len(words) // 2]
     found = set(lexicon) & names.keys()
     cells = [f"{100 * len(found) / len(names):.1f} %"]

@@ -9,7 +9,7 @@ SHIFT = 997
 
 
 def plain(data: Path) -> Iterator[str]:
-    """The texts of both sets."""
+    """Yield the texts of both sets."""
     for name in ("三国演义.txt", "红楼梦.txt"):
         yield (data / "zh-novels" / name).read_text("utf-8")
     yield "\n".join("".join(word for word, _ in line) for line in peoples_daily(data))
@@ -19,7 +19,7 @@ def plain(data: Path) -> Iterator[str]:
 
 
 def peoples_daily(data: Path) -> Iterator[list[tuple[str, str]]]:
-    """Lines of words and tags."""
+    """Yield the lines of People's Daily, each as pairs of word and tag."""
     path = data / "zh-news/peoples-daily-199801.txt.gz"
     with gzip.open(path, "rt", encoding="utf-8") as file:
         for line in file:
@@ -28,7 +28,7 @@ def peoples_daily(data: Path) -> Iterator[list[tuple[str, str]]]:
 
 
 def shifted(text: str, copy: int) -> str:
-    """The text with other Han characters."""
+    """Replace the Han characters of a text by others, which differ by copy; copy 0 is as it was."""
     size = len(HAN)
     table = {code: HAN[(code - HAN[0] + copy * SHIFT) % size] for code in HAN}
     return text.translate(table) if copy else text

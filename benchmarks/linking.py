@@ -111,19 +111,19 @@ REFERENCE = re.compile(r"""\s+(?:key|ref)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 
 
 def references(text: str) -> list[str]:
-    """What each person's and place's tag in the text refers to; empty: nothing."""
+    """Return what each tag of a person or place in a text refers to; empty for no reference."""
     found = map(REFERENCE.search, NAME.findall(text, _begin(text)))
     return [one[1] or one[2] or "" if one else "" for one in found]
 
 
 def without_references(text: str) -> str:
-    """The same file; the header keeps its own."""
+    """Take the references out of a file's text, but not out of its header."""
     begin = _begin(text)
     return text[:begin] + NAME.sub(lambda tag: REFERENCE.sub("", tag[0]), text[begin:])
 
 
 def _begin(text: str) -> int:
-    """Where the header has ended."""
+    """Return the index of the end tag of the header."""
     return text.index("</teiHeader>")
 
 
@@ -198,7 +198,7 @@ def _text(cell: str) -> str:
 
 
 def describe_ambiguous(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """A row of a table: names, those whose entity is known, and how these are linked."""
+    """Yield lines on forms of two entities or more: how many are known, how they are linked."""
     found = measure([one for one in outcomes if one.n_senses > 1 and one.gold])
     ways = ("baseline", "prior alone", "all features")
     known = {f"{way}, known": found[f"accuracy of known entities, {way}"] for way in ways}
@@ -211,7 +211,10 @@ def describe_ambiguous(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 
 def describe_difference(first: Sequence[Outcome], second: Sequence[Outcome]) -> Iterator[str]:
-    """How many more of the known entities the second evaluation found, by drawing documents."""
+    """Yield how many more of the known entities the second evaluation found than the first.
+
+    The intervals are drawn by documents. Exits where the two are not of the same names.
+    """
     if [(o.document, o.form, o.gold) for o in first] != [
         (o.document, o.form, o.gold) for o in second
     ]:

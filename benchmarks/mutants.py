@@ -36,7 +36,7 @@ class Mutant:
     tests: tuple[str, ...]
 
     def misfit(self, root: Path) -> str:
-        """Why it cannot be applied; empty if it can."""
+        """Return why the mutant cannot be applied below ``root``; empty if it can."""
         n = (root / self.file).read_text("utf-8").count(self.old)
         if n != 1:
             return f"{self.file} has its text {n} times, not once"

@@ -39,7 +39,7 @@ SYLLABLES = (
 
 
 def word(number: int) -> str:
-    """A word for each number."""
+    """Return the word of a number; different numbers have different words."""
     made = ""
     while number or not made:
         number, syllable = divmod(number, len(SYLLABLES))
@@ -48,7 +48,7 @@ def word(number: int) -> str:
 
 
 def units() -> list[bytes]:
-    """What sentences are made of: words, names of one to three tokens, and an end."""
+    """Return the pieces of sentences as CoNLL: words, names of one to three tokens, an end."""
     words = [f"{word(n)} O\n".encode() for n in range(N_WORDS)]
     names = []
     for n in range(N_NAMES):
@@ -60,7 +60,7 @@ def units() -> list[bytes]:
 
 
 def blocks(kinds: list[bytes], rng: np.random.Generator) -> Iterator[bytes]:
-    """Text without end, some megabytes at once."""
+    """Yield text without end, some megabytes at once."""
     while True:
         numbers = np.minimum(rng.zipf(1.2, UNITS) - 1, N_WORDS - 1)
         names = rng.random(UNITS) < 0.06

@@ -48,7 +48,10 @@ SHARD = 5_000
 
 
 def read_pages(folder: Path) -> Iterator[tuple[str, bytes, str, dict[str, Any]]]:
-    """Name, bytes, URL and expectation of each page; versions stand in the order of time."""
+    """Yield name, bytes, URL and expectation of each page.
+
+    Versions of a publisher stand in the order of time, as the names of its pages do.
+    """
     for meta in sorted(folder.glob("*/meta.json")):
         table = json.loads(meta.read_text("utf-8"))
         by_publisher: dict[str, list[str]] = {}
@@ -95,7 +98,7 @@ class Score:
 
 
 def raw_paragraphs(html: str, url: str, extractor: str) -> list[str]:
-    """What an extractor gives, as it comes out of the box."""
+    """Return the paragraphs that an extractor gives with its default settings."""
     if extractor == "news-please":
         from newsplease import NewsPlease  # noqa: PLC0415 - not everywhere installed
 
@@ -104,7 +107,7 @@ def raw_paragraphs(html: str, url: str, extractor: str) -> list[str]:
 
 
 def quality(arguments: argparse.Namespace) -> None:
-    """Paragraphs, words and metadata, by extractor."""
+    """Print for each extractor how right paragraphs, words and metadata are."""
     pages = list(read_pages(arguments.pages))
     for extractor in EXTRACTORS:
         raw, ours, of_words, equal = Score(), Score(), Score(), Counter[str]()
@@ -140,7 +143,7 @@ def show(found: list[str], wanted: list[str]) -> None:
 
 
 def with_news_please(page: tuple[str, str]) -> int:
-    """One page with news-please alone."""
+    """Extract a page with news-please alone; returns the number of characters."""
     from newsplease import NewsPlease  # noqa: PLC0415 - likewise
 
     warnings.simplefilter("ignore")
@@ -158,7 +161,7 @@ def is_read_by_news_please(page: tuple[str, str]) -> bool:
 
 
 def speed(arguments: argparse.Namespace) -> None:
-    """Processor time of the whole pipeline, and of news-please's extraction alone."""
+    """Print the processor time of the whole pipeline, and of news-please's extraction alone."""
     paths = sorted(arguments.pages.rglob("*.html.gz"))[:: arguments.every]
     raw = [gzip.decompress(path.read_bytes()) for path in paths]
     pages = [
@@ -182,7 +185,7 @@ def speed(arguments: argparse.Namespace) -> None:
 
 
 def run_pipeline(pages: list[tuple[str, str]], *, extractor: str) -> float:
-    """Seconds of the processor for the whole pipeline, its processes included."""
+    """Run the whole pipeline; returns the processor seconds of all its processes."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "pages"
         folder.mkdir()
@@ -197,7 +200,7 @@ def run_pipeline(pages: list[tuple[str, str]], *, extractor: str) -> float:
 
 
 def archives(arguments: argparse.Namespace) -> None:
-    """Every record accounted for, and what damage does."""
+    """Print for each archive how many records are read, and what one wrong byte costs."""
     from warcio.archiveiterator import ArchiveIterator  # noqa: PLC0415 - only here
 
     rng = random.Random(1)
@@ -225,7 +228,10 @@ def archives(arguments: argparse.Namespace) -> None:
 
 
 def synthetic(n_articles: int, ratio: float) -> Iterator[tuple[str, int | None]]:
-    """Articles of 200 to 400 words, and duplicates of earlier ones with some words changed."""
+    """Yield articles of 200 to 400 words, a part of them near duplicates of earlier ones.
+
+    Each is a text, and the index among the originals of the one that it repeats, or ``None``.
+    """
     rng = random.Random(1)
     vocabulary = [f"wort{number}" for number in range(50_000)]
     originals: list[list[str]] = []
@@ -320,7 +326,7 @@ def find(arguments: argparse.Namespace) -> None:
 
 
 def judge(found: dict[int, int], texts: list[str], planted: dict[int, int]) -> None:
-    """Precision and recall against Jaccard taken the slow way."""
+    """Print precision and recall of duplicates, by Jaccard similarities taken the slow way."""
 
     def jaccard(a: int, b: int) -> float:
         one, other = ({tuple(w[i : i + 3]) for i in range(len(w) - 2)} for w in pair(a, b))

@@ -38,7 +38,7 @@ def command(module: str, *arguments: object) -> float:
 
 
 def make_examples(arguments: argparse.Namespace, output: Path) -> float:
-    """From raw input to examples; returns CPU minutes."""
+    """Make examples of raw input; returns CPU minutes."""
     documents, vocab = output / "documents", []
     if arguments.source == "text":
         settings = ["--lang", arguments.lang, "--output", documents]
@@ -66,13 +66,13 @@ def train(recipe: str, run: Path, settings: Sequence[str]) -> float:
 
 
 def lines(run: Path) -> Iterator[dict[str, Any]]:
-    """What a run has logged."""
+    """Yield the metrics that a run has logged."""
     with (run / "metrics.jsonl").open(encoding="utf-8") as file:
         yield from map(json.loads, file)
 
 
 def row(name: str, line: dict[str, Any], minutes: float | None = None) -> str:
-    """Accuracies of a model, as a row of a table."""
+    """Return the losses and accuracies of a model as a row of a table."""
     cells = [name, f"{line['step']:,}", "" if minutes is None else f"{minutes:.1f}"]
     for objective in ("subwords", "entities"):
         if objective in line["loss"]:

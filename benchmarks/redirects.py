@@ -36,14 +36,14 @@ SYLLABLES = (
 
 
 def words(n_words: int, generator: np.random.Generator) -> pa.Array:
-    """Words of two to four syllables, upper-cased."""
+    """Make words of two to four syllables, with a capital."""
     syllables = np.array(SYLLABLES.split())
     lengths = generator.integers(2, 5, n_words)
     return pa.array(["".join(generator.choice(syllables, n)).capitalize() for n in lengths])
 
 
 def titles(n_titles: int, vocabulary: pa.Array, generator: np.random.Generator) -> pa.Array:
-    """Titles of two to four words."""
+    """Make titles of two to four words."""
     picks = generator.integers(0, len(vocabulary), (4, n_titles))
     columns = [vocabulary.take(pa.array(pick)) for pick in picks]
     n_words = generator.choice([2, 3, 4], n_titles, p=[0.6, 0.3, 0.1])
@@ -52,7 +52,10 @@ def titles(n_titles: int, vocabulary: pa.Array, generator: np.random.Generator) 
 
 
 def make(n_redirects: int, seed: int = 1) -> Iterator[pa.RecordBatch]:
-    """Redirects: one in fifty to a redirect of its batch, one in a thousand on a loop of two."""
+    """Yield batches of redirects, of which one in fifty leads to a redirect of the same batch.
+
+    One in a thousand is on a loop of two.
+    """
     generator = np.random.default_rng(seed)
     vocabulary = words(30_000, generator)
     for start in range(0, n_redirects, ROWS):
@@ -80,12 +83,12 @@ def timed(batches: Iterator[pa.RecordBatch], spent: list[float]) -> Iterator[pa.
 
 
 def peak() -> float:
-    """Peak memory of this process, in MB."""
+    """Return the peak memory of this process, in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
 
 
 def proportional() -> float:
-    """Memory of this process, in MB, shared pages divided by those who share them."""
+    """Return the PSS of this process, in MB: shared pages are divided by those who share them."""
     file = Path("/proc/self/smaps_rollup")
     lines = file.read_text("utf-8").splitlines() if file.exists() else []
     return next((int(line.split()[1]) / 1e3 for line in lines if line.startswith("Pss:")), 0.0)
@@ -107,7 +110,7 @@ def build(folder: Path, n_redirects: int) -> None:
 
 
 def units(n_units: int, n_redirects: int) -> Iterator[pa.StringArray]:
-    """Distinct titles as the links of a unit of work may have, a tenth of them redirects."""
+    """Yield the titles of units of work, distinct in each, a tenth of them redirects."""
     generator = np.random.default_rng(2)
     vocabulary = words(60_000, generator)
     for batch in islice(make(n_redirects), n_units):

@@ -61,7 +61,7 @@ def make_dumps(source: Path, folder: Path, *, megabytes: float, changed: float) 
 
 
 def take(pages: Iterator[bytes], n_bytes: int) -> Iterator[bytes]:
-    """Pages, until they have so many bytes."""
+    """Yield pages until they have ``n_bytes`` or more."""
     for page in pages:
         yield page
         n_bytes -= len(page)
@@ -70,7 +70,7 @@ def take(pages: Iterator[bytes], n_bytes: int) -> Iterator[bytes]:
 
 
 def next_month(pages: list[bytes], changed: float, rng: random.Random) -> Iterator[bytes]:
-    """The pages, some edited or gone; at the end some new ones."""
+    """Yield the pages of the next month: some are edited or gone; new ones are at the end."""
     new = []
     for page in pages:
         if rng.random() >= changed:
@@ -119,7 +119,7 @@ def count_pages(work: tuple[Path, Range]) -> int:
 
 
 def pipeline(dump: Path, output: Path, workers: int) -> list[str]:
-    """The command line that makes documents."""
+    """Return the command line that makes documents."""
     command = [sys.executable, "-m", "pipelines.wikipedia_to_documents", "--input", str(dump)]
     return [*command, "--output", str(output), "--workers", str(workers), "--wiki", "repeatedwiki"]
 
@@ -177,13 +177,13 @@ def show(costs: dict[str, list[Run]], megabytes: float) -> None:
 
 
 def spread(values: list[float], form: str) -> str:
-    """The median, the lowest and the highest."""
+    """Show the median, and in brackets the lowest and the highest."""
     low, high = min(values), max(values)
     return f"{statistics.median(values):{form}} ({low:{form}}–{high:{form}})"
 
 
 def beside(values: list[float], read: list[float]) -> str:
-    """How many times as much as the reading of the same round."""
+    """Show how many times as much something took as the reading of the same round."""
     return spread([value / of for value, of in zip(values, read, strict=False)], ".2f")
 
 

@@ -68,7 +68,10 @@ def measure(command: Sequence[str], *, watched: Path | None = None, log: Path | 
 
 
 def _of_orphans(group: int) -> float:
-    """The processor time of those who end after the process that was started: its forkserver."""
+    """Wait for the processes that outlive the one that was started: its forkserver.
+
+    Returns their processor seconds.
+    """
     seconds = 0.0
     while True:
         try:
@@ -100,7 +103,7 @@ def _watch_disk(folder: Path, run: Run, ended: threading.Event) -> None:
 
 
 def family(pid: int) -> list[int]:
-    """A process and its descendants."""
+    """Return the ids of a process and of its descendants."""
     children: dict[int, list[int]] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -115,7 +118,7 @@ def family(pid: int) -> list[int]:
 
 
 def memory(pid: int) -> tuple[float, float]:
-    """PSS and RSS of a process in MB; nothing once it has ended."""
+    """Return PSS and RSS of a process in MB; zeros once it has ended."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text("utf-8").splitlines()
     except OSError:
@@ -126,7 +129,7 @@ def memory(pid: int) -> tuple[float, float]:
 
 
 def room_of(folder: Path) -> int:
-    """Bytes on disk of all files below a folder; one with several names counts once."""
+    """Return the bytes on disk of all files below a folder; one with several names counts once."""
     sizes: dict[tuple[int, int], int] = {}
     for parent, _, names in os.walk(folder):
         for name in names:

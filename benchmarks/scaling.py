@@ -28,14 +28,14 @@ BUSY = "n = 0\nfor i in range({}): n += i * i % 7"
 
 
 def computing(n_processes: int) -> None:
-    """The same sum in one process, or in equal shares."""
+    """Compute the same sum in one process, or in equal shares in several."""
     command = [sys.executable, "-c", BUSY.format(LOOPS // n_processes)]
     processes = [subprocess.Popen(command) for _ in range(n_processes)]
     assert not any(process.wait() for process in processes)
 
 
 def extraction(dump: Path, n_workers: int) -> None:
-    """A dump to documents."""
+    """Run the pipeline that makes documents of a dump."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "pipelines.wikipedia_to_documents", "--input", str(dump)]
         command += ["--output", f"{folder}/out", "--workers", str(n_workers)]
@@ -43,7 +43,7 @@ def extraction(dump: Path, n_workers: int) -> None:
 
 
 def measure(work: Callable[[int], object], n: int) -> tuple[float, float]:
-    """Seconds, and CPU seconds of all processes, for a work done by ``n``."""
+    """Return seconds, and CPU seconds of all processes, for a work done by ``n``."""
     before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     work(n)
     seconds, after = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -73,7 +73,7 @@ def score(cutter: Segmenter, paragraphs: Sequence[Sequence[str]]) -> Score:
 
 
 def ends(sentences: Sequence[str]) -> Iterator[int]:
-    """Where each sentence ends in the joined text."""
+    """Yield where each sentence ends in the joined text."""
     end = -1
     for sentence in sentences:
         end += 1 + len(sentence)

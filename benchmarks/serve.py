@@ -86,7 +86,7 @@ def read_texts(files: Sequence[Path]) -> list[str]:
 
 
 def make_tagger(folder: Path, texts: Sequence[str], arguments: argparse.Namespace) -> Path:
-    """A tagger of random weights: its names mean nothing, its time does."""
+    """Make a tagger of random weights: its names mean nothing, its time does."""
     words = Counter(word for text in texts for word in re.findall(r"\w+|\S", text))
     letters = sorted({letter for word in words for letter in word})
     subwords = dict.fromkeys([*SPECIALS, *letters, *(f"##{letter}" for letter in letters), *words])
@@ -198,7 +198,7 @@ class Load:
         self.statuses: Counter[int] = Counter()
 
     def resident(self) -> float:
-        """MB."""
+        """Return the resident memory of the service in MB."""
         status = Path(f"/proc/{self.pid}/status").read_text("ascii")
         return int(status.partition("VmRSS:")[2].split()[0]) / 1000
 

@@ -157,7 +157,7 @@ class Commands:
         return int(self._line())
 
     def left_over(self) -> list[str]:
-        """The processes that descend from a command and still live."""
+        """List the processes that descend from a command and still live."""
         found = []
         for process in Path("/proc").glob("[0-9]*"):
             try:
@@ -182,7 +182,7 @@ class Dumps:
         self.added: list[str] = []
 
     def next(self) -> bytes:
-        """The next dump."""
+        """Change two pages, add one, and return the dump; of added pages it has the last three."""
         for number in self.rng.sample(range(len(self.pages)), 2):
             self.revision += 1
             page = re.sub(
@@ -200,7 +200,7 @@ class Dumps:
 
 
 def files_of(folder: Path) -> dict[str, str]:
-    """The hash of each published file."""
+    """Return the SHA-256 of each published file, by name."""
     return {
         path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(folder.rglob("*"))
@@ -209,7 +209,7 @@ def files_of(folder: Path) -> dict[str, str]:
 
 
 def disk(folder: Path) -> tuple[int, int]:
-    """Bytes and number of the files in a folder; linked files count once."""
+    """Return bytes and number of the files in a folder; linked files count once."""
     states = {}
     for path in folder.rglob("*"):
         if path.is_file() and path.name != "log":

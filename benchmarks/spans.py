@@ -51,7 +51,7 @@ MAX_SUBWORDS = 16
 
 
 def read_words(path: Path) -> Iterator[tuple[str, ...]]:
-    """The words of each sentence."""
+    """Yield the words of each sentence of a file."""
     column = 1 if path.suffix == ".iob2" else 0
     for block in path.read_text(encoding="utf-8").split("\n\n"):
         lines = [line for line in block.split("\n") if line.strip() and not line.startswith("# ")]
@@ -60,7 +60,7 @@ def read_words(path: Path) -> Iterator[tuple[str, ...]]:
 
 
 def choose_sentences(arguments: argparse.Namespace) -> list[Sentence]:
-    """Some sentences, by chance."""
+    """Draw sentences of the file; they are in its order, and have no names."""
     every = list(read_words(arguments.sentences))
     generator = np.random.default_rng(arguments.seed)
     numbers = np.sort(generator.choice(len(every), arguments.number, replace=False))
@@ -71,7 +71,7 @@ def choose_sentences(arguments: argparse.Namespace) -> list[Sentence]:
 
 
 def open_tokenizer(arguments: argparse.Namespace) -> Tokenizer:
-    """The one that is given, or one learned from the sentences."""
+    """Open the tokenizer that is given, or learn one from the sentences."""
     if arguments.tokenizer:
         return Tokenizer.open(arguments.tokenizer)
     backend = wordpiece(SPECIALS, cased=True)
@@ -87,7 +87,7 @@ def open_tokenizer(arguments: argparse.Namespace) -> Tokenizer:
 def build_theirs(
     arguments: argparse.Namespace, n_subwords: int
 ) -> transformers.LukeForEntitySpanClassification:
-    """LUKE of base size or smaller, with random weights."""
+    """Build LUKE of base size or smaller, with random weights."""
     width, n_layers = arguments.size
     settings: dict[str, Any] = {"num_labels": 1 + len(LABELS), "attn_implementation": "eager"}
     config = transformers.LukeConfig(
@@ -107,7 +107,7 @@ def build_theirs(
 
 
 def build_same(theirs: transformers.LukeForEntitySpanClassification) -> TextEncoder:
-    """Our encoder with the same weights."""
+    """Build our encoder with the same weights."""
     with tempfile.TemporaryDirectory() as folder:
         theirs.luke.save_pretrained(folder)
         return read_pretrained(Path(folder)).build().encoder.eval()
@@ -116,7 +116,7 @@ def build_same(theirs: transformers.LukeForEntitySpanClassification) -> TextEnco
 def build_head(
     kind: str, theirs: transformers.LukeForEntitySpanClassification, **settings: Any
 ) -> SpanHead:
-    """Ours; where there is a second score, with their classifier."""
+    """Build our head; where it has a second score, with the classifier of theirs."""
     classifier = theirs.classifier
     head = SpanHead(
         width=classifier.in_features // 3,
@@ -132,7 +132,7 @@ def build_head(
 
 
 def as_chunks(batch: SentenceBatch) -> list[dict[str, Tensor]]:
-    """What transformers takes for one sentence: its subwords with 128 spans at most, each time."""
+    """Return a sentence as transformers takes it: all subwords with up to 128 spans, each time."""
     spans = batch.spans
     n_chunks = -(-len(spans.starts) // CHUNK)
     chunks = []
@@ -155,7 +155,7 @@ def as_chunks(batch: SentenceBatch) -> list[dict[str, Tensor]]:
 
 
 def padded_together(chunks: list[dict[str, Tensor]]) -> dict[str, Tensor]:
-    """Chunks of several sentences as one batch."""
+    """Pad chunks of several sentences to one batch."""
     paddings = {"entity_position_ids": -1}
     together = {}
     for name in chunks[0]:
@@ -169,7 +169,7 @@ def padded_together(chunks: list[dict[str, Tensor]]) -> dict[str, Tensor]:
 def run_theirs(
     model: transformers.LukeForEntitySpanClassification, chunks: list[dict[str, Tensor]]
 ) -> Tensor:
-    """(P, C) logits of all spans of all sentences."""
+    """Return the logits of all spans of all sentences, (P, C)."""
     return torch.cat([model(**chunk).logits.flatten(0, 1) for chunk in chunks])
 
 
@@ -184,7 +184,7 @@ def run_ours(encoder: TextEncoder, head: SpanHead, batches: list[SentenceBatch])
 def medians(
     runs: dict[str, Callable[[], object]], arguments: argparse.Namespace
 ) -> dict[str, float]:
-    """Seconds of each, run in turn; the first round warms up."""
+    """Return the median seconds of each, run in turn; the first round warms up."""
     clock = time.process_time if arguments.clock == "process" else time.perf_counter
     seconds: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(arguments.rounds + 1):
@@ -198,7 +198,7 @@ def medians(
 
 
 def size_of(text: str) -> tuple[int, int]:
-    """``256x6``: width and layers."""
+    """Read ``256x6`` as width and number of layers."""
     width, _, n_layers = text.partition("x")
     return int(width), int(n_layers)
 

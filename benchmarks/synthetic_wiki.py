@@ -146,7 +146,10 @@ class Wiki:
         return np.minimum(drawn, MAX_REDIRECTS).astype(np.uint8)
 
     def targets(self, rng: np.random.Generator, n: int) -> Numbers:
-        """Articles that links lead to, by a power law; those that are frequent stand anywhere."""
+        """Draw ``n`` articles that links lead to, by a power law.
+
+        Frequent targets are spread over all article indices.
+        """
         s, q = 0.92, 30.0
         low, high = q ** (1 - s), (q + self.n_articles) ** (1 - s)
         ranks = ((low + rng.random(n) * (high - low)) ** (1 / (1 - s)) - q).astype(np.int64)
@@ -162,7 +165,7 @@ class Wiki:
         return stride
 
     def titles(self, articles: Numbers) -> NDArray[np.object_]:
-        """The titles of articles."""
+        """Return the titles of articles."""
         ranks = self.title_ranks[articles]
         titles = self.words.capitalised(ranks[:, 0])
         for column in (1, 2):
@@ -176,7 +179,7 @@ class Wiki:
         return titles
 
     def template(self, first: int, second: int = 0) -> str:
-        """The name of a template, drawn by a power law from random numbers."""
+        """Return the name of a template, by a power law from two random numbers."""
         n = max(10, int(self.n_articles * NAMESPACES[10][1]))
         ratio = ((first * 0x9E3779B1 + second) % (1 << 32)) / (1 << 32)
         number = int(n**ratio) - 1
@@ -189,7 +192,7 @@ class Wiki:
         assert len(self.title_ranks) == len(self.brackets) == len(self.n_redirects)
 
     def chunks(self, month: int) -> list[tuple[int, int, int]]:
-        """Number of each chunk, and its articles."""
+        """Return the number of each chunk, and its first and last article, half-open."""
         step = ARTICLES_IN_CHUNK
         of = [(n, n + step) for n in range(0, self.n_articles, step)]
         of = [(begin, min(end, self.n_articles)) for begin, end in of]
@@ -200,7 +203,7 @@ class Wiki:
 
 
 def redirect_title(title: str, number: int) -> str:
-    """The name of the n-th redirect to an article; no article has it."""
+    """Return the title of the n-th redirect to an article; no article has it."""
     words = title.split(" ")
     if number == 0 and len(words) > 1:
         return f"{words[-1]}, {' '.join(words[:-1])}"
@@ -221,7 +224,7 @@ class Chunk:
         self.titles = wiki.titles(self.articles).tolist()
 
     def pages(self, month: int) -> list[tuple[int, str, str]]:
-        """Id, title and XML of each page, in the order of ids."""
+        """Return id, title and XML of each page, in the order of ids."""
         made = [*self._article_pages(), *self._redirect_pages(), *self._other_pages()]
         order = self.rng.permutation(len(made)).tolist()
         first = self.number * IDS_IN_CHUNK + 10
@@ -256,7 +259,10 @@ class Chunk:
             yield 0, title, page, "wikitext"
 
     def _running_text(self, n: int, ends: Numbers) -> NDArray[np.object_]:
-        """Words with what stands after them, and markup; paragraphs end at ``ends``, too."""
+        """Make ``n`` words with what stands after them, and markup.
+
+        Paragraphs also end after the words at ``ends``.
+        """
         rng, words = self.rng, self.wiki.words
         stops = np.cumsum(rng.integers(8, 36, n // 8 + 2))
         stops = np.union1d(stops[stops < n], ends)
@@ -294,7 +300,7 @@ class Chunk:
         tokens[places] = links
 
     def _put_emphases(self, tokens: NDArray[np.object_]) -> None:
-        """Italics, and templates within a line."""
+        """Put italics, and templates within a line, into the text."""
         for place in self.rng.integers(0, len(tokens), round(len(tokens) * EMPHASES)).tolist():
             word = tokens[place]
             if word[-1] == " " and word[:-1].isalpha():
@@ -315,7 +321,7 @@ class Chunk:
             tokens[place] = f"{token[:end]}{_reference(number, of)}{token[end:]}"
 
     def _put_blocks(self, tokens: NDArray[np.object_], paragraphs: Numbers) -> None:
-        """Headings, files and tables, between paragraphs."""
+        """Put headings, files and tables between paragraphs."""
         n, words = len(tokens), self.wiki.words
         counts = (round(n * HEADINGS), round(n * FILES), round(n * TABLES))
         for kind, count in enumerate(counts):
@@ -325,7 +331,7 @@ class Chunk:
                 tokens[place] += _block(kind, of)
 
     def _framed(self, title: str, text: str, numbers: list[int]) -> str:
-        """An article with its infobox, its first sentence and its end."""
+        """Return an article with its infobox, its first sentence and its end."""
         first, second, third = numbers
         top = ""
         if first % 100 < 45:
@@ -348,11 +354,11 @@ class Chunk:
         return f"{top}'''{title}'''{script} {opening}. {text}{end}"
 
     def n_of(self, namespace: int) -> int:
-        """Pages of a namespace in the whole wiki."""
+        """Return the number of pages of a namespace in the whole wiki."""
         return int(self.wiki.n_articles * NAMESPACES[namespace][1])
 
     def _categories(self, numbers: Numbers) -> list[str]:
-        """The names of categories."""
+        """Return the names of categories."""
         words = self.wiki.words
         firsts = words.capitalised(100 + numbers % 7919)
         return list((firsts + " of " + words.rare(numbers)).tolist())
@@ -397,7 +403,7 @@ _TOPICS = [
 
 
 def _link(title: str, kind: float, *, other: str, n_redirects: int) -> str:
-    """A link to an article, shown in one of the usual ways."""
+    """Return a link to an article, shown in one of the usual ways."""
     plain = title.partition(" (")[0]
     if kind < 0.55:
         return f"[[{title}]]" if plain is title or plain == title else f"[[{title}|{plain}]]"
@@ -471,7 +477,7 @@ _wiki: Wiki  # of this process and its forks
 
 
 def _packed(work: tuple[int, int, int, int]) -> tuple[list[tuple[bytes, str]], int]:
-    """The streams of a chunk, each with its lines of the index; and the bytes of its XML."""
+    """Return the packed streams of a chunk, each with its lines of the index; and bytes of XML."""
     month, number, begin, end = work
     pages = Chunk(_wiki, number, begin, end=end).pages(month)
     streams, n_bytes = [], 0

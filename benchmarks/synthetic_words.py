@@ -40,7 +40,7 @@ class Vocabulary:
         self._table = np.array(plain + large, object).reshape(-1)
 
     def _common_words(self, rng: np.random.Generator) -> Strings:
-        """Distinct words, the frequent ones short, each with a space after it."""
+        """Make distinct words, the frequent ones short, each with a space after it."""
         found: dict[str, None] = {}
         while len(found) < N_COMMON:
             rank = len(found)
@@ -75,7 +75,10 @@ class Vocabulary:
         return np.minimum(drawn, 2.0**46).astype(np.int64)
 
     def tokens(self, ranks: Ranks, after: Ranks) -> Strings:
-        """Words, each with what stands after it, and a capital where ``after`` says so."""
+        """Return words, each with what stands after it.
+
+        ``after``: codes of ``AFTER``, with ``CAPITAL`` added for a word with a capital.
+        """
         after = np.broadcast_to(after, ranks.shape)
         is_rare = ranks >= N_COMMON
         tokens = self._table[np.where(is_rare, 0, ranks) + after * N_COMMON]
@@ -89,17 +92,17 @@ class Vocabulary:
         return tokens
 
     def capitalised(self, ranks: Ranks) -> Strings:
-        """Words with a capital, and nothing after them."""
+        """Return words with a capital, and nothing after them."""
         words = self.tokens(ranks, np.full(len(ranks), CAPITAL))
         return np.array([word[:-1] for word in words.tolist()], object)
 
     def rare(self, numbers: Ranks) -> Strings:
-        """Words that are met hardly anywhere else, with a capital."""
+        """Return words with a capital that hardly any text has."""
         words = self._made(numbers + (1 << 44)).tolist()
         return np.array([word.capitalize() for word in words], object)
 
     def _made(self, ranks: Ranks) -> Strings:
-        """Spell ranks: a syllable for each digit to the base of their number."""
+        """Spell ranks as words: one syllable for each digit, to the base of how many there are."""
         base = len(self._syllables)
         words = self._syllables[ranks % base]
         rest = ranks // base
@@ -110,7 +113,7 @@ class Vocabulary:
 
 
 def transliterated(text: str, number: int) -> str:
-    """A text in the letters of another script, each for one of ours."""
+    """Write a text in the letters of another script, each for one of ours."""
     script = number % len(_SCRIPTS)
     first, n = _SCRIPTS[script], _LETTERS[script]
     return "".join(

@@ -129,7 +129,10 @@ def agreement(
     *,
     tokenizer: Tokenizer,
 ) -> float:
-    """The fraction of words to which the arg-max of both gives the same tag."""
+    """Return the fraction of words to which the arg-max of both gives the same tag.
+
+    Of the sentences, the first 50 are read.
+    """
     some = sentences[:50]
     ours.decoder, kept = "free", ours.decoder
     tags = [one.tags for one in ours.tag(some)]

@@ -68,7 +68,10 @@ class Task:
         self.order = np.concatenate([drawn.permutation(short[0]) for _ in range(laps)])[:n]
 
     def rows(self, part: int, numbers: np.ndarray) -> Iterator[dict[str, list[int]]]:
-        """Sentences as transformers has them: a label for the first subword of each word."""
+        """Yield sentences as transformers takes them: a label for the first subword of each word.
+
+        Other subwords have the label that is ignored.
+        """
         collate = SentenceCollator(self.encoded[part], tagset=self.tagset)
         for number in numbers.tolist():
             batch = collate([number])
@@ -78,7 +81,7 @@ class Task:
             yield {"input_ids": batch.subwords.tolist(), "labels": labels.tolist()}
 
     def f1(self, found: list[list[str]]) -> float:
-        """Strict, of the tags of dev."""
+        """Return the strict F1 of tags of dev."""
         sentences = [self.encoded[1].sentences[n] for n in self.dev_numbers.tolist()]
         gold = {(n, span) for n, s in enumerate(sentences) for span in from_iob2(s.tags)}
         ours = {(n, span) for n, tags in enumerate(found) for span in from_iob2(tags)}
@@ -86,7 +89,7 @@ class Task:
 
 
 def run_ours(task: Task, *, is_dense: bool) -> tuple[float, float]:
-    """Processor seconds of all steps, and F1."""
+    """Train with our loop; returns the processor seconds of all steps, and F1 on dev."""
     args, base = task.args, task.base
     used = None if is_dense else UsedSubwords.of(task.encoded)
     encoder = encoder_for(base.config, reads_entities=False)
@@ -116,7 +119,7 @@ def run_ours(task: Task, *, is_dense: bool) -> tuple[float, float]:
 
 
 def run_trainer(task: Task) -> tuple[float, float]:
-    """The same of theirs."""
+    """Train with ``transformers.Trainer``; returns seconds of the steps, and F1 on dev."""
     args, tags = task.args, task.tagset.tags
     model = AutoModelForTokenClassification.from_pretrained(args.model, num_labels=len(tags))
 
@@ -162,7 +165,7 @@ def run_trainer(task: Task) -> tuple[float, float]:
 
 
 def worker(args: argparse.Namespace) -> None:
-    """One way, one seed, in this process."""
+    """Train one way with one seed in this process, and print the measures as JSON."""
     torch.set_num_threads(args.threads)
     torch.manual_seed(args.seed)
     task = Task(args)
@@ -198,7 +201,7 @@ def main() -> None:
 
 
 def spread(values: Sequence[float]) -> str:
-    """Each, and their mean with its interval."""
+    """Show each value, and their mean with its 95 % interval if there are two or more."""
     said, n = ", ".join(f"{value:.1f}" for value in values), len(values)
     if n < 2:
         return said

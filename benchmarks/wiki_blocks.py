@@ -52,7 +52,7 @@ def words(text: str) -> Counter[str]:
 
 
 def shown(code: object, wiki: Wiki) -> str:
-    """What mwparserfromhell shows of wikitext, without templates, files and inner blocks."""
+    """Return what mwparserfromhell shows of wikitext, without templates, files and inner blocks."""
     parsed = mw.parse(str(code))
     dropped: list[mw.nodes.Node] = [
         t for t in parsed.filter_tags() if str(t.tag).lower() in DROPPED

@@ -123,7 +123,7 @@ def profile(path: Path, n_bytes: int) -> Profile:
 
 
 def pages_of(path: Path, n_bytes: int) -> Iterator[tuple[str, int]]:
-    """The first pages, and how many compressed bytes were read when each was."""
+    """Yield the first pages, and how many compressed bytes were read when each was."""
     with path.open("rb") as raw, bz2.open(raw) as file:
         rest = ""
         decode = codecs.getincrementaldecoder("utf-8")(errors="replace").decode
@@ -138,7 +138,7 @@ def pages_of(path: Path, n_bytes: int) -> Iterator[tuple[str, int]]:
 
 
 def rows(found: Profile) -> Iterator[tuple[str, str]]:
-    """The lines of the table, name and value."""
+    """Yield the rows of the table: name and value."""
     lengths = np.array(found.lengths or [1])
     logs = np.log(lengths[lengths > 0])
     n = len(found.lengths)
@@ -206,7 +206,10 @@ def _rows_of_words(found: Profile) -> Iterator[tuple[str, str]]:
 
 
 def slope(ranked: np.ndarray) -> float:
-    """Of the logarithm of a count by that of its rank, over ranks that are a power of two."""
+    """Return the slope of counts over ranks, both as logarithms, at ranks that are powers of two.
+
+    ``ranked``: counts, the largest first. Too few counts have the slope 0.
+    """
     ranks = 2 ** np.arange(np.log2(max(len(ranked), 2)).astype(int) + 1)
     ranks = ranks[(ranks <= len(ranked)) & (ranked[np.minimum(ranks, len(ranked)) - 1] > 1)]
     if len(ranks) < 2:
@@ -215,7 +218,7 @@ def slope(ranked: np.ndarray) -> float:
 
 
 def table(dumps: Sequence[Path], n_bytes: int) -> Iterator[str]:
-    """The Markdown table."""
+    """Yield the lines of the Markdown table."""
     columns = [dict(rows(profile(path, n_bytes))) for path in dumps]
     names = list(dict.fromkeys(name for column in columns for name in column))
     yield "| | " + " | ".join(path.name.split(".")[0] for path in dumps) + " |"

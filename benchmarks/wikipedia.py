@@ -52,7 +52,7 @@ def make_dump(source: Path, target: Path, size: float) -> float:
 
 
 def streams(head: bytes, pages: list[bytes], *, n_bytes: int) -> Iterator[bytes]:
-    """The XML of each stream: the head, pages by the hundred, the end."""
+    """Yield the XML of each stream: the head, pages by the hundred, the end."""
     yield head
     n_bytes -= len(head)
     for some in in_hundreds(renumbered(pages)):
@@ -64,7 +64,7 @@ def streams(head: bytes, pages: list[bytes], *, n_bytes: int) -> Iterator[bytes]
 
 
 def in_hundreds(pages: Iterable[bytes]) -> Iterator[list[bytes]]:
-    """Pages, a stream's at a time."""
+    """Yield the pages, those of a stream at a time; a last incomplete hundred is dropped."""
     some: list[bytes] = []
     for page in pages:
         some.append(page)
@@ -74,7 +74,7 @@ def in_hundreds(pages: Iterable[bytes]) -> Iterator[list[bytes]]:
 
 
 def renumbered(pages: list[bytes]) -> Iterator[bytes]:
-    """The pages again and again, with ids of their own; from the second time on, titles too."""
+    """Yield the pages again and again, each with a new id; copies have other titles, too."""
     ids = count(1)
     for copy in count(1):
         suffix = b"" if copy == 1 else b" (copy %d)" % copy
@@ -86,20 +86,20 @@ def renumbered(pages: list[bytes]) -> Iterator[bytes]:
 
 
 def onoma(dump: Path, output: Path) -> list[str]:
-    """The command line of our job."""
+    """Return the command line of our job."""
     command = [sys.executable, "-m", "pipelines.wikipedia_to_documents", "--input", str(dump)]
     return [*command, "--output", str(output), "--workers", "2"]
 
 
 def wikiextractor(dump: Path, output: Path) -> list[str]:
-    """The command line of the other."""
+    """Return the command line of wikiextractor."""
     command = [sys.executable, "-W", "ignore", "-m", "wikiextractor.WikiExtractor", str(dump)]
     options = ["--links", "--json", "--processes", "2", "--quiet"]
     return [*command, "--output", str(output), *options]
 
 
 def without_templates(dump: Path, output: Path) -> list[str]:
-    """The same, with less to do."""
+    """Return the command line of wikiextractor that drops templates."""
     return [*wikiextractor(dump, output), "--no-templates"]
 
 

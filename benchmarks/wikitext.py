@@ -82,7 +82,7 @@ class Sample:
         self.forget()
 
     def forget(self) -> None:
-        """Empty what is remembered of titles and templates."""
+        """Forget titles and templates that were read."""
         self.wiki = open_wiki(self.site)
         self.templates = load_templates(self.site.lang)
 
@@ -103,7 +103,7 @@ class Kept:
 
 
 def open_wiki(site: SiteInfo) -> Wiki:
-    """Know the wiki of a dump."""
+    """Return the settings of the wiki of a dump."""
     return wiki_of(name=site.wiki, lang=site.lang, namespaces=site.namespaces)
 
 
@@ -125,7 +125,7 @@ def load(path: Path, n_pages: int, seed: int) -> Sample:
 
 
 def is_article(page: Page, wiki: Wiki) -> bool:
-    """Whether a page is neither a redirect nor in another namespace."""
+    """Return whether a page is neither a redirect nor in another namespace."""
     namespace = wiki.namespace(page.title) if page.namespace is None else page.namespace
     is_redirect = page.redirect is not None or page.text.lstrip()[:1] == "#"
     return namespace == 0 and bool(page.text) and not is_redirect
@@ -135,7 +135,7 @@ def is_article(page: Page, wiki: Wiki) -> bool:
 
 
 def by_command(escaped: str, title: str) -> list[str]:
-    """The library as ``wikiextractor --links --no-templates`` calls it."""
+    """Call the library as ``wikiextractor --links --no-templates`` does."""
     task = Extractor("", "", "", title, [], keepLinks=True)
     lines: list[str] = task.clean_text(
         escaped, mark_headers=True, expand_templates=False, html_safe=False
@@ -144,7 +144,7 @@ def by_command(escaped: str, title: str) -> list[str]:
 
 
 def engines(sample: Sample) -> dict[str, Callable[[], Any]]:
-    """What is timed: each reads all pages, and remembers nothing of the time before."""
+    """Return what is timed, by name. Each reads all pages, and remembers no earlier time."""
     sample.forget()
     wiki, templates, pages = sample.wiki, sample.templates, sample.pages
     escaped = [(escape(page.text, quote=False), page.title) for page in pages]
@@ -180,7 +180,7 @@ def show_speed(sample: Sample, repeats: int) -> None:
 
 
 def reference(source: str, wiki: Wiki) -> tuple[str, list[str]]:
-    """Text and targets of links, as mwparserfromhell's tree has them."""
+    """Return text and targets of links, as mwparserfromhell's tree has them."""
     pieces: list[str] = []
     targets: list[str] = []
     walk(parse(source).nodes, wiki, pieces=pieces, targets=targets)
@@ -188,7 +188,7 @@ def reference(source: str, wiki: Wiki) -> tuple[str, list[str]]:
 
 
 def walk(nodes: Sequence[Any], wiki: Wiki, *, pieces: list[str], targets: list[str]) -> None:
-    """Collect what is prose, outside of what holds none."""
+    """Collect text and targets of links below the nodes, without tags that hold no prose."""
     for node in nodes:
         kind = type(node).__name__
         if kind == "Wikilink":
@@ -208,7 +208,10 @@ def walk(nodes: Sequence[Any], wiki: Wiki, *, pieces: list[str], targets: list[s
 
 
 def walk_link(node: Any, wiki: Wiki, *, pieces: list[str], targets: list[str]) -> None:
-    """Collect a link, unless it is a file or one that vanishes."""
+    """Collect the text and target of a link.
+
+    Links to files, categories and other languages are left out.
+    """
     target = wiki.target(str(node.title))
     if target.reason in ("file", "category", "interlanguage"):
         return
@@ -219,19 +222,19 @@ def walk_link(node: Any, wiki: Wiki, *, pieces: list[str], targets: list[str]) -
 
 
 def counted(text: str, targets: Sequence[str]) -> dict[str, Counter[str]]:
-    """Words, numbers and links, how often each."""
+    """Count words, numbers and links."""
     text = unicodedata.normalize("NFKC", text.replace("\u00ad", ""))
     words = Counter(WORD.findall(text))
     return {"words": words, "numbers": Counter(NUMBER.findall(text)), "links": Counter(targets)}
 
 
 def prose(page: PageText) -> str:
-    """The text without captions."""
+    """Return the text of a page without captions."""
     return "\n".join(page.text[start:end] for start, end, kind in page.blocks if kind != "caption")
 
 
 def results(page: Page, sample: Sample) -> dict[str, PageText]:
-    """What each engine makes of a page."""
+    """Return what each engine makes of a page, by its name."""
     wiki, title = sample.wiki, page.title
     command = by_command(escape(page.text, quote=False), title)
     adapted = wikiextractor.clean_lines(wikiextractor.mask(page.text), title)
@@ -304,7 +307,7 @@ def add(kept: Kept, wanted: dict[str, Counter[str]], given: dict[str, Counter[st
 
 
 def percentage(part: int, whole: int) -> str:
-    """A percentage."""
+    """Show a part of a whole as a percentage; a dash if the whole is 0."""
     return f"{100 * part / whole:.2f} %" if whole else "–"
 
 
@@ -312,13 +315,16 @@ def percentage(part: int, whole: int) -> str:
 
 
 def tokens(text: str) -> list[tuple[str, int]]:
-    """Words, numbers and signs with their offsets; quotation marks stand for italics, so not."""
+    """Return words, numbers and signs with their offsets.
+
+    Quotation marks are left out, since they stand for italics.
+    """
     pattern = rf'[{SYLLABIC}]|\d+(?:[.,]\d+)*|[^\W\d_{SYLLABIC}]+|[^\w\s"]|_'
     return [(token[0], token.start()) for token in re.finditer(pattern, text)]
 
 
 def kind_of(words: Sequence[str]) -> str:
-    """A rough name for what differs."""
+    """Return a rough kind for the words that differ."""
     if not words:
         return "nothing"
     if not any(word.isalnum() for word in words):
@@ -329,7 +335,11 @@ def kind_of(words: Sequence[str]) -> str:
 
 
 def differences(page: Page, sample: Sample) -> Iterator[tuple[tuple[str, str], list[str]]]:
-    """Places where onoma and wikiextractor differ: the kind on both sides, and both in context."""
+    """Yield the places where onoma and wikiextractor differ.
+
+    Each has the kinds of the words on both sides, and the places in both texts with context. Only
+    the first 8,000 tokens are compared.
+    """
     both = results(page, sample)
     texts = prose(both[ONOMA]), both[ADAPTED].text
     ours, theirs = tokens(texts[0])[:8000], tokens(texts[1])[:8000]
@@ -351,7 +361,7 @@ def differences(page: Page, sample: Sample) -> Iterator[tuple[tuple[str, str], l
 
 
 def in_context(text: str, words: Sequence[tuple[str, int]], *, first: int, last: int) -> str:
-    """What differs, in brackets, with a few words around it."""
+    """Show what differs, in brackets, with a few words around it."""
     begin, after = words[max(0, first - 7)][1], words[min(len(words) - 1, last + 6)][1]
     start = words[first][1]
     end = words[last - 1][1] + len(words[last - 1][0]) if last > first else start

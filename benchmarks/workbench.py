@@ -54,7 +54,7 @@ def main() -> None:
 
 @contextmanager
 def served(sample: Path) -> Iterator[str]:
-    """The address of the page."""
+    """Start the workbench on the sample, and yield the address of its page."""
     command = [sys.executable, "-m", "modeling.workbench", "--no-open", "--reviewer", "kb"]
     command += ["--tei", str(sample / "letters" / "*.xml"), "--edition", f"{sample}/letters.toml"]
     command += ["--candidates", f"{sample}/list.tsv", "--register", f"{sample}/register/*.xml"]
@@ -142,7 +142,7 @@ def keys(page: Page, what: str) -> None:
 
 
 def computed(session: CDPSession) -> float:
-    """Seconds of the processor that the page's main thread had."""
+    """Return the processor seconds of the page's main thread."""
     metrics = session.send("Performance.getMetrics")["metrics"]
     return float(next(each["value"] for each in metrics if each["name"] == "TaskDuration"))
 

@@ -15,7 +15,7 @@ _DAGS = Path(__file__).resolve().parents[2] / "dags"
 
 @attack("airflow", "names of settings that lead elsewhere", tries=8)
 def settings(one: Try) -> str:
-    """One of 200 names gives a file that is not in the folder of the owner's."""
+    """Fail if one of 200 names of settings gives a file outside the owner's folder."""
     folder = one.folder / "owner"
     rng = one.rng
     parts = [
@@ -54,7 +54,7 @@ def settings(one: Try) -> str:
 
 @attack("airflow", "a password file that is somebody's link", tries=2)
 def password(one: Try) -> str:
-    """The password is written into a file of somebody else, or others may read it."""
+    """Fail if the password is written into a file of somebody else, or if others may read it."""
     victim, link = one.folder / "victim", one.folder / "passwords.json"
     victim.write_text("mine")
     link.symlink_to(victim)

@@ -38,7 +38,10 @@ class Outcome:
     """The peak of memory above the memory at the start."""
 
     def fault(self, *allowed: int) -> str:
-        """Why it is no clean end; empty if it is. ``allowed``: exit statuses (default: 0, 1, 2)."""
+        """Return what is wrong with the end of the process; empty if nothing is.
+
+        ``allowed``: the exit statuses that are right (0, 1 and 2 if none is given).
+        """
         if self.status < 0:
             return f"killed by {signal.Signals(-self.status).name} after {self.seconds:.0f} s"
         if "Traceback (most recent call last)" in self.said or self.status == 70:
@@ -120,7 +123,10 @@ def prepare(modules: Sequence[str]) -> None:
 
 
 def outlived(*, seconds: float = 10.0) -> Mapping[int, str]:
-    """Processes that were left by others; waits a while for their end, and then ends them."""
+    """Return the processes that others left, by process id.
+
+    Waits up to ``seconds`` until there are none, and then kills them.
+    """
     end = time.monotonic() + seconds
     while (found := _children()) and time.monotonic() < end:
         time.sleep(0.02)
@@ -143,13 +149,13 @@ def _children() -> dict[int, str]:
 
 
 def _peak() -> float:
-    """The memory of this process, in megabytes: a copy begins with as much."""
+    """Return the memory of this process in megabytes: a fork begins with as much."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * resource.getpagesize() / (1 << 20)
 
 
 def _delay(pid: int) -> float:
-    """How many seconds a process was ready and got no processor: others had it."""
+    """Return the seconds for which a process was ready to run, but others had the processor."""
     with suppress(OSError):
         return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
     return 0.0

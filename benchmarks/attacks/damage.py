@@ -33,7 +33,7 @@ def _hash(path: Path) -> str:
 
 
 def _mutated(one: Try, data: bytes) -> bytes:
-    """An Arrow file with a few other bytes, in places that matter: offsets, lengths, metadata."""
+    """Change a few bytes of an Arrow file where it matters: offsets, lengths, metadata."""
     made = bytearray(data)
     kind = one.rng.randrange(4)
     for _ in range(one.rng.choice([1, 2, 8])):
@@ -64,7 +64,7 @@ def _uncompressed(path: Path) -> None:
 
 @attack("damage", "shards with right hashes and wrong insides: every command", tries=60)
 def wrong_insides(one: Try) -> str:
-    """A command is killed by a signal, ends with a traceback, or does not end."""
+    """Fail if a command is killed by a signal, ends with a traceback, or does not end."""
     output = build(one)
     name = one.rng.choice(["documents", "ner"])
     shard = output / name / "shard-00000.arrow"
@@ -101,7 +101,7 @@ _PACKERS = {"gz": lambda data: gzip.compress(data, mtime=0), "xz": lzma.compress
 
 @attack("damage", "dump that is another, of the same size and time, after a kill", tries=10)
 def swapped_dump(one: Try) -> str:
-    """What is published is neither refused nor that of the dump that is there."""
+    """Fail if the next run neither refuses the exchanged dump nor publishes what is in it."""
     kind, output, dump = _killed_run(one)
     status = dump.stat()
     wiki = SmallWiki()
@@ -119,7 +119,7 @@ def swapped_dump(one: Try) -> str:
 
 @attack("damage", "flipped bits in the pieces of a packed dump", tries=20)
 def damaged_pieces(one: Try) -> str:
-    """The next run ends otherwise than with the bytes of a fresh one, or not in time."""
+    """Fail if the next run does not end in time with the same bytes as a fresh one."""
     _, output, dump = _killed_run(one)
     pieces = sorted(path for path in output.rglob("*") if ".zst" in path.name)
     indexes = sorted(path for path in output.rglob("index.json"))
@@ -135,7 +135,10 @@ def damaged_pieces(one: Try) -> str:
 
 
 def _killed_run(one: Try) -> tuple[str, Path, Path]:
-    """A run over a packed dump that is killed while its units are done."""
+    """Run over a packed dump until a first shard is closed, and be killed there.
+
+    Returns the kind of packing, the output folder and the dump.
+    """
     from corpora.datasets.shards import ShardWriter
 
     kind = one.rng.choice(sorted(_PACKERS))

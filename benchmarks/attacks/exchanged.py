@@ -52,7 +52,7 @@ _WORDS = (
 
 
 def _document(n: int = 40, *, text: str = "Ida Berg sah \U0001f642 Ulm. ") -> Document:
-    """A text of ``n`` sentences with two names in each."""
+    """Make a document of ``n`` sentences with two names in each."""
     whole, size = text * n, len(text)
     mentions = [
         mention
@@ -80,7 +80,7 @@ def _written(one: Try, form: str) -> Path:
 
 
 def _damaged(one: Try, data: bytes) -> bytes:
-    """Bytes with some places cut out, doubled, or with something else in them."""
+    """Cut out some places of the bytes, double them, or put something else there."""
     for _ in range(one.rng.randint(1, 4)):
         a, b = sorted(one.rng.randrange(len(data) + 1) for _ in range(2))
         b = min(b, a + one.rng.choice([0, 1, 8, 300]))
@@ -91,7 +91,7 @@ def _damaged(one: Try, data: bytes) -> bytes:
 
 @attack("exchanged", "files of annotation tools, damaged, or absurd", tries=60)
 def damaged(one: Try) -> str:
-    """Reading one, and writing what it says into TEI, ends with a traceback."""
+    """Fail if reading such a file, or writing what it says into TEI, ends with a traceback."""
     form = FORMS[one.number % len(FORMS)]
     path = _written(one, form)
     files = [file for file in sorted(path.parent.iterdir()) if file.is_file()]
@@ -126,7 +126,7 @@ def damaged(one: Try) -> str:
     "exchanged", "CAS that names files, or multiplies itself; packed files that are bombs", tries=6
 )
 def bombs(one: Try) -> str:
-    """What is in a file of this machine is read, or it takes more than 1 GB."""
+    """Fail if a file of this machine is read, or if reading takes more than 1 GB."""
     secret = one.folder / "secret.txt"
     secret.write_text("SECRET")
     ten = "".join(f'<!ENTITY a{n + 1} "{f"&a{n};" * 10}">' for n in range(9))
@@ -170,7 +170,7 @@ def _reading(form: str) -> Callable[[Try, bytes], None]:
 
 @attack("slow", "long documents in the forms of annotation tools", tries=len(FORMS))
 def long_documents(one: Try) -> str:
-    """Twice the text takes much more than twice the time; 20 s for 2 MB are not enough."""
+    """Fail if twice the text takes much more than twice the time, or 2 MB more than 20 s."""
     form = FORMS[one.number % len(FORMS)]
     failure = measured(
         one,
@@ -210,13 +210,13 @@ def _sql(one: Try, data: bytes) -> None:
 
 @attack("slow", "MySQL dumps, by patterns", tries=15)
 def sql(one: Try) -> str:
-    """Twice the bytes take much more than twice the time; 20 s for 2 MB are not enough."""
+    """Fail if twice the bytes take much more than twice the time, or 2 MB more than 20 s."""
     return measured(one, lambda data: _sql(one, data), pattern(one.rng, _SQL))
 
 
 @attack("slow", "MySQL dumps with one row of 30 MB", tries=2)
 def sql_row(one: Try) -> str:
-    """It takes more than 10 s of the processor."""
+    """Fail if reading the row takes more than 10 s of the processor."""
     value = b"a" if one.number else b"\\'"
     return one.call(lambda: _sql(one, value * ((30 << 20) // len(value))), seconds=10).fault(0)
 
@@ -236,7 +236,7 @@ _LISTS = [
 
 @attack("slow", "registers, by patterns", tries=15)
 def registers(one: Try) -> str:
-    """Twice the bytes take much more than twice the time; 20 s for 2 MB are not enough."""
+    """Fail if twice the bytes take much more than twice the time, or 2 MB more than 20 s."""
     make = pattern(one.rng, [*_LISTS, *PIECES["xml"][:6]])
     closing = one.rng.choice([b"", b"</person></listPerson></TEI>", b"</TEI>"])
 
@@ -251,7 +251,7 @@ def registers(one: Try) -> str:
 
 @attack("records", "files that include each other, or what is outside (xi:include)", tries=12)
 def included(one: Try) -> str:
-    """What is outside the folder comes into a text; it takes more than 3 GB, or 60 s."""
+    """Fail if a file outside the folder gets into a text, or at more than 3 GB or 60 s."""
     (one.folder / "secret.xml").write_text("<p>SECRET</p>")
     tei = one.folder / "tei"
     tei.mkdir()
@@ -297,7 +297,7 @@ def included(one: Try) -> str:
 
 @attack("values", "lines of decisions and of lists of names that are absurd", tries=25)
 def lines(one: Try) -> str:
-    """Reading them, or what is done with them, ends with a traceback."""
+    """Fail if reading the lines, or working with them, ends with a traceback."""
     letters = one.folder / "letters"
     letters.mkdir()
     (letters / "a.xml").write_bytes(_tei())
@@ -388,7 +388,7 @@ _RECIPES: Mapping[str, str] = {
 
 @attack("values", "recipes of projects, and what was done of them", tries=2 * len(_RECIPES))
 def recipes(one: Try) -> str:
-    """A command ends with a traceback, or runs something else."""
+    """Fail if a command ends with a traceback, or runs something else."""
     project = one.folder / "project"
     project.mkdir()
     name = list(_RECIPES)[one.number % len(_RECIPES)]

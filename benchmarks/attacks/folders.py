@@ -18,7 +18,7 @@ OPTIONS = ("--input", f"{LETTERS}/0[12].xml", "--edition", LETTERS / "edition.to
 
 
 def build(one: Try) -> Path:
-    """An output of a run over two letters."""
+    """Make the output of a run over two letters; later calls copy that of the first."""
     output = one.folder / "out"
     if not _built.exists():
         outcome = one.command("pipelines.tei_to_ner", *OPTIONS, "--output", output)
@@ -30,7 +30,7 @@ def build(one: Try) -> Path:
 
 
 def treasure(one: Try) -> Path:
-    """Files of somebody else, beside the output."""
+    """Write files of somebody else beside the output, and return their folder."""
     folder = one.folder / "mine"
     (folder / "documents").mkdir(parents=True)
     for name in ("thesis.txt", "dataset.json", "shard-00000.arrow", "documents/rejected.jsonl"):
@@ -39,7 +39,7 @@ def treasure(one: Try) -> Path:
 
 
 def state_of(folder: Path) -> dict[str, object]:
-    """Everything in a folder: bytes of files, ends of links."""
+    """Return what is in a folder, by name: bytes of files, targets of links, False for folders."""
     found: dict[str, object] = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
@@ -50,7 +50,7 @@ def state_of(folder: Path) -> dict[str, object]:
 
 
 def _names(one: Try, mine: Path) -> str:
-    """A name that leads to a file of somebody else."""
+    """Draw a name that leads to a file of somebody else."""
     victim = one.rng.choice(["thesis.txt", "dataset.json", "shard-00000.arrow"])
     return one.rng.choice([
         f"../mine/{victim}",
@@ -90,7 +90,7 @@ def _commands(one: Try, output: Path) -> Iterator[tuple[str, tuple[object, ...]]
 
 @attack("folders", "names in run.json, published.json, dataset.json that lead outside", tries=25)
 def names(one: Try) -> str:
-    """A file outside the output changes, is removed, or is published; an end that is not clean."""
+    """Fail if a file outside is changed, removed or published, or if an end is not clean."""
     output, mine = build(one), treasure(one)
     (output / "link").symlink_to(mine)
     name = _names(one, mine)
@@ -112,7 +112,7 @@ def names(one: Try) -> str:
 
 @attack("folders", "links where a run writes", tries=15)
 def links(one: Try) -> str:
-    """What a link leads to changes; an end that is not clean."""
+    """Fail if what a link leads to is changed, or if the end is not clean."""
     output, mine = build(one), treasure(one)
     place = one.rng.choice([
         ".lock", "card.md", "run.json", "documents/dataset.json", "documents/rejected.jsonl",
@@ -134,7 +134,7 @@ def links(one: Try) -> str:
 
 @attack("folders", "own files where a run would write", tries=15)
 def own_files(one: Try) -> str:
-    """A file that no run made is changed or removed; an end that is not clean."""
+    """Fail if a file that no run made is changed or removed, or if the end is not clean."""
     output = one.folder / "out"
     place = one.rng.choice([
         "documents/shard-00000.arrow", "documents/rejected.jsonl", "documents/dataset.json",
@@ -152,7 +152,7 @@ def own_files(one: Try) -> str:
 
 @attack("folders", "flipped bits in what is published in a store", tries=60)
 def flipped_bits(one: Try) -> str:
-    """What is published is not what was made, or the end is not clean."""
+    """Fail if what is published is not what was made, or if the end is not clean."""
     output = build(one)
     made = {name: data for name, data in state_of(output).items() if not name.startswith(".")}
     name = one.rng.choice(["run.json"] * 3 + ["documents/dataset.json", *_files(made)])

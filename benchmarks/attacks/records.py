@@ -25,7 +25,7 @@ _NO_TEXT = (
 
 
 def _charset(one: Try) -> str:
-    """A name of a charset: of one that is for no text, of any, or of none."""
+    """Draw the name of a charset: a codec of Python, random characters, or a codec for no text."""
     kind = one.rng.randrange(4)
     if kind == 0:
         return one.rng.choice(_CODECS)
@@ -35,7 +35,7 @@ def _charset(one: Try) -> str:
 
 
 def _page(one: Try, charset: str, *, in_meta: bool) -> bytes:
-    """A page in no UTF-8, that names a charset."""
+    """Make a page that is no UTF-8, and that names the charset if ``in_meta``."""
     meta = f'<meta charset="{charset}">'.encode("utf-8", "replace") if in_meta else b""
     noise = one.rng.randbytes(one.rng.randrange(1, 50)) + b"\xff"
     return b"<html><head>" + meta + b"<title>x</title></head><body><p>" + noise + b"</p></html>"
@@ -43,7 +43,7 @@ def _page(one: Try, charset: str, *, in_meta: bool) -> bytes:
 
 @attack("records", "page in a charset that is for no text: decoding", tries=80)
 def charset_of_page(one: Try) -> str:
-    """Anything but a text or an error of ours."""
+    """Fail at anything but a text or a ``CorpusError``."""
     from corpora.errors import CorpusError
     from corpora.news.decoding import decode
 
@@ -61,7 +61,7 @@ def charset_of_page(one: Try) -> str:
 
 @attack("records", "page in a charset that is for no text: links of a crawl", tries=40)
 def charset_of_links(one: Try) -> str:
-    """Anything but links or an error of ours."""
+    """Fail at anything but links or a ``ListingError``."""
     from corpora.crawl.listings import ListingError, read_links
 
     charset, in_meta = _charset(one), one.rng.random() < 0.5
@@ -78,7 +78,7 @@ def charset_of_links(one: Try) -> str:
 
 @attack("records", "web archive with hostile pages and one good one", tries=2)
 def archive_of_news(one: Try) -> str:
-    """The run ends with another status than 0, or without the good page."""
+    """Fail if the run does not end with status 0, or if the good page is missing."""
     head = "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset={}\r\n\r\n"
     records = []
     for number in range(25):
@@ -97,7 +97,7 @@ def archive_of_news(one: Try) -> str:
 
 @attack("records", "dump with hostile titles and texts", tries=25)
 def dump(one: Try) -> str:
-    """The run ends with another status than 0, or without the good pages."""
+    """Fail if the run does not end with status 0, or if good pages are missing."""
     wiki = SmallWiki()
     text = wiki.dump()
     bad = [
@@ -144,7 +144,7 @@ def dump(one: Try) -> str:
 
 @attack("records", "page whose links are all one word, again and again", tries=4)
 def overlapping_titles(one: Try) -> str:
-    """More than 500 MB, more than 60 s, or an end that is not clean."""
+    """Fail at more than 500 MB or 60 s, or if the end is not clean."""
     word = one.rng.choice(["Aaa", "Ab", "三", "Ää"])
     between = "" if word == "三" else " "
     n_titles, size = one.rng.randrange(100, 400), one.rng.randrange(400_000, 900_000)
@@ -174,7 +174,7 @@ def overlapping_titles(one: Try) -> str:
 
 @attack("records", "page with so many attributes that libxml2 takes their square: a crawl", tries=2)
 def attributes(one: Try) -> str:
-    """The process of the crawl itself takes more than 2 s, or the end is not clean."""
+    """Fail if the crawl's own process takes more than 2 s, or if the end is not clean."""
     import time
 
     from corpora.crawl.listings import read_links_bounded
@@ -197,7 +197,7 @@ def attributes(one: Try) -> str:
 
 @attack("records", "TEI files that are hostile among good ones", tries=10)
 def letters(one: Try) -> str:
-    """The run ends with another status than 0, or without the good files."""
+    """Fail if the run does not end with status 0, or if good files are missing."""
     hostile = [
         b"",
         b"\0" * 100,
@@ -227,7 +227,7 @@ def letters(one: Try) -> str:
 
 @attack("records", "lines of JSON that are hostile among good ones", tries=15)
 def json_lines(one: Try) -> str:
-    """The run ends with another status than 0, or without the good lines."""
+    """Fail if the run does not end with status 0, or if good lines are missing."""
     depth = one.rng.choice([500, 5_000, 100_000])
     hostile = [
         "[" * depth + "]" * depth,

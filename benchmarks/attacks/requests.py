@@ -100,7 +100,7 @@ class _Tagger:
 
 @contextmanager
 def _service() -> Iterator[Any]:
-    """The application of a service with a register, behind its guard."""
+    """Yield the application of a service with a register, behind its guard."""
 
     tagger: Any = _Tagger()
     model = Model(id="onoma-1", name="x", version="1", sha256="0" * 64)
@@ -130,7 +130,7 @@ def _json(value: Any) -> bytes:
 
 
 def _hostile(one: Try, value: Any) -> Any:
-    """A copy of a request in which one or two values are others."""
+    """Copy a request, with an absurd value in place of one that is drawn."""
     if isinstance(value, dict) and value and one.rng.random() < 0.85:
         key = one.rng.choice(list(value))
         return value | {key: _hostile(one, value[key])}
@@ -176,7 +176,7 @@ def _predict(annotations: Sequence[tuple[str, int, int]], text: str) -> dict[str
 
 
 def _requests() -> list[tuple[str, str, Any]]:
-    """One good request for each address that takes JSON."""
+    """Return a good request for each address that takes JSON: method, path, content."""
     pattern = {"label": "person", "pattern": [{"lower": {"regex": "a+"}, "op": "?"}, {"text": "B"}]}
     whole = [("Sentence", 0, 8), ("Token", 0, 3), ("Token", 4, 8)]
     queries = {"q": {"query": "Marc", "type": "person", "limit": 3, "properties": [
@@ -197,7 +197,7 @@ def _requests() -> list[tuple[str, str, Any]]:
 
 @attack("service", "requests with absurd values", tries=30)
 def absurd_requests(one: Try) -> str:
-    """One is answered with 500 or more, or by an exception."""
+    """Fail if a request is answered with a status of 500 or more, or by an exception."""
     chosen = [one.rng.choice(_requests()) for _ in range(24)]
 
     def ask() -> None:
@@ -224,7 +224,7 @@ def absurd_requests(one: Try) -> str:
 
 @attack("service", "addresses and headers that are absurd", tries=20)
 def absurd_addresses(one: Try) -> str:
-    """One is answered with 500 or more, or by an exception."""
+    """Fail if a request is answered with a status of 500 or more, or by an exception."""
     big = "9" * 5000
     paths = (
         *("/model/%s", "/entities/%s", "/train/%s", "/reconcile/preview?id=%s"),
@@ -254,7 +254,10 @@ def absurd_addresses(one: Try) -> str:
 
 
 def _slow_requests() -> list[tuple[str, str, Callable[[int], bytes]]]:
-    """Requests that took the square of their size once, or could, and are to be read or refused."""
+    """Return requests that once took time with the square of their size, or could.
+
+    Each is a path, a kind of content, and a function from a size to the body.
+    """
     a = "a " * 40
 
     def patterns(n: int, one: dict[str, Any], text: str = a) -> bytes:
@@ -305,7 +308,7 @@ _KINDS = {
 
 @attack("service", "requests that take the square of their size", tries=17)
 def slow_requests(one: Try) -> str:
-    """Twice the bytes take much more than twice the time, or an answer is 500 or more."""
+    """Fail if twice the bytes take much more than twice the time, or at a status of 500 or more."""
     requests = _slow_requests()
     path, kind, make = requests[one.number % len(requests)]
 
@@ -322,7 +325,7 @@ def slow_requests(one: Try) -> str:
 
 @attack("service", "XML in requests that names files, or multiplies itself", tries=8)
 def entities(one: Try) -> str:
-    """What is in a file of this machine comes back, or the answer is 500 or more, or large."""
+    """Fail if a file of this machine comes back, or if the answer is large or 500 or more."""
     secret = one.folder / "secret.txt"
     secret.write_text("SECRET")
     dtds = (
@@ -373,7 +376,7 @@ def _never_ending(address: tuple[str, int], first: bytes, rest: bytes, *, second
 
 @attack("service", "heads and bodies that never end, two hundred at once", tries=4)
 def slow_bodies(one: Try) -> str:
-    """Somebody else waits longer than 5 s for an answer, or a connection is kept for 60 s."""
+    """Fail if others wait longer than 5 s for an answer, or a connection is kept for 60 s."""
     kinds = (
         (b"POST /v1/tag HTTP/1.1\r\nHost: 127.0.0.1\r\n", b"x"),
         (b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 99999\r\n\r\n", b"x"),
@@ -429,7 +432,7 @@ def slow_bodies(one: Try) -> str:
 
 @contextmanager
 def _desk(one: Try, name: str = "sample") -> Iterator[tuple[Any, Any, Path]]:
-    """The application of a workbench on sample letters, its desk and its folder."""
+    """Yield the application of a workbench on sample letters, its desk and its folder."""
 
     folder = make_sample(one.folder / name)
     desk = make_desk(
@@ -449,7 +452,7 @@ def _desk(one: Try, name: str = "sample") -> Iterator[tuple[Any, Any, Path]]:
 
 @attack("workbench", "decisions with absurd values, and what is saved of them", tries=25)
 def decisions(one: Try) -> str:
-    """One is answered by an exception; the journal has an unreadable line; a file is malformed."""
+    """Fail at an exception, an unreadable line of the journal, or a malformed file."""
 
     def decide() -> None:
 
@@ -490,7 +493,7 @@ def decisions(one: Try) -> str:
 
 @attack("workbench", "addresses that are absurd", tries=15)
 def workbench_addresses(one: Try) -> str:
-    """One is answered with 500 or more, or by an exception; or a file of this machine comes."""
+    """Fail at a status of 500 or more, an exception, or a file of this machine in an answer."""
     paths = (
         *("/api/letters/%s", "/api/letters/0/0/%s/markup", "/api/letters/%s/0/0/markup", "/%s"),
         *("/api/occurrences?form=%s", "/api/search?words=%s", "/api/entries?words=%s&label=%s"),
@@ -531,7 +534,7 @@ _VIEWS: tuple[Callable[[int], str], ...] = (
 
 @attack("workbench", "letters that take the square of their size to be shown", tries=len(_VIEWS))
 def slow_views(one: Try) -> str:
-    """Twice the bytes take much more than twice the time."""
+    """Fail if twice the bytes take much more than twice the time."""
     make = _VIEWS[one.number % len(_VIEWS)]
 
     def show(data: bytes) -> None:
@@ -546,7 +549,7 @@ def slow_views(one: Try) -> str:
 
 @attack("workbench", "a page of letters with markup in them (--page)", tries=6)
 def page(one: Try) -> str:
-    """What a letter says becomes markup or script of the page."""
+    """Fail if the text of a letter becomes markup or script of the page."""
     said = one.rng.choice(
         ["</script><script>alert(1)</script>", "<!--<script>", "<img src=x onerror=alert(1)>",
          "\u2028\u2029", "]]>", '"}]}</script>', "href=\"icon.svg\" <meta charset=\"utf-8\">"]
@@ -571,7 +574,7 @@ def page(one: Try) -> str:
 
 @attack("names", "names of models on a hub that lead elsewhere", tries=12)
 def hub_names(one: Try) -> str:
-    """One is taken, leads out of the cache, or ends with a traceback."""
+    """Fail if a name is taken, leads out of the cache, or ends with a traceback."""
     names = (
         *("hub:../../etc/passwd", "hub:..", "hub:../x", "hub:/etc", "hub:a/b/c", "hub:a@../../x"),
         *("hub:a\0b", "hub:", "hub:@", "hub:a/..", f"hub:{'a' * 9999}", "hub:http://x/y"),

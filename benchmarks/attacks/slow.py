@@ -139,7 +139,10 @@ PIECES: Mapping[str, Pieces] = {
 
 
 def pattern(rng: random.Random, pieces: Pieces) -> Callable[[int], bytes]:
-    """A way to make inputs of any length: something again and again, between something."""
+    """Draw a way to make inputs of any length: pieces repeated, between other pieces.
+
+    Returns a function from the number of bytes, which it reaches only roughly, to the input.
+    """
     chosen = [b"".join(rng.choices(pieces, k=rng.choice([1, 1, 2, 3]))) for _ in range(4)]
     before, unit, other, after = chosen
     kind = rng.randrange(5)
@@ -313,7 +316,7 @@ def _add(name: str, pieces: str, read: Callable[[Try, bytes], None], *, tries: i
 
     @attack("slow", f"{name}, by patterns", tries=tries)
     def by_patterns(one: Try) -> str:
-        """Twice the bytes take much more than twice the time; 20 s for 2 MB are not enough."""
+        """Fail if twice the bytes take much more than twice the time, or 2 MB more than 20 s."""
         return measured(one, lambda data: read(one, data), pattern(one.rng, PIECES[pieces]))
 
 
@@ -322,7 +325,7 @@ for _name, (_pieces, _read, _tries) in READERS.items():
 
 
 def _known() -> Iterator[tuple[str, Callable[[Try, bytes], None], Callable[[int], bytes]]]:
-    """What was slow once."""
+    """Yield inputs that were slow once: the name, the reader, and a function from size to input."""
     yield "TEI", _tei, lambda n: b"<!DOCTYPE TEI [ <!-- <a " + b"&a;" * (n // 3)
     yield "TEI", _tei, lambda n: b"<TEI><p " + b"".join(b"a%d='1' " % i for i in range(n // 9))
     yield "WARC", _warc, lambda n: b"Content-Length: 1000000000000\r\n" * (n // 31)
@@ -344,7 +347,7 @@ WRITING = {name: case for name, case in CASES.items() if case[0] in _TEI_WRITING
     "slow", "names written into TEI, taken out again, found by what is around", tries=len(WRITING)
 )
 def writing(one: Try) -> str:
-    """Twice the bytes take much more than twice the time; 60 s for 2 MB are not enough."""
+    """Fail if twice the bytes take much more than twice the time, or 2 MB more than 60 s."""
     name = list(WRITING)[one.number % len(WRITING)]
     reader, make = WRITING[name]
     read, piece = READERS_OF_CASES[reader], len(make(2)) - len(make(1))
@@ -358,7 +361,7 @@ def writing(one: Try) -> str:
 
 @attack("slow", "what was slow once: DOCTYPE, Content-Length, block marks, tiny streams", tries=9)
 def known(one: Try) -> str:
-    """Twice the bytes take much more than twice the time; 20 s for 2 MB are not enough."""
+    """Fail if twice the bytes take much more than twice the time, or 2 MB more than 20 s."""
     name, read, make = KNOWN[one.number % len(KNOWN)]
     failure = measured(one, lambda data: read(one, data), make)
     return f"{name}: {failure}" if failure else ""

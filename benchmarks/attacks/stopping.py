@@ -12,7 +12,7 @@ from benchmarks.attacks.folders import OPTIONS, ROOT
 
 
 def started(*words: object, cwd: Path | None = None) -> "subprocess.Popen[str]":
-    """A command in an interpreter of its own."""
+    """Start a module of ours in an interpreter of its own; returns the process."""
     return subprocess.Popen(
         [sys.executable, "-m", *map(_word, words)],
         cwd=cwd or ROOT,
@@ -54,7 +54,7 @@ sys.meta_path.insert(0, Finder())
 
 @attack("stopping", "Ctrl-C at any moment of a run, from its first import on", tries=12)
 def interrupted(one: Try) -> str:
-    """Another exit status than 130, or 0 where it was done; a traceback."""
+    """Fail at an exit status other than 130, or 0 where the run was done, or at a traceback."""
     (one.folder / "sitecustomize.py").write_text(_SAYS_SO)
     process = subprocess.Popen(
         [sys.executable, "-m", "pipelines.tei_to_ner"]
@@ -79,7 +79,7 @@ def interrupted(one: Try) -> str:
 
 @attack("stopping", "two runs at once into one folder", tries=6)
 def two_runs(one: Try) -> str:
-    """None of both is done, or one ends otherwise than done or refused."""
+    """Fail if neither run is done, or if one ends otherwise than done or refused."""
     output = one.folder / "out"
     first = started("pipelines.tei_to_ner", *OPTIONS, "--output", output)
     time.sleep(one.rng.uniform(0, 1.0))
@@ -93,7 +93,7 @@ def two_runs(one: Try) -> str:
 
 @attack("stopping", "paths that are no UTF-8", tries=3)
 def paths(one: Try) -> str:
-    """An exit status that is neither 0, 1 nor 2; a traceback."""
+    """Fail at an exit status other than 0, 1 or 2, or at a traceback."""
     strange = os.fsencode(one.folder / "o") + bytes([one.rng.randrange(128, 256)])
     where = one.rng.choice([
         ("--input", strange, "--output", one.folder / "out"),
@@ -108,7 +108,10 @@ def paths(one: Try) -> str:
 
 @attack("stopping", "pre-training that is killed, or asked to end", tries=3)
 def trainer(one: Try) -> str:
-    """A worker outlives it; asked to end, it leaves no checkpoint, or another status than 143."""
+    """Fail if a worker outlives the trainer, or if SIGTERM ends it wrongly.
+
+    Rightly it leaves a checkpoint then, and ends with status 143.
+    """
     examples = one.folder / "examples"
 
     def write() -> None:

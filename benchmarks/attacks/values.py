@@ -7,7 +7,7 @@ _DEPTH = 100_000
 
 
 def absurd(one: Try) -> str:
-    """JSON that nobody writes."""
+    """Draw JSON that no program writes."""
     return one.rng.choice([
         "[" * _DEPTH + "]" * _DEPTH,
         '{"files":' * _DEPTH + "1" + "}" * _DEPTH,
@@ -30,7 +30,7 @@ def absurd(one: Try) -> str:
 
 @attack("values", "absurd JSON instead of a file of a run: the same command again", tries=25)
 def file_of_run(one: Try) -> str:
-    """The next run does not make the same data, or ends with a traceback."""
+    """Fail if the next run does not make the same data, or ends with a traceback."""
     output = build(one)
     made = {name: data for name, data in state_of(output).items() if not name.startswith(".")}
     paths = [output / "run.json", output / "documents" / "dataset.json"]
@@ -48,7 +48,7 @@ def file_of_run(one: Try) -> str:
 
 @attack("values", "absurd JSON instead of a file of a run: commands that read it", tries=25)
 def file_that_is_read(one: Try) -> str:
-    """A command ends with a traceback, or by a signal."""
+    """Fail if a command ends with a traceback, or by a signal."""
     output = build(one)
     path = one.rng.choice([output / "run.json", output / "documents" / "dataset.json"])
     path.write_text(absurd(one), "utf-8", "surrogatepass")
@@ -64,7 +64,7 @@ def file_that_is_read(one: Try) -> str:
 
 @attack("values", "absurd JSON in a store: history, current, manifests of models", tries=15)
 def store(one: Try) -> str:
-    """A command ends with a traceback, or removes what is current."""
+    """Fail if a command ends with a traceback, or removes the current version."""
     output, shelf = build(one), one.folder / "store" / "x"
     assert one.command("corpora.store", "publish", output, shelf).status == 0
     model = one.folder / "model"
@@ -81,7 +81,7 @@ def store(one: Try) -> str:
 
 @attack("values", "absurd settings in TOML: editions", tries=12)
 def toml(one: Try) -> str:
-    """The command ends with another status than 1 or 2, or without a clear message."""
+    """Fail if the command ends with another status than 1 or 2, or without a clear message."""
     lines = [
         "x = " + "9" * one.rng.choice([5_000, 100_000]),
         "x = " + "[" * _DEPTH + "]" * _DEPTH,
@@ -99,7 +99,7 @@ def toml(one: Try) -> str:
 
 @attack("values", "tokenizers that are none, or panic", tries=12)
 def tokenizer(one: Try) -> str:
-    """Loading one ends otherwise than with an error of ours."""
+    """Fail if loading the tokenizer ends in anything but success or a ``CorpusError``."""
     from corpora.errors import CorpusError
     from corpora.tokenization.tokenizers import Tokenizer
 
