@@ -4,10 +4,11 @@
     python -m benchmarks.attack --only slow --seed 2
     python -m benchmarks.attack --markdown          the table of docs/security.md
 
-Each attack is a function in ``benchmarks/attacks/`` that is tried some times, with another seed
-each time. A try runs real commands and readers in processes of their own, with bounds of memory
-and of processor time; nothing leaves the machine, and servers are on loopback. Exit status 1 where
-a try failed. With ``--times 10`` each attack is tried ten times as often.
+Each attack is a function in ``benchmarks/attacks/`` that is tried several times, each time with
+another seed. Its docstring says what counts as a failure. A try runs real commands and readers in
+processes of their own, with limits of memory and processor time; nothing leaves the machine, and
+servers are on loopback. Exit status 1 where a try failed. With ``--times 10`` each attack is tried
+ten times as often.
 """
 
 import argparse

@@ -3,12 +3,13 @@
     python -m benchmarks.attention --threads 2 --runs 9
 
 Layers are those of NEISS: 512 wide, 8 heads, ReLU 2,048, τ = 16, ω = 5; words have 1.5 subwords. A
-ratio is the median over the runs of time / time, both taken one after the other. "gathered" is what
-the relative layer was without thought: it gathers from, and scatters into, n x n offsets, and keeps
-all. Memory is the peak of attention alone (without feed-forward) above its input, forward and
-backward, and what it keeps for the backward pass.
+ratio is the median over the runs of time / time, both taken one after the other. "gathered" is a
+simple relative layer, for comparison: it gathers from, and scatters into, n x n offsets, and keeps
+all of them. Memory is the peak of attention alone (without feed-forward) above its input, forward
+and backward, and what it keeps for the backward pass.
 
-Entity-aware attention is measured without mentions: what four queries cost where none is.
+Entity-aware attention is measured without mentions: what its four queries cost in a text that has
+none.
 
 On a machine that others use, --threads 1 --clock process counts only this process; with more
 threads set OMP_WAIT_POLICY=PASSIVE, or threads that wait for each other take up the processors.

@@ -1,4 +1,4 @@
-"""Which links that people set does a dictionary of surface forms find again, and how fast.
+"""How many links of people a dictionary of surface forms finds again, and how fast.
 
     python -m benchmarks.augment --input build/enwiki/documents
 
@@ -14,8 +14,8 @@ same span; right if it has the same entity, too.
     right      hidden links with a mention of the same span and entity
     precision  right of touching
     recall     right of hidden
-    at least   right of added: most places are not linked because the first one is, so this is a
-               lower bound of what is right in all the text
+    at least   right of added: a lower bound of the precision in all the text, since authors link
+               only the first of several places
 """
 
 import argparse

@@ -5,9 +5,9 @@
 Steps of 256 examples in micro-batches of 32, in one process, without a model; the median of three
 rounds of the same steps, after one that is not counted, so that the files are in memory. ``made``
 counts subwords, [CLS] and [SEP] among them, for a second of the process's own time; ``loaded`` the
-same by the clock, where one worker makes batches and the process unpacks them and does nothing
-else. ``padding`` is the fraction of (B, N) without subwords: of micro-batches as they are,
-and as they would be if the examples of a step were not ordered by length.
+same by the clock, where one worker makes batches and the process only unpacks them. ``padding`` is
+the fraction of (B, N) without subwords: of micro-batches as they are, and as they would be if the
+examples of a step were not ordered by length.
 """
 
 import argparse

@@ -1,8 +1,8 @@
-"""Be a Python process of Beam for a worker of an engine: what ``boot`` does in Beam's images.
+"""Run a Python process of Beam for a worker of an engine, as ``boot`` does in Beam's images.
 
-An engine starts it with an id, and the address of a service that says all else. A pool of Python
-workers would have to be beside each worker of the engine: these number their Python processes
-alike, and where two share a pool, the end of one ends the processes of the other.
+The engine starts it with an id and the address of a service, which gives it all other settings.
+One pool of Python workers cannot serve two workers of an engine: both give their Python processes
+the same ids, so that the end of one worker would end the processes of the other.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Kill launcher, worker and server of runs on a bucket, in turn, and run the same command again.
+"""Disturb runs on a bucket: kill launcher, worker or server, and run the same command again.
 
     python -m benchmarks.buckets 200 --seed 1
 

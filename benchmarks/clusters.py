@@ -1,8 +1,8 @@
 """Clusters of Flink and of Spark on loopback, for the checks of ``benchmarks.engines``.
 
 All processes end with the process that starts them. Maven makes one jar for each engine, with
-Beam's runner, the engine itself, and all dependencies. The versions are the newest whose modules
-were all on Maven Central as it is reached here; Beam 2.77 for Python works with them.
+Beam's runner, the engine itself, and all dependencies. Beam 2.77 for Python works with these
+versions: the newest of which all modules could be had from Maven Central.
 """
 
 import http.client

@@ -3,12 +3,12 @@
     python -m benchmarks.distil runs/sturm --ner build/sturm/ner --model models/e5 \\
         --documents build/letters/documents --output build/distil
 
-makes a student's encoder (``--layers`` of MODEL, with the subwords of all these texts), trains it
+Makes a student's encoder (``--layers`` of MODEL, with the subwords of all these texts), trains it
 with the teacher and without, exports all three taggers as ONNX in int8, and scores each on test.
-The one without a teacher has the tagged sentences alone, and as many steps. What is there is not
-made again. Prints the table of ``docs/results.md``; ``distil.json`` in the output folder has the
-numbers. Speed is sentences of the test part a second of the processor on one thread; MB are of the
-weights.
+The student without a teacher learns from the tagged sentences alone, in as many steps. What is
+there is not made again. Prints the table of ``docs/results.md``; ``distil.json`` in the output
+folder has the numbers. Speed is sentences of the test part a second of the processor on one thread;
+MB are of the weights.
 """
 
 import argparse

@@ -1,14 +1,14 @@
-"""Run pipelines on a cluster of Flink or Spark, and compare every byte with runs without it.
+"""Run pipelines on a cluster of Flink or Spark, and compare every byte with local runs.
 
     python -m benchmarks.engines flink build/engines --copies 60
     python -m benchmarks.engines spark build/engines --smoke
 
 Master, workers with their Python processes, and Beam's job service are processes on loopback
 (``benchmarks/clusters.py``). TEI, the small wiki COPIES times over, its vocabulary, a lexicon and
-news must give the same bytes as here, and the pipeline of docs/pipelines.md the same documents;
-Wikipedia is then done again from a bucket into a bucket, and while a worker of the engine is
-killed. ``--smoke`` runs TEI, Wikipedia and the pipeline of the docs on two workers. Nothing is left
-of it but the jar of the engine.
+news must give the same bytes as local runs, and the pipeline of docs/pipelines.md the same
+documents. Wikipedia is then done again from a bucket into a bucket, and again while a worker of the
+engine is killed. ``--smoke`` runs TEI, Wikipedia and the pipeline of the docs on two workers. Only
+the jar of the engine is left afterwards.
 """
 
 import argparse

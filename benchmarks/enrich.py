@@ -4,9 +4,9 @@
 
 For each pair of a folder and its edition: (1) random spans are written into every file, and each
 result is proven; (2) the edition's own names are taken out of the bytes, and predicted again: every
-one must come back; (3) with ``--schema FILE``, each result is validated: what was not wrong before
-is an exception. Prints files, spans, what was skipped and why, exceptions, and the median time of a
-file beside the reader's; files that cannot be read are counted.
+one must come back; (3) with ``--schema FILE``, each result is validated: an error that the file did
+not have before is an exception. Prints files, spans, what was skipped and why, exceptions, and the
+median time of a file beside the reader's; files that cannot be read are counted.
 """
 
 import argparse

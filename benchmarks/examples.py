@@ -4,12 +4,12 @@
 
 Both take the same sentences of the same documents, in turn, and the median of their times counts.
 
-    encode_batch  the library's, on lists of sentences that are in memory already; its results
-                  are thrown away
+    encode_batch  the tokenizer of the library, on lists of sentences that are in memory already;
+                  its results are thrown away
     examples      what a worker does: shards of documents are read, sentences cut, tokenized by a
                   tokenizer that was just opened, mentions aligned, examples packed, and written to
                   shards with their hashes
-    again         the same with the tokenizer of the time before, which knows the words
+    again         the same with the tokenizer of ``examples``, which remembers words
 """
 
 import argparse

@@ -17,8 +17,8 @@ that no later step reads is deleted at once. ``--table`` prints all lines as tab
 each size, growth (the slope of logarithms between the two largest sizes: 1 is linear), and what the
 English Wikipedia would take.
 
-Processor seconds are those of all processes of a step and mean something on a busy machine;
-seconds do not. Memory is PSS, looked at every 0.2 seconds, or less often where that would take more
+Processor seconds are those of all processes of a step. They can be compared on a busy machine,
+too; seconds cannot. Memory is PSS, read every 0.2 seconds, or less often where that would take more
 than a fiftieth of a core: of the largest process, and of all together.
 """
 

@@ -1,4 +1,4 @@
-"""Fuzz the wikitext extractor with atheris: coverage leads it to new paths, invariants judge.
+"""Fuzz the wikitext extractor with atheris, by coverage, and check invariants of what it gives.
 
     pip install atheris                    # wheels for Linux
     python -m benchmarks.fuzz_wikitext -max_total_time=300 -max_len=2000

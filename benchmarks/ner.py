@@ -5,7 +5,7 @@
 Makes text with 200,000 words by Zipf's law and 300,000 names, a tenth of it dev and a tenth test,
 and runs the whole job with and without the card. Start-up is measured by a run on a small file and
 taken off. Memory is that of all processes together at its highest, less that of the small run.
- CPU seconds are those of all processes; on a shared machine they say more than the clock.
+CPU seconds are those of all processes; on a shared machine they say more than the clock.
 """
 
 import argparse

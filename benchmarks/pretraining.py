@@ -9,9 +9,9 @@ subwords masked one by one) for the same number of steps. ``dump`` makes documen
 dump, its entity vocabulary and examples, and trains ``daluke_small`` with entity-aware and with
 plain attention.
 
-All models of a run are asked for the same masked subwords (and mentions) of the same validation
-documents. The unigram predicts the most frequent subword (entity) everywhere. Each command is what
-a user would type; it is printed, and resumes if this script is run again.
+All models of a run predict the same masked subwords (and mentions) of the same validation
+documents. The unigram predicts the most frequent subword (entity) everywhere. Each step is a
+command of users; it is printed, and resumes if this script is run again.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Refresh the small wiki again and again, with kills: what is published must never differ.
+"""Refresh the small wiki again and again, with kills, and check that published bytes never differ.
 
     python -m benchmarks.soak --refreshes 200
     python -m benchmarks.soak --seconds 600 --kill 0.5 --seed 2

@@ -10,7 +10,7 @@ sentences as a batch). Ours are the same sentences with the same weights, in bat
 similar length, decoding included: "words", where no span is read; "chosen", where so many spans a
 word are read after a first score; "alone", where all are; and "joint", LUKE's way in our code,
 whose logits are compared with theirs first. Weights are random, so how many spans are read is set
-here (--read); a trained head reads what it does not hold for sure.
+here (--read); a trained head reads the spans of which its first score is not sure.
 
 Words are those of a file of tab-separated columns, the first of which holds them (or, in a file of
 .iob2, the second). Without --tokenizer a WordPiece vocabulary is learned from the same file.

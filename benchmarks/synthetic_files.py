@@ -1,4 +1,4 @@
-"""Files that never were, of any number and size: an edition, a web archive, Chinese text, examples.
+"""Write synthetic files of any number and size: an edition, a web archive, Chinese text, examples.
 
     python -m benchmarks.synthetic_files tei --size 100000 --output build/letters      files
     python -m benchmarks.synthetic_files warc --size 4000 --output build/archive       MB, unpacked

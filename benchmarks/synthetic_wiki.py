@@ -1,4 +1,4 @@
-"""A dump of a wiki that never was, like a real one in what decides time, memory and room.
+"""Write a synthetic dump of a wiki, like a real one in what decides time, memory and disk.
 
     python -m benchmarks.synthetic_wiki --articles 50000 --output build --workers 2
     python -m benchmarks.wiki_profile enwiki-2014-first-pages.xml.bz2 build/enwiki-20261001-*.bz2

@@ -1,9 +1,10 @@
-"""What a dump of a wiki looks like in numbers, beside others: pages, lengths, links, words.
+"""Figures of dumps of wikis side by side: pages, lengths, links, words.
 
     python -m benchmarks.wiki_profile enwiki-2014-first-pages.xml.bz2 synthetic.xml.bz2
 
 Reads the first MB of XML of each dump (``--megabytes``), and prints a table with a column for each.
-``synthetic_wiki.py`` is set by the column of a real one, and a reader can see what it is not.
+The constants of ``synthetic_wiki.py`` are chosen by the column of a real dump; the table shows
+where a synthetic one differs.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""The whole job from a dump to documents, beside wikiextractor's command.
+"""Time and memory of the whole job from a dump to documents, beside wikiextractor's command.
 
     python -m benchmarks.wikipedia enwiki-2014-first-pages.xml.bz2 --size 200 --repeats 3
 

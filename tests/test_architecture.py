@@ -242,7 +242,8 @@ def test_the_engine_is_typed_but_for_what_beam_takes():
 NO_VERBS = re.compile(
     r"(?:all|also|and|another|any?|as|at|both|but|by|each|either|every|few|for|from|here|how|if|in|"
     r"its?|least|less|many|more|most|much|neither|no|none|not|of|on|one|only|or|others?|our|own|"
-    r"same|so|some|such|tha[nt]|the[mny]?|their|there|these|this|those|three|to|two|wh\w+|with\w*)$"
+    r"same|so|some|such|tha[nt]|the[mny]?|their|there|these|this|those|three|to|twice|two|wh\w+|"
+    r"with\w*)$"
 )
 """First words of docstrings that describe something instead of saying what a function does."""
 VERBS = re.compile(r"(?:bring|embed|exceed|feed|need|proceed|ring|seed|shed|string|succeed|\w*ss)$")
@@ -263,11 +264,22 @@ def describes_itself(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     return any(d.endswith(("property", ".setter", ".listed")) for d in decorators)
 
 
-@pytest.mark.parametrize("package", PACKAGES)
+NOT_YET = {
+    f"benchmarks/{name}.py"
+    for name in (
+        *("chinese", "chinese_sets", "chinese_tables", "chinese_texts"),
+        *("conditions", "gpu", "knowledge", "tables", "time_picture"),
+    )
+}
+"""Files whose docstrings are still to be rewritten."""
+
+
+@pytest.mark.parametrize("package", [*PACKAGES, "benchmarks"])
 def test_docstrings_of_functions_are_imperative(package):
     wrong = [
         f"{file.relative_to(ROOT)}:{node.lineno} {node.name}: {docstring.splitlines()[0]}"
         for file in sorted((ROOT / package).rglob("*.py"))
+        if file.relative_to(ROOT).as_posix() not in NOT_YET
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and (docstring := ast.get_docstring(node))
