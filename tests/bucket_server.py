@@ -16,7 +16,10 @@ SECRETS = {"AWS_ACCESS_KEY_ID": "onoma", "AWS_SECRET_ACCESS_KEY": "not-a-secret"
 
 
 def built(module: str = MODULE, version: str = VERSION) -> Path | None:
-    """A server's program; made by Go where it is not there yet; None where it cannot be."""
+    """Return the program of a server; Go builds it where it is not there yet.
+
+    Returns ``None`` where Go is missing.
+    """
     folder = Path(os.environ.get("ONOMA_TEST_TOOLS") or Path("~/.cache/onoma-tests").expanduser())
     program = folder / version / module.rpartition("/")[2]
     if not program.exists():

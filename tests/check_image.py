@@ -47,7 +47,7 @@ def models(image_of):
 
 @pytest.fixture
 def data(tmp_path):
-    """What is mounted: the samples, and a folder for what is made."""
+    """Return the folders to mount: the samples, and an empty one for output."""
     (tmp_path / "made").mkdir()
     return {ROOT / "tests" / "data": "/samples", tmp_path / "made": "/data"}
 
@@ -63,7 +63,7 @@ def run(image, *command, binds):
 
 @contextmanager
 def running(image, *command, binds, log):
-    """A command in the image, while the context lasts."""
+    """Run a command in the image while the context lasts."""
     with log.open("w") as file:
         process = subprocess.Popen(
             image.command(*command, binds=binds), stdout=file, stderr=subprocess.STDOUT

@@ -24,7 +24,10 @@ SECONDS = re.compile(r"\d+\.\d s\)")
 
 
 def steps(page):
-    """Pairs of a section's commands and the block that follows: what comes out, in part."""
+    """Yield each block of commands of a section with the output that the next block shows.
+
+    The output is empty where the next block has commands, too.
+    """
     found = [match[1] for match in BLOCK.finditer(page.read_text("utf-8"))]
     for commands, after in zip(found, [*found[1:], ""], strict=True):
         if COMMANDS.match(commands):
@@ -32,7 +35,7 @@ def steps(page):
 
 
 def comparable(line):
-    """A line without what differs: seconds, spaces, and all that follows an ellipsis."""
+    """Return a line without what differs: seconds, spaces, and all that follows an ellipsis."""
     return " ".join(SECONDS.sub("s)", line.partition("…")[0]).split())
 
 

@@ -51,7 +51,7 @@ def wheel(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def core(wheel, tmp_path_factory):
-    """An environment with Onoma and no extra."""
+    """Make an environment with Onoma and no extra."""
     folder = tmp_path_factory.mktemp("core") / "venv"
     subprocess.run([PYTHON, "-m", "venv", folder], check=True)
     call(folder / "bin/pip", "install", "--quiet", wheel, folder=folder)
@@ -77,7 +77,7 @@ def with_extra(wheel, core, tmp_path):
 
 @pytest.fixture
 def place(tmp_path):
-    """A folder with packages of the user's own, of the names of ours."""
+    """Return a folder with packages of a user that have the names of ours."""
     for name in OF_USERS:
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").write_text(f"raise SystemExit('{name} of the user')")

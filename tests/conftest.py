@@ -85,7 +85,7 @@ def realdata() -> Callable[[str], Path]:
 
 @pytest.fixture(scope="session")
 def bucket_program() -> Path:
-    """The program of an S3 server; skip where it can neither be found nor built."""
+    """Return the program of an S3 server; skip where it can neither be found nor built."""
     try:
         program = bucket_server.built()
     except (OSError, subprocess.CalledProcessError) as error:
@@ -99,7 +99,7 @@ def bucket_program() -> Path:
 def bucket(
     bucket_program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Generator[bucket_server.BucketServer]:
-    """A running S3 server with a bucket, ``s3://onoma``, and the environment that leads there."""
+    """Start an S3 server with a bucket, ``s3://onoma``, and set the environment for it."""
     server = bucket_server.BucketServer(bucket_program, tmp_path / "server")
     use_server(server, tmp_path / "cache", monkeypatch)
     yield server

@@ -6,7 +6,7 @@ from corpora.tokenization.tokenizers import UNK
 
 
 def characters_of(text, *, cased, strip):
-    """Each normalised character with the place it comes from."""
+    """Return each normalised character with the place it comes from."""
     places = []
     for at, character in enumerate(text):
         category = unicodedata.category(character)
@@ -22,7 +22,7 @@ def characters_of(text, *, cased, strip):
 
 
 def decomposed(places):
-    """NFD, in which marks may change places, without what is a mark of no width."""
+    """Decompose characters (NFD, which may reorder marks), and drop marks without width."""
     parts = [(c, at) for whole, at in places for c in unicodedata.normalize("NFD", whole)]
     return [(c, at) for c, at in parts if unicodedata.category(c) != "Mn"]
 
@@ -55,7 +55,10 @@ def words_of(places):
 
 
 def slow_encode(text, vocab, *, cased, strip):
-    """BERT as its paper has it, one character after the other: (id, start, end, begins a word)."""
+    """Tokenize as BERT's paper has it, one character after the other.
+
+    Returns (id, start, end, whether it begins a word) of each subword.
+    """
     found = []
     for word in words_of(characters_of(text, cased=cased, strip=strip)):
         pieces, begin = [], 0

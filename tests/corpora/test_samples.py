@@ -25,7 +25,7 @@ WARC = "kreisbote.warc.gz"
 
 
 def web_archive():
-    """The saved pages as a web archive."""
+    """Pack the saved pages as a web archive."""
     rows = csv.DictReader((DATA / "news" / "urls.tsv").read_text().splitlines(), delimiter="\t")
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
     records = []

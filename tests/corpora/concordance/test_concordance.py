@@ -27,7 +27,7 @@ LETTERS = DATA / "letters"
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """The folder of a run: documents with the entries of the register, and these."""
+    """Make the folder of a run: documents with the entries of the register, and these."""
     folder = tmp_path_factory.mktemp("run") / "letters"
     (folder / "documents").mkdir(parents=True)
     edition, register = load_edition(LETTERS / "edition.toml"), open_registers([REGISTER])
@@ -48,7 +48,7 @@ def pages(run):
 
 
 def section(page, name):
-    """The text of the section of an entity or a form."""
+    """Return the text of the section of an entity or a form."""
     [found] = re.findall(rf"<section[^>]*><h3>{re.escape(name)}</h3>.*?</section>", page, re.DOTALL)
     return " ".join(re.sub("<[^>]*>", " ", found).split())
 

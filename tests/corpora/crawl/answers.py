@@ -45,7 +45,7 @@ class Server(ThreadingHTTPServer):
         return self.paths.count(path)
 
     def handle_error(self, request, client_address):
-        """Clients that leave are no trouble."""
+        """Ignore clients that leave."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -118,7 +118,7 @@ class FakeClock(Clock):
 
 
 def policy(server, **changed):
-    """A site that may be asked quickly."""
+    """Return the policy of a site that may be asked quickly."""
     values = {
         "name": "test",
         "hosts": (server.authority,),

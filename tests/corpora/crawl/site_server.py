@@ -152,7 +152,7 @@ class Portal:
         return self.root.removeprefix("http://")
 
     def paths(self) -> Counter[str]:
-        """How often each path was asked for."""
+        """Count the requests for each path."""
         return Counter(asked.path for asked in self.asked)
 
 
@@ -184,7 +184,7 @@ class _Server(ThreadingHTTPServer):
     portal: Portal
 
     def handle_error(self, *_: object) -> None:
-        """Clients that are killed are what this is for."""
+        """Ignore clients that leave: tests kill them."""
 
 
 class _Handler(BaseHTTPRequestHandler):

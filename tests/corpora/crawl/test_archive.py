@@ -72,7 +72,7 @@ def write(folder, *records, **more):
 
 
 def every(folder):
-    """What the table says, without where it is."""
+    """Return the rows of the index of session ``s1``, and what of the archive was repaired."""
     with opened(folder) as archive:
         return list(archive.index.of_session("s1")), archive.repaired
 

@@ -103,7 +103,7 @@ class Crawled:
         return self.folder / "out-crawl"
 
     def report(self, number):
-        """The report of a session, by site."""
+        """Return the report of a session, by site."""
         path = sorted(self.archive.glob("*.report.json"))[number]
         return {site["name"]: site for site in json.loads(path.read_text("utf-8"))["sites"]}
 
@@ -125,7 +125,7 @@ def end(process, seconds=120):
 
 
 def crawler_of(process):
-    """The process in which Scrapy runs."""
+    """Return the id of the process in which Scrapy runs."""
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text("ascii").split()
     [found] = [
         int(child)
@@ -180,7 +180,7 @@ def crawled(tmp_path_factory):
 
 
 def last_of(asked):
-    """What a server was asked for last, once all that was sent to it has come."""
+    """Return the path that was asked for last, once no more requests come."""
     n = 0
     while n < len(asked):
         n = len(asked)

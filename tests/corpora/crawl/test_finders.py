@@ -82,7 +82,7 @@ def test_a_list_is_a_page_whose_headings_lead_on():
 
 
 def finder_of(tmp_path, table, kind=RecursiveFinder):
-    """A finder with a queue in which nothing moves."""
+    """Make a finder for the site of a table; its queue is always empty."""
     (tmp_path / "sites.toml").write_text(f'contact = "a@b.example"\n{table}', "utf-8")
     [site] = read_sites(tmp_path / "sites.toml")
     finder = kind(site, SiteTally(site.name), None)

@@ -279,7 +279,7 @@ def test_proxies_of_the_environment_are_not_used(tmp_path, monkeypatch):
 
 
 def raw(text):
-    """Answers with these bytes, and ends the connection."""
+    """Return a handler that sends these bytes and closes the connection."""
 
     def answer(handler):
         handler.wfile.write(text)

@@ -31,13 +31,13 @@ FEED = b"""<rss><channel><item><title>A \xc3\xa4</title><link>https://a.example/
 
 
 def with_attributes(n):
-    """An element whose attributes cost the parser the square of their number."""
+    """Return an element whose attributes take a parser time with the square of their number."""
     return ("<p " + " ".join(f"a{i}=1" for i in range(n)) + ">").encode()
 
 
 @pytest.fixture
 def short(monkeypatch):
-    """Half a second for everything, memory for little."""
+    """Give reading half a second and little memory."""
     bounds = Bounds(seconds=0.5, megabytes=300)
     monkeypatch.setattr(listings, "PAGE_BOUNDS", bounds)
     monkeypatch.setattr(listings, "LISTING_BOUNDS", bounds)
@@ -52,7 +52,7 @@ def html(body, *, name="", flags=()):
 
 
 def read(*responses, finder, kind="page"):
-    """What the door reads, and how often the event loop came to a word meanwhile."""
+    """Read responses; returns what was found, and how often the event loop had a turn meanwhile."""
     n_turns = 0
 
     async def turn():

@@ -29,7 +29,7 @@ ROW = st.fixed_dictionaries(
 
 
 def written(batch):
-    """The bytes of a file with one batch."""
+    """Return the bytes of a file with one batch."""
     file = io.BytesIO()
     with pa.ipc.new_file(file, batch.schema) as writer:
         writer.write_batch(batch)
@@ -37,7 +37,10 @@ def written(batch):
 
 
 def spoilt(array):
-    """The same values, with other bytes behind nulls and behind the end, not at the beginning."""
+    """Copy an array, with other bytes behind nulls, and at an offset in other lists.
+
+    The values stay the same.
+    """
     if pa.types.is_list(array.type):
         values = spoilt(pa.concat_arrays([array.values, array.values]))
         offsets = np.asarray(array.offsets) + len(array.values)

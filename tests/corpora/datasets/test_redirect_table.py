@@ -21,7 +21,7 @@ REDIRECTS = st.lists(st.tuples(TITLE, TITLE), max_size=60)
 
 
 def batches(pairs, size=7):
-    """Batches of so many redirects; the second and later ones are slices of a larger array."""
+    """Return batches of ``size`` redirects, each a slice of one larger array."""
     titles, targets = (pa.array(column, pa.string()) for column in zip(*pairs, strict=True))
     whole = pa.record_batch([titles, targets], ["title", "target"])
     return [whole.slice(start, size) for start in range(0, len(whole), size)]
@@ -36,7 +36,10 @@ def chain(*titles):
 
 
 def walk(targets, title):
-    """Where a title ends, the slow obvious way, and in how many steps; no steps for a loop."""
+    """Follow a title step by step; returns where it ends, and the number of steps.
+
+    A loop ends nowhere (``None``), with no steps.
+    """
     seen = set()
     while title in targets:
         if title in seen:
@@ -47,7 +50,7 @@ def walk(targets, title):
 
 
 def naive(pairs):
-    """All that a table says of itself, and what it resolves."""
+    """Return what a table counts, and what it resolves, by following each title."""
     targets = dict(reversed(pairs))
     ends = {title: walk(targets, title) for title in targets}
     steps = [n_steps for _, n_steps in ends.values()]

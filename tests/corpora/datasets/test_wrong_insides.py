@@ -63,7 +63,7 @@ def describe(folder, **values):
 
 @pytest.fixture(params=WRONG)
 def wrong(request, tmp_path):
-    """A dataset of one document whose shard is wrong inside."""
+    """Make a dataset of one document whose shard is wrong inside."""
     folder = make(tmp_path / "run", "Ulm") / "documents"
     return spoil(folder, *WRONG[request.param])
 
@@ -185,7 +185,7 @@ def test_an_id_of_an_example_that_is_no_text_is_an_error_of_the_dataset(tmp_path
 
 
 def examples(tmp_path):
-    """A dataset of one example."""
+    """Make a dataset of one example."""
     folder = make(tmp_path / "run", "Ulm") / "documents"
     schema = SCHEMAS["examples"]
     batch = pa.RecordBatch.from_pylist([EXAMPLE], schema=schema.columns)

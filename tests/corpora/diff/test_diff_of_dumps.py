@@ -7,7 +7,7 @@ from tests.pipelines.test_wikipedia_to_documents import SAMPLE, run
 
 
 def page_of(dump, title):
-    """The element of a page."""
+    """Return the element of a page."""
     return re.search(rf"  <page>\s*<title>{title}</title>.*?</page>\n", dump, re.DOTALL)[0]
 
 

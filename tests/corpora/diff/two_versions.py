@@ -25,7 +25,7 @@ def document(number, title=None, text="Ein Text.", *, links=1, **more):
 
 
 def write_rows(folder, schema, rows, *, n_shards=2, **account):
-    """A dataset of rows, dealt out to shards."""
+    """Write a dataset of rows, dealt out to shards."""
     folder.mkdir(parents=True)
     shards = []
     size = -(-len(rows) // n_shards) or 1

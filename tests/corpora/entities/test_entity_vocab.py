@@ -24,7 +24,7 @@ TOTALS = pa.schema(
 
 
 def chosen(*entities):
-    """Entities as they are chosen: ``(entity, page_id)``, the most frequent first."""
+    """Make the table of chosen entities of ``(entity, page_id)``, the most frequent first."""
     rows = [
         {
             "entity": entity,
@@ -226,7 +226,7 @@ def test_wrong_table_of_equivalents_is_an_error(tmp_path, text, message):
 
 
 def counts_as_on_disk(entities: list[str]) -> pa.Table:
-    """Rows of an intermediate shard: its schema says that no column holds nulls."""
+    """Make rows as an intermediate shard has them: by its schema, no column holds nulls."""
     names = dict.fromkeys(("entity", "form", "origin"), entities)
     zeros, ones = [0] * len(entities), [1] * len(entities)
     return pa.table({"part": zeros, **names, "count": ones}, SCHEMAS["entity_counts"].columns)

@@ -8,7 +8,7 @@ from tests.corpora.examples.small_examples import ENTITIES, LISTS, tokenizer
 
 
 def slow_subwords(text, sentence):
-    """Subwords of a sentence: id, first and last character, whether it begins a word."""
+    """Cut a sentence into subwords: id, first and last character, whether it begins a word."""
     encoding = tokenizer().backend.encode(
         text[sentence.start : sentence.end], add_special_tokens=False
     )
@@ -31,7 +31,7 @@ def slow_parts(subwords, length):
 
 
 def slow_fate(mention, sentences, vocab, limits, *, min_size):
-    """The reason why a mention is lost, or its entity, its sentence and the subwords in it."""
+    """Return the reason why a mention is lost, or its entity, sentence and subwords there."""
     id = id_of(vocab, mention.entity) if mention.entity in ENTITIES else None
     is_rare = id is not None and vocab.table["count"][id].as_py() < limits.min_entity_count
     touched = {
@@ -62,7 +62,10 @@ def slow_fate(mention, sentences, vocab, limits, *, min_size):
 
 
 def slow_examples(document, vocab, how):
-    """The examples of a document, without names, and how many mentions are lost for each reason."""
+    """Make the examples of a document, and count lost mentions by reason.
+
+    Examples have no names.
+    """
     limits, lost = how.mentions, Counter()
     sentences = [slow_subwords(document.text, sentence) for sentence in document.sentences]
     placed = []

@@ -37,7 +37,7 @@ def batch_of(*documents):
 
 
 def document(text, *mentions, id="d", sentences=None):
-    """Sentences end with a line; a mention is its surface and its entity."""
+    """Make a document whose sentences end with lines; a mention is its surface and its entity."""
     if sentences is None:
         ends = [i for i, c in enumerate(text) if c == "\n"] + [len(text)]
         sentences = [Span(a, b) for a, b in zip([0, *(e + 1 for e in ends)], ends) if a < b]  # noqa: B905
@@ -60,7 +60,7 @@ def make(document, vocab=None, **settings):
 
 
 def shown(made):
-    """Of each example, its subwords and its entities with theirs."""
+    """Show of each example its subwords, and its entities with theirs."""
     name = tokenizer().backend.id_to_token
     return [
         (

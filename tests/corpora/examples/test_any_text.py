@@ -56,7 +56,7 @@ def test_mentions_have_their_subwords_whatever_the_tokenizer(vocab, kind):
 
 
 def trained(kind):
-    """A tokenizer that takes spaces into its subwords."""
+    """Train a tokenizer that takes spaces into its subwords."""
     text = ["ab Jena Glas café 中 😀, Jena"] * 3
     specials = ["<pad>", "<unk>", "<s>", "</s>", "<mask>"]
     if kind == "bytes":

@@ -39,7 +39,7 @@ def test_mentions_without_room_are_named_with_what_they_are(vocab, several, how)
 
 
 def many_long_mentions(n, id="d"):
-    """A document of ``n`` mentions, each with two subwords and a line of its own."""
+    """Make a document of ``n`` mentions, each with two subwords and a line of its own."""
     return Document(
         id=id,
         group="g",

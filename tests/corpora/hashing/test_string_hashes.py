@@ -12,7 +12,7 @@ TEXTS = st.lists(st.text(max_size=20) | st.text("aé", min_size=120, max_size=30
 
 
 def mix(text, longest):
-    """The definition, byte by byte."""
+    """Hash a text by the definition, byte by byte."""
     state = len(text)
     for position in range(0, min(len(text), longest), 8):
         word = int.from_bytes(text[position : position + 8], "little")

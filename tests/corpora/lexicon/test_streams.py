@@ -19,7 +19,7 @@ from corpora.lexicon.streams import (
 
 
 def shown(stream):
-    """Each scope with its symbols; ``|`` is a boundary, ``#`` a number."""
+    """Show each scope with its symbols; ``|`` is a boundary, ``#`` a number."""
     names = ["|", "#", *stream.symbols[1:]]
     symbols = [names[number] for number in stream.ids.tolist()]
     edges = [0, *stream.ends.tolist()]

@@ -16,7 +16,7 @@ def found(strings, text, *, finds_all):
 
 
 def everywhere(strings, text):
-    """Every place of every string."""
+    """Return every place of every string: (number of the string, start, end)."""
     return {
         (number, start, start + len(string))
         for number, string in enumerate(strings)

@@ -18,7 +18,7 @@ def table(forms):
 
 
 def kept(text, *titles, origin="title_match", lang="vi"):
-    """The surface forms of the matches, given as ``[form]``, that stay."""
+    """Return the surface forms of the matches that stay; ``text`` gives matches as ``[form]``."""
     mentions, plain, titles = [], "", list(titles)
     for piece in text.replace("]", "[").split("["):
         if piece and f"{text} "[len(plain) + 2 * len(mentions)] == "[":

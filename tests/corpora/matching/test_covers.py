@@ -19,7 +19,10 @@ LENGTH = 17
 
 
 def cover(spans, *, piece=LENGTH):
-    """Those that are chosen when matches are added by where they begin, a piece at a time."""
+    """Return the spans that are chosen where matches are added a piece of the text at a time.
+
+    Pieces come from the last to the first; a match belongs to the piece in which it begins.
+    """
     columns = np.array([(*span, number) for number, span in enumerate(spans)], np.int64)
     starts, ends, forms = columns.reshape(-1, 3).T
     cover = Cover(LENGTH)

@@ -47,7 +47,7 @@ def documents(draw, forms):
 
 
 def shard_of(path, rows, *, size=2):
-    """A shard of ``chosen_forms``, with a few rows in each batch."""
+    """Write a shard of ``chosen_forms``, with a few rows in each batch; returns the table."""
     table = pa.Table.from_pylist(rows, schema=CHOSEN)
     with ShardWriter(path, SCHEMAS["chosen_forms"], is_lasting=False) as writer:
         for batch in table.to_batches(max_chunksize=size):

@@ -14,7 +14,7 @@ HANGUL = set("한국")
 
 
 def base_before(text, index):
-    """The last character before index that is no combining mark or joiner."""
+    """Return the last character before an index that is no combining mark or joiner."""
     while index and extends(text[index - 1]):
         index -= 1
     return text[index - 1] if index else " "

@@ -51,12 +51,12 @@ def test_finds_what_the_slow_ways_find(forms, text, spans, right):
 
 
 def nested(size):
-    """A text, and titles that may all begin in each of its words."""
+    """Return a text, and titles that may all begin at each of its words."""
     return "Aaa " * (size // 8), [" ".join(["Aaa"] * n) for n in range(1, isqrt(size // 4))]
 
 
 def suffixes(size):
-    """A text, and titles each of which ends as the one before."""
+    """Return a text, and titles each of which ends as the one before."""
     words = [f"W{n:05}" for n in range(isqrt(size // 8))]
     text = " ".join(words) + " "
     return text * (size // 2 // len(text)), [" ".join(words[n:]) for n in range(len(words))]

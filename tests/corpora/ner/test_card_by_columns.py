@@ -65,7 +65,7 @@ def test_gazetteer_equals_matching_token_by_token(train, other, at_once):
 
 
 def nested_names(n_tokens, n_names):
-    """Names that are one word, again and again, and a sentence of that word."""
+    """Return names that repeat one word, and a long sentence of that word without a name."""
     tags = [("B-X", *["I-X"] * length) for length in range(n_names)]
     rows = [(("x",) * len(some), some) for some in tags] + [(("x",) * n_tokens, ("O",) * n_tokens)]
     return [

@@ -48,7 +48,7 @@ def tags(draw, n):
 
 @st.composite
 def rows(draw, texts, *, levels=2):
-    """Rows of a dataset; whether there are inner tags at all is drawn, too."""
+    """Draw rows of a dataset; whether there are inner tags at all is drawn, too."""
     made = []
     has_inner = levels == 2 and draw(st.booleans())
     for number in range(draw(st.integers(1, 5))):
@@ -72,7 +72,7 @@ def rows(draw, texts, *, levels=2):
 
 
 def opener(made):
-    """Two batches, so that no form depends on how rows lie in batches."""
+    """Return a function that gives the rows in two batches: forms must not depend on batches."""
     parts = [made[:2], made[2:]]
     batches = [pa.RecordBatch.from_pylist(part, schema=SCHEMA) for part in parts if part]
     return batches.__iter__

@@ -17,7 +17,7 @@ WIKIANN = "de:Jena\tB-LOC\nde:blüht\tO\n\n"
 
 
 def read(tmp_path, good, bad, *, n=20, illegal="repair", **said):
-    """Twenty good sentences with a bad one in their middle: rows, rejections."""
+    """Read ``n`` good sentences with a bad one in the middle; returns rows, and what made them."""
     path = tmp_path / "file"
     bad = bad.encode() if isinstance(bad, str) else bad
     path.write_bytes(n // 2 * good.encode() + bad + n // 2 * good.encode())

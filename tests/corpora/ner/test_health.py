@@ -38,7 +38,7 @@ STURM = {
 
 
 def sentences(split, *texts):
-    """``Hannah/B-PER Arendt/I-PER schrieb`` to sentences of a split."""
+    """Read texts such as ``Hannah/B-PER Arendt/I-PER schrieb`` as sentences of a split."""
     made = []
     for number, text in enumerate(texts, start=1):
         pairs = [word.partition("/") for word in text.split()]

@@ -23,7 +23,7 @@ LER_COARSE = {  # coarse class to fine classes, as in the paper of LER
 
 
 def apply(name, text):
-    """Tags after a map, and what was counted."""
+    """Return the tags of a text after a map of labels, and what was counted."""
     tags = Tags.of(pa.array(text.split(), pa.string()))
     normal = normalise(tags, np.array([0, len(tags.codes)]), "iob2")
     counters = Counter()

@@ -67,7 +67,7 @@ REPAIRED = {
 
 
 def documented(folder):
-    """Sentences, tokens and entities of each file, as the table beside the data has them."""
+    """Read sentences, tokens and entities of each file from the table beside the data."""
     counts = {}
     for line in (folder / "README.md").read_text("utf-8").splitlines():
         cells = [cell.strip() for cell in line.split("|")[1:-1]]

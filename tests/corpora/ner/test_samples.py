@@ -14,13 +14,13 @@ NONE = Overrides()
 
 
 def show(tokens, tags):
-    """``Clara/B-PER geht``."""
+    """Show tokens with their tags, as ``Clara/B-PER geht``."""
     pairs = zip(tokens, tags, strict=True)
     return " ".join(token if tag == "O" else f"{token}/{tag}" for token, tag in pairs)
 
 
 def read(path, **said):
-    """Rows of a file, and what was counted."""
+    """Read a file; returns its layout, its rows, and what made them."""
     layout = describe(path, name=path.name, said=Overrides(**said))
     [(found, origin)] = read_file(path, layout, name=path.name, part=Part())
     made = RowMaker(split="train").make(found, layout, origin)

@@ -26,7 +26,7 @@ MIXED = st.lists(
 
 @st.composite
 def legal(draw):
-    """Sentences of legal IOB2 tags."""
+    """Draw sentences of legal IOB2 tags."""
     sentences = []
     for _ in range(draw(st.integers(1, 4))):
         n = draw(st.integers(1, 8))
@@ -41,7 +41,7 @@ def legal(draw):
 
 
 def tags_of(sentences):
-    """Tags as codes, and where sentences begin."""
+    """Return tags as codes, and where sentences begin."""
     flat = [tag for sentence in sentences for tag in sentence]
     begins = np.cumsum([0, *map(len, sentences)]).astype(np.int64)
     return Tags.of(pa.array(flat, pa.string())), begins
@@ -53,7 +53,10 @@ def strings(tags, begins):
 
 
 def to_iob1(tags):
-    """IOB1 by its definition: B- only after a token of an entity of the same label."""
+    """Turn IOB2 into IOB1 by its definition.
+
+    B- stands only after a token of another entity of the same label.
+    """
     before = ["O", *tags]
     return [
         f"I-{tag[2:]}" if tag[0] == "B" and previous[1:] != tag[1:] else tag

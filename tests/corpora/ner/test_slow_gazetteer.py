@@ -15,7 +15,7 @@ TOKENS = st.lists(st.sampled_from("abcd"), max_size=12).map(tuple)
 
 
 def sentence(text):
-    """``Hannah/B-PER Arendt/I-PER schrieb`` to a sentence."""
+    """Read a text such as ``Hannah/B-PER Arendt/I-PER schrieb`` as a sentence."""
     pairs = [word.partition("/") for word in text.split()]
     return Sentence(
         id="1",

@@ -7,7 +7,7 @@ PAGE = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n\r\n"
 
 
 def warc_record(kind, block, *, url="https://a.example/", date="2026-11-01T12:00:00Z", **headers):
-    """A record of WARC."""
+    """Return a record of WARC."""
     named = {
         "WARC-Type": kind,
         "WARC-Record-ID": "<urn:uuid:00000000-0000-0000-0000-000000000000>",
@@ -21,7 +21,7 @@ def warc_record(kind, block, *, url="https://a.example/", date="2026-11-01T12:00
 
 
 def arc_record(block, *, url="https://a.example/", date="20261101120000", type="text/html"):
-    """A record of ARC."""
+    """Return a record of ARC."""
     return f"{url} 192.0.2.1 {date} {type} {len(block)}\n".encode() + block + b"\n"
 
 
@@ -38,14 +38,14 @@ def as_a_whole(records):
 
 
 def in_blocks(records, *, size=700):
-    """Packed in members that begin anywhere, as parallel packers do."""
+    """Pack records in gzip members that begin anywhere, as parallel packers do."""
     data = b"".join(records)
     pieces = [data[start : start + size] for start in range(0, len(data), size)]
     return b"".join(gzip.compress(piece, mtime=0) for piece in pieces)
 
 
 def stored(record):
-    """A gzip member whose bytes are not packed: what is inside can be found in it."""
+    """Return a gzip member whose bytes are not packed: what is inside can be found in it."""
     packer = zlib.compressobj(0, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
     return packer.compress(record) + packer.flush()
 

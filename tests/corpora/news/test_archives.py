@@ -142,7 +142,7 @@ def test_a_file_that_is_cut_gives_every_record_that_was_whole(folder, form, rati
 
 
 def unpacked(data):
-    """All that can be unpacked of gzip members, the last of which may be cut."""
+    """Unpack gzip members as far as possible; the last one may be cut."""
     if not data.startswith(b"\x1f\x8b"):
         return data
     whole = b""

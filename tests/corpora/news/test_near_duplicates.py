@@ -39,7 +39,7 @@ def duplicates_of(texts, *, threshold=0.8, moments=None, old=()):
 
 
 def planted(n_articles, *, seed=1):
-    """Texts; a third is made of an earlier one with up to a fifth of its words changed."""
+    """Make texts, a third of them earlier ones with up to a fifth of the words changed."""
     rng = random.Random(seed)
     words = [f"w{n}" for n in range(5_000)]
     texts = []
@@ -55,7 +55,7 @@ def planted(n_articles, *, seed=1):
 
 
 def slowly(texts, moments, threshold):
-    """The same by comparing all with all, in order of time."""
+    """Find near duplicates by comparing all texts with all, in order of time."""
     order = sorted(range(len(texts)), key=lambda n: moments[texts[n]])
     sets = [{tuple(w[i : i + 3]) for i in range(len(w) - 2)} for w in map(str.split, texts)]
     kept, gone = [], {}

@@ -15,7 +15,7 @@ REGISTER = Path(__file__).resolve().parents[2] / "data/register"
 
 
 def document(*entities):
-    """A text of as many names as there are entities, with these."""
+    """Make a document with a name for each of these entities."""
     mentions = tuple(
         Mention(2 * i, 2 * i + 1, entity, "place") for i, entity in enumerate(entities)
     )

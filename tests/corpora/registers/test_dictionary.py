@@ -39,7 +39,7 @@ def register():
 
 
 def enriched(body, *, edition="tei", given=None):
-    """Names of the register in a file: (what is written, of the body alone; the dictionary)."""
+    """Write names of the register into a file; returns its body as written, and the dictionary."""
     loaded = load_edition(edition_path(edition))
     data = TEI.format(body).encode()
     file = TeiFile.read(data, loaded, name="a.xml")

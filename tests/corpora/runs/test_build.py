@@ -50,7 +50,7 @@ def build(tmp_path):
 
 
 def again(build):
-    """The same folder as the next run finds it."""
+    """Open the same folder as the next run does."""
     made = type(build)(build.output, PLAN)
     made.prepare()
     return made

@@ -21,14 +21,17 @@ from tests.file_operations import Operation, recorded, unsafe
 
 
 def named(operations, root, *, name="rename"):
-    """What was renamed, or something else was done with, in order; hidden files aside."""
+    """Return the paths of operations of one kind, in order, without hidden files."""
     paths = [operation.path.relative_to(root) for operation in operations if operation.name == name]
     return [path.as_posix() for path in paths if not any(p.startswith(".") for p in path.parts)]
 
 
 @pytest.fixture(scope="module")
 def republished(tmp_path_factory):
-    """The operations of a run over what an earlier one published, and of the earlier one."""
+    """Record the operations of two runs into one folder.
+
+    Returns the folder, all operations, and how many are of the first run.
+    """
     output = tmp_path_factory.mktemp("republished") / "out"
     with recorded(output) as operations:
         make(output, "Ein Text.")

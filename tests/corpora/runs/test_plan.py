@@ -8,7 +8,7 @@ from corpora.runs.plan import describe_file, find_inputs, make_units
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Some files; the current folder is theirs."""
+    """Make some files in a folder, and change to it."""
     for name in ("a/1.xml", "a/2.xml", "b/1.xml", "b/x.txt", "c/deep/3.XML", "a[1].xml", "a1.xml"):
         file = tmp_path / name
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -221,7 +221,7 @@ TEXTS = st.one_of(st.lists(PIECES, min_size=1, max_size=24).map("".join), st.tex
 
 @st.composite
 def cases(draw):
-    """A language, a text, a span of it, and spans of it (names)."""
+    """Draw a language, a text, a span of it, and spans of names in it."""
     text = draw(TEXTS)
     edges = st.integers(0, len(text))
     spans = st.tuples(edges, edges).filter(lambda e: e[0] != e[1]).map(lambda e: Span(*sorted(e)))

@@ -15,7 +15,7 @@ def shelf(tmp_path):
 
 @pytest.fixture(scope="module")
 def five(tmp_path_factory):
-    """Five runs, and a store with a shelf of their versions v1 to v5."""
+    """Make five runs, and a store with a shelf of their versions v1 to v5."""
     folder = tmp_path_factory.mktemp("five")
     for n in range(1, 6):
         source = make(folder / f"run{n}", f"Text {n}.")
@@ -25,6 +25,6 @@ def five(tmp_path_factory):
 
 @pytest.fixture
 def published(five, tmp_path, shelf):
-    """The same, for one test."""
+    """Copy ``five`` for one test; returns the shelf."""
     shutil.copytree(five, tmp_path, dirs_exist_ok=True)
     return shelf

@@ -10,7 +10,7 @@ from tests.corpora.diff.two_versions import document
 
 
 def make(output, text, *, write_side_files=None, **parameters):
-    """A run as pipelines make it: one dataset of one document, and a side file."""
+    """Make a run as pipelines make it: one dataset of one document, and a side file."""
     unit = Unit(0)
     plan = Plan("test", {"documents": "documents"}, {"text": text} | parameters, (unit,))
     with hold_output(output, plan) as build:

@@ -30,7 +30,7 @@ CC0 = "https://creativecommons.org/publicdomain/zero/1.0/"
 
 
 def value(kind, number):
-    """A value of a type of Arrow."""
+    """Make a value of a type of Arrow."""
     if pa.types.is_list(kind):
         return [value(kind.value_type, number)] * number
     if pa.types.is_struct(kind):
@@ -42,7 +42,7 @@ def value(kind, number):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A dataset of each kind: two shards with three rows."""
+    """Make a dataset of each kind: two shards with three rows."""
     folder = tmp_path_factory.mktemp("kinds") / "all"
     for name in KINDS:
         schema, shards = SCHEMAS[name], []

@@ -27,7 +27,10 @@ def store(tmp_path):
 
 
 def made_store(tmp_path):
-    """Two versions of a wiki, each of two documents in two shards, and a vocabulary of them."""
+    """Make a store with two versions of a wiki and a vocabulary of it.
+
+    Each version has two documents in two shards.
+    """
     documents = [document(n, links=2) for n in (1, 2)]
     for version in ("v1", "v2"):
         rows = [document_to_row(one) for one in documents]
@@ -45,7 +48,7 @@ def made_store(tmp_path):
 
 
 def _complete(folder, **plan):
-    """What ``verify`` asks of a dataset beyond its shards."""
+    """Add what ``verify`` asks of a dataset beyond its shards."""
     (folder / "rejected.jsonl").write_text("")
     said = json.loads((folder / "dataset.json").read_text())
     plan = {"parameters": {"name": folder.name}, **plan}

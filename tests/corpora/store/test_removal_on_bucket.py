@@ -70,7 +70,7 @@ def server(bucket_program, tmp_path_factory):
 
 @pytest.fixture
 def bucket(server, tmp_path, monkeypatch):
-    """The same server for all tests here, each with an empty bucket: they kill none."""
+    """Give each test the same server, with an empty bucket: none of them kills it."""
     use_server(server, tmp_path / "cache", monkeypatch)
     yield server
     for folder in (server.folder / "onoma").iterdir():
@@ -80,7 +80,7 @@ def bucket(server, tmp_path, monkeypatch):
 
 @pytest.fixture
 def shelf(bucket, five):
-    """A shelf with versions v1 to v3."""
+    """Publish versions v1 to v3 on a shelf."""
     for n in (1, 2, 3):
         publish(five / f"run{n}", SHELF, version=f"v{n}")
     return bucket
@@ -174,7 +174,7 @@ def test_a_prune_does_not_disturb_who_publishes(five):
 
 @pytest.fixture
 def people(bucket, tmp_path):
-    """The store of the tests of forgetting, in a bucket; wiki/v2 is current."""
+    """Publish the store of the tests of forgetting in a bucket; wiki/v2 is current."""
     here = made_store(tmp_path)
     for version in ("v1", "v2"):
         publish(here / "wiki" / version, f"{STORE}/wiki", version=version)

@@ -468,7 +468,7 @@ def numbered(n: int, piece: bytes, *, start: bytes = b"", end: bytes = b"") -> b
 
 
 def nested_members(n: int) -> bytes:
-    """Gzip members each of which holds, as they are, the bytes of all after it."""
+    """Return gzip members each of which holds, as they are, the bytes of all after it."""
     head = zlib.compress(b"", 0, 31)[:10] + b"\0\xff\xff\0\0" + WARC % 10**12
     data = bytearray(head * n) + bytes(65_540)
     for start in range(0, len(head) * n, len(head)):

@@ -86,7 +86,7 @@ BLOCK = st.tuples(st.sampled_from(BLOCKS), INLINE).map(lambda both: both[1].join
 
 @st.composite
 def files(draw):
-    """A TEI file as bytes."""
+    """Draw a TEI file as bytes."""
     body = "\n".join(draw(st.lists(BLOCK, min_size=1, max_size=3)))
     header = draw(st.sampled_from(HEADERS))
     text = f'<text xml:id="t"><body>\n{body}</body></text>'
@@ -135,7 +135,7 @@ def documents(data):
 
 
 def mentions_for(document, spans):
-    """Spans as mentions in the text; they may begin or end anywhere."""
+    """Yield spans as mentions in the text; they may begin or end anywhere."""
     size = len(document.text)
     for position, length, label, entity, score in spans:
         start = position % size
@@ -151,7 +151,7 @@ def all_text(data):
 
 
 def is_beyond_placing(data):
-    """Whether only the proof can tell what to skip: blocks in names, or notes in entities.
+    """Return whether only the proof can find what to skip: blocks in names, or notes in entities.
 
     TEI allows no list and no paragraph in a name, except in a note.
     """

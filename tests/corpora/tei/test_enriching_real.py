@@ -37,7 +37,7 @@ REASONS = {
 
 @pytest.fixture(params=DATA)
 def sample(request, realdata):
-    """An edition and some of its files, as (name, bytes)."""
+    """Return an edition and some of its files, as (name, bytes)."""
     data, _, folder = DATA[request.param].partition("/")
     files = sorted((realdata(data) / folder).rglob("*.xml"))
     chosen = files[:: len(files) // 10]
@@ -49,7 +49,7 @@ def documents(data, edition):
 
 
 def spans(document, labels):
-    """Spans of any length at any place, no two of which cross."""
+    """Draw spans of any length at any place, no two of which cross."""
     rng = random.Random(document.id)
     letters = [found.start() for found in re.finditer(r"\S", document.text)]
     made = []

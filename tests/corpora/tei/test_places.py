@@ -13,7 +13,7 @@ FILE = (
 
 
 def bytes_of(places, index):
-    """Where the bytes of a character begin and end."""
+    """Return where the bytes of a character begin and end."""
     place = places[index]
     return place and (*places.source.bytes_at((place.start, place.end)),)
 

@@ -59,7 +59,7 @@ def documents_of(name, folder):
 
 
 def text_by_xpath(tree, left_out):
-    """The text without white space: running text first, then the notes in order."""
+    """Return the text without white space: running text first, then the notes in order."""
     inside = f"[not(ancestor::*[self::{left_out}])]"
     running = tree.xpath(f"//t:text//text(){inside}[not(ancestor::t:note)]", namespaces=TEI)
     notes = tree.xpath(
@@ -75,7 +75,7 @@ def text_by_xpath(tree, left_out):
 
 
 def names_by_xpath(tree, left_out, names):
-    """Elements that are names and have text of their own part of the document."""
+    """Count by kind the elements that are names and have text in their own part of the document."""
     found = []
     for element in tree.xpath(
         f"//t:text//*[{names}][not(ancestor-or-self::*[self::{left_out}])]", namespaces=TEI
@@ -115,7 +115,7 @@ def test_every_text_node_and_every_name_is_there(name, realdata):
 
 
 def letters(text, written):
-    """Without the characters that may be added or taken away."""
+    """Remove the characters that may be added or taken away."""
     return text.translate(dict.fromkeys(map(ord, written + "-‐⸗=¬\u00ad")))
 
 
@@ -154,7 +154,7 @@ def test_sturm_has_all_letters_and_names(sturm):
 
 
 def gold_spans(tokens):
-    """Character spans of the gold, white space not counted."""
+    """Return the character spans of the gold, white space not counted."""
     spans, position = [], 0
     for token, tag, _ in tokens:
         if tag.startswith("B-"):

@@ -39,7 +39,7 @@ def edition():
 
 @pytest.fixture
 def listed(tmp_path, edition):
-    """The list of all candidates, as it is written."""
+    """Write the list of all candidates; returns its path."""
     [text] = read_tei(DATA, edition, name="x.xml")
     path = tmp_path / "candidates.tsv"
     write_candidates(path, [("x.xml", text.document, FOUND)])

@@ -20,7 +20,7 @@ SCHEMA = """<grammar xmlns="http://relaxng.org/ns/structure/1.0">
 
 
 def validate(data, schema):
-    """What is wrong with a file; nothing is with the one before."""
+    """Return the errors of a file; the file before it has none."""
     return new_errors(b"<p/>", data, schema)
 
 
@@ -108,7 +108,7 @@ class Quiet(SimpleHTTPRequestHandler):
 
 @pytest.fixture
 def served(tmp_path):
-    """The address of a folder with a schema that names its version, and its bytes."""
+    """Serve a schema that names its version; yields its address and its bytes."""
     folder = tmp_path / "served"
     folder.mkdir()
     data = f"<!-- TEI Edition: P5 Version {module.VERSION}. -->{SCHEMA}".encode()

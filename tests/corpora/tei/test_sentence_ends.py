@@ -32,7 +32,7 @@ def places_of(edition):
 
 
 def ends_at(document, offset):
-    """Whether another sentence begins before the next letter or digit."""
+    """Return whether another sentence begins before the next letter or digit."""
     text = document.text
     following = next(n for n in range(offset, len(text)) if text[n].isalnum())
     starts = [sentence.start for sentence in document.sentences]

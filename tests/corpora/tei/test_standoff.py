@@ -31,7 +31,10 @@ def write(body, name):
 
 
 def meant(data, target):
-    """What a pointer means, by lxml: an XPath or an id, then characters of its text."""
+    """Return the texts that a pointer means, by lxml.
+
+    A pointer is an XPath or an id, then ranges of characters of the element's text.
+    """
     name, numbers = re.fullmatch(r"#string-range\((.+?)((?:,\d+,\d+)+)\)", target).groups()
     path = name if name.startswith("/") else f"//*[@xml:id='{name}']"
     [element] = etree.fromstring(data).xpath(path)

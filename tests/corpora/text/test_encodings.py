@@ -28,14 +28,14 @@ def chunked(data, size=7):
 
 
 def read(data, *, named=None, size=7):
-    """The text of these bytes, how they are encoded, and what was counted."""
+    """Decode bytes; returns the text, the encoding, and what was counted."""
     encoding = detect(lambda: chunked(data, size), name="f", named=named)
     counters = Counter()
     return "".join(decode(chunked(data, size), encoding, counters)), encoding, counters
 
 
 def encodable(encoding):
-    """Any text that an encoding can write, and that does not begin with a byte order mark.
+    """Return a strategy for texts that an encoding can write, without a byte order mark first.
 
     Hypothesis tries each character in an encoding, but knows those of UTF-8.
     """
@@ -220,9 +220,9 @@ def test_any_bytes_are_text_or_a_reason(data, size):
 
 
 def windows(text, encoding, *, n, size, seed):
-    """So many parts of a text, each of that many characters, as bytes and as text.
+    """Yield ``n`` parts of a text, each of ``size`` characters.
 
-    What the encoding cannot write is left out; parts that are ASCII tell nothing.
+    What the encoding cannot write is left out, and so are parts in ASCII, in which all agree.
     """
     kept = text.encode(encoding, "ignore").decode(encoding)
     rng = random.Random(seed)
@@ -235,7 +235,7 @@ def windows(text, encoding, *, n, size, seed):
 
 
 def chinese(realdata):
-    """Chinese texts, the last in traditional characters."""
+    """Yield three Chinese texts."""
     yield (realdata("zh-novels") / "红楼梦.txt").read_text(encoding="utf-8")
     lines = (realdata("wiki-text-zh") / "wiki_00.jsonl").read_text(encoding="utf-8").splitlines()
     yield "\n".join(json.loads(line)["text"] for line in lines)
@@ -243,7 +243,7 @@ def chinese(realdata):
 
 
 def traditional(realdata):
-    """Lines of Chinese articles that Big5 can write as they are."""
+    """Return lines of Chinese articles that Big5 can write as they are."""
     dump = realdata("wiki-dumps") / "zh" / "zhwiki-test-pages.xml"
     lines = []
     for line in dump.read_text(encoding="utf-8").splitlines():
@@ -259,7 +259,7 @@ def traditional(realdata):
 
 
 def european(realdata):
-    """German, Danish and Ukrainian."""
+    """Return a German, a Danish and a Ukrainian text."""
     german = (realdata("wiki-text-de") / "wiki_07").read_text(encoding="utf-8")
     dumps = realdata("wiki-dumps")
     with bz2.open(dumps / "dbpedia-minidumps" / "dawiki.xml.bz2", "rt", encoding="utf-8") as file:
@@ -270,7 +270,10 @@ def european(realdata):
 
 
 def accuracy(texts, encoding, *, names, n=40, size=200):
-    """How many of the parts are recognized as one of these encodings, and come back equal."""
+    """Count the parts that are recognized as one of these encodings and come back equal.
+
+    Returns this count, and that of all parts.
+    """
     right = total = 0
     for seed, text in enumerate(texts):
         for part in windows(text, encoding, n=n, size=size, seed=seed):

@@ -21,7 +21,7 @@ NAMES = {"pad": "<pad>", "unk": "<unk>", "cls": "<s>", "sep": "</s>", "mask": "<
 
 
 def byte_level():
-    """As RoBERTa's."""
+    """Train a tokenizer like RoBERTa's."""
     backend = Backend(models.BPE())
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     backend.decoder = decoders.ByteLevel()
@@ -37,7 +37,7 @@ def byte_level():
 
 
 def unigram():
-    """As XLM-RoBERTa's."""
+    """Train a tokenizer like XLM-RoBERTa's."""
     backend = Backend(models.Unigram())
     backend.normalizer = normalizers.NFKC()
     backend.pre_tokenizer = pre_tokenizers.Metaspace()

@@ -19,7 +19,7 @@ MAKE = {make.__name__: Tokenizer(make(), name="whole") for make in (bert, byte_l
 
 
 def cut(tokenizer, texts):
-    """The subwords of texts, by name."""
+    """Return the subwords of texts, by name."""
     return [
         [tokenizer.backend.id_to_token(id) for id in one.ids.tolist()]
         for one in tokenizer.encode(texts)

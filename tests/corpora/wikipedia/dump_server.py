@@ -67,7 +67,7 @@ class DumpServer:
         self.files[f"/{wiki}/"] = f"<html><body><pre>{links}</pre></body></html>".encode()
 
     def asked_for(self, name):
-        """The Range headers of the requests for a file, in order."""
+        """Return the Range headers of the requests for a file, in order."""
         return [range_ for path, range_ in self.asked if path.endswith(name)]
 
 

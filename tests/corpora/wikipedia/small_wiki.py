@@ -78,7 +78,7 @@ class SmallWiki:
 
 
 def article(number: int, links: tuple[str, ...], seed: int = 0) -> str:
-    """The text of an article: links, all names, numbers, a hole, a heading, a list."""
+    """Return the text of an article: links, all names, numbers, a hole, a heading, a list."""
     named = ", ".join(NAMES[(number + seed + i) % len(NAMES)] for i in range(len(NAMES)))
     linked = "; ".join(
         f"[[{link}]]" if i % 2 else f"[[{link}|ein Wort]]en" for i, link in enumerate(links)
@@ -91,7 +91,10 @@ def article(number: int, links: tuple[str, ...], seed: int = 0) -> str:
 
 
 def _pages():
-    """Twenty articles, a page of meanings, redirects: plain, chained, in a loop; other pages."""
+    """Yield twenty articles, redirects, a page of meanings, and pages of other kinds.
+
+    Redirects are plain, chained, and in a loop.
+    """
     for number, name in enumerate(NAMES):
         links = (
             NAMES[(number + 1) % 20],

@@ -77,7 +77,7 @@ def some_pages(n_pages):
 
 
 def multistream(xml):
-    """As dumps are published: the head, a hundred pages or so, the foot; each its own stream."""
+    """Pack a dump as it is published: the head and each twenty pages in streams of their own."""
     head, *pages = xml.split(b"  <page>")
     groups = [pages[n : n + 20] for n in range(0, len(pages), 20)]
     streams = [head] + [b"".join(b"  <page>" + one for one in group) for group in groups]

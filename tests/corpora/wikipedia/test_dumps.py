@@ -44,7 +44,7 @@ def letters(text):
 
 
 def surfaces_that_fit(page, text, wiki):
-    """Mentions of titles that the source links with plain texts: how many, and how many fit.
+    """Count the mentions of titles that the source links with plain texts, and those that fit.
 
     A mention fits if it begins with such a text; letters after the link may follow.
     """

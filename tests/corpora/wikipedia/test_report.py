@@ -22,7 +22,7 @@ MENTIONS = st.lists(
 
 
 def write(folder, shards):
-    """Shards of batches of one document each."""
+    """Write shards of batches of one document each."""
     paths = [folder / f"shard-{number:05}.arrow" for number in range(len(shards))]
     for path, documents in zip(paths, shards, strict=True):
         with ShardWriter(path, SCHEMA) as writer:

@@ -37,7 +37,7 @@ TITLES = ("Aal", "Barsch", "Döbel", "Elritze", "Forelle")
 
 
 def documents(pages):
-    """Rows of pages as they are read: (title, links); the text names all titles twice."""
+    """Make rows of pages as they are read: (title, links); each text names all titles twice."""
     rows = PageRows("dump.xml")
     for title, links in pages:
         text = " ".join(TITLES * 2)
@@ -121,7 +121,7 @@ def test_counters_do_not_depend_on_where_rows_come_from(tmp_path):
 
 
 def make_earlier(folder, batches_of_shards):
-    """A dataset of finished rows, as a run publishes it."""
+    """Write a dataset of finished rows, as a run publishes it."""
     for name in ("documents", "reuse"):
         (folder / name).mkdir(parents=True)
         shards = []
@@ -145,7 +145,7 @@ def make_earlier(folder, batches_of_shards):
 
 @pytest.fixture
 def finished(tmp_path):
-    """Three shards of two, none and three batches."""
+    """Return three shards of two, none and three batches."""
     names = iter(range(100))
     done = resolver(tmp_path / "table", {"x": "Aal"})
     sizes = ((3, 2), (), (4, 1, 3))
@@ -298,7 +298,7 @@ def test_dataset_that_is_not_there_any_more_finds_nothing(fingerprint, finished,
 
 @pytest.fixture
 def kept(finished, tmp_path):
-    """A run that has kept the first shard, of five rows."""
+    """Keep the first shard, of five rows, in a run; returns the folder of what it kept."""
     make_earlier(tmp_path / "old", finished)
     earlier = Earlier(tmp_path / "old", FINGERPRINT, tmp_path / "run" / "carried")
     assert earlier.find(hash_of(b"P0"))

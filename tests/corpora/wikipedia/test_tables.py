@@ -47,7 +47,7 @@ def repeated(names):
 
 
 def faults(recipe):
-    """What is wrong with a recipe."""
+    """Return what is wrong with a recipe; empty if nothing is."""
     plain = ESCAPED.sub("", recipe)
     depth = 0
     for mark in re.findall(r"[\[\]]", FIELD.sub("", plain)):

@@ -71,7 +71,7 @@ def read(source: str, *, lang: str = "en") -> PageText:
 
 
 def problems(source: str, page: PageText) -> list[str]:
-    """What is wrong with a page, whatever its wikitext was; nothing, one hopes."""
+    """List what is wrong with a page, whatever its wikitext was."""
     found = [] if links_add_up(count_page(source, page)) else ["the ledger does not add up"]
     if min(page.dropped.values(), default=0) < 0:
         found.append("less than no link was dropped")

@@ -19,7 +19,7 @@ def tei(body, *, header=HEADER):
 
 
 def find(data, edition, name, **fields):
-    """The first place of a name in the text; line ends do not count."""
+    """Return a mention at the first place of a name in the text; line ends do not count."""
     [text] = read_tei(data, edition, name="x.xml")
     found = re.search(r"\n?".join(map(re.escape, name)), text.document.text)
     return Mention(*found.span(), **({"label": "person"} | fields))
@@ -37,7 +37,7 @@ def write(data, edition, *mentions, **options):
 
 
 def body(written):
-    """The body without what every name has."""
+    """Return the body without the attribute that every name has."""
     found = re.search("<body>(.*)</body>", written.data.decode(), re.DOTALL)
     return found[1].replace(' resp="#onoma-1"', "")
 

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[4]
 
 
 def start(server, output, **streams):
-    """The command, as a process of its own."""
+    """Start the command in a process of its own."""
     command = [sys.executable, "-m", "corpora.wikipedia.download", "klwiki", "--output"]
     command += [str(output), "--mirror", server.url, "--contact", "a@b.org"]
     return subprocess.Popen(command, cwd=ROOT, **{"stdout": subprocess.DEVNULL} | streams)
