@@ -22,7 +22,7 @@ KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr
 
 
 def install() -> None:
-    """Bring it by npm; what is not whole is not there."""
+    """Install the server by npm, under a name of its own until it is whole."""
     making = FOLDER.with_name("azurite-making")
     making.mkdir(parents=True, exist_ok=True)
     command = ["npm", "install", "--no-audit", "--no-fund", "--prefer-offline", "--prefix", making]

@@ -102,7 +102,10 @@ def children(parent: int) -> list[int]:
 
 
 def state(output: str) -> dict[str, str]:
-    """Bring what is in force, and check it; file to hash, shards as a local run names them."""
+    """Download what is in force in a bucket, and check it.
+
+    Returns file to hash; empty where no run is published there.
+    """
     if Bucket(output).read("run.json") is None:
         return {}
     staging._cleared.cache_clear()

@@ -91,7 +91,7 @@ def killed_at(number: int, folder: Path, *, counter: Path) -> Iterator[None]:
 
 
 def _install() -> None:
-    """Hear of operations from now on: an audit hook stays as long as the process."""
+    """Install what reports operations, once; an audit hook stays as long as the process."""
     global _is_installed  # noqa: PLW0603 - there is one process
     if _is_installed:
         return
@@ -132,7 +132,7 @@ def _notify(name: str, paths: Sequence[Path]) -> None:
 
 
 def _path_of(path: object, folder: object = -1) -> Path | None:
-    """The absolute path that an operation means, of a name in an open folder too; or None."""
+    """Return the absolute path of a name (in an open folder, too) or an open file; or ``None``."""
     if hasattr(path, "fileno"):
         path = path.fileno()
     if isinstance(path, int):
@@ -151,7 +151,7 @@ def _path_of_descriptor(descriptor: int) -> Path | None:
 
 
 def unsafe(operations: Sequence[Operation], root: Path) -> list[str]:
-    """Where a kill or a power cut could leave data that look whole and are not.
+    """List where a kill or a power cut could leave data that look whole and are not.
 
     A marker is a file that says that others are whole: ``run.json`` all below its folder,
     ``dataset.json`` shards and rejected records, ``current`` of a shelf its versions.
@@ -214,7 +214,7 @@ class _Disk:
             self.folders.setdefault(folder, False)
 
     def _check_markers(self, path: Path) -> None:
-        """See that nothing vouches for a file that changes now."""
+        """Report a change of a file that a marker vouches for, or did until a moment ago."""
         if self._is_hidden(path) or path.name in _MARKERS:
             return
         if self.folders.get(path.parent):
@@ -224,7 +224,7 @@ class _Disk:
                 self._find(path, f"changes while {marker.relative_to(self.root)} is there")
 
     def settle(self, marker: Path) -> None:
-        """See that all that a marker vouches for is on the disk."""
+        """Report what a marker vouches for and is not on the disk."""
         if self._is_hidden(marker):
             return
         for path in sorted({*self.files, *self.folders}):

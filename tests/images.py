@@ -45,7 +45,10 @@ class Image:
     def command(
         self, *command: object, binds: Mapping[Path, str] | None = None, **environment: str
     ) -> list[str]:
-        """The command line that does it in the image, as the first process of a PID namespace."""
+        """Return the command line that runs a command in the image.
+
+        The command is the first process of a PID namespace.
+        """
         given = {"PATH": os.defpath, "HOME": "/root"} | {**self.environment} | environment
         mounted = [str(part) for pair in (binds or {}).items() for part in pair]
         unshare = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-ec", INSIDE)
@@ -54,7 +57,7 @@ class Image:
         return [*unshare, *inside, *map(str, command)]
 
     def path(self, inside: str) -> Path:
-        """Where a path of the image lies outside of it."""
+        """Return where a path of the image lies outside of it."""
         return self.root / str(Path(self.folder, inside)).lstrip("/")
 
 
@@ -210,6 +213,6 @@ def _tool(name: str) -> str:
 
 
 def missing() -> Sequence[str]:
-    """What is not here, of all that is needed."""
+    """List the tools that are missing; ``root`` stands for its rights."""
     found = [tool for tool in TOOLS if shutil.which(tool) is None]
     return found if os.geteuid() == 0 else ["root", *found]

@@ -70,14 +70,14 @@ class Scenario:
 
 
 def tei(_: Path) -> Scenario:
-    """A few letters, in several units."""
+    """Return a scenario of a few letters, in several units."""
     letters = DATA / "letters"
     options = ["--input", f"{letters}/*.xml", "--edition", str(letters / "edition.toml")]
     return Scenario(Run("pipelines.tei_to_ner", options, {("corpora.runs.plan", "UNIT_FILES"): 3}))
 
 
 def wikipedia(folder: Path) -> Scenario:
-    """A dump in gzip, which is cut into pieces, over what was made of another one."""
+    """Return a scenario of a dump in gzip, cut into pieces, over the output of another dump."""
     from tests.corpora.wikipedia.small_wiki import SmallWiki
 
     wiki = SmallWiki()
@@ -95,7 +95,7 @@ def wikipedia(folder: Path) -> Scenario:
 
 
 def news(_: Path) -> Scenario:
-    """Saved pages, which are read in a process of their own."""
+    """Return a scenario of saved pages, which are read in a process of their own."""
     import_module("corpora.news.filters").identify("Er kam.", None)  # else each copy loads a model
     pages = DATA / "news"
     options = ["--html", f"{pages}/*.html*", "--urls", str(pages / "urls.tsv")]
@@ -103,7 +103,7 @@ def news(_: Path) -> Scenario:
 
 
 def vocabulary(folder: Path) -> Scenario:
-    """The entities of a small wiki, over those of a smaller one."""
+    """Return a scenario of the entities of a small wiki, over those of a smaller one."""
     from tests.pipelines.document_dataset import write_dataset
     from tests.pipelines.entity_vocab.made_vocabularies import ARTICLES
 
@@ -116,7 +116,7 @@ def vocabulary(folder: Path) -> Scenario:
 
 
 def lexicon(folder: Path) -> Scenario:
-    """The words of a story."""
+    """Return a scenario of the words of a story."""
     story = DATA / "text" / "wulingzhen.txt"
     options = ["--input", str(story), "--lang", "zh", "--split-pattern", "^第.{1,3}回"]
     text = Run("pipelines.text_to_documents", options)
@@ -127,7 +127,7 @@ def lexicon(folder: Path) -> Scenario:
 
 
 def augment(folder: Path) -> Scenario:
-    """The articles of a small wiki, and a file of forms."""
+    """Return a scenario of the articles of a small wiki, and a file of forms."""
     from tests.pipelines.document_dataset import write_dataset
     from tests.pipelines.entity_vocab.made_vocabularies import ARTICLES
 
@@ -220,7 +220,7 @@ class Killer:
         self.report.violations += [f"operation {number}: {what}" for what in found]
 
     def _looked_at(self) -> Iterator[str]:
-        """What is wrong with the data that are in force after a kill."""
+        """Yield what is wrong with the data that are in force after a kill."""
         if in_a_child(lambda: verify_all(self.output), log=self.log) != 0:
             yield f"does not verify: {self.log.read_text()[-500:]}"
         if (self.output / "run.json").exists() and files_of(self.output) not in (
@@ -230,7 +230,7 @@ class Killer:
             yield "in force are data of neither run"
 
     def _outlived(self) -> Iterator[str]:
-        """Processes that live although their launcher is dead; ends them."""
+        """Yield the processes that outlive their launcher, and kill them."""
         end = time.monotonic() + ORPHAN_SECONDS
         while (orphans := _children()) and time.monotonic() < end:
             time.sleep(0.01)
@@ -253,7 +253,7 @@ def verify_all(output: Path) -> int:
 
 
 def files_of(output: Path) -> dict[str, str]:
-    """The hash of each published file."""
+    """Return the SHA-256 of each published file, by name."""
     return {
         path.relative_to(output).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(output.rglob("*"))
@@ -262,12 +262,12 @@ def files_of(output: Path) -> dict[str, str]:
 
 
 def names_in(output: Path) -> set[str]:
-    """All files, also those of the working folder."""
+    """Return the names of all files, also those of the working folder."""
     return {path.relative_to(output).as_posix() for path in output.rglob("*") if path.is_file()}
 
 
 def spread(n_operations: int, sample: int | None) -> list[int]:
-    """Numbers of operations: all, or so many, from the first to the last."""
+    """Return numbers of operations: all, or ``sample`` of them from the first to the last."""
     if sample is None or sample >= n_operations:
         return list(range(1, n_operations + 1))
     step = (n_operations - 1) / max(1, sample - 1)
@@ -297,7 +297,10 @@ def in_a_child(do: Callable[[], int], *, log: Path | None = None) -> int:
 
 
 def _children() -> dict[int, str]:
-    """The processes that are left of those that were killed: they are handed to this one."""
+    """Return the commands of processes that killed ones left behind, by id.
+
+    The system hands such processes to this one.
+    """
     with suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
@@ -350,7 +353,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def named(text: str) -> tuple[str, int | None]:
-    """A scenario, and how many kills at most, where that is said."""
+    """Read ``NAME`` or ``NAME=N``: a scenario, and how many kills at most."""
     name, _, sample = text.partition("=")
     if name not in SCENARIOS:
         raise argparse.ArgumentTypeError(f"{name}: no scenario")

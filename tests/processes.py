@@ -29,7 +29,7 @@ def lives(pid):
 
 
 def living():
-    """The parent and the session of each process that is not dead."""
+    """Return parent and session of each process that is not dead, by id."""
     found = {}
     for file in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
@@ -40,7 +40,7 @@ def living():
 
 
 def session_of(pid):
-    """The processes that began in the session of a process."""
+    """Return the processes of the session that a process began."""
     return [member for member, (_, session) in living().items() if session == pid]
 
 
@@ -63,5 +63,5 @@ def children_of(pid):
 
 
 def workers_of(process):
-    """The workers of a run: what its server of processes has started."""
+    """Return the workers of a run, which its server of processes has started."""
     return [pid for child in children_of(process.pid) for pid in children_of(child)]

@@ -26,7 +26,7 @@ MODULES = sorted(file for package in PACKAGES for file in (ROOT / package).rglob
 
 @cache
 def nodes_of(file: Path) -> tuple[ast.Import | ast.ImportFrom | ast.Name, ...]:
-    """The imports of a module, and where it names anything."""
+    """Return the imports of a module, and the names in it."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
     kinds = ast.Import | ast.ImportFrom | ast.Name
     return tuple(node for node in ast.walk(tree) if isinstance(node, kinds))
@@ -90,7 +90,7 @@ MODELING_COMMANDS = (
 
 
 def rooms_imported(file: Path, package: str = "corpora") -> set[str]:
-    """Rooms of a package that a module of it imports, at its top or in its functions."""
+    """Return the rooms of a package that a module of it imports, at its top or in its functions."""
     names = set()
     for node in nodes_of(file):
         if isinstance(node, ast.ImportFrom) and node.module == package:
@@ -204,7 +204,7 @@ REASON = re.compile(r"\bAny: \S")
 
 
 def types_named(name: str, folder: str) -> list[tuple[Path, int]]:
-    """Where in the files of a folder a name stands; imports and prose do not count."""
+    """Return where a name stands in the files of a folder; imports and prose do not count."""
     path = ROOT / folder
     return [
         (file, node.lineno)
@@ -259,7 +259,10 @@ def is_imperative(docstring: str) -> bool:
 
 
 def describes_itself(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """A property is what it is called; the first line of a recipe is what a list shows of it."""
+    """Return whether a docstring describes the function instead.
+
+    A property is what it is called. The first line of a recipe is what a list shows of it.
+    """
     decorators = [ast.unparse(decorator) for decorator in function.decorator_list]
     return any(d.endswith(("property", ".setter", ".listed")) for d in decorators)
 

@@ -15,7 +15,7 @@ MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 
 
 def installed_by(target):
-    """The extras that a target of the Makefile installs."""
+    """Return the extras that a target of the Makefile installs."""
     recipe = MAKEFILE.partition(f"$(VENV)/{target}:")[2].partition("\n\n")[0]
     [extras] = re.findall(r"--editable '\.\[(.*)\]'", recipe)
     return extras.split(",")

@@ -17,7 +17,7 @@ BLOCK = re.compile(r"^```(?:sh|bash)?\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def commands_in(page):
-    """Each command in the blocks of a page, as words."""
+    """Yield each command in the blocks of a page, as words."""
     for block in BLOCK.findall(page.read_text("utf-8")):
         text = re.sub(r"\\\n\s*", " ", block)
         for line in text.splitlines():
@@ -49,7 +49,7 @@ def test_pages_name_commands_as_they_are_typed():
 
 @cache
 def flags_of(command):
-    """The options of a command, and of those inside it."""
+    """Return the options of a command, and of those inside it."""
     flags, parsers = set(), command.parsers()
     while parsers:
         for action in parsers.pop()._actions:

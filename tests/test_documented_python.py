@@ -14,7 +14,7 @@ OURS = {"corpora", "pipelines", "modeling", "onoma"}
 
 
 def imports_in(page):
-    """Each name of ours that a page imports: its module, and what it is called there."""
+    """Yield each name of ours that a page imports: its module, and its name there."""
     for block in BLOCK.findall(page.read_text("utf-8")):
         for node in ast.walk(ast.parse(textwrap.dedent(block))):
             if isinstance(node, ast.Import):

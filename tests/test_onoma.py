@@ -25,7 +25,7 @@ NO_COMMANDS = {"corpora.system.sandbox", "corpora.tei.census", "pipelines", "pip
 
 
 def licences_said():
-    """Of each extra, the libraries that the documentation says are not permissive."""
+    """Return of each extra the libraries that the documentation says are not permissive."""
     text = (ROOT / "docs" / "commands.md").read_text("utf-8").partition("## Licences")[2]
     rows = re.findall(r"^\| (`.*?) \| (.*) \|$", text, re.MULTILINE)
     names = re.compile("`(.+?)`")

@@ -36,7 +36,7 @@ from modeling.data.examples import _smallest
 
 
 def strings(numbers, prefix=""):
-    """Many strings that differ; numpy makes them faster than a loop."""
+    """Return many strings that differ; numpy makes them faster than a loop."""
     return pa.array(np.char.add(prefix, np.asarray(numbers).astype("U8")).tolist(), pa.string())
 
 

@@ -68,7 +68,7 @@ class Airflow:
 
 @pytest.fixture(scope="session")
 def migrated(tmp_path_factory):
-    """A database as ``airflow db migrate`` makes it; copied for each home."""
+    """Make a database with ``airflow db migrate``, which each home copies."""
     if not AIRFLOW.exists():
         pytest.fail("no Airflow: run make test, or make .airflow/venv/installed")
     airflow = Airflow(tmp_path_factory.mktemp("migrated"), "none")
@@ -89,7 +89,10 @@ def make_airflow(migrated, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def runs(make_airflow, tmp_path_factory):
-    """What became of all steps of each, their folders, and the log: once for all tests."""
+    """Run all steps of three folders, once for all tests.
+
+    Returns what became of each step, the folders, and the log.
+    """
     names = ("corpus", "edition", "model")
     folders = [tmp_path_factory.mktemp(name) for name in names]
     corpus, edition, model = folders

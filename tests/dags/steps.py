@@ -91,7 +91,7 @@ NEW_PAGE = """
 
 
 def dumps():
-    """Three versions of the sample dump, by date."""
+    """Return three versions of the sample dump, by date."""
     xml = DUMP.read_text(encoding="utf-8")
     number = iter(range(1000))
 
@@ -110,10 +110,11 @@ def part_of(date):
 
 
 def corpus_steps(folder):
-    """A first version; a second, killed on the way; one that is too far; and the second again.
+    """Return the steps of a corpus.
 
-    Then, on the same day and by its date, the one that is too far, which is accepted; the first run
-    once more; news with and without a vocabulary.
+    These are a first version; a second, killed on the way; one that differs too much; and the
+    second again. Then, on the same day and by its date, the one that differs too much, which is
+    accepted; the first run once more; news with and without a vocabulary.
     """
     work = str(folder / "work" / "kleinwiki" / "20261208")
     kill = ["pipelines.wikipedia_to_documents", work, "documents/.build/*/plan.json"]
@@ -132,7 +133,7 @@ def corpus_steps(folder):
 
 
 def write_encoder(folder):
-    """A small encoder that knows nothing yet, and reads characters."""
+    """Save a small encoder with random weights, and a tokenizer of characters."""
     files = DATA.glob("letters/*.xml")
     characters = sorted({c for file in files for c in file.read_text(errors="ignore")} - {*" \n\t"})
     subwords = [*SPECIALS, *characters, *(f"##{character}" for character in characters)]
@@ -148,7 +149,10 @@ def write_encoder(folder):
 
 
 def edition_steps(folder):
-    """A first tagger; one of a changed edition that learns nothing; the same once more."""
+    """Return the steps of an edition.
+
+    These are a first tagger; one of a changed edition that learns nothing; the same once more.
+    """
     settings = folder / "settings.toml"
     worse = EDITION.replace("RATE", "1e-12").replace("epochs=4", "epochs=1")
     return [
@@ -162,7 +166,10 @@ def edition_steps(folder):
 
 
 def model_steps(folder, *, corpus, edition):
-    """The first dump, without NER data; the second, with; and a tagger that learns nothing."""
+    """Return the steps of a model.
+
+    These are the first dump, without NER data; the second, with; and a tagger that learns nothing.
+    """
     store = folder / "store"
 
     def write(*, rate, seed):  # with another seed, what is not carried over is other numbers

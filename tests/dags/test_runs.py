@@ -183,7 +183,7 @@ def store(runs):
 
 @pytest.fixture(scope="module")
 def finals(store):
-    """The folders of both encoders, as they were published."""
+    """Return the folders of both encoders, as they were published."""
     return [store / ENCODERS / version / "final" for version in VERSIONS]
 
 
@@ -192,7 +192,7 @@ def names(final):
 
 
 def rows(final):
-    """(entities, width)."""
+    """Return the table of entities of a model, (entities, width)."""
     [found] = [
         tensor
         for name, tensor in load_file(final / "model.safetensors").items()
@@ -206,7 +206,7 @@ def made_from(final):
 
 
 def is_published_and_recorded(event, shelf):
-    """A version is whole, and its event has the fingerprint of its manifest."""
+    """Check that a version is whole; return whether its event has its path and fingerprint."""
     version = shelf / event["version"]
     manifest = json.loads((version / "run.json").read_text())
     assert verify(version)

@@ -57,7 +57,7 @@ def answers(url):
 
 @pytest.fixture(scope="module")
 def started(migrated, tmp_path_factory):
-    """An Airflow that ``start.py`` started in a home of its own; ended as with Ctrl-C."""
+    """Start an Airflow by ``start.py`` in a home of its own; end it as Ctrl-C does."""
     home = tmp_path_factory.mktemp("home")
     (home / "airflow.db").write_bytes(migrated.read_bytes())
     (home / "airflow.db").chmod(0o644)

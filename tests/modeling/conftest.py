@@ -23,13 +23,16 @@ SUBWORDS = [
 
 
 def _word(n):
-    """The ids of a word: an even word has two subwords."""
+    """Return the ids of a word: an even word has two subwords."""
     first = len(SPECIALS) + n
     return [first] if n % 2 else [first, len(SPECIALS) + N_WORDS + n // 2]
 
 
 def _row(number, rng, *, n_sentences=3, validation=0, mentions=True):
-    """Each word tells the next one but for a coin; words that 5 divides are mentions."""
+    """Return a row of sentences in a small language.
+
+    Each word determines the next one but for a coin. Words that 5 divides are mentions.
+    """
     row = {"input_ids": [], "word_starts": [], "sentence_starts": []}
     row |= {"entity_ids": [], "entity_starts": [], "entity_ends": [], "entity_origins": []}
     n = rng.randrange(N_WORDS)
@@ -93,7 +96,7 @@ def write_examples(folder, *, n=64, seed=1, tokenizer=None, entities=None, **set
 
 @pytest.fixture(scope="session")
 def examples(tmp_path_factory):
-    """64 examples of a small language with entities."""
+    """Write 64 examples of a small language with entities."""
     return write_examples(tmp_path_factory.mktemp("examples") / "examples")
 
 
@@ -115,7 +118,10 @@ _TAGGED_SUBWORDS = [
 
 
 def tagged_sentence(number, rng, *, split):
-    """Who is met stands after ``bei``, where after ``in``; some names have several words."""
+    """Return a sentence: after ``bei`` stands a person, after ``in`` a place.
+
+    Some names have several words.
+    """
     tokens, tags = [], []
     for _ in range(rng.randint(1, 3)):
         fill = rng.sample(_FILL, rng.randint(1, 3))
@@ -133,7 +139,7 @@ def tagged_sentence(number, rng, *, split):
 
 
 def write_ner(folder, sentences):
-    """A ``ner`` dataset of these sentences."""
+    """Write a ``ner`` dataset of these sentences."""
     folder.mkdir(parents=True)
     with ShardWriter(folder / "shard-00000.arrow", SCHEMAS["ner"]) as writer:
         for sentence in sentences:
@@ -158,7 +164,7 @@ def make_ner():
 
 @pytest.fixture(scope="session")
 def ner(tmp_path_factory):
-    """120 tagged sentences for training, 40 for dev and 40 for testing."""
+    """Write 120 tagged sentences for training, 40 for dev and 40 for testing."""
     rng = random.Random(7)
     splits = ["train"] * 120 + ["dev"] * 40 + ["test"] * 40
     sentences = [tagged_sentence(n, rng, split=split) for n, split in enumerate(splits)]
@@ -167,7 +173,7 @@ def ner(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def bases(tmp_path_factory):
-    """Folders of small encoders that know nothing yet: ``plain``, ``entities``."""
+    """Save small encoders with random weights, in folders ``plain`` and ``entities``."""
     folder = tmp_path_factory.mktemp("bases")
     tokenizer = Tokenizer(wordpiece(_TAGGED_SUBWORDS, cased=True), name="small")
     small = {"width": 32, "n_layers": 1, "n_heads": 2, "inner_width": 64, "max_positions": 48}
@@ -209,7 +215,7 @@ def finetune():
 
 @pytest.fixture(scope="session")
 def tagger_run(tmp_path_factory, ner, bases):
-    """A run with one tagger that has learned the small language."""
+    """Train a tagger on the small language; returns the folder of the run."""
     output = tmp_path_factory.mktemp("tagger") / "run"
     assert finetuned(output, ner, bases / "plain", "crf_small", epochs=6) == 0
     return output

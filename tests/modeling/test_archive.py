@@ -37,7 +37,7 @@ def folder(tmp_path):
 
 
 def make(path, entries, *, listed=None, attributes=0o100644 << 16, compression=0):
-    """A zip of (name, content), with the checksums of an honest one or others."""
+    """Make a zip of (name, content), with true checksums or with those of ``listed``."""
     import hashlib
 
     hashes = {name: hashlib.sha256(content).hexdigest() for name, content in entries}

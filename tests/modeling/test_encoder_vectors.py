@@ -34,7 +34,7 @@ def luke(bases):
 
 
 def states(encoder, text, **options):
-    """(T, D) of a text that is read alone."""
+    """Return the states (T, D) of a text that is read alone."""
     with torch.inference_mode():
         return encoder.model(encoder.windows(text, **options)).subwords.numpy()
 

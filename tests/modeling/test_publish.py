@@ -21,7 +21,7 @@ def publish(run, shelf, *options):
 
 @pytest.fixture
 def run(tagger_run, tmp_path):
-    """A run with scores, that a test may change."""
+    """Copy a run with scores, so that a test may change it."""
     folder = tmp_path / "run"
     shutil.copytree(tagger_run, folder)
     (folder / "evaluation").mkdir(exist_ok=True)

@@ -26,7 +26,7 @@ def runs(examples, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def page(runs):
-    """Of the first run alone; matplotlib takes a second for it."""
+    """Make the page of the first run alone; matplotlib takes a second for it."""
     return make_page([read_run(runs[0])])
 
 

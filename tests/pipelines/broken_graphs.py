@@ -66,10 +66,10 @@ def exited(units, *_):
 
 
 def counting(units, *_):
-    """Never wait for anything."""
+    """Make a graph that computes for ever, and never waits for anything."""
     return units | beam.Map(lambda _: sum(1 for _ in iter(int, 1)))
 
 
 def holding(units, *_):
-    """Never let go of the interpreter."""
+    """Make a graph that never lets go of the interpreter."""
     return units | beam.Map(lambda _: re.match("(a|a)*b", "a" * 40))

@@ -9,7 +9,7 @@ from tests.pipelines.made_lexicons import STORY
 
 @pytest.fixture(scope="module")
 def story(tmp_path_factory):
-    """The sample story, made into documents by its chapters."""
+    """Make documents of the sample story, by its chapters."""
     folder = tmp_path_factory.mktemp("story")
     arguments = ["--input", str(STORY), "--lang", "zh", "--split-pattern", "^第.{1,3}回"]
     assert text_to_documents.main([*arguments, "--output", str(folder)]) == 0
@@ -18,9 +18,9 @@ def story(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def without_runner():
-    """Runs in this process call their steps one after the other, without a runner of Beam.
+    """Call the steps of runs in this process one after the other, without a runner of Beam.
 
-    They start in no time then. ``test_chain_on_bucket`` compares the bytes of each pipeline.
+    Runs start in no time then. ``test_chain_on_bucket`` compares the bytes of each pipeline.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(in_memory, "run_graph", run_plainly)

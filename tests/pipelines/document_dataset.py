@@ -8,7 +8,7 @@ from corpora.datasets.shards import ShardWriter, write_json
 
 
 def write_dataset(folder, *shards_of_documents):
-    """A dataset of documents, a shard for each list."""
+    """Write a dataset of documents, a shard for each list."""
     folder.mkdir(parents=True)
     written = []
     for number, documents in enumerate(shards_of_documents):

@@ -9,7 +9,7 @@ from pipelines.transforms.shards import WriteShards
 
 @contextmanager
 def broken_after(n_units, *, stage=""):
-    """While it lasts, the machine stops when ``n_units`` of a stage are done."""
+    """Stop the machine when ``n_units`` of a stage are done, while the context lasts."""
     begin, left = WriteShards.begin, iter(range(n_units))
 
     def begin_or_die(self, unit):

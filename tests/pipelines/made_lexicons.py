@@ -13,7 +13,7 @@ STORY = Path(__file__).parents[1] / "data" / "text" / "wulingzhen.txt"
 
 
 def documents(texts, lang="zh"):
-    """Documents of (group, text)."""
+    """Make documents of (group, text)."""
     made = []
     for number, (group, text) in enumerate(texts):
         lines = re.finditer(r"[^\n]*\S[^\n]*", text)

@@ -13,7 +13,10 @@ HAN = "々〆〇ぁ-ゖァ-ヺー㐀-鿿"
 
 
 def character_segments(text):
-    """Han characters, runs of other letters and dots between letters; None is a boundary."""
+    """Return the Han characters, runs of other letters, and dots between letters.
+
+    ``None`` is a boundary; ``other`` is a number or a long run.
+    """
     symbols = [None]
     for found in re.finditer(rf"[{HAN}]|(?:(?![{HAN}])[^\W_])+|.", text + "\n", re.DOTALL):
         piece = found[0]
@@ -29,7 +32,10 @@ def character_segments(text):
 
 
 def thai_segments(text):
-    """Thai letters, each with the vowels and tones above, below and (ำ) after it."""
+    """Return Thai letters, each with the vowels and tones above, below and (ำ) after it.
+
+    ``None`` is a boundary; ``other`` is a number.
+    """
     symbols = [None]
     for found in re.findall("(?:[ก-ะาเ-ๅ]|[0-9])[ัิ-ฺ็-๎ำ]*|.", text + "\n", re.DOTALL):
         if "ก" <= found[0] <= "ะ" or found[0] in "าเแโใไๅ":
@@ -55,7 +61,7 @@ def word_segments(text, lang):
 
 
 def naive(symbols_by_scope, *, longest, min_count, separator=""):
-    """Every statistic of every candidate, from dictionaries."""
+    """Compute every statistic of every candidate, from dictionaries."""
     found = {}
     for scope, symbols in symbols_by_scope.items():
         counts = defaultdict(Counter)

@@ -27,7 +27,7 @@ glas\tx:Glas\t1\t0.01
 
 
 def write_dataset(folder, schema, *shards):
-    """A dataset of these rows, as a run would publish it."""
+    """Write a dataset of these rows, as a run would publish it."""
     folder.mkdir(parents=True)
     written = []
     for number, rows in enumerate(shards):
@@ -76,7 +76,7 @@ def run(inputs, output, *options, forms="forms.tsv"):
 
 
 def added(output):
-    """Surface, entity and score of the mentions that were added, document by document."""
+    """Return surface, entity and score of the mentions that were added, by document."""
     return [
         [
             (document.text[m.start : m.end], m.entity, m.score and round(m.score, 3))

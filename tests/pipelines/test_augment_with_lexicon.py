@@ -21,7 +21,7 @@ TEXTS = {
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """Documents of three groups, and lexicons of each kind."""
+    """Make documents of three groups, and lexicons of each kind."""
     folder = tmp_path_factory.mktemp("lexicons")
     documents = [
         Document(id=f"{group}#1", group=group, source="t", text=text, lang="zh")
@@ -37,7 +37,7 @@ def made(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def flagged(tmp_path_factory):
-    """Documents, and their lexicon with compounds and words that end in function words."""
+    """Make documents, and their lexicon with compounds and words that end in function words."""
     folder = tmp_path_factory.mktemp("flagged")
     text = "玄德，云长。玄德！云长？玄德：云长；玄德曰：云长曰！"
     text += "玄德笑，云长怒。玄德入城，云长出城；城中玄德见云长，云长曰，玄德曰。"
@@ -55,7 +55,7 @@ def run(made, output, lexicon, *options):
 
 
 def found(output):
-    """The entities of each document, each once, by group."""
+    """Return the entities of each document, each once, by group."""
     records = open_dataset(output, "documents").records()
     return {d.group: {(m.entity, m.origin) for m in d.mentions} for d in records}
 

@@ -34,7 +34,7 @@ def rows_of(output):
 
 
 def files_of(output):
-    """Every published file with its bytes."""
+    """Return the bytes of each published file, by name."""
     return {
         str(path.relative_to(output)): path.read_bytes()
         for path in sorted(output.rglob("*"))
@@ -162,7 +162,7 @@ def test_file_in_no_format_ends_the_run(tmp_path, capsys):
 
 
 def damaged(path, name, damage):
-    """A real file with a damage in its thousandth line, or thereabouts, of a sentence."""
+    """Write a real file with damage at about its thousandth line; returns the line's number."""
     lines = path.read_bytes().split(b"\n")
     at = next(i for i in range(1000, len(lines)) if lines[i].count(b"\t") or b" " in lines[i])
     lines[at] = damage(lines[at])

@@ -27,7 +27,7 @@ TEXT = "Schiller traf Goethe. Goethes Jena! Im Mai"
 
 
 def write_dataset(folder, schema, *shards):
-    """A dataset of these rows, as a run would publish it."""
+    """Write a dataset of these rows, as a run would publish it."""
     folder.mkdir(parents=True)
     written = []
     for number, rows in enumerate(shards):

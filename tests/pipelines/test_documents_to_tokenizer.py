@@ -54,13 +54,13 @@ def build(output, *inputs, reverse=False, **options):
 
 
 def without_plan(output):
-    """The files, without those that name the inputs."""
+    """Return the bytes of the files, without those that name the inputs."""
     names = {"dataset.json", "run.json"}
     return {name: data for name, data in files_of(output).items() if name not in names}
 
 
 def counted(texts, *, cased):
-    """Words in the way of the library, one text after the other."""
+    """Count words as the library does, one text after the other."""
     backend = wordpiece(SPECIALS, cased=cased)
     words = Counter()
     for text in texts:
@@ -87,7 +87,7 @@ SETTINGS = {
 
 
 def table_of(folder, counts):
-    """The merged counts of words, on disk."""
+    """Write the merged counts of words to disk, and open them."""
     import pyarrow as pa
 
     words = {"word": list(counts), "count": list(counts.values())}

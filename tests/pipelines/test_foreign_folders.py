@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("without_runner")
 
 @pytest.fixture
 def mine(tmp_path):
-    """A file beside the output, which stays."""
+    """Write a file beside the output, and check that it stays."""
     path = tmp_path / "mine.txt"
     path.write_text("mine")
     yield path

@@ -34,7 +34,7 @@ sys.exit(main())
 
 @pytest.fixture(scope="module")
 def copies(tmp_path_factory):
-    """Enough letters for some ten units of work."""
+    """Copy letters until they are enough for some ten units of work."""
     folder = tmp_path_factory.mktemp("many")
     for number in range(COPIES):
         for letter in LETTERS.glob("*.xml"):
@@ -83,7 +83,7 @@ def kill_before_plan(process):
 
 @pytest.fixture(scope="module")
 def undisturbed(copies, tmp_path_factory):
-    """What a run makes, and the seconds that it works."""
+    """Run to the end; returns the files, and the seconds after the plan."""
     output = tmp_path_factory.mktemp("undisturbed") / "out"
     process = start(output, copies)
     wait_for_plan(process, output)

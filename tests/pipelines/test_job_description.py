@@ -27,7 +27,7 @@ DATAFLOW = (
 
 
 def description(pipeline: Any, input: Path, output: Path, *, n_units: int) -> bytes:
-    """Describe the job of a run whose phases have that many units; nothing is run."""
+    """Describe the job of a run whose phases have ``n_units`` each; nothing is run."""
     options = pipeline.Options(input=(str(input),), output=output, beam=DATAFLOW)
     with hold(output, pipeline.plan(options)) as build:
         run = describe(build, code="of a test")

@@ -26,7 +26,10 @@ SAMPLES = {
 
 @cache
 def killed(n_workers):
-    """The report of each scenario, and what else was said; a process loads the libraries once."""
+    """Run all scenarios in one process, which loads the libraries once.
+
+    Returns the report of each, and standard error.
+    """
     samples = SAMPLES[n_workers]
     scenarios = [f"{name}={sample}" for name, sample in samples.items()]
     command = [sys.executable, "-m", "tests.killing", *scenarios, "--workers", str(n_workers)]

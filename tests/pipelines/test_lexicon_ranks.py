@@ -48,7 +48,7 @@ def test_scores_follow_their_formulas_and_rank(story, tmp_path, score, formula):
 
 
 def ratios_of(text):
-    """Of each string of one to four characters, its ratio among all of its length."""
+    """Return the ratio of each string of 1 to 4 characters among all of its length."""
     counts = {n: Counter() for n in range(1, 5)}
     symbols = character_segments(text)
     for start in range(len(symbols)):
@@ -173,7 +173,7 @@ def test_each_group_has_a_lexicon_of_its_own(tmp_path):
 
 
 def varied(name, times):
-    """Sentences with a name, each with other characters at its sides."""
+    """Return sentences with a name, each with other characters at its sides."""
     others = "甲乙丙丁戊己庚辛壬癸子丑寅卯辰巳午未申酉戌亥"
     return "。".join(others[n % 22] + name + others[(7 * n + 3) % 22] for n in range(times)) + "。"
 

@@ -41,7 +41,7 @@ def test_killed_run_leaves_no_process_at_any_moment_of_its_start(copies, tmp_pat
 
 @pytest.fixture
 def run_at_work(copies, tmp_path):  # noqa: F811
-    """A run with two workers that has units to do, and its output."""
+    """Start a run with two workers, and wait for its first unit; returns it and its output."""
     process = start(tmp_path / "out", copies, "--workers", "2", start_new_session=True)
     wait_for(lambda: any((tmp_path / "out").glob(".build/*/receipts/0*.json")))
     return process, tmp_path / "out"

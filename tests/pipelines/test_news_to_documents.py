@@ -58,7 +58,7 @@ def published(folder):
 
 
 def sample_records():
-    """The sample pages as responses, with the addresses of the table."""
+    """Return the sample pages as responses, with the addresses of the table."""
     rows = (SAMPLES / "urls.tsv").read_text("utf-8").splitlines()[1:]
     records = []
     for name, url, date in (row.split("\t") for row in rows):
@@ -72,7 +72,7 @@ def sample_records():
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """The samples, made once."""
+    """Make the samples, once."""
     output = tmp_path_factory.mktemp("samples") / "out"
     assert run(output) == 0
     return output

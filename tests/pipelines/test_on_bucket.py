@@ -40,7 +40,7 @@ def tei(*options, output=OUTPUT, inputs="s3://onoma/letters/*.xml", edition=None
 
 
 def local_tei(tmp_path, *options):
-    """The same run with paths of this machine."""
+    """Make the same run with paths of this machine."""
     folder = tmp_path / "letters"
     folder.mkdir(exist_ok=True)
     for found in Bucket("s3://onoma/letters").list():
@@ -56,7 +56,7 @@ def local_tei(tmp_path, *options):
 
 
 def hashes(folder):
-    """What a run has published: plain name to SHA-256; shards as a local run names them."""
+    """Return the SHA-256 of what a run has published, by the name in a local run."""
     files = json.loads((folder / "run.json").read_text())["files"]
     named = {}
     for name in files:
@@ -69,7 +69,7 @@ def hashes(folder):
 
 
 def published(output=OUTPUT):
-    """Bring what was published, and check every hash."""
+    """Download what was published, and check every hash."""
     folder = stage(output)
     verify(folder)
     return hashes(folder)

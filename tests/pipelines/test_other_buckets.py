@@ -38,7 +38,7 @@ def google(folder):
 
 @pytest.fixture(scope="module", params=[("az", azure), ("gs", google)], ids=["az", "gs"])
 def place(request, tmp_path_factory):
-    """The address of a container or bucket of a running server, with the environment for it."""
+    """Start a server and set the environment for it; yields the address of its bucket."""
     kind, start = request.param
     server = start(tmp_path_factory.mktemp("server"))
     with pytest.MonkeyPatch.context() as patch:

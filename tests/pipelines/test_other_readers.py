@@ -20,7 +20,7 @@ KINDS = (
 
 
 def value_of(type):
-    """Something that a column of a type may hold."""
+    """Return something that a column of a type may hold."""
     if pa.types.is_list(type):
         return [value_of(type.value_type)]
     if pa.types.is_struct(type):
@@ -29,7 +29,7 @@ def value_of(type):
 
 
 def counts_of(folder, tmp_path):
-    """How many rows each reader finds."""
+    """Count the rows that each reader finds."""
     import datasets
 
     shards = f"{folder}/*.arrow"

@@ -102,7 +102,7 @@ class Machine:
             process.wait()
 
     def n_workers(self):
-        """How many workers its pool was asked for."""
+        """Count the workers that were asked of its pool."""
         return (self.folder / "pool.log").read_text().count("Starting worker with command")
 
 
@@ -116,12 +116,12 @@ class Cluster:
     job_port: str = ""
 
     def pool(self, *numbers):
-        """The address of a pool; of several: of the first that can be reached."""
+        """Return the address of a pool; of several, that of the first one that can be reached."""
         places = [f"{self.pools[n].address}:{self.ports[n]}" for n in numbers]
         return f"ipv4:{','.join(places)}" if len(places) > 1 else places[0]
 
     def submit(self, module, output, *options, pool):
-        """Submit a pipeline; the process of the launcher."""
+        """Submit a pipeline; returns the process of the launcher."""
         program = (
             f"import sys; import pipelines.{module} as p; "
             f"p.RANGE_BYTES = {RANGES}; sys.exit(p.main(sys.argv[1:]))"
@@ -141,7 +141,7 @@ class Cluster:
         wait_for(lambda: listens(started, port), started)
 
     def said(self, name):
-        """What the launcher said that made the folder of that name."""
+        """Return what the launcher of this output said."""
         return (self.launcher.folder / name).read_text()
 
 
@@ -158,7 +158,7 @@ def install(folder):
 
 @contextmanager
 def namespace(machine, *command):
-    """Hold a new network namespace while the context lasts; its process."""
+    """Make a network namespace while the context lasts; yields the process that holds it."""
     with subprocess.Popen(
         [*machine.prefix, *command, sys.executable, "-c", HOLDER, machine.address],
         stdin=subprocess.PIPE,
@@ -212,14 +212,14 @@ def wait_for(condition, process, *, seconds=60.0):
 
 
 def listens(process, port):
-    """Whether a process, or another in its network namespace, listens on a port."""
+    """Return whether a process, or another in its network namespace, listens on a port."""
     files = (Path(f"/proc/{process.pid}/net/{name}") for name in ("tcp", "tcp6"))
     lines = (line.split() for file in files for line in file.read_text().splitlines())
     return any(line[1].endswith(f":{port:04X}") and line[3] == "0A" for line in lines)
 
 
 def receipts_of(output):
-    """The receipts of pages that were extracted, and when each was written."""
+    """Return when each receipt of extracted pages was written, in nanoseconds."""
     paths = output.glob(".build/*/receipts/extract/0*.json")
     return {path.name: path.stat().st_mtime_ns for path in paths}
 
@@ -231,7 +231,7 @@ def free_port():
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
-    """A job service and two worker pools, started once."""
+    """Start a job service and two worker pools, once."""
     folder = tmp_path_factory.mktemp("cluster")
     launcher, *pools = (Machine(folder / name) for name in ("launcher", "one", "two"))
     for machine in (launcher, *pools):
@@ -268,7 +268,7 @@ def start(cluster):
 
 @pytest.fixture(scope="module")
 def dump(tmp_path_factory):
-    """The small wiki many times over, with other ids and titles."""
+    """Write the small wiki many times over, with other ids and titles."""
     head, *pages = re.split(r"(?=<page>)", SAMPLE.read_text("utf-8"))
     pages[-1], tail = re.split(r"(?=</mediawiki>)", pages[-1])
     file = tmp_path_factory.mktemp("dump") / SAMPLE.name
@@ -284,7 +284,7 @@ def dump(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def there(cluster, bucket_program):
-    """A server of buckets beside the launcher, the only thing that all machines see."""
+    """Start a server of buckets beside the launcher, the only thing that all machines see."""
     launcher = cluster.launcher
     folder, address = launcher.folder / "server", launcher.settings["AWS_ENDPOINT_URL"]
     (folder / "onoma").mkdir(parents=True)
@@ -311,7 +311,7 @@ for path in folder.rglob("*"):
 
 
 def bring(cluster, url):
-    """Bring what was published there; its folder."""
+    """Download what was published at an address, and check it; returns its folder."""
     program = """import sys; from corpora.store.inspection import verify
 from corpora.system.staging import stage
 folder = stage(sys.argv[1]); verify(folder); print(folder)

@@ -33,7 +33,7 @@ def units(n):
 
 
 def run_in(folder):
-    """What transforms may know of a run that has no plan."""
+    """Return what transforms may know of a run that has no plan."""
     return Run(str(folder), "", {"": {}}, {"": 2}, {}, {})
 
 
@@ -133,7 +133,7 @@ def test_workers_of_a_killed_launcher_are_gone_whatever_they_do(graph, tmp_path)
 
 
 def at_work(pid):
-    """The workers that have computed for more than half a second, which they take to start."""
+    """Return the workers that have computed for over half a second, which they take to start."""
     workers = [of for child in children_of(pid) for of in children_of(child)]
     ticks = os.sysconf("SC_CLK_TCK")
     times = {of: int(Path(f"/proc/{of}/stat").read_text().split()[13]) / ticks for of in workers}

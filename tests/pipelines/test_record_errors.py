@@ -222,7 +222,7 @@ def run_vocabulary(folder, output, words):
 
 
 def beyond_head(args):
-    """What is read of a file, but where only its layout is sought."""
+    """Show what is read of a file, but nothing where only its layout is sought."""
     data, _, origin = args
     return "" if origin.source == "head" else repr(data)
 
@@ -270,7 +270,7 @@ CASES = {
 
 
 def datasets_of(output):
-    """The rows of each dataset that a run has published."""
+    """Return the rows of each dataset that a run has published."""
     folders = sorted(path.parent for path in output.rglob("dataset.json"))
     return {folder.relative_to(output): list(open_dataset(folder).rows()) for folder in folders}
 

@@ -43,7 +43,7 @@ def augmented(story, tmp_path):
 
 @pytest.fixture
 def lexicon(story):
-    """Its tables are written by the only units of their stages, not by merges."""
+    """Return a run whose tables are written by the only units of their stages, not by merges."""
     command = ["--input", str(story), "--known", "none"]
     return lambda output: documents_to_lexicon.main([*command, "--output", str(output)])
 

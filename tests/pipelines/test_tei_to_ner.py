@@ -36,7 +36,7 @@ def built(tmp_path_factory):
 
 
 def files_of(output):
-    """Every published file with its bytes."""
+    """Return the bytes of each published file, by name."""
     return {
         str(path.relative_to(output)): path.read_bytes()
         for path in sorted(output.rglob("*"))

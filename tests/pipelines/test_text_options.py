@@ -30,7 +30,7 @@ def small_parts(monkeypatch):
 
 
 def write_many(folder):
-    """Files of all forms, some of them large."""
+    """Write files of all forms, some of them large."""
     shutil.copytree(SAMPLES, folder)
     articles = [DOC.format(n, n, f"T{n}", f"T{n}\n\nSatz {n}. Noch einer.") for n in range(400)]
     (folder / "many").write_text("".join(articles))

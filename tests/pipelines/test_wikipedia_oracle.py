@@ -89,7 +89,10 @@ class Wiki:
         return title
 
     def namespace(self, target: str) -> int | None:
-        """Number of the namespace, 0 for articles; none for other wikis and for no title."""
+        """Return the number of the namespace, 0 for articles.
+
+        Links to other wikis, and what is no title, have ``None``.
+        """
         name = normal(target)
         has_colon = name.startswith(":")
         prefix, colon, _ = name.removeprefix(":").partition(":")
@@ -105,7 +108,7 @@ class Wiki:
 
 
 def normal(target: str) -> str:
-    """A title without section, as MediaWiki writes it."""
+    """Return a title without section, as MediaWiki writes it."""
     name = unquote(html.unescape(target)).translate(BIDI)
     name = " ".join(name.partition("#")[0].replace("_", " ").split())
     first = name[:1].upper()
@@ -153,7 +156,10 @@ class LinkInShownTemplateError(Exception):
 
 
 def links(wiki: Wiki, code: mw.wikicode.Wikicode) -> Iterator[str]:
-    """Targets of links to articles in running text and captions."""
+    """Yield the targets of links to articles in running text and captions.
+
+    Raises ``LinkInShownTemplateError`` for a link in a template that is shown.
+    """
     for node in code.nodes:
         if isinstance(node, mw.nodes.Template):
             name = " ".join(str(node.name).replace("_", " ").split()).lower()
@@ -171,7 +177,7 @@ def links(wiki: Wiki, code: mw.wikicode.Wikicode) -> Iterator[str]:
 
 
 def shown_parts(node: mw.nodes.Node) -> list[mw.wikicode.Wikicode]:
-    """Wikitext inside a node that is part of the running text, or a caption."""
+    """Return the wikitext inside a node that is part of the running text, or a caption."""
     match node:
         case mw.nodes.Tag():
             name = str(node.tag).strip().lower()
@@ -237,7 +243,7 @@ def run(request, realdata, tmp_path_factory):
 
 
 def mentions_of(run):
-    """Title to entities of its links, by our pipeline."""
+    """Return the entities of links by title, by our pipeline."""
     return {
         document.title: Counter(m.entity for m in document.mentions if m.origin == "link")
         for document in open_dataset(run.output / "documents", "documents").records()
@@ -245,7 +251,10 @@ def mentions_of(run):
 
 
 def links_of(run):
-    """Title to entities of its links, by mwparserfromhell; without the pages it cannot judge."""
+    """Return the entities of links by title, by mwparserfromhell.
+
+    Pages that it cannot judge are left out.
+    """
     found = {}
     for title, text in run.wiki.pages.items():
         code = mw.parse(re.sub(UNREADABLE.get(title, r"(?!)"), "", text))
@@ -258,7 +267,7 @@ def links_of(run):
 
 
 def is_here(title):
-    """Whether a redirect leads to a page of the same wiki."""
+    """Return whether a redirect leads to a page of the same wiki."""
     prefix, colon, _ = title.partition(":")
     return not (colon and OTHER_WIKI.fullmatch(prefix))
 

@@ -36,7 +36,7 @@ def run(output, *options, input=SAMPLE):
 
 
 def files_of(folder):
-    """The bytes of all published files, but for what is of this plan alone."""
+    """Return the bytes of all published files, by name."""
     paths = [p for p in folder.rglob("*") if p.is_file() and ".build" not in p.parts]
     return {p.relative_to(folder).as_posix(): p.read_bytes() for p in paths if p.name != ".lock"}
 
@@ -50,7 +50,7 @@ def describe(folder, dataset="documents"):
 
 
 def named_counters(folder):
-    """Counters with a name in them; all are here, and none in ``dataset.json``."""
+    """Return the counters with a name in them; ``dataset.json`` must have none of these."""
     assert not [name for name in describe(folder)["counters"] if "/" in name]
     return json.loads((folder / "counters.json").read_text("utf-8"))
 

@@ -34,7 +34,7 @@ def options(output, *, edition="tei"):
 
 @contextmanager
 def planned(output, **settings):
-    """A run that holds its folder, and what its transforms know of it."""
+    """Hold the folder of a run; yields its build, and what its transforms know of it."""
     with hold(output, tei_to_ner.plan(options(output, **settings))) as build:
         yield build, describe(build, code=version_of_code())
 

@@ -33,7 +33,7 @@ FIRST = len(SPECIALS) + len(UNUSED)
 def row(
     id: str, n: int, *, seed: int = 0, split: str = "train", document: str | None = None
 ) -> dict:
-    """A row of ``n`` subwords: words of one to four, some in a sentence, mentions that nest."""
+    """Make a row of ``n`` subwords with words, sentences of some words, and mentions that nest."""
     random = np.random.default_rng([seed, n, *id.encode()])
     words = sorted({0, *random.integers(0, n, n // 2).tolist()})
     sentences = sorted({0, *random.choice(words, len(words) // 4).tolist()})
@@ -57,7 +57,7 @@ def row(
 
 
 def rows(n: int, *, longest: int = 40, seed: int = 0) -> list[dict]:
-    """Rows of documents with three examples each; every fifth document is for validation."""
+    """Make rows of documents with three examples each; every fifth document is for validation."""
     lengths = np.random.default_rng(seed).integers(1, longest, n).tolist()
     return [
         row(
@@ -71,7 +71,7 @@ def rows(n: int, *, longest: int = 40, seed: int = 0) -> list[dict]:
 
 
 def as_example(row: dict) -> Example:
-    """What should be read of a row."""
+    """Return the example that should be read of a row."""
     names = ("input_ids", "word_starts", "sentence_starts")
     names += ("entity_ids", "entity_starts", "entity_ends")
     return Example(
@@ -104,7 +104,7 @@ def config(
     data: dict | None = None,
     training: dict | None = None,
 ) -> PretrainConfig:
-    """All settings, of a model that has everything, for short texts."""
+    """Return all settings of a model that has everything, for short texts."""
     encoder = {"n_subwords": N_SUBWORDS, "n_entities": N_ENTITIES, "n_segments": 2} | (
         encoder or {}
     )
@@ -118,13 +118,13 @@ def config(
 
 
 def view_of(row: dict) -> View:
-    """The whole of an example."""
+    """Return the whole of an example as a view."""
     example = as_example(row)
     return View(example, (Part(example, 0, len(example.subwords)),))
 
 
 def rng_of(views: list[View], *, seed: int = 1, epoch: int = 0) -> Rng:
-    """The numbers of these views."""
+    """Return the random numbers of these views."""
     hashes = np.array([view.example.hash for view in views], np.uint64)
     return Rng.of(hashes, seed=seed, epochs=epoch)
 
@@ -152,13 +152,13 @@ class Samples:
 
 @pytest.fixture(scope="session")
 def samples() -> Samples:
-    """What makes examples."""
+    """Return what makes examples."""
     return Samples()
 
 
 @pytest.fixture(scope="session")
 def subwords() -> SubwordIds:
-    """Of a tokenizer with five special subwords, two unused ones, and others."""
+    """Return the ids of a tokenizer with five special subwords, two unused ones, and others."""
     others = [f"w{number}" for number in range(N_SUBWORDS - FIRST)]
     backend = wordpiece([*SPECIALS, *UNUSED, *others], cased=False)
     return SubwordIds.of(Tokenizer(backend, name="test"))
@@ -166,5 +166,5 @@ def subwords() -> SubwordIds:
 
 @pytest.fixture(scope="session")
 def dataset(tmp_path_factory) -> Path:
-    """A dataset of 100 rows, in two shards."""
+    """Write a dataset of 100 rows, in two shards."""
     return write(tmp_path_factory.mktemp("data") / "examples", rows(100))

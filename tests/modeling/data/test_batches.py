@@ -27,7 +27,7 @@ def validation(dataset):
 
 
 def values(part):
-    """All there is in a batch, to be compared."""
+    """Return all that a batch holds, as values that can be compared."""
     if isinstance(part, torch.Tensor):
         return (part.dtype, tuple(part.shape), part.tolist())
     if isinstance(part, list):
@@ -40,7 +40,7 @@ def values(part):
 
 
 def by_example(batches):
-    """What each example became, alone: subwords, targets and mentions, by id."""
+    """Return subwords, targets and mentions of each example by its id, whatever batch it is in."""
     found = {}
     for batch in batches:
         subwords = batch.rows.subwords

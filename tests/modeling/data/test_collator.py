@@ -22,7 +22,7 @@ def collate(views, subwords, samples, config=USUAL, **settings):
 
 
 def sequences_of(batch, values):
-    """One list of values of rows for each sequence."""
+    """Deal values of rows out to lists, one for each sequence."""
     sequences = batch.rows.subwords.sequences.tolist()
     lists = [[] for _ in batch.ids]
     for sequence, value in zip(sequences, values.tolist(), strict=True):

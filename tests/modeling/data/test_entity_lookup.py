@@ -21,7 +21,7 @@ def lookup_of(forms):
 
 
 def naive(text, forms):
-    """Algorithm 1: at each character the longest form, and on after it."""
+    """Find forms by Algorithm 1: the longest at each character, and on after it."""
     found, start = [0] * len(text), 0
     while start < len(text):
         best = max((f for f in forms if text.startswith(f, start)), key=len, default="")

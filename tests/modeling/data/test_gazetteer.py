@@ -27,7 +27,7 @@ SETS = st.lists(WORDS, max_size=8)
 
 
 def decided(features, n_tags):
-    """(W, G) features -> (W,) tags at the gazetteer's own threshold."""
+    """Return the tags of words (W,) from features (W, G), at the gazetteer's own threshold."""
     own = features[:, : n_tags - 1]
     outside = ~own.any(axis=1, keepdims=True)
     return np.concatenate([outside, own], axis=1).argmax(axis=1)
@@ -47,13 +47,13 @@ def sentences(drawn, split="train"):
 
 
 def sentence(text):
-    """``Hannah/B-PER Arendt/I-PER schrieb`` to a sentence."""
+    """Read a text such as ``Hannah/B-PER Arendt/I-PER schrieb`` as a sentence."""
     words = [word.partition("/") for word in text.split()]
     return sentences([[(token, tag or "O") for token, _, tag in words]])[0]
 
 
 def slow_names(train):
-    """A gazetteer token by token."""
+    """Learn a gazetteer token by token."""
     forms = defaultdict(Counter)
     for row in train:
         for span in from_iob2(row.tags):
@@ -62,7 +62,7 @@ def slow_names(train):
 
 
 def slowly(names, tokens, threshold):
-    """The names that are found in a sentence, token by token."""
+    """Find the names of a sentence, token by token: (start, end, label) of each."""
     found = leftmost_longest(m for m in names.find_all(tokens) if m.value.level >= threshold)
     return [(match.start, match.end, match.value.label) for match in found]
 
@@ -232,7 +232,7 @@ def test_a_name_is_found_where_words_spell_it(tmp_path_factory, words, form):
 
 
 def split(text):
-    """Runs of a, b and x; other characters one by one; no spaces."""
+    """Split a text into runs of a, b and x, and other characters one by one, without spaces."""
     parts, run = [], ""
     for character in text + " ":
         if character in "abx":
@@ -272,7 +272,7 @@ def test_of_equal_forms_the_more_reliable_counts(tmp_path):
 
 
 def write_entities(folder, rows):
-    """An entity vocabulary of one shard."""
+    """Write an entity vocabulary of one shard."""
     folder.mkdir()
     with ShardWriter(folder / "shard-00000.arrow", SCHEMAS["entities"]) as writer:
         for id, (entity, aliases, retired) in enumerate(rows):

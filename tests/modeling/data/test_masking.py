@@ -22,7 +22,7 @@ UNK, CLS, SEP, MASK = 1, 2, 3, 4
 
 
 def masked(rows, config, subwords, samples, epoch=0):
-    """The masker, the text, its random numbers, and what came out."""
+    """Mask rows; returns the masker, the text, its random numbers, and what came out."""
     views = [samples.view(row) for row in rows]
     text = Text.of(views, subwords, n_entities=0)
     rng = samples.rng(views, epoch=epoch)
@@ -31,7 +31,7 @@ def masked(rows, config, subwords, samples, epoch=0):
 
 
 def literal_units(rows, unit):
-    """Row ranges in the batch, and whether each goes first: [(example, start, end, first)]."""
+    """Return the units of rows by definition: [(example, start, end, whether it goes first)]."""
     units, offset = [], 0
     for number, row in enumerate(rows):
         n = len(row["input_ids"])
@@ -51,7 +51,7 @@ def literal_units(rows, unit):
 
 
 def literal_choice(units, bits, config):
-    """C.3, one unit at a time."""
+    """Choose units by C.3, one unit at a time."""
     chosen = set()
     by_example = defaultdict(list)
     for unit, number in zip(units, bits, strict=True):
@@ -222,7 +222,10 @@ BESIDE = st.builds(
 
 
 def masked_beside(rows, config, subwords, samples):
-    """The text, its random numbers, the mentions that were chosen, and what came out."""
+    """Mask rows beside their mentions.
+
+    Returns the text, its random numbers, the mentions that were chosen, and what came out.
+    """
     views = [samples.view(row) for row in rows]
     text = Text.of(views, subwords, n_entities=samples.n_entities)
     rng = samples.rng(views)
@@ -232,7 +235,10 @@ def masked_beside(rows, config, subwords, samples):
 
 
 def literal_choice_beside(units, bits, taken, config):
-    """C.3 of LUKE, one unit at a time; rows that are ``taken`` by example."""
+    """Choose units by C.3 of LUKE, one at a time.
+
+    ``taken``: rows that are masked already, by example.
+    """
     chosen = [row for rows in taken for row in rows]
     for number, own in enumerate(taken):
         drawn = [(b, u) for u, b in zip(units, bits, strict=True) if u[0] == number]
@@ -298,7 +304,10 @@ def test_mention_words_need_a_budget_of_subwords(subwords):
 
 
 def replaced(config, subwords, samples, n=2_000):
-    """The entities of many examples with a mention each, the chosen ones, and what they become."""
+    """Replace entities of ``n`` examples with a mention each.
+
+    Returns the entities, the chosen ones, and what they become.
+    """
     views = [samples.view(samples.row(f"d{number}#0", 3)) for number in range(n)]
     entities = np.random.default_rng(0).integers(3, samples.n_entities, n)
     chosen, after = Masker(config, subwords).replace_entities(

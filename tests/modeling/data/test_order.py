@@ -12,7 +12,7 @@ SIZES = st.lists(st.integers(0, 30), min_size=1, max_size=3).filter(any)
 
 
 def taken(order, first, last):
-    """(set, number, epoch) of all examples of some steps."""
+    """Return (set, number, epoch) of all examples of some steps."""
     steps = [order.step(step) for step in range(first, last)]
     return [triple for s in steps for triple in zip(*(c.tolist() for c in s), strict=True)]
 

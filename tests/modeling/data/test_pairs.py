@@ -17,7 +17,7 @@ def train(tmp_path_factory, samples):
 
 
 def views(examples, pairs, *, max_length=48, epoch=0, **settings):
-    """A view of each example."""
+    """Return a view of each example."""
     show = viewer_of(pairs, max_length, **settings)
     shown = list(examples)
     hashes = np.array([example.hash for example in shown], np.uint64)
@@ -78,7 +78,7 @@ def test_what_is_shown_of_an_example_depends_on_no_other_of_the_batch(train, pai
 
 
 def words_of_one_subword(samples, sizes):
-    """Examples of as many subwords, each a document, with words of one subword."""
+    """Return examples of these numbers of subwords, each a document; each word is one subword."""
     rows = [samples.row(f"d{number}#0", n) for number, n in enumerate(sizes)]
     return [
         samples.example(row | {"word_starts": list(range(row_size))})
@@ -216,7 +216,7 @@ def test_a_length_without_room_for_two_texts_is_refused():
 
 
 def literal_growth(before, after, room, coins):
-    """C.9, with the budget counted once (B-N14)."""
+    """Grow both sides by C.9, with the budget counted once (B-N14)."""
     front, back, coins = list(before), list(after), list(coins)
     n_front = n_back = 0
     front_closed, back_closed = not front, not back

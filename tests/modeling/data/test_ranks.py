@@ -19,13 +19,13 @@ WORLD = 3
 
 
 def epoch_of(samples, subwords, examples, rank, **settings):
-    """All micro-batches that a process makes in the first epoch."""
+    """Return all micro-batches that a process makes in the first epoch."""
     batches = Batches(samples.config(**settings), [examples], subwords, rank=rank, world=WORLD)
     return [batch for step in range(batches.steps_per_epoch) for batch in batches.batch(step)]
 
 
 def values(part):
-    """All there is in a batch, to be compared."""
+    """Return all that a batch holds, as values that can be compared."""
     if isinstance(part, torch.Tensor):
         return part.tolist()
     if is_dataclass(part):
@@ -56,7 +56,7 @@ def spoil(path, keep):
 
 
 def places_of(batch, row):
-    """Where the values of a row lie in memory."""
+    """Yield where the values of a row lie in memory."""
     for name in ("id", "document_id", *LISTS):
         column = batch.column(name)
         _, offsets, *_ = column.buffers()
@@ -96,7 +96,7 @@ def test_all_processes_together_have_each_example_once(dataset, samples, subword
 
 
 def n_read(path):
-    """Of the bytes of a file, those that the system holds in memory: what was read of it."""
+    """Return how many bytes of a file the system holds in memory: what was read of it."""
     size = path.stat().st_size
     with path.open("r+b") as file, mmap.mmap(file.fileno(), size) as mapped:
         begin = (ctypes.c_char * size).from_buffer(mapped)

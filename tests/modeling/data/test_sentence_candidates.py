@@ -17,7 +17,7 @@ LABELS = {"LOC": 1, "PER": 2}
 
 @st.composite
 def sentences(draw):
-    """Words of some subwords, with disjoint spans."""
+    """Draw sentences whose words have some subwords, with disjoint spans."""
     rows = []
     for number in range(draw(st.integers(1, 4))):
         sizes = draw(st.lists(st.integers(1, 7), max_size=14))
@@ -52,7 +52,7 @@ def candidates(rows, most, **settings):
 
 
 def short_runs(rows, most):
-    """The pseudo-code of C.4, and single words: (sentence, start, end) of each."""
+    """Return the spans of C.4, and single words: (sentence, start, end) of each."""
     return [
         (number, start, end)
         for number, row in enumerate(rows)

@@ -46,7 +46,7 @@ def rows_of(drawn):
 
 
 def subwords_of(token):
-    """Each letter is a subword."""
+    """Return the subwords of a token, one for each letter."""
     ids = {
         subword: TOKENIZER.backend.token_to_id(subword)
         for subword in (*"abcd", *(f"##{c}" for c in "abcd"))
@@ -64,7 +64,7 @@ def collate(drawn, numbers, *, length=64, overlap=8, context="none", **settings)
 
 
 def sequences(batch):
-    """The subwords of each window."""
+    """Return the subwords of each window."""
     found = [[] for _ in batch.inputs.ids]
     for sequence, subword in zip(
         batch.inputs.rows.subwords.sequences.tolist(), batch.subwords.tolist(), strict=True
@@ -74,7 +74,7 @@ def sequences(batch):
 
 
 def word_rows(batch):
-    """The rows of each word."""
+    """Return the rows of each word."""
     borders = [*batch.word_offsets.tolist(), len(batch.word_subwords)]
     return [batch.word_subwords[start:end].tolist() for start, end in pairwise(borders)]
 
@@ -165,7 +165,7 @@ def test_context_does_not_depend_on_the_batch():
 
 
 def pre_trained_on(texts):
-    """The batch of plain texts as pre-training makes it, with nothing masked."""
+    """Return the batch of plain texts as pre-training makes it, with nothing masked."""
     nothing = np.zeros(0, np.int32)
     views = []
     for number, cut in enumerate(TOKENIZER.encode(texts)):

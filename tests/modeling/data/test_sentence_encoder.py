@@ -65,9 +65,9 @@ WESTERN = st.lists(st.text(ALPHABET.replace("北京", ""), max_size=6), max_size
 
 
 def slowly(tokens, tokenizer):
-    """Of each word its subwords, character by character: a space belongs to the word after it.
+    """Return the subwords of each word, found character by character.
 
-    Before a Chinese character it has none of its own.
+    A space belongs to the word after it, but not to a Chinese word.
     """
     owners = []
     for number, token in enumerate(tokens):
@@ -83,7 +83,7 @@ def slowly(tokens, tokenizer):
 
 
 def subwords_of(encoded, number):
-    """Of each word of a sentence its subwords, as they were encoded."""
+    """Return the subwords of each word of a sentence, as they were encoded."""
     words = range(encoded.word_begins[number], encoded.word_begins[number + 1])
     borders = [(encoded.word_starts[word], encoded.word_ends[word]) for word in words]
     return [encoded.subwords[start:end].tolist() for start, end in borders]

@@ -21,7 +21,7 @@ def sentence(number, document="d", split="train"):
 
 
 def write(folder, sentences):
-    """A ``ner`` dataset of one shard."""
+    """Write a ``ner`` dataset of one shard."""
     folder.mkdir(parents=True)
     with ShardWriter(folder / "shard-00000.arrow", SCHEMAS["ner"]) as writer:
         for one in sentences:

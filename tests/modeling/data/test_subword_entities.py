@@ -30,7 +30,7 @@ def collate(views, subwords, samples, **spreading):
 
 
 def known_in(batch):
-    """(example, position) to entity."""
+    """Return the entity of each subword that has one, by (example, position)."""
     layout, known = batch.rows.subwords, batch.subword_entities
     if known is None:
         return {}
@@ -41,7 +41,7 @@ def known_in(batch):
 
 
 def expected_in(rows):
-    """The mention of each subword: the longest that has an entity, then the longest [UNK]."""
+    """Return the mention of each subword: the longest with an entity, else the longest [UNK]."""
     found = {}
     for number, row in enumerate(rows):
         mentions = list(
@@ -120,7 +120,7 @@ def test_labels_are_the_entities_though_they_are_hidden(subwords, samples):
 
 
 def grouped_rows(samples, n=40):
-    """Rows of documents d0 … with three examples each; groups have four documents."""
+    """Return rows of documents with three examples each, in groups of four documents."""
     rows = samples.rows(n)
     return [row | {"group": f"g{int(row['document_id'][1:]) // 4}"} for row in rows]
 
@@ -154,7 +154,7 @@ def test_a_document_that_is_not_there_is_named(scoped):
 
 
 def choices_of(targets):
-    """Of each target its label, and the ids that it is distinguished from."""
+    """Return of each target its label, the ids to choose from, and its place among these."""
     choices = targets.choices
     ids = torch.split(choices.ids, list(choices.sizes))
     places = torch.split(choices.places, list(choices.n_targets))
@@ -219,7 +219,7 @@ def test_negatives_are_of_the_own_scope_and_depend_on_no_other_example(scoped, s
 
 
 def described(batch):
-    """Targets with their negatives, in no order."""
+    """Count targets with their negatives, in no order."""
     targets = batch.targets.get("subword_entities")
     if targets is None:
         return Counter()
@@ -253,7 +253,7 @@ def test_all_sets_of_others_are_drawn_as_often():
 
 
 def config_of(samples, **changes):
-    """Subwords know entities; nothing else is predicted but masked subwords."""
+    """Return settings where subwords know entities, and predict them beside masked subwords."""
     weights = {"subwords": 1.0, "subword_entities": 1.0}
     config = samples.config(encoder={"entities": "subwords"})
     return replace(config, heads=HeadsConfig(weights=weights, entity_scope="group"), **changes)

@@ -12,13 +12,13 @@ SENTENCES = st.lists(st.lists(st.integers(1, 9), max_size=40), min_size=1, max_s
 
 @st.composite
 def rooms(draw):
-    """Room of a window, and an overlap that leaves half of it."""
+    """Draw the room of a window, and an overlap that leaves half of it."""
     room = draw(st.integers(1, 30))
     return room, draw(st.integers(0, room // 2))
 
 
 def borders(sentences):
-    """Starts and ends of sentences and of words, and where the words of each sentence begin."""
+    """Return starts and ends of sentences, borders of words, and first words of sentences."""
     words = np.cumsum([0, *(n for sentence in sentences for n in sentence)])
     begins = np.cumsum([0, *map(len, sentences)])
     return words[begins[:-1]], words[begins[1:]], words, begins
@@ -118,7 +118,7 @@ def test_only_a_word_that_no_window_holds_is_cut(sentences, limits):
 
 
 def c4(left, right, size, room, most):
-    """The pseudo-code of published systems, C.4, for one sentence."""
+    """Return the context of one sentence by C.4, the pseudo-code of published systems."""
     budget = room - size if most is None else min(room - size, most)
     half = budget // 2
     if left < right:

@@ -16,7 +16,7 @@ LABELS = ("LOC", "PER")
 
 
 def make_spans(*spans):
-    """Candidates as (sentence, start, end), sorted by sentence."""
+    """Make candidates of (sentence, start, end), sorted by sentence."""
     sentences, starts, ends = torch.tensor(spans, dtype=torch.int64).reshape(-1, 3).T
     nowhere = torch.zeros_like(sentences)
     return SpanBatch(sentences, starts, ends, nowhere, nowhere, nowhere)
@@ -36,7 +36,7 @@ def triples(prediction):
 
 @st.composite
 def problems(draw, max_sentences=3):
-    """Candidates of short sentences, and logits with many ties."""
+    """Draw candidates of short sentences, and logits with many ties."""
     spans = []
     for sentence in range(draw(st.integers(1, max_sentences))):
         n_words = draw(st.integers(0, 4))
@@ -48,7 +48,10 @@ def problems(draw, max_sentences=3):
 
 
 def slow_greedy(spans, table):
-    """C.4, word by word; the most probable first, then the earlier, then the longer."""
+    """Choose spans by C.4, word by word.
+
+    The most probable comes first, then the earlier, then the longer.
+    """
     rows = torch.stack([spans.sentences, spans.starts, spans.ends], dim=1).tolist()
     best = table[:, 1:].argmax(1) + 1
     candidates = [
@@ -66,7 +69,10 @@ def slow_greedy(spans, table):
 
 
 def best_log_probability(spans, table, sentence):
-    """Of every disjoint set with every labelling, the most probable, the others being O."""
+    """Return the highest log-probability of a disjoint set of spans; the others are O.
+
+    All sets and all their labels are tried.
+    """
     numbers = [n for n, s in enumerate(spans.sentences.tolist()) if s == sentence]
     highest = -math.inf
     for classes in itertools.product(range(1 + len(LABELS)), repeat=len(numbers)):

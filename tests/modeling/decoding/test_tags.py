@@ -42,7 +42,7 @@ def draw_scores(head, lengths, *, seed=1, scale=2.0):
 
 
 def valid_paths(head, scores, *, temperature=1.0):
-    """Of one sentence: all valid tags, and the probability of each among these."""
+    """Return all valid tags of one sentence, and the probability of each among these."""
     length = len(scores)
     crf = head.crf(scores.double(), Layout.of([length]), temperature)
     every = itertools.product(range(len(TAGSET)), repeat=length)

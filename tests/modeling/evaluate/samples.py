@@ -15,7 +15,7 @@ TAGS = ("O", "O", "O", *(f"{letter}-{label}" for label in LABELS for letter in "
 def make_tagged(
     gold, predicted, *, tokens=None, id="s", document_id="d", probabilities=(), words=()
 ):
-    """Tags, valid or not, of both sides; spans are their strict reading."""
+    """Make a sentence with tags of both sides, valid or not; spans are their strict reading."""
     spans = from_iob2(predicted)
     probabilities = probabilities or [0.5] * len(spans)
     return Tagged(
@@ -36,12 +36,15 @@ def make_tagged(
 
 
 def written(gold, predicted, **settings):
-    """``written("B-PER I-PER O", "B-PER O O")``."""
+    """Make a sentence of tags as text: ``written("B-PER I-PER O", "B-PER O O")``."""
     return make_tagged(gold.split(), predicted.split(), **settings)
 
 
 def tagged_sentences(max_sentences=6, max_words=8):
-    """Sentences of few words of few kinds, so that forms and sentences come again."""
+    """Return a strategy for runs of short sentences.
+
+    There are few kinds of words, so that forms and sentences come again.
+    """
     word = st.tuples(st.sampled_from(TAGS), st.sampled_from(TAGS), st.sampled_from("xyz"))
     sentence = st.lists(word, max_size=max_words)
     return st.builds(
@@ -68,7 +71,7 @@ def _make_run(sentences, seed):
 
 
 def random_run(rng, n, *, right=0.8, n_documents=None, tokens=None):
-    """A run that has most sentences right; ``rng`` makes the gold tags first."""
+    """Make a run that has most sentences right; ``rng`` makes the gold tags first."""
     made = []
     for number in range(n):
         length = rng.randint(1, 12)

@@ -17,7 +17,7 @@ FLAGS = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=4
 
 
 def another(run, seed):
-    """Other predictions for the same sentences."""
+    """Make other predictions for the same sentences."""
     rng = random.Random(seed)
     made = []
     for one in run:

@@ -13,7 +13,7 @@ from tests.modeling.evaluate.samples import LABELS, make_tagged, random_run
 
 @pytest.fixture(scope="module")
 def runs():
-    """Two seeds on the same gold tags, with other probabilities; the second is worse."""
+    """Evaluate two seeds on the same gold tags, with other probabilities; the second is worse."""
     made = {}
     for name, right in (("1", 0.9), ("2", 0.5)):
         rng, tagged = random.Random(8), []
@@ -26,7 +26,7 @@ def runs():
 
 
 def tables(runs, title):
-    """The tables of a section, as lists of rows."""
+    """Return the tables of a section."""
     found, section = [], ""
     for block in describe(runs, title="page"):
         section = block.text if isinstance(block, Heading) else section

@@ -120,7 +120,7 @@ def test_micro_and_macro_follow_from_the_labels_in_every_replicate(tagged):
 
 
 def runs(seed, *, right, n=200):
-    """Two runs that each have a sentence right with their own probability, alone of the other."""
+    """Draw two independent runs, each of which is right in a sentence with its own probability."""
     points = np.random.default_rng(seed).random((2, n))
     ones = np.ones(n, np.int64)
     return [

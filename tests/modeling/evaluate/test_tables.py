@@ -13,14 +13,14 @@ RIGHT, WRONG = written("B-PER", "B-PER"), written("B-PER", "O")
 
 
 def run_of(n_right):
-    """Recall is ``n_right`` tenths."""
+    """Evaluate a run whose recall is ``n_right`` tenths."""
     tagged = [RIGHT] * n_right + [WRONG] * (10 - n_right)
     return evaluate(tagged, labels=["PER"], train=None, dev=None, replicates=2)
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """Three heads on two data sets; one was run once, one is missing."""
+    """Write reports of heads on two data sets; one was run once, one is missing."""
     folder = tmp_path_factory.mktemp("runs")
     made = {
         ("crf", "Sturm"): [5, 7],

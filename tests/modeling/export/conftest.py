@@ -18,7 +18,7 @@ SENTENCE = ("Peter", "lebt", "in", "Frankfurt", "am", "Main", ".")
 def save_tagger(
     folder, *, head=None, encoder=None, labels=("pers", "place"), tokenizer=None, **options
 ):
-    """A tagger in a folder as ``modeling.finetune`` writes it, without having trained it."""
+    """Save a tagger with random weights in a folder as ``modeling.finetune`` writes it."""
     tokenizer = tokenizer or Tokenizer(wordpiece(SUBWORDS, cased=True), name="small")
     sizes = {"width": 16, "n_layers": 2, "n_heads": 2, "inner_width": 24, "max_positions": 40}
     config = TaggerConfig(
@@ -51,7 +51,7 @@ def make_tagger(tmp_path):
 
 @pytest.fixture
 def entities():
-    """Settings of an encoder that reads entities."""
+    """Return the settings of an encoder that reads entities."""
     return {"n_entities": len(SPECIAL), "entity_width": 8, "attention": "entity_aware"}
 
 

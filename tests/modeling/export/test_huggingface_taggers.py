@@ -23,7 +23,7 @@ def batch_of(tagger, sentence):
 
 
 def run_card(folder):
-    """What the code of a card makes."""
+    """Run the code of a card; returns its names."""
     text = (folder / "README.md").read_text(encoding="utf-8")
     made = {}
     with contextlib.chdir(folder.parent):

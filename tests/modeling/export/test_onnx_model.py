@@ -37,7 +37,7 @@ ATTENTIONS = {
 
 
 def run_card(folder):
-    """What the code of a card makes, beside the folder."""
+    """Run the code of a card beside the folder; returns its names."""
     text = (folder / "README.md").read_text(encoding="utf-8")
     made = {}
     with contextlib.chdir(folder.parent):

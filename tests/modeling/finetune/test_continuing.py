@@ -31,7 +31,7 @@ def tags_of(run, sentences):
 
 
 def scores_of(run, ner):
-    """Unnormalised scores of all words, as the head sees them; without the temperature."""
+    """Return the spans of test with their probabilities, without the temperature."""
     tagger = Tagger.load(run)
     tagger.model.config = replace(tagger.model.config, temperature=1.0)
     return [span for one in tagger.tag(NerData.open(ner).split("test")) for span in one.spans]

@@ -26,7 +26,7 @@ TABLE = "encoder.entity_embeddings.entities.weight"
 
 @pytest.fixture(scope="module")
 def forms(tmp_path_factory):
-    """A file of forms: every name, half of them of entities that the base knows or may know."""
+    """Write a file of forms: every name, some of them of entities that the base knows."""
     path = tmp_path_factory.mktemp("forms") / "forms.tsv"
     spaces = {"Jena": "old", "Ida Berg": "old"}
     lines = [f"{name}\t{spaces.get(name, 'new')}:{name}\n" for name in NAMES]
@@ -58,7 +58,7 @@ def write_base(folder, tokenizer, *, names=KNOWN, **settings):
 
 @pytest.fixture(scope="module")
 def char_entity(tmp_path_factory, bases):
-    """A base whose subwords know six entities."""
+    """Save a base whose subwords know six entities."""
     folder = tmp_path_factory.mktemp("base") / "char-entity"
     settings = {"attention": "char_entity", "entities": "subwords", "n_entities": 6}
     return write_base(folder, Tokenizer.open(bases / "plain"), entity_width=16, **settings)
@@ -87,7 +87,7 @@ def test_of_a_plain_base_all_entities_are_new(forms, bases):
 
 
 def dataset(folder, name, rows, **parameters):
-    """A dataset of one shard."""
+    """Write a dataset of one shard."""
     folder.mkdir()
     with ShardWriter(folder / "shard-00000.arrow", SCHEMAS[name]) as writer:
         for row in rows:

@@ -23,7 +23,7 @@ ENTITIES = {"char_entity": {}, "plain": {}, "relative": {"positions": "none", "c
 
 @pytest.fixture(scope="module", params=ENTITIES)
 def base(request, tmp_path_factory, bases):
-    """An encoder whose subwords know Jena (3), something (4) and Ida Berg (5)."""
+    """Save an encoder whose subwords know Jena (3), something (4) and Ida Berg (5)."""
     folder = tmp_path_factory.mktemp("base") / request.param
     settings = {"attention": request.param, "entities": "subwords", "n_entities": 6}
     settings |= ENTITIES[request.param]
@@ -40,7 +40,7 @@ def base(request, tmp_path_factory, bases):
 
 
 def known(encoder, text):
-    """Of each word the entity of its subwords."""
+    """Return of each word the set of entities that its subwords know; 0 is none."""
     windows, [words] = encoder.windows(text), encoder.words([text])
     found = {}
     if windows.subword_entities is not None:

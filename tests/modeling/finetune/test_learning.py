@@ -28,7 +28,7 @@ TABLE = "encoder.embeddings.subwords.weight"
 
 @pytest.fixture(scope="module")
 def base(bases, tmp_path_factory):
-    """An encoder of three layers."""
+    """Save an encoder of three layers."""
     folder = tmp_path_factory.mktemp("learning") / "base"
     shutil.copytree(bases / "plain", folder)
     torch.manual_seed(1)
@@ -83,7 +83,7 @@ def test_a_lower_layer_goes_less_far(moved):
 
 @pytest.fixture(scope="module")
 def lora(tmp_path_factory, ner, base, finetune):
-    """A run of two epochs."""
+    """Train for two epochs; returns the folder of the run."""
     run = tmp_path_factory.mktemp("lora") / "run"
     assert finetune(run, ner, base, epochs=2, settings=LORA) == 0
     return run

@@ -34,7 +34,7 @@ def document(number, rng):
 
 @pytest.fixture(scope="module")
 def letters(tmp_path_factory):
-    """A hundred sentences without tags."""
+    """Write a hundred sentences without tags."""
     rng = random.Random(11)
     documents = [document(number, rng) for number in range(25)]
     return write_documents(tmp_path_factory.mktemp("text") / "documents", documents)
@@ -42,7 +42,7 @@ def letters(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def few(tmp_path_factory, make_ner, ner):
-    """Two tagged sentences to learn from, with one label of two; dev and test as ever."""
+    """Write two tagged sentences to learn from, with one label of two; dev and test as ever."""
     sentences = NerData.open(ner).sentences
     train = [s for s in sentences if s.split == "train" and "B-place" not in s.tags][:2]
     rest = [s for s in sentences if s.split != "train"]

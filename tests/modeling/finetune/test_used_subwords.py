@@ -18,7 +18,7 @@ TABLE = "encoder.embeddings.subwords.weight"
 
 
 def with_more_rows(base, folder, n):
-    """The base with ``n`` rows that its tokenizer has no subwords for."""
+    """Save the base with ``n`` more rows, for which its tokenizer has no subwords."""
     given = read_pretrained(base)
     encoder = replace(given.config.encoder, n_subwords=given.config.encoder.n_subwords + n)
     torch.manual_seed(7)

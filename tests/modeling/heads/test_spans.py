@@ -146,7 +146,7 @@ def test_what_is_read_is_scored_by_its_state_and_the_rest_by_words(kind):
 
 
 def slow_choice(first, batch, *, max_candidates):
-    """Sentence by sentence."""
+    """Choose the spans to read, sentence by sentence."""
     outside = first.log_softmax(1)[:, 0].tolist()
     chosen = []
     for sentence, n_words in enumerate((5, 1, 7, 2)):
@@ -287,7 +287,7 @@ def test_under_autocast_scores_are_float32_and_nearly_the_same(kind):
 
 
 def rule():
-    """w0 to w4 are places, w5 w6 a person, and w6 alone nothing."""
+    """Make texts in which w0 to w4 are places, w5 w6x a person, and the rest nothing."""
     generator = torch.Generator().manual_seed(3)
     texts = []
     for _ in range(40):

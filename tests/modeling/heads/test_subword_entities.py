@@ -31,7 +31,7 @@ def states():
 
 
 def scoped():
-    """Targets of all scopes."""
+    """Return the targets of all scopes."""
     places = [scope.index(label) for label, scope in each_label()]
     return Targets(
         rows=torch.arange(len(places)),
@@ -55,7 +55,7 @@ def sampled(labels, negatives, n_others):
 
 
 def each_label():
-    """Label and scope of each target."""
+    """Return label and scope of each target."""
     return [(label, scope) for scope, own in zip(SCOPES, LABELS, strict=True) for label in own]
 
 

@@ -53,7 +53,7 @@ GOLD = tags_of("B-LOC I-LOC O", "", "B-PER B-PER I-PER B-LOC", "B-LOC")
 
 
 def paths_of(crf, sentence):
-    """All tags of a sentence (M, n), and their scores (M,)."""
+    """Return all paths of a sentence (M, n), and their scores (M,)."""
     length, n_tags = int(crf.lengths[sentence]), len(crf.starts)
     paths = torch.tensor(list(itertools.product(range(n_tags), repeat=length)))
     emissions = crf.emissions[sentence, :length].expand(len(paths), -1, -1)
@@ -226,7 +226,7 @@ def make_ruled(init):
 
 
 def ruled_by_formula(module):
-    """Eq. 7."""
+    """Apply the penalties of Eq. 7 to transitions and starts."""
     allowed = torch.from_numpy(TAGSET.follows).float()
     begins = torch.from_numpy(TAGSET.begins).float()
     return [

@@ -26,7 +26,7 @@ async def slow(scope, _, send):
 
 @pytest.fixture
 def server(monkeypatch):
-    """A server in a thread, that waits for the head of a request no longer than 0.2 seconds."""
+    """Start a server in a thread that waits 0.2 seconds at most for the head of a request."""
     monkeypatch.setattr(serving, "HEAD_SECONDS", 0.2)
     is_ready = threading.Event()
     guarded = Guard(slow, Rules())

@@ -16,7 +16,7 @@ WIDTH, N_HEADS = 12, 3
 
 
 def make_rows(words, mentions=None):
-    """Rows of sequences, each a list of the sizes of its words; mentions are counts."""
+    """Make rows of sequences, each a list of the sizes of its words; mentions are counts."""
     lengths = [sum(sizes) for sizes in words]
     subwords = Layout.of(lengths)
     sizes = [size for sequence in words for size in sequence]
@@ -35,7 +35,7 @@ def make_rows(words, mentions=None):
 
 
 def random_words(lengths, seed=0):
-    """Words of one to three subwords that fill sequences of these lengths."""
+    """Draw words of one to three subwords that fill sequences of these lengths."""
     generator = np.random.default_rng(seed)
     sequences = []
     for length in lengths:
@@ -47,19 +47,19 @@ def random_words(lengths, seed=0):
 
 
 def make_input(rows, seed=0):
-    """Random (R, D), in float64."""
+    """Draw states of all rows, (R, D), in float64."""
     generator = torch.Generator().manual_seed(seed)
     shape = (len(rows.together.index), WIDTH)
     return torch.randn(shape, generator=generator, dtype=torch.float64, requires_grad=True)
 
 
 def heads(linear, x):
-    """(n, D) -> (H, n, K)."""
+    """Return the heads of states: (n, D) to (H, n, K)."""
     return linear(x).view(len(x), N_HEADS, WIDTH // N_HEADS).transpose(0, 1)
 
 
 def literal(layer, x, *, clip=None, window=None):
-    """Attention of one sequence (n, D), with an n x n x K tensor of what belongs to offsets."""
+    """Attend within one sequence (n, D), with an n x n x K tensor of what belongs to offsets."""
     q, k, v = heads(layer.query, x), heads(layer.key, x), heads(layer.value, x)
     place = torch.arange(len(x))
     offset = place - place[:, None]  # [i, j] is j - i
@@ -75,7 +75,7 @@ def literal(layer, x, *, clip=None, window=None):
 
 
 def literal_entity_aware(layer, subwords, mentions):
-    """One sequence: four blocks of scores, side by side, one above the other."""
+    """Attend within one sequence, by four blocks of scores side by side and below each other."""
     both = torch.cat([subwords, mentions])
     key, value = heads(layer.key, both), heads(layer.value, both)
     word_key, entity_key = key[:, : len(subwords)], key[:, len(subwords) :]
@@ -89,7 +89,7 @@ def literal_entity_aware(layer, subwords, mentions):
 
 
 def assert_same(layer, x, *, actual, expected):
-    """Same values, and same gradients of x and of all parameters."""
+    """Check that values are the same, and gradients of ``x`` and of all parameters."""
     weight = torch.randn(actual.shape, dtype=actual.dtype)
     inputs = [x, *layer.parameters()]
     gradients = [
@@ -103,7 +103,7 @@ def assert_same(layer, x, *, actual, expected):
 
 @pytest.fixture
 def oracle():
-    """Everything above."""
+    """Return the constants and functions above."""
     return SimpleNamespace(
         width=WIDTH,
         n_heads=N_HEADS,
@@ -118,6 +118,6 @@ def oracle():
 
 @pytest.fixture(params=["each sequence alone", "all sequences at once"])
 def grouping(request, monkeypatch):
-    """What a CPU does, and what a GPU does, both on the CPU."""
+    """Compute on the CPU in the way of a CPU, and in that of a GPU."""
     if request.param == "all sequences at once":
         monkeypatch.setattr(scores, "groups", scores.all_sequences)

@@ -27,7 +27,7 @@ pytestmark = [
 
 
 def encoder(oracle, kind):
-    """Two layers, in float32."""
+    """Make an encoder of two layers, in float32."""
     make, options = KINDS[kind]
     return Encoder(
         [
@@ -43,7 +43,7 @@ def encoder(oracle, kind):
 
 
 def sample(oracle, kind):
-    """Words, mentions and input of sequences of uneven lengths."""
+    """Return words, mentions and input of sequences of uneven lengths."""
     words = oracle.random_words(LENGTHS)
     mentions = [2, 0, 3] if kind in {"plain", "entity-aware"} else None
     rows = oracle.make_rows(words, mentions)
@@ -51,7 +51,7 @@ def sample(oracle, kind):
 
 
 def parts(x, mentions):
-    """Subwords, and mentions, of each sequence."""
+    """Split states into subwords and mentions of each sequence."""
     n_mentions = mentions or [0] * len(LENGTHS)
     subwords, entities = x.split([sum(LENGTHS), sum(n_mentions)])
     return list(zip(subwords.split(LENGTHS), entities.split(n_mentions), strict=True))

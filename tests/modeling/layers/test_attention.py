@@ -15,7 +15,7 @@ LENGTHS, MENTIONS = [7, 1, 4], [2, 0, 3]
 
 @pytest.fixture(params=["_mix_in_parts", "_mix_fused"])
 def mixing(request, monkeypatch):
-    """What a CPU does, and what a GPU does, both on the CPU."""
+    """Compute on the CPU in the way of a CPU, and in that of a GPU."""
     monkeypatch.setattr(attention, "_mix_in_parts", getattr(attention, request.param))
 
 

@@ -25,7 +25,7 @@ def rows(oracle):
 
 
 def some_known(rows, *, seed=0):
-    """About half of the subwords know something."""
+    """Return vectors of entities for half of the subwords."""
     generator = torch.Generator().manual_seed(seed)
     n = len(rows.subwords.index)
     chosen = torch.randperm(n, generator=generator)[: n // 2].sort().values
@@ -34,7 +34,10 @@ def some_known(rows, *, seed=0):
 
 
 def one_head_that_shows_its_weights(n):
-    """A layer whose output for one-hot rows is the attention weight of each, halved by entities."""
+    """Make a layer that shows its weights: one-hot rows give the attention weight of each.
+
+    Entities halve them.
+    """
     torch.manual_seed(5)
     layer = CharEntityAttention(width=n, n_heads=1, entity_width=F).double()
     with torch.no_grad():
@@ -48,7 +51,10 @@ def one_head_that_shows_its_weights(n):
 
 
 def literal(layer, oracle, x, known):
-    """Equation 3, subword by subword, for one sequence; ``known`` is a vector or None for each."""
+    """Attend by equation 3, subword by subword, within one sequence.
+
+    ``known``: a vector or ``None`` for each subword.
+    """
     keys, values = [], []
     for state, vector in zip(x, known, strict=True):
         key, value = layer.key(state), layer.value(state)

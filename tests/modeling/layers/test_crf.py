@@ -60,7 +60,7 @@ def literal_score(crf, sentence, path):
 
 
 def scored_paths(crf, sentence):
-    """All paths of a sentence, and their scores."""
+    """Return all paths of a sentence, and their scores."""
     length = int(crf.lengths[sentence])
     paths = list(itertools.product(range(len(crf.starts)), repeat=length))
     return paths, torch.stack([literal_score(crf, sentence, path) for path in paths])
@@ -72,7 +72,7 @@ def all_log_partitions(crf):
 
 
 def log_probability(crf, sentence, holds):
-    """Of all paths of which something holds."""
+    """Return the log-probability of all paths for which ``holds`` is true."""
     paths, scores = scored_paths(crf, sentence)
     held = torch.tensor([holds(path) for path in paths])
     return scores.masked_fill(~held, -torch.inf).logsumexp(0) - scores.logsumexp(0)

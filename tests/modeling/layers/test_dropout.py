@@ -85,7 +85,10 @@ WEIGHTS = (
 
 
 def attend_with_dropout(p, *, n_sequences, n, n_heads=2):
-    """Values are one-hot, so what comes out are the weights; every third key is hidden."""
+    """Attend without and with dropout; values are one-hot, so that the output shows the weights.
+
+    Every third key is hidden.
+    """
     query, key = (torch.randn(n_sequences, n_heads, n, 8) for _ in range(2))
     value = torch.eye(n).expand(n_sequences, n_heads, n, n)
     attend = torch.arange(n).expand(n_sequences, n) % 3 > 0

@@ -16,7 +16,7 @@ def relative(query, key, value, *, tables, attend=None):
 
 
 def windowed(query, key, value, *, tables, attend=None):
-    """A window as wide as the text: every row sees every other."""
+    """Attend within a window as wide as the text: every row sees every other."""
     return window_attention(query, key, value, window=N, tables=tables, attend=attend)
 
 
@@ -26,7 +26,7 @@ def make(*shape, sd=1.0, seed):
 
 
 def peaked():
-    """Queries, keys and values whose scores have a standard deviation of 9."""
+    """Draw queries, keys and values whose scores have a standard deviation of 9."""
     query, key, value = (make(1, 4, N, WIDTH, sd=sd, seed=seed) for seed, sd in SDS)
     assert (query.float() @ key.float().mT).std().item() == pytest.approx(9, rel=0.1)
     return query, key, value
@@ -36,7 +36,7 @@ SDS = ((1, 9 / WIDTH**0.5), (2, 1.0), (3, 1.0))
 
 
 def with_gradients(attention, inputs, dtype):
-    """What comes out, and the gradients of what goes in."""
+    """Return the output, and the gradients of the inputs."""
     inputs = [tensor.detach().to(dtype).requires_grad_() for tensor in inputs]
     mixed = attention(*inputs)
     weight = make(*mixed.shape, seed=4).to(dtype)
@@ -44,7 +44,7 @@ def with_gradients(attention, inputs, dtype):
 
 
 def errors(attention, inputs, expected):
-    """Root of the mean square of what differs from the same in float64."""
+    """Return the root mean square differences between half precision and float64."""
     made = with_gradients(attention, inputs, torch.bfloat16)
     assert {tensor.dtype for tensor in made} == {torch.bfloat16}
     return [

@@ -27,7 +27,7 @@ def letter(
 
 
 def letters(n: int = 12) -> list[Document]:
-    """Letters by Herwarth say Marc for Franz, those by Else say it for Maria."""
+    """Make letters: those by Herwarth say Marc for Franz, those by Else say it for Maria."""
     made = []
     for number in range(n):
         by, who = (("Herwarth", FRANZ), ("Else", MARIA))[number % 2]
@@ -39,5 +39,5 @@ def letters(n: int = 12) -> list[Document]:
 
 
 def records(n: int = 12) -> list[Record]:
-    """The same as a linker sees them."""
+    """Return the letters as a linker sees them."""
     return [record_of(document) for document in letters(n)]

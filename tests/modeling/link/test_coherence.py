@@ -17,7 +17,11 @@ def record(id, entities):
 
 
 def by_definition(found, chosen, forms, *, documents, without):
-    """(M, C, 2): the most probable elsewhere, and the mean of how much others are together."""
+    """Yield both features of each candidate by their definitions.
+
+    These are its highest probability under other forms, and the mean of how often it stands
+    together with the likely entities of other forms.
+    """
     own = {}
     for one, probabilities, form in zip(found, chosen, forms, strict=True):
         for entity, p in zip(one.entities, probabilities, strict=True):
@@ -41,7 +45,7 @@ def by_definition(found, chosen, forms, *, documents, without):
 
 
 def sample(n_names, *, n_documents=40, n_entities=60, seed=1):
-    """Documents, and names of one more, whose forms come again."""
+    """Draw documents, and names of one more, whose forms come again."""
     draw = np.random.default_rng(seed)
     entities = np.array([f"e{n}" for n in range(n_entities)])
     records = [record(f"d{n}", draw.choice(entities, 12)) for n in range(n_documents)]
@@ -69,7 +73,7 @@ def test_columns_are_as_defined(n_names, without):
 
 
 def n_calls(function):
-    """How many functions are called; the same on every machine."""
+    """Count the calls of functions: a measure of work that is the same on every machine."""
     n = 0
 
     def count(_frame, event, _argument):

@@ -37,7 +37,7 @@ def write_sentences(folder, sentences):
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A linker, and the folder that it lies in."""
+    """Train a linker; returns the folder that it and its letters lie in."""
     folder = tmp_path_factory.mktemp("link")
     write_documents(folder / "letters", letters(40))
     (folder / "persons.xml").write_text(REGISTER, encoding="utf-8")

@@ -20,7 +20,7 @@ TEXTS = {POET: "ich war in Ulm , Otto Theo", PAINTER: "Anna und Otto bei Bad Ber
 
 
 def documents(n=24):
-    """Otto is the poet where the words around are those of the first text."""
+    """Make letters in which Otto is the poet where the words around are those of the first text."""
     who = [(POET, PAINTER)[number % 2] for number in range(n)]
     return [letter(f"{n}", TEXTS[entity], ("Otto", entity)) for n, entity in enumerate(who)]
 
@@ -39,7 +39,7 @@ def reader(bases):
 
 
 def columns(contexts, linker, document):
-    """The columns of the encoder by entity, of the only name of a document."""
+    """Return the encoder's features of each entity, for the only name of a document."""
     record = record_of(document, with_text=True)
     [found] = linker.knowledge.candidates(record, record.cases)
     without = record.id if record.id in linker.knowledge.counts else None

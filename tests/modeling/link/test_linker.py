@@ -191,7 +191,7 @@ def test_links_are_written_with_their_probability_and_what_is_there_stays(linker
 
 
 def incomplete():
-    """Letters of two names each; in every third letter one has no id, though it is known."""
+    """Make letters of two names each; in every third, one has no id, though it is known."""
     return [
         letter(
             f"{n}",

@@ -36,9 +36,9 @@ def guesser(run):
 
 
 def among(guesser, given, number):
-    """Log-probabilities among the known candidates of a name, others as ``given`` says.
+    """Return log-probabilities among the known candidates of a name, others as ``given`` says.
 
-    Of the logits of all entities, as the head gives them.
+    They come from the logits of all entities, as the head gives them.
     """
     [states] = guesser.encoder.entities([TEXT], [given])
     with torch.inference_mode():

@@ -20,7 +20,7 @@ class Text:
 
 
 def random_text(generator, n_subwords, n_mentions=0, *, sizes=(60, 20)):
-    """Ids from 5 (subwords) and from 1 (entities) on; mentions of one to four subwords."""
+    """Draw a text: ids of subwords from 5 on, of entities from 1; mentions of 1 to 4 subwords."""
     mentions = []
     for _ in range(n_mentions):
         start = int(generator.integers(1, n_subwords - 1))
@@ -39,7 +39,7 @@ def make_batch(
     with_segments: bool = False,
     word_size: int | None = None,
 ) -> Batch:
-    """The batch of these texts; with ``word_size``, that many subwords are a word."""
+    """Return the batch of these texts; with ``word_size``, that many subwords are a word."""
     subwords = Layout.of([len(text.subwords) for text in texts])
     n_mentions = np.array([len(text.mentions) for text in texts])
     rows, mentions = Rows(subwords, together=subwords), None
@@ -92,7 +92,7 @@ def _words(texts, size):
 
 
 def as_padded(texts: Sequence[Text], *, pad: int = 0) -> dict[str, torch.Tensor]:
-    """What a model of transformers takes: tensors padded to the longest, masks, positions."""
+    """Return what a model of transformers takes: padded tensors, masks, positions."""
     n, e = max(len(t.subwords) for t in texts), max(len(t.mentions) for t in texts)
     shape = (len(texts), n)
     inputs = {
@@ -134,7 +134,7 @@ class Samples:
 
     @staticmethod
     def uneven(seed, *, with_mentions=True):
-        """Five texts of different lengths; one of them has no mention, one has a single one."""
+        """Draw five texts of different lengths: one has no mention, one has a single one."""
         generator = np.random.default_rng(seed)
         counts = (3, 0, 1, 6, 2) if with_mentions else (0,) * 5
         return [
@@ -144,5 +144,5 @@ class Samples:
 
 @pytest.fixture(scope="session")
 def samples():
-    """Makes small texts and batches of them."""
+    """Return what makes small texts and batches of them."""
     return Samples()

@@ -20,7 +20,7 @@ TEXT = "数学是利用符号语言研究数量，数学也是Python。"
 
 
 def write_examples_of(texts, folder, *, tokenizer):
-    """From raw texts to examples in which 数学 is an entity."""
+    """Make examples of raw texts, in which 数学 is an entity."""
     (folder / "text.txt").write_text("\n".join(texts), encoding="utf-8")
     (folder / "forms.tsv").write_text("数学\tlexicon:数学\n", encoding="utf-8")
     commands = [

@@ -40,7 +40,7 @@ def config(request):
 
 
 def batch_of(samples, texts):
-    """Texts whose subwords know the mention that they are part of, the first of several."""
+    """Make a batch whose subwords know the mention that they are in, the first of several."""
     batch = samples.batch(
         [replace(text, mentions=()) for text in texts], with_segments=True, word_size=2
     )
@@ -63,7 +63,7 @@ def built(config):
 
 
 def without_entities(config):
-    """The encoder with the same weights that has no place for entities."""
+    """Return the encoder with the same weights that has no place for entities."""
     attention = "plain" if config.attention == "char_entity" else config.attention
     plain = built(replace(config, n_entities=0, entities="mentions", attention=attention))
     weights = built(config).state_dict()
@@ -155,7 +155,7 @@ def test_entities_that_an_encoder_does_not_read_are_refused(samples):
 
 @pytest.fixture
 def bert(tmp_path):
-    """A BERT of transformers, in the layout of ``bert-base-chinese``."""
+    """Save a BERT of transformers, in the layout of ``bert-base-chinese``."""
     torch.manual_seed(2)
     settings = {
         "vocab_size": 60, "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,

@@ -33,7 +33,7 @@ TARGETS = {
 
 
 def counted(model, batch):
-    """Operations of a forward pass, by torch."""
+    """Count the operations of a forward pass, by torch."""
     with FlopCounterMode(display=False) as counter, sdpa_kernel(SDPBackend.MATH), torch.no_grad():
         model(batch)
     return counter.get_total_flops()

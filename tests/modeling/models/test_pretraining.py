@@ -43,7 +43,7 @@ def build(config=CONFIG, seed=0):
 
 
 def states_of(model, batch):
-    """What the encoder gave, with gradients kept."""
+    """Run the model; returns its losses, and what the encoder gave, with gradients kept."""
     kept = {}
 
     def keep(_module, _inputs, encoded):

@@ -50,7 +50,7 @@ def make_inputs(lengths=LENGTHS, seed=0):
 
 
 def spans_at(lengths, places):
-    """Candidates as (window, first position, last position); each window is a sentence."""
+    """Make candidates of (window, first position, last position); each window is a sentence."""
     windows, firsts, lasts = torch.tensor(places, dtype=torch.int64).reshape(-1, 3).T
     begins = torch.tensor([0, *lengths]).cumsum(0)[windows]
     return SpanBatch(
@@ -64,7 +64,7 @@ def spans_at(lengths, places):
 
 
 def all_spans(lengths=LENGTHS, without=1):
-    """Every span between [CLS] and [SEP] of at most 4 subwords, but none in one window."""
+    """Make every span of at most 4 subwords between [CLS] and [SEP], but none in one window."""
     return spans_at(
         lengths,
         [
@@ -90,7 +90,7 @@ def places_of(spans, window, lengths=LENGTHS):
 
 
 def texts_with(inputs, spans, samples, lengths=LENGTHS):
-    """The windows, as texts in which every span is a mention of [MASK]."""
+    """Return the windows as texts in which every span is a mention of [MASK]."""
     mentions = [
         tuple((MASK, i, j + 1) for i, j in places_of(spans, window, lengths))
         for window in range(len(lengths))
@@ -104,7 +104,7 @@ def heads(projected, n_heads):
 
 
 def masked_attention(layer, x, n):
-    """Of n subwords and then entities; nobody sees an entity but itself."""
+    """Attend within n subwords and then entities; nobody sees an entity but itself."""
     if hasattr(layer, "entity_query"):
         to_words = torch.cat([layer.query(x[:n]), layer.entity_query_to_words(x[n:])])
         to_entities = torch.cat([layer.query_to_entities(x[:n]), layer.entity_query(x[n:])])
@@ -121,7 +121,10 @@ def masked_attention(layer, x, n):
 
 
 def slow_states(encoder, ids, places):
-    """(n + E, D) of one window: subwords and entities together, through masked dense layers."""
+    """Compute the states of one window, (n + E, D), through masked dense layers.
+
+    Subwords and entities go through together.
+    """
     layout = Layout.of([len(ids)])
     mentions = Mentions(
         entities=torch.full((len(places),), MASK),
@@ -307,7 +310,7 @@ def test_jointly_nothing_may_be_read():
 
 @pytest.fixture(scope="module")
 def luke(tmp_path_factory):
-    """A span classifier of transformers, our encoder with its weights."""
+    """Make a span classifier of transformers, and our encoder with its weights."""
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
     config = transformers.LukeConfig(

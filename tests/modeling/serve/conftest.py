@@ -31,7 +31,10 @@ def settings(tmp_path_factory):
 
 @pytest.fixture
 def ask(tagger, settings):
-    """``ask("POST", "/v1/tag", json=…)``; several at once: ``ask.all([("GET", "/", {}), …])``."""
+    """Return what asks a service: ``ask("POST", "/v1/tag", json=…)``.
+
+    Several requests at once: ``ask.all([("GET", "/", {}), …])``.
+    """
     logging.getLogger("modeling.serve.batching").propagate = False  # a fault is made on purpose
 
     class Asker:

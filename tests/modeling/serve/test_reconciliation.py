@@ -215,7 +215,7 @@ def test_names_in_texts_come_with_entries_of_their_kind(service):
 
 
 def write_vocabulary(folder):
-    """A vocabulary with two cities of one name, and one that is gone."""
+    """Write a vocabulary with two cities of one name, and one that is gone."""
     rows = [
         {"id": n, "entity": entity, "title": None, "page_id": None, "count": count, "counts": []}
         | {

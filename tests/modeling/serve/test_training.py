@@ -12,7 +12,7 @@ PLACES = ("Ulm", "Jena")
 
 
 def samples():
-    """As ``modules/lib/api/nlp.xql`` of TEI Publisher (a52994f) makes them."""
+    """Make samples as ``modules/lib/api/nlp.xql`` of TEI Publisher (a52994f) does."""
     texts = [f"{'gestern ' * (n % 3)}ich war in {PLACES[n % 2]}." for n in range(24)]
     return [
         {"source": f"{n}.xml", "text": text, "entities": [[text.index(name), len(text) - 1, "LOC"]]}

@@ -52,7 +52,10 @@ def metrics(folder, kind):
 
 
 def differences(one, other):
-    """Names of settings that differ; ``entity_scope`` only says how entities are classified."""
+    """Return the names of settings that differ, without ``entity_scope``.
+
+    That setting only says how entities are classified.
+    """
     names = set()
     for part, values in one.to_json().items():
         theirs = other.to_json()[part]

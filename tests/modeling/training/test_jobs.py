@@ -39,7 +39,7 @@ def run(examples, tmp_path):
 
 
 def make_model(folder, name="daluke_small", seed=1):
-    """A model for examples, with weights of its own, also for vectors that begin at 0."""
+    """Make a model for examples, with random weights, also for vectors that begin at 0."""
     sources = open_sources([folder])
     config = complete(config_of(name), sources)
     torch.manual_seed(seed)
@@ -51,7 +51,7 @@ def make_model(folder, name="daluke_small", seed=1):
 
 @pytest.fixture
 def base(examples, tmp_path):
-    """The folder of a model, and its weights."""
+    """Publish a model; returns its folder and its weights."""
     model, sources = make_model(examples)
     folder = tmp_path / "base"
     publish(model, folder, sources=sources, settings={})

@@ -101,7 +101,7 @@ def test_state_survives_saving(toy):
 
 
 def literal_adam(weights, gradients, *, lr, decay, betas=(0.9, 0.98), eps=1e-6):
-    """AdamW without bias correction, one step after the other, in float64."""
+    """Apply AdamW without bias correction, one step after the other, in float64."""
     weights = weights.double()
     first = second = torch.zeros_like(weights)
     for gradient in gradients:

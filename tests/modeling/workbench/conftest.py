@@ -25,7 +25,7 @@ def sample_once(tmp_path_factory):
 
 @pytest.fixture
 def sample(sample_once, tmp_path):
-    """A copy of the sample that a test may change."""
+    """Copy the sample, so that a test may change it."""
     folder = tmp_path / "sample"
     return shutil.copytree(sample_once, folder)
 
@@ -44,7 +44,7 @@ def options_of(folder, **more):
 
 @pytest.fixture
 def desk(sample):
-    """A desk on the sample, with all letters read."""
+    """Open a desk on the sample, with all letters read."""
     return open_desk(sample)
 
 
@@ -105,9 +105,9 @@ def serve(sample):
 
 @pytest.fixture
 def browser():
-    """Debian's Chromium; skip where it is not there.
+    """Start Debian's Chromium; skip where it is missing.
 
-    For one test only: as long as it is there, its event loop runs, and no other can in this thread.
+    For one test only: while it runs, its event loop runs, and no other can in this thread.
     """
     playwright = pytest.importorskip("playwright.sync_api", reason="no playwright (extra dev)")
     if not CHROMIUM.exists():

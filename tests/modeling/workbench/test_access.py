@@ -20,7 +20,7 @@ WIDER = """() => [...document.querySelectorAll("html, dialog, main, aside, nav, 
 
 @pytest.fixture(scope="session")
 def axe(tmp_path_factory):
-    """The program of axe-core, as npm has it."""
+    """Return the program of axe-core, fetched by npm; skip where that cannot be."""
     npm, folder = shutil.which("npm"), tmp_path_factory.mktemp("axe")
     if npm is None:
         pytest.skip("no npm: axe-core cannot be fetched")
@@ -68,7 +68,7 @@ def look_at_all(page, axe, looks=(), *, only=(0, 1)):
 
 
 def pages_of(browser, address):
-    """The page, wide and narrow, light and dark, in both languages."""
+    """Yield the page, wide and narrow, light and dark, in both languages."""
     for viewport, scheme, locale in PAGES:
         settings = {"viewport": viewport, "color_scheme": scheme, "locale": locale}
         context = browser.new_context(bypass_csp=True, **settings)

@@ -23,7 +23,10 @@ ADDRESS = "http://127.0.0.1:8001/reconcile"
 
 @pytest.fixture
 def asked(monkeypatch):
-    """Our own service over the sample's registers, as the standard library would ask it."""
+    """Let the standard library ask our own service over the sample's registers.
+
+    Returns the list of the bodies that were sent.
+    """
     app, bodies = FastAPI(), []
     entries = Entries.open([str(DATA / "register" / "*.xml")])
     app.include_router(routes(entries, space="https://d-nb.info/gnd"))

@@ -40,7 +40,7 @@ class Editor:
             )
 
     def current(self):
-        """What the panel says of the name that is looked at."""
+        """Return what the panel says of the current name."""
         return self.page.inner_text("#inspector")
 
 

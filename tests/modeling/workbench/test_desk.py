@@ -29,7 +29,7 @@ def items(desk, number=0):
 
 
 def shown(desk):
-    """All that is decided and open, in all letters."""
+    """Return all that is decided and open, in all letters."""
     return [
         [item.to_json() | {"time": ""} for names in letter.names for item in names.items()]
         for letter in desk.letters.all
@@ -37,7 +37,7 @@ def shown(desk):
 
 
 def decide_some(desk):
-    """Accept, reject, correct, label, link and add; twice each what was decided already."""
+    """Accept, reject, correct, label, link and add; decide some a second time."""
     for number in (0, 1):
         first, second, third, *_ = items(desk, number)
         text = desk.letters.all[number].documents[0].text

@@ -37,7 +37,7 @@ class JobHere:
 
 @pytest.fixture
 def letters(tmp_path, tagger_run):
-    """A desk on twelve letters with a place each, which its tagger suggests."""
+    """Return options for twelve letters with a place each, which their tagger suggests."""
     (tmp_path / "letters").mkdir()
     for n in range(12):
         body = f"<p>ich war in {WORDS[n % 4]} und sah bei Anna viel.</p><p>Brief {n}.</p>"
@@ -58,7 +58,7 @@ def accept_all(desk, numbers):
 
 @pytest.fixture
 def make_learner(letters, monkeypatch):
-    """A learner on these letters, whose commands run in this process."""
+    """Return what makes a learner on these letters, whose commands run in this process."""
     monkeypatch.setattr(learning, "Job", JobHere)
 
     def make(desk, *, encoder=None, ner=None, on_use=lambda: None):

@@ -11,12 +11,12 @@ from tests.modeling.workbench.test_day import Editor
 
 
 def normal(text):
-    """As the panel shows it: without the indentation of the file."""
+    """Return markup as the panel shows it: without the indentation of the file."""
     return re.sub(r"\n[ \t]+", "\n", text)
 
 
 def markup_of_all_blocks(editor):
-    """The TEI of each paragraph of the letter, as it is and as it will be."""
+    """Return the TEI of each paragraph of the letter, as it is and as it will be."""
     editor.press("Escape", "t")
     shown = []
     n_blocks = editor.page.locator("#letter [data-block]").count()

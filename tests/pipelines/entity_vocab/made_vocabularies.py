@@ -11,7 +11,7 @@ from tests.pipelines.graph_runs import do_jobs, run_plainly
 
 
 def document(number, title, text, *links, wiki="dawiki", origin="link"):
-    """An article; a link is the surface text, found at its first place, and its entity."""
+    """Make an article; a link is its surface, of which the first place counts, and its entity."""
     spans = [(text.index(form), form, entity) for form, entity in links]
     mentions = [Mention(at, at + len(form), entity, origin=origin) for at, form, entity in spans]
     return Document(
@@ -41,12 +41,12 @@ def rows_of(vocab):
 
 
 def entities_of(vocab):
-    """Id and entity of the rows that are neither special nor retired."""
+    """Return entity and id of the rows that are neither special nor retired."""
     return {r["entity"]: r["id"] for r in rows_of(vocab)[len(SPECIAL) :] if not r["retired"]}
 
 
 def luke_of(vocab):
-    """The lines of the JSON for LUKE."""
+    """Read the lines of the JSON for LUKE."""
     return [json.loads(line) for line in (vocab / "entity_vocab.jsonl").read_text().splitlines()]
 
 

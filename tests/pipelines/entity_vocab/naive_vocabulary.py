@@ -39,7 +39,7 @@ def many_documents(draw):
 
 
 def find_naively(text, forms):
-    """Leftmost-longest, between word boundaries."""
+    """Find forms leftmost-longest, between word boundaries: (start, end) of each."""
     at = 0
     while at < len(text):
         ends = [at + len(form) for form in forms if text.startswith(form, at)]
@@ -52,7 +52,7 @@ def find_naively(text, forms):
 
 
 def count_naively(documents, min_count, max_size):
-    """The rows that the vocabulary must have."""
+    """Return the rows that the vocabulary must have."""
     counted = [
         (d, m, " ".join(d.text[m.start : m.end].split()))
         for d in documents

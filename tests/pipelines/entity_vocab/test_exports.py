@@ -33,7 +33,7 @@ EQUIVALENTS = "# a table\ndawiki:Berlin\tdewiki:Berlin\n\ndawiki:Tyskland\tdewik
 
 @pytest.fixture(scope="module")
 def family(articles, tmp_path_factory):
-    """A vocabulary of two wikis."""
+    """Build a vocabulary of two wikis."""
     folder = tmp_path_factory.mktemp("family")
     german = write_dataset(folder / "german" / "documents", GERMAN)
     (folder / "equivalents.tsv").write_bytes(EQUIVALENTS.encode())

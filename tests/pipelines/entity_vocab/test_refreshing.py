@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("without_runner")
 
 
 def refreshed(tmp_path, *changed, before=ARTICLES, **options):
-    """The vocabulary of changed articles after that of others: both folders."""
+    """Build the vocabulary of changed articles after that of others; returns both folders."""
     first = build(tmp_path / "first", write_dataset(tmp_path / "before" / "documents", *before))
     inputs = write_dataset(tmp_path / "after" / "documents", *changed)
     return first, build(tmp_path / "second", inputs, previous=first, **options)

@@ -16,7 +16,7 @@ def _small(monkeypatch):
 
 @pytest.fixture(scope="module")
 def earlier(tmp_path_factory):
-    """What the month before was made."""
+    """Make the output of the month before."""
     with pytest.MonkeyPatch.context() as patch:
         cut_small(patch)
         output = tmp_path_factory.mktemp("earlier") / "out"

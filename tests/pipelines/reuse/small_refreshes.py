@@ -28,7 +28,7 @@ def run(wiki, output, *options, month=11):
 
 
 def files_of(output):
-    """The bytes of all published files; of ``run.json`` all but what was taken over."""
+    """Return the bytes of all published files; of ``run.json`` all but what was taken over."""
     paths = [p for p in output.rglob("*") if p.is_file() and ".build" not in p.parts]
     files = {p.relative_to(output).as_posix(): p.read_bytes() for p in paths if p.name != ".lock"}
     about = json.loads(files["run.json"])
@@ -45,7 +45,7 @@ def rows_of(output):
 
 
 def texts_of(file):
-    """The texts in a shard that is passed on between the stages."""
+    """Read the texts in a shard that is passed on between the stages."""
     return [
         text
         for batch in read_batches(file, SCHEMAS["wiki_pages"], columns=("text",))
@@ -68,7 +68,7 @@ def refresh(wiki, old, folder, *options):
 
 
 def renamed(wiki):
-    """As MediaWiki does it: the page keeps its id, a redirect with a new one stays behind."""
+    """Rename a page as MediaWiki does: it keeps its id, and a redirect with a new one stays."""
     return wiki.edit("Hafen", title="Hafenbecken").plus(
         Page(70, "Hafen", "Hafenbecken", is_redirect=True)
     )

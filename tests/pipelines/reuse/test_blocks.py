@@ -38,7 +38,7 @@ BESIDE = """{{Ort
 
 
 def with_blocks(wiki):
-    """Every second article has some; the others have none."""
+    """Give blocks to the articles with odd ids."""
     return replace(
         wiki,
         pages=tuple(

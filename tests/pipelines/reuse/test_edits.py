@@ -72,7 +72,10 @@ TITLES = st.sampled_from((*NAMES[:6], "Mühle", "Kahn", "Neu"))
 
 @st.composite
 def pages(draw, number):
-    """A page: article, redirect, of another namespace, empty, rejected; perhaps with a used id."""
+    """Draw a page: article, redirect, page of meanings, of another namespace, or empty.
+
+    Its id may be that of another page.
+    """
     id = draw(st.sampled_from((number, number, number, 3)))
     page = Page(id, draw(TITLES), "", draw(st.integers(1, 3)))
     kind = draw(st.sampled_from(("article",) * 4 + ("redirect",) * 3 + ("meanings", "empty", "ns")))
@@ -89,7 +92,10 @@ def pages(draw, number):
 
 @st.composite
 def dumps(draw):
-    """The dump of a few pages in any order, whose links, titles and ids meet; some are damaged."""
+    """Draw the dump of a few pages in any order, whose links, titles and ids meet.
+
+    The page with the id 5 may be damaged.
+    """
     numbers = draw(st.permutations(range(draw(st.integers(1, 9)))))
     some = [draw(pages(number)) for number in numbers]
     xml = SmallWiki((*some, Page(90, "Immer", article(1, ("Mühle", "Kahn", "Korn"))))).dump()

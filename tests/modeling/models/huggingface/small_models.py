@@ -31,7 +31,7 @@ CLOSE = {"rtol": 0, "atol": 1e-5}
 
 
 def make_theirs(name, folder):
-    """A model of transformers with random weights, biases and norms included, in a folder."""
+    """Save a model of transformers in a folder, all of whose weights are random."""
     kind, settings = THEIRS[name]
     model_class = getattr(transformers, kind)
     torch.manual_seed(0)
@@ -44,7 +44,7 @@ def make_theirs(name, folder):
 
 
 def assert_same_outputs(theirs, ours, texts, samples):
-    """Hidden states and, as far as both have heads, logits are the same."""
+    """Check that hidden states are the same, and logits as far as both have heads."""
     inputs = samples.padded(texts, pad=theirs.config.pad_token_id)
     if theirs.config.type_vocab_size == 1:
         inputs.pop("token_type_ids")

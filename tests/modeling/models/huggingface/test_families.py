@@ -57,7 +57,7 @@ FAMILIES = {  # class, settings, and whether its layers are ours
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-    """Each family as a folder, and as the base model that made it."""
+    """Save a model of each family; returns its folder and its base model, by name."""
     made = {}
     for name, (kind, settings, _) in FAMILIES.items():
         torch.manual_seed(0)

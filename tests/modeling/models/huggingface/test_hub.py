@@ -21,7 +21,7 @@ NAME = "writers/small"
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """What the hub holds: a model, and what nobody asked for."""
+    """Write the files of a hub: a model, and what nobody asked for."""
     folder = tmp_path_factory.mktemp("hub")
     make_theirs("bert", folder)
     (folder / "modeling_small.py").write_text("raise SystemExit('code of a stranger')\n")
@@ -31,7 +31,7 @@ def files(tmp_path_factory):
 
 @pytest.fixture
 def hub(files, tmp_path, monkeypatch):
-    """A hub with one model; its list of requests. The cache is empty."""
+    """Start a hub with one model, and empty the cache; yields the list of its requests."""
     asked = []
 
     class Handler(BaseHTTPRequestHandler):

@@ -53,7 +53,7 @@ def _as_bin(folder):
 
 
 def _as_old_names(folder):
-    """As Google's checkpoints were first converted, with a buffer that newer ones leave out."""
+    """Rename tensors as in Google's first conversions, with a buffer that newer ones leave out."""
     tensors = load_file(folder / "model.safetensors")
     renamed = {
         name.replace("LayerNorm.weight", "LayerNorm.gamma").replace(
