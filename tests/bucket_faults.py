@@ -2,11 +2,11 @@
 
     python -m tests.bucket_faults 20 --seed 1
 
-A process loads the libraries once. For each disturbance it forks a copy that runs the pipeline and
-is killed at a request of its own, whose worker is killed, or whose server is killed (and started
-again), and then others that look at what is in force and run the same command to the end: on this
-machine, or with an empty cache, as on another one. Prints JSON: how many disturbances of each kind
-hit, and every violation.
+One process loads the libraries once. For each disturbance it forks a copy that runs the pipeline.
+This copy is killed at a request that is drawn, or its worker is killed, or the server is killed and
+started again. Other copies then look at what is in force, and run the same command to the end: on
+this machine, or with an empty cache, as on another one. Prints JSON: how many disturbances of each
+kind hit, and every violation.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""The site as a browser shows it: `make docs`. Not in the suite, for it builds all pages."""
+"""Check the site as a browser shows it: `make docs`. Not in the suite, for it builds all pages."""
 
 import functools
 import http.server

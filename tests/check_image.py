@@ -1,7 +1,7 @@
-"""The image of the Dockerfile, built and run without Docker: `make image-test`, as root.
+"""Build and run the image of the Dockerfile without Docker: `make image-test`, as root.
 
-Its steps are done one by one in clean roots (tests/images.py). It asks for packages: the suite
-lacks it.
+Its steps are done one by one in clean roots (tests/images.py). Not in the suite, for it downloads
+packages.
 """
 
 import os

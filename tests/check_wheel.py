@@ -1,6 +1,7 @@
-"""The wheel, installed by a stranger: `make wheel-test`. It asks for packages: the suite lacks it.
+"""Install the wheel as a stranger would: `make wheel-test`.
 
-Each extra is installed on top of the core, in an environment of its own.
+Each extra is installed on top of the core, in an environment of its own. Not in the suite, for it
+downloads packages.
 """
 
 import json

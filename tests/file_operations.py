@@ -1,7 +1,7 @@
-"""What this process does to the files of a folder, in order: to look at it, or to die in the midst.
+"""What this process does to the files of a folder, in order: to be read, or to end it on the way.
 
-Operations are reported before they are done: opening to write, bringing to the disk (``fsync``), a
-rename, making, linking and removing. Of what a library of C does to files nothing is known.
+Operations are reported before they are done: opening to write, ``fsync``, renaming, making, linking
+and removing. Operations of C libraries on files are not seen.
 """
 
 import os

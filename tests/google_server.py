@@ -1,8 +1,9 @@
-"""fake-gcs-server on loopback, built from its Go module, with a door for writes before it.
+"""fake-gcs-server on loopback, built from its Go module, behind a proxy that translates writes.
 
-obstore writes by Google's XML interface, and the server takes writes by the JSON interface alone.
-So ``PUT /BUCKET/NAME`` goes on as an upload, with its condition as ``ifGenerationMatch``, which the
-server decides; its generation and etag come back as headers. All else goes through as it is.
+obstore writes by Google's XML interface, but the server takes writes only by the JSON interface. So
+the proxy passes ``PUT /BUCKET/NAME`` on as an upload, with its condition as ``ifGenerationMatch``,
+which the server checks; generation and etag come back as headers. All other requests pass as they
+are.
 """
 
 import json

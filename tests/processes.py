@@ -1,4 +1,4 @@
-"""Processes: who lives, who started whom, and waiting until nobody does.
+"""Processes: which live, which started which, and waiting until none does.
 
 A process that has ended and for which nobody has waited is dead here: in a container, the first
 process need not take the status of orphans.

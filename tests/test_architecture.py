@@ -1,4 +1,4 @@
-"""The rules of the house: who may import whom, what starts quickly."""
+"""Rules of the code: which package may import which, what starts quickly, how docstrings begin."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""Sizes at which code takes another path, crossed at their true values: nothing else changes.
+"""Sizes at which code takes another path, crossed at their true values: results stay the same.
 
 Tests beside the code set these sizes low, and look closer.
 """

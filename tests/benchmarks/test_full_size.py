@@ -1,4 +1,4 @@
-"""Steps of the size benchmark: resumed by name, their room checked, what nobody reads deleted."""
+"""Steps of the size benchmark: resumed by name, with enough disk space, unread output deleted."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""What needs a GPU is prepared: each step runs with tiny shapes, what is finished is kept."""
+"""Steps that need a GPU run here with tiny shapes; a step that is finished is not run again."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Files that never were: no two alike, the same at each run, read by our own readers."""
+"""Synthetic files: no two are alike, each run writes the same, and our readers read them."""
 
 import gzip
 import hashlib

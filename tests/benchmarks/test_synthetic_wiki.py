@@ -1,4 +1,4 @@
-"""The synthetic wiki of the benchmarks: always the same, and what it says it is."""
+"""The synthetic wiki of the benchmarks: always the same, and as its constants say."""
 
 import bz2
 import re

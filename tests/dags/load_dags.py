@@ -1,7 +1,7 @@
-"""In the interpreter of Airflow: load each DAG file, and print what it is and what it did, as JSON.
+"""Load each DAG file in the interpreter of Airflow, and print what it is and did, as JSON.
 
-Each is loaded twice: the first time the processor's seconds are taken, the second time, when
-libraries are there, what it asks of the system.
+Each is loaded twice: the first time for the processor seconds, the second time, when libraries are
+loaded, for what it asks of the system.
 """
 
 import json

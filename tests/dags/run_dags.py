@@ -1,8 +1,9 @@
-"""In the interpreter of Airflow: run DAGs one after the other, as ``STEPS`` says, into ``RESULTS``.
+"""Run DAGs one after the other in the interpreter of Airflow: ``STEPS`` in, ``RESULTS`` out.
 
 A step is {"dag", "date", "conf", "settings", "write": {file: text}, "bring": [[folder, pattern,
-shelf]], "kill": [module, folder, pattern]}: what is written before; which versions of another store
-are published here, too; and which command gets SIGKILL when such a file is in the folder.
+shelf]], "kill": [module, folder, pattern]}. ``write``: files that are written before. ``bring``:
+versions of another store that are published here, too. ``kill``: the command that gets SIGKILL when
+a file of this pattern is in the folder.
 """
 
 import json

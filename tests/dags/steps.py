@@ -1,8 +1,8 @@
-"""What the DAGs are run on, and in which steps.
+"""The steps in which tests run the DAGs, and the data of these.
 
-The dump has three versions: of the second a page was changed and one is new, of the third every
-third article is gone. What is trained on the letters the second time learns nothing. The model
-learns of what the other two publish: from the first dump, from the second, and once more.
+The dump has three versions: in the second, a page was changed and one is new; in the third, every
+third article is gone. The second training on the letters learns nothing. The model learns from what
+the other two publish: from the first dump, from the second, and once more.
 """
 
 import re

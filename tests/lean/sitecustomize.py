@@ -1,4 +1,4 @@
-"""Let Beam find no library that it loads only because it is there.
+"""Hide libraries from Beam that it loads only because they are installed.
 
 ``PYTHONPATH`` leads here (``tests/conftest.py``), so commands that tests start load Beam in a bit
 more than half of the time. Other tools of the tests bring these libraries; Onoma needs none.

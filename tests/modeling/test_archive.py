@@ -1,4 +1,4 @@
-"""Archives: one file, always the same, and nothing in it is trusted."""
+"""Archives: one file, always with the same bytes; nothing in it is trusted."""
 
 import json
 import stat

@@ -1,4 +1,4 @@
-"""Graphs that cannot be done, in a module of their own: workers import them."""
+"""Graphs that cannot finish, in a module of their own, since workers import them."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Processes that run a graph each over its part of the units, and die with whom they belong to."""
+"""Processes that each run a graph over a part of the units, and end with their launcher."""
 
 import multiprocessing
 import os

@@ -1,4 +1,4 @@
-"""Transforms: they fit together, whatever stands between them; a unit is never torn."""
+"""Transforms: the next one takes what one gives, whatever stands between them; units stay whole."""
 
 import runpy
 import shutil

@@ -1,4 +1,4 @@
-"""The archive: read by others as by us, whole after a kill, its table made again at any time."""
+"""The archive of a crawl: others can read it, kills leave it whole, its index can be made again."""
 
 import gzip
 import io

@@ -1,4 +1,4 @@
-"""The door to the network, before a real server: what is asked for, how, and what is kept of it."""
+"""The downloader before a real server: what it asks for, how, and what it keeps of answers."""
 
 from itertools import pairwise
 

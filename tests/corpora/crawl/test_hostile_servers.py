@@ -1,4 +1,4 @@
-"""Servers that send too much, too little, nonsense, or to where nobody may go."""
+"""Servers that send too much, too little or nonsense, or lead to private addresses."""
 
 import gzip
 import ssl

@@ -1,4 +1,4 @@
-"""What names articles: sitemaps, feeds, the links of a page; Scrapy and feedparser as witnesses."""
+"""Sitemaps, feeds and links of pages, compared with what Scrapy and feedparser read."""
 
 import gzip
 import time

@@ -1,4 +1,4 @@
-"""Pages that attack a crawl: read in another process, and nobody waits for them."""
+"""Pages that attack a crawl: another process reads them, and the crawl does not wait for it."""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor

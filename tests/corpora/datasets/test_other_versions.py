@@ -1,4 +1,4 @@
-"""Data of another version: what is said, and that it is true."""
+"""Data of another version of a schema: messages say so, and what they say is true."""
 
 import json
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Two dumps of a wiki, of which one is later, from their pages to what is said of them."""
+"""A comparison of two dumps of a wiki, the second of them later, from pages to report."""
 
 import re
 

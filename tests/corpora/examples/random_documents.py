@@ -1,4 +1,4 @@
-"""Documents and rules by chance."""
+"""Strategies for documents and rules."""
 
 from hypothesis import strategies as st
 

@@ -1,4 +1,4 @@
-"""Examples made in the slow obvious way, a mention after the other."""
+"""Examples made in the slow obvious way, one mention after the other."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""Boilerplate: paragraphs on pages with so many titles; and rows without it."""
+"""Boilerplate: paragraphs that pages with several titles share, and rows without it."""
 
 from collections import defaultdict
 

@@ -1,4 +1,4 @@
-"""Doubles: those and only those that a comparison of all with all finds."""
+"""Near duplicates: exactly those that a comparison of all texts with all finds."""
 
 import random
 

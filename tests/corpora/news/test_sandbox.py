@@ -1,4 +1,4 @@
-"""Pages that attack: each costs its own process at most, and the next one is read."""
+"""Pages that attack: each ends its own process at most, and the next page is read."""
 
 import os
 import time

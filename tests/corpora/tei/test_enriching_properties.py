@@ -1,4 +1,4 @@
-"""Anything in, bytes out as proved: generated TEI with all that XML allows, and spans anywhere.
+"""Names written into generated TEI: any XML, spans anywhere, and bytes that are proven.
 
 The oracles are not the writer's own: lxml reads the results, and the text and names of the reader
 are compared with those of the input.

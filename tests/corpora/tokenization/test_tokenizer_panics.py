@@ -1,4 +1,4 @@
-"""What the tokenizers library gives up at, a panic of its own among it, is a clear error."""
+"""Inputs at which the tokenizers library fails or panics end in a clear error."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Of a tokenizer, the subwords that a corpus has: the same cuts there, none unknown elsewhere."""
+"""A tokenizer with only the subwords of a corpus: the same cuts there, no unknown words beyond."""
 
 import pytest
 from hypothesis import given, settings

@@ -1,4 +1,4 @@
-"""What is dropped is counted with its words, inline or alone."""
+"""What is dropped is counted, inline or in a block, with its words."""
 
 import pytest
 

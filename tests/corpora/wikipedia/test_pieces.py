@@ -1,4 +1,4 @@
-"""Files that cannot be entered in the middle are cut once, and only what is whole is trusted."""
+"""Files that can only be read from their beginning are cut once; only whole pieces are used."""
 
 import gzip
 import os

@@ -1,4 +1,4 @@
-"""The tables of data: what no type checker sees in a TOML file."""
+"""The tables of data: errors in TOML files that no type checker sees."""
 
 import re
 import tomllib

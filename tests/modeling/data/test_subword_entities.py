@@ -1,4 +1,4 @@
-"""Entities are spread over subwords: which, what is hidden, what is predicted, and among what."""
+"""Subwords that know entities: which, what is hidden, what is predicted, and among which ids."""
 
 from collections import Counter, defaultdict
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Small taggers with weights by chance, large enough to tell scores apart."""
+"""Small taggers with random weights, large enough that scores differ clearly."""
 
 import pytest
 import torch

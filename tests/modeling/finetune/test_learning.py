@@ -1,6 +1,7 @@
-"""Frozen layers, `lr` by depth, LoRA and an early end: each does what it says, and ends ordinary.
+"""Frozen layers, `lr` by depth, LoRA, early stopping: each does what it says.
 
-Every test compares what was trained with the encoder that it began with.
+The result is an ordinary tagger. Every test compares what was trained with the encoder that it
+began with.
 """
 
 import json

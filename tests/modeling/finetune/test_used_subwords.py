@@ -1,4 +1,4 @@
-"""Of a large vocabulary only the subwords that train and dev have are trained; none is lost."""
+"""Of a large vocabulary, only the subwords of train and dev are trained; the others are kept."""
 
 import shutil
 from dataclasses import replace

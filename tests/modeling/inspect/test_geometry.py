@@ -1,4 +1,4 @@
-"""Components and planes."""
+"""Principal components, and the planes that pictures show."""
 
 import numpy as np
 import pytest

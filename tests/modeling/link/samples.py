@@ -1,4 +1,4 @@
-"""Letters about four people: two are called Marc, and who is meant follows from the letter."""
+"""Letters about four people: two are called Marc, and the letter shows which one is meant."""
 
 from corpora.document import Document, Mention
 from modeling.link.candidates import Known

@@ -1,4 +1,4 @@
-"""Columns of the document, beside their definition worked out name by name."""
+"""Features of the whole document, compared with their definition, name by name."""
 
 import math
 import sys

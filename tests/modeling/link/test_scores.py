@@ -1,4 +1,4 @@
-"""Cases that were worked out by hand from HIPE-2022's definition, and one by its own words."""
+"""Scores of links, on cases worked out by hand from HIPE-2022's definition."""
 
 import pytest
 

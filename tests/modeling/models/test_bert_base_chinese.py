@@ -1,4 +1,4 @@
-"""The published vocabulary and layout of bert-base-chinese, with small weights by chance."""
+"""The published vocabulary and layout of bert-base-chinese, with small random weights."""
 
 import shutil
 from dataclasses import replace

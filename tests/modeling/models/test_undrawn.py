@@ -1,4 +1,4 @@
-"""Models that are read from files draw nothing by chance, and are the same."""
+"""Models that are read from files draw no random weights first, and are the same."""
 
 import torch
 from torch import nn

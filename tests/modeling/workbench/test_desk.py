@@ -1,4 +1,4 @@
-"""Decisions: on the disk first, undone and done again, never on what nobody has seen."""
+"""Decisions: on the disk first, undone and redone, and never on names that nobody has seen."""
 
 import errno
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the month before was made of a small wiki, cut small."""
+"""The output of the month before, made of a small wiki that is cut into many units."""
 
 import pytest
 

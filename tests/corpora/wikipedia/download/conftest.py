@@ -1,4 +1,4 @@
-"""A mirror on loopback with one run, and a download that sleeps only on paper."""
+"""A mirror on loopback with one run, and a download that notes its pauses and does not sleep."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which run of a wiki is fetched, and orders that make no sense."""
+"""Which run of a wiki is fetched, and options that make no sense."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Small models of transformers and of ours with weights by chance, and how they are compared."""
+"""Small models of transformers and of ours with random weights, and how they are compared."""
 
 from dataclasses import replace
 
