@@ -8,6 +8,7 @@ the marks from a line before it reads it, so that the text is the same with and 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count, takewhile
 
 from corpora.wikipedia.blocks import Link
 from corpora.wikipedia.nesting import Tags
@@ -148,7 +149,8 @@ class Aside:
         """Add the footnote of a template, or further uses of footnotes that it names.
 
         ``kind`` is ``text`` (its first parameter is the footnote), ``short`` (authors, year and
-        page), or ``named``; ``inside`` has the parameters. Returns the place marks.
+        page), ``several`` (those of several sources), or ``named``; ``inside`` has the parameters.
+        Returns the place marks.
         """
         if "reference" not in self.kinds:
             return ""
@@ -160,7 +162,7 @@ class Aside:
         if kind == "text":
             name = group, call.get("name").strip("\"'")
             return self._reference(name, call.get("1"), has_tags=False)
-        text = _short_footnote(call)
+        text = _short_footnote(call) if kind == "short" else _several_sources(call)
         return self._reference((_SHORT, text), text, has_tags=False)
 
     def _listed(self, content: str) -> Iterator[str]:
@@ -223,11 +225,44 @@ class Aside:
 def _short_footnote(call: Call) -> str:
     """Build the text that a short footnote shows: *Klee & Marc 1912, p. 3*."""
     *authors, year = [part.strip() for part in call.positional if part.strip()] or [""]
+    return _source(authors, year, call)
+
+
+def _several_sources(call: Call) -> str:
+    """Build the text of a footnote with several sources: *Klee & Marc 1912, p. 3; Kant 1781*.
+
+    The parameters of the second source are ``2a1``, ``2a2`` …, ``2y``, ``2p`` …; a source without
+    ``2a1`` takes the next two positional parameters, which are an author and a year.
+    """
+    sources: list[str] = []
+    positional = iter(call.positional)
+    for n in count(1):
+        if call.given(f"{n}a1") is not None:
+            names = (call.get(f"{n}a{i}") for i in count(1))
+            source = _source([*takewhile(bool, names)], call.get(f"{n}y"), call, prefix=str(n))
+        elif (author := next(positional, None)) is not None:
+            year = next(positional, "").strip()
+            source = _source([author.strip()], year, call, prefix=str(n))
+        else:
+            break
+        sources.append(source)
+    return "; ".join(filter(None, sources)) + _postscript(call)
+
+
+def _source(authors: Sequence[str], year: str, call: Call, *, prefix: str = "") -> str:
+    """Build the text of a source; ``prefix`` begins the names of its parameters."""
     names = " & ".join(filter(None, [", ".join(authors[:-1]), *authors[-1:]]))
     text = f"{names} {year}".strip()
     for signs, keys in (("p. ", ("p", "page")), ("pp. ", ("pp", "pages")), ("", ("loc", "at"))):
-        text += "".join(f", {signs}{value}" for value in map(call.get, keys) if value)
-    return text
+        values = (call.get(prefix + key) for key in keys)
+        text += "".join(f", {signs}{value}" for value in values if value)
+    return text + _postscript(call, prefix=prefix)
+
+
+def _postscript(call: Call, *, prefix: str = "") -> str:
+    """Return the text after a source, or after all; empty if it is only a full stop."""
+    text = call.get(f"{prefix}ps") or call.get(f"{prefix}postscript")
+    return "" if text in (".", "none") else text
 
 
 def _in_document(

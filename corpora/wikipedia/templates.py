@@ -48,7 +48,7 @@ _STRING_FUNCTIONS: Mapping[str, Callable[[str], str]] = {
 }
 _MAX_DIGITS = 5  # a number of a parameter has fewer digits
 _KEYS = ("render", "dates", "silent", "disambiguation", "authority", "footnotes")
-_FOOTNOTES = ("text", "short", "named")
+_FOOTNOTES = ("text", "short", "several", "named")
 _LISTS = {"silent": ("names",), "disambiguation": ("names",), "footnotes": _FOOTNOTES}
 """The lists of names in each section."""
 

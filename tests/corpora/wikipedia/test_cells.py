@@ -5,6 +5,8 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 from corpora.wikipedia.aside import KINDS, SideBlock
 from corpora.wikipedia.blocks import PageText
 from corpora.wikipedia.templates import load_templates
@@ -186,6 +188,27 @@ def test_footnotes_of_templates_are_references():
     assert [page.text[:place] for place in note.reused_at] == ["One. Two. Three. Four."]
     assert (inner.parent, inner.reused_at) == (note, note.reused_at)
     assert page.n_undefined == 0
+
+
+@pytest.mark.parametrize(
+    ("footnote", "text"),
+    [
+        ("sfnm|1a1=Klee|1a2=Marc|1y=1912|1p=3|2a1=Kant|2y=1781|2pp=1–2|2loc=n. 4",
+         "Klee & Marc 1912, p. 3; Kant 1781, pp. 1–2, n. 4"),
+        ("Sfnm|高橋|1974|1p=23|高橋|1969|2pp=49-50", "高橋 1974, p. 23; 高橋 1969, pp. 49-50"),
+        ("sfnm|Kant|1781|2a1=Klee|2y=1912|Marc", "Kant 1781; Klee 1912; Marc"),
+        ("sfnm|1a1=Klee|1y=1912|1ps=: ''so''|2a1=Kant|2ps=.|ps=, [[Ulm]].",
+         "Klee 1912: so; Kant, Ulm."),
+        ("sfnm|1a1=Klee|1a2=|1a3=Marc|1y=1912|3a1=Kant|ps=none", "Klee 1912"),
+        ("sfn|Klee|1912|p=3|ps=: “so”.", "Klee 1912, p. 3: “so”."),
+        ("sfn|Klee|1912|postscript=.", "Klee 1912"),
+    ],
+)  # fmt: skip
+def test_short_footnotes_name_all_their_sources(footnote, text):
+    page = read(f"One.{{{{{footnote}}}}} Two.")
+
+    assert page.text == "One. Two."
+    assert [(block.text, block.name) for block in page.aside] == [(text, None)]
 
 
 def test_footnotes_are_silent_without_references():

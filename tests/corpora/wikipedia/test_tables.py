@@ -73,7 +73,7 @@ def test_sections_and_keys_are_those_of_the_format(file):
     table = load(file)
 
     assert set(table) <= {"render", "dates", "silent", "footnotes"}
-    assert set(table.get("footnotes", {})) <= {"text", "short", "named"}
+    assert set(table.get("footnotes", {})) <= {"text", "short", "several", "named"}
     assert set(table.get("silent", {})) <= {"names"}
     assert all(isinstance(recipe, str) for recipe in table["render"].values())
 
