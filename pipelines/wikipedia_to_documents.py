@@ -102,8 +102,7 @@ class Options(CommonOptions):
     )
     expand_templates: bool = option(
         default=False,
-        help="expand templates that the dump defines as one line of text with parameters; reads "
-        "the dump twice",
+        help="expand templates that the dump defines as text with parameters; reads the dump twice",
     )
     blocks: str = option(
         "",

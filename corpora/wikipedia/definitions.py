@@ -1,9 +1,10 @@
 r"""Templates whose definition is in the dump, and is plain text with parameters.
 
-A definition is one line: text, links, tags such as ``<small>``, parameters (``{{{1}}}``,
-``{{{name|default}}}``), and calls of other templates, but no parser function. The definitions are
-stored as a table of redirects (``corpora/datasets/redirect_table.py``), which leads from the name
-of a template to another name, or to ``\x00`` followed by a definition.
+A definition is a line or several paragraphs of text, with links, tags such as ``<small>``,
+parameters (``{{{1}}}``, ``{{{name|default}}}``), and calls of other templates. A parser function, a
+list, a heading or a table is none. The definitions are stored as a table of redirects
+(``corpora/datasets/redirect_table.py``), which leads from the name of a template to another name,
+or to ``\x00`` followed by a definition.
 """
 
 import re
@@ -29,7 +30,8 @@ MAX_CHARACTERS = 2000
 _MAX_HASHES = 100_000  # definitions whose hashes are cached
 _ONLY = re.compile(r"<onlyinclude\s*>(.*?)</onlyinclude\s*>", re.DOTALL | re.IGNORECASE)
 _NOT_SHOWN = re.compile(
-    r"<!--.*?(?:-->|\Z)|<noinclude\s*>.*?(?:</noinclude\s*>|\Z)|</?includeonly\s*/?>"
+    r"(?<=\n)[ \t]*<!--(?:(?!-->).)*-->[ \t]*\n"  # a line with only a comment
+    r"|<!--.*?(?:-->|\Z)|<noinclude\s*>.*?(?:</noinclude\s*>|\Z)|</?includeonly\s*/?>"
     r"|<noinclude\s*/>",
     re.DOTALL | re.IGNORECASE,
 )
@@ -41,7 +43,9 @@ _INLINE = re.compile(
 )
 _SIGNS = re.compile(r"\{{2,}|\}{2,}|\[\[|\]\]|\|")
 _PLAIN_NAME = re.compile(r"[^{}|#:<>\[\]]*[^{}|#:<>\[\]\s][^{}|#:<>\[\]]*")
-_OTHER = re.compile(r"\{\{|\}\}|\{\||__[^\W\d_]+__|\n")
+_OTHER = re.compile(r"\{\{|\}\}|\{\||__[^\W\d_]+__")
+_OTHER_LINE = re.compile(r"\n(?:[*#:;=|!]|[ \t]+\S)")
+"""Matches a line, not the first, that begins a list, heading or row, or is preformatted."""
 _PREFIX = re.compile(r"\[\[\s*([^\[\]|{}:]+):")
 _STARTS = frozenset("*#:;=|!{ ")
 
@@ -84,11 +88,13 @@ def definition_of(source: str, wiki: Wiki) -> str:
     except ValueError:
         return ""
     plain = "".join(_texts(parts))
+    outline = "".join(_outline(parts))
     # Parameters may stand in the attributes of a tag: their braces are no template.
     tags = _TAG.findall(text.replace("{{{", "").replace("}}}", ""))
     prefixes = (prefix.strip().lower() for prefix in _PREFIX.findall(plain))
     is_plain = (
         not _OTHER.search(plain)
+        and not _OTHER_LINE.search(outline)
         and all(map(_INLINE.fullmatch, tags))
         and CATEGORY not in map(wiki.namespaces.get, prefixes)
     )
@@ -102,6 +108,22 @@ def _texts(parts: Parts) -> Iterator[str]:
         else:
             for inner in _inside(part):
                 yield from _texts(inner)
+
+
+def _outline(parts: Parts) -> Iterator[str]:
+    """Yield the lines of a definition, with a dot for each parameter and the name of each call.
+
+    The arguments of calls are left out, as their lines are no lines of the definition. Names stay,
+    as ``{{!}}`` begins a row.
+    """
+    for part in parts:
+        if isinstance(part, str):
+            yield part
+        elif isinstance(part, Inclusion):
+            yield part.name
+        else:
+            yield "."
+            yield from _outline(part.default or ())
 
 
 def _inside(part: Parameter | Inclusion) -> tuple[Parts, ...]:

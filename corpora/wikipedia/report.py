@@ -209,7 +209,7 @@ def _expanded(counters: Mapping[str, int]) -> Iterator[str]:
     names = sorted(shown, key=lambda name: (-shown[name], name))
     yield from ("## Templates shown by their definition in the dump", "")
     yield (
-        f"{counters.get('templates.definitions', 0):,} definitions are a line of text with "
+        f"{counters.get('templates.definitions', 0):,} definitions are text with "
         f"parameters, {counters.get('templates.redirects', 0):,} names lead to other templates. "
         f"{len(names):,} were used, {sum(shown.values()):,} times; "
         f"{counters.get('templates.not_expanded', 0):,} times this would have made a page too long."

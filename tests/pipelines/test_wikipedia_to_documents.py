@@ -407,6 +407,7 @@ TEMPLATES = (
     ("Vorlage:Rechnung", "{{#expr:1+1}}"),
     ("Vorlage:Flüsse", "{{Fluss|{{{1}}}|}} und {{Strom|{{{2}}}}}{{Stub}}"),
     ("Vorlage:Kreis", "{{Kreis|{{{1}}}}} {{Kreis|{{{1}}}}} {{Kreis|{{{1}}}}}"),
+    ("Vorlage:Reise", "von [[{{{1}}}]].\n\nSpäter\n{{Fluss\n| 1 = {{{2}}}\n| 2 =\n}}"),
 )
 
 
@@ -425,6 +426,7 @@ def test_templates_are_shown_by_their_definition_in_the_dump(tmp_path):
         Page(521, "Lang", f"Sehr {nested} lang."),
         Page(522, "Mündung", "Hier treffen sich {{Flüsse|Orbel|Flanne}}."),
         Page(523, "Rund", "Immer {{Kreis|[[Orbel]]}} im Kreis."),
+        Page(524, "Fahrt", "Es geht {{Reise|Orbel|2=Flanne}} entlang."),
     ]
     wiki = SmallWiki()
     file = tmp_path / "kleinwiki-20261101-pages-articles.xml"
@@ -443,12 +445,15 @@ def test_templates_are_shown_by_their_definition_in_the_dump(tmp_path):
     assert len(texts["Lang"].text) < 200_000
     assert texts["Mündung"].text == "Hier treffen sich der Orbel und der Flanne, ein Fluss."
     assert texts["Rund"].text == "Immer im Kreis."
+    trip = texts["Fahrt"]
+    assert trip.text == "Es geht von Orbel.\nSpäter der Flanne entlang."
+    assert [trip.text[m.start : m.end] for m in trip.mentions] == ["Orbel", "Flanne"]
     description = describe(tmp_path / "out")
     counters = description["counters"]
-    assert (counters["templates.definitions"], counters["templates.redirects"]) == (5, 2)
+    assert (counters["templates.definitions"], counters["templates.redirects"]) == (6, 2)
     named = named_counters(tmp_path / "out")
-    assert (named["expanded/Strom"], named["expanded/Fluss"]) == (2, 2)
+    assert (named["expanded/Strom"], named["expanded/Fluss"]) == (2, 3)
     assert counters["templates.not_expanded"] > 0
     assert links_add_up(counters)
     assert description["accounting"]["read"] == len(wiki.pages) + len(pages)
-    assert "Fluss (2)" in (tmp_path / "out" / "report.md").read_text("utf-8")
+    assert "Fluss (3)" in (tmp_path / "out" / "report.md").read_text("utf-8")

@@ -22,9 +22,14 @@ WIKI = wiki_of(name="dewiki", lang="de")
         ("{{{1|{{{name|unbekannt}}}}}}", "{{{1|{{{name|unbekannt}}}}}}"),
         ("{{Andere|{{{1}}}}}", "{{Andere|{{{1}}}}}"),
         ("{{{1|{{Leer}}}}} {{a|{{b|c}}}}", "{{{1|{{Leer}}}}} {{a|{{b|c}}}}"),
+        ("<includeonly>\n{{{1}}}<br>\n''b''\n\n[[c]]\n</includeonly>",
+         "{{{1}}}<br>\n''b''\n\n[[c]]"),
+        ("a\n <!-- so -->\nb <!--\nund so\n-->\n\nc", "a\nb \n\nc"),
+        ("{{a\n| b = {{{b|}}}\n| c =\n* d\n}}\n{{{e|\nf}}}",
+         "{{a\n| b = {{{b|}}}\n| c =\n* d\n}}\n{{{e|\nf}}}"),
     ],
 )  # fmt: skip
-def test_a_line_of_text_with_parameters_is_a_definition(source, definition):
+def test_text_with_parameters_is_a_definition(source, definition):
     assert definition_of(source, WIKI) == definition
 
 
@@ -33,7 +38,9 @@ def test_a_line_of_text_with_parameters_is_a_definition(source, definition):
     [
         "", "{{#if:{{{1|}}}|a}}", "{{{{{1}}}}}", "{{{{{1}}}|x}}",
         "{{a|{{lc:X}}}}", "{{a{{b}}|c}}", "{{a", "{{a}", "{{ }}", "{{{1|{{a}}}",
-        "a\nb", "{| \n| a\n|}",
+        "{| \n| a\n|}", "a\n{|\n| b\n|}", "a\n{{#if:{{{1|}}}\n| b}}",
+        "a\n* b", "{{{1}}}\n: {{{2}}}", "{{{1|\n# b}}}", "a\n== b ==", "a\n b",
+        "a\n|-\n| b", "a\n{{!}} b",
         "<div>Baustein</div>", "Text <ref>x</ref>", "<math>x</math>", "* Punkt", ": ''siehe''",
         "Stub [[Kategorie:Stub]]", "a }}} b", "{{{1", "__NOTOC__", "x" * 3000, "a < b",
     ],
