@@ -1,5 +1,6 @@
 """Properties of letters: which have case, which may be initials, which need no spaces."""
 
+import re
 from unicodedata import category
 
 _GEORGIAN = ("\u10d0", "\u10ff")
@@ -9,16 +10,28 @@ _WORDS = ("\u1100-\u11ff", "\u2e80-\u9fff", "\ua960-\ua97f", "\uac00-\ud7ff", "\
 """The ranges of scripts in which a single letter is often a word: Hangul, kana, Han."""
 _RANGES = tuple((some[0], some[-1]) for some in _WORDS)
 _ASTRAL = "\U00020000"
-UNSPACED = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1950-\u1aaf\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029"
-    "\u3031-\u303b\u3041-\u312f\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua9e0-\ua9ff"
-    "\uaa60-\uaa7f\uf900-\ufaff\uff66-\uff9d\U0001aff0-\U0001b16f\U00020000-\U0003fffd"
+_PHRASES = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1950-\u1aaf\ua9e0-\ua9ff\uaa60-\uaa7f"
+"""The ranges of scripts with spaces between phrases only: Thai, Lao, Khmer, Burmese …"""
+_SOLID = (
+    "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u303b\u3041-\u312f\u31a0-\u31bf\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9d\U0001aff0-\U0001b16f"
+    "\U00020000-\U0003fffd"
 )
-"""The ranges (first, hyphen, last) of scripts that are written without spaces: Han, Kana, Thai,
-Lao, Khmer, Burmese …"""
+"""The ranges of scripts without any spaces: Han, Kana."""
+UNSPACED = _PHRASES + _SOLID
+"""The ranges (first, hyphen, last) of scripts that are written without spaces between words."""
 WIDE = "\u3000-\u3004\u3008-\u3020\u302a-\u3030\u303c-\u303f\uff01-\uff65"
 """The ranges of marks of these scripts, and of full-width letters; they share none with
 ``UNSPACED``."""
+_IS_SOLID = re.compile(f"[{_SOLID}{WIDE}]")
+
+
+def is_solid(character: str) -> bool:
+    """Tell whether a character is Chinese or Japanese, or one of their marks; false for none.
+
+    Between two such characters the end of a line is no space.
+    """
+    return _IS_SOLID.match(character) is not None
 
 
 def begins_low(word: str) -> bool:

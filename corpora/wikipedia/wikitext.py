@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import accumulate
 
+from corpora.segmentation.scripts import is_solid
 from corpora.wikipedia.aside import PLACE, PLACES, Aside, unplaced
 from corpora.wikipedia.blocks import Blocks, Link, PageText
 from corpora.wikipedia.markup import (
@@ -40,6 +41,10 @@ _PARTED = re.compile("''+|[ \t]{2,}|[\x01\x06]")
 """Matches what does not stay in a line as it is."""
 _NEEDS_LINES = re.compile(f"[\n\x04{PLACE}]|  ")
 _TAIL = 20  # characters before a place by which it is found in the line as shown
+_LEAD = re.compile(
+    "(?:[\x01\x06 ]|\x00\\d+\x00|<[^<>]*>|\\[\\[(?:[^\\[\\]|]*\\|)?|\\[(?:https?:)?//\\S+ +)*+"
+)
+"""Matches the markup before the first character of a line that is shown."""
 _TABLE = frozenset({"{|", "|-", "|}", "|+"})
 
 _STARTS = frozenset(" \t*#:;=\x03-|{!")
@@ -163,7 +168,7 @@ class Reader:
             if line.strip(" \x01") or not line:
                 self.close()
             return
-        self.begin(kind)
+        self.begin(kind, line)
         if "  " in line or "\t" in line:
             line = _SPACES.sub(" ", line)
         if PLACE in marked:
@@ -200,11 +205,11 @@ class Reader:
             return "p", ""
         return "p", _RULE.sub("", line, count=1)
 
-    def begin(self, kind: str) -> None:
-        """Continue a paragraph or verse, or begin another block."""
+    def begin(self, kind: str, line: str) -> None:
+        """Continue a paragraph or verse with a line, or begin another block."""
         if self.out.start >= 0 and kind == self.out.kind:
             if kind == "p":
-                if not self.out.loose:
+                if not (self.out.loose or self.continues(line)):
                     self.out.add(" ")
                 return
             if kind == "verse":
@@ -212,6 +217,13 @@ class Reader:
                 return
         self.close()
         self.out.open(kind)
+
+    def continues(self, line: str) -> bool:
+        """Tell whether Chinese or Japanese text continues with a line, without a space."""
+        if not is_solid(self.out.parts[-1][-1]):
+            return False
+        lead = _LEAD.match(line)
+        return lead is not None and is_solid(line[lead.end() : lead.end() + 1])
 
     def close(self) -> None:
         """End the open block, if there is one, and write the captions that wait for it."""

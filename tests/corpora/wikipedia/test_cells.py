@@ -150,6 +150,13 @@ def test_places_are_right_in_lines_with_markup_around_them():
     ]
 
 
+def test_places_are_right_where_japanese_lines_join():
+    page = read("京都。<ref>一</ref>\n<ref>二</ref>奈良は\n大阪<ref>三</ref>。")
+
+    assert page.text == "京都。奈良は大阪。"
+    assert [before(page, block) for block in page.aside] == ["京都。", "京都。", "京都。奈良は大阪"]
+
+
 def test_formula_is_tex():
     page = read(r"With <math>\frac{a}{b} < 1</math> and <ref>in <math>c^2</math></ref>.")
 
