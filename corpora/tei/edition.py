@@ -171,7 +171,7 @@ class Edition:
 
     @property
     def makes_several(self) -> bool:
-        """Whether parts of a file become documents of their own."""
+        """Whether parts of a file become documents with splits of their own, as notes do not."""
         return bool(self.roles.get(Role.DOCUMENT))
 
     @property

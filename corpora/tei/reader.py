@@ -84,11 +84,15 @@ def read_tree(
     texts: list[TeiText] = []
     for tei, document_id in zip(roots, ids, strict=True):
         file = _File(name, tei, taken, numbers)
-        starts = deque([_start(tei, document_id, edition, lang=said_language(root))])
+        whole = _start(tei, document_id, edition, lang=said_language(root))
+        starts, n_before = deque([whole]), len(texts)
         while starts:
             reader = _Reader(edition, file, layout(), starts.popleft())
             texts.append(reader.read())
             starts.extend(reader.apart)
+        for name_beside in whole.stand_off:
+            if name_beside.element not in file.beside_found:
+                texts[n_before].counters[_points_nowhere(name_beside.element)] += 1
     return texts
 
 
@@ -176,6 +180,8 @@ class _File:
     """The ids of all documents of the file so far."""
     numbers: Counter[str]
     """The number of documents without an id of their own, by the name of their element."""
+    beside_found: set[Element] = field(default_factory=set)
+    """The elements of the names beside the text whose place is in one of its documents."""
 
     @cached_property
     def places(self) -> dict[str, tuple[str, int]]:
@@ -549,9 +555,10 @@ class _Reader:
             if (found := [mark for mark in ends if mark]) and len(found) == len(ends):
                 first = min([*marks, *found], key=lambda mark: mark.start)
                 place = OpenName(first.start, max(mark.end for mark in found))
+                self.file.beside_found.add(one.element)
                 yield _Name(one.element, one.label, first._replace(place=place))
-            elif not self.edition.makes_several:
-                self.counters[f"names that point nowhere: {one.element.written_name}"] += 1
+            elif marks:
+                self.counters[_points_nowhere(one.element)] += 1
 
     def _mention(self, name: _Name, span: Span) -> Mention:
         attributes = {"element": name.element.written_name, "byte": str(name.element.byte)}
@@ -566,6 +573,10 @@ class _Reader:
             label=name.label,
             attributes=attributes,
         )
+
+
+def _points_nowhere(element: Element) -> str:
+    return f"names that point nowhere: {element.written_name}"
 
 
 def _tag(element: Element) -> str:

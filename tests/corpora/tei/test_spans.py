@@ -71,6 +71,22 @@ def test_a_pointer_that_leads_nowhere_is_counted(edition):
     assert text.counters["names that point nowhere: milestone"] == 1
 
 
+@pytest.mark.parametrize("documents", ["each = ['note']", "notes = ['note']"])
+def test_a_pointer_into_a_part_that_is_a_document_leads_there_and_others_are_counted(
+    documents, tmp_path
+):
+    (tmp_path / "x.toml").write_text(f"{LABELS}[documents]\n{documents}\n")
+    xml = '<p>Er.<note><w xml:id="a">Ida</w> kam.</note> <w xml:id="b">Roth</w> auch.</p>'
+    names = "".join(f'<annotation ana="#person" target="#{id}"/>' for id in ("a", "b", "no"))
+    data = f"<TEI><text>{xml}</text><standOff>{names}</standOff></TEI>".encode()
+
+    texts = read_tei(data, load_edition(tmp_path / "x.toml"), name="x.xml")
+
+    assert [mark(t.document) for t in texts] == ["Er. [Roth|person] auch.", "[Ida|person] kam."]
+    counts = [t.counters["names that point nowhere: annotation"] for t in texts]
+    assert counts == [1, 0]
+
+
 def test_deleted_spans_are_left_out_and_added_ones_read():
     xml = (
         '<p>Er <delSpan spanTo="#d"/>ging <placeName>Ulm</placeName><note>N</note></p><p>fort'
