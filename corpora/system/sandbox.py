@@ -76,6 +76,8 @@ class _Engine(Generic[T]):
         self.task, self.bounds = task, bounds
         self.lock = threading.Lock()
         self.process: subprocess.Popen[bytes] | None = None
+        self.too_late: subprocess.Popen[bytes] | None = None
+        """The last process that was killed because of the wall-clock limit."""
 
     def call(self, arguments: Arguments) -> T:
         with self.lock:
@@ -93,7 +95,7 @@ class _Engine(Generic[T]):
         assert process.stdin  # noqa: S101 - pipes were asked for
         assert process.stdout  # noqa: S101
         seconds = max(_START_SECONDS, self.bounds.seconds * _WALL)
-        timer = threading.Timer(seconds, process.kill)
+        timer = threading.Timer(seconds, self._give_up, [process])
         timer.start()
         try:
             process.stdin.write(arguments)
@@ -109,15 +111,22 @@ class _Engine(Generic[T]):
         values: JsonObject = json.loads(answer)
         return values
 
+    def _give_up(self, process: "subprocess.Popen[bytes]") -> None:
+        self.too_late = process
+        process.kill()
+
     def _explain(self, process: "subprocess.Popen[bytes]") -> TaskError:
         """Wait for the end of a process that gave no answer, and explain it."""
         _end(process)
-        if process.returncode in (-signal.SIGPROF, -signal.SIGKILL):
+        if process.returncode == -signal.SIGPROF or process is self.too_late:
             what = f"not read within {self.bounds.seconds:g} s of the processor"
             return TaskError("timeout", what)
         if process.returncode == _NO_MEMORY:
             what = f"takes more than {self.bounds.megabytes} MB of memory to read"
             return TaskError("memory", what)
+        if process.returncode == -signal.SIGKILL:
+            what = "its reader was killed, as the system does when the machine's memory is full"
+            return TaskError("memory", f"{what}: try again with fewer workers or more memory")
         return TaskError("failed", f"its reader ended with exit status {process.returncode}")
 
     def close(self) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import time
+from multiprocessing import connection
 
 import pytest
 
@@ -67,8 +68,22 @@ def test_a_process_that_is_killed_is_started_again():
     engine = sandbox._engine(os.getpid(), task_of("trafilatura"), BOUNDS)
     engine.process.kill()
 
-    assert reason_of(PAGE) == "extraction_timeout"
+    killed = r"was killed.*memory is full.*fewer workers"
+    with pytest.raises(ExtractionError, match=killed) as raised:
+        read(PAGE)
+    assert raised.value.reason == "extraction_memory"
     assert read(PAGE).text
+
+
+def test_a_process_that_keeps_waiting_is_killed_by_the_clock(monkeypatch):
+    monkeypatch.setattr(sandbox, "_START_SECONDS", 0.5)
+    bounds = Bounds(seconds=0.02)  # of the processor, of which one that waits takes none
+    waits = sandbox.Task(connection.wait, {"object_list": (), "timeout": 0})
+
+    with pytest.raises(sandbox.TaskError) as raised:
+        sandbox.call(waits, {"object_list": (), "timeout": 60}, bounds=bounds)
+
+    assert raised.value.reason == "timeout"
 
 
 def test_an_extractor_that_is_not_installed_says_how_to_install_it(monkeypatch):
