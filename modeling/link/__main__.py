@@ -182,21 +182,43 @@ class ScoreOptions:
     json: bool = option(default=False, help=SUMMARY)
 
 
-_COMMANDS: Final[dict[str, tuple[type[Any], str]]] = {  # Any: each its own options
-    "train": (TrainOptions, "train a linker on documents whose names are linked"),
-    "evaluate": (EvaluateOptions, "score links of documents that were not trained on"),
-    "apply": (ApplyOptions, "link the names of other documents"),
-    "index": (IndexOptions, "make an index of an entity vocabulary, for --vocabulary"),
-    "score": (ScoreOptions, "score the links of documents against correct ones"),
+_COMMANDS: Final[dict[str, tuple[type[Any], str, str]]] = {  # Any: each its own options
+    "train": (
+        TrainOptions,
+        "train a linker on documents whose names are linked",
+        "Train a linker on documents whose names are linked, and write it to a folder.",
+    ),
+    "evaluate": (
+        EvaluateOptions,
+        "score links of documents that were not trained on",
+        "Train on a part of the documents, link the others, and report how many links are right.",
+    ),
+    "apply": (
+        ApplyOptions,
+        "link the names of other documents",
+        "Link the names of other documents, or of tagged sentences, with a trained linker.",
+    ),
+    "index": (
+        IndexOptions,
+        "make an index of an entity vocabulary, for --vocabulary",
+        "Make an index of the names in an entity vocabulary, from which linkers are trained.",
+    ),
+    "score": (
+        ScoreOptions,
+        "score the links of documents against correct ones",
+        "Score the links of documents against the correct ones, by whatever they were made.",
+    ),
 }
+"""The options of each command, its line in the list of commands, and its own description."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Read the command line and run it; exit status 0, 1 for an error, 2 for a wrong command."""
     parser = make_parser("modeling.link", __doc__ or "")
     commands = parser.add_subparsers(dest="command", required=True)
-    for name, (kind, help) in _COMMANDS.items():
-        add_options(commands.add_parser(name, help=help, allow_abbrev=False), kind)
+    for name, (kind, help, about) in _COMMANDS.items():
+        command = commands.add_parser(name, help=help, description=about, allow_abbrev=False)
+        add_options(command, kind)
     values = values_of(parser.parse_args(argv))
     name = str(values.pop("command"))
     options = _COMMANDS[name][0](**values)

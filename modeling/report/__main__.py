@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from corpora.errors import UsageError
 from corpora.system.arguments import Summary, option
 from modeling.command import as_json, start
 
@@ -28,6 +29,7 @@ _TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 """The settings that make up the rows, and the columns, of each named table."""
 _GROUP = "tables"
+_VALUE = "strict_f1"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,17 +62,17 @@ class Options:
         help="settings whose values make the rows of a table of your own, such as head.kind",
     )
     columns: tuple[str, ...] = option(
-        ("dataset",),
+        (),
         nargs="+",
         metavar="SETTING",
         group=_GROUP,
         help="with --rows: settings whose values make the columns (default: dataset)",
     )
-    value: str = option(
-        "strict_f1",
+    value: str | None = option(
+        None,
         metavar="SCORE",
         group=_GROUP,
-        help="score in the cells, by its name or its path in evaluation.json (default: strict_f1)",
+        help=f"score in the cells, by its name or its path in evaluation.json (default: {_VALUE})",
     )
     mean_over: str | None = option(
         None,
@@ -85,6 +87,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Write the page or the table; return 1 if a run cannot be read, 2 for a wrong command."""
 
     def report(options: Options) -> Summary:
+        _check(options)
         if options.table or options.rows:
             return _write_table(options)
         from modeling.report.page import make_page, read_run  # noqa: PLC0415 - for --help
@@ -95,6 +98,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         return Summary({"output": str(output), "runs": [str(run) for run in options.runs]})
 
     return start(Options, argv, report, name="report", about=__doc__)
+
+
+def _check(options: Options) -> None:
+    """Raise ``UsageError`` for an option that would have no effect beside the others."""
+    if options.table and options.rows:
+        raise UsageError("--table and --rows: one of them; each chooses the rows of the table.")
+    if options.columns and not options.rows:
+        raise UsageError("--columns: only with --rows, which chooses the rows of the table.")
+    for name in ("value", "mean_over"):
+        if getattr(options, name) and not (options.table or options.rows):
+            flag = f"--{name.replace('_', '-')}"
+            raise UsageError(f"{flag}: only for a table. Choose one with --table or --rows.")
 
 
 def _write(text: str, output: Path) -> None:
@@ -112,13 +127,17 @@ def _write_table(options: Options) -> Summary:
 
     rows, columns = _TABLES[options.table or "heads"]
     if options.rows:
-        rows, columns = options.rows, options.columns
+        rows, columns = options.rows, options.columns or ("dataset",)
     columns = tuple(name for name in columns if name != options.mean_over) or ("split",)
     found, empty = find_evaluations(options.runs)
     if empty:
         sys.stderr.write(f"without evaluations: {', '.join(map(str, empty))}\n")
     made = table(
-        found, rows=rows, columns=columns, value=options.value, mean_over=options.mean_over
+        found,
+        rows=rows,
+        columns=columns,
+        value=options.value or _VALUE,
+        mean_over=options.mean_over,
     )
     if options.output is None:
         sys.stdout.write(made.to_markdown())

@@ -108,3 +108,21 @@ def test_without_matplotlib_the_message_says_what_to_install(runs, monkeypatch, 
     assert main([str(runs[0])]) == 1
 
     assert "onoma[plots]" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--columns", "dataset"], "--columns: only with --rows"),
+        (["--table", "heads", "--columns", "dataset"], "--columns: only with --rows"),
+        (["--table", "heads", "--rows", "encoder"], "--table and --rows: one of them"),
+        (["--value", "token_f1"], "--value: only for a table"),
+        (["--mean-over", "dataset"], "--mean-over: only for a table"),
+    ],
+)
+def test_options_that_would_have_no_effect_are_refused(given, said, tmp_path, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main([str(tmp_path), *given])
+
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err

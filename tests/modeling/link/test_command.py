@@ -46,6 +46,16 @@ def made(tmp_path_factory):
     return folder
 
 
+@pytest.mark.parametrize("name", ["train", "evaluate", "apply", "index", "score"])
+def test_the_help_of_each_command_begins_with_what_it_does(name, capsys):
+    with pytest.raises(SystemExit):
+        main([name, "--help"])
+
+    _, about, *_ = capsys.readouterr().out.split("\n\n")
+    assert about[0].isupper()
+    assert about.endswith(".")
+
+
 def test_new_documents_are_linked_and_scored(made, tmp_path, capsys):
     new = letter(
         "new", "Marc und Anna Grossmann", ("Marc", None), ("Anna Grossmann", None), by="Herwarth"
