@@ -8,7 +8,7 @@ is cut short (``Lichtenst.``), is an initial, or is spelled almost alike.
 import math
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, takewhile
 from typing import Final, NamedTuple
 
@@ -87,7 +87,7 @@ class Forms:
         self._exact[text].append(number)
         normal = normalise(text)
         self._normal[normal.replace(" ", "")].append(number)
-        for word in set(normal.split()):
+        for word in normal.split():  # a form is there as often as the word is in it
             by_word[word].append(number)
 
     def _words_by_entity(self) -> dict[str, set[str]]:
@@ -144,7 +144,10 @@ class Forms:
         return order[:_MAX_HITS]
 
     def _by_words(self, name: str, hidden: frozenset[int]) -> Iterator[Hit]:
-        """Find forms by matching word by word; each word of the name counts once for a form."""
+        """Find forms by matching word by word.
+
+        Each word of the name counts once for a form, and each word of the form counts once.
+        """
         words = words_of(name)
         matches = [
             _Match(index, word, known, similarity)
@@ -170,7 +173,8 @@ class Forms:
         inexact = any_of([match.similarity < _CUT for match in matches])
         own, theirs = sum(self._weight(word) for word, _ in words), self._length[numbers]
         both = 0.5 / np.minimum(own, theirs) + 0.5 / np.maximum(own, theirs)
-        similarity = np.minimum(1.0, matched.sum(axis=0) * both)
+        most = np.bincount(column, np.repeat(_once(matches, gains), sizes))
+        similarity = np.minimum(1.0, np.minimum(matched.sum(axis=0), most) * both)
         for index in np.flatnonzero(solid & (similarity >= _MIN_OVERLAP)).tolist():
             if (number := int(numbers[index])) not in hidden:
                 yield Hit(number, 3 if inexact[index] else 2, float(similarity[index]))
@@ -195,7 +199,7 @@ class Forms:
         postings = self._words.get(word)
         if postings is None:
             return False
-        return len(postings) > len(hidden) or not hidden.issuperset(postings.tolist())
+        return any(number not in hidden for number in postings)
 
     def _other_endings(self, word: str) -> Iterator[str]:
         for cut in range(max(len(word) - _MAX_ENDING, _MIN_STEM), len(word) + 1):
@@ -205,6 +209,18 @@ class Forms:
         first = bisect_left(self._sorted, start)
         some = self._sorted[first : first + _MAX_BEGUN]
         return list(takewhile(lambda word: word.startswith(start), some))
+
+
+def _once(matches: Sequence[_Match], gains: Sequence[float]) -> list[float]:
+    """Return the gains, but for each known word only the highest; 0 for its other matches."""
+    best: dict[str, int] = {}
+    for index, match in enumerate(matches):
+        if gains[index] > gains[best.setdefault(match.known, index)]:
+            best[match.known] = index
+    return [
+        gain if best[match.known] == index else 0.0
+        for index, (match, gain) in enumerate(zip(matches, gains, strict=True))
+    ]
 
 
 def _similar(word: str, known: Spellings) -> Iterator[tuple[str, float]]:

@@ -50,6 +50,17 @@ def test_initials_alone_match_no_form_of_other_words(forms):
     assert [forms.entities[hit.form] for hit in forms.look_up("Fritz Baum")] == []
 
 
+def test_a_word_of_a_form_is_matched_by_one_word_of_the_name():
+    few = Forms([("A. Meier", "p:1"), ("Anna Alma Meier", "p:2"), ("Baden-Baden", "o:1")])
+
+    def similarities(name):
+        return {few.texts[hit.form]: hit.similarity for hit in few.look_up(name)}
+
+    assert similarities("Anna Alma Meier")["A. Meier"] < similarities("Anna Meier")["A. Meier"]
+    assert similarities("Meier Meier")["A. Meier"] < similarities("Meier")["A. Meier"]
+    assert similarities("zu Baden-Baden")["Baden-Baden"] > similarities("Baden")["Baden-Baden"]
+
+
 def test_hidden_forms_are_as_if_they_were_not_known(forms):
     hidden = frozenset({forms.number_of("Lichtenstein", "p:2")})
 
