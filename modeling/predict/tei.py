@@ -42,7 +42,7 @@ from corpora.tei.review import (
     read_candidates,
     write_candidates,
 )
-from corpora.tei.schema import default_schema
+from corpora.tei.schema import default_schema, expect
 from corpora.tei.style import NO_XML, template
 from corpora.tei.undo import CHANGED, Kept, take_out
 from corpora.tei.writer import Skipped, Standing, TeiFile, WriteOptions, Written
@@ -154,6 +154,7 @@ class _Work:
         If it is None, files are not validated. Without ``--schema`` a note says which one is used.
         """
         if given := self.options.schema:
+            expect(given, self.files.values())
             return given
         is_there = default_schema().is_file() and find_spec("lxml") is not None
         self.notes.append(
@@ -164,7 +165,10 @@ class _Work:
                 "pip install 'onoma[tei]')"
             )
         )
-        return default_schema() if is_there else None
+        if not is_there:
+            return None
+        expect(default_schema(), self.files.values())
+        return default_schema()
 
     def remember(self, made: Sequence[Decision]) -> None:
         """Append decisions to the file of decisions, except those that it has already."""

@@ -72,6 +72,51 @@ def test_text_in_an_empty_element_may_become_a_name(tmp_path):
     assert new_errors(before, after, path) == []
 
 
+@pytest.mark.parametrize("is_expected", [True, False])
+def test_elements_that_no_file_has_are_not_compiled_and_errors_are_the_same(
+    is_expected, tmp_path, monkeypatch
+):
+    names = "abcdefgh"
+    elements = "".join(
+        f'<define name="{n}"><element name="t:{n}"><ref name="any"/></element></define>'
+        for n in names
+    )
+    refs = "".join(f'<ref name="{n}"/>' for n in names)
+    path = tmp_path / "many.rng"
+    path.write_text(
+        '<grammar xmlns="http://relaxng.org/ns/structure/1.0" xmlns:t="urn:t"><start>'
+        f'<ref name="a"/></start>{elements}<define name="any"><zeroOrMore><choice>{refs}'
+        "</choice></zeroOrMore></define></grammar>"
+    )
+    files = [f"<a xmlns='urn:t'><{n}><x/></{n}></a>".encode() for n in names]
+    empty = b"<a xmlns='urn:t'/>"
+    compiled = []
+    compile_ = module._compile
+    monkeypatch.setattr(
+        module, "_compile", lambda *given: compiled.append(given[2]) or compile_(*given)
+    )
+    if is_expected:
+        for n, file in enumerate(files):
+            (tmp_path / f"{n}.xml").write_bytes(file)
+        module.expect(path, sorted(tmp_path.glob("*.xml")))
+
+    found = [new_errors(empty, file, path) for file in files]
+
+    if is_expected:
+        assert len(compiled) == 1
+    else:
+        parts = [part & set(names) for part in compiled if part]
+        assert parts == [{"a"}, {"a", "b"}, {"a", "b", "c"}, {"a", "b", "c", "d"}]
+        assert compiled[4:] == [None]
+    whole = module._Schema(path)
+    whole._n_parts = module._MOST_PARTS
+    monkeypatch.setattr(module, "_schema", lambda _: whole)
+    module._known.cache_clear()
+    assert found == [new_errors(empty, file, path) for file in files]
+    assert all(found)
+    module._known.cache_clear()
+
+
 def test_a_malformed_file_is_no_invalid_one(schema):
     with pytest.raises(XmlError, match="not well-formed"):
         validate(b"<p>", schema)
