@@ -21,7 +21,7 @@ from corpora.errors import UsageError
 from corpora.runs.plan import InputFile, Plan, Stage, Unit, describe_file, unit_for_each
 from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
-from pipelines.options import CommonOptions, option, said, values_in
+from pipelines.options import CommonOptions, option, refuse, said, values_in
 
 if TYPE_CHECKING:
     from corpora.lexicon.words import WordFilter
@@ -121,6 +121,8 @@ def plan(options: Options) -> Plan:
     from corpora.runs.dataset_inputs import find_shards
 
     is_gated = options.policy == "gated"
+    if not is_gated:
+        refuse(options, "min_link_prob", "min_prior", because="is for --policy gated")
     gate = values_in(options, "min_link_prob", "min_prior")
     files = find_shards(options.input, "documents", exclude=options.exclude)[: options.limit]
     forms = _forms_files(options.forms)
@@ -196,6 +198,7 @@ def _lexicon_of(options: Options, *, is_gated: bool) -> dict[str, object] | None
 def _refuse_filters(options: Options) -> None:
     """Raise ``UsageError`` for options that choose words of a lexicon, if there is no lexicon."""
     given = {
+        "--entities": options.entities != "group",
         "--words": options.words != "all",
         "--without-flags": options.without_flags is not None,
         "--max-rank": options.max_rank is not None,

@@ -28,7 +28,7 @@ from corpora.runs.plan import (
 from corpora.system.parsing import JsonObject
 from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
-from pipelines.options import CommonOptions, option, values_in
+from pipelines.options import CommonOptions, option, refuse, values_in
 
 if TYPE_CHECKING:
     from corpora.ner.health import ColumnSource
@@ -140,6 +140,7 @@ def _splits(names: Sequence[str], options: Options) -> tuple[dict[str, str], Jso
     from corpora.ner.splits_by_name import choose_splits, named_splits
 
     if options.split == "file":
+        refuse(options, "ratios", "seed", because="is for --split document or sentence")
         return choose_splits(names, options.split_of), None
     cut = {"by": options.split, "ratios": parse_ratios(options.ratios), "seed": options.seed}
     return dict.fromkeys(names, CUT) | named_splits(names, options.split_of), cut

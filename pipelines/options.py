@@ -16,10 +16,12 @@ from typing import TypeVar
 
 from corpora.document import ORIGINS
 from corpora.errors import UsageError
-from corpora.system.arguments import add_options, check, make_parser, option, values_of
+from corpora.system.arguments import add_options, check, make_parser, option, refuse, values_of
 from corpora.system.buckets import is_url
 
-__all__ = ["CommonOptions", "option", "origins_of", "parse_options", "said", "values_in"]
+__all__ = [
+    "CommonOptions", "option", "origins_of", "parse_options", "refuse", "said", "values_in",
+]  # fmt: skip
 
 T = TypeVar("T", bound="CommonOptions")
 

@@ -45,7 +45,7 @@ from corpora.tei.reader import read_tei
 from corpora.tei.xml import XmlError, parse_xml
 from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
-from pipelines.options import CommonOptions, option, said, values_in
+from pipelines.options import CommonOptions, option, refuse, said, values_in
 
 if TYPE_CHECKING:
     from corpora.ner.card import Health
@@ -229,6 +229,7 @@ def _splits(
     which are not known yet.
     """
     if options.split_file:
+        refuse(options, "ratios", "seed", because="is in vain beside --split-file. Leave one out")
         return read_split_file(options.split_file, names), {"split": "file"}
     ratios = parse_ratios(options.ratios)
     how: dict[str, object] = {"split": options.split, "ratios": ratios, "seed": options.seed}

@@ -34,7 +34,7 @@ from corpora.system.expat_version import warn_of_old_expat
 from corpora.system.parsing import JsonObject
 from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
-from pipelines.options import CommonOptions, option, said, values_in
+from pipelines.options import CommonOptions, option, refuse, said, values_in
 
 if TYPE_CHECKING:
     from corpora.runs.build import Build
@@ -168,6 +168,8 @@ def plan(options: Options) -> Plan:
 
     if options.extractor == "wikiextractor":
         check_installed()
+    if options.augment == "off":
+        refuse(options, "right", "anchors", because="is for --augment article")
     earlier = find_earlier(options.reuse, output=options.output) if options.reuse else None
     files = describe_files(find_inputs(options.input, exclude=options.exclude))
     from corpora.runs.build import BUILD, PIECES

@@ -296,6 +296,13 @@ def check(options: "DataclassInstance") -> None:
         raise UsageError(f"{_flag(field.name)} {value}: must be {said}.")
 
 
+def refuse(options: "DataclassInstance", *names: str, because: str) -> None:
+    """Raise ``UsageError`` for the first named option that was given, and would have no effect."""
+    for field in _options(options):
+        if field.name in names and getattr(options, field.name) != field.default:
+            raise UsageError(f"{_flag(field.name)} {because}.")
+
+
 @dataclasses.dataclass(frozen=True)
 class Summary:
     """The result of a command, for ``--json``."""

@@ -53,6 +53,8 @@ def run(options: "Options") -> Iterator[str | Summary]:
         raise ConfigError("--trim-vocabulary and --keep-layers are for encoders, --to huggingface.")
     if options.without_heads and has_tagger(options.model):
         raise ConfigError("--without-heads is for runs of modeling.pretrain.")
+    if options.archive and options.to == "onnx":
+        raise ConfigError("--to onnx is for --output, a folder. Name one in place of --archive.")
     if options.int8 and options.to != "onnx":
         raise ConfigError("--int8 is for --to onnx.")
     write = _export_tagger if has_tagger(options.model) else _export_pretrained

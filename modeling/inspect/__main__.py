@@ -12,12 +12,12 @@ Writes a page, inspection.html, each picture as PNG, and points.tsv with the poi
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Literal
 
 from corpora.errors import CorpusError, UsageError
-from corpora.system.arguments import Summary, option
+from corpora.system.arguments import Summary, option, refuse
 from modeling.command import as_json, counts, show, start
 
 _SPANS, _ATTENTION = "vectors of spans", "attention"
@@ -113,7 +113,7 @@ class Options:
     json: bool = as_json()
 
     def __post_init__(self) -> None:
-        """Raise ``UsageError`` if nothing is asked for, or if ``--plot`` comes without ``--ner``.
+        """Raise ``UsageError`` if nothing is asked for, or options do not go together.
 
         Raises ``CorpusError`` if the folder of ``--ner`` does not exist.
         """
@@ -121,6 +121,15 @@ class Options:
             raise UsageError("nothing is asked for: --plot pca, or --attention TEXT")
         if self.plot and self.ner is None:
             raise UsageError("--plot needs --ner, the dataset whose spans are drawn")
+        if not self.plot:
+            spans = (field.name for field in fields(self) if field.metadata.get("group") == _SPANS)
+            refuse(self, *spans, because="is for --plot, a map of vectors")
+        if self.attention is None:
+            refuse(self, "layers", "heads", "entities", "lang", because="is for --attention TEXT")
+        if self.spans != "all":
+            refuse(self, "max_words", because="is for --spans all")
+        if set(self.plot) <= {"pca"}:
+            refuse(self, "neighbours", because="is for --plot tsne and umap")
         if self.ner is not None and not self.ner.is_dir():
             raise CorpusError(f"--ner {self.ner}: no such folder.")
 

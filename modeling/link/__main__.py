@@ -29,6 +29,7 @@ from corpora.system.arguments import (
     execute,
     make_parser,
     option,
+    refuse,
     values_of,
 )
 
@@ -233,6 +234,10 @@ def _do(name: str, options: Any) -> Iterator[str | Summary]:
             value = getattr(options, field.name)
             if value is not None and not 0 <= value <= 1:
                 raise UsageError(f"--{field.name.replace('_', '-')} {value}: from 0 to 1.")
+    if isinstance(options, _Learning) and not options.register:
+        refuse(options, "space", because="is for --register, whose ids begin with it")
+    if isinstance(options, EvaluateOptions) and options.test:
+        refuse(options, "folds", because="is for a cross-validation, without --test")
     from modeling.link import commands  # noqa: PLC0415 - for --help
 
     yield from getattr(commands, name)(options)

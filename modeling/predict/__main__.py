@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Literal
 
 from corpora.errors import UsageError
-from corpora.system.arguments import Summary, option
+from corpora.system.arguments import Summary, option, refuse
 from modeling.command import as_json, count, positive, start
 
 _TEI, _INPUT = "TEI", "input"
@@ -266,6 +266,7 @@ class Options:
                 name = field.name.rstrip("_")
                 yield f"--{name} is for {' and '.join(f'--{kind}' for kind in kinds)}"
         yield from self._problems_of_tei()
+        yield from self._problems_of_finding()
         yield from self._problems_of_output()
 
     def _problems_of_tei(self) -> Iterator[str]:
@@ -290,6 +291,20 @@ class Options:
             yield "--link finds entities: leave it out with --apply, --from and --undo"
         if self.register and not (self.model or self.dictionary):
             yield "--register without a run is for --dictionary"
+
+    def _problems_of_finding(self) -> Iterator[str]:
+        if self.undo or self.apply or self.from_:
+            if self.model:
+                yield "a run finds names: leave it out with --apply, --from and --undo"
+            found = "is for names that are found: leave it out with --apply, --from and --undo"
+            refuse(self, "threshold", because=found)
+        if self.undo:
+            unused = ("existing", "crossing", "schema", "decisions")
+            refuse(self, *unused, because="is for names that are written: leave it out with --undo")
+        if not self.model:
+            refuse(
+                self, "labels", "decoder", because="is for a tagger: name a run, or leave it out"
+            )
 
     def _problems_of_output(self) -> Iterator[str]:
         if self.format == "tei" and not self.text:

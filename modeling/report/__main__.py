@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from corpora.errors import UsageError
-from corpora.system.arguments import Summary, option
+from corpora.system.arguments import Summary, option, refuse
 from modeling.command import as_json, start
 
 _TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -104,12 +104,10 @@ def _check(options: Options) -> None:
     """Raise ``UsageError`` for an option that would have no effect beside the others."""
     if options.table and options.rows:
         raise UsageError("--table and --rows: one of them; each chooses the rows of the table.")
-    if options.columns and not options.rows:
-        raise UsageError("--columns: only with --rows, which chooses the rows of the table.")
-    for name in ("value", "mean_over"):
-        if getattr(options, name) and not (options.table or options.rows):
-            flag = f"--{name.replace('_', '-')}"
-            raise UsageError(f"{flag}: only for a table. Choose one with --table or --rows.")
+    if not options.rows:
+        refuse(options, "columns", because="is for --rows, which chooses the rows of the table")
+    if not (options.table or options.rows):
+        refuse(options, "value", "mean_over", because="is for a table. Add --table or --rows")
 
 
 def _write(text: str, output: Path) -> None:

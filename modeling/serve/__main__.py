@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from corpora.errors import UsageError
-from corpora.system.arguments import option
+from corpora.system.arguments import option, refuse
 from modeling.command import count, positive, start
 
 _WHO, _MUCH, _TRAIN = "who may ask", "how much", "training by clients"
@@ -163,6 +163,10 @@ class Options:
         """Raise ``UsageError`` for values out of range, or one of two options without the other."""
         if bool(self.allow_training) != bool(self.encoder):
             raise UsageError("--allow-training DIR and --encoder MODEL are given together")
+        if not self.register:
+            refuse(self, "identifier_space", because="is for --register, whose ids it names")
+        if not self.allow_training:
+            refuse(self, "recipe", because="is for --allow-training")
         if self.threshold is not None and not 0 <= self.threshold <= 1:
             raise UsageError(f"--threshold {self.threshold}: must be from 0 to 1")
         if self.port > 65535:

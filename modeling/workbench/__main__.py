@@ -17,7 +17,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from corpora.errors import UsageError
-from corpora.system.arguments import option
+from corpora.system.arguments import option, refuse
 from modeling.command import count, start
 
 _INPUT = "What is looked at: one of"
@@ -149,6 +149,9 @@ class Options:
             raise UsageError("--labels and --threshold are for --tagger.")
         if self.page and (self.encoder or self.entities or self.reconcile):
             raise UsageError("--encoder, --entities, --reconcile need the program, with --output.")
+        if self.page:
+            unused = ("recipe", "ner", "port", "no_open")
+            refuse(self, *unused, because="needs the program, with --output in place of --page")
         if self.ner and not (self.encoder or self.tagger):
             raise UsageError("--ner is for --tagger and --encoder.")
         if not 0 <= self.threshold <= 1:

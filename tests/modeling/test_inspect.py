@@ -96,6 +96,11 @@ def test_a_page_has_pictures_of_spans_and_of_attention(bases, ner, tmp_path, cap
     [
         ([], "nothing is asked for"),
         (["--plot", "pca"], "--plot needs --ner"),
+        (["--attention", TEXT, "--parts", "mean"], "--parts is for --plot"),
+        (["--attention", TEXT, "--max-words", "3"], "--max-words is for --plot"),
+        (["--plot", "pca", "--ner", "x", "--max-words", "3"], "--max-words is for --spans all"),
+        (["--plot", "pca", "--ner", "x", "--neighbours", "3"], "--neighbours is for --plot tsne"),
+        (["--plot", "pca", "--ner", "x", "--heads", "1"], "--heads is for --attention"),
         (["--attention", TEXT, "--layers", "9"], "--layers 9: there are 1 to 1"),
         (["--attention", TEXT, "--heads", "0"], "--heads 0: there are 1 to 2"),
     ],

@@ -224,3 +224,21 @@ def test_no_option_does_nothing(options, capsys):
 
     assert stopped.value.code == 2
     assert capsys.readouterr().err.count("--") > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["run", "--undo"], "a run finds names: leave it out with"),
+        (["run", "--apply", "c"], "a run finds names: leave it out with"),
+        (["--apply", "c", "--threshold", ".9"], "--threshold is for names that are found"),
+        (["--undo", "--existing", "only-new"], "--existing is for names that are written"),
+        (["--undo", "--labels", "plain"], "--labels is for a tagger: name a run"),
+        (["--register", "r", "--dictionary", "--decoder", "fix"], "--decoder is for a tagger"),
+    ],
+)
+def test_options_of_finding_and_writing_are_refused_where_neither_is_done(options, said, capsys):
+    with pytest.raises(SystemExit):
+        predict(*options, "--tei", "x", "--edition", "tei", "--output", "o")
+
+    assert said in capsys.readouterr().err

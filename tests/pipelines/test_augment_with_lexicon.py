@@ -177,7 +177,9 @@ def test_words_for_a_tagger_are_no_compounds_and_have_no_function_word(flagged, 
     }
 
 
-@pytest.mark.parametrize("option", [["--words", "tagger"], ["--max-rank", "3"]])
+@pytest.mark.parametrize(
+    "option", [["--words", "tagger"], ["--max-rank", "3"], ["--entities", "global"]]
+)
 def test_only_words_of_a_lexicon_are_filtered(made, tmp_path, capsys, option):
     table = tmp_path / "forms.tsv"
     table.write_text("玄德\tQ1\n", "utf-8")

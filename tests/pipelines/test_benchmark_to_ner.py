@@ -141,6 +141,8 @@ def test_dictionary_becomes_forms(tmp_path):
     [
         (("--labels", "ler-coarse"), 1, "does not know the label"),
         (("--labels", "none"), 2, "no such map"),
+        (("--ratios", "70/15/15"), 2, "--ratios is for --split document or sentence"),
+        (("--seed", "2"), 2, "--seed is for --split document or sentence"),
         (("--split-of", "x=test"), 2, "matches no input"),
         (("--max-tokens", "-1"), 2, "at least 0"),
         (("--dictionary", str(DATA / "eng.testa")), 2, "neither"),

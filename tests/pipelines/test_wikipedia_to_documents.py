@@ -87,6 +87,13 @@ def test_links_name_the_page_behind_redirects(tmp_path):
     assert entities["kleinwiki:Deutsche Windmühle"] == entities["kleinwiki:Bockmühle"] == 0
 
 
+@pytest.mark.parametrize("unused", [("--anchors", "on"), ("--right", "prefix")])
+def test_options_of_augmentation_are_refused_without_it(unused, tmp_path, capsys):
+    assert run(tmp_path / "out", "--augment", "off", *unused) == 2
+
+    assert f"{unused[0]} is for --augment article" in capsys.readouterr().err
+
+
 def test_redirects_are_resolved_and_loops_are_not(tmp_path):
     run(tmp_path / "out")
 

@@ -212,6 +212,15 @@ def test_int8_is_a_quarter_of_the_weights_and_a_gazetteer_goes_with_it(
     assert "int8" in (out / "README.md").read_text(encoding="utf-8")
 
 
+def test_an_archive_is_no_onnx(make_tagger, tmp_path, capsys):
+    archive = tmp_path / "a.onnx"
+
+    assert main([str(make_tagger()), "--archive", str(archive), "--to", "onnx", "--int8"]) == 1
+
+    assert "--to onnx is for --output" in capsys.readouterr().err
+    assert not archive.exists()
+
+
 def test_int8_is_of_onnx(make_tagger, tmp_path, capsys):
     assert main([str(make_tagger()), "--output", str(tmp_path / "out"), "--int8"]) == 1
 

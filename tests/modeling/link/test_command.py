@@ -56,6 +56,19 @@ def test_the_help_of_each_command_begins_with_what_it_does(name, capsys):
     assert about.endswith(".")
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--space", "sturm"], "--space is for --register"),
+        (["--test", "x", "--folds", "3"], "--folds is for a cross-validation"),
+    ],
+)
+def test_options_that_would_have_no_effect_are_refused(given, said, tmp_path, capsys):
+    assert main(["evaluate", str(tmp_path), "--output", str(tmp_path / "out"), *given]) == 2
+
+    assert said in capsys.readouterr().err
+
+
 def test_new_documents_are_linked_and_scored(made, tmp_path, capsys):
     new = letter(
         "new", "Marc und Anna Grossmann", ("Marc", None), ("Anna Grossmann", None), by="Herwarth"

@@ -57,3 +57,18 @@ def test_a_port_that_is_taken_ends_the_command_before_a_model_is_loaded(tmp_path
             main([str(tmp_path), "--port", str(taken.getsockname()[1])])
 
     assert "another port" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--identifier-space", "urn:x"], "--identifier-space is for --register"),
+        (["--recipe", "spans"], "--recipe is for --allow-training"),
+    ],
+)
+def test_options_that_would_have_no_effect_are_refused(given, said, tmp_path, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main([str(tmp_path), *given])
+
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err

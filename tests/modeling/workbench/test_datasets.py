@@ -88,6 +88,12 @@ def test_nothing_can_be_decided_on_a_dataset(reader):
         Options(documents="documents", edition="tei")
 
 
+@pytest.mark.parametrize("unused", [{"port": 8000}, {"no_open": True}, {"recipe": "crf"}])
+def test_a_page_in_a_file_takes_no_options_of_the_program(unused):
+    with pytest.raises(UsageError, match="needs the program, with --output"):
+        Options(tei=("a.xml",), edition="tei", page="review.html", **unused)
+
+
 def test_errors_of_an_evaluation_are_read_in_their_context(tmp_path):
     sentences = [("a.xml", "Alles war gut ."), ("a.xml", "Ich war in Bad Ulm ."), ("b.xml", "Nun")]
     gold = [["O"] * 4, ["O", "O", "O", "B-place", "I-place", "O"], ["O"]]
