@@ -36,7 +36,7 @@ from corpora.system.parsing import JsonObject
 from corpora.text.characters import Normalization
 from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
-from pipelines.options import CommonOptions, option, said, values_in
+from pipelines.options import CommonOptions, option, refuse, said, values_in
 
 REMEDY = "a second document with this id. Give it its own, or leave a file out with --exclude."
 DATASETS = {"": "documents"}
@@ -151,7 +151,8 @@ def _check(options: Options) -> None:
 
     if options.split_pattern is not None and options.split_blank is not None:
         raise UsageError("--split-pattern and --split-blank: choose one.")
-    _format(options)
+    if _format(options) == "plain":
+        refuse(options, "metadata", because="is for JSON Lines and <doc …>; plain text has none")
     try:
         re.compile(options.split_pattern or "")
     except re.error as error:

@@ -158,6 +158,7 @@ def test_the_name_of_the_folder_is_in_the_plan_only_where_it_names_a_group(tmp_p
         (["--split-pattern", "a", "--split-blank", "2"], "choose one"),
         (["--split-blank", "-1"], "--split-blank -1"),
         (["--split-blank", "1", "--format", "doc"], "only plain text"),
+        (["--split-blank", "1", "--metadata", "author"], "--metadata is for JSON Lines"),
         (["--field", "text"], "COLUMN=FIELD"),
         (["--field", "text=a", "--format", "plain"], "--field is for"),
         (["--field", "text=a", "--split-blank", "1"], "--field is for JSON Lines"),
