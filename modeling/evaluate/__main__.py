@@ -68,7 +68,7 @@ class Options:
         None,
         metavar="RUN",
         help="another run to compare with: agreement, and a paired bootstrap of the difference "
-        "in strict F1",
+        "in strict F1; of both runs the best setting on dev is compared",
     )
     fail_if_worse: bool = option(
         default=False,

@@ -47,12 +47,15 @@ def run(options: "Options") -> Iterator[str | Summary]:
     """Tag, score and write the reports; yield lines for the terminal, and the summary last."""
     if options.fail_if_worse and options.against is None:
         raise UsageError("--fail-if-worse needs --against: worse than which run?")
+    decoders = (options.decoder or "").split(",")
+    if options.against is not None and len(decoders) > 1:
+        raise UsageError(f"--decoder {options.decoder}: --against compares by one. Name one.")
+    compared = best_taggers(options.run) if options.against is not None else []
     data = NerData.open(options.ner)
     train = data if options.train is None else NerData.open(options.train)
     labels = None if options.labels is None else load_label_map(label_map_path(options.labels))
     scorer = _Scorer(options, data, train, labels)
     taggers = (find_taggers if options.every_setting else best_taggers)(options.run)
-    decoders = (options.decoder or "").split(",")
     for tagger, decoder in product(taggers, filter(None, decoders)):
         check_decoder(read_settings(tagger.path).head.kind, decoder)
     output = options.output or options.run / "evaluation" / f"{data.name}-{options.split}"
@@ -67,7 +70,7 @@ def run(options: "Options") -> Iterator[str | Summary]:
     status = 0
     if options.against is not None:
         folder, comparison = scorer.compare(
-            taggers, best_taggers(options.against), output, decoder=decoders[0]
+            compared, best_taggers(options.against), output, decoder=decoders[0]
         )
         summary["comparison"] = read_json(folder / "comparison.json")
         yield f"made  {folder} (comparison.md, comparison.json)"

@@ -70,6 +70,11 @@ def test_seeds_are_summed_up_and_settings_distinguished(tmp_path, ner, bases, fi
     assert evaluate(run, ner, "--output", tmp_path / "best") == 0
     assert evaluate(run, ner, "--output", tmp_path / "all", "--every-setting") == 0
 
+    all_against = ("--output", tmp_path / "b", "--every-setting", "--against", run)
+    assert evaluate(run, ner, *all_against) == 0
+    [comparison] = tmp_path.glob("b/against-*/comparison.json")
+    assert json.loads(comparison.read_text())["difference"]["value"] == 0  # the best with itself
+
     assert set(numbers(tmp_path / "best")["runs"]) == {"seed-1", "seed-2"}
     assert {path.name for path in (tmp_path / "all").iterdir()} == {
         "optimizer.lr=1e-7",
@@ -110,6 +115,15 @@ def test_a_comparison_uses_the_decoder_that_is_asked_for(tagger_run, ner, tmp_pa
     assert evaluate(tagger_run, ner, *options) == 0
 
     assert set(used) == {"free"}
+
+
+def test_a_comparison_is_by_one_decoder(tagger_run, ner, tmp_path, capsys):
+    options = ["--decoder", "free,fix", "--output", tmp_path / "out", "--against", tagger_run]
+    with pytest.raises(SystemExit):
+        evaluate(tagger_run, ner, *options)
+
+    assert "--against compares by one" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 def test_only_a_run_that_is_surely_worse_fails(tagger_run, ner, bases, finetune, tmp_path, capsys):
