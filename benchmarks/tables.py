@@ -30,6 +30,7 @@ import multiprocessing
 import re
 import shlex
 import shutil
+import signal
 import statistics
 import sys
 import time
@@ -62,6 +63,8 @@ SAMPLES, SAMPLED_EPOCHS = 1600, 4
 """Samples in an epoch, and epochs, of learning curves: all sizes get the same number of steps."""
 NEW = "form not in train"
 CPU = "CPU"
+STOPPED = {128 + signal.SIGINT, 128 + signal.SIGTERM}
+"""Statuses of commands that Ctrl-C or SIGTERM stopped."""
 
 Record = dict[str, Any]
 Key = tuple[str, "Cell"]
@@ -214,7 +217,7 @@ def command(folder: Path, module: str, *arguments: object) -> None:
     """Run a command of ours in this process, its output to ``log.txt``, and note its minutes.
 
     These are minutes of the processor, or of the clock if there is a GPU. Raises ``RuntimeError``
-    if the command fails.
+    if the command fails, and ``KeyboardInterrupt`` if it was stopped by a signal.
     """
     line = [module, *map(str, arguments)]
     print("$ python -m", shlex.join(line), flush=True)
@@ -224,6 +227,8 @@ def command(folder: Path, module: str, *arguments: object) -> None:
     with path.open("a", encoding="utf-8") as log, redirect_stdout(log), redirect_stderr(log):
         begin = clock()
         status = importlib.import_module(name).main(line[1:])
+    if status in STOPPED:
+        raise KeyboardInterrupt
     if status:
         raise RuntimeError(f"{module} failed: the end of {path} says why.")
     with (folder / "minutes.jsonl").open("a", encoding="utf-8") as file:

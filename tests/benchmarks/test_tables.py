@@ -170,6 +170,24 @@ def test_a_cell_that_fails_is_named_and_cells_are_run_in_the_order_of_patterns(t
     assert [cell.seed for _, cell in left] == [2, 1]
 
 
+@pytest.mark.parametrize(
+    ("status", "error"), [(1, RuntimeError), (143, KeyboardInterrupt), (130, KeyboardInterrupt)]
+)
+def test_signals_stop_all_cells_and_other_failures_only_one(tmp_path, monkeypatch, status, error):
+    def main(_):
+        sys.stderr.write("said\n")
+        return status
+
+    module = argparse.Namespace(main=main)
+    monkeypatch.setattr(tables.importlib, "import_module", lambda _: module)
+
+    with pytest.raises(error):
+        tables.command(tmp_path, "modeling.finetune", "--list")
+
+    assert (tmp_path / "log.txt").read_text("utf-8") == "said\n"
+    assert not (tmp_path / "minutes.jsonl").exists()
+
+
 def test_the_sets_of_cells_that_run_at_once_are_made_before(tmp_path, monkeypatch):
     made = []
     monkeypatch.setattr(tables, "make_ner", lambda of, _: made.append(of.name))
