@@ -154,10 +154,11 @@ def attention(
 
 class _DroppedContext(Context, Protocol):
     size: int
+    factor: float
 
 
 class _DroppedAttention(torch.autograd.Function):
-    """An attention that saves its weights, and the factors of dropout, for ``backward``."""
+    """An attention that saves its weights, and which of them dropout keeps, for ``backward``."""
 
     @staticmethod
     def forward(  # noqa: PLR0917 - as torch calls it
@@ -171,7 +172,7 @@ class _DroppedAttention(torch.autograd.Function):
         n_sequences, n_heads, n = query.shape[:3]
         ctx.size = max(1, _WEIGHTS // max(1, n_heads * n * n))
         mixed = torch.empty_like(value)
-        all_weights, all_factors = [], []
+        all_weights, all_kept = [], []
         for start in range(0, n_sequences, ctx.size):
             some = slice(start, start + ctx.size)
             scores = query[some] @ key[some].mT
@@ -179,12 +180,11 @@ class _DroppedAttention(torch.autograd.Function):
                 hidden = ~attend[some, None, None]
                 scores.masked_fill_(hidden, torch.finfo(scores.dtype).min)
             weights = scores.softmax(3)
-            kept, factor = draw_kept(weights, dropout)
-            factors = kept.to(weights.dtype).mul_(factor)
-            mixed[some] = (weights * factors) @ value[some]
+            kept, ctx.factor = draw_kept(weights, dropout)
+            mixed[some] = (weights * _factors(kept, ctx.factor, weights)) @ value[some]
             all_weights.append(weights)
-            all_factors.append(factors)
-        ctx.save_for_backward(query, key, value, *all_weights, *all_factors)
+            all_kept.append(kept)
+        ctx.save_for_backward(query, key, value, *all_weights, *all_kept)
         return mixed
 
     @staticmethod
@@ -195,7 +195,8 @@ class _DroppedAttention(torch.autograd.Function):
         d_query, d_key, d_value = (torch.empty_like(x) for x in (query, key, value))
         n_groups = len(saved) // 2
         for group in range(n_groups):
-            weights, factors = saved[group], saved[n_groups + group]
+            weights, kept = saved[group], saved[n_groups + group]
+            factors = _factors(kept, ctx.factor, weights)
             some = slice(group * ctx.size, (group + 1) * ctx.size)
             d_value[some] = (weights * factors).mT @ d_mixed[some]
             d_weights = (d_mixed[some] @ value[some].mT).mul_(factors)
@@ -203,6 +204,11 @@ class _DroppedAttention(torch.autograd.Function):
             d_query[some] = d_scores @ key[some]
             d_key[some] = d_scores.mT @ query[some]
         return d_query, d_key, d_value, None, None
+
+
+def _factors(kept: Tensor, factor: float, like: Tensor) -> Tensor:
+    """Return the factors of dropout: ``factor`` where a weight is kept, else 0."""
+    return kept.to(like.dtype).mul_(factor)
 
 
 def _softmax_gradient(weights: Tensor, d_weights: Tensor) -> Tensor:
