@@ -283,7 +283,7 @@ def render(
 ) -> Iterator[str]:
     """Yield the lines of a table: the scores of each row, and commands for the cells left."""
     rows: dict[str, list[Cell]] = {}
-    for cell in sorted(cells, key=lambda cell: (sets_in_order(cells).index(cell.set), cell.size)):
+    for cell in by_set(cells):
         rows.setdefault(cell.row, []).append(cell)
     done = {row: [records[c.name] for c in own if c.name in records] for row, own in rows.items()}
     if any(done.values()):
@@ -316,6 +316,12 @@ def not_run(name: str, cells: Sequence[Cell], records: Mapping[str, Record]) -> 
 
 def sets_in_order(cells: Sequence[Cell]) -> list[str]:
     return list(dict.fromkeys(cell.set for cell in cells))
+
+
+def by_set(cells: Sequence[Cell]) -> list[Cell]:
+    """Sort the cells by set and size; those of one set and size stay in the order they have."""
+    order = sets_in_order(cells)
+    return sorted(cells, key=lambda cell: (order.index(cell.set), cell.size))
 
 
 def columns(cell: Cell, sets: Mapping[str, NerSet], records: Sequence[Record]) -> Iterator[str]:
@@ -440,7 +446,7 @@ def picture_rows(
     """Yield what is drawn of each row that has a record; learning curves are left out."""
     for cells in tables.values():
         rows: dict[tuple[str, str], list[Record]] = {}
-        for cell in cells:
+        for cell in by_set(cells):
             if cell.name in records and not cell.size:
                 rows.setdefault((cell.set, cell.head), []).append(records[cell.name])
         for (of, head), own in rows.items():
