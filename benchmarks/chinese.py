@@ -1,35 +1,36 @@
-"""The Char-Entity Transformer against its ablations, from raw text on: Table 4 of its paper, small.
+"""Compare the Char-Entity Transformer with its ablations: Table 4 of its paper, at a small size.
 
     python -m benchmarks.chinese ../data --output build/chinese
     python -m benchmarks.chinese ../data --output build/chinese --sets weibo peoples-daily
     python -m benchmarks.chinese ../data --output build/tiny --tiny
 
 DATA is a folder with the unpacked sets ``ner-zh``, ``zh-novels``, ``zh-news`` and ``wiki-text-zh``.
-Needs jieba. One encoder (4 layers of 128, no entities) is trained on Chinese Wikipedia and news,
-for all sets, in place of a published BERT. Absolute positions take long to be understood, longer
-than this budget: so the heads of its first layer begin by looking at the two characters before and
-the two after (``begin``); all that follows is learned. Then, for each set, a lexicon is made of
-the raw text of its domain, and the encoder is trained further on that text, once for each variant,
-with the same number of steps; and each is fine-tuned on the set in the same way:
+Needs jieba. In place of a published BERT, one encoder (4 layers of 128, no entities) is trained on
+Chinese Wikipedia and news, for all sets. It would not learn to use absolute positions within this
+budget; therefore the heads of its first layer attend to the two characters before and the two after
+from the start (``begin``). Everything else is learned. Then a lexicon is made for each set from the
+raw text of its domain. For each variant the encoder is trained further on that text, with the same
+number of steps, and fine-tuned on the set in the same way:
 
-    base               the first encoder, without entities
-    no pre-training    the same; the tagger begins with an empty table of our words
-    without entities   trained further, no entities (BERT+FUR)
+    base               the first encoder, not trained further, without entities
+    no pre-training    the first encoder; the words of our lexicon are new to it in fine-tuning
+    without entities   trained further without entities (BERT+FUR)
     our lexicon        trained further with entities (``entity_bert_small``)
     no classification  the same without the objective ``subword_entities``
-    random n-grams     as many strings as our lexicon has words, drawn among its candidates
-    open domain        jieba's dictionary instead of our lexicon
+    random n-grams     the lexicon is as many strings, drawn at random from the candidates of ours
+    open domain        the lexicon is jieba's dictionary
 
-``sanguo`` is the novel setting: 三国演义; its lexicon is made of all chapters, once more with the
-words that jieba knows (``known words kept``), for so it is with many of its names; the labels are
-the listed names, matched in the text, leftmost and longest; 80 chapters train, 10 choose the
-epoch, 30 are scored.
+The set ``sanguo`` is the novel 三国演义. Its lexicon is made from all chapters. jieba knows many of
+its names; the variant ``known words kept`` has a lexicon that also keeps the words that jieba
+knows. The labels are the listed names, matched in the text, leftmost and longest. Of the chapters
+80 train, 10 choose the epoch, and 30 are scored.
 
-Domains: of CLUENER its training sentences, headlines of the news that it is drawn from (THUCNews)
-and web news; of Resume its training sentences; of Weibo these and web news; of People's Daily these
-and the raw text of January 1998, in which its test sentences may stand, too (without labels).
+The raw text of each other domain has the training sentences of the set. In addition, that of
+CLUENER has headlines of the news from which CLUENER is drawn (THUCNews) and web news; that of Weibo
+has web news; that of People's Daily has the raw text of January 1998, in which its test sentences
+may occur, too, without labels.
 
-Everything is done by the commands that users have: run it again, and it resumes.
+All steps are commands that users have; the same command resumes.
 """
 
 import argparse
@@ -70,14 +71,17 @@ TRAINING = ["optimizer.bias_correction=true", "optimizer.betas=[0.9,0.98]", "mas
 LENGTH = 64
 RATE = 1e-3
 OFFSETS = (-1, 1, -2, 2)
-"""For each head of the first layer, the offset it looks at before training; see ``begin``."""
+"""The offset to which each head of the first layer attends before training; see ``begin``."""
 
 
 # --- the first encoder
 
 
 def make_base(args: argparse.Namespace) -> None:
-    """Tokenizer and encoder for all sets; nothing if they are there."""
+    """Make the documents, the tokenizer and the first encoder, which all sets use.
+
+    Does nothing if the encoder is there.
+    """
     output = args.output
     if (output / "encoders" / "base" / "final" / "config.json").is_file():
         return
@@ -96,10 +100,13 @@ def make_base(args: argparse.Namespace) -> None:
 
 
 def begin(tokenizer_folder: Path, folder: Path) -> None:
-    """Write an encoder that has learned nothing, but knows what stands beside what.
+    """Write an untrained encoder whose first layer attends to characters nearby.
 
-    Positions are sines and cosines of 16 random frequencies, and the query of a head is the key of
-    the position so much further on: cos w(i + o) = cos wi cos wo - sin wi sin wo, and so on.
+    The tokenizer is written beside it.
+
+    Embeddings of positions are cosines and sines of 16 random frequencies w. The query of a head at
+    position i is the key of position i + o, o being the head's offset in ``OFFSETS``:
+    cos w(i + o) = cos wi cos wo - sin wi sin wo, and sin w(i + o) = sin wi cos wo + cos wi sin wo.
     """
     tokenizer = Tokenizer.open(tokenizer_folder)
     torch.manual_seed(1)
@@ -141,7 +148,13 @@ def train(
     steps: int,
     init: Path,
 ) -> None:
-    """Train an encoder, or resume it."""
+    """Train an encoder, or resume its training.
+
+    Args:
+        examples: the name of a folder of examples.
+        name: the name of the folder that is made.
+        init: the folder of the encoder to begin with.
+    """
     steps = 4 if args.tiny else steps
     settings = [*ENCODER, *TRAINING, f"optimizer.lr={RATE if name == 'base' else RATE / 2}"]
     settings += [f"training.max_steps={steps}", f"training.evaluate_every={steps}"]
@@ -156,7 +169,15 @@ def train(
 
 
 def make_lexicons(args: argparse.Namespace, name: str, ner: Path) -> None:
-    """For each lexicon: the words found in the domain's text, and examples that know them."""
+    """Make the lexicons of a set, and for each of them examples of the domain's text.
+
+    Each lexicon is matched in the text; the words that it has there twice or more become the
+    entities of the examples (``words/NAME-KIND`` and ``examples/NAME-KIND``).
+
+    Args:
+        ner: the dataset of the set, whose training sentences are a part of the text (but not of
+            that of ``sanguo``).
+    """
     output, documents = args.output, [args.output / "documents" / n for n in SETS[name].domain]
     if name != "sanguo":
         sentences = [
@@ -181,7 +202,11 @@ def make_lexicons(args: argparse.Namespace, name: str, ner: Path) -> None:
 
 
 def other_forms(output: Path, lexicon: Path) -> dict[str, Path]:
-    """Tables of forms: random candidates, as many as there are words; and jieba's dictionary."""
+    """Write two tables of forms to compare a lexicon with, and return their paths by kind.
+
+    ``random`` has candidates of the lexicon, drawn at random, as many as it has words; ``open`` has
+    the words of jieba's dictionary of two characters or more.
+    """
     candidates: list[str] = []
     n_words = 0
     dataset = open_dataset(lexicon)
@@ -201,7 +226,7 @@ def other_forms(output: Path, lexicon: Path) -> dict[str, Path]:
 
 
 def run_set(args: argparse.Namespace, name: str) -> None:
-    """Make all of a set, with one seed."""
+    """Make dataset, lexicons and encoders of a set, and a tagger with one seed for each variant."""
     ner = make_ner(args, name)
     make_lexicons(args, name, ner)
     for variant in variants_of(name):
@@ -218,7 +243,10 @@ def run_set(args: argparse.Namespace, name: str) -> None:
 
 
 def tag(args: argparse.Namespace, name: str, variant: str, *, seeds: Sequence[int]) -> None:
-    """Fine-tune and score."""
+    """Fine-tune a tagger of a variant, and score it on test, also against ``BASELINE``.
+
+    Does nothing if as many seeds are scored already.
+    """
     output, ner = args.output, args.output / "ner" / name
     encoder = output / "encoders" / (f"{name}-{slug(variant)}" if variant in RECIPES else "base")
     run, words = tagger(output, name, variant), output / "words" / f"{name}-"
@@ -241,7 +269,10 @@ def tag(args: argparse.Namespace, name: str, variant: str, *, seeds: Sequence[in
 
 
 def main() -> None:
-    """Read the command line."""
+    """Make everything for each set with one seed, then the main variants with more seeds.
+
+    The tables are written again after each set.
+    """
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("data", type=Path, help="folder with the unpacked sets")
     parser.add_argument("--output", type=Path, required=True)

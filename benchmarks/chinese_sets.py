@@ -1,4 +1,4 @@
-"""The sets and variants of ``benchmarks/chinese.py``, and their folders."""
+"""Sets and variants of ``benchmarks/chinese.py``, and the folders of their taggers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

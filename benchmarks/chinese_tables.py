@@ -1,4 +1,4 @@
-"""The tables of ``benchmarks/chinese.py``: the scores of its taggers."""
+"""Tables of ``benchmarks/chinese.py``: the scores of its taggers."""
 
 import argparse
 import json
@@ -14,7 +14,10 @@ PARTS = ("form in train, whatever its label", "form not in train")
 
 
 def table(output: Path, name: str) -> Iterator[str]:
-    """The scores of a set, in lines."""
+    """Yield the lines of the table of a set: a row for each variant that is scored.
+
+    The F1 of a list of the training names follows.
+    """
     yield f"\n## {name}\n"
     heads = ("", "F1", "95 %", "seeds", "seen", "unseen", "against", "words", "known")
     yield f"| {' | '.join(heads)} |"
@@ -29,7 +32,12 @@ def table(output: Path, name: str) -> Iterator[str]:
 
 
 def cells(output: Path, name: str, variant: str) -> Iterator[str]:
-    """F1 and its interval, that of other seeds, of names in training and not, the difference."""
+    """Yield the columns of a variant, all figures in percent.
+
+    They are: F1 of the first seed, its interval, F1 of the other seeds; F1 (and recall) of names
+    whose form is in train, and of the others; the difference to ``BASELINE``; the number of words
+    that the encoder knows as entities, and the part of the test's names that is among them.
+    """
     folder = scores_of(output, name, variant)
     runs = list(json.loads((folder / "evaluation.json").read_text("utf-8"))["runs"].values())
     first = runs[0]["strict"]["micro"]
@@ -57,7 +65,7 @@ def cells(output: Path, name: str, variant: str) -> Iterator[str]:
 
 
 def test_names(ner: Path) -> Iterator[str]:
-    """The names of the test sentences, one by one."""
+    """Yield the text of each name in the test sentences, as often as it occurs."""
     for row in open_dataset(ner).rows():
         if row["split"] == "test":
             for span in from_iob2(row["tags"]):

@@ -1,4 +1,4 @@
-"""The texts of ``benchmarks/chinese.py``, and the commands that make datasets of them."""
+"""Texts of ``benchmarks/chinese.py``, and the commands that make datasets from them."""
 
 import argparse
 import csv
@@ -17,7 +17,10 @@ from corpora.datasets.shards import open_dataset
 
 
 def command(output: Path, module: str, *arguments: object) -> None:
-    """Run a command of ours; what it says, and the CPU minutes that it took, go to files."""
+    """Run a command of ours; its output goes to ``log.txt``, its CPU minutes to ``minutes.jsonl``.
+
+    Ends this script with an error if the command fails.
+    """
     line = [sys.executable, "-m", module, *map(str, arguments)]
     print("$ python", *line[1:], flush=True)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -33,13 +36,13 @@ def command(output: Path, module: str, *arguments: object) -> None:
 
 
 def spent(output: Path) -> float:
-    """CPU minutes of all commands so far, of earlier runs of this script, too."""
+    """Return the CPU minutes of all commands so far, also of earlier runs of the script."""
     with (output / "minutes.jsonl").open(encoding="utf-8") as file:
         return sum(json.loads(line)["minutes"] for line in file)
 
 
 def raw_text(data: Path) -> dict[str, list[list[str]]]:
-    """Documents of each source, each a list of lines."""
+    """Read the documents of each source; a document is a list of lines."""
     news, novels = data / "zh-news", data / "zh-novels"
     with (data / "wiki-text-zh/wiki_00.jsonl").open(encoding="utf-8") as file:
         wiki = [json.loads(line)["text"].split("\n") for line in file]
@@ -63,13 +66,13 @@ def raw_text(data: Path) -> dict[str, list[list[str]]]:
 
 
 def packed(lines: Iterable[str], size: int) -> list[list[str]]:
-    """Lines in documents of so many."""
+    """Return the lines in documents of ``size`` lines each; empty lines are left out."""
     full = [line for line in lines if line.strip()]
     return [full[start : start + size] for start in range(0, len(full), size)]
 
 
 def make_documents(output: Path, name: str, texts: Sequence[Sequence[str]]) -> Path:
-    """Write texts, and make documents of them."""
+    """Write texts to a file, and make a documents dataset from it; return its folder."""
     source, made = output / "raw" / f"{name}.jsonl", output / "documents" / name
     source.parent.mkdir(parents=True, exist_ok=True)
     with source.open("w", encoding="utf-8") as file:
@@ -82,7 +85,7 @@ def make_documents(output: Path, name: str, texts: Sequence[Sequence[str]]) -> P
 
 
 def make_ner(args: argparse.Namespace, name: str) -> Path:
-    """The tagged sentences of a set."""
+    """Make the NER dataset of a set, and return its folder."""
     made = args.output / "ner" / name
     if name == "sanguo":
         files = list(silver(args, args.output / "raw" / "sanguo"))
@@ -96,7 +99,10 @@ def make_ner(args: argparse.Namespace, name: str) -> Path:
 
 
 def silver(args: argparse.Namespace, folder: Path) -> Iterator[Path]:
-    """Chapters whose listed names are tagged, a character a line: train, dev and test."""
+    """Match the listed names in the chapters of the novel, and write CoNLL files.
+
+    Yields the paths of train, dev and test. Names of one character are left out.
+    """
     names = folder / "names.tsv"
     folder.mkdir(parents=True, exist_ok=True)
     with (args.data / "zh-novels/names-sanguo.tsv").open(encoding="utf-8") as file:
@@ -116,7 +122,7 @@ def silver(args: argparse.Namespace, folder: Path) -> Iterator[Path]:
 
 
 def tagged_lines(chapter: Any) -> Iterator[str]:
-    """The sentences of a document, a character and its tag a line."""
+    """Yield the sentences of a document as CoNLL: on each line a character and its tag."""
     tags = ["O"] * len(chapter.text)
     for mention in chapter.mentions:
         tags[mention.start : mention.end] = [

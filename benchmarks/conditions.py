@@ -1,18 +1,20 @@
-"""A tagger under conditions that its test part does not have, and its speed.
+"""Score a tagger on noisy text, without some labels and on other sets, and measure its speed.
 
     python -m benchmarks.conditions RUN --ner build/ddt --others build/danplus --output made.json
 
-Each score is strict F1 with its interval, beside what the names of train score, looked up:
+Each score is strict F1 with its interval, and the F1 of looking up the names of train:
 
-- *noise*: of a test part whose characters are damaged, as by OCR: of so many in a hundred, a third
-  is dropped, a third replaced, and a third followed by another. Others are drawn as often as they
-  stand in the text; a word keeps one character at least. The same text for every tagger.
-- *without*: of all names but those whose label ends in ``deriv`` or ``part`` (DaN+, GermEval 2014).
-- *others*: of the test parts of other sets, and of its own, in the labels that all have
+- *noise*: on the test part with 5 and with 10 % of its characters damaged, as by OCR. A third of
+  these is dropped, a third replaced, and a third followed by another character. New characters are
+  drawn by their frequency in the text; a word keeps at least one character. All taggers get the
+  same text.
+- *without*: on the test part, without names whose label ends in ``deriv`` or ``part`` (DaN+,
+  GermEval 2014).
+- *others*: on the test parts of its own and of other sets, with the labels that all sets have
   (``per-loc-org``).
 
-*speed* is sentences of the test part, at most 256, per second of CPU time on one thread, without
-loading; everything else is computed on a GPU if there is one.
+*speed* is sentences of the test part, at most 256, per second of CPU time with ``--threads``,
+without loading. Everything else is computed on a GPU if there is one.
 """
 
 import argparse
@@ -37,17 +39,17 @@ from modeling.taggers.tagger import Tagger
 from modeling.training.world import best_device
 
 NOISE = (5, 10)
-"""The percentages of damaged characters."""
+"""Percentages of damaged characters."""
 COMMON = "per-loc-org"
 TIMED = 256
-"""The most sentences whose tagging is timed."""
+"""The largest number of sentences whose tagging is timed."""
 DERIVED = re.compile(r".+(deriv|part)")
 
 Score = dict[str, Any]
 
 
 def noisy(sentences: Sequence[Sentence], percent: int, *, seed: int = 1) -> list[Sentence]:
-    """Damage the words of sentences; their tags stay."""
+    """Return the sentences with so many percent of their characters damaged; tags stay."""
     characters = "".join(word for sentence in sentences for word in sentence.tokens)
     return [
         replace(sentence, tokens=tuple(damage(sentence, percent / 100, characters, seed=seed)))
@@ -56,7 +58,10 @@ def noisy(sentences: Sequence[Sentence], percent: int, *, seed: int = 1) -> list
 
 
 def damage(sentence: Sentence, ratio: float, characters: str, *, seed: int) -> Iterator[str]:
-    """Yield the damaged words of a sentence; they depend on its id and words alone."""
+    """Yield the damaged words of a sentence; they follow from its id, its words and the seed.
+
+    ``characters`` is all text: new characters are drawn from it.
+    """
     rng = random.Random(f"{seed} {sentence.id}")
     for word in sentence.tokens:
         made = []
@@ -69,14 +74,17 @@ def damage(sentence: Sentence, ratio: float, characters: str, *, seed: int) -> I
 
 
 class Scorer:
-    """A tagger, and the names that it was trained on."""
+    """A tagger, and the dataset that it was trained on."""
 
     def __init__(self, tagger: Tagger, data: NerData) -> None:
         self.tagger, self.data = tagger, data
         self.train, self.dev = data.split("train"), data.split("dev")
 
     def score(self, tagged: Sequence[Tagged], labels: LabelMap | None = None) -> Score:
-        """Return F1 in percent, its interval, the F1 of a list, and how many names there are."""
+        """Return F1, its interval and the F1 of a list, all in percent, and the number of names.
+
+        ``labels`` maps the labels to those that are scored.
+        """
         known, names = [self.train, self.dev], self.tagger.labels
         if labels:
             tagged = relabel(tagged, labels).tagged
@@ -94,7 +102,7 @@ class Scorer:
         }
 
     def conditions(self, others: Sequence[NerData]) -> dict[str, Any]:
-        """Measure everything but the speed."""
+        """Return all scores: ``noise``, ``without`` if it has such labels, ``others`` if any."""
         test = self.data.split("test")
         tagged = self.tagger.tag(test)
         made: dict[str, Any] = {}
@@ -113,7 +121,7 @@ class Scorer:
 
 
 def speed(tagger: Tagger, test: Sequence[Sentence]) -> float:
-    """Measure how many sentences the tagger, on the CPU, tags per second of CPU time."""
+    """Return how many sentences a tagger on the CPU tags per second of CPU time."""
     tagger.tag(test[: tagger.batch_size])  # warms up: what is made once is made
     begin = time.process_time()
     tagger.tag(test[:TIMED])
@@ -121,7 +129,7 @@ def speed(tagger: Tagger, test: Sequence[Sentence]) -> float:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Measure, and write it."""
+    """Measure a tagger, and write the figures as JSON."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("run", type=Path, help="a run of modeling.finetune")
     parser.add_argument("--ner", type=Path, required=True, help="what it was trained on")

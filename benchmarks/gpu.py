@@ -1,28 +1,29 @@
-"""All that needs a GPU, by one command of at most 25 minutes, the most valuable first.
+"""Measure what needs a GPU, with one command of at most 25 minutes, the most important first.
 
     python -m benchmarks.gpu --model models/multilingual-e5-small --data ../data --examples build/de
     python -m benchmarks.gpu --only 'speed-*' --minutes 10
     python -m benchmarks.gpu --table
 
-Each step is a process of its own, and each of its parts, once measured, a line of
-``benchmarks/records/gpu.jsonl`` with date, device, driver and versions. A part that has a line of
-this device is not measured again: the same command resumes. A step that would not fit into what is
-left of ``--minutes``, or lacks an option, is skipped and named; one that takes longer than its
-minutes is ended, and keeps its finished parts. A part that failed is a line, too, with its error,
-and is tried again the next time. The steps:
+Each step runs in its own process and has several parts. Each measured part becomes a line of
+``benchmarks/records/gpu.jsonl``, with date, device, driver and versions. A part that has a line of
+this device is not measured again, so the same command resumes. A step that does not fit into the
+rest of ``--minutes``, or that lacks an option, is skipped and named. A step that takes longer than
+its minutes is ended, and its finished parts are kept. A part that fails also becomes a line, with
+its error; the next run tries it again. The steps:
 
-    speed-*     pre-training subwords a second, bfloat16, with the optimizer's step: a BERT of
-                transformers of the same shape and ours, on the same batches (rows of full length,
-                which its SDPA computes by flash kernels). That BERT reads no entities. Where the
-                package flash_attn is there, with that, too
-    compiled-*  the same by torch.compile
-    attention   a layer with each kind of attention, forward and backward, and attention's memory
-    luke        benchmarks.encoder: beside LUKE of transformers, and rows without padding
+    speed-*     subwords a second of pre-training in bfloat16, with the optimizer's step: ours, and
+                a BERT of transformers of the same shape, on the same batches. All rows have full
+                length, so its SDPA uses flash kernels. That BERT reads no entities. If the package
+                flash_attn is installed, the BERT is also measured with it
+    compiled-*  the same with torch.compile
+    attention   a layer with each kind of attention, forward and backward; memory of the attention
+    luke        benchmarks.encoder: ours and LUKE of transformers; rows without and with padding
     finetune-*  --model fine-tuned on a set of --data (see tables.py), three seeds: F1 on test
-    pretrain    --recipe on --examples for what is left, and fine-tuned on the same sets
+    pretrain    --recipe on --examples for the minutes that are left, then fine-tuned on these sets
 
-``--tiny`` tries all of it out with tiny shapes, on a CPU, too, in some minutes of one core; it
-compiles nothing to machine code, ends no step, and has its record in a folder of --output.
+``--tiny`` tries out all steps with tiny shapes, in some minutes of one core; a CPU is enough. It
+compiles nothing to machine code, limits the minutes of no single step, and writes its record to a
+folder in --output.
 """
 
 import argparse
@@ -75,7 +76,7 @@ Prepared = tuple[PretrainConfig, list[Batch]]
 Parts = Iterator[tuple[str, Callable[[], Values]]]
 
 VOCABULARIES = {"neiss": (30_000, 0), "daluke": (30_000, 50_000), "entity_bert": (21_128, 10_000)}
-"""Numbers of subwords and entities of the models whose speed is measured."""
+"""The numbers of subwords and entities of each model whose speed is measured."""
 TINY: dict[str, Any] = {"width": 32, "n_layers": 1, "n_heads": 2, "inner_width": 64}
 TINY_LUKE = "--size 64x1 --batch 2 --length 32 --subwords 500 --entities 50 --rounds 1"
 LENGTHS, KINDS = (320, 2_048, 8_192), ("relative", "absolute", "whole-word relative")
@@ -85,16 +86,16 @@ THEIRS = "transformers, sdpa"
 PRECISION = "training.precision=bfloat16"
 GRACE = 20  # seconds
 START_UP, FINETUNING = 60, 150
-"""Seconds reserved for the start of pre-training, and for fine-tuning on each set after it."""
+"""Seconds that are reserved to start pre-training, and to fine-tune on each set after it."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """A step of the benchmark."""
+    """A step of the benchmark, with a function that yields its parts."""
 
     name: str
     minutes: float
-    """The most minutes of the step; with ``takes_rest``, the least: it takes all that are left."""
+    """The most minutes of the step; with ``takes_rest`` the least: it takes all that are left."""
     parts: Callable[[argparse.Namespace], Parts]
     needs: tuple[str, ...] = ()
     takes_rest: bool = False
@@ -104,7 +105,10 @@ class Step:
 
 
 def speed(args: argparse.Namespace, *, name: str, compiles: bool = False) -> Parts:
-    """Theirs and ours; batches are made when the first is measured."""
+    """Yield the parts that measure pre-training: BERTs of transformers, then our model.
+
+    The batches are made when the first part is measured, and all parts use them.
+    """
     made = cache(lambda: prepared(name, args))
     kinds = ["sdpa"] + ["flash_attention_2"] * bool(importlib.util.find_spec("flash_attn"))
     for kind in kinds:
@@ -114,7 +118,11 @@ def speed(args: argparse.Namespace, *, name: str, compiles: bool = False) -> Par
 
 
 def prepared(name: str, args: argparse.Namespace) -> Prepared:
-    """A recipe, and masked batches of synthetic examples of full length, on the device."""
+    """Return the settings of a recipe, and masked batches of synthetic examples.
+
+    There are ``N_BATCHES`` batches on the device, each of about ``--subwords`` subwords in rows of
+    full length. Nothing is frozen.
+    """
     n_subwords, n_entities = (500, 50 if VOCABULARIES[name][1] else 0)
     config = change(recipe(name), training={"frozen": 0.0})
     if args.tiny:
@@ -141,7 +149,11 @@ def prepared(name: str, args: argparse.Namespace) -> Prepared:
 
 
 def example(rng: np.random.Generator, number: int, config: PretrainConfig) -> dict[str, object]:
-    """Random subwords, half as many words, and a mention of three subwords in each thirty."""
+    """Return a row of an examples dataset, of the full length of the recipe.
+
+    Subwords are random, two for each word. If the model has entities, a mention of ``MENTION``
+    subwords begins at every thirtieth subword.
+    """
     length, of = config.data.max_length - 2, config.encoder
     words = np.arange(0, length, 2, dtype=np.int32)
     starts = words[: -(MENTION - 1)][:: 5 * MENTION] if of.n_entities else words[:0]
@@ -156,7 +168,10 @@ def example(rng: np.random.Generator, number: int, config: PretrainConfig) -> di
 
 
 def time_ours(made: Callable[[], Prepared], args: argparse.Namespace, *, compiles: bool) -> Values:
-    """Steps of the training loop."""
+    """Measure steps of our training loop, in bfloat16.
+
+    MFU is added if the peak of the device is known.
+    """
     config, batches = made()
     device = best_device()
     torch.manual_seed(1)
@@ -181,7 +196,14 @@ def time_ours(made: Callable[[], Prepared], args: argparse.Namespace, *, compile
 def time_theirs(
     made: Callable[[], Prepared], args: argparse.Namespace, *, compiles: bool, kind: str
 ) -> Values:
-    """Steps of a BERT of the same shape: the same masked subwords, fused AdamW."""
+    """Measure steps of a BERT of transformers with the shape of our model, in bfloat16.
+
+    It predicts the same masked subwords and is trained by fused AdamW.
+
+    Args:
+        made: returns the settings and the batches.
+        kind: the implementation of attention, as transformers calls it.
+    """
     config, batches = made()
     device, of = best_device(), config.encoder
     settings: dict[str, Any] = {"attn_implementation": kind}  # Any: the parameter has no type
@@ -217,12 +239,18 @@ def time_theirs(
 
 
 def backend(args: argparse.Namespace) -> str:
-    """Of torch.compile; a compiler of C++ takes a minute on a CPU."""
+    """Return the backend of ``torch.compile``: with ``--tiny`` one that compiles nothing.
+
+    Compiling C++ takes a minute on a CPU.
+    """
     return "eager" if args.tiny else "inductor"
 
 
 def as_padded(batch: Batch) -> dict[str, torch.Tensor]:
-    """Ids and labels (B, N), and no mask: all rows are of full length."""
+    """Return subword ids and labels, each (B, N); a label is -100 if nothing is predicted there.
+
+    There is no attention mask, as all rows have full length.
+    """
     layout = batch.rows.subwords
     assert layout.attend is None
     masked = batch.targets["subwords"]
@@ -231,7 +259,11 @@ def as_padded(batch: Batch) -> dict[str, torch.Tensor]:
 
 
 def timed(step: Callable[[], object], batches: list[Batch], args: argparse.Namespace) -> Values:
-    """The median of rounds of steps, after some that compile and warm up."""
+    """Return subwords a second, milliseconds a step, seconds of warm-up, and on a GPU peak memory.
+
+    The time of a step is the median over rounds; steps that compile and warm up come before these.
+    The peak of memory is in GB and without the warm-up.
+    """
     synchronize, is_cuda = torch.cuda.synchronize, best_device().type == "cuda"
     seconds = []
     n_steps = 1 if args.tiny else 2 * N_BATCHES
@@ -256,7 +288,7 @@ def timed(step: Callable[[], object], batches: list[Batch], args: argparse.Names
 
 
 def layers(args: argparse.Namespace) -> Parts:
-    """Each kind of attention at each length, as many subwords at once for all."""
+    """Yield a part for each kind of attention and each length, all with about as many subwords."""
     for length in (16,) if args.tiny else LENGTHS:
         n = max(1, args.subwords // length)
         for kind in KINDS:
@@ -264,7 +296,10 @@ def layers(args: argparse.Namespace) -> Parts:
 
 
 def time_layer(kind: str, n: int, length: int) -> Values:
-    """Of a layer of NEISS; memory is that of its attention."""
+    """Measure forward and backward of a layer of NEISS, on ``n`` sequences of one length.
+
+    Memory is that of the attention alone, without the feed-forward network.
+    """
     device = best_device()
     asked = argparse.Namespace(clock="wall", bfloat16=True)
     rows, layer = attention.make_rows(n, length, device.type), attention.layer_of(kind).to(device)
@@ -281,7 +316,7 @@ def time_layer(kind: str, n: int, length: int) -> Values:
 
 
 def luke(args: argparse.Namespace) -> Parts:
-    """What ``benchmarks.encoder`` prints."""
+    """Yield the parts that keep what ``benchmarks.encoder`` prints."""
     size = TINY_LUKE if args.tiny else "--size 768x12 --batch 32"
     for only in ("transformers", "padding"):
         more = ["--device", best_device().type, "--bf16", "--only", only]
@@ -296,12 +331,19 @@ def printed(module: str, *arguments: str) -> Values:
 
 
 def finetune(args: argparse.Namespace, *, name: str) -> Parts:
-    """Three seeds of a set."""
+    """Yield the one part of a set: a CRF fine-tuned with three seeds."""
     yield "crf", lambda: finetuned(args, name, model=args.model, output=args.output / name)
 
 
 def finetuned(args: argparse.Namespace, name: str, *, model: Path, output: Path) -> Values:
-    """Seconds of the commands, and strict F1 on test of each seed; resumes by epochs."""
+    """Fine-tune and score a CRF; return strict F1 on test of each seed, and seconds.
+
+    Seconds are those of fine-tuning by the clock. The interval, and the F1 of a list of the
+    training names, are of the first seed. An interrupted run resumes after its last epoch.
+
+    Args:
+        name: the name of a set in ``tables.toml``.
+    """
     of = tables.read_sets(Path(tables.__file__).with_suffix(".toml"))[0][name]
     ner, seeds = tables.make_ner(of, args), "1" if args.tiny else "1,2,3"
     samples = ["training.samples=16"] if args.tiny else []
@@ -323,7 +365,10 @@ def finetuned(args: argparse.Namespace, name: str, *, model: Path, output: Path)
 
 
 def pretrain(args: argparse.Namespace) -> Parts:
-    """How fast a step is, as many steps as there is time for, and fine-tuning."""
+    """Yield the parts of pre-training: first steps, the whole run, and fine-tuning on each set.
+
+    The first steps are timed, so that the whole run can have as many steps as there is time for.
+    """
     deadline = time.monotonic() + 60 * args.minutes
     output, n_sets = args.output / args.recipe, len(SETS) if args.data else 0
     yield "first steps", lambda: pretrained(args, args.output / "first-steps", n_steps=60)
@@ -337,7 +382,14 @@ def pretrain(args: argparse.Namespace) -> Parts:
 def pretrained(
     args: argparse.Namespace, output: Path, *, n_steps: int = 0, until: float = 0.0
 ) -> Values:
-    """The last lines of its log; as many steps as before where the run was begun."""
+    """Pre-train, and return the speed, losses and accuracies of the last lines of the log.
+
+    A run that was begun before keeps its number of steps.
+
+    Args:
+        n_steps: the number of steps; 0: as many as fit before ``until``.
+        until: a time of ``time.monotonic``.
+    """
     config, begun = recipe(args.recipe), output / "settings.json"
     if args.tiny:
         n_steps = 4
@@ -365,13 +417,16 @@ def pretrained(
 
 
 def last(run: Path, kind: str) -> Values:
-    """The last line of its kind of a run; empty where there is none."""
+    """Return the last line of a kind in the log of a run; an empty one if there is none."""
     lines = map(json.loads, (run / "metrics.jsonl").read_text("utf-8").splitlines())
     return next((line for line in reversed(list(lines)) if line["kind"] == kind), {})
 
 
 def command(module: str, *arguments: object) -> str:
-    """Run a command of ours to its end; returns what it printed."""
+    """Run a command of ours, and return what it printed.
+
+    Raises ``RuntimeError`` with the end of its errors if it fails.
+    """
     line = [sys.executable, "-m", module, *map(str, arguments)]
     print("$", shlex.join(["python", *line[1:]]), flush=True)
     done = subprocess.run(line, check=False, capture_output=True, text=True)
@@ -402,7 +457,7 @@ STEPS = (
 
 @cache
 def machine() -> Values:
-    """Where a line was measured."""
+    """Return the device, its driver, the versions of libraries, and the date (UTC)."""
     of: Values = {"device": "CPU", "driver": "", "torch": torch.__version__}
     if best_device().type == "cuda":
         asked = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
@@ -417,7 +472,10 @@ def read_record(path: Path) -> list[Values]:
 
 
 def done_of(record: Sequence[Values], step: str) -> set[str]:
-    """The parts of a step that are measured on this device; "" is the step as a whole."""
+    """Return the parts of a step that were measured on this device without an error.
+
+    "" stands for the whole step.
+    """
     here = machine()["device"]
     return {
         line["part"]
@@ -427,7 +485,10 @@ def done_of(record: Sequence[Values], step: str) -> set[str]:
 
 
 def measure(step: Step, args: argparse.Namespace) -> None:
-    """Measure the parts of a step that are left, each a line; in a process of its own."""
+    """Measure the parts of a step that are left, and add a line to the record for each.
+
+    A line for the whole step follows if none of them failed.
+    """
     done, has_failed = done_of(read_record(args.record), step.name), False
     for part, run in step.parts(args):
         if part in done:
@@ -445,7 +506,7 @@ def measure(step: Step, args: argparse.Namespace) -> None:
 
 
 def keep(record: Path, values: Mapping[str, Any], *, step: str, part: str) -> None:
-    """Add a line."""
+    """Add a line to the record, and print it."""
     record.parent.mkdir(parents=True, exist_ok=True)
     line = {"step": step, "part": part, "values": values} | machine()
     with record.open("a", encoding="utf-8") as file:
@@ -458,7 +519,10 @@ def shown(values: Mapping[str, Any]) -> str:
 
 
 def as_text(value: object) -> str:
-    """Numbers to three digits; of an error its first line."""
+    """Format a number with three digits, a list of numbers, or the first line of an error.
+
+    A number of 100 or more is rounded to a whole one.
+    """
     if isinstance(value, list):
         return ", ".join(map(as_text, value))
     if isinstance(value, float | int):
@@ -467,7 +531,10 @@ def as_text(value: object) -> str:
 
 
 def run_steps(args: argparse.Namespace, argv: Sequence[str]) -> Iterator[str]:
-    """Run what is left and fits; yields a line for each step that is not whole."""
+    """Run the steps that are left and fit into the minutes.
+
+    Yields a line for each step that was skipped, was ended, or failed.
+    """
     begin = time.monotonic()
     for step in STEPS:
         if not fnmatch(step.name, args.only) or is_whole(step, args):
@@ -485,12 +552,16 @@ def run_steps(args: argparse.Namespace, argv: Sequence[str]) -> Iterator[str]:
 
 
 def is_whole(step: Step, args: argparse.Namespace) -> bool:
-    """Whether all of its parts are measured on this device."""
+    """Return whether all parts of a step were measured on this device."""
     return "" in done_of(read_record(args.record), step.name)
 
 
 def ends(arguments: Sequence[str], seconds: float) -> bool:
-    """Run a step; False where its time was over, and it and all that it started were ended."""
+    """Run a step in its own process; return False if it took longer than ``seconds``.
+
+    The step and all that it started are then ended: by SIGTERM, as pre-training writes a
+    checkpoint, and by SIGKILL after some time.
+    """
     line = [sys.executable, "-m", "benchmarks.gpu", *arguments]
     process = subprocess.Popen(line, process_group=0)
     try:
@@ -509,7 +580,10 @@ def ends(arguments: Sequence[str], seconds: float) -> bool:
 
 
 def render(record: Sequence[Values]) -> Iterator[str]:
-    """Tables for the docs: of each device and step its parts, the newest line of each."""
+    """Yield the lines of tables for the docs: one for each device and step.
+
+    Of each part the newest line counts.
+    """
     newest = {(line["device"], line["step"], line["part"]): line for line in record if line["part"]}
     for device in dict.fromkeys(device for device, _, _ in newest):
         lines = [line for line in newest.values() if line["device"] == device]
@@ -522,7 +596,10 @@ def render(record: Sequence[Values]) -> Iterator[str]:
 
 
 def render_step(lines: Sequence[Values]) -> Iterator[str]:
-    """A table of parts, their ratios to what they stand against, and what was printed."""
+    """Yield what the parts of a step printed, and a table with a row for each part.
+
+    If a part names another part to compare with, its speed relative to that is a column.
+    """
     times = {line["part"]: line["values"].get("ms") for line in lines}
     rows: dict[str, Values] = {}
     for line in lines:

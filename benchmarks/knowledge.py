@@ -1,25 +1,29 @@
-"""What entities teach an encoder: DaLUKE's method on a published encoder, against its ablations.
+"""Measure what an encoder learns from entities: DaLUKE's method, compared with its ablations.
 
     python -m benchmarks.knowledge ../data --model models/multilingual-e5-small --output build/know
     python -m benchmarks.knowledge ../data --model MODEL --output build/tiny --tiny
 
 DATA is a folder with the unpacked sets ``wiki-text-de``, ``wiki-dumps`` and ``neiss-ner``. The text
-is German Wikipedia, in which the titles of its articles are matched (it has no links), and an
-English dump with links, and matched titles. Of MODEL ``--layers`` are kept, and the subwords of
-these texts. That encoder is trained further, in as many steps of as many examples each time:
+is German Wikipedia without links, in which titles of articles are matched, and an English dump with
+its links and matched titles. The encoder is MODEL with only some of its layers (``--layers``) and
+the subwords of these texts. Each variant trains it further, with the same number of steps and of
+examples in a step:
 
-    heads alone     the encoder stays frozen; what predicts subwords and entities learns
-    no entities     masked subwords alone; frozen for half of the steps, as all that follow
-    plain           with entities (DaLUKE's recipe), subwords and entities attend alike
-    entity-aware    the same with entity-aware attention, as DaLUKE
-    links alone     entity-aware, and of the entities only those of links
+    heads alone     the encoder stays frozen; the heads that predict subwords and entities learn
+    no entities     masked subwords alone; the encoder is frozen for half of the steps, also below
+    plain           with entities (DaLUKE's recipe); the same attention for subwords and entities
+    entity-aware    the same with entity-aware attention, as in DaLUKE
+    links alone     as entity-aware, but the only entities are those of links
 
-``links alone`` has its own examples: fewer entities, the same text. Accuracies are of masked
-subwords and entities of documents that no variant was trained on, 95 % by the normal approximation,
-beside those of the most frequent ones. Then a CRF is trained on Sturm from each, and from the
-encoder as it was, for each of ``--seeds``. Everything is done by the commands that users have; what
-is there is not made again, so several processes can share the work, each with some ``--variants``.
-Prints the table of ``docs/results.md``; ``knowledge.json`` has the numbers.
+``links alone`` has its own examples, of the same text with fewer entities. The accuracy of
+predicting masked subwords and entities is measured on documents that no variant was trained on,
+with a 95 % interval by the normal approximation, and compared with always predicting the most
+frequent one. Then a CRF is trained on Sturm from the encoder of each variant, and from the encoder
+before further training, with each of ``--seeds``.
+
+All steps are commands that users have. What is there is not made again, so several processes can
+share the work, each with some ``--variants``. Prints the table of ``docs/results.md``;
+``knowledge.json`` has the numbers.
 """
 
 import argparse
@@ -82,7 +86,10 @@ def main() -> None:
 
 
 def make_examples(args: argparse.Namespace) -> Path:
-    """Documents, entities, the encoder that all begin with, and examples; returns the encoder."""
+    """Make documents, entities, the encoder that all variants begin with, and examples.
+
+    What is there is not made again. Returns the folder of the encoder.
+    """
     made, output = args.output, args.output
     texts = sorted((args.data / "wiki-text-de").glob("wiki_*"))[: args.files]
     steps = {
@@ -111,7 +118,7 @@ def make_examples(args: argparse.Namespace) -> Path:
 
 
 def packing(args: argparse.Namespace, *origins: str) -> tuple[object, ...]:
-    """The command that packs both texts, with the entities of some origins."""
+    """Return the command that makes examples of both texts, with the entities of some origins."""
     texts = ("--input", args.output / "titles", args.output / "en")
     knows = ("--tokenizer", args.output / "encoder", "--entity-vocab", args.output / "vocab")
     how = ("--max-length", "128", "--validation", "0.05", "--origins", *origins)
@@ -119,12 +126,16 @@ def packing(args: argparse.Namespace, *origins: str) -> tuple[object, ...]:
 
 
 def sturm_files() -> tuple[str, ...]:
-    """Those of the set in ``tables.toml``."""
+    """Return the names of the files of Sturm, as ``tables.toml`` has them."""
     return read_sets(ROOT / "tables.toml")[0]["sturm"].files
 
 
 def write_titles(documents: Path, to: Path) -> None:
-    """Write the titles that are looked for: no brackets, no commas, and not twice."""
+    """Write the titles of documents that are matched in the text, as a table of forms.
+
+    Left out are titles of less than four characters, those with brackets, commas or colons, and
+    those that two documents have.
+    """
     rows = open_dataset(documents, "documents").rows()
     titles = Counter(title for row in rows if TITLE.fullmatch(title := row["title"] or ""))
     lines = (f"{title}\tdewiki:{title}\n" for title, n in sorted(titles.items()) if n == 1)
@@ -135,7 +146,10 @@ def write_titles(documents: Path, to: Path) -> None:
 
 
 def pretrained(args: argparse.Namespace, name: str, encoder: Path) -> dict[str, Any]:
-    """Train a variant further; what it predicts, and how a tagger of it scores."""
+    """Train the encoder of a variant further, and a tagger on it.
+
+    Returns the last lines ``unigram`` and ``evaluation`` of its log, and ``f1``: see ``scores``.
+    """
     run = args.output / name.replace(" ", "-")
     examples = args.output / ("examples-links" if name == "links alone" else "examples")
     settings = [
@@ -154,7 +168,10 @@ def pretrained(args: argparse.Namespace, name: str, encoder: Path) -> dict[str, 
 
 
 def scores(args: argparse.Namespace, model: Path, name: str) -> list[float]:
-    """F1 on Sturm's test of a CRF from this encoder, for each seed, in percent."""
+    """Fine-tune CRFs from an encoder on Sturm; return their strict F1 on test, in percent.
+
+    There is one for each seed. Taggers that are there are not trained again.
+    """
     run, ner = args.output / "taggers" / name, args.output / "ner"
     seeds, short = ",".join(map(str, args.seeds)), ["training.epochs=1", "training.samples=32"]
     settings = ["optimizer.lr=2e-4", *(short if args.tiny else ["training.epochs=6"])]
@@ -171,7 +188,7 @@ def scores(args: argparse.Namespace, model: Path, name: str) -> list[float]:
 
 
 def show(rows: dict[str, dict[str, Any]], *, minutes: float) -> None:
-    """Print a row for each variant."""
+    """Print the minutes, and the table with a row for each variant."""
     print(f"{minutes:.0f} minutes of the processor.\n")
     print("| | masked subwords, top 1 | masked entities, top 1 | F1 on Sturm's test |")
     print("| --- | ---: | ---: | ---: |")

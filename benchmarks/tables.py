@@ -1,4 +1,4 @@
-"""The tables of ``docs/results.md``: a real encoder, fine-tuned and scored on published sets.
+"""Make the tables of ``docs/results.md``: an encoder, fine-tuned and scored on published sets.
 
     python -m benchmarks.tables german --model models/multilingual-e5-small --data ../data
     python -m benchmarks.tables german --only 'sturm-crf-*' --model MODEL --data ../data
@@ -6,21 +6,25 @@
     python -m benchmarks.tables all --only '*-crf-seed1' '*-crf-seed2' --jobs 12 --model MODEL ...
     python -m benchmarks.tables all
 
-A cell is one fine-tuning run: a set, a head, a seed; of learning curves also a number of training
-sentences, with or without names as features. Each tagger is also scored on noisy text, on the
-other sets of its table, and timed (``conditions.py``). ``tables.toml`` has the sets and tables. A
-cell that is finished is a line of ``benchmarks/records/TABLE.jsonl``, which is kept in the
-repository: a cell whose line is there is not run again, one that was interrupted resumes after its
-last epoch. From these lines alone the tables are written, between the marks in ``docs/results.md``;
-cells that were not run are listed with the command that runs them; ``all`` draws time and F1, too.
-Without ``--model`` nothing is run.
+A cell is one fine-tuning run: a set, a head and a seed. Cells of learning curves also have a number
+of training sentences, and use names as features or not. The taggers of all other cells are also
+scored on noisy text and on the other sets of their table, and timed (``conditions.py``).
+``tables.toml`` lists the sets and tables.
 
-First come CRF and spans with one seed on every set, then their other seeds, then the other heads;
-with several patterns after ``--only``, the cells of the first pattern come first. ``--jobs`` trains
-several taggers at once, each in a process of its own: a GPU is idle most of the time with one. A
-cell that fails is named at the end, and does not stop the others.
+A finished cell becomes a line of ``benchmarks/records/TABLE.jsonl``, which is kept in the
+repository. A cell that has a line is not run again; an interrupted one resumes after its last
+epoch. The tables are written from these lines alone, between the marks in ``docs/results.md``, with
+a list of the cells that were not run and the command that runs them. ``all`` also draws a picture
+of time and F1. Without ``--model`` nothing is run.
+
+CRF and span heads with one seed come first on every set, then their other seeds, then the other
+heads. With several patterns after ``--only``, the cells of the first pattern come first. ``--jobs``
+trains several taggers at once, each in its own process, because one tagger leaves a GPU idle most
+of the time. A cell that fails is named at the end, and does not stop the others.
+
 DATA is a folder with the unpacked sets ``neiss-ner``, ``ner-de``, ``ner-da`` and ``ner-zh``.
-``--tiny`` tries a cell out with any encoder: a step or two, records and page in the output folder.
+``--tiny`` tries out cells with any encoder, in a step or two each; records and page are then
+written to the output folder.
 """
 
 import argparse
@@ -58,9 +62,9 @@ HEADS = ("crf", "span", "softmax", "cse", "crf_ner")
 SEEDS = (1, 2, 3)
 RATE = "1e-4"
 SETTINGS = {"span": ["head.span_features=words"]}
-"""Settings of heads, because the encoders of these tables read no entities."""
+"""Settings of heads; the encoders of these tables read no entities."""
 SAMPLES, SAMPLED_EPOCHS = 1600, 4
-"""Samples in an epoch, and epochs, of learning curves: all sizes get the same number of steps."""
+"""Samples in an epoch, and epochs, of learning curves: the same number of steps for all sizes."""
 NEW = "form not in train"
 CPU = "CPU"
 STOPPED = {128 + signal.SIGINT, 128 + signal.SIGTERM}
@@ -73,7 +77,7 @@ Key = tuple[str, "Cell"]
 
 @dataclass(frozen=True)
 class NerSet:
-    """A NER set, and how it is split."""
+    """A NER set: its files, how they are split, and what others published about it."""
 
     name: str
     folder: str
@@ -82,7 +86,7 @@ class NerSet:
     test: str
     split: str = ""
     blocks: int = 0
-    """Sentences in a block that gets one split, for a set without documents; 0: no blocks."""
+    """Sentences in a block, which is in one split, for a set without documents; 0: no blocks."""
     source: str = ""
     published: Mapping[str, float] | None = None
     is_nested: bool = False
@@ -91,7 +95,7 @@ class NerSet:
 
 @dataclass(frozen=True)
 class Cell:
-    """One fine-tuning run."""
+    """One fine-tuning run: a set, a head, a seed, and what a learning curve varies."""
 
     set: str
     head: str
@@ -128,7 +132,11 @@ def plan(
     sizes: Sequence[int] = (),
     left_out: Sequence[str] = (),
 ) -> Iterator[Cell]:
-    """Yield every cell: two heads with one seed, their other seeds, other heads."""
+    """Yield the cells of a table in the order in which they are run.
+
+    The first two heads come with their first seed on all sets, then with the other seeds, and then
+    the other heads. ``left_out`` has patterns of names of cells that are not run.
+    """
     kinds = [(size, names) for size in sizes for names in (False, True)] or [(0, False)]
     for some in (heads[:2], heads[2:]):
         for seed in SEEDS:
@@ -146,7 +154,10 @@ def plan(
 def run(
     cell: Cell, of: NerSet, args: argparse.Namespace, *, others: Sequence[NerSet] = ()
 ) -> Record:
-    """Train, score, and return the record; resumes with what an earlier run left."""
+    """Train a cell and score it, and return its record.
+
+    Continues what an earlier run left. The tagger is removed at the end.
+    """
     torch.set_num_threads(args.threads)
     made = args.output / "runs" / cell.name
     made.mkdir(parents=True, exist_ok=True)
@@ -183,7 +194,11 @@ def run(
 def describe(
     cell: Cell, scores: Mapping[str, Any], *, minutes: float, settings: Sequence[str]
 ) -> Record:
-    """Return what is kept of a cell, a line of the records."""
+    """Return the record of a cell: its scores in percent, minutes, device, encoder and settings.
+
+    Args:
+        scores: what ``evaluation.json`` has, for each decoder.
+    """
     first = scores[DECODERS[cell.head][0]]
     [measured] = first["runs"].values()
     strict = measured["strict"]["micro"]
@@ -214,10 +229,11 @@ def device() -> str:
 
 
 def command(folder: Path, module: str, *arguments: object) -> None:
-    """Run a command of ours in this process, its output to ``log.txt``, and note its minutes.
+    """Run a command of ours in this process, and note its minutes in ``minutes.jsonl``.
 
-    These are minutes of the processor, or of the clock if there is a GPU. Raises ``RuntimeError``
-    if the command fails, and ``KeyboardInterrupt`` if it was stopped by a signal.
+    These are minutes of the processor, or of the clock if there is a GPU. Its output is appended to
+    ``log.txt``. Raises ``RuntimeError`` if the command fails, and ``KeyboardInterrupt`` if it was
+    stopped by a signal.
     """
     line = [module, *map(str, arguments)]
     print("$ python -m", shlex.join(line), flush=True)
@@ -237,13 +253,13 @@ def command(folder: Path, module: str, *arguments: object) -> None:
 
 
 def spent(folder: Path) -> float:
-    """Return the minutes of all commands so far."""
+    """Return the minutes of all commands that were run in a folder so far."""
     lines = (folder / "minutes.jsonl").read_text("utf-8").splitlines()
     return float(sum(json.loads(line)["minutes"] for line in lines))
 
 
 def make_ner(of: NerSet, args: argparse.Namespace) -> Path:
-    """Make the dataset of a set if it is not there, and return it."""
+    """Make the dataset of a set if it is not there, and return its folder."""
     folder, made = args.data / of.folder, Path(args.output / "ner" / of.name)
     if made.is_dir():
         return made
@@ -259,7 +275,10 @@ def make_ner(of: NerSet, args: argparse.Namespace) -> Path:
 
 
 def in_blocks(files: Sequence[Path], folder: Path, *, size: int) -> Iterator[Path]:
-    """Write train, dev and test: of ten blocks of sentences the ninth is dev, the tenth test."""
+    """Write files of train, dev and test, and yield their paths.
+
+    Of ten blocks of ``size`` sentences the ninth goes to dev, the tenth to test.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     sentences = [s for file in files for s in split_blank(file.read_text("utf-8"))]
     parts: dict[str, list[str]] = {"train": [], "dev": [], "test": []}
@@ -325,7 +344,11 @@ def by_set(cells: Sequence[Cell]) -> list[Cell]:
 
 
 def columns(cell: Cell, sets: Mapping[str, NerSet], records: Sequence[Record]) -> Iterator[str]:
-    """Yield the row of a cell's seeds; interval and decoders are of the first seed that was run."""
+    """Yield the columns of a row, which has the records of a cell's seeds.
+
+    F1 is the mean over the seeds; interval, other decoders, new names, list and ECE are those of
+    the first seed that was run.
+    """
     main, *others = DECODERS[cell.head]
     first, f1 = records[0], [record["f1"][main] for record in records]
     yield head_of(cell)
@@ -374,7 +397,10 @@ def notes(shown: set[str], sets: Mapping[str, NerSet]) -> Iterator[str]:
 
 
 def write_results(text: str, name: str, lines: Sequence[str]) -> str:
-    """Replace what stands between the marks of a table."""
+    """Return the text of a page with other lines between the marks of a table.
+
+    Raises ``ValueError`` if a mark is missing.
+    """
     begin, end = f"<!-- table {name} -->", f"<!-- end of table {name} -->"
     before, found, rest = text.partition(begin)
     _, also_found, after = rest.partition(end)
@@ -391,7 +417,10 @@ def read_records(path: Path) -> dict[str, Record]:
 def conditions(
     rows: Mapping[str, Sequence[Cell]], done: Mapping[str, Sequence[Record]]
 ) -> Iterator[str]:
-    """Yield tables of noise, speed and other sets: of the first seed of a row that has them."""
+    """Yield the lines of two tables: noise and speed; scores on other sets.
+
+    Of each row the first record counts that has these figures.
+    """
     found = {
         head_of(rows[row][0]): one
         for row, some in done.items()
@@ -463,7 +492,7 @@ def picture_rows(
 
 
 def write_picture(page: Path, rows: Sequence[Row]) -> None:
-    """Draw time and F1, and show it on the page, with its content in words."""
+    """Draw the picture of time and F1, and show it on the page, with its content in words."""
     file = page.parent / "pictures" / "time.svg"
     file.parent.mkdir(exist_ok=True)
     file.write_text(draw(rows), encoding="utf-8")
@@ -475,7 +504,7 @@ def write_picture(page: Path, rows: Sequence[Row]) -> None:
 
 
 def main() -> None:
-    """Run what is left of the tables that were asked for, and write them."""
+    """Run the cells that are left of the tables that were asked for, and write the tables."""
     args = parse()
     sets, tables = read_sets(Path(__file__).with_suffix(".toml"))
     asked = {name: tables[name] for name in (tables if args.name == "all" else [args.name])}
@@ -496,7 +525,10 @@ def main() -> None:
 def run_cells(
     tables: Mapping[str, Sequence[Cell]], sets: Mapping[str, NerSet], args: argparse.Namespace
 ) -> Iterator[str]:
-    """Run the cells without a record, ``--jobs`` at once; yields those that failed."""
+    """Run the cells without a record, ``--jobs`` at once, until ``--minutes`` are used up.
+
+    Yields the names of those that failed.
+    """
     left = list(cells_left(tables, args))
     for of in {cell.set: sets[cell.set] for _, cell in left}.values() if args.jobs > 1 else ():
         make_ner(of, args)  # here, because a pipeline has processes of its own
@@ -538,7 +570,10 @@ def cells_left(
 def run_each(
     tasks: Mapping[Key, partial[Record]], jobs: int
 ) -> Iterator[tuple[Key, Record | None]]:
-    """Run tasks, so many at once; yields each record when it is finished, None if one failed."""
+    """Run tasks, ``jobs`` at once, and yield each record when it is finished.
+
+    The record is None if the task failed.
+    """
     if jobs == 1:
         yield from ((key, attempt(task)) for key, task in tasks.items())
         return
@@ -558,7 +593,7 @@ def run_each(
 
 
 def attempt(task: partial[Record]) -> Record | None:
-    """Run a task; None if it fails, because the other cells are still worth their time."""
+    """Run a task; print the error and return None if it fails."""
     try:
         return task()
     except Exception:  # noqa: BLE001 - printed, and said again at the end
@@ -576,7 +611,10 @@ def others_of(cell: Cell, sets: Mapping[str, NerSet], cells: Sequence[Cell]) -> 
 
 
 def check_encoder(records: Mapping[str, Record], args: argparse.Namespace) -> None:
-    """End with an error if there are records of another encoder: one table is of one encoder."""
+    """End with an error if there are records of another encoder than ``--model``.
+
+    All cells of a table have the same encoder.
+    """
     own = {args.model.resolve().name, args.model.resolve().parent.name} if args.model else set()
     encoders = {record["encoder"] for record in records.values()} - own
     if args.model and encoders:

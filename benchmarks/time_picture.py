@@ -1,8 +1,8 @@
-"""A picture of F1 and time of all rows of the tables, drawn as SVG without a library.
+"""Picture of F1 and time of all rows of the tables: SVG, drawn without a library.
 
-On the left is the F1 of each row, with a line for its 95 % interval and a grey mark for the F1 of a
-list of names; on the right are the minutes that it took, and sentences per second if measured. The
-picture also contains its content in words, for people who cannot see it.
+The left side shows the F1 of each row, with a line for its 95 % interval and a grey mark for the F1
+of a list of names. The right side shows the minutes that it took, and sentences per second if
+measured. The picture also has its content in words, for people who cannot see it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,13 +11,13 @@ from html import escape
 
 WIDTH, ROW, TOP, BOTTOM = 760, 24, 30, 26  # pixels
 SCALE, BARS, END = (150, 430), 460, 630
-"""In pixels from the left: F1 of 0 and 100; minutes of 0, and the most minutes of a row."""
+"""Pixels from the left: of F1 0 and 100; of 0 minutes; of the most minutes that a row has."""
 BLUE, PALE, GREY, DARK = "#2a6fbb", "#9cc2e5", "#767676", "#222"
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the picture: means over seeds; ``interval`` and ``list`` are of the first seed."""
+    """A row of the picture: means over seeds; ``interval`` and ``list`` of the first seed alone."""
 
     name: str
     f1: float
@@ -38,7 +38,7 @@ class Row:
 
 
 def in_words(rows: Sequence[Row]) -> str:
-    """Describe the picture in words."""
+    """Return the content of the picture in words: all figures of each row."""
     said = [
         f"{row.name} F1 {row.f1:.1f} ({row.interval[0]:.1f} to {row.interval[1]:.1f}; a list "
         f"{row.list:.1f}), {row.time}"
@@ -48,7 +48,7 @@ def in_words(rows: Sequence[Row]) -> str:
 
 
 def draw(rows: Sequence[Row]) -> str:
-    """Draw the picture, as SVG."""
+    """Return the picture, as the text of an SVG file."""
     height, most = (
         TOP + ROW * len(rows) + BOTTOM,
         max((row.minutes or 0 for row in rows), default=0) or 1,
@@ -78,7 +78,10 @@ def at(f1: float) -> float:
 
 
 def axis(bottom: float) -> Iterator[str]:
-    """Yield the grid of F1, and the titles of both sides."""
+    """Yield the SVG elements of the grid of F1, and of the titles of both sides.
+
+    ``bottom`` is the place of the lower end of the grid, in pixels from the top.
+    """
     for f1 in range(0, 101, 20):
         yield line((at(f1), TOP), (at(f1), bottom), colour="#ddd")
         yield text(at(f1), bottom + 16, f"{f1}", anchor="middle")
