@@ -1,12 +1,13 @@
-"""Run the benchmarks, compare their figures with those kept in ``figures.toml``, say what is worse.
+"""Run the benchmarks, compare their figures with those in ``figures.toml``; print what is worse.
 
     python -m benchmarks --data DATA
     python -m benchmarks --data DATA wikitext sentences
     python -m benchmarks --data DATA attention --keep      # what is measured is kept
 
 DATA is the folder with the unpacked real data; a benchmark whose files are not there is skipped.
-Figures are ratios and qualities, hardly any of which depends on the machine; one counts as worse
-beyond its tolerance. Exit status 1 means that something is worse, or that a benchmark failed.
+Figures are ratios and scores, few of which depend on the machine. A figure is worse if it differs
+from the kept one by more than its tolerance. Exit status 1 means that a figure is worse, or that a
+benchmark failed.
 """
 
 import argparse
@@ -29,7 +30,7 @@ TOLERANCE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A number that a benchmark prints, and its kept value."""
+    """A number that a benchmark prints, how it is found there, and its kept value."""
 
     name: str
     pattern: str

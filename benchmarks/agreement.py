@@ -1,11 +1,11 @@
-"""How far sentences and words of a `ner` dataset agree with a gold standard of the same texts.
+"""Compare sentences and words of a `ner` dataset with a gold standard of the same texts.
 
     python -m benchmarks.agreement --ner build/sturm/ner --gold GOLD --published sturm.conll
 
 The folder GOLD holds ``*/ID.json``: for each document a list of sentences of ``[token, tag, …]``.
-Words and ends of sentences are compared by their place in the text, white space not counted; kinds
-of difference are shown with the most frequent examples. Published CoNLL samples, whose documents
-are not known, are compared as a multiset of sentences.
+Words and ends of sentences are compared by their place in the text, without white space. The kinds
+of difference are printed with their most frequent examples. The documents of published CoNLL
+samples are not known; these samples are compared as a multiset of sentences.
 """
 
 import argparse
@@ -25,7 +25,7 @@ Cuts = dict[int, int]  # start of a word to its end, white space not counted
 
 @dataclass
 class Agreement:
-    """Counts of things found, things in the gold standard, and things in both."""
+    """Counts of words or sentence ends: those found, those in the gold standard, those in both."""
 
     found: int = 0
     gold: int = 0
@@ -45,7 +45,7 @@ class Agreement:
 
 @dataclass
 class Report:
-    """The counts over all documents."""
+    """The counts over all documents, and how often each kind of difference occurs."""
 
     words: Agreement = field(default_factory=Agreement)
     ends: Agreement = field(default_factory=Agreement)

@@ -1,15 +1,16 @@
-"""What an encoder layer of each kind costs, forward and backward, as ratios of two that alternate.
+"""Measure time and memory of encoder layers with each kind of attention, forward and backward.
 
     python -m benchmarks.attention --threads 2 --runs 9
 
 Layers are those of NEISS: 512 wide, 8 heads, ReLU 2,048, τ = 16, ω = 5; words have 1.5 subwords. A
-ratio is the median over the runs of time / time, both taken one after the other. "gathered" is a
-simple relative layer, for comparison: it gathers from, and scatters into, n x n offsets, and keeps
-all of them. Memory is the peak of attention alone (without feed-forward) above its input, forward
-and backward, and what it keeps for the backward pass.
+ratio compares two kinds: in each run both are timed one after the other, and the median over the
+runs of time / time counts. "gathered" is a simple relative layer, for comparison: it gathers from,
+and scatters into, n x n offsets, and autograd keeps all of them. Memory is that of attention alone
+(without feed-forward): the peak above its input, forward and backward, and what it keeps for the
+backward pass.
 
-Entity-aware attention is measured without mentions: what its four queries cost in a text that has
-none.
+Entity-aware attention is measured without mentions. Its ratio therefore shows what its four queries
+cost in a text that has none.
 
 On a machine that others use, --threads 1 --clock process counts only this process; with more
 threads set OMP_WAIT_POLICY=PASSIVE, or threads that wait for each other take up the processors.
@@ -49,7 +50,7 @@ PAIRS = [
 
 
 class GatheredAttention(RelativeSelfAttention):
-    """Relative attention with gathering from n x n offsets, for which autograd keeps everything."""
+    """Relative attention that gathers from n x n offsets; autograd keeps all of them."""
 
     def forward(self, x: Tensor, rows: Rows) -> Tensor:
         layout = rows.subwords

@@ -1,4 +1,4 @@
-"""How many links of people a dictionary of surface forms finds again, and how fast.
+"""Measure how many links set by authors a dictionary of surface forms finds again, and how fast.
 
     python -m benchmarks.augment --input build/enwiki/documents
 
@@ -40,7 +40,7 @@ Link = tuple[int, int, str]
 
 @dataclass(slots=True)
 class Text:
-    """A document, its links, and the hidden ones among them."""
+    """A document, its links, the hidden ones, and whether it is used to learn and to score."""
 
     text: str
     links: list[Link]

@@ -1,13 +1,15 @@
-"""How many subwords a second become batches.
+"""Measure how many subwords a second become batches.
 
     python -m benchmarks.batches --examples build/examples [--max-length 512] [--steps 40]
 
-Steps of 256 examples in micro-batches of 32, in one process, without a model; the median of three
-rounds of the same steps, after one that is not counted, so that the files are in memory. ``made``
-counts subwords, [CLS] and [SEP] among them, for a second of the process's own time; ``loaded`` the
-same by the clock, where one worker makes batches and the process only unpacks them. ``padding`` is
-the fraction of (B, N) without subwords: of micro-batches as they are, and as they would be if the
-examples of a step were not ordered by length.
+A step has 256 examples in micro-batches of 32; there is no model. Each figure is the median of
+three rounds of the same steps. A round before these is not counted, so that the files are in
+memory.
+
+``made`` is the number of subwords, with [CLS] and [SEP], for each second of the process's own time.
+``loaded`` is the same by the clock, if one worker makes the batches and the process only unpacks
+them. ``padding`` is the fraction of (B, N) without subwords: of the micro-batches as they are, and
+as they would be if the examples of a step were not ordered by length.
 """
 
 import argparse
@@ -65,7 +67,7 @@ def configs(max_length: int, n_entities: int) -> dict[str, PretrainConfig]:
 
 
 def n_subwords(batches: Batches, steps: range) -> int:
-    """Make the steps here; the subwords that they have."""
+    """Make the steps in this process, and return how many subwords they have."""
     return sum(len(batch.subwords) for step in steps for batch in batches.batch(step))
 
 

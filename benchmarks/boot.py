@@ -17,7 +17,7 @@ from google.protobuf.json_format import MessageToJson
 
 
 def main() -> None:
-    """Ask, and begin."""
+    """Ask the service for the settings, and run the Python process of Beam with them."""
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
     parser.add_argument("--id", required=True)
     parser.add_argument("--provision_endpoint", required=True)

@@ -190,7 +190,7 @@ class Services:
         return self.start(*command, log=log, environment=environment)
 
     def end(self) -> None:
-        """Kill all of it."""
+        """Kill all services, wait until their processes have ended, and remove temporary files."""
         for process in self.started:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)

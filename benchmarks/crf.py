@@ -1,12 +1,12 @@
-"""What a linear chain costs: this project's against that of pytorch-crf, as ratios.
+"""Compare the time of this project's CRF with that of pytorch-crf.
 
     pip install pytorch-crf
     python -m benchmarks.crf --threads 2 --runs 31
 
-Both get the same potentials and the same ragged sentences, and give the same loss and the same best
-paths, which is checked. "loss" is forward and backward of the summed negative log-likelihood;
-"viterbi" the best paths as lists. The two alternate; a ratio is the median over the runs of
-time / time.
+Both get the same potentials and the same sentences of different lengths. It is checked that both
+give the same loss and the same best paths. "loss" is forward and backward of the summed negative
+log-likelihood; "viterbi" finds the best paths as lists. Both run in turn; a ratio is the median
+over the runs of time / time.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from modeling.layers.crf import Crf, log_partition, score, viterbi
 
 
 class Case:
-    """The same potentials, tags and lengths for both implementations."""
+    """Random potentials, tags and lengths, which both implementations get."""
 
     def __init__(self, *, n_sentences: int, n_words: int, n_tags: int, ragged: bool) -> None:
         shape = (n_sentences, n_words, n_tags)

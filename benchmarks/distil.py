@@ -1,14 +1,14 @@
-"""A small tagger that learned from a large one: F1, size and speed, whole and in int8.
+"""Train a small tagger that learns from a large one; measure F1, size and speed, also in int8.
 
     python -m benchmarks.distil runs/sturm --ner build/sturm/ner --model models/e5 \\
         --documents build/letters/documents --output build/distil
 
-Makes a student's encoder (``--layers`` of MODEL, with the subwords of all these texts), trains it
-with the teacher and without, exports all three taggers as ONNX in int8, and scores each on test.
-The student without a teacher learns from the tagged sentences alone, in as many steps. What is
-there is not made again. Prints the table of ``docs/results.md``; ``distil.json`` in the output
-folder has the numbers. Speed is sentences of the test part a second of the processor on one thread;
-MB are of the weights.
+Makes the encoder of a student (``--layers`` of MODEL, with the subwords of all these texts), trains
+it with the teacher and without, exports all three taggers as ONNX in int8, and scores each on test.
+The student without a teacher learns from the tagged sentences alone, in the same number of steps.
+What is there is not made again. Prints the table of ``docs/results.md``; ``distil.json`` in the
+output folder has the numbers. Speed is sentences of the test part per second of processor time on
+one thread; MB is the size of the weights.
 """
 
 import argparse
@@ -82,7 +82,7 @@ def train(args: argparse.Namespace, name: str, *options: object) -> Path:
 
 
 def call(*command: object) -> None:
-    """Run a module; its errors end this, too."""
+    """Run a module; raises ``CalledProcessError`` if it fails."""
     words = [sys.executable, "-m", *map(str, command)]
     print("$", shlex.join(words[1:]), file=sys.stderr, flush=True)
     subprocess.run(words, check=True)

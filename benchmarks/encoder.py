@@ -1,4 +1,4 @@
-"""How long a step of ours takes against transformers', and unpadded rows against padded ones.
+"""Compare the time of our training step with that of transformers, and rows without padding.
 
     python -m benchmarks.encoder --size 256x6 --batch 8 --threads 2
     python -m benchmarks.encoder --size 768x12 --batch 2 --rounds 3
@@ -14,8 +14,8 @@ compared first, so that both do the same work.
 up to the longest of the batch, as is usual. Lengths are those of a dataset of examples, or else of
 articles with a log-normal number of subwords (median 250, σ 1.1), cut at the longest.
 
-Runs alternate; medians are printed. On a shared machine only the ratios mean something, that of
-processor time the most.
+Both are run in turn; medians are printed. On a shared machine only the ratios mean something, and
+that of processor time is the most reliable.
 """
 
 import argparse
@@ -153,7 +153,7 @@ def backward(model: torch.nn.Module, loss: Callable[[], Tensor], bf16: bool) -> 
 
 @dataclass(frozen=True)
 class Medians:
-    """Median seconds of two functions, by the wall clock and of the processor."""
+    """Median seconds of two functions: of wall-clock time and of processor time."""
 
     wall: tuple[float, float]
     processor: tuple[float, float]

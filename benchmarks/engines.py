@@ -57,7 +57,7 @@ def launch(command: Sequence[str], *, temporary: Path) -> subprocess.Popen[str]:
 
 
 def python(*arguments: str, temporary: Path, cwd: Path = ROOT) -> subprocess.Popen[str]:
-    """Start Python."""
+    """Start Python with these arguments; its output and errors go to one pipe."""
     return subprocess.Popen(
         [sys.executable, *arguments],
         cwd=cwd,
@@ -69,7 +69,7 @@ def python(*arguments: str, temporary: Path, cwd: Path = ROOT) -> subprocess.Pop
 
 
 def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
-    """Wait for a launcher; its status and what it said."""
+    """Wait for a launcher, and return its status and output."""
     try:
         said, _ = process.communicate(timeout=SECONDS)
     except subprocess.TimeoutExpired:
@@ -284,7 +284,7 @@ def receipts(output: Path) -> dict[str, int]:
 
 
 def check(name: str, folder: Path, *, copies: int, is_smoke: bool) -> None:
-    """Run all of it."""
+    """Run all checks on a cluster of an engine; with ``is_smoke`` only the quick ones."""
     jar = package(name, folder)
     work = folder / name / "work"
     shutil.rmtree(work, ignore_errors=True)
@@ -341,7 +341,7 @@ def begin_table(runs: Runs, *, n_workers: int) -> None:
 
 
 def main() -> None:
-    """Read the options."""
+    """Run the checks of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
     parser.add_argument("engine", choices=MODULES)
     parser.add_argument("folder", type=Path)

@@ -1,8 +1,9 @@
-"""How fast documents become examples, beside the tokenizer alone: one process, one thread each.
+"""Compare the time to make examples of documents with that of the tokenizer alone.
 
     python -m benchmarks.examples --input build/dewiki --tokenizer build/tok
 
-Both take the same sentences of the same documents, in turn, and the median of their times counts.
+All take the same sentences of the same documents, in turn, in one process with one thread. The
+median of their times counts.
 
     encode_batch  the tokenizer of the library, on lists of sentences that are in memory already;
                   its results are thrown away
@@ -35,7 +36,7 @@ from corpora.runs.plan import InputFile
 from corpora.tokenization.tokenizers import Tokenizer
 
 AT_ONCE = 4096
-"""The number of sentences that the library gets at once; more are slower."""
+"""The number of sentences that ``encode_batch`` gets at once; with more it is slower."""
 
 
 def sentences_of(files: Iterable[InputFile]) -> list[str]:

@@ -1,4 +1,4 @@
-"""How well articles are found on the pages of four published evaluation sets.
+"""Score the extraction of articles on four published evaluation sets.
 
     python -m benchmarks.extraction_sets --data SETS                     # development parts
     python -m benchmarks.extraction_sets --data SETS --part test         # for the last figure alone
@@ -14,7 +14,7 @@ development, by a hash of each. Every set is scored as it scores itself:
 - ``scrapinghub``: four words in a row, each page as one.
 - ``wcxb``: words, each page as one; ``wcxb articles``: of articles alone.
 
-Beside what Onoma finds stands what trafilatura gives out of the box.
+The scores of Onoma and those of trafilatura with its defaults are printed side by side.
 """
 
 import argparse
@@ -110,7 +110,7 @@ def read_wcxb(folder: Path) -> Iterator[Sample]:
 
 
 Counts = tuple[float, float, float]
-"""The numbers of units that are right, found and expected."""
+"""How many units are right, found and expected."""
 
 
 def of_paragraphs(texts: list[str], expected: list[str]) -> Counts:
@@ -172,7 +172,7 @@ def mean_f1(scores: list[Counts]) -> tuple[float, float, float]:
 
 @dataclass(frozen=True, slots=True)
 class Set:
-    """An evaluation set: the folder of its clone, its reader, and scores of one and all pages."""
+    """An evaluation set: the folder of its clone, and functions to read and score its pages."""
 
     folder: str
     read: Callable[[Path], Iterator[Sample]]

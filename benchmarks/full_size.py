@@ -1,4 +1,4 @@
-"""The whole chain at any size: time, memory, room and shards of each step, and growth.
+"""Run all steps at any size: time, memory, disk space and shards of each, and their growth.
 
     python -m benchmarks.full_size --articles 5000 --folder build/full-size
     python -m benchmarks.full_size --articles 500000 --folder build/full-size
@@ -12,10 +12,10 @@ of ``--steps`` in their order, each a command of its own with two workers. What 
 a line of ``FOLDER/results.jsonl``, and a step with a line there is not run again: after a kill, a
 failure or a full disk the same command resumes. To run a step again, take its line away.
 
-Before anything starts, the room on disk that the steps need is reckoned from ``ROOM``; a folder
-that no later step reads is deleted at once. ``--table`` prints all lines as tables: each step at
-each size, growth (the slope of logarithms between the two largest sizes: 1 is linear), and what the
-English Wikipedia would take.
+Before anything starts, the disk space that the steps need is compared with ``--room`` and with the
+free space. A folder that no later step reads is deleted at once. ``--table`` prints all lines as
+tables: each step at each size, growth (the slope of logarithms between the two largest sizes: 1 is
+linear), and what the English Wikipedia would take.
 
 Processor seconds are those of all processes of a step. They can be compared on a busy machine,
 too; seconds cannot. Memory is PSS, read every 0.2 seconds, or less often where that would take more
@@ -50,7 +50,7 @@ PRETRAINING = (
     "training.evaluate_every=100",
 )  # fmt: skip
 STUBS, STUBS_ROOM = ("--median", "340"), 0.4
-"""Options and relative room of ``stubs``, whose articles have a tenth of the usual length."""
+"""Options, and the factor of disk space, of ``stubs``: articles of a tenth of the usual length."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Step:
 
     name: str
     command: Callable[[Path, int], list[str]]
-    """A function from the folder of all folders and the size to the command line."""
+    """A function that returns the command line, for the folder of all folders and a size."""
     reads: tuple[str, ...]
     makes: str
     room: float
@@ -242,9 +242,9 @@ KINDS = {
         ),
     ),
 }  # fmt: skip
-"""The steps of each kind; the size counts articles, files (``tei``), or MB."""
+"""The steps of each kind of data; its size is in articles, files (``tei``), or MB."""
 LEAST = 300e6
-"""Bytes on disk that the steps take at any size."""
+"""Bytes on disk that are needed in addition to those of the steps."""
 
 
 # --- running the steps
@@ -355,7 +355,7 @@ def read_results(folder: Path) -> list[dict[str, Any]]:
 
 
 def note(folder: Path, line: Mapping[str, Any]) -> None:
-    """Add a line, and say it."""
+    """Add a line to the results, and print it."""
     with (folder / RESULTS).open("a") as file:
         file.write(json.dumps(line) + "\n")
     shown = (

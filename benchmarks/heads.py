@@ -1,12 +1,12 @@
-"""Heads and decoders on published sets, with a small encoder: what ``docs/results.md`` says.
+"""Compare heads and decoders on published sets, with a small encoder, for ``docs/results.md``.
 
 Example, the runs of the tables there:
   python -m benchmarks.heads --model runs/small --ner build/sturm build/ddt --output runs/heads
 
 Trains every head on every set with one seed, on the first set also with the names of the training
-set as features; then the two heads that are best on dev (mean over the sets) with two more seeds;
-scores all of them on test with every decoder; and writes the tables. Everything is done by the
-commands that users have, so that it can be stopped, and resumes.
+set as features. Then trains the two heads that are best on dev (mean over the sets) with two more
+seeds, scores all taggers on test with every decoder, and writes the tables. All steps are commands
+that users have; the same command resumes.
 """
 
 import argparse

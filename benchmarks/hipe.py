@@ -1,12 +1,12 @@
-"""Published responses of HIPE-2022, counted again, beside the published counts.
+"""Count the published responses of HIPE-2022 again, and compare with the published counts.
 
     python -m benchmarks.hipe --gold HIPE-2022-data --responses HIPE-2022-eval
 
 The folders are clones of the campaign's two repositories (github.com/hipe-eval). Of each response,
 links (``NEL-LIT``, fuzzy, with NIL) are counted by the function that ``modeling.link score`` uses,
-and names (``NE-COARSE-LIT``, strict) as equal spans of ``from_iob2``: right, wrong, missed. Printed
-are the responses whose counts are others than in ``system-rankings``, and how many are equal.
-Responses with another number of tokens than the gold are named and left out.
+and names (``NE-COARSE-LIT``, strict) as equal spans of ``from_iob2``: right, wrong, missed. Prints
+the responses whose counts differ from those in ``system-rankings``, and how many do not differ.
+Responses with another number of tokens than the gold standard are named and left out.
 """
 
 import argparse
@@ -30,7 +30,7 @@ Found = TypeVar("Found", bound=Collection[Any])
 
 
 class Counted(NamedTuple):
-    """Numbers of right, wrong and missed names or links."""
+    """How many names or links are right, wrong and missed."""
 
     right: int
     wrong: int

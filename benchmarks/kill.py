@@ -1,17 +1,17 @@
-"""Kill pipelines, at random moments and at every file operation: the data must end up the same.
+"""Kill pipelines at random moments or at every file operation: the data must be the same.
 
     python -m benchmarks.kill random --kills 200 --input 'letters/*.xml' --edition sturm
     python -m benchmarks.kill every
     python -m benchmarks.kill every tei news --workers 2 --sample 50
 
-``random``: each run is a process of its own, killed with SIGKILL after a random time; when a run
-completes, the folder is compared with that of an undisturbed run and emptied. The table says in
-which stage the kills fell. Exit status 1 at the first difference.
+``random``: each run is a process of its own, killed with SIGKILL after a random time. When a run
+completes, its folder is compared with that of an undisturbed run, and emptied. The table shows how
+many kills came in each stage. Exit status 1 at the first difference.
 
-``every``: small inputs; each run is killed instead of its first, second, … operation on the output
-(opening to write, fsync, renaming, making, removing), what is in force then is verified, the same
-command is run to its end and compared; processes that outlive the kill are looked for
-(``tests/killing.py``). Exit status 1 where anything was found.
+``every``: the inputs are small. Each run is killed in place of its first, second, … operation on
+the output (opening to write, fsync, renaming, making, removing). The data in force at that moment
+is verified; then the same command is run to its end, and its output compared. No process may
+outlive the kill (``tests/killing.py``). Exit status 1 if anything was found.
 """
 
 import argparse
@@ -57,7 +57,7 @@ def start(arguments: argparse.Namespace, output: Path) -> subprocess.Popen[bytes
 
 
 def kill_at_random(arguments: argparse.Namespace) -> int:
-    """Kill, compare, report."""
+    """Kill runs at random moments, compare what they made, and print the table of kills."""
     rng = random.Random(arguments.seed)
     with tempfile.TemporaryDirectory() as folder:
         undisturbed, output = Path(folder) / "undisturbed", Path(folder) / "out"

@@ -122,7 +122,7 @@ def matching(args: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    """Read the command line."""
+    """Run the benchmark that the command line names."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("what", choices=tuple(WHAT))
     parser.add_argument("data", type=Path, help="folder with zh-novels, zh-news and ner-zh")

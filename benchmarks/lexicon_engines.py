@@ -1,4 +1,4 @@
-"""The commands that ``benchmarks/lexicon.py`` measures: Onoma's and SmoothNLP's."""
+"""Commands that ``benchmarks/lexicon.py`` measures: Onoma's and SmoothNLP's."""
 
 import json
 import sys

@@ -49,7 +49,7 @@ class Gold:
     names: set[str]
     """The listed names."""
     unknown: set[str]
-    """Frequent listed names that jieba does not know."""
+    """Listed names that are frequent and that jieba does not know."""
     tokens: Counter[str]
     """Counts of the words of jieba's segmentation."""
 

@@ -1,21 +1,23 @@
-"""Linking: a vocabulary of millions, references written into an edition, ambiguous links.
+"""Measure linking: a large vocabulary, references written into an edition, ambiguous links.
 
     python -m benchmarks.linking --entities 6000000
     python -m benchmarks.linking --letters 'letters/*.xml' --edition sturm --register 'reg/*.xml'
     python -m benchmarks.linking --ambiguous build/links-ltgwiki --beside build/links-ltgwiki-e5
 
-``--letters`` takes the references of persons and places out of a fifth of the files, chosen by
-hash, has a linker of the others write them again (``modeling.predict --link``), says how many of
-those that are written are the editors' own, and undoes it. ``--ambiguous`` says how the forms that
-mean two entities or more were linked in a folder of ``modeling.link evaluate``; with ``--beside``,
-another evaluation of the same documents, how much better that one is, of all known entities and of
-these forms, with the interval of the difference.
+``--letters`` removes the references of persons and places from a fifth of the files, chosen by
+hash. A linker that was trained on the other files writes references there again
+(``modeling.predict --link``). Prints how many of these are the editors' own, and undoes the change.
 
-The entities of ``--entities`` are made by simulation: names of one to three words, drawn by Zipf's
-law from a list of made words, so that forms are shared as names are; each entity has its title, its
-last word, and its first letter with its last word as forms. Printed are seconds of the processor,
-bytes on disk, and memory of a second process that looks up 100,000 forms (a tenth of them unknown):
-what is its own, and what is mapped and shared.
+``--ambiguous`` prints how the forms that mean two entities or more were linked, in a folder of
+``modeling.link evaluate``. ``--beside`` names another evaluation of the same documents: prints how
+much better that one is, on all known entities and on these forms, with the interval of the
+difference.
+
+``--entities`` makes so many synthetic entities: names of one to three words, drawn by Zipf's law
+from a list of made words, so that entities share forms as real ones do. The forms of an entity are
+its title, its last word, and its first letter with its last word. Prints processor seconds, bytes
+on disk, and the memory of a second process that looks up 100,000 forms (a tenth of them unknown):
+its own, and mapped and shared.
 """
 
 import argparse

@@ -1,10 +1,10 @@
-"""Break the code that makes runs safe, one place at a time: the tests must find each fault.
+"""Break the code that makes runs safe, one place at a time, and check that tests find each fault.
 
     python -m benchmarks.mutants
     python -m benchmarks.mutants --only journal fsync
 
-Each mutant is applied to a copy of the tree, and the tests named with it are run there; it is
-killed where one of them fails. The list is ``benchmarks/mutants.toml``. Exit status 1 where one
+Each mutant is applied to a copy of the tree, and the tests named with it are run there. It is
+killed if one of them fails. The list is ``benchmarks/mutants.toml``. Exit status 1 if a mutant
 survives, or does not fit the code any more.
 """
 

@@ -1,4 +1,4 @@
-"""How fast CoNLL becomes a NER dataset, in how much memory, and what its card costs.
+"""Measure time and memory to make a NER dataset from CoNLL, with and without its card.
 
     python -m benchmarks.ner --megabytes 200 --workers 2
 

@@ -1,4 +1,4 @@
-"""How well and how fast pages become articles, and how duplicates are found.
+"""Measure how well and how fast articles are extracted from pages, and duplicates are found.
 
     python -m benchmarks.news quality --pages ../shared/…/news-html
     python -m benchmarks.news speed --pages FOLDER --every 4
@@ -80,7 +80,7 @@ def words(texts: list[str]) -> Counter[str]:
 
 
 class Score:
-    """Counts of things that are right, found and expected."""
+    """How many things are right, found and expected."""
 
     def __init__(self) -> None:
         self.right = self.found = self.expected = 0
@@ -135,7 +135,7 @@ def quality(arguments: argparse.Namespace) -> None:
 
 
 def show(found: list[str], wanted: list[str]) -> None:
-    """Say where a page differs."""
+    """Print the paragraphs that a page has too much (+), and those that it lacks (-)."""
     by_key = {key: text for text in found + wanted for key in keys([text])}
     for sign, differing in (("+", keys(found) - keys(wanted)), ("-", keys(wanted) - keys(found))):
         for key in differing:

@@ -1,12 +1,12 @@
-"""How much time, memory and disk a table of redirects takes.
+"""Measure time, memory and disk space of a table of redirects.
 
     python -m benchmarks.redirects --n 10000000
 
 Makes synthetic redirects (titles of two to four words; chains, loops and duplicates among them),
-builds the table in a process of its own, and resolves titles in two others at the same time: fifty
-units of work, for each of which the table is opened, and then all their titles at once. Memory is
-the peak of each process (RSS). The mapped pages in it are shared, so that all take less than the
-sum: PSS, where the system tells it, is the share of each.
+builds the table in a process of its own, and resolves titles in two others at the same time: in
+fifty units of work, for each of which the table is opened, and then all their titles at once.
+Memory is the peak RSS of each process. Mapped pages are shared, so that all processes together take
+less than the sum; PSS, which some systems have, counts only the share of each process.
 """
 
 import argparse
@@ -95,7 +95,7 @@ def proportional() -> float:
 
 
 def build(folder: Path, n_redirects: int) -> None:
-    """Build, and print."""
+    """Build a table, and print its summary, seconds and memory."""
     spent, before = [0.0], peak()
     begin = time.perf_counter()
     summary = build_table(folder, timed(make(n_redirects), spent))

@@ -1,4 +1,4 @@
-"""A refresh with --reuse, beside a full rebuild, and beside reading and decompressing alone.
+"""Compare a refresh with --reuse, a full rebuild, and reading and decompressing alone.
 
     python -m benchmarks.refresh ltgwiki-latest-pages-articles.xml.bz2 --size 400 --changed 0.02
 
@@ -10,10 +10,10 @@ ten), deleted (one) or new (one). Documents are made of the first. Then runs, in
     refresh    python -m pipelines.wikipedia_to_documents --reuse, of the second dump
     rebuild    the same without --reuse
 
-each as a command of its own, with the same number of processes; the rebuild once. The files of the
-last two must be the same. Seconds are medians, with the lowest and the highest, and so are the
-ratios, each to the reading just before it: a machine may be slower for minutes. Processor seconds
-are those of all processes of a run together.
+Each is a command of its own, with the same number of processes; the rebuild is done once. The last
+two must make the same files. Seconds are medians, with the lowest and the highest; so are ratios.
+A ratio is to the reading just before it, because a machine may be slower for some minutes.
+Processor seconds are those of all processes of a run together.
 """
 
 import argparse
@@ -134,7 +134,7 @@ def hashes(output: Path) -> dict[str, str]:
 
 
 def compare(folder: Path, workers: int, repeats: int) -> dict[str, list[Run]]:
-    """Run all in turn."""
+    """Run reading and refresh in turn, and the rebuild once; return the runs by name."""
     before, after = (folder / name for name in NAMES)
     earlier = folder / "earlier"
     measure(pipeline(before, earlier, workers))
@@ -188,7 +188,7 @@ def beside(values: list[float], read: list[float]) -> str:
 
 
 def main() -> None:
-    """Make the dumps; measure."""
+    """Make the dumps, and measure reading, refresh and rebuild."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0], allow_abbrev=False)
     parser.add_argument("dump", type=Path, help="a dump in bz2 whose pages are repeated")
     parser.add_argument("--size", type=float, default=400, metavar="MB", help="of XML")

@@ -1,4 +1,4 @@
-"""Measurement of a command: seconds, processor time, memory of each and all processes, disk."""
+"""Measurement of a command: seconds, processor time, memory of its processes, disk space."""
 
 import ctypes
 import os
@@ -13,7 +13,7 @@ from pathlib import Path
 
 EVERY = 0.2  # the least seconds between two samples of the memory
 RATIO = 0.02
-"""The most of a core that sampling may take, because it visits all pages of each process."""
+"""The largest fraction of a core for sampling, which visits all pages of each process."""
 EVERY_DISK = 5.0
 _PR_SET_CHILD_SUBREAPER = 36
 

@@ -1,12 +1,12 @@
-"""How much faster a dump is read with two workers than with one, and what two cores can give.
+"""Measure how much faster a dump is read with two workers, and how much two cores can give.
 
     python -m benchmarks.scaling enwiki-2014-first-pages.xml.bz2 --size 60 --repeats 3
 
-Repeats the pages of a dump to SIZE MB of XML (as ``wikipedia.py`` does), and runs, in turn, pure
-computing in one process and in two, that is, the same work in halves, and then the pipeline with
-``--workers 1`` and ``--workers 2``. Says the median seconds, how many times faster two are, and CPU
-seconds: what two workers cost more than one is what Beam's processes add, and does not depend on
-what else the machine does, while seconds do. Start-up is part of each run.
+Repeats the pages of a dump to SIZE MB of XML (as ``wikipedia.py`` does). Then runs, in turn, pure
+computing in one process, the same work split between two, and the pipeline with ``--workers 1`` and
+``--workers 2``. Prints the median seconds, how many times faster two are, and CPU seconds. The CPU
+seconds that two workers take more than one are what Beam's processes add; unlike seconds, they do
+not depend on what else the machine does. Start-up is part of each run.
 """
 
 import argparse

@@ -1,14 +1,15 @@
-"""Precision and recall of sentence ends, by language, on treebanks whose sentences have their text.
+"""Measure precision and recall of sentence ends on treebanks, by language.
 
     python -m benchmarks.sentences tests/data/sentences/*.txt
     python -m benchmarks.sentences th_pud-ud-test.conllu --part first
 
-Reads CoNLL-U files of Universal Dependencies (``# text = …``) or text (a sentence a line, an empty
-line between paragraphs); the name begins with the language, up to ``_``, ``-`` or ``.``. Sentences
-are joined by a space, as paragraphs where the file marks these, or else five at a time. An end
-counts where another sentence of the same paragraph follows. ``--part`` takes one half of each file:
-of treebanks without a development part the tables were made with the first. ``--learn`` puts a
-table that is learned from all of the file in place of the language's own.
+Reads CoNLL-U files of Universal Dependencies (``# text = …``) or text (a sentence on each line, an
+empty line between paragraphs). The name of a file begins with the language, up to ``_``, ``-`` or
+``.``. The sentences of a paragraph are joined by a space; if the file marks no paragraphs, five
+sentences are one. An end counts if another sentence of the same paragraph follows. ``--part`` takes
+one half of each file; for treebanks without a development part, the tables of languages were made
+with the first half. ``--learn`` uses a table that is learned from the whole file, instead of the
+language's own.
 """
 
 import argparse
@@ -27,7 +28,7 @@ _LANGUAGE = re.compile(r"[a-zA-Z]+")
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Numbers of sentence ends that were found, are in the treebank, and are in both."""
+    """How many sentence ends were found, are in the treebank, and are in both."""
 
     found: int
     gold: int

@@ -1,4 +1,4 @@
-"""The service under load: clients at once, a whole document at once, memory.
+"""Put the service under load, and measure latency, processor time and memory.
 
 Example:
   python -m benchmarks.serve --minutes 2
@@ -188,7 +188,7 @@ async def many_clients(load: "Load", arguments: argparse.Namespace) -> None:
 
 
 class Load:
-    """A load of requests, each on the connection of its client, and their outcomes."""
+    """A load of requests from clients, each with its own connection, and their outcomes."""
 
     def __init__(self, address: str, pid: int, texts: Sequence[str]) -> None:
         self.host, _, port = address.removeprefix("http://").partition(":")

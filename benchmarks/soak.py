@@ -10,8 +10,8 @@ command is a process of its own (forked from one that has loaded the libraries, 
 start), which is killed with SIGKILL at a random time with probability ``--kill``, and run again.
 
 Checked after each refresh: the current version is the new one and has the same bytes as an
-undisturbed run into another folder; of versions the last three are there; no process is left, and
-no temporary file; disk and number of files are not more than after the first refreshes. Exit
+undisturbed run into another folder; the last three versions are there; no process and no temporary
+file is left; disk space and number of files are not much more than after the first refreshes. Exit
 status 1 at the first violation.
 """
 
@@ -44,7 +44,7 @@ SAMPLE = ROOT / "tests" / "data" / "wikipedia" / "kleinwiki-20261101-pages-artic
 WIKI = "kleinwiki"
 KEEP = 3
 WARM_UP = 6
-"""The number of refreshes after which disk and files may grow by no more than a factor ``ROOM``."""
+"""Refreshes after which disk space and files may only grow by a factor of at most ``ROOM``."""
 ROOM = 1.05
 MIRROR = "tests.corpora.wikipedia.dump_server"
 MODULES = {
@@ -94,7 +94,7 @@ def _run_command(module: str, argv: list[str], log: str) -> NoReturn:
 
 @dataclass
 class Commands:
-    """A runner of commands that kills some of them, and counts."""
+    """A runner of commands that kills some of them, counts the kills, and times the commands."""
 
     folder: Path
     kill_ratio: float
@@ -219,7 +219,7 @@ def disk(folder: Path) -> tuple[int, int]:
 
 
 class Soak:
-    """The refreshes in a folder, and the checks after each."""
+    """The refreshes in a folder, and what is checked after each."""
 
     def __init__(self, commands: Commands, mirror: Any) -> None:
         self.folder, self.commands, self.mirror = commands.folder, commands, mirror
@@ -302,7 +302,7 @@ def report(soak: Soak, *, seconds: float) -> None:
 
 
 def main() -> int:
-    """Refresh, check, report."""
+    """Refresh and check as often as the options say, and print what was found."""
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
     parser.add_argument("--refreshes", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so many")

@@ -1,22 +1,23 @@
-"""How many sentences a second the span head scores, against LUKE's plain way in transformers.
+"""Compare the sentences a second of the span head with those of LUKE in transformers.
 
     python -m benchmarks.spans --sentences ../shared/data/ner-da/danplus-news-dev.tsv --threads 2
     python -m benchmarks.spans --sentences dev.tsv --size 256x6 --number 64
     python -m benchmarks.spans --sentences dev.tsv --tokenizer build/tokenizer --device cuda
 
-The plain way is ``LukeForEntitySpanClassification`` on all spans of at most 16 subwords, 128 at
-once, each sentence by itself, so that nothing is padded (and, with --padded, the chunks of eight
-sentences as a batch). Ours are the same sentences with the same weights, in batches of 32 of
-similar length, decoding included: "words", where no span is read; "chosen", where so many spans a
-word are read after a first score; "alone", where all are; and "joint", LUKE's way in our code,
-whose logits are compared with theirs first. Weights are random, so how many spans are read is set
-here (--read); a trained head reads the spans of which its first score is not sure.
+transformers runs ``LukeForEntitySpanClassification`` on all spans of at most 16 subwords, 128 at
+once, each sentence by itself, so that nothing is padded (with --padded also the chunks of eight
+sentences as a batch). Ours reads the same sentences with the same weights, in batches of 32 of
+similar length, decoding included, in four ways: "words" reads no span; "chosen" reads some spans
+for each word after a first score; "alone" reads all spans; "joint" does in our code what LUKE does,
+and its logits are first compared with theirs. Weights are random; therefore --read sets how many
+spans are read. A trained head reads the spans of which its first score is not sure.
 
 Words are those of a file of tab-separated columns, the first of which holds them (or, in a file of
 .iob2, the second). Without --tokenizer a WordPiece vocabulary is learned from the same file.
 
-Runs alternate, and medians are printed. On a machine that others use only the ratios mean
-something, those of --threads 1 --clock process the most, which counts this process alone.
+All run in turn, and medians are printed. On a machine that others use only the ratios mean
+something. The most reliable are those of --threads 1 --clock process, which counts this process
+alone.
 """
 
 import argparse
@@ -174,7 +175,7 @@ def run_theirs(
 
 
 def run_ours(encoder: TextEncoder, head: SpanHead, batches: list[SentenceBatch]) -> None:
-    """Score and decode."""
+    """Score and decode all batches with our head."""
     for batch in batches:
         assert batch.spans is not None
         scores = head.scores(encoder, batch)

@@ -6,10 +6,10 @@
     python -m benchmarks.synthetic_files conll --size 4000 --output build/conll        MB
     python -m benchmarks.synthetic_files examples --size 200000 --output build/examples  MB
 
-Letters are those of ``tests/data/letters`` with other words and ids: no two alike. Pages of the
-archive have a title, paragraphs and links, one in ten is no article; each record is a gzip member,
-1 GB a file. Chinese words have two or three characters and are as frequent as words are. Examples
-are one shard under many names (hard links): their room on disk is that of one.
+Letters are those of ``tests/data/letters`` with other words and ids; no two are alike. Pages of the
+archive have a title, paragraphs and links; one in ten is no article. Each record is a gzip member,
+and a file has 1 GB. Chinese words have two or three characters and realistic frequencies. Examples
+are one shard under many names (hard links) and take the disk space of one.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Write a synthetic dump of a wiki, like a real one in what decides time, memory and disk.
+"""Write a synthetic dump of a wiki that takes the time, memory and disk space of a real one.
 
     python -m benchmarks.synthetic_wiki --articles 50000 --output build --workers 2
     python -m benchmarks.wiki_profile enwiki-2014-first-pages.xml.bz2 build/enwiki-20261001-*.bz2
@@ -36,19 +36,19 @@ PAGES_IN_STREAM = 100
 IDS_IN_CHUNK = 10_000
 LEVEL = 1  # of bzip2; a fifth faster and a tenth larger than 9
 MEDIAN, SIGMA = 3_400, 1.2
-"""Parameters of the log-normal number of characters of an article; ``--median`` sets the first."""
+"""Parameters of the log-normal distribution of characters in an article; see ``--median``."""
 CHARACTERS_OF_WORD = 9.3
 """Characters of wikitext for each word of running text, markup included."""
 REDIRECTS, MAX_REDIRECTS = 1.2, 60
 LINKS, REFERENCES, EMPHASES, TABLES, FILES = 0.0530, 0.0135, 0.0180, 0.0002, 0.0007
 HEADINGS = 0.0028
-"""The number for each word of running text, like those of the line above."""
+"""How many there are for each word of running text, like the numbers in the line above."""
 CHANGED = 0.02
 NAMESPACES = {
     14: ("Category", 0.30), 10: ("Template", 0.12), 6: ("File", 0.12), 4: ("Wikipedia", 0.1),
     100: ("Portal", 0.02), 828: ("Module", 0.02), 12: ("Help", 0.002),
 }  # fmt: skip
-"""Number of a namespace to its name, and to its number of pages for each article."""
+"""The number of each namespace, its name, and how many pages it has for each article."""
 WIKI = "enwiki"
 MONTHS = {1: "20261001", 2: "20261101"}
 HEAD = """<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" version="0.11" xml:lang="en">

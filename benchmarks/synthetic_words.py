@@ -59,7 +59,7 @@ class Vocabulary:
         return np.where(of < N_COMMON, of, -1).astype(np.int32)
 
     def ranks(self, rng: np.random.Generator, n: int) -> Ranks:
-        """Draw the words of a text."""
+        """Draw the ranks of the words of a text."""
         ranks = self._of_bits[rng.integers(0, 1 << _BITS, n, dtype=np.uint32)].astype(np.int64)
         rare = np.flatnonzero(ranks < 0)
         ranks[rare] = self._rare_ranks(rng, len(rare), slope=_RARE_SLOPE, first=N_COMMON)

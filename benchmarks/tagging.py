@@ -1,12 +1,12 @@
-"""Sentences a second: our tagger against transformers' token-classification pipeline, same weights.
+"""Compare the sentences a second of our tagger with those of the pipeline of transformers.
 
 Example:
   python -m benchmarks.tagging --ner build/ddt --tokenizer build/tokenizer --repeats 5
 
-Both read the sentences of a split with a BERT of 6 layers of 512 and a linear head of random
-weights, on the same threads, batches of 32. Ours gives the best valid tags with probabilities of
-spans and words; theirs aggregates subwords to words by the first. How often both give a word the
-same label by arg-max is printed: they compute the same.
+Both read the sentences of a split with the same BERT of 6 layers of 512 and the same linear head,
+with random weights, on the same threads, in batches of 32. Ours returns the best valid tags with
+probabilities of spans and words; theirs (token classification) gives a word the label of its first
+subword. Prints how often the arg-max of both is the same label, to show that both compute the same.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""How fast TEI becomes NER data, and in how much memory.
+"""Measure time and memory to make NER data from TEI.
 
     python -m benchmarks.tei --input 'letters/*.xml' --edition sturm --copies 20
 

@@ -1,19 +1,19 @@
-"""Fine-tuning beside ``transformers.Trainer``: the same model, sentences, steps and threads.
+"""Compare fine-tuning with ``transformers.Trainer``: same model, sentences, steps and threads.
 
     python -m benchmarks.trainer --model models/multilingual-e5-small --ner build/sturm --steps 20
     python -m benchmarks.trainer --model MODEL --ner build/sturm --steps 500 --seeds 1 2 3
 
-Every way learns from the same sentences in the same order, in a process of its own:
+Each way learns from the same sentences in the same order, in a process of its own:
 
     Trainer   its default AdamW over all rows; batches are padded to their longest sentence
-    dense     ours, with a row for each subword of the vocabulary; what is left out is padding
+    dense     ours without padding, with a row for each subword of the vocabulary
     ours      as ``modeling.finetune`` does it: only the rows of subwords that train and dev have
 
-Processor seconds are those of the steps alone, without loading; memory is the highest that the
-process had, loading included. F1 is strict, on dev, of the best tag of each word after the last
-step: with few steps it says nothing. The ways take turns; times are medians over the seeds, memory
-the highest, and behind each way's F1 stand their mean and, in brackets, its 95 % interval by
-Student's t, of two seeds or more.
+Processor seconds are those of the steps alone, without loading; memory is the peak of the process,
+with loading. F1 is strict, on dev, of the best tag of each word after the last step; after few
+steps it says nothing. The ways take turns. Times are medians over the seeds, memory is the highest.
+F1 is given for each seed, then its mean and, if there are two seeds or more, its 95 % interval by
+Student's t in brackets.
 """
 
 import argparse
@@ -53,7 +53,7 @@ QUANTILES = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26)
 
 
 class Task:
-    """The encoded sentences, and the order in which all ways learn from them."""
+    """The encoded sentences, in the order in which all ways learn from them."""
 
     def __init__(self, args: argparse.Namespace) -> None:
         self.args, self.base = args, Base.open(args.model)

@@ -1,11 +1,12 @@
-"""Words of tables, infoboxes, references and formulas beside what mwparserfromhell finds.
+"""Compare words of tables, infoboxes, references and formulas with what mwparserfromhell finds.
 
     python -m benchmarks.wiki_blocks build/wiki-dumps/enwiki-2014-first-pages.xml.bz2 --pages 150
 
-For each kind of block: the words that mwparserfromhell has in cells (outside templates), values of
-parameters, and references of the first pages, and the fraction of them that our blocks have, page
-by page, with repetitions. For it, ``<br>`` is made a space, since its text glues words there.
-Then the processor time of reading the pages with blocks, as a ratio to that without.
+Prints for each kind of block how many words mwparserfromhell finds on the first pages, in cells
+(outside templates), values of parameters, references and formulas, and the fraction of them that
+our blocks have. Words are counted page by page, with repetitions. mwparserfromhell gets a space for
+each ``<br>``, where it would join two words. Also prints the processor time of reading the pages
+with blocks, as a ratio to that without.
 """
 
 import argparse

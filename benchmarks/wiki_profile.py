@@ -1,4 +1,4 @@
-"""Figures of dumps of wikis side by side: pages, lengths, links, words.
+"""Compare dumps of wikis: numbers of pages, lengths, links, words.
 
     python -m benchmarks.wiki_profile enwiki-2014-first-pages.xml.bz2 synthetic.xml.bz2
 
@@ -36,7 +36,7 @@ SCRIPTS = {
     "Han": (0x4E00, 0xA000),
 }  # fmt: skip
 N_WORDS = 300_000
-"""Words that are counted of each dump: the same number, as distinct words grow with the text."""
+"""Words counted of each dump: the same number, as more text has more distinct words."""
 N_LINKS = 20_000
 N_TEMPLATES = 15_000
 

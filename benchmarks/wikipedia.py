@@ -1,4 +1,4 @@
-"""Time and memory of the whole job from a dump to documents, beside wikiextractor's command.
+"""Compare time and memory from a dump to documents with those of wikiextractor's command.
 
     python -m benchmarks.wikipedia enwiki-2014-first-pages.xml.bz2 --size 200 --repeats 3
 
@@ -132,7 +132,7 @@ def compare(dump: Path, megabytes: float, repeats: int) -> None:
 
 
 def main() -> None:
-    """Make the dumps; measure."""
+    """Make dumps of two sizes, and compare all commands on each."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0], allow_abbrev=False)
     parser.add_argument("dump", type=Path, help="a dump in bz2 whose pages are repeated")
     parser.add_argument("--size", type=float, default=200, metavar="MB", help="of XML")

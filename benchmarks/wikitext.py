@@ -1,4 +1,4 @@
-"""How fast wikitext is read, and how much of it is kept, beside two other libraries.
+"""Measure how fast wikitext is read and how much of it is kept, also by two other libraries.
 
     python -m benchmarks.wikitext jawiki-….xml.bz2 --pages 200 [--differences 60]
 
@@ -73,7 +73,7 @@ LEFTOVERS = {
 
 @dataclass
 class Sample:
-    """Articles of a dump, with the wiki and the templates that are needed to read them."""
+    """Articles of a dump, and what is needed to read them: the wiki, and its templates."""
 
     site: SiteInfo
     pages: list[Page]
@@ -108,7 +108,7 @@ def open_wiki(site: SiteInfo) -> Wiki:
 
 
 def load(path: Path, n_pages: int, seed: int) -> Sample:
-    """Choose articles at random."""
+    """Choose articles of a dump at random."""
     with tempfile.TemporaryDirectory() as name:
         dump = examine(path, range_bytes=1 << 28, work_directory=Path(name))
         wiki = open_wiki(dump.site)
@@ -276,7 +276,7 @@ def show_kept(sample: Sample) -> None:
 
 
 def show_ratios(sums: Mapping[str, Kept]) -> None:
-    """Print what each keeps."""
+    """Print the table of what each engine keeps."""
     kinds = ("words", "numbers", "links")
     print("\n| engine |" + "".join(f" {kind} kept | beyond |" for kind in kinds))
     print("| --- |" + " ---: | ---: |" * len(kinds))

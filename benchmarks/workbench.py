@@ -1,4 +1,4 @@
-"""How fast the workbench answers, in a browser, and the pictures of its documentation.
+"""Measure how fast the workbench answers in a browser, or take the pictures of its documentation.
 
     python -m benchmarks.workbench                              # 2,000 letters, and one of 200 kB
     python -m benchmarks.workbench --pictures docs/workbench    # of the sample letters
@@ -35,7 +35,7 @@ N_LETTERS = 2_000
 LARGE = 200_000  # bytes
 N_KEYS = 60
 PAUSE_MS = 200
-"""Milliseconds between two keys: five keys a second, as of a person who reads."""
+"""Milliseconds between two keys: five keys a second, like a person who reads."""
 
 
 def main() -> None:
