@@ -319,6 +319,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     from corpora.system.arguments import fail
     from corpora.system.command_names import commands_named
     from corpora.system.extras import missing_extra
+    from corpora.system.typed_tables import did_you_mean
 
     given = list(sys.argv[1:] if argv is None else argv)
     name, *rest = given or ["--help"]
@@ -330,11 +331,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     found = {command.name: command for command in commands()}
     if name not in found:
-        from difflib import get_close_matches
-
-        near = get_close_matches(name, found, n=1)
-        hint = f"Did you mean {near[0]}?" if near else "onoma --help lists them."
-        return fail(f"{name}: no such command. {hint}", status=2)
+        near = did_you_mean(name, found)
+        return fail(f"{name}: no such command{near}. onoma --help lists them.", status=2)
     try:
         with commands_named(names_of_modules()):
             return found[name].main(rest)

@@ -4,14 +4,13 @@
 """
 
 import json
-import sys
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, is_dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Any, Literal, Self, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Self, TypeVar, get_type_hints
 
 from corpora.system.parsing import parse_json, read_json
+from corpora.system.typed_tables import TableError, check_table
 
 _C = TypeVar("_C", bound="Config")
 _RENAMED = {
@@ -46,13 +45,7 @@ class Config:
         Earlier names of settings (``_RENAMED``) are accepted. Raises ``ConfigError`` for an unknown
         name or a value of another type.
         """
-        hints = get_type_hints(cls)
-        values = {n if n in hints else _RENAMED.get(n, n): v for n, v in values.items()}
-        for name in values:
-            if name not in hints:
-                raise ConfigError(_unknown(cls, name, hints))
-        checked = {n: _checked(v, hints[n], where=f"{cls.__name__}.{n}") for n, v in values.items()}
-        return cls(**checked)
+        return cls(**_checked(cls, _renamed(values, cls)))
 
     def save(self, path: Path) -> None:
         """Write the settings to a JSON file."""
@@ -86,60 +79,36 @@ def _parse(text: str) -> object:
 
 
 def _replaced(config: _C, path: Sequence[str], value: object) -> _C:
-    hints = get_type_hints(type(config))
     name, *rest = path
-    if name not in hints:
-        raise ConfigError(_unknown(type(config), name, hints))
-    if rest:
-        inner = getattr(config, name)
-        if isinstance(inner, Config):
-            return replace(config, **{name: _replaced(inner, rest, value)})
-        if not isinstance(inner, Mapping):
-            raise ConfigError(f"{name} has no settings inside; set {name}=VALUE.")
+    inner = getattr(config, name, None)
+    if not hasattr(config, name) and hasattr(config, _RENAMED.get(name, name)):
+        raise ConfigError(f"{type(config).__name__}.{name} was renamed to {_RENAMED[name]}.")
+    if rest and isinstance(inner, Config):
+        return replace(config, **{name: _replaced(inner, rest, value)})
+    if rest and isinstance(inner, Mapping):
         value = {**inner, ".".join(rest): value}
-    where = f"{type(config).__name__}.{name}"
-    return replace(config, **{name: _checked(value, hints[name], where=where)})
+    elif rest and hasattr(config, name):
+        raise ConfigError(f"{name} has no settings inside; set {name}=VALUE.")
+    return replace(config, **_checked(type(config), {name: value}))
 
 
-def _unknown(cls: type, name: str, hints: Collection[str]) -> str:
-    if _RENAMED.get(name) in hints:
-        return f"{cls.__name__}.{name} was renamed to {_RENAMED[name]}."
-    return f"{cls.__name__} has no setting {name!r}; it has {', '.join(hints)}."
+def _renamed(values: Mapping[str, object], kind: type[Config]) -> dict[str, object]:
+    """Return the values under the new names of settings, also of settings inside."""
+    hints = get_type_hints(kind)
+    new = {name if name in hints else _RENAMED.get(name, name): v for name, v in values.items()}
+    for name, value in new.items():
+        inner = hints.get(name)
+        if isinstance(value, Mapping) and isinstance(inner, type) and issubclass(inner, Config):
+            new[name] = _renamed(value, inner)
+    return new
 
 
-def _checked(value: object, hint: object, *, where: str) -> object:
-    """Return the value converted to the type ``hint``; raise ``ConfigError`` if it does not fit."""
-    origin, arguments = get_origin(hint), get_args(hint)
-    if origin in (Union, UnionType):
-        if value is None and NoneType in arguments:
-            return None
-        [hint] = [argument for argument in arguments if argument is not NoneType]
-        return _checked(value, hint, where=where)
-    if origin is Literal:
-        if value in arguments:
-            return value
-        raise ConfigError(f"{where}: {value!r} is none of {', '.join(map(str, arguments))}.")
-    if origin is tuple and isinstance(value, list | tuple):
-        inner = arguments[0]
-        return tuple(_checked(item, inner, where=where) for item in value)
-    if origin in (dict, Mapping) and isinstance(value, Mapping):
-        return {key: _checked(item, arguments[1], where=where) for key, item in value.items()}
-    if isinstance(hint, type) and is_dataclass(hint) and issubclass(hint, Config):
-        if isinstance(value, hint):
-            return value
-        if isinstance(value, Mapping):
-            return hint.from_json(value)
-    if (hint is bool and isinstance(value, bool)) or (hint is str and isinstance(value, str)):
-        return value
-    if isinstance(value, int | float) and not isinstance(value, bool) and _fits(value, hint):
-        return int(value) if hint is int else float(value)
-    expected = getattr(hint, "__name__", hint)
-    raise ConfigError(f"{where}: {value!r} is no {expected}.")
-
-
-def _fits(value: float, hint: object) -> bool:
-    is_finite = abs(value) <= sys.float_info.max  # False for NaN, too
-    return is_finite and (hint is float or (hint is int and int(value) == value))
+def _checked(kind: type[Config], values: Mapping[str, object]) -> dict[str, Any]:  # Any: settings
+    """Convert values to the types of settings; raise ``ConfigError`` if they do not fit."""
+    try:
+        return check_table(values, get_type_hints(kind), where=kind.__name__)
+    except TableError as error:
+        raise ConfigError(str(error)) from None
 
 
 _MOST: Mapping[str, int] = {

@@ -306,11 +306,11 @@ def _abbreviations(
     """
     from corpora.segmentation.abbreviations import learn
     from corpora.segmentation.sentences import has_table
-    from corpora.segmentation.tables import read_toml
+    from corpora.segmentation.tables import read_checked
     from corpora.wikipedia.readers import reader_of
 
     if options.abbreviations:
-        return read_toml(options.abbreviations)
+        return read_checked(options.abbreviations)
     if has_table(settings["lang"]):
         return None
     before = earlier.plan["parameters"] if earlier else {}

@@ -197,7 +197,10 @@ def test_version_and_unknown_commands(capsys):
 
     said = capsys.readouterr()
     assert said.out == f"onoma {onoma.__version__}\n"
-    assert said.err == "error: verfy: no such command. Did you mean verify?\n"
+    assert (
+        said.err
+        == "error: verfy: no such command (did you mean verify?). onoma --help lists them.\n"
+    )
 
 
 def test_colours_are_for_terminals_that_want_them(monkeypatch):

@@ -13,16 +13,22 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from importlib.resources import files
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
 from corpora.errors import UsageError
 from corpora.ner.columns import Flags, Tags
-from corpora.system.parsing import parse_toml
+from corpora.system.parsing import read_toml
+from corpora.system.typed_tables import make
 from corpora.tagging import IOB2_TAG
 
-_KEYS = {"about", "labels", "other"}
-_OTHER = ("keep", "drop", "error")
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _File:
+    labels: Mapping[str, str]
+    other: Literal["keep", "drop", "error"] = "keep"
+    about: str = ""
 
 
 class UnknownLabelError(UsageError):
@@ -94,18 +100,9 @@ def label_map_path(name: str) -> Path:
 
 def load_label_map(path: Path) -> LabelMap:
     """Read a map; raises ``UsageError``."""
-    try:
-        text = path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"--labels {path}: cannot be read ({error}).") from error
-    table = parse_toml(text, where=f"--labels {path}")
-    labels, other = table.get("labels"), table.get("other", "keep")
-    if table.keys() - _KEYS or not isinstance(labels, dict) or other not in _OTHER:
-        raise UsageError(
-            f"--labels {path}: expected a table [labels], and beside it only about and other = "
-            f"{' | '.join(_OTHER)}."
-        )
-    for old, new in labels.items():
-        if not isinstance(new, str) or (new and not IOB2_TAG.fullmatch(f"B-{new}")):
-            raise UsageError(f"--labels {path}: {old} = {new!r}: expected a label without blanks.")
-    return LabelMap(path.stem, labels, other)
+    where = f"--labels {path}"
+    file = make(_File, read_toml(path, where=where), where=where)
+    for old, new in file.labels.items():
+        if new and not IOB2_TAG.fullmatch(f"B-{new}"):
+            raise UsageError(f"{where}: {old} = {new!r}: expected a label without blanks.")
+    return LabelMap(path.stem, file.labels, file.other)

@@ -23,6 +23,7 @@ from corpora.errors import UsageError
 from corpora.runs.code import code_hash
 from corpora.system.arguments import parser_of
 from corpora.system.parsing import parse_toml
+from corpora.system.typed_tables import did_you_mean
 
 FILE = "onoma.toml"
 MANIFESTS = ("run.json", "dataset.json", "summary.json", "evaluation.json")
@@ -141,8 +142,9 @@ def _arguments(
         if key in alone:
             continue
         if flag not in named:
-            known = ", ".join(sorted(f.removeprefix("--") for f in named if f.startswith("--")))
-            raise UsageError(f"{where}: {key}: no option of this command. There are: {known}.")
+            known = sorted(f.removeprefix("--") for f in named if f.startswith("--"))
+            why = f"no option of this command{did_you_mean(key, known)}"
+            raise UsageError(f"{where}: {key}: {why}. There are: {', '.join(known)}.")
         if value is not False:
             yield Word(flag)
             yield from _values(named[flag], value, folder)

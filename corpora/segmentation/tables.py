@@ -4,9 +4,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
+from typing import get_type_hints
 
 from corpora.errors import UsageError
-from corpora.system.parsing import JsonObject, parse_toml
+from corpora.system.parsing import JsonObject, parse_toml, read_toml
+from corpora.system.typed_tables import check_table
 
 
 class Period(Enum):
@@ -61,22 +63,10 @@ class Table:
         return replace(self, periods={**self.periods, **new}, words=self.words - outweigh)
 
 
-_KEYS: Mapping[str, type] = {
-    **dict.fromkeys(("ordinals", "keeps_hyphens", "roman_ordinals"), bool),
-    **dict.fromkeys(("never_final", "may_be_final", "before_numbers", "endings"), list),
-    **dict.fromkeys(("words", "starters", "conjunctions"), list),
-    **dict.fromkeys(("characters", "full_stop", "dashes_end"), bool),
-    "stops": str,
-    **dict.fromkeys(("unbroken_stops", "ends"), list),
-}
-_AS_THEY_ARE: Mapping[str, type] = {
-    **dict.fromkeys(("words", "starters"), frozenset),
-    **dict.fromkeys(("endings", "unbroken_stops", "ends"), tuple),
-    **dict.fromkeys(("ordinals", "keeps_hyphens", "full_stop", "dashes_end", "characters"), bool),
-    "stops": str,
-}
-"""The keys of the file that are fields of ``Table``, and how their values are converted."""
-_KINDS = {bool: "true or false", list: "a list of strings", str: "a string"}
+_PERIODS = ("never_final", "may_be_final", "before_numbers")
+"""The keys of the file with abbreviations, which end with a period."""
+_FIELDS = {name: kind for name, kind in get_type_hints(Table).items() if name != "periods"}
+_KEYS = _FIELDS | dict.fromkeys(_PERIODS, tuple[str, ...])
 
 
 def read_table(toml: str, *, source: str) -> Table:
@@ -84,36 +74,28 @@ def read_table(toml: str, *, source: str) -> Table:
     return make_table(parse_toml(toml, where=source), source=source)
 
 
-def read_toml(path: Path) -> JsonObject:
+def read_checked(path: Path) -> JsonObject:
     """Read the file of a table from a user; raise ``UsageError`` where it is not valid."""
-    try:
-        toml = path.read_text("utf-8")
-    except (OSError, UnicodeError) as error:
-        raise UsageError(f"{path}: cannot be read as a table ({error}).") from error
-    table = parse_toml(toml, where=str(path))
+    table = read_toml(path)
     make_table(table, source=str(path))
     return table
 
 
 def make_table(table: JsonObject, *, source: str) -> Table:
     """Make a table from the content of its file; raise ``UsageError`` as ``read_table`` does."""
-    for key, value in table.items():
-        if key not in _KEYS:
-            raise UsageError(f"{source}: there is no {key!r}; there are {', '.join(_KEYS)}.")
-        is_right = isinstance(value, _KEYS[key])
-        if not is_right or (isinstance(value, list) and not all(isinstance(v, str) for v in value)):
-            kind = _KINDS[_KEYS[key]]
-            raise UsageError(f"{source}: {key} is {value!r}, but must be {kind}.")
-    for key in ("never_final", "may_be_final", "before_numbers"):
-        for entry in table.get(key, []):
+    values = check_table(table, _KEYS, where=source)
+    for key in _PERIODS:
+        for entry in values.get(key, ()):
             if not entry.endswith("."):
                 raise UsageError(f"{source}: {key}: {entry!r} does not end with a period.")
     return Table(
-        periods=_periods(table),
-        before_numbers=frozenset(_forms(table.get("before_numbers", []))),
-        conjunctions=frozenset(c.removesuffix(".") for c in table.get("conjunctions", [])),
-        roman_ordinals=table.get("roman_ordinals", table.get("ordinals", False)),
-        **{name: make(table[name]) for name, make in _AS_THEY_ARE.items() if name in table},
+        **{
+            "roman_ordinals": values.get("ordinals", False),
+            **{key: value for key, value in values.items() if key in _FIELDS},
+            "periods": _periods(values),
+            "before_numbers": frozenset(_forms(values.get("before_numbers", ()))),
+            "conjunctions": frozenset(c.removesuffix(".") for c in values.get("conjunctions", ())),
+        }
     )
 
 

@@ -18,7 +18,6 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
-from difflib import get_close_matches
 from itertools import takewhile
 from pathlib import Path
 from types import NoneType, UnionType
@@ -40,6 +39,7 @@ from corpora.system.buckets import SCHEMES
 from corpora.system.command_names import as_typed, said_as_typed
 from corpora.system.extras import missing_extra
 from corpora.system.files import check_utf8
+from corpora.system.typed_tables import did_you_mean
 
 if TYPE_CHECKING:
     from argparse import _ActionsContainer
@@ -150,12 +150,7 @@ class ArgumentParser(argparse.ArgumentParser):
             return
         wrong = [w for w in words if _OPTION.fullmatch(w) and w not in known]
         if wrong := [word for word in wrong if not self._is_passed_on(word)]:
-            self.error("; ".join(_no_such_option(word, known) for word in wrong))
-
-
-def _no_such_option(word: str, known: Sequence[str]) -> str:
-    near = get_close_matches(word, known, n=1)
-    return f"{word}: no such option" + (f" (did you mean {near[0]}?)" if near else "")
+            self.error("; ".join(f"{w}: no such option{did_you_mean(w, known)}" for w in wrong))
 
 
 class _Renamed(argparse.Action):

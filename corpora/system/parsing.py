@@ -59,6 +59,14 @@ def parse_toml(text: str, *, where: object) -> dict[str, Any]:  # Any: as ``toml
         raise UsageError(f"{where}: cannot be read ({_why(error)}).") from error
 
 
+def read_toml(path: Path, *, where: object = None) -> Mapping[str, object]:
+    """Parse a TOML file; the message of a ``UsageError`` begins with ``where``, or the path."""
+    try:
+        return parse_toml(path.read_text(encoding="utf-8"), where=where or path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{where or path}: cannot be read ({error}).") from error
+
+
 def _why(error: ValueError) -> str:
     """Return the message of an error, without Python's advice about long numbers."""
     return (

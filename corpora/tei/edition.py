@@ -9,11 +9,12 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from importlib.resources import files
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 from corpora.errors import UsageError
 from corpora.segmentation.sentences import Segmenter, segmenter_plus
 from corpora.system.parsing import JsonObject, parse_toml
+from corpora.system.typed_tables import TableError, Text, check_table
 from corpora.tei.header import Rule, parse_rule
 from corpora.tei.languages import (
     Abbreviations,
@@ -233,34 +234,22 @@ class Edition:
         return self._rules[name]
 
 
-# The types of the values in a file: a string, a list of strings, or a table ("*": any key).
-_STRINGS = [str]
+_STRINGS = list[Text]
 _TYPES: Mapping[str, object] = {
-    "name": str,
-    "lang": str,
-    "extends": str,
-    "content": _STRINGS,
-    "unlabelled": _STRINGS,
-    "labels": {"*": _STRINGS},
-    "text": {"leave_out": _STRINGS, "parts": _STRINGS},
-    "documents": {"each": _STRINGS, "notes": _STRINGS},
-    "metadata": {"*": _STRINGS},
-    "choose": {"*": _STRINGS},
-    "characters": {"*": str},
+    **dict.fromkeys(("name", "lang", "extends"), Text),
+    **dict.fromkeys(("content", "unlabelled"), _STRINGS),
+    **dict.fromkeys(("labels", "metadata", "choose"), Mapping[str, _STRINGS]),
+    **dict.fromkeys(("characters", "write", "languages"), Mapping[str, Text]),
+    "text": dict.fromkeys(("leave_out", "parts"), _STRINGS),
+    "documents": dict.fromkeys(("each", "notes"), _STRINGS),
     "breaks": {
-        "word": _STRINGS,
-        "join": _STRINGS,
-        "line": _STRINGS,
-        "paragraph": _STRINGS,
-        "line_end_hyphens": {"keep", "remove"},
+        **dict.fromkeys(("word", "join", "line", "paragraph"), _STRINGS),
+        "line_end_hyphens": Literal["keep", "remove"],
     },
-    "entities": {"attributes": _STRINGS, "spaces": {"*": str}},
-    "write": {"*": str},
-    "languages": {"*": str},
-    "sentences": {"abbreviations": _STRINGS, "may_end": _STRINGS},
+    "entities": {"attributes": _STRINGS, "spaces": Mapping[str, Text]},
+    "sentences": dict.fromkeys(("abbreviations", "may_end"), _STRINGS),
 }
-
-
+"""The keys of a file, and the types of their values."""
 _PATTERNS = {"unlabelled", "labels", "text", "documents", "choose", "characters", "breaks"}
 """The keys of a file that hold patterns."""
 
@@ -314,30 +303,16 @@ class _Source:
             self.text = self.path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"{self.path}: cannot be read ({error}).") from error
-        tables = parse_toml(self.text, where=self.path)
-        self._check(tables, _TYPES)
+        try:
+            tables = check_table(parse_toml(self.text, where=self.path), _TYPES, where=self.path)
+        except TableError as error:
+            raise self.error(error.key, f"{error.key}{error.why}") from None
         if tables.get("content") == []:
             raise self.error("content", "content must name an element, or nothing is read")
         for label in tables.get("labels", {}):
             if not re.fullmatch(r"\S+", label):
                 raise self.error(label, f"the label {label!r} is empty or holds white space")
         return tables
-
-    def _check(self, table: Mapping[str, object], types: Mapping[str, object]) -> None:
-        for key, value in table.items():
-            kind = types.get("*", types.get(key))
-            if kind is None:
-                raise self.error(key, f"unknown key {key!r}; there are {', '.join(sorted(types))}")
-            if isinstance(kind, dict) and isinstance(value, dict):
-                self._check(value, kind)
-            elif kind is str and not (isinstance(value, str) and value):
-                raise self.error(key, f"{key} must be a string that is not empty, not {value!r}")
-            elif isinstance(kind, set) and value not in kind:
-                raise self.error(key, f"{key} must be {' or '.join(sorted(kind))}, not {value!r}")
-            elif kind is _STRINGS and not _is_strings(value):
-                raise self.error(key, f"{key} must be a list of strings, not {value!r}")
-            elif isinstance(kind, dict):
-                raise self.error(key, f"{key} must be a table, not {value!r}")
 
     def error(self, needle: str, message: str) -> UsageError:
         """Return an error at the line that holds a string or key; comments do not count."""
@@ -349,10 +324,6 @@ class _Source:
                 if not line.startswith("#") and re.search(pattern, line):
                     return UsageError(f"{self.path}:{number}: {message}")
         return UsageError(f"{self.path}: {message}")
-
-
-def _is_strings(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(item, str) and item for item in value)
 
 
 def _extend(parent: JsonObject, child: JsonObject, *, source: _Source) -> dict[str, object]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from html import unescape
 from itertools import islice
+from typing import Literal, get_args
 
 from corpora.errors import UsageError
 from corpora.system.parsing import JsonObject
@@ -16,13 +17,13 @@ MAX_CHARACTERS = 20_000
 """The number of characters that are read of a template, from the end of its name."""
 MAX_TEMPLATES = 20
 """The number of authority templates that are read of a page; later ones are not read."""
-TYPES = ("person", "place", "organization", "work", "event")
+Type = Literal["person", "place", "organization", "work", "event"]
+TYPES = get_args(Type)
 _TYPE_PARAMETERS = {"typ", "type", "tipo"}
 _COMMENT = re.compile(r"<!(?=--).*?(?:-->|\Z)", re.DOTALL)
 """A comment; one that is not closed extends to the end."""
 _MARK = re.compile(r"\{\{|\}\}|\[\[|\]\]|\|")
 _LCCN = re.compile(r"([a-z]{1,3})/(\d{2,4})/(\d{1,6})")
-_SECTIONS = {"templates": list, "parameters": dict, "types": dict, "categories": dict}
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,20 +158,18 @@ def authority_table(codes: Sequence[str], more: Iterable[JsonObject] = ()) -> Au
     )
 
 
-def check_section(section: JsonObject, *, source: str) -> None:
-    """Check the ``[authority]`` section of a user's table; raises ``UsageError``."""
-    for name, value in section.items():
-        kind = _SECTIONS.get(name)
-        if kind is None or not isinstance(value, kind):
-            raise UsageError(f"{source}: [authority] {name}: not one of {', '.join(_SECTIONS)}.")
-    wrong = [s for s in section.get("parameters", {}) if s not in _values()]
-    wrong += [k for k in (*section.get("types", {}).values(), *section.get("categories", ()))
-              if k not in TYPES]  # fmt: skip
-    if wrong:
-        raise UsageError(
-            f"{source}: [authority] {wrong[0]!r}: schemes are {', '.join(_values())}, types "
-            f"{', '.join(TYPES)}."
-        )
+def section_types() -> Mapping[str, object]:
+    """Return the keys of the ``[authority]`` section of a user's table, and their types."""
+    return {
+        "templates": list[str],
+        "parameters": dict.fromkeys(_values(), list[str]),
+        "types": Mapping[str, Type],
+        "categories": dict.fromkeys(TYPES, list[str]),
+    }
+
+
+def check_categories(section: JsonObject, *, source: str) -> None:
+    """Check the patterns of a user's ``[authority]`` section; raises ``UsageError``."""
     for patterns in section.get("categories", {}).values():
         for pattern in patterns:
             try:

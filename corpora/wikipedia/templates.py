@@ -13,10 +13,17 @@ from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from typing import get_type_hints
 
 from corpora.errors import UsageError
-from corpora.system.parsing import JsonObject, parse_toml
-from corpora.wikipedia.authority import AuthorityTable, authority_table, check_section
+from corpora.system.parsing import JsonObject, parse_toml, read_toml
+from corpora.system.typed_tables import check_table
+from corpora.wikipedia.authority import (
+    AuthorityTable,
+    authority_table,
+    check_categories,
+    section_types,
+)
 from corpora.wikipedia.definitions import Definitions, Parts
 from corpora.wikipedia.disambiguation import signs_of
 from corpora.wikipedia.titles import TEMPLATE, namespace_names, upper_first
@@ -47,10 +54,7 @@ _STRING_FUNCTIONS: Mapping[str, Callable[[str], str]] = {
     "ucfirst": upper_first,
 }
 _MAX_DIGITS = 5  # a number of a parameter has fewer digits
-_KEYS = ("render", "dates", "silent", "disambiguation", "authority", "footnotes")
 _FOOTNOTES = ("text", "short", "several", "named")
-_LISTS = {"silent": ("names",), "disambiguation": ("names",), "footnotes": _FOOTNOTES}
-"""The lists of names in each section."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -371,8 +375,6 @@ def load_templates(codes: str | Sequence[str], extra: Sequence[Path] = ()) -> Te
         pages = table.get("disambiguation", {}).get("names", ())
         disambiguation |= {template_name(name) for name in pages}
         dates = {**dates, **table.get("dates", {})}
-    if "months" in dates:
-        dates = {**dates, "months": tuple(dates["months"])}
     return TemplateTable(
         render=render,
         silent=frozenset(silent),
@@ -388,7 +390,9 @@ def _tables(names: Iterable[str]) -> Iterator[JsonObject]:
     """Yield our own tables of these names, as far as they exist."""
     for name in names:
         if has_templates(name):
-            yield _read(_resource(name).read_text("utf-8"), source=f"{name}.toml")
+            source = f"{name}.toml"
+            table = parse_toml(_resource(name).read_text("utf-8"), where=source)
+            yield _checked(table, source=source)
 
 
 def has_templates(code: str) -> bool:
@@ -401,33 +405,23 @@ def _resource(code: str) -> Traversable:
 
 
 def _read_file(path: Path) -> JsonObject:
-    try:
-        return _read(path.read_text("utf-8"), source=str(path))
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"--templates {path}: cannot be read ({error}).") from error
+    where = f"--templates {path}"
+    return _checked(read_toml(path, where=where), source=where)
 
 
-def _read(toml: str, *, source: str) -> JsonObject:
-    """Read a table; raises ``UsageError`` for invalid entries."""
-    table = parse_toml(toml, where=source)
-    if unknown := table.keys() - set(_KEYS):
-        raise UsageError(
-            f"{source}: there is no [{min(unknown)}]; there are [{'], ['.join(_KEYS)}]."
-        )
-    for name, recipe in table.get("render", {}).items():
-        if not isinstance(recipe, str):
-            raise UsageError(f"{source}: render: {name!r} is {recipe!r}, but must be a string.")
+def _checked(table: JsonObject, *, source: str) -> JsonObject:
+    """Return the checked values of a table; raises ``UsageError`` for invalid entries."""
+    names = {"names": list[str]}
+    types = {
+        "render": Mapping[str, str],
+        "dates": get_type_hints(Dates),
+        "silent": names,
+        "disambiguation": names,
+        "authority": section_types(),
+        "footnotes": dict.fromkeys(_FOOTNOTES, list[str]),
+    }
+    table = check_table(table, types, where=source)
+    for recipe in table.get("render", {}).values():
         _parsed(recipe)
-    for section, keys in _LISTS.items():
-        for key in keys:
-            names = table.get(section, {}).get(key, [])
-            if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-                raise UsageError(f"{source}: [{section}] {key} must be a list of strings.")
-    if unknown := table.get("footnotes", {}).keys() - set(_FOOTNOTES):
-        raise UsageError(
-            f"{source}: [footnotes] has no {min(unknown)!r}; it has {', '.join(_FOOTNOTES)}."
-        )
-    check_section(table.get("authority", {}), source=source)
-    if unknown := table.get("dates", {}).keys() - {"months", "format", "month_format"}:
-        raise UsageError(f"{source}: [dates] has no {min(unknown)!r}.")
+    check_categories(table.get("authority", {}), source=source)
     return table

@@ -160,7 +160,11 @@ def test_settings_and_files_that_may_be_names_are_paths_where_they_look_like_one
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('lang = "de"', 'langs = "de"', "step 1 (text): langs: no option of this command."),
+        (
+            'lang = "de"',
+            'langs = "de"',
+            "step 1 (text): langs: no option of this command (did you mean lang?).",
+        ),
         ('onoma = "text"', 'onoma = "txt"', 'step 1: onoma = "txt": no command.'),
         ('name = "check"', 'name = "texts"', "two steps are 'texts'"),
     ],

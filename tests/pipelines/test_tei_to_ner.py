@@ -318,7 +318,7 @@ def test_edition_with_a_typo_ends_with_status_2_and_the_line(tmp_path, capsys):
     (tmp_path / "mine.toml").write_text('name = "mine"\n[labls]\n')
 
     assert run(tmp_path / "out", "--edition", str(tmp_path / "mine.toml")) == 2
-    assert "mine.toml:2: unknown key 'labls'" in capsys.readouterr().err
+    assert "mine.toml:2: labls: unknown (did you mean labels?)" in capsys.readouterr().err
 
 
 def test_what_is_probably_not_meant_is_warned_of_and_stands_in_the_card(tmp_path, capsys):

@@ -61,6 +61,12 @@ def test_private_addresses_are_allowed_by_name_or_for_all(tmp_path):
     assert all_.policy.allow_private == ANY_ADDRESS
 
 
+def test_a_finder_that_is_named_twice_runs_once(tmp_path):
+    [site] = read(tmp_path, CONTACT + SITE + 'find = ["feed", "sitemap", "feed"]\n')
+
+    assert site.find == ("feed", "sitemap")
+
+
 def test_patterns_say_what_is_wanted(tmp_path):
     [site] = read(tmp_path, CONTACT + SITE + 'include = ["*/politik/*"]\nexclude = ["*/video*"]\n')
 
@@ -73,25 +79,25 @@ def test_patterns_say_what_is_wanted(tmp_path):
     ("table", "said"),
     [
         (SITE, "no contact"),
-        ("contact = 3\n" + SITE, "no contact"),
+        ("contact = 3\n" + SITE, "contact = 3: must be a string"),
         ('contact = "me"\n' + SITE, "contact 'me'"),
         (CONTACT, "no sites"),
-        (CONTACT + "site = 3", "no sites"),
-        (CONTACT + "sites = 3\n" + SITE, "sites: unknown"),
+        (CONTACT + "site = 3", "site = 3: must be a list, each item a table"),
+        (CONTACT + "sites = 3\n" + SITE, "sites: unknown (did you mean site?)"),
         (CONTACT + "[[site]]\ndelay = 1\n", "site 1: no url"),
         (CONTACT + SITE + '[[site]]\nurl = "bote.example"', "site 2 (bote.example)"),
         (CONTACT + '[[site]]\nurl = "http://a.example:99999/"', "no address of a page"),
         (CONTACT + '[[site]]\nurl = "http://ä..example/"\n', "no address of a page"),
         (CONTACT + '[[site]]\nurl = "http://me:pw@a.example/"\n', "no address of a page"),
         (CONTACT + SITE + 'hosts = ["https://b.example/"]\n', "hosts: 'https://b.example/'"),
-        (CONTACT + SITE + "dely = 1\n", "site 1: dely: unknown. There are "),
-        (CONTACT + "[defaults]\nfeeds = []\n" + SITE, "[defaults]: feeds: unknown"),
-        (CONTACT + SITE + 'delay = "1"\n', "delay = '1': must be a number"),
+        (CONTACT + SITE + "dely = 1\n", "site 1: dely: unknown (did you mean delay?). There are "),
+        (CONTACT + "[defaults]\nfeeds = []\n" + SITE, "defaults: feeds: unknown"),
+        (CONTACT + SITE + 'delay = "1"\n', "delay = '1': must be a finite number"),
         (CONTACT + SITE + "delay = -1\n", "delay must be at least 0"),
-        (CONTACT + SITE + "delay = nan\n", "delay must be at least 0"),
+        (CONTACT + SITE + "delay = nan\n", "delay = nan: must be a finite number"),
         (CONTACT + SITE + "max_pages = 1.5\n", "max_pages = 1.5: must be a whole number"),
         (CONTACT + SITE + "max_pages = true\n", "must be a whole number"),
-        (CONTACT + SITE + 'find = ["sitemaps"]\n', "must be some of sitemap, feed"),
+        (CONTACT + SITE + 'find = ["sitemaps"]\n', "each item one of sitemap, feed"),
         (CONTACT + SITE + 'since = "2026-11-01"\n', "must be a date without quotes"),
         (CONTACT + SITE + 'feeds = ["feed.xml"]\n', "'feed.xml' is no address of a page"),
         (CONTACT + SITE + 'allow_private = ["intranet"]\n', "Write addresses or networks"),

@@ -84,11 +84,12 @@ def test_every_shipped_map_says_what_it_is_for():
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("labels = 1", "expected a table"),
-        ("[labels]\nPER = 1", "expected a label"),
+        ("labels = 1", "labels = 1: must be a table"),
+        ("[labels]\nPER = 1", "labels: PER = 1: must be a string"),
         ('[labels]\nPER = "a b"', "expected a label"),
-        ('other = "maybe"\n[labels]\n', "other = keep"),
-        ("lables = 1\n[labels]\n", "beside it only"),
+        ('other = "maybe"\n[labels]\n', "other = 'maybe': must be one of keep, drop, error"),
+        ("lables = 1\n[labels]\n", r"lables: unknown \(did you mean labels\?\)"),
+        ("", "labels: missing. It must be a table"),
         ("[labels", "not valid TOML"),
     ],
 )

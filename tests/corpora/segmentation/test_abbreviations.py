@@ -9,7 +9,7 @@ from corpora.document import Span
 from corpora.errors import UsageError
 from corpora.segmentation.abbreviations import MIN_CHARACTERS, learn, to_toml
 from corpora.segmentation.sentences import segmenter, segmenter_with
-from corpora.segmentation.tables import make_table, read_toml
+from corpora.segmentation.tables import make_table, read_checked
 
 LINES = [
     "Kari plkst. 5 tarimo plkst. 7 sola, un kordono.",
@@ -69,7 +69,7 @@ def test_a_table_is_read_as_it_was_written(tmp_path):
     table = {"never_final": ["dr.", "ინგლ."], "full_stop": True, "stops": '"\\'}
     (tmp_path / "table.toml").write_text(to_toml(table), encoding="utf-8")
 
-    assert read_toml(tmp_path / "table.toml") == table
+    assert read_checked(tmp_path / "table.toml") == table
     assert make_table(table, source="").stops == tomllib.loads(to_toml(table))["stops"]
 
 
@@ -78,7 +78,7 @@ def test_a_file_that_is_no_table_is_an_error_that_names_it(content, tmp_path):
     (tmp_path / "table.toml").write_bytes(content)
 
     with pytest.raises(UsageError, match=r"table\.toml"):
-        read_toml(tmp_path / "table.toml")
+        read_checked(tmp_path / "table.toml")
 
 
 def test_learning_takes_time_as_the_text_is_long_and_stops_at_its_bound(monkeypatch):

@@ -178,10 +178,13 @@ def test_languages_without_a_table_are_cut_too(lang):
 @pytest.mark.parametrize(
     ("toml", "message"),
     [
-        ('starter = ["Der"]', "there is no 'starter'; there are ordinals, keeps_hyphens"),
+        (
+            'starter = ["Der"]',
+            "starter: unknown \\(did you mean starters\\?\\). There are before_numbers",
+        ),
         ('ordinals = "yes"', "must be true or false"),
-        ('words = "I"', "must be a list of strings"),
-        ("endings = [1]", "must be a list of strings"),
+        ('words = "I"', "must be a list, each item a non-empty string"),
+        ("endings = [1]", "must be a list, each item a non-empty string"),
         ('never_final = ["Dr"]', "'Dr' does not end with a period"),
     ],
 )

@@ -6,7 +6,7 @@ from corpora.datasets.shards import read_description
 from corpora.errors import CorpusError, UsageError
 from corpora.runs.journal import read_journal, read_run
 from corpora.runs.receipts import read_receipt
-from corpora.system.parsing import ParseError, parse_json, parse_toml, read_json
+from corpora.system.parsing import ParseError, parse_json, parse_toml, read_json, read_toml
 
 DEEP = "[" * 100_000
 LONG = "1" * 100_000
@@ -52,6 +52,15 @@ def test_a_damaged_file_is_named(tmp_path):
 def test_toml_that_is_not_read_says_where_and_why(text, problem):
     with pytest.raises(UsageError, match=problem):
         parse_toml(text, where="a.toml")
+
+
+def test_a_toml_file_that_is_not_read_is_named(tmp_path):
+    (tmp_path / "a.toml").write_bytes(b"a = '\xff'")
+
+    with pytest.raises(UsageError, match=r"/a\.toml: cannot be read \(.*can't decode"):
+        read_toml(tmp_path / "a.toml")
+    with pytest.raises(UsageError, match=r"^--labels b\.toml: cannot be read \(.*No such file"):
+        read_toml(tmp_path / "b.toml", where="--labels b.toml")
 
 
 @pytest.mark.parametrize("text", [DEEP, LONG, "[]", "null", '{"files": 1}', "\0"])

@@ -1,10 +1,12 @@
 """Wikitext against cases that were written by hand from the conventions, before the code."""
 
+import re
 import tomllib
 from pathlib import Path
 
 import pytest
 
+from corpora.errors import UsageError
 from corpora.wikipedia.blocks import PageText
 from corpora.wikipedia.dump import examine, read_pages
 from corpora.wikipedia.templates import load_templates
@@ -57,3 +59,26 @@ def test_article_of_the_sample_becomes_what_was_written_by_hand(article, tmp_pat
 
     assert page.text == article["text"]
     assert shown(page, sections=False) == article["links"]
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ("[rendr]", "rendr: unknown (did you mean render?)"),
+        ("[render]\nA = 1", "render: A = 1: must be a string"),
+        ("silent = 3", "silent = 3: must be a table"),
+        ('[silent]\nname = ["A"]', "silent: name: unknown (did you mean names?)"),
+        ("[dates]\nmonths = 3", "dates: months = 3: must be a list"),
+        ('[footnotes]\nlong = ["A"]', "footnotes: long: unknown"),
+        (
+            '[authority.types]\nort = "plce"',
+            "authority: types: ort = 'plce': must be one of person",
+        ),
+    ],
+)
+def test_a_mistake_in_a_table_of_templates_is_an_error(table, said, tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(table, encoding="utf-8")
+
+    with pytest.raises(UsageError, match=re.escape(f"--templates {path}: {said}")):
+        load_templates("en", [path])
