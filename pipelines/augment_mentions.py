@@ -116,6 +116,16 @@ class Options(CommonOptions):
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Settings(Options):
+    """The options, with the language of the documents, and what the forms are."""
+
+    chosen: "WordFilter | None"
+    """The words of a lexicon that are chosen; None where the forms are no lexicon."""
+    group_column: str | None
+    """The column that names the lexicon of a document; None where all share all forms."""
+
+
 def plan(options: Options) -> Plan:
     """Plan a unit for each shard; a stage of one unit chooses among the forms before."""
     from corpora.runs.dataset_inputs import find_shards
@@ -126,24 +136,24 @@ def plan(options: Options) -> Plan:
     gate = values_in(options, "min_link_prob", "min_prior")
     files = find_shards(options.input, "documents", exclude=options.exclude)[: options.limit]
     forms = _forms_files(options.forms)
-    lexicon = _lexicon_of(options, is_gated=is_gated)
-    settings = {
-        "gate": gate if is_gated else None,
-        "lexicon": lexicon,
-        "overlap": options.overlap,
-        "right": options.right,
-        "ignore_case": not options.match_case,
-        "origin": options.origin,
-        "lang": options.lang or _language_of(files),
-    }
+    words, column = _lexicon_of(options, is_gated=is_gated)
+    lang = options.lang or _language_of(files)
+    settings = Settings(**vars(options) | {"lang": lang}, chosen=words, group_column=column)
     chosen = {"chosen": "chosen_forms", "groups": "chosen_groups", "common": "common_forms"}
     return Plan(
         pipeline="augment_mentions",
         datasets=DATASETS,
-        parameters=settings | values_in(options, "limit", "exclude"),
+        parameters={
+            "gate": gate if is_gated else None,
+            "lexicon": words and {"of": column, "words": asdict(words)},
+            **values_in(options, "overlap", "right"),
+            "ignore_case": not options.match_case,
+            **values_in(settings, "origin", "lang", "limit", "exclude"),
+        },
         units=unit_for_each(files),
         auxiliary=forms,
         stages=(Stage("choose", (Unit(0),), chosen),),
+        settings=settings,
     )
 
 
@@ -172,18 +182,14 @@ def _forms_files(path: Path) -> dict[str, InputFile]:
     return describe_shards(path, schema, prefix=kinds[schema])
 
 
-def _lexicon_of(options: Options, *, is_gated: bool) -> dict[str, object] | None:
-    """Describe which words of a lexicon are chosen; None where the forms are no lexicon.
-
-    ``of`` is the column that names the lexicon of a document, or None where all documents have all
-    words.
-    """
+def _lexicon_of(options: Options, *, is_gated: bool) -> "tuple[WordFilter | None, str | None]":
+    """Return ``chosen`` and ``group_column`` of the settings."""
     from corpora.datasets.shards import open_dataset
 
     dataset = None if options.forms.is_file() else open_dataset(options.forms)
     if dataset is None or dataset.schema.name != "lexicon":
         _refuse_filters(options)
-        return None
+        return None, None
     if is_gated:
         raise UsageError(
             "--policy gated: the words of a lexicon have no link probabilities. Choose --policy "
@@ -191,8 +197,7 @@ def _lexicon_of(options: Options, *, is_gated: bool) -> dict[str, object] | None
         )
     per = dataset.description["plan"]["parameters"]["per"]
     columns = {"group": "group", "document": "id", "all": None}
-    of = columns[per] if options.entities == "group" else None
-    return {"of": of, "words": asdict(_word_filter(options))}
+    return _word_filter(options), columns[per] if options.entities == "group" else None
 
 
 def _refuse_filters(options: Options) -> None:
@@ -227,7 +232,7 @@ def _word_filter(options: Options) -> "WordFilter":
     return chosen
 
 
-def choose(units: PCollection, options: Options, run: Run) -> PCollection:
+def choose(units: PCollection, settings: Settings, run: Run) -> PCollection:
     """Choose the meaning of each form, and the forms that pass the gate."""
     from corpora.matching.form_dictionary import Gate
     from pipelines.transforms.forms import (
@@ -239,38 +244,38 @@ def choose(units: PCollection, options: Options, run: Run) -> PCollection:
     )
 
     files = run.auxiliary
-    if lexicon := run.parameters["lexicon"]:
+    if settings.chosen:
         return (
             units
-            | ReadWords(shards=[*files.values()], words=_word_filter(options))
-            | ChooseWords(is_grouped=lexicon["of"] is not None)
+            | ReadWords(shards=[*files.values()], words=settings.chosen)
+            | ChooseWords(is_grouped=settings.group_column is not None)
             | run.write_shards("choose")
         )
-    gate = Gate(min_link_probability=options.min_link_prob, min_prior=options.min_prior)
+    gate = Gate(min_link_probability=settings.min_link_prob, min_prior=settings.min_prior)
     table = files.get(TABLE)
     return (
         units
         | (ReadFormLines(file=table) if table else ReadVocabForms(shards=[*files.values()]))
         | ChooseForms(
-            gate=gate if options.policy == "gated" else None,
-            ignore_case=not options.match_case,
-            lang=run.parameters["lang"],
+            gate=gate if settings.policy == "gated" else None,
+            ignore_case=not settings.match_case,
+            lang=settings.lang,
         )
         | run.write_shards("choose")
     )
 
 
-def index(units: PCollection, options: Options, run: Run) -> PCollection:
+def index(units: PCollection, settings: Settings, run: Run) -> PCollection:
     """Write the chosen forms as a table on disk that all workers share."""
     from pipelines.transforms.forms import IndexChosen
 
     step = IndexChosen(
-        folder=run.folder, matching=_matching(options, run), group_column=_group_column(run)
+        folder=run.folder, matching=_matching(settings), group_column=settings.group_column
     )
     return run.merge(units, step, stage="choose")
 
 
-def augment(units: PCollection, options: Options, run: Run) -> PCollection:
+def augment(units: PCollection, settings: Settings, run: Run) -> PCollection:
     """Match the chosen forms in documents, and write the documents with more mentions."""
     from pipelines.transforms.documents import ReadDocuments
     from pipelines.transforms.forms import AddMentions
@@ -280,29 +285,23 @@ def augment(units: PCollection, options: Options, run: Run) -> PCollection:
         | ReadDocuments()
         | AddMentions(
             folder=run.folder,
-            matching=_matching(options, run),
-            group_column=_group_column(run),
-            origin=options.origin,
+            matching=_matching(settings),
+            group_column=settings.group_column,
+            origin=settings.origin,
         )
         | run.write_shards()
     )
 
 
-def _matching(options: Options, run: Run) -> "Matching":
+def _matching(settings: Settings) -> "Matching":
     from corpora.matching.form_dictionary import Matching
 
     return Matching(
-        lang=run.parameters["lang"],
-        right=options.right,
-        ignore_case=not options.match_case,
-        overlap=options.overlap,
+        lang=settings.lang,
+        right=settings.right,
+        ignore_case=not settings.match_case,
+        overlap=settings.overlap,
     )
-
-
-def _group_column(run: Run) -> str | None:
-    """Return the column that names the lexicon of a document; None where all share all forms."""
-    lexicon = run.parameters["lexicon"]
-    return lexicon["of"] if lexicon else None
 
 
 PHASES = (Phase(choose, "choose", index), Phase(augment))

@@ -113,12 +113,20 @@ class Options(CommonOptions):
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Settings(Options):
+    """The options, and what was found of the files, by their names."""
+
+    splits: Mapping[str, str]
+    layouts: Mapping[str, Layout]
+
+
 def plan(options: Options) -> Plan:
     """Find the files and their layouts, choose their splits, and cut large files into parts."""
     found = find_inputs(options.input, exclude=options.exclude)
     files = describe_files(dict(islice(found.items(), options.limit)))
     splits, cut = _splits([file.name for file in files], options)
-    layouts = {file.name: asdict(_layout(file, options)) for file in files}
+    layouts = {file.name: _layout(file, options) for file in files}
     units = [
         unit
         for split in (*SPLITS, CUT)
@@ -128,10 +136,12 @@ def plan(options: Options) -> Plan:
         pipeline="benchmark_to_ner",
         datasets=DATASETS,
         parameters=values_in(options, "illegal", "max_tokens")
-        | {"cut": cut, "splits": splits, "layouts": layouts}
+        | {"cut": cut, "splits": splits}
+        | {"layouts": {name: asdict(layout) for name, layout in layouts.items()}}
         | values_in(options, "card", "limit", "exclude"),
         units=tuple(replace(unit, number=number) for number, unit in enumerate(units)),
         auxiliary=_auxiliary(options),
+        settings=Settings(**vars(options), splits=splits, layouts=layouts),
     )
 
 
@@ -172,7 +182,7 @@ def _auxiliary(options: Options) -> dict[str, InputFile]:
     return auxiliary
 
 
-def _units(files: Sequence[InputFile], layouts: Mapping[str, JsonObject]) -> Iterator[Unit]:
+def _units(files: Sequence[InputFile], layouts: Mapping[str, Layout]) -> Iterator[Unit]:
     """Yield the units of a split: small files together, large files in parts."""
     from corpora.ner.files import parts
 
@@ -181,31 +191,30 @@ def _units(files: Sequence[InputFile], layouts: Mapping[str, JsonObject]) -> Ite
             yield unit
             continue
         [file] = unit.inputs
-        for part in parts(file.check(), Layout(**layouts[file.name]), name=file.name):
+        for part in parts(file.check(), layouts[file.name], name=file.name):
             yield replace(unit, part=part)
 
 
-def graph(units: PCollection, options: Options, run: Run) -> PCollection:
+def graph(units: PCollection, settings: Settings, run: Run) -> PCollection:
     """Read files, make rows of their sentences, divide them into splits, and write them."""
     from pipelines.transforms.ner import DivideSentences, MakeNerRows, ReadNerFiles
 
-    layouts = {name: Layout(**layout) for name, layout in run.parameters["layouts"].items()}
-    splits = {name: split for name, split in run.parameters["splits"].items() if split != CUT}
+    splits = {name: split for name, split in settings.splits.items() if split != CUT}
     rows = (
         units
-        | ReadNerFiles(layouts=layouts)
+        | ReadNerFiles(layouts=settings.layouts)
         | MakeNerRows(
             splits=splits,
-            illegal=options.illegal,
+            illegal=settings.illegal,
             labels=run.auxiliary.get(LABELS),
-            max_tokens=options.max_tokens,
+            max_tokens=settings.max_tokens,
         )
     )
-    if options.split != "file":
+    if settings.split != "file":
         rows |= DivideSentences(
-            by=options.split,
-            ratios=parse_ratios(options.ratios),
-            seed=options.seed,
+            by=settings.split,
+            ratios=parse_ratios(settings.ratios),
+            seed=settings.seed,
             splits=splits,
         )
     return rows | run.write_shards()
@@ -214,7 +223,7 @@ def graph(units: PCollection, options: Options, run: Run) -> PCollection:
 PHASES = (Phase(graph),)
 
 
-def write_side_files(build: "Build") -> None:
+def write_side_files(build: "Build", settings: Settings) -> None:
     """Write the table of files, the card, and the forms of the dictionaries."""
     from corpora.datasets.shards import write_json, write_text
     from corpora.ner.card import to_json, to_markdown
@@ -222,30 +231,28 @@ def write_side_files(build: "Build") -> None:
     from corpora.ner.health import examine_columns
     from corpora.ner.sources import list_sources, to_tsv, with_sources
 
-    parameters = build.plan.parameters
-    layouts = {name: Layout(**layout) for name, layout in parameters["layouts"].items()}
-    sources = list_sources(build.counters, layouts, parameters["splits"])
+    sources = list_sources(build.counters, settings.layouts, settings.splits)
     write_text(build.side / "sources.tsv", to_tsv(sources))
     dictionaries = [f for name, f in build.plan.auxiliary.items() if name.startswith(DICTIONARY)]
     if dictionaries:
         works = [work for file in dictionaries for work in read_dictionary(Path(file.path))]
         write_text(build.side / "forms.tsv", forms(works))
-    if parameters["card"] == "off":
+    if settings.card == "off":
         return
-    health = examine_columns(_columns_by_split(build))
-    notes = _notes(build)
+    health = examine_columns(_columns_by_split(build, settings.splits))
+    notes = _notes(build, illegal=settings.illegal)
     write_json(build.side / "card.json", {**to_json(health), "run": notes})
     card = to_markdown(health, title=_title(build), notes=notes)
     write_text(build.side / "card.md", [with_sources(card, sources)])
 
 
-def _columns_by_split(build: "Build") -> dict[str, "ColumnSource"]:
+def _columns_by_split(build: "Build", splits: Mapping[str, str]) -> dict[str, "ColumnSource"]:
     """Map each split that has a file to a function that opens its sentences."""
     from corpora.ner.columns import columns_of_split
 
     shards: dict[str, list[Path]] = {split: [] for split in SPLITS}
     for unit, path in zip(build.plan.units, build.shard_paths(""), strict=True):
-        own = build.plan.parameters["splits"][unit.inputs[0].name]
+        own = splits[unit.inputs[0].name]
         for split in SPLITS if own == CUT else (own,):
             shards[split].append(path)
     return {split: partial(columns_of_split, own, split) for split, own in shards.items() if own}
@@ -257,12 +264,11 @@ def _title(build: "Build") -> str:
     return f"NER data from {', '.join(names[:3])}{more}"
 
 
-def _notes(build: "Build") -> dict[str, str]:
+def _notes(build: "Build", *, illegal: str) -> dict[str, str]:
     """Collect what a reader of the card must know about the run."""
     account = build.accounting
-    parameters = build.plan.parameters
     notes = {
-        "illegal tags": f"are {parameters['illegal']}ed",
+        "illegal tags": f"are {illegal}ed",
         "records": f"read {account.read:,}, written {account.written:,}, "
         f"rejected {account.n_rejected:,}",
     }

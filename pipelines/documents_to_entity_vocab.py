@@ -111,6 +111,7 @@ def plan(options: Options) -> Plan:
         units=parts,
         auxiliary=_auxiliary(options),
         stages=tuple(_stages(files, options, parts=parts)),
+        settings=options,
     )
 
 
@@ -269,7 +270,7 @@ PHASES = (
 )
 
 
-def write_side_files(build: "Build") -> None:
+def write_side_files(build: "Build", _: Options) -> None:
     """Write the exports, the coverage and the report, all from the finished shards."""
     from corpora.datasets.shards import write_text
     from corpora.entities import exports
@@ -298,7 +299,7 @@ def write_side_files(build: "Build") -> None:
         write_text(build.side / "changes.tsv", exports.change_lines(listed))
 
 
-def warnings(_: Plan, counters: Mapping[str, int]) -> Iterator[str]:
+def warnings(_: Options, counters: Mapping[str, int]) -> Iterator[str]:
     """Warn of what is probably a mistake."""
     from corpora.entities.exports import warn_of_missing_pages
 

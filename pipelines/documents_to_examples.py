@@ -156,6 +156,7 @@ def plan(options: Options) -> Plan:
         units=units,
         auxiliary=_auxiliary(options),
         stages=(Stage("sample", units, {"shares": "document_shares"}),),
+        settings=options,
     )
 
 
@@ -276,7 +277,7 @@ def _rules(options: Options) -> "Rules":
     )
 
 
-def write_side_files(build: "Build") -> None:
+def write_side_files(build: "Build", options: Options) -> None:
     """Write the report, and the files that belong to examples: tokenizer, entities, lost mentions.
 
     Raises ``CorpusError`` where all examples of several documents are in one split, though two
@@ -289,19 +290,17 @@ def write_side_files(build: "Build") -> None:
     from pipelines.transforms.examples import TOKENIZER as KEPT
 
     parameters = build.plan.parameters
-    summary = example_report.summarize(
-        build.shard_paths(""),
-        length=parameters["max_length"] - _SPECIAL_SUBWORDS,
-        n_entities=parameters["n_entities"],
-    )
+    length, n_entities = options.max_length - _SPECIAL_SUBWORDS, parameters["n_entities"]
+    shards = build.shard_paths("")
+    summary = example_report.summarize(shards, length=length, n_entities=n_entities)
     n_documents = {split: int(counts[0]) for split, counts in summary.by_split.items()}
-    _check_splits(n_documents, validation=parameters["validation"])
+    _check_splits(n_documents, validation=options.validation)
     lost = build.notes
     text = example_report.report(summary, build.counters, parameters, named=lost)
     write_text(build.side / "report.md", [text])
     if lost:
         write_text(build.side / example_losses.FILE, example_losses.to_tsv(lost))
-    if parameters["n_entities"]:
+    if n_entities:
         shards = [file.check() for file in named(VOCAB, build.plan.auxiliary)]
         example_report.write_entities(build.side / "_entities.ipc", shards, summary.train)
     Tokenizer.open(build.work.tables / KEPT).save(build.side)

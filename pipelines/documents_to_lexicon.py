@@ -103,6 +103,15 @@ class Options(CommonOptions):
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Settings(Options):
+    """The options, with the symbols of the documents, and what else was found of them."""
+
+    symbols: Literal["characters", "words"]
+    in_both_scripts: bool
+    """Whether words of the lists are looked for in traditional script, too."""
+
+
 def plan(options: Options) -> Plan:
     """Find the shards, cut them into slices, and plan the stages."""
     from corpora.runs.dataset_inputs import find_shards
@@ -112,27 +121,24 @@ def plan(options: Options) -> Plan:
     kind, is_chinese = _look(files)
     lists = _known(options.known, is_chinese=is_chinese) | _names(options.names)
     in_both_scripts = bool(lists) and is_chinese and _are_traditional(files)
-    settings = {
-        "per": options.per,
-        "symbols": kind if options.symbols == "auto" else options.symbols,
-        **values_in(options, "max_length", "min_count", "mi", "score"),
-        "drop": sorted(set(options.drop)),
-        "demote": sorted(set(options.demote)),
-        "top": options.top,
-        "n_parts": n_parts,
-    }
+    found = {"symbols": kind} if options.symbols == "auto" else {}
+    settings = Settings(**vars(options) | found, in_both_scripts=in_both_scripts)
     return Plan(
         pipeline="documents_to_lexicon",
         datasets=DATASETS,
-        parameters=settings
-        | {
+        parameters={
+            **values_in(settings, "per", "symbols", "max_length", "min_count", "mi", "score"),
+            "drop": sorted(set(options.drop)),
+            "demote": sorted(set(options.demote)),
+            "top": options.top,
+            "n_parts": n_parts,
             "known": options.known if options.known in KNOWN_NAMES else "FILE",
-            "in_both_scripts": in_both_scripts,
-        }
-        | values_in(options, "limit", "exclude"),
+            **values_in(settings, "in_both_scripts", "limit", "exclude"),
+        },
         units=units_without_input(n_parts),
         auxiliary=lists,
         stages=tuple(_stages(files, n_parts=n_parts)),
+        settings=settings,
     )
 
 
@@ -206,27 +212,26 @@ def _slices(files: Sequence[InputFile]) -> Iterator[tuple[InputFile, dict[str, i
             yield file, {"start": start, "end": min(start + SLICE_BATCHES, n_batches)}
 
 
-def count(units: PCollection, options: Options, run: Run) -> PCollection:
+def count(units: PCollection, settings: Settings, run: Run) -> PCollection:
     """Make streams of symbols from slices, and count the symbols."""
     from corpora.lexicon.slices import COLUMNS
     from pipelines.transforms.documents import ReadDocuments
     from pipelines.transforms.lexicon import CountSymbols
 
-    symbols = run.parameters["symbols"]
     return (
         units
-        | ReadDocuments(columns=COLUMNS[symbols])
+        | ReadDocuments(columns=COLUMNS[settings.symbols])
         | CountSymbols(
-            symbols=symbols,
-            per=options.per,
-            max_length=options.max_length,
-            min_count=options.min_count,
+            symbols=settings.symbols,
+            per=settings.per,
+            max_length=settings.max_length,
+            min_count=settings.min_count,
         )
         | run.write_shards("count")
     )
 
 
-def number(units: PCollection, options: Options, run: Run) -> PCollection:
+def number(units: PCollection, settings: Settings, run: Run) -> PCollection:
     """Assign numbers to all symbols; cut the strings into ranges by their first two symbols."""
     from pipelines.transforms.elements import ReadNothing
     from pipelines.transforms.lexicon import NumberSymbols
@@ -234,12 +239,12 @@ def number(units: PCollection, options: Options, run: Run) -> PCollection:
     return (
         units
         | ReadNothing()
-        | NumberSymbols(folder=run.folder, per=options.per, min_count=options.min_count)
+        | NumberSymbols(folder=run.folder, per=settings.per, min_count=settings.min_count)
         | run.write_shards("number")
     )
 
 
-def spread(units: PCollection, options: Options, run: Run) -> PCollection:
+def spread(units: PCollection, settings: Settings, run: Run) -> PCollection:
     """Distribute the windows of slices to ranges."""
     from pipelines.transforms.lexicon import DealWindows
     from pipelines.transforms.stages import ReadStage
@@ -247,26 +252,24 @@ def spread(units: PCollection, options: Options, run: Run) -> PCollection:
     return (
         units
         | ReadStage(folder=run.folder, datasets=STREAMS)
-        | DealWindows(folder=run.folder, max_length=options.max_length)
+        | DealWindows(folder=run.folder, max_length=settings.max_length)
         | run.write_shards("spread")
     )
 
 
-def merge(units: PCollection, options: Options, run: Run) -> PCollection:
+def merge(units: PCollection, settings: Settings, run: Run) -> PCollection:
     """Count the strings of ranges, and the symbols around them."""
     from pipelines.transforms.lexicon import CountStrings, ReadWindows
 
     return (
         units
-        | ReadWindows(
-            folder=run.folder, n_parts=run.parameters["n_parts"], max_length=options.max_length
-        )
-        | CountStrings(folder=run.folder, min_count=options.min_count)
+        | ReadWindows(folder=run.folder, n_parts=run.n_units[""], max_length=settings.max_length)
+        | CountStrings(folder=run.folder, min_count=settings.min_count)
         | run.write_shards("merge")
     )
 
 
-def score(units: PCollection, options: Options, run: Run) -> PCollection:
+def score(units: PCollection, settings: Settings, run: Run) -> PCollection:
     """Join the strings of all parts; score, mark and rank them."""
     from pipelines.transforms.elements import ReadNothing
     from pipelines.transforms.lexicon import JoinStrings, MarkStrings, RankStrings, ScoreStrings
@@ -274,27 +277,29 @@ def score(units: PCollection, options: Options, run: Run) -> PCollection:
     return (
         units
         | ReadNothing()
-        | JoinStrings(folder=run.folder, min_count=options.min_count)
-        | ScoreStrings(folder=run.folder, mi=options.mi, score=options.score)
+        | JoinStrings(folder=run.folder, min_count=settings.min_count)
+        | ScoreStrings(folder=run.folder, mi=settings.mi, score=settings.score)
         | MarkStrings(
             folder=run.folder,
             known=[file for name, file in run.auxiliary.items() if name == KNOWN],
             names=[file for name, file in run.auxiliary.items() if name == NAMES],
-            in_both_scripts=run.parameters["in_both_scripts"],
+            in_both_scripts=settings.in_both_scripts,
         )
-        | RankStrings(folder=run.folder, drop=options.drop, demote=options.demote, top=options.top)
+        | RankStrings(
+            folder=run.folder, drop=settings.drop, demote=settings.demote, top=settings.top
+        )
         | run.write_shards("score")
     )
 
 
-def finish(units: PCollection, options: Options, run: Run) -> PCollection:
+def finish(units: PCollection, settings: Settings, run: Run) -> PCollection:
     """Write the lexicon."""
     from pipelines.transforms.lexicon import MakeLexicon, ReadRanks
 
     return (
         units
-        | ReadRanks(folder=run.folder, n_parts=run.parameters["n_parts"])
-        | MakeLexicon(folder=run.folder, has_groups=options.per != "all")
+        | ReadRanks(folder=run.folder, n_parts=run.n_units[""])
+        | MakeLexicon(folder=run.folder, has_groups=settings.per != "all")
         | run.write_shards()
     )
 
@@ -309,7 +314,7 @@ PHASES = (
 )
 
 
-def write_side_files(build: "Build") -> None:
+def write_side_files(build: "Build", settings: Settings) -> None:
     """Write the words as a table, and the report page."""
     from corpora.datasets.shards import write_text
     from corpora.lexicon.report import page_lines, read_page, table_lines
@@ -317,9 +322,8 @@ def write_side_files(build: "Build") -> None:
     shards = build.shard_paths("")
     write_text(build.side / "lexicon.tsv", table_lines(shards))
     documents = [file.check() for file in build.plan.inputs]
-    parameters = build.plan.parameters
-    page = read_page(shards, documents, per=parameters["per"])
-    lines = page_lines(page, counters=build.counters, parameters=parameters)
+    page = read_page(shards, documents, per=settings.per)
+    lines = page_lines(page, counters=build.counters, parameters=build.plan.parameters)
     write_text(build.side / "report.html", lines)
 
 

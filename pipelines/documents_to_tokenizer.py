@@ -78,6 +78,7 @@ def plan(options: Options) -> Plan:
         | {"tokenizers": version("tokenizers")},
         units=(Unit(0),),
         stages=tuple(_stages(files)),
+        settings=options,
     )
 
 
@@ -138,7 +139,7 @@ def learn(units: PCollection, options: Options, run: Run) -> PCollection:
 PHASES = (Phase(count, "count"), Phase(merge, "merge"), Phase(learn))
 
 
-def write_side_files(build: "Build") -> None:
+def write_side_files(build: "Build", options: Options) -> None:
     """Write the tokenizer and the report, both from the finished shard and the counters."""
     from corpora.datasets.shards import read_batches, write_text
     from corpora.tokenization.report import report
@@ -150,9 +151,9 @@ def write_side_files(build: "Build") -> None:
         for batch in read_batches(shard, "subwords", columns=("subword",))
         for subword in batch.column("subword").to_pylist()
     ]
-    backend = wordpiece(subwords, cased=build.plan.parameters["cased"])
+    backend = wordpiece(subwords, cased=options.cased)
     Tokenizer(backend, name=build.output.name).save(build.side)
-    write_text(build.side / "report.md", [report(build.counters, build.plan.parameters)])
+    write_text(build.side / "report.md", [report(build.counters, _rules(options))])
 
 
 next_steps = said("""\

@@ -58,4 +58,4 @@ def do_jobs(jobs: Sequence[Job], options: CommonOptions, run: Run, *, log: Path)
     else:
         from pipelines.in_memory import run_graph
     for graph, units in jobs:
-        run_graph(graph, units, options=options, run=run)
+        run_graph(graph, units, run=run)

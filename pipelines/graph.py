@@ -1,8 +1,8 @@
 """What a run is made of: phases, each a graph of transforms over units.
 
 The graph of a phase is a function of a pipeline's module: it takes the units (a ``PCollection``),
-the options, and the ``Run``, and gives what ``WriteShards`` gives. It loads Beam itself, so that
-``--help`` needs none.
+the settings of the plan, and the ``Run``, and gives what ``WriteShards`` gives. It loads Beam
+itself, so that ``--help`` needs none.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from corpora.runs.plan import InputFile, Plan
-from corpora.system.parsing import JsonObject
 
 if TYPE_CHECKING:
     from pipelines.transforms.shards import WriteShards
@@ -24,10 +23,10 @@ class PCollection(Protocol):
 
 
 Graph = Callable[[PCollection, Any, "Run"], PCollection]
-"""A function from ``PCollection[Unit]``, options and run to ``PCollection[int]``: the numbers of
+"""A function from ``PCollection[Unit]``, settings and run to ``PCollection[int]``: the numbers of
 the units that are done.
 
-Any: each takes the options of its own pipeline.
+Any: each takes the settings of its own pipeline.
 """
 
 
@@ -59,10 +58,12 @@ class Run:
     """For each stage (empty: the plan itself), name of a dataset to the name of its schema."""
     n_units: Mapping[str, int]
     """The number of units of each stage (empty: of the plan itself)."""
-    parameters: JsonObject
-    """The parameters of the plan."""
+    settings: object
+    """The settings of the plan, which graphs take."""
     auxiliary: Mapping[str, InputFile]
     """Editions, tables, vocabularies by name, with the paths under which workers find them."""
+    forgotten: Sequence[str] = ()
+    """The hashes of what is left out."""
     code: str = ""
     """``version_of_code()`` where the run was planned; empty: workers do not compare it."""
 
@@ -81,8 +82,9 @@ class Run:
             fingerprint=plan.fingerprint,
             datasets={stage.name: stage.datasets for stage in plan.stages} | {"": plan.datasets},
             n_units={stage.name: len(stage.units) for stage in plan.stages} | {"": len(plan.units)},
-            parameters=plan.parameters,
+            settings=plan.settings,
             auxiliary=auxiliary or plan.auxiliary,
+            forgotten=plan.parameters.get("forgotten", ()),
             code=code,
         )
 
@@ -109,5 +111,5 @@ class Run:
             stage=stage,
             is_alone=self.n_units[stage] == 1,
             code=self.code,
-            forgotten=() if stage else self.parameters.get("forgotten", ()),
+            forgotten=() if stage else self.forgotten,
         )

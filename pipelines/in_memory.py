@@ -12,7 +12,6 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from corpora.runs.plan import Unit
 from corpora.runs.work_directory import WorkDirectory
 from pipelines.graph import Graph, Run
-from pipelines.options import CommonOptions
 
 Kind = TypeVar("Kind", bound=PipelineOptions)
 
@@ -38,7 +37,7 @@ class InMemoryOptions(PipelineOptions):
         return views[cls]
 
 
-def run_graph(graph: Graph, units: Iterable[Unit], *, options: CommonOptions, run: Run) -> None:
+def run_graph(graph: Graph, units: Iterable[Unit], *, run: Run) -> None:
     """Run a graph on units, one after the other; each is taken when the one before is done.
 
     Raises what a transform raised, or what Beam made of it.
@@ -46,7 +45,7 @@ def run_graph(graph: Graph, units: Iterable[Unit], *, options: CommonOptions, ru
     global _units  # noqa: PLW0603 - the runner copies functions, and calls them in this process
     p = make_pipeline(InMemoryOptions(), folder=WorkDirectory(run.folder).carried)
     taken = p | "Begin" >> beam.Impulse() | "Units" >> beam.FlatMap(_take).with_output_types(Unit)
-    graph(taken, options, run)
+    graph(taken, run.settings, run)
     _units = units
     try:
         p.run().wait_until_finish()

@@ -207,6 +207,7 @@ def plan(options: Options) -> Plan:
             Stage("look_back", unit_for_each(shards), {"previous": "news_signatures"}),
             Stage("compare", (Unit(0, shards),), {"duplicates": "news_duplicates"}),
         ),
+        settings=options,
     )
 
 
@@ -423,7 +424,7 @@ PHASES = (
 )
 
 
-def write_side_files(build: "Build") -> None:
+def write_side_files(build: "Build", _: Options) -> None:
     """Write the list of duplicates and the report."""
     from corpora.datasets.shards import write_text
     from corpora.news.report import duplicates_lines, to_markdown

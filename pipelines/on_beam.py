@@ -32,7 +32,7 @@ def make_job(jobs: Sequence[Job], options: CommonOptions, run: Run) -> beam.Pipe
         listed = ListUnits(
             units=units, path=folder / f"units-{number}.jsonl", bucket=work.bucket, after=before
         )
-        phase = _Apply(graph, options, run)
+        phase = _Apply(graph, run)
         before = p | f"Units {number}" >> listed | f"Phase {number}" >> phase
     return p
 
@@ -40,12 +40,12 @@ def make_job(jobs: Sequence[Job], options: CommonOptions, run: Run) -> beam.Pipe
 class _Apply(beam.PTransform):
     """A graph wrapped as one transform, so that several graphs may have steps of the same name."""
 
-    def __init__(self, graph: Graph, options: CommonOptions, run: Run) -> None:
+    def __init__(self, graph: Graph, run: Run) -> None:
         super().__init__()
-        self._graph, self._options, self._run = graph, options, run
+        self._graph, self._run = graph, run
 
     def expand(self, pcoll: PCollection) -> PCollection:
-        return self._graph(pcoll, self._options, self._run)
+        return self._graph(pcoll, self._run.settings, self._run)
 
 
 def _finish(p: beam.Pipeline) -> None:

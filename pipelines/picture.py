@@ -18,7 +18,7 @@ def to_mermaid(phases: Sequence[Phase], *, plan: Plan, options: CommonOptions) -
     lines = ["flowchart TB"]
     before = ""
     for number, (name, graph) in enumerate(_graphs(needed(phases, plan))):
-        steps = [f"s{number}x{n}[{step}]" for n, step in enumerate(_steps(graph, options, run))]
+        steps = [f"s{number}x{n}[{step}]" for n, step in enumerate(_steps(graph, run))]
         lines.append(f'  subgraph p{number}["{name}"]')
         lines.append("    direction LR")
         lines.append(f"    {' --> '.join(steps)}")
@@ -37,11 +37,11 @@ def _graphs(phases: Sequence[Phase]) -> Iterator[tuple[str, Graph]]:
             yield f"{phase.merge.__name__.replace('_', ' ')}: once, after all units", phase.merge
 
 
-def _steps(graph: Graph, options: CommonOptions, run: Run) -> list[str]:
+def _steps(graph: Graph, run: Run) -> list[str]:
     """Return the names of the steps of a graph, in order."""
     with tempfile.TemporaryDirectory() as folder:
         p = make_pipeline(InMemoryOptions(), folder=Path(folder))
     units = p | "units" >> beam.Create([Unit(0)], reshuffle=False)
-    graph(units, options, run)
+    graph(units, run.settings, run)
     [root] = p.transforms_stack
     return [str(part.full_label) for part in root.parts]

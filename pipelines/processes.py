@@ -21,7 +21,6 @@ from corpora.errors import CorpusError
 from corpora.runs.plan import Unit
 from pipelines.failures import WorkerDiedError, failure_of
 from pipelines.graph import Graph, Run
-from pipelines.options import CommonOptions
 
 _NEXT, _DONE = "next", "done"
 
@@ -30,7 +29,6 @@ def run_graph(
     graph: Graph,
     units: Sequence[Unit],
     *,
-    options: CommonOptions,
     run: Run,
     n_workers: int,
     log: Path,
@@ -46,7 +44,7 @@ def run_graph(
     try:
         for number in range(min(n_workers, len(units))):
             ours, theirs = context.Pipe()
-            given = (theirs, (str(log), dict(os.environ)), (graph, options, run))
+            given = (theirs, (str(log), dict(os.environ)), (graph, run))
             process = context.Process(target=_work, args=given, name=f"worker {number}")
             process.start()
             theirs.close()
@@ -81,7 +79,7 @@ def _died(process: ForkServerProcess) -> WorkerDiedError:
 def _work(
     connection: Connection,
     place: tuple[str, dict[str, str]],
-    task: tuple[Graph, CommonOptions, Run],
+    task: tuple[Graph, Run],
 ) -> None:
     """Do units until there are no more, or the launcher is gone.
 
@@ -95,9 +93,9 @@ def _work(
     os.dup2(os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT), 2)
     from pipelines.in_memory import run_graph as run_here
 
-    graph, options, run = task
+    graph, run = task
     try:
-        run_here(graph, _units(connection), options=options, run=run)
+        run_here(graph, _units(connection), run=run)
     except Exception as error:  # noqa: BLE001 - the launcher decides
         with suppress(OSError):  # the disk with the log may be full
             traceback.print_exc()

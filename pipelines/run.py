@@ -4,13 +4,14 @@ A pipeline is a module with
 
 - a docstring, which ``--help`` says: a line, an empty line, examples;
 - ``Options``, a ``CommonOptions``;
-- ``plan(options) -> Plan``, which reads no more than names, sizes and hashes;
+- ``plan(options) -> Plan``, which reads no more than names, sizes and hashes, and makes the
+  settings that graphs and side files take;
 - ``PHASES``, its graphs of transforms (``graph.py``): one for each stage of the plan, and one for
   the units that make what is published;
 - ``next_steps(options) -> list[str]``, what to look at, and what to type next;
 - ``main(argv)``, which is ``main`` here with its name;
-- if it writes files beside its datasets, ``write_side_files(build)``;
-- and, if it warns of what was counted, ``warnings(plan, counters)``, lines for the terminal.
+- if it writes files beside its datasets, ``write_side_files(build, settings)``;
+- and, if it warns of what was counted, ``warnings(settings, counters)``, lines for the terminal.
 
 Graphs run in this process (``in_memory.py``), in several of this machine (``processes.py``), or on
 a runner of Beam (``on_beam.py``); the bytes are the same.
@@ -57,8 +58,8 @@ class Pipeline:
     plan: Callable[[CommonOptions], Plan]
     phases: Sequence[Phase]
     next_steps: Callable[[CommonOptions], Iterable[str]]
-    write_side_files: Callable[["Build"], None] | None
-    warnings: Callable[[Plan, Mapping[str, int]], Iterable[str]]
+    write_side_files: Callable[["Build", object], None] | None
+    warnings: Callable[[object, Mapping[str, int]], Iterable[str]]
 
     @classmethod
     def of(cls, module: ModuleType) -> "Pipeline":
@@ -178,7 +179,7 @@ def _run(
         about = {"output": str(options.output), "was_complete": is_complete, **found}
         return [json.dumps(about, ensure_ascii=False)]
     said += _summary(build.plan, account, counters, seconds=seconds)
-    said += [f"WARNING {text}" for text in pipeline.warnings(build.plan, counters)]
+    said += [f"WARNING {text}" for text in pipeline.warnings(build.plan.settings, counters)]
     if INTERNAL_ERROR in account.rejected:
         said.append(f"WARNING {INTERNAL_ERROR}: an error of Onoma; please report it, with {log}")
     return said + list(pipeline.next_steps(options))

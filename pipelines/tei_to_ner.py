@@ -126,6 +126,17 @@ class Options(CommonOptions):
         return int(self.max_file_size * 1e6)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Settings(Options):
+    """The options, and what the edition file and the files say."""
+
+    edition_name: str
+    patterns: Sequence[str]
+    """The patterns of the edition file itself."""
+    learned: Mapping[str, Abbreviations]
+    """Learned abbreviations, by language; empty if the options do not ask for them."""
+
+
 def plan(options: Options) -> Plan:
     """Find the files, choose the split of each, and pack them into units."""
     warn_of_old_expat()
@@ -138,14 +149,12 @@ def plan(options: Options) -> Plan:
     included = _included(files, options)
     # An included file is only read as a part of the files that include it.
     files = [file for file in files if file.name not in included]
-    settings = {
-        "edition_name": edition.name,
-        "nested": options.nested,
-        "max_bytes": options.max_bytes,
-        "lines": options.has_lines,
-        "patterns": [key for key, _ in edition.own],
-        "abbreviations": _learned(files, edition, options),
-    }
+    settings = Settings(
+        **vars(options),
+        edition_name=edition.name,
+        patterns=[key for key, _ in edition.own],
+        learned=_learned(files, edition, options),
+    )
     splits, how = _splits([file.name for file in files], edition, options)
     auxiliary = {"edition": edition_file}
     if options.split_file:
@@ -155,11 +164,15 @@ def plan(options: Options) -> Plan:
     return Plan(
         pipeline="tei_to_ner",
         datasets=DATASETS,
-        parameters=settings | how | values_in(options, "limit", "exclude"),
+        parameters=values_in(settings, "edition_name", "nested", "max_bytes")
+        | {"lines": settings.has_lines, "patterns": settings.patterns}
+        | {"abbreviations": settings.learned, **how}
+        | values_in(options, "limit", "exclude"),
         units=make_units(
             files, settings=lambda inputs: {f.name: splits[f.name] for f in inputs if splits}
         ),
         auxiliary=auxiliary,
+        settings=settings,
     )
 
 
@@ -238,30 +251,30 @@ def _splits(
     return choose_all(names, ratios, seed=options.seed), how
 
 
-def graph(units: PCollection, options: Options, run: Run) -> PCollection:
+def graph(units: PCollection, settings: Settings, run: Run) -> PCollection:
     """Read files, parse them, cut them into sentences, and write documents and sentences."""
     from pipelines.transforms.files import ReadFiles
     from pipelines.transforms.tei import ParseTei, ToSentences
 
-    edition, learned = run.auxiliary["edition"], run.parameters["abbreviations"]
+    edition = run.auxiliary["edition"]
     return (
         units
-        | ReadFiles(max_bytes=options.max_bytes)
+        | ReadFiles(max_bytes=settings.max_bytes)
         | ParseTei(
             edition=edition,
-            learned=learned,
+            learned=settings.learned,
             registers=tuple(named(_REGISTER, run.auxiliary)),
-            has_lines=options.has_lines,
+            has_lines=settings.has_lines,
             included={file.name: file for file in named(_INCLUDED, run.auxiliary)},
-            max_bytes=options.max_bytes,
+            max_bytes=settings.max_bytes,
         )
         | ToSentences(
             edition=edition,
-            learned=learned,
-            nested=options.nested,
-            by_document=options.split == "document",
-            ratios=parse_ratios(options.ratios),
-            seed=options.seed,
+            learned=settings.learned,
+            nested=settings.nested,
+            by_document=settings.split == "document",
+            ratios=parse_ratios(settings.ratios),
+            seed=settings.seed,
         )
         | run.write_shards()
     )
@@ -270,7 +283,7 @@ def graph(units: PCollection, options: Options, run: Run) -> PCollection:
 PHASES = (Phase(graph),)
 
 
-def write_side_files(build: "Build") -> None:
+def write_side_files(build: "Build", settings: Settings) -> None:
     """Write CoNLL, JSON, the splits and the card from the finished shards."""
     from corpora.datasets.shards import read_tagged, write_text
     from corpora.ner.columns import columns_of_split
@@ -294,21 +307,23 @@ def write_side_files(build: "Build") -> None:
         write_text(build.side / "splits.tsv", (f"{name}\t{chosen[name]}\n" for name in chosen))
     _write_card(
         build,
+        settings,
         examine_columns({split: partial(columns_of_split, shards, split) for split in SPLITS}),
     )
 
 
-def _write_card(build: "Build", health: "Health") -> None:
+def _write_card(build: "Build", settings: Settings, health: "Health") -> None:
     """Write the card as Markdown and as JSON."""
     from corpora.datasets.shards import write_json, write_text
     from corpora.ner.card import to_json, to_markdown
 
-    parameters, counters = build.plan.parameters, build.counters
+    counters = build.counters
     edition = load_edition(build.plan.auxiliary["edition"].check())
     documents = _Documents(build.shard_paths("documents"))
     learned = learn_abbreviations(documents.texts(), edition)
-    warned, taken = list(warnings(build.plan, counters)), bool(parameters["abbreviations"])
-    run = _notes(build) | {
+    warned, taken = list(warnings(settings, counters)), bool(settings.learned)
+    notes = _notes(build, settings)
+    run = notes | {
         "warnings": warned,
         "languages": dict(languages_of(counters)),
         "abbreviations": {
@@ -320,11 +335,11 @@ def _write_card(build: "Build", health: "Health") -> None:
     write_json(build.side / "card.json", {**to_json(health), "run": run})
     card = to_markdown(
         health,
-        title=f"NER data from the edition {parameters['edition_name']}",
-        notes=_notes(build),
+        title=f"NER data from the edition {settings.edition_name}",
+        notes=notes,
         warnings=warned,
         sections=sections_of(
-            counters, parameters["patterns"], learned, ends=documents.last_words, taken=taken
+            counters, settings.patterns, learned, ends=documents.last_words, taken=taken
         ),
     )
     write_text(build.side / "card.md", [card, *_write_register(build)])
@@ -371,25 +386,24 @@ class _Documents:
                     yield row["lang"], row["text"]
 
 
-def warnings(plan: Plan, counters: Mapping[str, int]) -> Iterator[str]:
+def warnings(settings: Settings, counters: Mapping[str, int]) -> Iterator[str]:
     """Warn of what is probably a mistake."""
-    return warnings_of(counters, plan.parameters["patterns"])
+    return warnings_of(counters, settings.patterns)
 
 
-def _notes(build: "Build") -> dict[str, str]:
+def _notes(build: "Build", settings: Settings) -> dict[str, str]:
     """Collect what a reader of the card must know: how it was split, what was counted."""
     account = build.accounting
-    parameters = build.plan.parameters
     notes = {
-        "edition": parameters["edition_name"],
-        "split by": parameters["split"],
-        "nested names": parameters["nested"],
+        "edition": settings.edition_name,
+        "split by": "file" if settings.split_file else settings.split,
+        "nested names": settings.nested,
         "files": f"read {account.read:,}, written {account.written:,}, "
         f"filtered {account.n_filtered:,}, rejected {account.n_rejected:,}",
     }
-    if "ratios" in parameters:
-        ratios = "/".join(f"{ratio:g}" for ratio in parameters["ratios"].values())
-        notes["ratios"] = f"{ratios} (seed {parameters['seed']})"
+    if not settings.split_file:
+        ratios = "/".join(f"{ratio:g}" for ratio in parse_ratios(settings.ratios).values())
+        notes["ratios"] = f"{ratios} (seed {settings.seed})"
     if included := named(_INCLUDED, build.plan.auxiliary):
         notes["files that others include"] = ", ".join(file.name for file in included)
     return notes | {name: f"{count:,}" for name, count in plain_counters(build.counters).items()}

@@ -13,7 +13,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from math import inf
 from pathlib import Path
@@ -33,6 +33,7 @@ from corpora.runs.plan import (
     units_without_input,
 )
 from corpora.system.parsing import JsonObject
+from corpora.text import reader
 from corpora.text.characters import Normalization
 from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
@@ -125,23 +126,35 @@ class Options(CommonOptions):
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Settings(Options):
+    """The options, checked, and what decides how files are read."""
+
+    read: reader.Settings
+    folder: str | None
+    """The name of the folder that all files share, where it becomes the group."""
+
+
 def plan(options: Options) -> Plan:
     """Find the files, pack small ones into units, and cut large ones into ranges."""
-    from corpora.text.reader import Settings, read_unit
-
     _check(options)
     files = describe_files(find_inputs(options.input, exclude=options.exclude))
     settings = _settings(options, files)
-    units = tuple(_cut(make_units(files), settings))
+    units = tuple(_cut(make_units(files), settings.read))
     if options.limit is not None:
-        read = partial(read_unit, settings=Settings(**settings["read"]), counters=Counter())
+        read = partial(reader.read_unit, settings=settings.read, counters=Counter())
         units = tuple(limited(units, options.limit, read))
     return Plan(
         pipeline="text_to_documents",
         datasets=DATASETS,
-        parameters={**settings, **values_in(options, "limit", "exclude")},
+        parameters={
+            "read": asdict(settings.read),
+            **values_in(settings, "lang", "license", "paragraphs", "normalize"),
+            **values_in(settings, "group", "folder", "limit", "exclude"),
+        },
         units=units_without_input(len(units)),
         stages=(Stage("read", units, FOUND),),
+        settings=settings,
     )
 
 
@@ -178,30 +191,30 @@ def _format(options: Options) -> str:
     return "plain" if is_split else "jsonl" if options.field else options.format
 
 
-def _settings(options: Options, files: Sequence[InputFile]) -> JsonObject:
-    """Collect the settings of all units; the folder's name is one where it becomes the group."""
+def _settings(options: Options, files: Sequence[InputFile]) -> Settings:
+    """Collect the settings of all units."""
     from corpora.text.encodings import check_encoding
     from corpora.text.json_lines import parse_fields
 
     folder = Path(files[0].address.removesuffix(files[0].name)).name
-    return {
-        "read": {
-            "format": _format(options),
-            "encoding": options.encoding and check_encoding(options.encoding),
-            "split_pattern": options.split_pattern,
-            "split_blank": options.split_blank,
-            "fields": parse_fields(options.field),
-            "metadata": sorted(set(options.metadata)),
-            "max_bytes": int(options.max_file_size * 1e6),
-            "max_characters": options.max_characters,
-        },
-        **values_in(options, "lang", "license", "paragraphs", "normalize"),
-        "group": options.group and " ".join(options.group.split()),
-        "folder": None if options.group else folder,
-    }
+    group = options.group and " ".join(options.group.split())
+    return Settings(
+        **vars(options) | {"group": group},
+        folder=None if group else folder,
+        read=reader.Settings(
+            format=_format(options),
+            encoding=options.encoding and check_encoding(options.encoding),
+            split_pattern=options.split_pattern,
+            split_blank=options.split_blank,
+            fields=parse_fields(options.field),
+            metadata=sorted(set(options.metadata)),
+            max_bytes=int(options.max_file_size * 1e6),
+            max_characters=options.max_characters,
+        ),
+    )
 
 
-def _cut(units: Iterable[Unit], settings: JsonObject) -> Iterator[Unit]:
+def _cut(units: Iterable[Unit], settings: reader.Settings) -> Iterator[Unit]:
     """Cut large files into several units, and number all units."""
     number = 0
     for unit in units:
@@ -210,21 +223,19 @@ def _cut(units: Iterable[Unit], settings: JsonObject) -> Iterator[Unit]:
             number += 1
 
 
-def _parts(unit: Unit, of_run: JsonObject) -> Iterator[JsonObject]:
+def _parts(unit: Unit, settings: reader.Settings) -> Iterator[JsonObject]:
     """Yield the parts of a unit's file; a single empty one where the file cannot be cut."""
     from corpora.runs.record_errors import read_record
     from corpora.text.encodings import CUTTABLE
     from corpora.text.opening import TextError, archive_kind
-    from corpora.text.reader import BORDERS, Settings, cut, examine
 
     [file, *others] = unit.inputs
     if others or file.size <= RANGE_BYTES or archive_kind(Path(file.path)):
         yield {}
         return
-    settings = Settings(**of_run["read"])
     try:
         found = read_record(
-            partial(examine, file.check(), settings, name=file.name), source=file.name
+            partial(reader.examine, file.check(), settings, name=file.name), source=file.name
         )
     except TextError:
         found = None
@@ -232,45 +243,43 @@ def _parts(unit: Unit, of_run: JsonObject) -> Iterator[JsonObject]:
         found is None
         or isinstance(found, Rejected)  # the unit that reads the file will reject it
         or found.encoding not in CUTTABLE
-        or found.format not in BORDERS
+        or found.format not in reader.BORDERS
         or found.n_invalid
     ):
         yield {}
         return
-    for start, end, line in cut(file.check(), found.format, range_bytes=RANGE_BYTES):
+    for start, end, line in reader.cut(file.check(), found.format, range_bytes=RANGE_BYTES):
         known = {"format": found.format, "encoding": found.encoding}
         yield known | {"start": start, "end": end, "line": line}
 
 
-def read(units: PCollection, options: Options, run: Run) -> PCollection:
+def read(units: PCollection, settings: Settings, run: Run) -> PCollection:
     """Read records, and make documents from them."""
-    from corpora.text.reader import Settings
     from pipelines.transforms.text import MakeDocuments, ReadText
 
-    parameters = run.parameters
     return (
         units
-        | ReadText(settings=Settings(**parameters["read"]))
+        | ReadText(settings=settings.read)
         | MakeDocuments(
-            lang=options.lang,
-            license=options.license,
-            paragraphs=options.paragraphs,
-            normalization=options.normalize,
-            group=parameters["group"],
-            folder=parameters["folder"],
+            lang=settings.lang,
+            license=settings.license,
+            paragraphs=settings.paragraphs,
+            normalization=settings.normalize,
+            group=settings.group,
+            folder=settings.folder,
         )
         | run.write_shards("read")
     )
 
 
-def merge(units: PCollection, _: Options, run: Run) -> PCollection:
+def merge(units: PCollection, _: Settings, run: Run) -> PCollection:
     """Find documents with the id of an earlier one."""
     from pipelines.transforms.stages import FindDuplicates
 
     return run.merge(units, FindDuplicates(folder=run.folder, remedy=REMEDY), stage="read")
 
 
-def finish(units: PCollection, _: Options, run: Run) -> PCollection:
+def finish(units: PCollection, _: Settings, run: Run) -> PCollection:
     """Write the documents, without those whose id an earlier one has."""
     from pipelines.transforms.stages import DropDuplicates, PublishRows, ReadStage
 

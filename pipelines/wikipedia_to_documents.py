@@ -11,8 +11,8 @@ Examples:
 
 import logging
 import sys
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -31,7 +31,7 @@ from corpora.runs.plan import (
     units_without_input,
 )
 from corpora.system.expat_version import warn_of_old_expat
-from corpora.system.parsing import JsonObject
+from corpora.wikipedia.settings import WikiSettings
 from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
 from pipelines.options import CommonOptions, option, refuse, said, values_in
@@ -153,11 +153,6 @@ class Options(CommonOptions):
         default=False, help="read an incomplete dump as far as it goes, instead of failing"
     )
 
-    @property
-    def max_page_bytes(self) -> int:
-        """The size of the largest page that is not rejected, in bytes."""
-        return int(self.max_page_size * 1e6)
-
 
 def plan(options: Options) -> Plan:
     """Find the files of the dump, examine their heads and ends, and cut them into ranges."""
@@ -202,34 +197,32 @@ def plan(options: Options) -> Plan:
     )
 
     def read(unit: Unit) -> Iterable[object]:
-        most = options.max_page_bytes
+        most = settings.max_page_bytes
         return read_pages_of(
             unit.inputs[0], unit.part, max_page_bytes=most, work_directory=work_directory
         )
 
     pages = (page for unit in units for page in read(unit))
     learned = _abbreviations(options, settings, pages, earlier=earlier)
+    settings = replace(settings, abbreviations=learned)
     if options.limit is not None:
         units = tuple(limited(units, options.limit, read))
     made = Plan(
         pipeline="wikipedia_to_documents",
         datasets=DATASETS | ({"blocks": "blocks"} if options.blocks else {}),
-        parameters={
-            **settings,
-            "abbreviations": learned,
-            **values_in(options, "limit", "exclude"),
-        },
+        parameters=settings.to_json() | values_in(options, "limit", "exclude"),
         units=units_without_input(len(units)),
         auxiliary=tables,
         stages=(
             *((Stage("define", units, DEFINED),) if options.expand_templates else ()),
             Stage("extract", units, FOUND),
         ),
+        settings=settings,
     )
     return with_earlier(made, earlier, is_elsewhere=options.has_runner) if earlier else made
 
 
-def _settings(options: Options, sites: Sequence["SiteInfo"], *, file: str) -> JsonObject:
+def _settings(options: Options, sites: Sequence["SiteInfo"], *, file: str) -> WikiSettings:
     """Make the settings of all units; ``file`` is the name of a dump file, perhaps with its date.
 
     Raises ``UsageError`` where the files are of several wikis.
@@ -249,27 +242,21 @@ def _settings(options: Options, sites: Sequence["SiteInfo"], *, file: str) -> Js
     site = next((site for site in sites if site.namespaces), sites[0])
     lang = options.lang or site.lang or language_of(name) or name
     extractor = options.extractor
-    return {
-        "wiki": name,
-        "lang": lang,
-        "site": {
-            "name": name,
-            "lang": lang,
-            "base": site.base,
-            "case_sensitive": site.case_sensitive,
-            "namespaces": dict(site.namespaces),
-        },
-        "namespaces": sorted(options.namespaces),
-        "disambiguation": options.disambiguation,
+    return WikiSettings(
+        site=replace(site, wiki=name, lang=lang),
+        namespaces=sorted(options.namespaces),
+        disambiguation=options.disambiguation,
         # Another extractor, or another version of it, may make other bytes.
-        "extractor": extractor if extractor == "onoma" else f"{extractor} {version(extractor)}",
-        **values_in(options, "augment", "right", "anchors"),
-        "license": options.license or license_of(site.base, file=file, generator=site.generator),
-        "max_page_bytes": options.max_page_bytes,
-        "n_tables": len(options.templates),
-        "blocks": _kinds_of_blocks(options),
-        "expand_templates": _is_expanding(options),
-    }
+        extractor=extractor if extractor == "onoma" else f"{extractor} {version(extractor)}",
+        augment=options.augment,
+        right=options.right,
+        anchors=options.anchors,
+        license=options.license or license_of(site.base, file=file, generator=site.generator),
+        max_page_bytes=int(options.max_page_size * 1e6),
+        n_tables=len(options.templates),
+        blocks=_kinds_of_blocks(options),
+        expand_templates=_is_expanding(options),
+    )
 
 
 def _is_expanding(options: Options) -> bool:
@@ -293,11 +280,11 @@ def _kinds_of_blocks(options: Options) -> list[str]:
 
 def _abbreviations(
     options: Options,
-    settings: JsonObject,
+    settings: WikiSettings,
     pages: Iterable[object],
     *,
     earlier: "EarlierRun | None",
-) -> JsonObject | None:
+) -> Mapping[str, object] | None:
     """Choose a table of abbreviations to replace our table of the language; None: keep ours.
 
     It is the table of ``--abbreviations``, or, where we have none, the table of the earlier run
@@ -311,16 +298,15 @@ def _abbreviations(
 
     if options.abbreviations:
         return read_checked(options.abbreviations)
-    if has_table(settings["lang"]):
+    if has_table(settings.site.lang):
         return None
     before = earlier.plan["parameters"] if earlier else {}
-    if before.get("lang") == settings["lang"] and before.get("abbreviations"):
+    if before.get("lang") == settings.site.lang and before.get("abbreviations"):
         return dict(before["abbreviations"])
-    reader = reader_of({**settings, "abbreviations": None}, options.templates)
-    return learn(reader.texts(pages)) or None
+    return learn(reader_of(settings, options.templates).texts(pages)) or None
 
 
-def _warn(options: Options, settings: JsonObject, doubts: dict[str, str]) -> None:
+def _warn(options: Options, settings: WikiSettings, doubts: dict[str, str]) -> None:
     """Warn where the name and the head of a file disagree, and of missing tables."""
     from corpora.wikipedia.readers import missing_tables
 
@@ -331,48 +317,40 @@ def _warn(options: Options, settings: JsonObject, doubts: dict[str, str]) -> Non
                 file,
                 doubt,
             )
-    wiki, lang = settings["wiki"], settings["lang"]
+    wiki, lang = settings.site.wiki, settings.site.lang
     if missing := missing_tables(wiki, lang):
         _log.warning("%s (%s): there is no table of %s.", wiki, lang, "; of ".join(missing))
 
 
-def define(units: PCollection, options: Options, run: Run) -> PCollection:
+def define(units: PCollection, settings: WikiSettings, run: Run) -> PCollection:
     """Read the templates of ranges, and write the definitions that can be expanded."""
     from pipelines.transforms.wikipedia import ReadDefinitions
 
-    read = ReadDefinitions(settings=run.parameters, max_page_bytes=options.max_page_bytes)
-    return units | read | run.write_shards("define")
+    return units | ReadDefinitions(settings=settings) | run.write_shards("define")
 
 
-def merge_definitions(units: PCollection, _: Options, run: Run) -> PCollection:
+def merge_definitions(units: PCollection, _: WikiSettings, run: Run) -> PCollection:
     """Build the table of definitions."""
     from pipelines.transforms.wikipedia import BuildDefinitions
 
     return run.merge(units, BuildDefinitions(folder=run.folder), stage="define")
 
 
-def parse(units: PCollection, options: Options, run: Run) -> PCollection:
+def parse(units: PCollection, settings: WikiSettings, run: Run) -> PCollection:
     """Read the pages of ranges, parse them, and write documents, redirects and meanings."""
     from pipelines.transforms.wikipedia import ParsePages, ReadDump
 
     return (
         units
-        | ReadDump(
-            max_page_bytes=options.max_page_bytes,
-            expands=options.expand_templates,
-            folder=run.folder,
-        )
+        | ReadDump(settings=settings, folder=run.folder)
         | ParsePages(
-            settings=run.parameters,
-            templates=named(_TEMPLATES, run.auxiliary),
-            expands=options.expand_templates,
-            folder=run.folder,
+            settings=settings, templates=named(_TEMPLATES, run.auxiliary), folder=run.folder
         )
         | run.write_shards("extract")
     )
 
 
-def merge(units: PCollection, _: Options, run: Run) -> PCollection:
+def merge(units: PCollection, _: WikiSettings, run: Run) -> PCollection:
     """Build the tables of titles and items, and find pages that stand twice in the dump."""
     from pipelines.transforms.stages import FindDuplicates
     from pipelines.transforms.wikipedia import BuildPageItems, BuildTitleTables
@@ -383,7 +361,7 @@ def merge(units: PCollection, _: Options, run: Run) -> PCollection:
     return run.merge(units, *steps, FindDuplicates(folder=run.folder), stage="extract")
 
 
-def finish(units: PCollection, _: Options, run: Run) -> PCollection:
+def finish(units: PCollection, settings: WikiSettings, run: Run) -> PCollection:
     """Resolve links, match titles, and write the published datasets."""
     from pipelines.transforms.stages import DropDuplicates, ReadStage
     from pipelines.transforms.wikipedia import AddItems, MatchTitles, TakeOver
@@ -394,7 +372,7 @@ def finish(units: PCollection, _: Options, run: Run) -> PCollection:
         | TakeOver(folder=run.folder)
         | DropDuplicates(folder=run.folder)
         | AddItems(folder=run.folder, has_items=PAGE_PROPS in run.auxiliary)
-        | MatchTitles(settings=run.parameters, folder=run.folder)
+        | MatchTitles(settings=settings, folder=run.folder)
         | run.write_shards()
     )
 
@@ -406,14 +384,14 @@ PHASES = (
 )
 
 
-def write_side_files(build: "Build") -> None:
+def write_side_files(build: "Build", settings: WikiSettings) -> None:
     """Write the report, and the table of abbreviations, if one was chosen."""
     from corpora.datasets.shards import write_text
     from corpora.segmentation.abbreviations import to_toml
     from corpora.wikipedia.report import to_markdown
 
-    write_text(build.side / "report.md", [to_markdown(build)])
-    if table := build.plan.parameters["abbreviations"]:
+    write_text(build.side / "report.md", [to_markdown(build, settings)])
+    if table := settings.abbreviations:
         write_text(build.side / "abbreviations.toml", [to_toml(table)])
 
 

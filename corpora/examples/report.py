@@ -16,7 +16,6 @@ from corpora.examples.losses import section
 from corpora.examples.maker import TRAIN, VALIDATION
 from corpora.examples.mentions import LOSSES
 from corpora.reports import markdown_table
-from corpora.system.parsing import JsonObject
 
 Counts = npt.NDArray[np.int64]
 _BARS = 16  # bars of the histogram of lengths
@@ -105,7 +104,7 @@ def write_entities(path: Path, vocab: Iterable[Path], train: Counts) -> None:
 def report(
     summary: Summary,
     counters: Mapping[str, int],
-    parameters: JsonObject,
+    parameters: Mapping[str, object],
     *,
     named: Sequence[Mapping[str, str | int]] = (),
 ) -> str:
@@ -118,7 +117,7 @@ def report(
         _amounts(summary, counters),
         _bar_chart(summary),
         _entities(summary, counters),
-        _augmentation(summary, parameters),
+        _augmentation(summary),
         _losses(counters),
         section(named, counters),
         _numbers(counters),
@@ -126,7 +125,7 @@ def report(
     return "\n".join(line for lines in sections for line in lines)
 
 
-def _options(parameters: JsonObject) -> Iterator[str]:
+def _options(parameters: Mapping[str, object]) -> Iterator[str]:
     lists = {n: ", ".join(map(str, v)) for n, v in parameters.items() if isinstance(v, list)}
     rows = ((name, lists.get(name, str(value))) for name, value in parameters.items())
     yield from ("# Examples", "", *markdown_table(("option", "value"), rows), "")
@@ -176,9 +175,9 @@ def _entities(summary: Summary, counters: Mapping[str, int]) -> Iterator[str]:
     yield from (*markdown_table(("origin", "entities"), origins), "")
 
 
-def _augmentation(summary: Summary, parameters: JsonObject) -> Iterator[str]:
+def _augmentation(summary: Summary) -> Iterator[str]:
     """Yield table 3.1 of the DaLUKE thesis: entities that are links, and all entities."""
-    n_entities = parameters["n_entities"] - len(SPECIAL)
+    n_entities = len(summary.all) - len(SPECIAL)
     if n_entities < 0:
         return
     by_links, by_all = (

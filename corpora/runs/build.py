@@ -293,14 +293,14 @@ class Build:
                     f"{path.name}). Give each record its own, or leave one out."
                 )
 
-    def publish(self, write_side_files: Callable[["Build"], None] | None = None) -> None:
+    def publish(self, write_side_files: Callable[["Build", object], None] | None = None) -> None:
         """Move shards and side files into place; the module docstring describes the order."""
         if not self.accounting.adds_up:
             raise CorpusError(f"{self.output}: the accounting does not add up: {self.accounting}.")
         shutil.rmtree(self.side, ignore_errors=True)
         self.side.mkdir()
         if write_side_files is not None:
-            write_side_files(self)
+            write_side_files(self, self.plan.settings)
         if named := {name: n for name, n in self.counters.items() if "/" in name}:
             write_json(self.side / NAMED_COUNTERS, named)
         for path in self.side.iterdir():

@@ -157,6 +157,9 @@ class Plan:
     """Files that are read besides the inputs, by name: editions, tables, vocabularies."""
     stages: tuple[Stage, ...] = ()
     """The stages that are done before the units, in order."""
+    settings: object = None
+    """What the graphs of the pipeline take: its options, or a dataclass made from them. Not part of
+    the fingerprint, for ``parameters`` have all that decides a byte."""
 
     @property
     def inputs(self) -> list[InputFile]:

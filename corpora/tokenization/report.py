@@ -4,16 +4,17 @@ import unicodedata
 from collections.abc import Mapping
 
 from corpora.reports import markdown_table
+from corpora.tokenization.learning import Rules
 
 
-def report(counters: Mapping[str, int], parameters: Mapping[str, object]) -> str:
+def report(counters: Mapping[str, int], rules: Rules) -> str:
     """Write the text of ``report.md``, from the counters of the pipeline."""
-    kind = "characters" if parameters["characters"] else "WordPiece"
-    case = "cased" if parameters["cased"] else "lower-cased"
+    kind = "characters" if rules.characters else "WordPiece"
+    case = "cased" if rules.cased else "lower-cased"
     n_words, n_characters = counters["words"], counters["characters"]
     unknown = _of_all(counters["characters.unknown"], n_characters)
     rows: dict[str, str] = {
-        "size": f"{counters['subwords']:,} of at most {parameters['size']:,}",
+        "size": f"{counters['subwords']:,} of at most {rules.size:,}",
         "kind": f"{kind}, {case}, accents kept",
         "words": f"{n_words:,}; {counters['words.distinct']:,} distinct",
         "subwords per word": f"{counters['words.subwords'] / n_words:.4f}",
@@ -24,7 +25,7 @@ def report(counters: Mapping[str, int], parameters: Mapping[str, object]) -> str
         "unknown characters": f"{unknown}; {counters['characters.unknown_distinct']:,} distinct",
     }
     if counters["words.min_count"] > 1:
-        why = "" if counters["words.min_count"] == parameters["min_count"] else " (`--max-words`)"
+        why = "" if counters["words.min_count"] == rules.min_count else " (`--max-words`)"
         name = f"distinct words seen less than {counters['words.min_count']:,} times{why}: "
         name += "not learned from"
         rows[name] = f"{counters['words.rare']:,}"

@@ -1,6 +1,5 @@
 """Readers and resolvers of a wiki, made from the settings of a run."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
@@ -8,13 +7,14 @@ from pathlib import Path
 
 from corpora.datasets.redirect_table import RedirectTable
 from corpora.segmentation.sentences import has_table, segmenter, segmenter_with
-from corpora.system.parsing import JsonObject
 from corpora.wikipedia.articles import ArticleReader
 from corpora.wikipedia.aside import KINDS
 from corpora.wikipedia.definitions import Definitions
 from corpora.wikipedia.disambiguation import signs_of
 from corpora.wikipedia.image_options import options_of
 from corpora.wikipedia.resolution import Augmentation, Resolver
+from corpora.wikipedia.settings import WikiSettings
+from corpora.wikipedia.siteinfo import SiteInfo
 from corpora.wikipedia.templates import TemplateTable, has_templates, load_templates
 from corpora.wikipedia.titles import Wiki, codes_of, wiki_of
 from corpora.wikipedia.unmatched import Unmatched
@@ -24,43 +24,43 @@ REDIRECTS, UNMATCHED, DEFINITIONS = "redirects", "unmatched", "definitions"
 
 
 def reader_of(
-    settings: JsonObject, tables: Sequence[Path], definitions: Path | None = None
+    settings: WikiSettings, tables: Sequence[Path], definitions: Path | None = None
 ) -> ArticleReader:
     """Build the reader of a wiki's pages; ``tables`` are files with the user's templates.
 
     ``definitions`` is the table of the dump's own templates, if they are to be shown.
     """
-    wiki = _wiki(json.dumps(settings["site"], sort_keys=True))
-    own = settings["abbreviations"]
+    wiki = _wiki(settings.site)
+    own = settings.abbreviations
     templates = _templates(wiki.codes, tuple(tables))
     if definitions:
         templates = replace(templates, definitions=Definitions(definitions), _actions={})
     return ArticleReader(
         wiki,
         templates,
-        license=settings["license"],
-        namespaces=frozenset(settings["namespaces"]),
-        keeps_disambiguation=settings["disambiguation"] == "keep",
-        engine=settings["extractor"].partition(" ")[0],
-        blocks=frozenset(KINDS[name] for name in settings["blocks"]),
+        license=settings.license,
+        namespaces=frozenset(settings.namespaces),
+        keeps_disambiguation=settings.disambiguation == "keep",
+        engine=settings.extractor.partition(" ")[0],
+        blocks=frozenset(KINDS[name] for name in settings.blocks),
         segmenter=segmenter(wiki.lang) if own is None else segmenter_with(wiki.lang, own),
     )
 
 
-def resolver_of(settings: JsonObject, tables: Path) -> Resolver:
+def resolver_of(settings: WikiSettings, tables: Path) -> Resolver:
     """Build the resolver that finishes documents, once a run's ``tables`` hold all titles."""
-    wiki = _wiki(json.dumps(settings["site"], sort_keys=True))
+    wiki = _wiki(settings.site)
     augmentation = Augmentation(
-        lang=settings["lang"],
+        lang=wiki.lang,
         min_characters=3 if wiki.trail else 2,
-        right=settings["right"],
-        anchors=settings["anchors"] == "on",
+        right=settings.right,
+        anchors=settings.anchors == "on",
     )
     return Resolver(
-        settings["wiki"],
+        wiki.name,
         RedirectTable(tables / REDIRECTS),
         Unmatched(tables / UNMATCHED, wiki.codes),
-        augmentation if settings["augment"] == "article" else None,
+        augmentation if settings.augment == "article" else None,
     )
 
 
@@ -85,9 +85,15 @@ def missing_tables(name: str, lang: str) -> list[str]:
 
 
 @cache
-def _wiki(site: str) -> Wiki:
-    """Build the wiki from settings in JSON, once per process."""
-    return wiki_of(**json.loads(site))
+def _wiki(site: SiteInfo) -> Wiki:
+    """Build the wiki, once per process."""
+    return wiki_of(
+        name=site.wiki,
+        lang=site.lang,
+        base=site.base,
+        namespaces=site.namespaces,
+        case_sensitive=site.case_sensitive,
+    )
 
 
 @cache

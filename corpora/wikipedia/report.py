@@ -14,10 +14,10 @@ from corpora.hashing.strings import long_hashes
 from corpora.matching.arrays import run_begins
 from corpora.runs.build import Build
 from corpora.segmentation.sentences import table_name
-from corpora.system.parsing import JsonObject
 from corpora.system.threads import map_in_order
 from corpora.wikipedia.aside import KINDS
 from corpora.wikipedia.ledger import LONG_SENTENCE, is_link_fate, links_add_up
+from corpora.wikipedia.settings import WikiSettings
 
 N_NAMES = 100
 """The most templates that are listed; ``counters.json`` has all."""
@@ -57,12 +57,11 @@ USUAL = {"sentences.one_word": 0.10, "sentences.long": 0.005}
 to 0.02 %."""
 
 
-def to_markdown(build: Build) -> str:
+def to_markdown(build: Build, settings: WikiSettings) -> str:
     """Write the report of a finished run."""
     counters, account = build.counters, build.accounting
-    parameters = build.plan.parameters
     sections = [
-        [f"# {parameters['wiki']}: from dump to documents", ""],
+        [f"# {settings.site.wiki}: from dump to documents", ""],
         _ratio(counters),
         _pages(account.read, account.written, account.filtered, rejected=account.rejected),
         _without_text(counters),
@@ -70,10 +69,10 @@ def to_markdown(build: Build) -> str:
         _links(counters),
         _redirects(counters),
         _numbers(counters),
-        _sentences(counters, parameters),
+        _sentences(counters, _table(settings)),
         _tables(counters),
-        _blocks(counters, parameters["blocks"]),
-        _expanded(counters) if parameters["expand_templates"] else [],
+        _blocks(counters, settings.blocks),
+        _expanded(counters) if settings.expand_templates else [],
         _augmentation(build, counters),
         _templates(counters),
     ]
@@ -242,13 +241,13 @@ def _numbers(counters: Mapping[str, int]) -> Iterator[str]:
     yield ""
 
 
-def _sentences(counters: Mapping[str, int], parameters: JsonObject) -> Iterator[str]:
+def _sentences(counters: Mapping[str, int], table: str) -> Iterator[str]:
     """Report the table that cut the sentences, and the ratios of unusually long or short ones.
 
     Ratios above the usual get a warning.
     """
     n = counters.get("sentences.all", 0)
-    yield from ("## Sentences", "", f"{n:,} outside headings, cut by {_table(parameters)}.")
+    yield from ("## Sentences", "", f"{n:,} outside headings, cut by {table}.")
     yield from ("", "| | sentences | share | usual |", "| --- | ---: | ---: | ---: |")
     wrong = []
     for name, usual in USUAL.items():
@@ -267,14 +266,14 @@ def _sentences(counters: Mapping[str, int], parameters: JsonObject) -> Iterator[
     yield ""
 
 
-def _table(parameters: JsonObject) -> str:
-    if table := parameters["abbreviations"]:
+def _table(settings: WikiSettings) -> str:
+    if table := settings.abbreviations:
         n = sum(len(words) for words in table.values() if isinstance(words, list))
         return (
             f"`abbreviations.toml`: {n:,} abbreviations, given with `--abbreviations` or learned "
             "from the first pages (without a list of the language)"
         )
-    if name := table_name(parameters["lang"]):
+    if name := table_name(settings.site.lang):
         return f"`{name}`" if name.endswith(".toml") else name
     return "the rules of Unicode alone: there is no table, and nothing could be learned"
 

@@ -17,7 +17,6 @@ from corpora.document import Rejected
 from corpora.runs.plan import InputFile, Unit
 from corpora.runs.record_errors import read_record, read_rows
 from corpora.runs.work_directory import WorkDirectory
-from corpora.system.parsing import JsonObject
 from corpora.wikipedia.articles import Article, Redirect, read_definition
 from corpora.wikipedia.block_rows import finished_blocks, resolve_blocks
 from corpora.wikipedia.definitions import Definitions, build_definitions
@@ -28,6 +27,7 @@ from corpora.wikipedia.readers import DEFINITIONS, REDIRECTS, UNMATCHED, reader_
 from corpora.wikipedia.reuse import AGAIN, DAMAGED
 from corpora.wikipedia.reuse_places import Earlier, Place
 from corpora.wikipedia.reuse_rows import PageRows, TakenRows
+from corpora.wikipedia.settings import WikiSettings
 from corpora.wikipedia.sql_dumps import items_of_pages
 from corpora.wikipedia.unmatched import build_unmatched
 from corpora.wikipedia.wikiextractor import ExtractorError
@@ -46,19 +46,17 @@ class ReadDump(OfRun, ReadUnits[Page | Place | Rejected | Counts]):
     ``PCollection[Unit]`` -> ``PCollection[InUnit[Page | Place | Rejected | Counts]]``
     """
 
-    max_page_bytes: int
-    """The size of the largest page that is not rejected, in bytes."""
-    expands: bool = False
-    """Whether templates are expanded by the table of ``BuildDefinitions``."""
+    settings: WikiSettings
 
     def read(self, unit: Unit) -> Iterator[Page | Place | Rejected | Counts]:
         """Read a range."""
-        definitions = Definitions(self.work.tables / DEFINITIONS) if self.expands else None
+        expands = self.settings.expand_templates
+        definitions = Definitions(self.work.tables / DEFINITIONS) if expands else None
         earlier = _earlier_of(unit, self.folder, definitions)
         yield from read_pages_of(
             unit.inputs[0],
             unit.part,
-            max_page_bytes=self.max_page_bytes,
+            max_page_bytes=self.settings.max_page_bytes,
             work_directory=Path(unit.settings["work_directory"]),
             find=earlier.find if earlier else None,
         )
@@ -79,9 +77,7 @@ class ReadDefinitions(ReadUnits[Rows]):
     ``PCollection[Unit]`` -> ``PCollection[InUnit[Rows]]``: rows of ``definitions``.
     """
 
-    settings: JsonObject
-    """The settings of the wiki: the parameters of the plan."""
-    max_page_bytes: int
+    settings: WikiSettings
 
     def read(self, unit: Unit) -> Iterator[Rows]:
         """Read a range."""
@@ -89,7 +85,7 @@ class ReadDefinitions(ReadUnits[Rows]):
         pages = read_template_pages(
             unit.inputs[0],
             unit.part,
-            max_page_bytes=self.max_page_bytes,
+            max_page_bytes=self.settings.max_page_bytes,
             work_directory=Path(unit.settings["work_directory"]),
         )
         found = [pair for page in pages if (pair := read_definition(page, wiki))]
@@ -117,19 +113,16 @@ class ParsePages(OfRun, PerUnit[Page | Place, Yield]):
     Rows | Counts]]``; rows of ``pages``, ``found_redirects`` and ``meanings``.
     """
 
-    settings: JsonObject
-    """The settings of the wiki: the parameters of the plan."""
+    settings: WikiSettings
     templates: Sequence[InputFile] = ()
     """Tables of templates, given by the user."""
-    expands: bool = False
-    """Whether templates are expanded by the table of ``BuildDefinitions``."""
 
     def start(self) -> None:
         """Open the tables, and make the parser."""
         for table in self.templates:
             table.read()  # raises if the file has changed since the plan was made
         tables = [table.check() for table in self.templates]
-        definitions = self.work.tables / DEFINITIONS if self.expands else None
+        definitions = self.work.tables / DEFINITIONS if self.settings.expand_templates else None
         self._reader = reader_of(self.settings, tables, definitions)
         self._source = self.unit.inputs[0].name
         self._rows = PageRows(self._source, _earlier_of(self.unit, self.folder))
@@ -282,8 +275,7 @@ class MatchTitles(OfRun, PerUnit[Rows, Yield]):
     of ``redirects``. It needs the tables of ``BuildTitleTables``.
     """
 
-    settings: JsonObject
-    """The settings of the wiki: the parameters of the plan."""
+    settings: WikiSettings
 
     def start(self) -> None:
         """Open the tables."""
@@ -310,9 +302,9 @@ class MatchTitles(OfRun, PerUnit[Rows, Yield]):
 
     def _finish(self, pages: pa.RecordBatch) -> pa.RecordBatch:
         finished = self._resolver.finish(pages)
-        if self.settings["blocks"]:
+        if self.settings.blocks:
             redirects = self._resolver.redirects
-            finished = resolve_blocks(finished, self.settings["wiki"], redirects)
+            finished = resolve_blocks(finished, self.settings.site.wiki, redirects)
         return canonical(finished)
 
     def finish(self) -> Iterator[Yield]:
@@ -349,11 +341,12 @@ class ReadWikipedia(beam.PTransform):
         folder.mkdir(parents=True, exist_ok=True)
         options = Options(input=(self.dump,), output=folder)
         planned = plan(options)
-        [stage] = planned.stages
+        [stage], settings = planned.stages, planned.settings
+        assert isinstance(settings, WikiSettings)  # noqa: S101
         return (
             pbegin
             | "Ranges" >> ListUnits(units=stage.units, path=folder / "ranges.jsonl")
-            | ReadDump(max_page_bytes=options.max_page_bytes, folder=str(folder))
-            | ParsePages(settings=planned.parameters, folder=str(folder))
+            | ReadDump(settings=settings, folder=str(folder))
+            | ParsePages(settings=settings, folder=str(folder))
             | ToDocuments()
         )

@@ -47,14 +47,14 @@ def note(unit, folder):
         time.sleep(0.01)
 
 
-def noting(units, options, _):
-    """Write down, in the folder that is the options, who does which unit."""
-    return units | beam.Map(note, options)
+def noting(units, folder, _):
+    """Write down, in the folder that is the settings, who does which unit."""
+    return units | beam.Map(note, folder)
 
 
-def saying(units, options, _):
-    """Write an environment variable into the file that is the options."""
-    return units | beam.Map(lambda _: options.write_text(os.environ["ONOMA_TEST"]))
+def saying(units, file, _):
+    """Write an environment variable into the file that is the settings."""
+    return units | beam.Map(lambda _: file.write_text(os.environ["ONOMA_TEST"]))
 
 
 def killed(units, *_):

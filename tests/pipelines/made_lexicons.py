@@ -29,7 +29,7 @@ def build(output, *inputs, reverse=False, **options):
     chosen = pipeline.Options(input=tuple(map(str, inputs)), output=output, **options)
     with hold(output, pipeline.plan(chosen)) as work:
         work.prepare()
-        do_jobs(work, pipeline, chosen, reverse=reverse)
+        do_jobs(work, pipeline, reverse=reverse)
         work.publish(pipeline.write_side_files)
     return output
 

@@ -48,7 +48,7 @@ def build(output, *inputs, reverse=False, **options):
     options = {"size": 300, **options}
     chosen = pipeline.Options(input=tuple(map(str, inputs)), output=output, **options)
     with hold(output, pipeline.plan(chosen)) as work:
-        do_jobs(work, pipeline, chosen, reverse=reverse)
+        do_jobs(work, pipeline, reverse=reverse)
         work.publish(pipeline.write_side_files)
     return output
 

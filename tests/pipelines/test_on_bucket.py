@@ -176,12 +176,12 @@ def test_of_two_launchers_at_once_one_wins_and_one_says_so(monkeypatch, capsys):
     put_letters()
     seen = []
 
-    def other_first(build):
+    def other_first(build, settings):
         if not seen:
             seen.append(build)
             assert tei_to_ner.main(tei("--seed", "2")) == 0
             capsys.readouterr()
-        return write_side_files(build)
+        return write_side_files(build, settings)
 
     write_side_files = tei_to_ner.write_side_files
     monkeypatch.setattr(tei_to_ner, "write_side_files", other_first)

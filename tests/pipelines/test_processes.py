@@ -32,21 +32,21 @@ def units(n):
     return [Unit(number, (), {"n": n}) for number in range(n)]
 
 
-def run_in(folder):
+def run_in(folder, settings=None):
     """Return what transforms may know of a run that has no plan."""
-    return Run(str(folder), "", {"": {}}, {"": 2}, {}, {})
+    return Run(str(folder), "", {"": {}}, {"": 2}, settings, {})
 
 
-def run_graph(graph, folder, *, n=2, options=None, log="log"):
-    run = run_in(folder)
+def run_graph(graph, folder, *, n=2, settings=None, log="log"):
+    run = run_in(folder, settings)
     log = folder / log
-    processes.run_graph(graph, units(n), options=options, run=run, n_workers=2, log=log)
+    processes.run_graph(graph, units(n), run=run, n_workers=2, log=log)
 
 
 def test_worker_that_is_done_takes_the_next_unit(tmp_path):
     (tmp_path / "notes").mkdir()
 
-    run_graph(broken_graphs.noting, tmp_path, n=6, options=tmp_path / "notes")
+    run_graph(broken_graphs.noting, tmp_path, n=6, settings=tmp_path / "notes")
 
     notes = [path.name.split("-") for path in (tmp_path / "notes").iterdir()]
     [slow] = [pid for number, pid in notes if number == "0"]
@@ -58,7 +58,7 @@ def test_worker_that_is_done_takes_the_next_unit(tmp_path):
 def test_workers_do_one_graph_after_the_other(tmp_path):
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-        run_graph(broken_graphs.noting, tmp_path, options=tmp_path / name)
+        run_graph(broken_graphs.noting, tmp_path, settings=tmp_path / name)
 
     assert len(list((tmp_path / "two").iterdir())) == 2
 
@@ -66,7 +66,7 @@ def test_workers_do_one_graph_after_the_other(tmp_path):
 def test_workers_have_the_environment_of_their_run(monkeypatch, tmp_path):
     for value in ("first", "second"):
         monkeypatch.setenv("ONOMA_TEST", value)
-        run_graph(broken_graphs.saying, tmp_path, options=tmp_path / "said")
+        run_graph(broken_graphs.saying, tmp_path, settings=tmp_path / "said")
 
         assert (tmp_path / "said").read_text() == value
 
@@ -74,7 +74,7 @@ def test_workers_have_the_environment_of_their_run(monkeypatch, tmp_path):
 def test_nobody_is_left_afterwards(tmp_path):
     (tmp_path / "notes").mkdir()
 
-    run_graph(broken_graphs.noting, tmp_path, options=tmp_path / "notes")
+    run_graph(broken_graphs.noting, tmp_path, settings=tmp_path / "notes")
 
     pids = {int(path.name.split("-")[1]) for path in (tmp_path / "notes").iterdir()}
     assert pids
@@ -106,7 +106,7 @@ def test_process_without_standard_streams_has_workers(monkeypatch, tmp_path):
         monkeypatch.setattr(sys, name, None)
     (tmp_path / "notes").mkdir()
 
-    run_graph(broken_graphs.noting, tmp_path, options=tmp_path / "notes")
+    run_graph(broken_graphs.noting, tmp_path, settings=tmp_path / "notes")
 
     assert len(list((tmp_path / "notes").iterdir())) == 2
 

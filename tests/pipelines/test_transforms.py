@@ -119,7 +119,7 @@ def test_unit_that_a_runner_has_torn_fails(tmp_path):
         run = describe(build, code="")
 
         with pytest.raises(UnitFailedError, match="ended a bundle in the middle"):
-            run_graph(torn, build.pending(), options=options, run=run)
+            run_graph(torn, build.pending(), run=run)
 
         assert build.pending()
         assert not list(tmp_path.rglob(".tmp-*"))

@@ -106,11 +106,10 @@ def test_the_report_warns_where_lengths_are_not_as_usual(tmp_path):
 
 
 def test_long_sentences_are_more_than_usual_from_the_usual_ratio_on():
-    parameters = {"abbreviations": None, "lang": "de"}
     counters = {"sentences.all": 1000, "sentences.one_word": 100, "sentences.long": 5}
 
-    as_usual = "\n".join(report._sentences(counters, parameters))
-    more = "\n".join(report._sentences({**counters, "sentences.long": 6}, parameters))
+    as_usual = "\n".join(report._sentences(counters, "de.toml"))
+    more = "\n".join(report._sentences({**counters, "sentences.long": 6}, "de.toml"))
 
     assert "More than usual" not in as_usual
     assert "**More than usual are longer than 800 characters.**" in more

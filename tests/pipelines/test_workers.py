@@ -40,7 +40,7 @@ def planned(output, **settings):
 
 
 def do(unit, run):
-    run_graph(tei_to_ner.graph, [unit], options=options(Path(run.folder)), run=run)
+    run_graph(tei_to_ner.graph, [unit], run=run)
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def again(build):
     return made
 
 
-def side(build):
+def side(build, _):
     write_text(build.side / "report.md", ["report"])
 
 
@@ -134,7 +134,7 @@ def test_damaged_shard_stops_publishing_before_anything_is_deleted(build):
 
 
 def test_run_that_died_while_side_files_were_written_has_no_unit_to_do_again(build):
-    def die(_):
+    def die(*_):
         raise Killed
 
     with pytest.raises(Killed):

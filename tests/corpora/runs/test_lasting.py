@@ -93,7 +93,7 @@ def test_a_receipt_is_written_after_its_shard_is_on_the_disk(republished):
 
 
 def test_a_side_file_that_a_pipeline_only_wrote_is_brought_to_the_disk(tmp_path):
-    def write_plainly(build):
+    def write_plainly(build, _):
         (build.side / "report.md").write_text("Ein Bericht.")
 
     output = tmp_path / "out"

@@ -26,7 +26,7 @@ def make(output, text, *, write_side_files=None, **parameters):
             rejected=[],
         )
         write_receipt(build.receipt_path(unit), receipt)
-        build.publish(write_side_files or (lambda b: write_text(b.side / "report.md", [text])))
+        build.publish(write_side_files or (lambda b, _: write_text(b.side / "report.md", [text])))
     return output
 
 

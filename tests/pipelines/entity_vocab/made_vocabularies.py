@@ -30,7 +30,7 @@ def build(output, *inputs, **options):
     chosen = pipeline.Options(input=tuple(map(str, inputs)), output=output, **options)
     plan = pipeline.plan(chosen)
     with hold(output, plan) as held:
-        do_jobs(held, pipeline, chosen, run_graph=run_plainly)
+        do_jobs(held, pipeline, run_graph=run_plainly)
         held.check_ids()
         held.publish(pipeline.write_side_files)
     return output

@@ -1,0 +1,48 @@
+"""The settings by which a run reads a wiki."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from corpora.wikipedia.siteinfo import SiteInfo
+
+
+@dataclass(frozen=True, kw_only=True)
+class WikiSettings:
+    """What decides how the pages of a wiki are read: its dump, and the options of a run."""
+
+    site: SiteInfo
+    """The wiki as its dump describes it; name and language are never empty."""
+    namespaces: Sequence[int]
+    """The numbers of the namespaces that are read, in order."""
+    disambiguation: Literal["keep", "drop"]
+    extractor: str
+    """The name of the extractor, and the version if it is not ours."""
+    augment: Literal["article", "off"]
+    right: Literal["word", "prefix"]
+    anchors: Literal["on", "off"]
+    license: str | None
+    max_page_bytes: int
+    n_tables: int
+    """The number of the user's tables of templates."""
+    blocks: Sequence[str]
+    """The kinds of blocks that are kept, in the order of ``KINDS``."""
+    expand_templates: bool
+    abbreviations: Mapping[str, object] | None = None
+    """A table that replaces ours of the language, as in a TOML file; None: ours."""
+
+    def to_json(self) -> dict[str, object]:
+        """Return the settings in the form of the parameters of a plan."""
+        site = self.site
+        return {
+            "wiki": site.wiki,
+            "lang": site.lang,
+            **vars(self),
+            "site": {
+                "name": site.wiki,
+                "lang": site.lang,
+                "base": site.base,
+                "case_sensitive": site.case_sensitive,
+                "namespaces": dict(site.namespaces),
+            },
+        }
