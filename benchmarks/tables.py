@@ -240,7 +240,11 @@ def command(folder: Path, module: str, *arguments: object) -> None:
     name = module if module.startswith("benchmarks.") else f"{module}.__main__"
     clock = time.process_time if device() == CPU else time.perf_counter
     path = folder / "log.txt"
-    with path.open("a", encoding="utf-8") as log, redirect_stdout(log), redirect_stderr(log):
+    with (
+        path.open("a", buffering=1, encoding="utf-8") as log,
+        redirect_stdout(log),
+        redirect_stderr(log),
+    ):
         begin = clock()
         status = importlib.import_module(name).main(line[1:])
     if status in STOPPED:
