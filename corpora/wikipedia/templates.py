@@ -409,7 +409,7 @@ def _read_file(path: Path) -> JsonObject:
     return _checked(read_toml(path, where=where), source=where)
 
 
-def _checked(table: JsonObject, *, source: str) -> JsonObject:
+def _checked(read: Mapping[str, object], *, source: str) -> JsonObject:
     """Return the checked values of a table; raises ``UsageError`` for invalid entries."""
     names = {"names": list[str]}
     types = {
@@ -420,7 +420,7 @@ def _checked(table: JsonObject, *, source: str) -> JsonObject:
         "authority": section_types(),
         "footnotes": dict.fromkeys(_FOOTNOTES, list[str]),
     }
-    table = check_table(table, types, where=source)
+    table = check_table(read, types, where=source)
     for recipe in table.get("render", {}).values():
         _parsed(recipe)
     check_categories(table.get("authority", {}), source=source)
