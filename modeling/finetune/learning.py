@@ -46,12 +46,17 @@ def frozen(model: TaggingModel, config: FinetuneConfig) -> set[str]:
 
 
 def lr_ratios(model: TaggingModel, config: FinetuneConfig) -> dict[str, float]:
-    """Return the fraction of the learning rate of each parameter whose fraction is below 1."""
-    decay = config.training.layer_decay
-    if decay == 1:
-        return {}
-    top = model.config.encoder.n_layers + 1
-    return {name: decay ** (top - depth) for name, depth in _depths(model).items() if depth < top}
+    """Return the multiple of the learning rate of each parameter whose multiple is not 1."""
+    decay, of_head = config.training.layer_decay, config.training.head_lr_ratio
+    ratios = {}
+    if decay != 1:
+        top = model.config.encoder.n_layers + 1
+        depths = _depths(model).items()
+        ratios = {name: decay ** (top - depth) for name, depth in depths if depth < top}
+    if of_head != 1:
+        names = (name for name, _ in model.named_parameters() if not name.startswith(_ENCODER))
+        ratios |= dict.fromkeys(names, of_head)
+    return ratios
 
 
 def _is_new(name: str, config: FinetuneConfig) -> bool:

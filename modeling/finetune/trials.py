@@ -202,6 +202,8 @@ def _check_learning(config: FinetuneConfig) -> None:
     training = config.training
     if not 0 < training.layer_decay <= 1:
         raise ConfigError(f"training.layer_decay={training.layer_decay}: must be in (0, 1].")
+    if not training.head_lr_ratio > 0:
+        raise ConfigError(f"training.head_lr_ratio={training.head_lr_ratio}: must be above 0.")
     if not training.freeze_encoder:
         return
     others = {

@@ -53,8 +53,8 @@ class Optimizer:
     ) -> None:
         """Take all parameters of the model; ``frozen`` ones, by name, are fixed until ``unlock``.
 
-        ``lr_ratios``: by name, the fraction of the learning rate of a parameter; the others have
-        all of it. Raises ``ValueError`` for unknown names.
+        ``lr_ratios``: by name, the multiple of the learning rate that a parameter has; the others
+        have 1. Raises ``ValueError`` for unknown names.
         """
         self.config = config
         self.names = dict(model.named_parameters())  # a shared parameter has one name
@@ -78,9 +78,9 @@ class Optimizer:
         self.average = self._copies() if config.ema is not None else None
 
     def _groups(self, decayed: Collection[str]) -> list[dict[str, object]]:
-        """Group parameters by fraction of the learning rate, 1 first, and by whether they decay."""
+        """Group parameters by multiple of the learning rate, 1 first, and by whether they decay."""
         groups: list[dict[str, object]] = []
-        for ratio in sorted({1.0, *self._lr_ratios.values()}, reverse=True):
+        for ratio in (1.0, *sorted(set(self._lr_ratios.values()) - {1.0}, reverse=True)):
             own = {n: p for n, p in self.names.items() if self._lr_ratios.get(n, 1.0) == ratio}
             decay = [p for n, p in own.items() if n in decayed]
             others = [p for n, p in own.items() if n not in decayed]
@@ -132,7 +132,7 @@ class Optimizer:
     def settings(self) -> dict[str, object]:
         """Return the settings of AdamW, for people who read a checkpoint."""
         groups = [{k: v for k, v in g.items() if k != "params"} for g in self.adam.param_groups]
-        decayed, others = groups[:2]  # the groups with the full learning rate
+        decayed, others = groups[:2]  # the groups whose multiple is 1
         correction = {"bias_correction": self.config.bias_correction}
         return {"decayed": decayed | correction, "others": others | correction}
 

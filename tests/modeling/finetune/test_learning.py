@@ -82,6 +82,21 @@ def test_a_lower_layer_goes_less_far(moved):
     assert far[QUERY.format(1)] < far[QUERY.format(2)] / 4
 
 
+def test_the_head_goes_further_at_a_multiple_of_the_rate(tmp_path, ner, base, finetune):
+    def head_after(ratio):
+        run = tmp_path / f"{ratio}"
+        settings = [f"training.head_lr_ratio={ratio}", "training.layer_decay=0.9"]
+        assert finetune(run, ner, base, epochs=1, settings=settings) == 0
+        after = TaggingModel.load(find_tagger(run).path).state_dict()
+        return {name: w for name, w in after.items() if not name.startswith("encoder.")}
+
+    start, slow, fast = (head_after(ratio) for ratio in (1e-12, 1.0, 10.0))
+
+    assert start
+    for name, w in start.items():
+        assert (fast[name] - w).abs().mean() > 4 * (slow[name] - w).abs().mean() > 0, name
+
+
 @pytest.fixture(scope="module")
 def lora(tmp_path_factory, ner, base, finetune):
     """Train for two epochs; returns the folder of the run."""
@@ -142,6 +157,7 @@ def test_training_ends_early_where_dev_grows_no_better(tmp_path, ner, base, fine
     ("settings", "message"),
     [
         (["training.layer_decay=0"], "must be in (0, 1]"),
+        (["training.head_lr_ratio=0"], "must be above 0"),
         (["training.freeze_encoder=true", "training.lora_rank=2"], "training.lora_rank would do"),
     ],
 )
