@@ -40,13 +40,13 @@ import sys
 import time
 import tomllib
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import partial
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -534,16 +534,17 @@ def run_cells(
     Yields the names of those that failed.
     """
     left = list(cells_left(tables, args))
-    for of in {cell.set: sets[cell.set] for _, cell in left}.values() if args.jobs > 1 else ():
-        make_ner(of, args)  # here, because a pipeline has processes of its own
-    tasks = {
-        (name, cell): partial(
-            run, cell, sets[cell.set], args, others=others_of(cell, sets, tables[name])
-        )
-        for name, cell in left
-    }
+    others = {(name, cell): others_of(cell, sets, tables[name]) for name, cell in left}
+    needed = {of.name: of for (_, cell), own in others.items() for of in (sets[cell.set], *own)}
+    for of in needed.values() if args.jobs > 1 else ():
+        make_ner(of, args)  # here, or several cells would make the same set at once
     minutes = 0.0
-    for (name, cell), record in run_each(tasks, args.jobs):
+    tasks = (
+        ((name, cell), partial(run, cell, sets[cell.set], args, others=own))
+        for (name, cell), own in others.items()
+    )
+    allowed = takewhile(lambda _: minutes < args.minutes, tasks)
+    for (name, cell), record in run_each(allowed, args.jobs):
         if record is None:
             yield cell.name
             continue
@@ -551,8 +552,6 @@ def run_cells(
         with (args.records / f"{name}.jsonl").open("a", encoding="utf-8") as file:
             file.write(json.dumps(record, ensure_ascii=False) + "\n")
         minutes += record["minutes"]
-        if minutes >= args.minutes:
-            return
 
 
 def cells_left(
@@ -572,17 +571,17 @@ def cells_left(
 
 
 def run_each(
-    tasks: Mapping[Key, partial[Record]], jobs: int
+    tasks: Iterable[tuple[Key, partial[Record]]], jobs: int
 ) -> Iterator[tuple[Key, Record | None]]:
     """Run tasks, ``jobs`` at once, and yield each record when it is finished.
 
     The record is None if the task failed.
     """
     if jobs == 1:
-        yield from ((key, attempt(task)) for key, task in tasks.items())
+        yield from ((key, attempt(task)) for key, task in tasks)
         return
     context = multiprocessing.get_context("spawn")  # a GPU cannot be used after a fork
-    pool, waiting = ProcessPoolExecutor(jobs, mp_context=context), iter(tasks.items())
+    pool, waiting = ProcessPoolExecutor(jobs, mp_context=context), iter(tasks)
     running: dict[Future[Record | None], Key] = {}
     try:
         while True:
