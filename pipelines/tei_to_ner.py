@@ -242,7 +242,7 @@ def _splits(
     which are not known yet.
     """
     if options.split_file:
-        refuse(options, "ratios", "seed", because="is in vain beside --split-file. Leave one out")
+        refuse(options, "ratios", "seed", because="has no effect beside --split-file. Omit one")
         return read_split_file(options.split_file, names), {"split": "file"}
     ratios = parse_ratios(options.ratios)
     how: dict[str, object] = {"split": options.split, "ratios": ratios, "seed": options.seed}

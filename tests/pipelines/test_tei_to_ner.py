@@ -287,7 +287,7 @@ def test_too_many_rejects_end_the_run_and_publish_nothing(tmp_path, capsys):
         (["--edition", "strum"], "neither a file nor one of"),
         (["--ratios", "80/20"], "three weights"),
         (["--split-file", "none.tsv"], "none.tsv"),
-        (["--split-file", "none.tsv", "--ratios", "1/1/1"], "--ratios is in vain"),
+        (["--split-file", "none.tsv", "--ratios", "1/1/1"], "--ratios has no effect"),
         (["--workers", "0"], "at least 1"),
         (["--limit", "x"], "invalid int"),
         (["--ratios", "nan/1/1"], "three weights"),
