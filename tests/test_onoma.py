@@ -278,6 +278,15 @@ def test_extras_that_a_library_asks_for_count(tmp_path, monkeypatch):
     assert [one.name for one in needed_by("a", ())] == ["b-b", "d", "f"]
 
 
+def test_what_is_not_needed_is_not_read(tmp_path, monkeypatch):
+    for name, about in {"a": b"Name: a\nVersion: 1\nRequires-Dist: d\n", "other": b"\xff"}.items():
+        (tmp_path / f"{name}-1.dist-info").mkdir()
+        (tmp_path / f"{name}-1.dist-info" / "METADATA").write_bytes(about)
+    monkeypatch.syspath_prepend(tmp_path)
+
+    assert needed_by("a", ()) == []
+
+
 def test_completion_offers_commands_options_and_choices(tmp_path, capsys):
     scripts = {}
     for shell in ("bash", "zsh", "fish"):

@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from importlib.metadata import Distribution, PackageNotFoundError, distributions, requires
+from importlib.metadata import Distribution, PackageNotFoundError, distribution, requires
 from pathlib import Path
 from typing import Literal
 
@@ -70,24 +70,34 @@ def needed_by(name: str, extras: Collection[str] | None = None) -> list[License]
     ``extras`` names the extras of the distribution that count (default: all). Of other
     distributions only requested extras count (``cuda-toolkit[cublas]``).
     """
-    installed = {_canonical(found.name): found for found in distributions() if found.name}
     own = _canonical(name)
-    pending = [(own, extra) for extra in ("", *(_extras_of(installed.get(own), extras)))]
+    pending = [(own, extra) for extra in ("", *(_extras_of(_installed(own), extras)))]
     seen, found = set[tuple[str, str]](), dict[str, License]()
     while pending:
         one, extra = asked = pending.pop()
-        if asked in seen or one not in installed:
+        if asked in seen:
             continue
         seen.add(asked)
-        distribution = installed[one]
-        license = license_of(distribution)
-        found[one] = License(one, distribution.version, license, kind_of(license))
+        distribution = _installed(one)
+        if distribution is None:
+            continue
+        if one not in found:
+            license = license_of(distribution)
+            found[one] = License(one, distribution.version, license, kind_of(license))
         for line in distribution.requires or ():
             of = _EXTRA.search(line)
             if of is None or _canonical(of[1]) == extra:
                 pending += _asked(line)
     found.pop(own, None)
     return [found[one] for one in sorted(found)]
+
+
+def _installed(name: str) -> Distribution | None:
+    """Find a distribution by its name; the metadata of all the others are not read."""
+    try:
+        return distribution(name)
+    except PackageNotFoundError:
+        return None
 
 
 def _extras_of(distribution: Distribution | None, wanted: Collection[str] | None) -> Iterable[str]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from corpora.datasets.shards import write_json, write_text
 from corpora.document import Document, Sentence, without_crossing
@@ -23,7 +23,6 @@ from corpora.ner.labels import LabelMap, label_map_path, load_label_map
 from corpora.system.parsing import read_json
 from modeling.evaluate.records import ComparisonRecord, EvaluationRecord, IntervalRecord
 from modeling.evaluate.relabelling import relabel_sentence
-from modeling.finetune.data import NerData
 from modeling.finetune.process import (
     Command,
     Job,
@@ -39,6 +38,9 @@ from modeling.workbench.letters import Letter
 from modeling.workbench.messages import Gains, Percent, Training
 from modeling.workbench.names import RefusedError
 from modeling.workbench.suggestions import tagged_suggestions, taken_run
+
+if TYPE_CHECKING:
+    from modeling.finetune.data import NerData
 
 _HELD_OUT: Final = 4
 """One of this many letters is held out: it is not trained on, and both taggers are scored on it."""
@@ -86,7 +88,8 @@ class Learner:
             return True
         examples = read_manifest(find_tagger(opened(self.tagger)).path)["examples"]
         learned = [each["dataset"] for each in examples if "dataset" in each]
-        return self.ner is not None and NerData.open(self.ner).identity["dataset"] in learned
+        data = self._open_ner()
+        return data is not None and data.identity["dataset"] in learned
 
     @cached_property
     def _learned_names(self) -> set[str]:
@@ -194,10 +197,16 @@ class Learner:
 
     def _sentences(self) -> Iterator[Sentence]:
         """Yield the sentences of ``ner`` to learn from: all but those of the split ``test``."""
-        if self.ner is not None:
-            for sentence in NerData.open(self.ner).sentences:
+        if data := self._open_ner():
+            for sentence in data.sentences:
                 if sentence.split != "test":
                     yield sentence
+
+    def _open_ner(self) -> "NerData | None":
+        """Read ``ner``, if it is given."""
+        from modeling.finetune.data import NerData  # noqa: PLC0415 - loads torch
+
+        return None if self.ner is None else NerData.open(self.ner)
 
     def _commands(self, folder: Path, sentences: Sequence[Sentence]) -> Iterator[Command]:
         taken = taken_run(self.folder)

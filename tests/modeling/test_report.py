@@ -1,4 +1,7 @@
+import contextlib
+import io
 import re
+import shutil
 import sys
 import xml.etree.ElementTree as ET
 from dataclasses import replace
@@ -30,6 +33,30 @@ def page(runs):
     return make_page([read_run(runs[0])])
 
 
+@pytest.fixture(scope="module")
+def reported(runs):
+    """Report both runs; returns the page, and what the command says."""
+    with contextlib.redirect_stderr(io.StringIO()) as said:
+        assert main([str(run) for run in runs]) == 0
+    return (runs[0] / "report.html").read_text("utf-8"), said.getvalue()
+
+
+@pytest.fixture(scope="module")
+def worse_page(runs, tmp_path_factory):
+    """Make the page of a run with a strange name and patience, worse at last."""
+    folder = tmp_path_factory.mktemp("strange") / "a<b"
+    shutil.copytree(runs[0], folder)
+    run = read_run(folder)
+    training = run.settings["config"]["training"] | {"patience": 2}
+    settings = run.settings | {"config": run.settings["config"] | {"training": training}}
+    worse = run.of_kind("evaluation")[-1] | {
+        "step": 9,
+        "loss": {"subwords": 9.125, "entities": 9.0},
+    }
+    broken = worse | {"step": 10, "loss": {"subwords": None, "entities": 1.0}}
+    return make_page([replace(run, settings=settings, lines=[*run.lines, worse, broken])])
+
+
 def pictures(page):
     return [ET.fromstring(svg) for svg in re.findall(r"<svg.*?</svg>", page, flags=re.DOTALL)]  # noqa: S314
 
@@ -49,24 +76,13 @@ def test_accuracies_of_the_last_evaluation_are_in_the_table(page, runs):
         assert f"<td>{top:.1%}</td>" in page
 
 
-def test_with_patience_the_best_evaluation_is_in_the_table(runs):
-    run = read_run(runs[0])
-    training = run.settings["config"]["training"] | {"patience": 2}
-    settings = run.settings | {"config": run.settings["config"] | {"training": training}}
-    worse = run.of_kind("evaluation")[-1] | {
-        "step": 9,
-        "loss": {"subwords": 9.125, "entities": 9.0},
-    }
-    broken = worse | {"step": 10, "loss": {"subwords": None, "entities": 1.0}}
-
-    page = make_page([replace(run, settings=settings, lines=[*run.lines, worse, broken])])
-
-    assert "<td>subwords</td><td>4</td>" in page
-    assert "<td>subwords</td><td>9</td>" not in page
+def test_with_patience_the_best_evaluation_is_in_the_table(worse_page):
+    assert "<td>subwords</td><td>4</td>" in worse_page
+    assert "<td>subwords</td><td>9</td>" not in worse_page
 
 
-def test_several_runs_stand_side_by_side(runs):
-    page = make_page([read_run(run) for run in runs])
+def test_several_runs_stand_side_by_side(reported):
+    page, _ = reported
 
     titles = ["".join(picture.itertext()) for picture in pictures(page)]
     assert len(titles) == 6
@@ -77,23 +93,16 @@ def test_the_same_runs_give_the_same_page(page, runs):
     assert make_page([read_run(runs[0])]) == page
 
 
-def test_names_are_escaped(runs, tmp_path):
-    strange = tmp_path / "a<b"
-    strange.mkdir()
-    for name in ("settings.json", "metrics.jsonl", "histograms.json"):
-        (strange / name).write_bytes((runs[0] / name).read_bytes())
-
-    page = make_page([read_run(strange)])
-
-    assert "a<b" not in page
-    assert "a&lt;b" in page
+def test_names_are_escaped(worse_page):
+    assert "a<b" not in worse_page
+    assert "a&lt;b" in worse_page
 
 
-def test_the_page_lies_in_the_first_run(runs, capsys):
-    assert main([str(run) for run in runs]) == 0
+def test_the_page_lies_in_the_first_run(reported):
+    page, said = reported
 
-    assert (runs[0] / "report.html").read_text().startswith("<!doctype html>")
-    assert "made" in capsys.readouterr().err
+    assert page.startswith("<!doctype html>")
+    assert "made" in said
 
 
 def test_a_folder_without_a_run_is_said_so(tmp_path, capsys):

@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-N_ARTICLES, N_DOUBLES = 180, 20
+N_ARTICLES, N_DOUBLES = 90, 10
 CRAWL_DELAY = 0.01
 N_PLAIN = 12
 BEGAN = datetime(2026, 11, 1, 6, 0, tzinfo=UTC)
@@ -92,8 +92,8 @@ def _articles() -> list[Article]:
 
 
 ARTICLES = _articles()
-IN_SITEMAP_A, IN_SITEMAP_B = ARTICLES[:100], ARTICLES[100:150]
-IN_FEED, IN_ATOM, BY_LINK = ARTICLES[145:160], ARTICLES[160:170], ARTICLES[170:]
+IN_SITEMAP_A, IN_SITEMAP_B = ARTICLES[:40], ARTICLES[40:60]
+IN_FEED, IN_ATOM, BY_LINK = ARTICLES[57:65], ARTICLES[65:70], ARTICLES[70:]
 BY_PATH = {article.path: article for article in ARTICLES}
 DISALLOWED = tuple(f"/intern/{n}.html" for n in range(3))
 FOR_NO_AI = ("/ki/1.html", "/ki/2.html")

@@ -164,7 +164,7 @@ def crawled(tmp_path_factory):
         news = ["pipelines.news_to_documents", "--sites", folder / "sites.toml"]
         news += ["--output", folder / "out"]
         for how in ("all", "crawler", "parent", "politely"):
-            most = len(portal.asked) + random.randrange(5, 45)
+            most = len(portal.asked) + random.randrange(5, 25)
             process = start(*news)
             while len(portal.asked) < most and process.poll() is None:
                 time.sleep(0.002)

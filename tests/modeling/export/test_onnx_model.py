@@ -3,8 +3,10 @@
 import contextlib
 import json
 import re
+import shutil
 import sys
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -23,6 +25,7 @@ from modeling.predict.__main__ import main as predict
 from modeling.taggers.counts import strict_f1
 from modeling.taggers.tagger import Tagger
 from modeling.training.run_folder import identify
+from tests.modeling.export.conftest import save_tagger
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 LETTER, EDITION = DATA / "enrich" / "09.xml", DATA / "letters" / "edition.toml"
@@ -97,13 +100,28 @@ def test_a_head_of_spans_of_words_is_the_sum_of_two(make_tagger, sentence):
     torch.testing.assert_close(begins[spans.first_subwords] + ends[spans.last_subwords], expected)
 
 
-@pytest.mark.parametrize("kind", ["plain", "whole-word relative"])
-def test_onnxruntime_finds_the_same_scores(make_tagger, tmp_path, sentence, kind):
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    """Export taggers, each once; returns a function from the kind to the folders of both."""
     pytest.importorskip("onnxscript")
-    onnxruntime = pytest.importorskip("onnxruntime")
-    run = make_tagger(encoder=ATTENTIONS[kind] | {"n_layers": 1}, head={"kind": "crf"})
+    pytest.importorskip("onnxruntime")
 
-    assert main([str(run), "--output", str(tmp_path / "out"), "--to", "onnx"]) == 0
+    @cache
+    def export(kind):
+        folder = tmp_path_factory.mktemp("exported")
+        encoder = ATTENTIONS[kind] | {"n_layers": 1}
+        run = save_tagger(folder / "run", encoder=encoder, head={"kind": "crf"})
+        assert main([str(run), "--output", str(folder / "out"), "--to", "onnx"]) == 0
+        return run, folder / "out"
+
+    return export
+
+
+@pytest.mark.parametrize("kind", ["plain", "whole-word relative"])
+def test_onnxruntime_finds_the_same_scores(exported, tmp_path, sentence, kind):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    run, made = exported(kind)
+    shutil.copytree(made, tmp_path / "out")
 
     tagger = Tagger.load(run)
     batch = batch_of(tagger, [sentence])
@@ -139,17 +157,14 @@ def check_that_it_is_a_tagger(run, out, sentence):
         Tagger.load(out)
 
 
-def test_an_onnx_file_of_other_weights_is_found_out(make_tagger, tmp_path):
-    pytest.importorskip("onnxscript")
-    pytest.importorskip("onnxruntime")
-    run = make_tagger(encoder={"n_layers": 0})
-    assert main([str(run), "--output", str(tmp_path / "out"), "--to", "onnx"]) == 0
+def test_an_onnx_file_of_other_weights_is_found_out(exported):
+    run, out = exported("plain")
     model = TaggingModel.load(run)
     with torch.no_grad():
         model.head.linear.bias += 0.01
 
     with pytest.raises(Exception, match="differs from torch by"):
-        check_onnx(scorer_of(model), tmp_path / "out" / "model.onnx")
+        check_onnx(scorer_of(model), out / "model.onnx")
 
 
 @pytest.mark.parametrize("settings", [{"head": {"pooling": "mean"}}, {"head": {"kind": "span"}}])

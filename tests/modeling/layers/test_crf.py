@@ -63,7 +63,10 @@ def scored_paths(crf, sentence):
     """Return all paths of a sentence, and their scores."""
     length = int(crf.lengths[sentence])
     paths = list(itertools.product(range(len(crf.starts)), repeat=length))
-    return paths, torch.stack([literal_score(crf, sentence, path) for path in paths])
+    tags = torch.tensor(paths, dtype=torch.int64).view(len(paths), length)
+    scores = crf.emissions[sentence, torch.arange(length), tags].sum(1)
+    scores = scores + crf.transitions[tags[:, :-1], tags[:, 1:]].sum(1)
+    return paths, scores + crf.starts[tags[:, :1]].sum(1)
 
 
 def all_log_partitions(crf):

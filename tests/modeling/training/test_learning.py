@@ -62,7 +62,7 @@ def test_compiled_it_is_compiled_once(examples):
         return graph.forward
 
     sources = open_sources([examples])
-    config = complete(config_of("neiss_small"), sources)
+    config = complete(config_of("neiss_small", encoder=SMALL | {"n_layers": 1}), sources)
     model = PretrainingModel.from_config(config)
     model.compile(dynamic=True, backend=compiler)
     counts = []

@@ -154,9 +154,10 @@ def test_what_is_learned_holds_on_validation_documents(run, make_examples, tmp_p
     examples = make_examples(tmp_path / "more", n=256)
     config = config_of(
         "neiss_small",
-        encoder=SMALL | {"width": 32, "inner_width": 64},
+        encoder=SMALL | {"width": 32, "inner_width": 64, "n_layers": 1},
         optimizer={"lr": 5e-3},
-        training={"max_steps": 120, "batch_size": 16, "evaluate_every": 60, "micro_batch_size": 16},
+        training={"max_steps": 80, "batch_size": 16, "micro_batch_size": 16}
+        | {"evaluate_every": 80, "checkpoint_every": 80},
     )
 
     folder = run(config=config, examples=(examples,))

@@ -103,11 +103,12 @@ def serve(sample):
             one.end(signal.SIGKILL)
 
 
-@pytest.fixture
-def browser():
+@pytest.fixture(scope="module")
+def chromium():
     """Start Debian's Chromium; skip where it is missing.
 
-    For one test only: while it runs, its event loop runs, and no other can in this thread.
+    For the tests of one module only: while it runs, its event loop runs, and no other can in this
+    thread.
     """
     playwright = pytest.importorskip("playwright.sync_api", reason="no playwright (extra dev)")
     if not CHROMIUM.exists():
@@ -118,3 +119,11 @@ def browser():
         )
         yield browser
         browser.close()
+
+
+@pytest.fixture
+def browser(chromium):
+    """Close what the test opens: nothing of it is kept, no cookie and no decision."""
+    yield chromium
+    for context in chromium.contexts:
+        context.close()

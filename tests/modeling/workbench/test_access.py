@@ -5,9 +5,11 @@ import subprocess
 
 import pytest
 
+from corpora.datasets.shards import write_text
 from corpora.document import Document, Mention
 from modeling.workbench.still import write_page
 from tests.modeling.test_predict_documents import write_documents
+from tests.modeling.workbench.conftest import ROOT
 
 AXE = "axe-core@4.10.3"
 RUN = """() => axe.run(document, {runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa",
@@ -20,8 +22,17 @@ WIDER = """() => [...document.querySelectorAll("html, dialog, main, aside, nav, 
 
 @pytest.fixture(scope="session")
 def axe(tmp_path_factory):
-    """Return the program of axe-core, fetched by npm; skip where that cannot be."""
-    npm, folder = shutil.which("npm"), tmp_path_factory.mktemp("axe")
+    """Return the program of axe-core, fetched once by npm; skip where that cannot be."""
+    kept = ROOT / "build" / f"{AXE}.min.js"
+    if not kept.is_file():
+        fetched = fetch_axe(tmp_path_factory.mktemp("axe"))
+        kept.parent.mkdir(exist_ok=True)
+        write_text(kept, [fetched.read_text(encoding="utf-8")])
+    return kept.read_text(encoding="utf-8")
+
+
+def fetch_axe(folder):
+    npm = shutil.which("npm")
     if npm is None:
         pytest.skip("no npm: axe-core cannot be fetched")
     command = [npm, "pack", AXE, "--silent", "--pack-destination", folder]
@@ -34,7 +45,7 @@ def axe(tmp_path_factory):
     if done.returncode:
         pytest.skip(f"axe-core cannot be fetched: {done.stderr[-200:]}")
     shutil.unpack_archive(folder / done.stdout.strip(), folder, filter="data")
-    return (folder / "package" / "axe.min.js").read_text(encoding="utf-8")
+    return folder / "package" / "axe.min.js"
 
 
 LOOKS = (  # keys, and what is there then
