@@ -103,7 +103,8 @@ def test_other_settings_are_refused_unless_forced(tmp_path, ner, bases, finetune
 
 def test_the_summary_names_the_best_setting_on_dev(tmp_path, ner, bases, finetune):
     settings = ["optimizer.lr=1e-7,5e-3"]
-    assert finetune(tmp_path / "run", ner, bases / "plain", seeds="1,2", settings=settings) == 0
+    options = {"seeds": "1,2", "settings": settings, "epochs": 2}
+    assert finetune(tmp_path / "run", ner, bases / "plain", **options) == 0
 
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
     assert summary["best"] == "optimizer.lr=5e-3"
