@@ -7,6 +7,7 @@ biases, norms and other vectors have none.
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from inspect import unwrap
 
 import torch
 from torch import Tensor, nn
@@ -40,6 +41,19 @@ class Gradients:
         self.flat.mul_((limit / (norm + 1e-6)).clamp(max=1.0))
 
 
+class _AdamW(torch.optim.AdamW):
+    """AdamW that does not load torch's compiler, which takes as long as loading torch.
+
+    Torch's own optimizers load it to mark these methods as not to be compiled, and here nothing
+    compiles them: only models are compiled.
+    """
+
+    add_param_group = unwrap(torch.optim.AdamW.add_param_group)
+    state_dict = unwrap(torch.optim.AdamW.state_dict)
+    load_state_dict = unwrap(torch.optim.AdamW.load_state_dict)
+    step = torch.no_grad()(unwrap(torch.optim.AdamW.step))
+
+
 class Optimizer:
     """AdamW with gradient clipping, frozen parameters, and a moving average of the weights."""
 
@@ -66,7 +80,7 @@ class Optimizer:
             parameter.requires_grad_(name not in frozen)
             parameter.grad = None
         groups = self._groups(decaying(model))
-        self.adam = torch.optim.AdamW(
+        self.adam = _AdamW(
             groups,
             lr=config.lr,
             betas=(config.betas[0], config.betas[1]),

@@ -27,8 +27,8 @@ def command(output, examples, *settings):
     return ["daluke_small", *inputs, "--set", *SMALL, *settings]
 
 
-# torch's optimizers load its compiler, and pyarrow pandas: each process would do so by itself.
-LOADED = ["modeling.training.session", "modeling.pretrain.__main__", "torch._dynamo", "pandas"]
+# pyarrow loads pandas if it is there: each process would do so by itself.
+LOADED = ["modeling.training.session", "modeling.pretrain.__main__", "pandas"]
 COMMAND = """
 import multiprocessing, os
 os.environ.update(environment)

@@ -1,3 +1,5 @@
+import sys
+
 import pytest
 import torch
 from safetensors.torch import load, save
@@ -48,6 +50,17 @@ def test_steps_are_those_of_torch(toy):
 
     for ours, parameter in zip(model.parameters(), theirs.parameters(), strict=True):
         torch.testing.assert_close(ours, parameter, rtol=0, atol=1e-6)
+
+
+def test_training_does_not_load_the_compiler_of_torch(toy, monkeypatch):
+    model = toy()
+    monkeypatch.setitem(sys.modules, "torch._dynamo", None)  # to import it is an error
+    optimizer = Optimizer(model, OptimizerConfig())
+
+    give_gradients(optimizer)
+    step(optimizer)
+    optimizer.load_state(optimizer.state())
+    optimizer.unlock(resets=True)
 
 
 def test_clipping_shortens_long_gradients_as_torch_does_and_leaves_short_ones(toy):
