@@ -1,5 +1,6 @@
 """Airflow in its own environment and its own processes: warnings are errors here, not there."""
 
+import fcntl
 import json
 import os
 import shutil
@@ -22,6 +23,7 @@ from tests.dags.steps import (
     part_of,
     write_encoder,
 )
+from tests.processes import PYTHONPATH, wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 AIRFLOW = ROOT / ".airflow" / "venv" / "bin" / "python"
@@ -38,7 +40,6 @@ class Airflow:
             "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
             "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home}/airflow.db",
             "ONOMA_SETTINGS": str(settings),
-            "ONOMA_PYTHON": sys.executable,
             "OMP_NUM_THREADS": "1",
         }
 
@@ -68,27 +69,61 @@ class Airflow:
 
 @pytest.fixture(scope="session")
 def migrated(tmp_path_factory):
-    """Make a database with ``airflow db migrate``, which each home copies."""
+    """Make a database with ``airflow db migrate``, once for all processes of pytest.
+
+    Each home copies it.
+    """
     if not AIRFLOW.exists():
         pytest.fail("no Airflow: run make test, or make .airflow/venv/installed")
-    airflow = Airflow(tmp_path_factory.mktemp("migrated"), "none")
-    process = airflow.start("-m", "airflow", "db", "migrate")
-    assert process.wait() == 0, (airflow.home / "output.log").read_text()[-3000:]
-    return airflow.home / "airflow.db"
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent
+    made = shared / "migrated.db"
+    with (shared / "migrated.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not made.exists():
+            airflow = Airflow(tmp_path_factory.mktemp("migrated"), "none")
+            process = airflow.start("-m", "airflow", "db", "migrate")
+            assert process.wait() == 0, (airflow.home / "output.log").read_text()[-3000:]
+            (airflow.home / "airflow.db").rename(made)
+    return made
 
 
 @pytest.fixture(scope="session")
 def make_airflow(migrated, tmp_path_factory):
     def make(settings):
         home = tmp_path_factory.mktemp("airflow")
-        shutil.copy(migrated, home)
+        shutil.copy(migrated, home / "airflow.db")
         return Airflow(home, settings)
 
     return make
 
 
 @pytest.fixture(scope="session")
-def runs(make_airflow, tmp_path_factory):
+def warm_python(tmp_path_factory):
+    """Start a process that loads the libraries of commands once; return what stands for Python."""
+    folder = tmp_path_factory.mktemp("warm")
+    program = folder / "socket.python"
+    command = [sys.executable, "-m", "tests.dags.warm", str(folder / "socket")]
+    with (folder / "log").open("wb") as log:
+        server = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env=os.environ | {"PYTHONPATH": PYTHONPATH},
+            stdout=log,
+            stderr=log,
+        )
+    try:
+        wait_for(lambda: server.poll() is not None or os.access(program, os.X_OK), seconds=300)
+        assert server.poll() is None, (folder / "log").read_text()
+        yield str(program)
+    finally:
+        server.kill()
+        server.wait()
+
+
+@pytest.fixture(scope="session")
+def runs(make_airflow, warm_python, tmp_path_factory):
     """Run all steps of three folders, once for all tests.
 
     Returns what became of each step, the folders, and the log.
@@ -110,7 +145,7 @@ def runs(make_airflow, tmp_path_factory):
             model_steps(model, corpus=corpus, edition=edition),
         ]
         results, log = airflow.run(
-            step | {"settings": str(folder / "settings.toml")}
+            {"python": warm_python} | step | {"settings": str(folder / "settings.toml")}
             for folder, own in zip(folders, steps, strict=True)
             for step in own
         )

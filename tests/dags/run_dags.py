@@ -1,9 +1,10 @@
 """Run DAGs one after the other in the interpreter of Airflow: ``STEPS`` in, ``RESULTS`` out.
 
-A step is {"dag", "date", "conf", "settings", "write": {file: text}, "bring": [[folder, pattern,
-shelf]], "kill": [module, folder, pattern]}. ``write``: files that are written before. ``bring``:
-versions of another store that are published here, too. ``kill``: the command that gets SIGKILL when
-a file of this pattern is in the folder.
+A step is {"dag", "date", "conf", "settings", "python", "write": {file: text}, "bring": [[folder,
+pattern, shelf]], "kill": [module, folder, pattern]}. ``python``: the interpreter of commands, or
+what stands for it (``warm.py``). ``write``: files that are written before. ``bring``: versions of
+another store that are published here, too. ``kill``: the command that gets SIGKILL when a file of
+this pattern is in the folder.
 """
 
 import json
@@ -17,23 +18,25 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from airflow import settings
-from airflow.dag_processing.dagbag import DagBag
+from airflow.dag_processing import dagbag
 from airflow.models.asset import AssetEvent
 from airflow.utils.session import create_session
 
 
 def main(steps, results):
     sys.path.append(settings.DAGS_FOLDER)  # as every process of Airflow that loads a bundle
-    bag = DagBag()
+    bag = dagbag.DagBag()
     assert not bag.import_errors, bag.import_errors
     finished = []
     for step in json.loads(Path(steps).read_text(encoding="utf-8")):
         finished.append(run(bag.dags[step["dag"]], step))
+        dagbag.sync_bag_to_db = lambda *_: None  # else each step writes all DAGs once more
         Path(results).write_text(json.dumps(finished), encoding="utf-8")
 
 
 def run(dag, step):
     os.environ["ONOMA_SETTINGS"] = step["settings"]
+    os.environ["ONOMA_PYTHON"] = step["python"]
     for task in dag.tasks:
         task.retry_delay = timedelta(seconds=0.1)
         task.retry_exponential_backoff = 0
@@ -74,19 +77,26 @@ def bring(folder, pattern, shelf):
 
 
 def kill(module, folder, pattern, killed):
-    """Kill the first command that runs a module, when a file that it makes is there."""
-    while not killed:
-        if any(Path(folder).glob(pattern)):
-            for process in Path("/proc").glob("[0-9]*"):
-                try:
-                    words = (process / "cmdline").read_bytes().decode().split("\0")
-                except OSError:
-                    continue
-                if words[1:3] == ["-m", module] and any(w.startswith(folder) for w in words):
-                    os.kill(int(process.name), signal.SIGKILL)
-                    killed.append(int(process.name))
-                    return
-        time.sleep(0.005)
+    """Kill the first command that runs a module, as soon as a file that it makes is there."""
+    while (command := command_of(module, folder)) is None:
+        time.sleep(0.02)
+    while not any(Path(folder).glob(pattern)):
+        time.sleep(0.002)
+    os.kill(command, signal.SIGKILL)
+    killed.append(command)
+
+
+def command_of(module, folder):
+    """Return the process of a command that runs a module on files in a folder, if there is one."""
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (process / "cmdline").read_bytes().decode().split("\0")
+        except OSError:
+            continue
+        is_module = words[3:5] == ["-m", module]  # python -IS SOCKET.python -m MODULE
+        if is_module and any(word.startswith(folder) for word in words):
+            return int(process.name)
+    return None
 
 
 if __name__ == "__main__":

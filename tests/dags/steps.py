@@ -6,6 +6,7 @@ the other two publish: from the first dump, from the second, and once more.
 """
 
 import re
+import sys
 from pathlib import Path
 
 import torch
@@ -13,13 +14,18 @@ import torch
 from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
 from modeling.config import EncoderConfig, HeadsConfig, PretrainConfig
 from modeling.models.pretraining import PretrainingModel
+from tests.processes import PYTHONPATH
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 DUMP = DATA / "wikipedia" / "kleinwiki-20261101-pages-articles.xml"
 
-CORPUS = """
+FOLDERS = f"""
 work = "work"
 store = "store"
+environment = {{ PYTHONPATH = "{PYTHONPATH}" }}
+"""
+CORPUS = f"""
+{FOLDERS}
 [[wiki]]
 name = "kleinwiki"
 contact = "me@example.org"
@@ -45,8 +51,7 @@ finetune = ["--threads", "1", "--augment-lexicon", "train", "--set", "training.b
 evaluate = ["--replicates", "200", "--threads", "1"]
 """
 EDITION = f"""
-work = "work"
-store = "store"
+{FOLDERS}
 on_failure = ["sh", "-c", "cat >> failures.txt"]
 [[edition]]
 name = "letters"
@@ -56,8 +61,7 @@ model = "encoder"
 {FINETUNE}
 """
 MODEL = f"""
-work = "work"
-store = "store"
+{FOLDERS}
 [[wiki]]
 name = "kleinwiki"
 contact = "me@example.org"
@@ -114,7 +118,8 @@ def corpus_steps(folder):
 
     These are a first version; a second, killed on the way; one that differs too much; and the
     second again. Then, on the same day and by its date, the one that differs too much, which is
-    accepted; the first run once more; news with and without a vocabulary.
+    accepted; the first run once more; news with and without a vocabulary, by commands that Python
+    itself starts.
     """
     work = str(folder / "work" / "kleinwiki" / "20261208")
     kill = ["pipelines.wikipedia_to_documents", work, "documents/.build/*/plan.json"]
@@ -129,7 +134,7 @@ def corpus_steps(folder):
             ("2027-02-08T04", {"date": "20270101", "accept_drift": True}, {}),
             ("2026-11-08T03", {"date": "20261101"}, {}),
         )
-    ] + [{"dag": "news_refresh", "date": "2027-02-09T04:30:00+00:00"}]
+    ] + [{"dag": "news_refresh", "date": "2027-02-09T04:30:00+00:00", "python": sys.executable}]
 
 
 def write_encoder(folder):

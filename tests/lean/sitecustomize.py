@@ -1,20 +1,25 @@
-"""Hide libraries from Beam that it loads only because they are installed.
+"""Hide libraries from Beam and pyarrow that these load only because they are installed.
 
-``PYTHONPATH`` leads here (``tests/conftest.py``), so commands that tests start load Beam in a bit
-more than half of the time. Other tools of the tests bring these libraries; Onoma needs none.
+``PYTHONPATH`` leads here (``tests/conftest.py``), so commands that tests start load Beam in less
+than half of the time, and those that read shards do not load pandas. Other tools of the tests bring
+these libraries; Onoma needs none.
 """
 
 import sys
 
-NOT_NEEDED = {"boto3", "pandas", "pymongo"}
+NOT_NEEDED = {
+    "apache_beam": {"apache_beam.io.gcp.bigquery", "boto3", "bson", "pandas", "pymongo"},
+    "pyarrow": {"pandas"},
+}
+"""What is not needed, by the library that would load it."""
 
 
 class NotThere:
-    """A finder that is asked first; without Beam, everything is where it was."""
+    """A finder that is asked first; without Beam and pyarrow, everything is where it was."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):  # noqa: ARG004 - as importlib calls it
-        if name in NOT_NEEDED and "apache_beam" in sys.modules:
+        if any(name in names and user in sys.modules for user, names in NOT_NEEDED.items()):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 
