@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import ner
-from benchmarks.synthetic_words import Vocabulary
+from benchmarks.synthetic_words import Vocabulary, vocabulary
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import Shard, ShardWriter, write_json
 
@@ -38,7 +38,7 @@ _WORD = re.compile(r"[a-zäöüß]{4,}")
 
 def write_letters(folder: Path, n_files: int) -> None:
     """Write letters with other lower-case words, a thousand in a folder."""
-    words = Vocabulary(1).common.tolist()
+    words = vocabulary(1).common.tolist()
     samples = (path.read_bytes() for path in sorted(LETTERS.glob("*.xml")))
     parts = [_split(sample.decode()) for sample in samples if b"UTF-8" in sample[:99]]
     rng = np.random.default_rng(1)
@@ -70,7 +70,7 @@ def _split(sample: str) -> list[str]:
 
 def write_archives(folder: Path, megabytes: float) -> None:
     """Write web archives of invented pages."""
-    words, rng = Vocabulary(2), np.random.default_rng(2)
+    words, rng = vocabulary(2), np.random.default_rng(2)
     folder.mkdir(parents=True)
     left, numbers = megabytes * 1e6, count()
     for of in count():

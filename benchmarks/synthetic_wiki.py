@@ -29,7 +29,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.synthetic_words import CAPITAL, PERIOD, Vocabulary, transliterated
+from benchmarks.synthetic_words import (
+    CAPITAL,
+    PERIOD,
+    Vocabulary,
+    transliterated,
+    vocabulary,
+)
 
 ARTICLES_IN_CHUNK = 400
 PAGES_IN_STREAM = 100
@@ -112,7 +118,7 @@ class Wiki:
     @cached_property
     def words(self) -> Vocabulary:
         """The vocabulary of running text and titles."""
-        return Vocabulary(self.seed)
+        return vocabulary(self.seed)
 
     @cached_property
     def title_ranks(self) -> NDArray[np.int64]:

@@ -1,6 +1,6 @@
 """Invented words with realistic frequencies, for texts and titles of any length."""
 
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,6 +110,12 @@ class Vocabulary:
             words[left] += self._syllables[rest[left] % base]
             rest //= base
         return words
+
+
+@cache
+def vocabulary(seed: int) -> Vocabulary:
+    """Return the vocabulary of a seed, which takes seconds to make."""
+    return Vocabulary(seed)
 
 
 def transliterated(text: str, number: int) -> str:

@@ -9,7 +9,7 @@ from benchmarks.synthetic_wiki import Wiki, write_dump
 from corpora.wikipedia.dump import examine, read_pages
 from corpora.wikipedia.pages import Page
 
-N_ARTICLES = 900
+N_ARTICLES = 450
 
 
 @pytest.fixture(scope="module")
