@@ -36,6 +36,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.file_operations import killed_at
+from tests.pipelines.graph_runs import run_plainly
 
 DATA = Path(__file__).resolve().parent / "data"
 ORPHAN_SECONDS = 20.0
@@ -43,6 +44,9 @@ ORPHAN_SECONDS = 20.0
 _PR_SET_CHILD_SUBREAPER = 36
 """Of ``prctl(2)``."""
 _EVER = 1 << 60
+_PLAINLY: Mapping[tuple[str, str], Any] = {("pipelines.in_memory", "run_graph"): run_plainly}
+"""For scenarios of one worker that need no runner of Beam, which takes most of the time; what it
+does with files is the same in all pipelines."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,7 @@ def wikipedia(folder: Path) -> Scenario:
 
     wiki = SmallWiki()
     cut = {
+        **_PLAINLY,
         ("pipelines.wikipedia_to_documents", "RANGE_BYTES"): (9000, 9000),
         ("pipelines.wikipedia_to_documents", "BATCH_CHARACTERS"): 3000,
     }
@@ -99,7 +104,7 @@ def news(_: Path) -> Scenario:
     import_module("corpora.news.filters").identify("Er kam.", None)  # else each copy loads a model
     pages = DATA / "news"
     options = ["--html", f"{pages}/*.html*", "--urls", str(pages / "urls.tsv")]
-    return Scenario(Run("pipelines.news_to_documents", options))
+    return Scenario(Run("pipelines.news_to_documents", options, _PLAINLY))
 
 
 def vocabulary(folder: Path) -> Scenario:
@@ -109,8 +114,8 @@ def vocabulary(folder: Path) -> Scenario:
 
     in_a_child(lambda: bool(write_dataset(folder / "all", *ARTICLES)) - 1)
     in_a_child(lambda: bool(write_dataset(folder / "some", *ARTICLES[:1])) - 1)
-    name, parts = "pipelines.documents_to_entity_vocab", {}
-    parts[name, "PART_BYTES"] = 1000
+    name = "pipelines.documents_to_entity_vocab"
+    parts = {**_PLAINLY, (name, "PART_BYTES"): 1000}
     runs = [Run(name, ["--input", str(folder / source)], parts) for source in ("some", "all")]
     return Scenario(runs[1], before=runs[0])
 
@@ -119,11 +124,11 @@ def lexicon(folder: Path) -> Scenario:
     """Return a scenario of the words of a story."""
     story = DATA / "text" / "wulingzhen.txt"
     options = ["--input", str(story), "--lang", "zh", "--split-pattern", "^第.{1,3}回"]
-    text = Run("pipelines.text_to_documents", options)
+    text = Run("pipelines.text_to_documents", options, _PLAINLY)
     assert in_a_child(lambda: text(folder / "story")) == 0
     name = "pipelines.documents_to_lexicon"
     options = ["--input", str(folder / "story"), "--known", "none", "--per", "all"]
-    return Scenario(Run(name, options, {(name, "PART_BYTES"): 20_000}))
+    return Scenario(Run(name, options, {**_PLAINLY, (name, "PART_BYTES"): 20_000}))
 
 
 def augment(folder: Path) -> Scenario:
@@ -135,7 +140,7 @@ def augment(folder: Path) -> Scenario:
     forms = folder / "forms.tsv"
     forms.write_text("Jena\tx:Jena\t1\t0.5\nStadt\tx:Stadt\t1\t0.01\n", "utf-8")
     options = ["--input", str(folder / "documents"), "--forms", str(forms), "--policy", "gated"]
-    return Scenario(Run("pipelines.augment_mentions", options))
+    return Scenario(Run("pipelines.augment_mentions", options, _PLAINLY))
 
 
 SCENARIOS = {"tei": tei, "wikipedia": wikipedia, "news": news} | {

@@ -21,7 +21,7 @@ from pipelines import tei_to_ner, wikipedia_to_documents
 from tests.bucket_faults import FaultyProxy
 from tests.bucket_server import BucketServer
 
-pytestmark = pytest.mark.usefixtures("bucket")
+pytestmark = pytest.mark.usefixtures("bucket", "without_runner")
 ROOT = Path(__file__).resolve().parents[2]
 LETTERS = ROOT / "tests" / "data" / "letters"
 OUTPUT = "s3://onoma/build/letters"
