@@ -52,9 +52,9 @@ def paths_of_this_machine(job: bytes) -> Iterator[Path]:
             yield Path(found.decode())
 
 
-def test_job_is_as_small_with_100000_units_as_with_one(tmp_path):
+def test_job_is_as_small_with_10000_units_as_with_one(tmp_path):
     one = description(wikipedia_to_documents, WIKI, tmp_path / "one", n_units=1)
-    many = description(wikipedia_to_documents, WIKI, tmp_path / "many", n_units=100_000)
+    many = description(wikipedia_to_documents, WIKI, tmp_path / "many", n_units=10_000)
 
     assert abs(len(many) - len(one)) < 2_000
     assert len(many) < 500_000  # Dataflow takes 10 MB
