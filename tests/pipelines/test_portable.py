@@ -37,9 +37,10 @@ from tests.processes import LEAN
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = ROOT / "tests" / "data" / "wikipedia" / "kleinwiki-20261101-pages-articles.xml"
 STORY = ROOT / "tests" / "data" / "text" / "wulingzhen.txt"
-COPIES = 60
+COPIES = 24
 """Of the small wiki, so that a run of it lasts long enough to be killed."""
 RANGES = (100_000, 100_000)
+BLOCKS = ("--blocks", "tables,infoboxes,references,math")
 PORT = 50_000
 SERVICE = "10.77.0.1"
 NAMESPACES = ("nsenter", "--user", "--net", "--uts", "--preserve-credentials")
@@ -283,6 +284,17 @@ def dump(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def documents(dump, tmp_path_factory):
+    """Make documents of that dump on this machine; returns their folder."""
+    folder = tmp_path_factory.mktemp("documents")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(wikipedia_to_documents, "RANGE_BYTES", RANGES)
+        command = ("--input", str(dump), "--output", str(folder), *BLOCKS)
+        assert wikipedia_to_documents.main(command) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
 def there(cluster, bucket_program):
     """Start a server of buckets beside the launcher, the only thing that all machines see."""
     launcher = cluster.launcher
@@ -344,16 +356,16 @@ def test_examples_are_made_from_bucket_to_bucket(cluster, tmp_path):
     assert hashes(bring(cluster, "s3://onoma/examples")) == hashes(local)
 
 
-def test_rows_are_taken_over_from_bucket_to_bucket(cluster, there, dump, tmp_path, monkeypatch):
+def test_rows_are_taken_over_from_bucket_to_bucket(
+    cluster, there, dump, documents, tmp_path, monkeypatch
+):
     monkeypatch.setattr(wikipedia_to_documents, "RANGE_BYTES", RANGES)
-    old, local, new = tmp_path / "old", tmp_path / "local", tmp_path / dump.name
+    local, new = tmp_path / "local", tmp_path / dump.name
     new.write_text(dump.read_text("utf-8").replace("</text>", " Neues.</text>", 1), "utf-8")
-    blocks = ("--blocks", "tables,infoboxes,references,math")
-    for source, output in ((dump, old), (new, local)):
-        command = ("--input", str(source), "--output", str(output), *blocks)
-        assert wikipedia_to_documents.main(command) == 0
-    put(cluster, old, "s3://onoma/old")
-    output, options = "s3://onoma/new", ("--input", new, "--reuse", "s3://onoma/old", *blocks)
+    command = ("--input", str(new), "--output", str(local), *BLOCKS)
+    assert wikipedia_to_documents.main(command) == 0
+    put(cluster, documents, "s3://onoma/old")
+    output, options = "s3://onoma/new", ("--input", new, "--reuse", "s3://onoma/old", *BLOCKS)
     command = ("wikipedia_to_documents", output, *options)
 
     job = cluster.submit(*command, pool=cluster.pool(0))
@@ -390,12 +402,10 @@ def test_two_jobs_at_once_have_a_pool_each(cluster, tmp_path):
     assert [pool.n_workers() for pool in cluster.pools] == [n + 1 for n in n_before]
 
 
-def test_job_whose_pool_is_killed_goes_on_with_the_other(cluster, dump, tmp_path, monkeypatch):
-    monkeypatch.setattr(wikipedia_to_documents, "RANGE_BYTES", RANGES)
+def test_job_whose_pool_is_killed_goes_on_with_the_other(cluster, dump, documents, tmp_path):
     module, output, *options = ("wikipedia_to_documents", tmp_path / "out", "--input", str(dump))
-    local = tmp_path / "local"
-    assert wikipedia_to_documents.main([*options, "--output", str(local)]) == 0
-    n_units = len(receipts_of(local))
+    options += BLOCKS
+    n_units = len(receipts_of(documents))
 
     job = cluster.submit(module, output, *options, pool=cluster.pool(0, 1))
     wait_for(lambda: len(receipts_of(output)) >= 3, job)
@@ -407,5 +417,5 @@ def test_job_whose_pool_is_killed_goes_on_with_the_other(cluster, dump, tmp_path
     again = cluster.submit(module, output, *options, pool=cluster.pool(0, 1))
 
     assert again.wait(60) == 0, cluster.said("out")
-    assert files_of(output) == files_of(local)
+    assert files_of(output) == files_of(documents)
     assert done.items() <= receipts_of(output).items()  # what was done was not done again
