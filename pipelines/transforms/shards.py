@@ -12,7 +12,7 @@ from corpora.errors import CorpusError
 from corpora.runs.plan import Unit, version_of_code
 from corpora.system.buckets import is_url
 from pipelines.failures import UnitFailedError, explain
-from pipelines.transforms.elements import EndOfUnit, Failed, InUnit
+from pipelines.transforms.elements import EndOfUnit, Failed, InUnit, StepFunction
 from pipelines.unit_writer import UnitWriter
 
 
@@ -54,7 +54,7 @@ class WriteShards(beam.PTransform):
         return UnitWriter(self, unit.number)
 
 
-class _WriteShards(beam.DoFn):
+class _WriteShards(StepFunction):
     def __init__(self, step: WriteShards) -> None:
         self._step = step
 

@@ -6,15 +6,17 @@ import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
+from types import MethodType
 
 import apache_beam as beam
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions, TypeOptions
 from apache_beam.pvalue import PCollection
+from apache_beam.transforms import core, userstate
 
 from corpora.datasets.shards import open_dataset
 from corpora.runs.build import hold
-from corpora.store.inspection import main as shards
+from corpora.store.inspection import main as store
 from pipelines import (
     documents_to_entity_vocab,
     documents_to_lexicon,
@@ -27,6 +29,7 @@ from pipelines.engine import describe
 from pipelines.failures import UnitFailedError
 from pipelines.in_memory import InMemoryOptions, run_graph
 from pipelines.outcomes import Filtered
+from pipelines.transforms import elements, shards
 from pipelines.transforms.elements import EndOfUnit, InUnit
 from tests.pipelines.test_news_to_documents import SAMPLES
 from tests.pipelines.test_news_to_documents import run as run_pages
@@ -125,6 +128,19 @@ def test_unit_that_a_runner_has_torn_fails(tmp_path):
         assert not list(tmp_path.rglob(".tmp-*"))
 
 
+@pytest.mark.parametrize("function", [elements._ReadUnits, elements._PerUnit, shards._WriteShards])
+def test_beam_examines_the_methods_of_a_step_only_once(function, monkeypatch):
+    one, other = function(None), function(None)
+    methods = [name for name in dir(one) if isinstance(getattr(one, name), MethodType)]
+    expected = {name: core.get_function_args_defaults(getattr(one, name)) for name in methods}
+    assert userstate.get_dofn_specs(one) == (set(), set())
+
+    monkeypatch.setattr(core, "get_function_args_defaults", None)
+
+    assert userstate.get_dofn_specs(other) == (set(), set())
+    assert {name: core.get_function_arguments(other, name) for name in methods} == expected
+
+
 PAGES = (ROOT / "docs" / "pipelines.md").read_text("utf-8")
 WIKI = ROOT / "tests" / "data" / "wikipedia" / "kleinwiki-20261101-pages-articles.xml"
 
@@ -148,7 +164,7 @@ def test_pipeline_of_a_stranger_runs_as_the_docs_have_it(tmp_path, monkeypatch):
     assert [each.id for each in theirs] == [id for id in ours if len(ours[id].text) > 300]
     assert all(each.text == ours[each.id].text and each.url is None for each in theirs)
     assert {"link", "title_match"} <= {m.origin for each in theirs for m in each.mentions}
-    assert shards(["verify", "build/mine"]) == 0
+    assert store(["verify", "build/mine"]) == 0
 
 
 def test_options_are_parsed_once_and_all_their_kinds_share_their_values():
