@@ -44,7 +44,7 @@ def read_record(
     try:
         return read()
     except BaseException as error:  # noqa: BLE001 - see _check
-        return _reject(error, source=source, position=position, excerpt=excerpt)
+        return reject(error, source=source, position=position, excerpt=excerpt)
 
 
 def read_rows(
@@ -75,10 +75,10 @@ def read_file_records(records: Iterable[T], *, source: str) -> Iterator[T | Reje
     try:
         yield from records
     except BaseException as error:  # noqa: BLE001 - see _check
-        yield _reject(error, source=source, position="")
+        yield reject(error, source=source)
 
 
-def _reject(error: BaseException, *, source: str, position: str, excerpt: str = "") -> Rejected:
+def reject(error: BaseException, *, source: str, position: str = "", excerpt: str = "") -> Rejected:
     """Log an exception and make it a rejection; raise it again where it is no error of a record."""
     _check(error)
     frame = traceback.extract_tb(error.__traceback__)[-1]

@@ -346,22 +346,7 @@ def _write(
     suggested = _mentions(one for one in accepted if one.suggestion)
     written = file.write(suggested, model=model, options=options, decided=decided)
     missed = _mentions(one for one in accepted if not one.suggestion)
-    return write_more(written, file, missed, model=REVIEW, options=options)
-
-
-def write_more(
-    written: Written,
-    file: TeiFile,
-    names: Mapping[str, Sequence[Mention]],
-    *,
-    model: Model,
-    options: WriteOptions,
-) -> Written:
-    """Add further names, of another model or a person, to a file that was just written."""
-    if not any(names.values()):
-        return written
-    own = replace(options, existing="keep")
-    return written.then((written.file or file).write(names, model=model, options=own))
+    return written.add(missed, model=REVIEW, options=options) if missed else written
 
 
 def _mentions(placed: Iterable[Placed]) -> dict[str, list[Mention]]:

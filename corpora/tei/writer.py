@@ -106,22 +106,35 @@ class Skipped:
 class Written:
     """A file with names in it; each prediction is written, or skipped with a reason."""
 
-    data: bytes
-    written: int
-    counters: Counter[str]
-    skipped: list[Skipped]
+    file: "TeiFile"
+    """The written file, as it was read to prove it."""
+    written: int = 0
+    counters: Counter[str] = field(default_factory=Counter)
+    skipped: list[Skipped] = field(default_factory=list)
     kept: tuple[Kept, ...] = ()
     """The models' names that should have been taken out, but that somebody had changed."""
-    file: "TeiFile | None" = None
-    """The written file, as it was read to prove it."""
 
-    def then(self, second: "Written") -> "Written":
-        """Combine the results of writing a file in two steps."""
+    @property
+    def data(self) -> bytes:
+        """The bytes of the written file."""
+        return self.file.source.data
+
+    def add(
+        self,
+        mentions_by_document: Mapping[str, Sequence[Mention]],
+        *,
+        model: Model,
+        options: WriteOptions,
+        decided: "Standing | None" = None,
+    ) -> "Written":
+        """Write further names into the file, of another model or a person; all others are kept."""
+        own = replace(options, existing="keep")
+        more = self.file.write(mentions_by_document, model=model, options=own, decided=decided)
         return replace(
-            second,
-            written=self.written + second.written,
-            counters=self.counters + second.counters,
-            skipped=[*self.skipped, *second.skipped],
+            more,
+            written=self.written + more.written,
+            counters=self.counters + more.counters,
+            skipped=[*self.skipped, *more.skipped],
             kept=self.kept,
         )
 
@@ -249,7 +262,7 @@ class _Writer:
         self._choose_header(placed)
         proven, written = self._settle((file, []), placed)
         counters = self._counters(written)
-        return Written(proven.source.data, len(written), counters, self.skipped, self.kept, proven)
+        return Written(proven, len(written), counters, self.skipped, self.kept)
 
     @cached_property
     def _known_targets(self) -> set[str | None]:

@@ -147,17 +147,13 @@ def predict_tei(options: "Options") -> Summary:
     """Write names into TEI files, take them out again, or list them for review."""
     warn_of_old_expat()
     if options.undo:
-        report = tei.undo_all(options)
-    elif options.apply:
-        report = tei.apply_list(options)
-    elif options.from_:
-        report = tei.take_corrected(options)
-    elif options.candidates:
-        report = tei.list_candidates(options, _load(options) if options.model else None)
-    else:
-        report = tei.enrich(options, _load(options) if options.model else None)
-    sys.stderr.write(report.text)
-    return Summary(report.values)
+        return tei.undo_all(options)
+    if options.apply:
+        return tei.apply_list(options)
+    if options.from_:
+        return tei.take_corrected(options)
+    tagger = _load(options) if options.model else None
+    return (tei.list_candidates if options.candidates else tei.enrich)(options, tagger)
 
 
 def predict_masked(options: "Options") -> Summary:

@@ -28,19 +28,16 @@ class OpenRegister:
     referrer: Referrer
     """The writer of references from names to entries."""
 
-    def add_to(
-        self, written: Written, file: TeiFile, *, options: WriteOptions, decided: Standing
-    ) -> Written:
+    def add_to(self, written: Written, *, options: WriteOptions, decided: Standing) -> Written:
         """Write the mentions that the dictionary finds into a file, after others were written."""
-        now = written.file or file
         found = {
             document.id: document.mentions
-            for document in self.dictionary.annotate_all(now.documents)
+            for document in self.dictionary.annotate_all(written.file.documents)
         }
-        own = replace(options, existing="keep", reviewer="")
-        made = now.write(found, model=self.model, options=own, decided=decided)
-        made.counters["written by the register"] = made.written
-        return written.then(made)
+        own = replace(options, reviewer="")
+        made = written.add(found, model=self.model, options=own, decided=decided)
+        made.counters["written by the register"] = made.written - written.written
+        return made
 
     def merged(self, found: Document, file: TeiFile) -> Document:
         """Link predicted mentions to entries, and add what the dictionary finds beside them."""

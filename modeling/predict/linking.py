@@ -11,7 +11,7 @@ from corpora.document import Document, Mention
 from corpora.registers.references import Habits, Usage, parse_style
 from corpora.tei.edition import Edition
 from corpora.tei.provenance import Model
-from corpora.tei.writer import Standing, TeiFile, WriteOptions, Written
+from corpora.tei.writer import Standing, WriteOptions, Written
 from modeling.link.datasets import PROBABILITY, link_document
 from modeling.link.linker import Linker, files_of
 from modeling.training.run_folder import versions
@@ -46,18 +46,15 @@ class OpenLinker:
             if m.entity is not None and m not in there and PROBABILITY in m.attributes
         ]
 
-    def add_to(
-        self, written: Written, file: TeiFile, *, options: WriteOptions, decided: Standing
-    ) -> Written:
+    def add_to(self, written: Written, *, options: WriteOptions, decided: Standing) -> Written:
         """Add references to mentions that have none, to a file after others were written into it.
 
         Mentions that our models added are left alone.
         """
-        now = written.file or file
-        counters: Counter[str] = Counter()
-        found = {document.id: self.missing(document, counters) for document in now.documents}
-        own = replace(options, existing="keep", references=True, threshold=0.0, reviewer="")
-        return written.then(now.write(found, model=self.model, options=own, decided=decided))
+        documents, uncounted = written.file.documents, Counter[str]()
+        found = {document.id: self.missing(document, uncounted) for document in documents}
+        own = replace(options, references=True, threshold=0.0, reviewer="")
+        return written.add(found, model=self.model, options=own, decided=decided)
 
 
 def open_linker(

@@ -2,16 +2,18 @@
 
 import json
 import re
+import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
-from functools import cached_property, partial
+from functools import cached_property
 from importlib.util import find_spec
 from itertools import islice, tee
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
 from corpora.datasets.shards import sha256_of, write_json, write_text
@@ -20,7 +22,8 @@ from corpora.errors import CorpusError, UsageError
 from corpora.ner.exchange import files_of, read_annotated
 from corpora.registers.references import Habits, parse_style
 from corpora.runs.plan import find_inputs
-from corpora.runs.record_errors import read_record
+from corpora.runs.record_errors import reject
+from corpora.system.arguments import Summary
 from corpora.system.command_names import as_typed
 from corpora.tei.corrected import write_corrected
 from corpora.tei.decisions import (
@@ -56,7 +59,6 @@ if TYPE_CHECKING:  # applying lists and --undo need no tagger, and no torch
     from modeling.predict.__main__ import Options
     from modeling.taggers.tagger import Tagger
 
-T = TypeVar("T")
 _MAX_REJECTED = 10
 _MAX_NAMED = 10
 _DATE = re.compile(rb'<change when="(\d{4}-\d\d-\d\d)" resp="#onoma-')
@@ -74,20 +76,11 @@ _HEADER = """\
 """
 
 
-class Report(NamedTuple):
-    """The outcome of a command on TEI files."""
-
-    text: str
-    values: dict[str, object]
-    """The same values for programs."""
-
-
 @dataclass
 class _Work:
     """The files that are read and written, and the outcome for each."""
 
     options: "Options"
-    files: dict[str, Path]
     counters: Counter[str] = field(default_factory=Counter)
     skipped: list[tuple[str, Skipped]] = field(default_factory=list)
     kept: list[tuple[str, Kept]] = field(default_factory=list)
@@ -96,9 +89,8 @@ class _Work:
     notes: list[str] = field(default_factory=list)
     """Messages for the user at the end."""
 
-    @classmethod
-    def of(cls, options: "Options") -> "_Work":
-        return cls(options, find_inputs(options.tei, suffix=SUFFIXES))
+    def __post_init__(self) -> None:
+        self.files = find_inputs(self.options.tei, suffix=SUFFIXES)
 
     @cached_property
     def edition(self) -> Edition:
@@ -196,9 +188,12 @@ class _Work:
 
     def read(self) -> Iterator[TeiFile]:
         """Read the files; yield those that can be read, and reject the others."""
+        edition = self.edition
         for name, path in self.files.items():
-            read = partial(TeiFile.read, path.read_bytes(), self.edition, name=name)
-            if file := self._attempt(name, read):
+            data, file = path.read_bytes(), None
+            with self.rejecting(name):
+                file = TeiFile.read(data, edition, name=name)
+            if file is not None:
                 yield file
 
     @cached_property
@@ -247,7 +242,10 @@ class _Work:
         files, tagged = tee(self.read())
         found = tagger.annotate_all(document for file in tagged for document in file.documents)
         for file in files:
-            yield file, self._linked(list(islice(found, len(file.documents))))
+            documents = list(islice(found, len(file.documents)))
+            if self.linker is not None:
+                documents = [self.linker.link(one, self.counters) for one in documents]
+            yield file, documents
 
     @cached_property
     def linker(self) -> OpenLinker | None:
@@ -263,50 +261,38 @@ class _Work:
             reference=given.reference,
         )
 
-    def _linked(self, documents: list[Document]) -> list[Document]:
-        """Link mentions of which the linker is sure, if ``--link`` is given."""
-        linker = self.linker
-        if linker is None:
-            return documents
-        return [linker.link(document, self.counters) for document in documents]
+    @contextmanager
+    def rejecting(self, name: str) -> Iterator[None]:
+        """Reject a file if the work on it raises; ``UsageError`` is raised again."""
+        try:
+            yield
+        except UsageError:
+            raise
+        except CorpusError as error:
+            reason = getattr(error, "reason", type(error).__name__)
+            found = Rejected(source=name, position="", reason=reason, message=str(error))
+            self.rejected.append(found)
+        except BaseException as error:  # noqa: BLE001 - ``reject`` raises those of the run
+            self.rejected.append(reject(error, source=name))
 
-    def change(self, name: str, make: Callable[[], Written]) -> None:
-        """Write a changed file; if this fails, the file is rejected."""
-        self._attempt(name, partial(self._change, name, make))
+    def save(self, name: str, written: Written) -> None:
+        """Write a file with names, and note what was skipped in it."""
+        self.write(name, written.data, written.counters, kept=written.kept)
+        self.skipped += [(name, skipped) for skipped in written.skipped]
 
-    def _attempt(self, name: str, do: Callable[[], T]) -> T | None:
-        """Call ``do``, which works on a file; if it raises, reject the file and return None.
-
-        ``UsageError`` is raised again.
-        """
-
-        def attempt() -> T | Rejected:
-            try:
-                return do()
-            except UsageError:
-                raise
-            except CorpusError as error:
-                reason = getattr(error, "reason", type(error).__name__)
-                return Rejected(source=name, position="", reason=reason, message=str(error))
-
-        made = read_record(attempt, source=name)
-        if isinstance(made, Rejected):
-            self.rejected.append(made)
-            return None
-        return made
-
-    def _change(self, name: str, make: Callable[[], Written]) -> None:
-        written = make()
+    def write(
+        self, name: str, data: bytes, counters: Counter[str], *, kept: Sequence[Kept]
+    ) -> None:
+        """Write a changed file, and note the names that somebody had changed."""
         path = (output := self.options.output) / name
         if path.exists() and path.samefile(self.files[name]):
             raise UsageError(f"--output {output}: would overwrite {path}. Name another folder.")
-        _write_new(path, written.data)
+        _write_new(path, data)
         self.n_written += 1
-        self.counters.update(written.counters)
-        self.skipped += [(name, skipped) for skipped in written.skipped]
-        self.kept += [(name, kept) for kept in written.kept]
+        self.counters.update(counters)
+        self.kept += [(name, one) for one in kept]
 
-    def finish(self, *, made: str) -> Report:
+    def finish(self, *, made: str) -> Summary:
         """Write lists of skipped mentions, rejected files and kept mentions; report the outcome.
 
         Raises ``CorpusError`` if too many files were rejected.
@@ -336,7 +322,8 @@ class _Work:
             "counters": {name: n for name, n in sorted(self.counters.items()) if n},
             "notes": self.notes,
         }
-        return Report("".join([*said, f"made  {made}\n"]), values)
+        sys.stderr.writelines([*said, f"made  {made}\n"])
+        return Summary(values)
 
     def _about_kept(self) -> Iterator[str]:
         """Yield lines on the first predicted mentions that stay because somebody changed them."""
@@ -401,31 +388,27 @@ def model_of(tagger: "Tagger") -> Model:
     )
 
 
-def enrich(options: "Options", tagger: "Tagger | None") -> Report:
+def enrich(options: "Options", tagger: "Tagger | None") -> Summary:
     """Write what the tagger, the register and the linker find into copies of the files."""
-    work, model = _Work.of(options), model_of(tagger) if tagger else None
+    work, model = _Work(options), model_of(tagger) if tagger else None
     if tagger:
         check_tagger_labels(tagger, work.edition)
     threshold, register, linker = work.threshold(tagger), work.register, work.linker
-
-    def write(file: TeiFile, found: Sequence[Document]) -> Written:
-        given = work.write_options(file.source.name, threshold=threshold)
-        standing = work.standing(file)
-        ready, n_decided = with_decided(file, standing, given, refer=work.refer)
-        made = Written(ready.source.data, 0, Counter(), [], file=ready)
-        if model is not None:
-            if register is not None:
-                found = [register.dictionary.identify(document) for document in found]
-            made = ready.write(mentions_of(found), model=model, options=given, decided=standing)
-        if register is not None:
-            made = register.add_to(made, ready, options=given, decided=standing)
-        if linker is not None:
-            made = linker.add_to(made, ready, options=given, decided=standing)
-        made.counters["written: a person had decided so"] += n_decided
-        return made
-
     for file, found in work.tagged(tagger):
-        work.change(file.source.name, partial(write, file, found))
+        with work.rejecting(name := file.source.name):
+            given, standing = work.write_options(name, threshold=threshold), work.standing(file)
+            ready, n_decided = with_decided(file, standing, given, refer=work.refer)
+            made = Written(ready)
+            if model is not None:
+                if register is not None:
+                    found = [register.dictionary.identify(one) for one in found]  # noqa: PLW2901
+                made = ready.write(mentions_of(found), model=model, options=given, decided=standing)
+            if register is not None:
+                made = register.add_to(made, options=given, decided=standing)
+            if linker is not None:
+                made = linker.add_to(made, options=given, decided=standing)
+            made.counters["written: a person had decided so"] += n_decided
+            work.save(name, made)
     return work.finish(made=f"{options.output} (skipped.tsv says what was not written, and why)")
 
 
@@ -445,13 +428,10 @@ def with_decided(
                 mention = Mention(span.start, span.end, label=name.label, entity=name.entity)
                 by_document = wanted.setdefault(one.decision.reviewer, {})
                 by_document.setdefault(document.id, []).append(refer(mention))
-    n = 0
+    made = Written(file)
     for reviewer, mentions in sorted(wanted.items()):
-        own = replace(options, existing="keep", reviewer=reviewer)
-        made = file.write(mentions, model=REVIEW, options=own)
-        file = made.file or file
-        n += made.written
-    return file, n
+        made = made.add(mentions, model=REVIEW, options=replace(options, reviewer=reviewer))
+    return made.file, made.written
 
 
 def mentions_of(documents: Sequence[Document]) -> Mapping[str, Sequence[Mention]]:
@@ -473,9 +453,9 @@ def check_tagger_labels(tagger: "Tagger", edition: Edition) -> None:
             ) from error
 
 
-def list_candidates(options: "Options", tagger: "Tagger | None") -> Report:
+def list_candidates(options: "Options", tagger: "Tagger | None") -> Summary:
     """Write what the tagger, the register, or the linker alone finds into a list for review."""
-    work, path = _Work.of(options), options.candidates
+    work, path = _Work(options), options.candidates
     assert path is not None  # noqa: S101 - or nobody asks
     rows: list[tuple[str, Document, Sequence[Mention]]] = []
     threshold, register, linker = options.threshold or 0.0, work.register, work.linker
@@ -519,9 +499,9 @@ def list_candidates(options: "Options", tagger: "Tagger | None") -> Report:
     return work.finish(made=f"{path} ({n:,} names); next: edit it, and --apply {path}")
 
 
-def apply_list(options: "Options") -> Report:
+def apply_list(options: "Options") -> Summary:
     """Write the names of a reviewed list into copies of the files."""
-    work, path = _Work.of(options), options.apply
+    work, path = _Work(options), options.apply
     assert path is not None  # noqa: S101 - or nobody asks
     model, listed = model_of_list(path), by_file(read_candidates(path))
     if unknown := [name for name in listed if name not in work.files]:
@@ -529,75 +509,64 @@ def apply_list(options: "Options") -> Report:
             f"--apply {path}: names {unknown[0]}, which is none of the files of --tei "
             f"(as {min(work.files)}). Name the same files as for --candidates."
         )
-
     made: list[Decision] = []
-
-    def apply(name: str, path: Path) -> Written:
-        own, given = listed.get(name, []), work.write_options(name, threshold=0.0)
-        given = replace(given, references=True)
-        applied = apply_candidates(
-            path.read_bytes(),
-            work.edition,
-            own,
-            name=name,
-            model=model,
-            options=given,
-            decisions=work.decisions,
-            refer=work.refer,
-        )
-        work.notes.extend(applied.unplaced)
-        made.extend(applied.decisions)
-        return applied.written
-
     for name, file in work.files.items():
-        work.change(name, partial(apply, name, file))
+        with work.rejecting(name):
+            given = replace(work.write_options(name, threshold=0.0), references=True)
+            applied = apply_candidates(
+                file.read_bytes(),
+                work.edition,
+                listed.get(name, []),
+                name=name,
+                model=model,
+                options=given,
+                decisions=work.decisions,
+                refer=work.refer,
+            )
+            work.notes.extend(applied.unplaced)
+            made.extend(applied.decisions)
+            work.save(name, applied.written)
     work.remember(made)
     return work.finish(made=str(options.output))
 
 
-def take_corrected(options: "Options") -> Report:
+def take_corrected(options: "Options") -> Summary:
     """Write what people corrected in another tool into copies of the files.
 
     A file of the tool belongs to the document with the same text or, if it holds no text, to the
     document that it names.
     """
-    work = _Work.of(options)
+    work = _Work(options)
     waiting = {path: read_annotated(path) for path in files_of(options.from_)}
     used: set[Path] = set()
-
-    def correct(file: TeiFile) -> Written:
-        corrected: dict[str, Sequence[Mention]] = {}
-        for document in file.documents:
-            for path, one in waiting.items():
-                is_named = document.id in {one.name, path.name} or path.stem == document.id
-                if one.text == document.text or (one.text is None and is_named):
-                    corrected[document.id] = one.mentions
-                    used.add(path)
-        given = work.write_options(file.source.name, threshold=0.0)
-        return write_corrected(file, corrected, options=given)
-
     for file in work.read():
-        work.change(file.source.name, partial(correct, file))
+        with work.rejecting(name := file.source.name):
+            corrected: dict[str, Sequence[Mention]] = {}
+            for document in file.documents:
+                for path, one in waiting.items():
+                    is_named = document.id in {one.name, path.name} or path.stem == document.id
+                    if one.text == document.text or (one.text is None and is_named):
+                        corrected[document.id] = one.mentions
+                        used.add(path)
+            given = work.write_options(name, threshold=0.0)
+            work.save(name, write_corrected(file, corrected, options=given))
     work.counters["files of the tool that were read"] = len(used)
     for path in waiting.keys() - used:
         work.notes.append(f"{path}: no document of --tei has its text; it was left out")
     return work.finish(made=str(options.output))
 
 
-def undo_all(options: "Options") -> Report:
+def undo_all(options: "Options") -> Summary:
     """Remove from copies of the files what models added."""
-    work = _Work.of(options)
-
-    def bare(name: str, path: Path) -> Written:
-        data = path.read_bytes()
-        undone = take_out(data, name=name, reviewer=options.reviewer)
-        counters = Counter(f"stay: {one.reason}" for one in undone.kept)
-        counters["names taken out"] = undone.n_taken
-        counters["files with nothing to take out"] = undone.data == data
-        return Written(undone.data, 0, counters, [], undone.kept)
-
+    work = _Work(options)
     for name, path in work.files.items():
-        work.change(name, partial(bare, name, path))
+        with work.rejecting(name):
+            data = path.read_bytes()
+            undone = take_out(data, name=name, reviewer=options.reviewer)
+            counters = Counter(f"stay: {one.reason}" for one in undone.kept)
+            counters["names taken out"] = undone.n_taken
+            counters["files with nothing to take out"] = undone.data == data
+            work.write(name, undone.data, counters, kept=undone.kept)
     return work.finish(made=str(options.output))
 
 

@@ -1,7 +1,6 @@
 """Saving of letters with the accepted names; the writer proves that nothing else is changed."""
 
 import os
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
@@ -11,7 +10,7 @@ from corpora.document import Mention
 from corpora.errors import CorpusError
 from corpora.runs.build import sync_folder
 from corpora.tei.provenance import Model
-from corpora.tei.review import REVIEW, write_more
+from corpora.tei.review import REVIEW
 from corpora.tei.source import Source
 from corpora.tei.writer import WriteOptions, Written
 from modeling.workbench.desk import Desk
@@ -98,11 +97,9 @@ def write(desk: Desk, letter: Letter, items: Mapping[str, Sequence[Item]] | None
     items = items or {names.document.id: names.items() for names in letter.names}
     last = max((one.time for _, one in desk.journal.of_file(letter.name)), default="")
     given = WriteOptions(date=last[:10])
-    file = desk.letters.parsed(letter)
-    written = Written(file.source.data, 0, Counter(), [])
+    written = Written(desk.letters.parsed(letter))
     for (model, reviewer), names in _by_author(desk, items):
-        options = replace(given, reviewer=reviewer)
-        written = write_more(written, file, names, model=model, options=options)
+        written = written.add(names, model=model, options=replace(given, reviewer=reviewer))
     return written
 
 
