@@ -81,23 +81,22 @@ def count_languages(passages: Sequence[Passage], text: str) -> Counter[str]:
     return counts
 
 
-class Spoken:
-    """The languages of a text by offset."""
+class Segmenters:
+    """The segmenters of a text, each for the passages in its language."""
 
-    def __init__(self, passages: Sequence[Passage], languages: Sequence[Language]) -> None:
+    def __init__(self, passages: Sequence[Passage], segmenters: Sequence[Segmenter]) -> None:
         self._starts = [passage.start for passage in passages]
-        self._languages = languages
+        self._segmenters = segmenters
 
-    def at(self, offset: int) -> Language:
-        """Return the language of the character at an offset."""
-        return self._languages[max(0, bisect_right(self._starts, offset) - 1)]
+    def at(self, offset: int) -> Segmenter:
+        """Return the segmenter of the character at an offset."""
+        return self._segmenters[max(0, bisect_right(self._starts, offset) - 1)]
 
     def within(self, span: Span) -> list[Segmenter]:
         """Return the distinct segmenters of a span: one for each table."""
         first = max(0, bisect_right(self._starts, span.start) - 1)
         last = bisect_right(self._starts, span.end - 1)
-        found = {id(each.segmenter): each.segmenter for each in self._languages[first:last]}
-        return list(found.values())
+        return list({id(each): each for each in self._segmenters[first:last]}.values())
 
     def sentences(
         self, text: str, within: Span, *, names: Sequence[Span], abbreviations: Sequence[Span]
@@ -120,7 +119,7 @@ class Spoken:
         chosen = [
             start
             for start in sorted(set().union(*starts.values()))
-            if start in starts[id(self.at(_last_before(text, start, within.start)).segmenter)]
+            if start in starts[id(self.at(_last_before(text, start, within.start)))]
         ]
         for start, end in pairwise([*chosen, within.end]):
             yield Span(start, start + len(text[start:end].rstrip()))
@@ -129,7 +128,7 @@ class Spoken:
         """Yield spans from marked abbreviations to what follows, but not after ``etc.``."""
         for span in abbreviations:
             form = text[span.start : span.end]
-            if not form.endswith(".") or may_be_final(self.at(span.start).segmenter, form):
+            if not form.endswith(".") or may_be_final(self.at(span.start), form):
                 continue
             following = _AFTER_ABBREVIATION.match(text, span.end, within.end)
             end = following.end() if following else span.end

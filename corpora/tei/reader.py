@@ -7,7 +7,7 @@ not in the text; everything else is in it once. A file with a ``teiCorpus`` give
 import sys
 from bisect import bisect_left
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from corpora.segmentation.sentences import Segmenter
 from corpora.tei.edition import APART, SIGNS, Edition, Meaning, Role
 from corpora.tei.header import Columns, base_of, read_header, read_rules
 from corpora.tei.include import INCLUDE, with_included
-from corpora.tei.languages import Language, Passage, Spoken, count_languages, said_language
+from corpora.tei.languages import Language, Passage, Segmenters, count_languages, said_language
 from corpora.tei.layout import XML_SPACE, Layout, OpenName
 from corpora.tei.pieces import merge_pieces
 from corpora.tei.spans import StandOff, places_of_ids, stand_off_names
@@ -43,8 +43,8 @@ class TeiText:
 
     def segmenter_at(self, edition: Edition) -> Callable[[int], Segmenter]:
         """Return a function from the offset of a character to its segmenter."""
-        spoken = _spoken(self.passages, edition)
-        return lambda offset: spoken.at(offset).segmenter
+        segmenters = [edition.language(passage.lang).segmenter for passage in self.passages]
+        return Segmenters(self.passages, segmenters).at
 
 
 def read_tei(
@@ -119,10 +119,6 @@ def _without_place(start: "_Start") -> Columns:
     metadata = start.columns["metadata"].items()
     kept = {name: value for name, value in metadata if name not in {"in_document", "at"}}
     return {**start.columns, "metadata": kept}
-
-
-def _spoken(passages: Sequence[Passage], edition: Edition) -> Spoken:
-    return Spoken(passages, [edition.language(passage.lang) for passage in passages])
 
 
 class _Place(NamedTuple):
@@ -299,7 +295,7 @@ class _Reader:
         mentions = self._mentions(text)
         paragraphs = _trim_paragraphs(self.layout.paragraphs, text)
         passages = tuple(Passage(start, each.tag) for start, each in self.layout.passages)
-        spoken = _spoken(passages, self.edition)
+        segmenters = Segmenters(passages, [each.segmenter for _, each in self.layout.passages])
         for lang, n in count_languages(passages, text).items():
             self.counters[f"language/{lang}"] += n
         document = Document(
@@ -309,7 +305,7 @@ class _Reader:
             text=text,
             paragraphs=paragraphs,
             mentions=tuple(mentions),
-            sentences=tuple(self._sentences(text, paragraphs, mentions, spoken=spoken)),
+            sentences=tuple(self._sentences(text, paragraphs, mentions, segmenters=segmenters)),
             **self.start.columns,
         )
         return TeiText(document, self.counters, passages, self.start.split_with)
@@ -320,7 +316,7 @@ class _Reader:
         paragraphs: tuple[Paragraph, ...],
         mentions: list[Mention],
         *,
-        spoken: Spoken,
+        segmenters: Segmenters,
     ) -> Iterator[Span]:
         """Yield sentences, cut by the languages of the passages."""
         trimmed = (_trim(place, text) for place in self.abbreviations)
@@ -328,7 +324,7 @@ class _Reader:
         starts = [span.start for span in marked]
         for part, inside in _join_paragraphs(paragraphs, mentions):
             abbreviations = marked[bisect_left(starts, part.start) : bisect_left(starts, part.end)]
-            yield from spoken.sentences(text, part, names=inside, abbreviations=abbreviations)
+            yield from segmenters.sentences(text, part, names=inside, abbreviations=abbreviations)
 
     def _read_parts(self) -> None:
         """Read notes and the like, each in its own blocks; parts inside parts follow them."""
