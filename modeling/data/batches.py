@@ -42,7 +42,7 @@ from modeling.data.entities import Scopes, Spreader
 from modeling.data.examples import ExampleSet
 from modeling.data.masking import EVALUATION, Masker
 from modeling.data.rng import Integers, Rng, Stream, as_uniform, key_of, permuted
-from modeling.data.texts import SubwordIds, Text, View, Viewer, viewer_of
+from modeling.data.texts import SubwordIds, Text, View, Viewer
 
 BLOCK: Final = 1_000
 """Examples in a block of a mixture, in which each set has exactly its quota of examples."""
@@ -205,27 +205,25 @@ class Collator:
         labelled = [(row, view.label) for row, view in enumerate(views) if view.label is not None]
         targets = {"pairs": Targets.of(*np.array(labelled, np.int64).reshape(-1, 2).T.copy())}
         if self.n_entities and len(text.entities) and self.spread is None:
-            chosen, replaced = self.masker.replace_entities(
+            chosen, entities = self.masker.replace_entities(
                 text.entities, text.mention_sequences, rng, n_entities=self.n_entities
             )
             sizes = text.mention_ends - text.mention_starts
-            mentions = Mentions.of(replaced, text.positions[text.mention_starts], sizes)
+            mentions = Mentions.of(entities, text.positions[text.mention_starts], sizes)
             rows = Rows.with_mentions(subwords, text.mention_sequences, words)
             targets["entities"] = Targets.of(chosen, text.entities[chosen], negatives)
-        masked = self.masker.mask_text(text, rng, chosen)
+        masked, replaced = self.masker.mask_text(text, rng, chosen)
         if self.spread is not None:
             documents = [part.example.document_id for view in views for part in view.parts]
-            known, asked = self.spread(
-                text, masked.rows, rng, documents=documents, negatives=negatives
-            )
+            known, asked = self.spread(text, masked, rng, documents=documents, negatives=negatives)
             targets |= {} if asked is None else {"subword_entities": asked}
-        targets = {"subwords": Targets.of(masked.rows, masked.labels), **targets}
+        targets = {"subwords": Targets.of(masked, text.subwords[masked]), **targets}
         counts: Counter[str] = Counter()
         for view in views:
             counts.update(view.count())
         return Batch(
             ids=tuple(view.example.id for view in views),
-            subwords=torch.from_numpy(masked.subwords),
+            subwords=torch.from_numpy(replaced),
             rows=rows,
             segments=torch.from_numpy(text.segments) if self.with_segments else None,
             mentions=mentions,
@@ -299,7 +297,7 @@ class Batches:
         self.seed, self.n_workers = config.training.seed, config.data.n_workers
         self._order = _order_of(config, sets)
         data = config.data
-        viewer = viewer_of(data.pairs, data.max_length, swap_pairs=data.swap_pairs)
+        viewer = Viewer(data.pairs, data.max_length, swap_pairs=data.swap_pairs)
         collator = _collator_of(config, config.masking, subwords, scopes=scopes)
         self._maker = _Maker(sets, viewer, collator, config.training.micro_batch_size)
         n_negatives = config.masking.n_negatives if draws_negatives(config) else 0
@@ -374,10 +372,10 @@ class ValidationBatches:
         _check_any(sets)
         collator = _collator_of(config, EVALUATION, subwords, scopes=scopes)
         size, data = config.training.micro_batch_size, config.data
-        self._texts = _Maker(sets, viewer_of("none", data.max_length), collator, size)
+        self._texts = _Maker(sets, Viewer("none", data.max_length), collator, size)
         self._pairs = None
         if data.pairs != "none":
-            viewer = viewer_of(data.pairs, data.max_length, swap_pairs=data.swap_pairs)
+            viewer = Viewer(data.pairs, data.max_length, swap_pairs=data.swap_pairs)
             self._pairs = _Maker(sets, viewer, collator, size)
         chosen = self._texts.by_length(_first_by_hash(sets, config.training.evaluate_examples))
         self.n_examples = len(chosen.numbers)

@@ -123,18 +123,6 @@ def _budgets(n: Integers, ratio: float) -> Integers:
     return np.where(n > 0, np.maximum(1, np.rint(ratio * n)), 0).astype(np.int64)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Masked:
-    """A text after masking, and the subwords that were there before."""
-
-    subwords: Integers
-    """(T,) ids after masking."""
-    rows: Integers
-    """(M,) the rows to be predicted, ascending."""
-    labels: Integers
-    """(M,) the ids that were there before."""
-
-
 class Masker:
     """A masker by the rules of a ``MaskingConfig``; raises ``ConfigError`` if these are invalid."""
 
@@ -142,8 +130,13 @@ class Masker:
         _check(config)
         self.config, self.subwords = config, subwords
 
-    def mask_text(self, text: Text, rng: Rng, mentions: Integers | None = None) -> Masked:
+    def mask_text(
+        self, text: Text, rng: Rng, mentions: Integers | None = None
+    ) -> tuple[Integers, Integers]:
         """Choose units, and replace their subwords by [MASK], by random ones, or by themselves.
+
+        Returns the rows to be predicted, ascending, and the subwords of all rows after the
+        replacement.
 
         Args:
             text: of a batch.
@@ -162,14 +155,14 @@ class Masker:
         drawn = rows if self.config.draw == "subword" else firsts
         sequences, places = text.sequences[rows], text.positions[rows]
         draws = rng.uniform(Stream.REPLACEMENT, sequences, text.positions[drawn])
-        subwords = text.subwords.copy()
+        replaced = text.subwords.copy()
         is_mask, is_random = _deal(draws, self.config.mask, self.config.random)
-        subwords[rows[is_mask]] = self.subwords.special.mask
+        replaced[rows[is_mask]] = self.subwords.special.mask
         bits = rng.bits(Stream.SUBWORD, sequences[is_random], places[is_random])
-        subwords[rows[is_random]] = self.subwords.ordinary[
+        replaced[rows[is_random]] = self.subwords.ordinary[
             as_below(bits, len(self.subwords.ordinary))
         ]
-        return Masked(subwords, rows, text.subwords[rows])
+        return rows, replaced
 
     def _mention_rows(self, text: Text, mentions: Integers | None) -> tuple[Integers, Integers]:
         """Find the rows of chosen mentions, and for each the first row of its mention.

@@ -28,9 +28,8 @@ Shapes: B examples, P parts (one or two for each), T rows of subwords, W words, 
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import pairwise
 from typing import Final, Literal, NamedTuple, Self
 
@@ -43,9 +42,6 @@ from modeling.config import ConfigError
 from modeling.data.batch import ranges, starts_of
 from modeling.data.examples import ADVICE, Example, ExampleSet, Int32s
 from modeling.data.rng import Integers, Rng, Stream, as_below
-
-Viewer = Callable[[Sequence[Example], Sequence[ExampleSet], Rng], list["View"]]
-"""The type of functions that show examples, given with the set of each and the rng of all."""
 
 EXAMPLES_CUT: Final = "examples.cut"
 WORDS_CUT: Final = "words.cut"
@@ -217,74 +213,66 @@ class Sentences(NamedTuple):
 
 
 class Draws(NamedTuple):
-    """The random numbers of a pair: three of 64 bits, and coins, each 0 or 1."""
+    """The random numbers of a pair: two of 64 bits, and coins, each 0 or 1."""
 
     label: int
     first: int
-    swap: int
     coins: bytes
 
 
-def viewer_of(
-    pairs: Literal["none", "nsp", "sop"], max_length: int, *, swap_pairs: bool = False
-) -> Viewer:
-    """Make the function that shows examples.
+@dataclass(frozen=True, slots=True)
+class Viewer:
+    """The function that shows examples; ``ConfigError`` where there is no room for a text."""
 
-    Args:
-        pairs: which texts are shown together.
-        max_length: subwords with [CLS] and [SEP].
-        swap_pairs: of ``nsp``, whether a coin swaps the two texts, whatever the label (B-N4).
+    pairs: Literal["none", "nsp", "sop"]
+    """Which texts are shown together."""
+    max_length: int
+    """Subwords with [CLS] and [SEP]."""
+    swap_pairs: bool = False
+    """Of ``nsp``, whether a coin swaps the two texts, whatever the label (B-N4)."""
 
-    Raises ``ConfigError`` where there is no room for a text.
-    """
-    if max_length < 5:
-        raise ConfigError(f"data.max_length {max_length}: no room for two subwords; set 5 or more.")
-    if swap_pairs and pairs != "nsp":
-        raise ConfigError(f"data.swap_pairs is for data.pairs=nsp, not {pairs}: set it to false.")
-    return partial(_show, pairs=pairs, max_length=max_length, swap_pairs=swap_pairs)
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        if self.max_length < 5:
+            raise ConfigError(
+                f"data.max_length {self.max_length}: no room for two subwords; set 5 or more."
+            )
+        if self.swap_pairs and self.pairs != "nsp":
+            raise ConfigError(
+                f"data.swap_pairs is for data.pairs=nsp, not {self.pairs}: set it to false."
+            )
 
+    def __call__(
+        self, examples: Sequence[Example], sets: Sequence[ExampleSet], rng: Rng
+    ) -> list[View]:
+        """Show each example as two texts, or as one where no pair is asked for or possible.
 
-def _show(
-    examples: Sequence[Example],
-    sets: Sequence[ExampleSet],
-    rng: Rng,
-    *,
-    pairs: str,
-    max_length: int,
-    swap_pairs: bool,
-) -> list[View]:
-    """Show each example as two texts, or as one where no pair is asked for or possible.
-
-    An example for which no partner is found is shown alone, whatever its label would be: otherwise
-    all such pairs would have label 1.
-    """
-    alone = [partial(whole, e, max_length - 2, rng.one(n)) for n, e in enumerate(examples)]
-    if pairs == "none":
-        return [view() for view in alone]
-    numbers = rng.table(Stream.PAIR, _DRAWN + 1 + max_length // 64)
-    coins = np.unpackbits(numbers[:, _DRAWN:].view(np.uint8), axis=1)
-    tries = rng.table(Stream.PARTNER, _TRIES if pairs == "nsp" else 0)
-    views = []
-    for place, (example, of) in enumerate(zip(examples, sets, strict=True)):
-        label, first, swap = numbers[place, :_DRAWN].tolist()
-        draws = Draws(label, first, swap, coins[place].tobytes())
-        sentences = Sentences.of(example)
-        if sentences.n < 2:
-            view = _noted(alone[place](), SINGLE)
-        elif pairs == "sop":
-            view = _sentence_order(sentences, draws, room=max_length - 3)
-        elif partner := _find_partner(of, example, tries[place].tolist()):
-            view = next_sentence(sentences, partner, draws, room=max_length - 3)
-            if swap_pairs and _below(draws.swap, 2):
-                view = replace(view, parts=view.parts[::-1])
-        else:
-            view = _noted(alone[place](), ALONE)
-        views.append(view)
-    return views
-
-
-def _noted(view: View, note: str) -> View:
-    return replace(view, notes=(*view.notes, note))
+        An example for which no partner is found is shown alone, whatever its label would be:
+        otherwise all such pairs would have label 1. ``sets`` has the set of each example.
+        """
+        room = self.max_length - 3
+        if self.pairs == "none":
+            return [whole(e, room + 1, rng.one(n)) for n, e in enumerate(examples)]
+        numbers = rng.table(Stream.PAIR, _DRAWN + 1 + self.max_length // 64)
+        coins = np.unpackbits(numbers[:, _DRAWN:].view(np.uint8), axis=1)
+        tries = rng.table(Stream.PARTNER, _TRIES if self.pairs == "nsp" else 0)
+        views = []
+        for place, (example, of) in enumerate(zip(examples, sets, strict=True)):
+            label, first, swap = numbers[place, :_DRAWN].tolist()
+            draws = Draws(label, first, coins[place].tobytes())
+            sentences = Sentences.of(example)
+            if sentences.n > 1 and self.pairs == "sop":
+                view = _sentence_order(sentences, draws, room=room)
+            elif sentences.n > 1 and (partner := _find_partner(of, example, tries[place].tolist())):
+                view = next_sentence(sentences, partner, draws, room=room)
+                if self.swap_pairs and _below(swap, 2):
+                    view = replace(view, parts=view.parts[::-1])
+            else:
+                view = whole(example, room + 1, rng.one(place))
+                note = ALONE if sentences.n > 1 else SINGLE
+                view = replace(view, notes=(*view.notes, note))
+            views.append(view)
+        return views
 
 
 def _find_partner(

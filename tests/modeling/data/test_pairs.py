@@ -7,7 +7,7 @@ from corpora.errors import CorpusError
 from modeling.config import ConfigError
 from modeling.data.examples import ExampleSet
 from modeling.data.rng import Rng
-from modeling.data.texts import Draws, Sentences, grow, next_sentence, viewer_of
+from modeling.data.texts import Draws, Sentences, Viewer, grow, next_sentence
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +18,7 @@ def train(tmp_path_factory, samples):
 
 def views(examples, pairs, *, max_length=48, epoch=0, **settings):
     """Return a view of each example."""
-    show = viewer_of(pairs, max_length, **settings)
+    show = Viewer(pairs, max_length, **settings)
     shown = list(examples)
     hashes = np.array([example.hash for example in shown], np.uint64)
     return show(shown, [examples] * len(shown), Rng.of(hashes, seed=1, epochs=epoch))
@@ -65,7 +65,7 @@ def test_texts_that_are_not_connected_are_of_two_documents(train):
 @pytest.mark.parametrize("max_length", [12, 48, 64])
 @pytest.mark.parametrize("pairs", ["none", "nsp", "sop"])
 def test_what_is_shown_of_an_example_depends_on_no_other_of_the_batch(train, pairs, max_length):
-    show = viewer_of(pairs, max_length)
+    show = Viewer(pairs, max_length)
 
     alone = [
         show([e], [train], Rng.of(np.array([e.hash], np.uint64), seed=1, epochs=0))[0]
@@ -89,11 +89,11 @@ def words_of_one_subword(samples, sizes):
 SEEDS = st.integers(0, 2**64 - 1)
 
 
-@given(sizes=st.tuples(*2 * [st.integers(8, 60)]), numbers=st.tuples(*2 * [SEEDS]))
-def test_where_there_is_room_the_label_changes_no_length(samples, sizes, numbers):
+@given(sizes=st.tuples(*2 * [st.integers(8, 60)]), drawn=SEEDS)
+def test_where_there_is_room_the_label_changes_no_length(samples, sizes, drawn):
     example, partner = map(Sentences.of, words_of_one_subword(samples, sizes))
     assume(min(example.n, partner.n) > 1)
-    labels = [Draws(label, *numbers, coins=bytes(200)) for label in (0, 1 << 63)]
+    labels = [Draws(label, drawn, bytes(200)) for label in (0, 1 << 63)]
 
     shown = [next_sentence(example, partner, draws, room=120) for draws in labels]
 
@@ -102,11 +102,11 @@ def test_where_there_is_room_the_label_changes_no_length(samples, sizes, numbers
     assert first == second
 
 
-@given(sizes=st.tuples(*2 * [st.integers(8, 60)]), numbers=st.tuples(*2 * [SEEDS]))
-def test_two_examples_are_divided_alike_whichever_comes_first(samples, sizes, numbers):
+@given(sizes=st.tuples(*2 * [st.integers(8, 60)]), drawn=SEEDS)
+def test_two_examples_are_divided_alike_whichever_comes_first(samples, sizes, drawn):
     example, partner = map(Sentences.of, words_of_one_subword(samples, sizes))
     assume(min(example.n, partner.n) > 1)
-    draws = Draws(1 << 63, *numbers, coins=bytes(200))
+    draws = Draws(1 << 63, drawn, bytes(200))
 
     one, other = (
         next_sentence(*pair, draws, room=120) for pair in ((example, partner), (partner, example))
@@ -150,7 +150,7 @@ def test_texts_of_next_sentence_prediction_are_swapped_only_if_so_asked(train):
 @pytest.mark.parametrize("pairs", ["none", "sop"])
 def test_only_next_sentence_prediction_swaps_besides(pairs):
     with pytest.raises(ConfigError, match="swap_pairs"):
-        viewer_of(pairs, 48, swap_pairs=True)
+        Viewer(pairs, 48, swap_pairs=True)
 
 
 def test_sentence_order_swaps_neighbours_of_one_example(train):
@@ -212,7 +212,7 @@ def test_a_sentence_outside_its_example_is_an_error_that_names_it(samples):
 
 def test_a_length_without_room_for_two_texts_is_refused():
     with pytest.raises(ConfigError, match="max_length 4"):
-        viewer_of("nsp", 4)
+        Viewer("nsp", 4)
 
 
 def literal_growth(before, after, room, coins):
