@@ -46,8 +46,9 @@ class Feed:
             rank=world.rank,
             world=world.size,
         )
-        self._own = self._evaluation(world) if self._validation_sets else None
-        if self._own is None:
+        self.validation = self._evaluation(world)
+        """The validation batches of this process."""
+        if not self.has_validation:
             log.warning(
                 "No validation examples: nothing is evaluated. Make examples of two or more "
                 "documents, with --validation above 0."
@@ -56,20 +57,16 @@ class Feed:
     @property
     def has_validation(self) -> bool:
         """Whether there are validation examples."""
-        return self._own is not None
+        return bool(self._validation_sets)
 
     def steps(self, first: int) -> Iterator[list[Batch]]:
         """Iterate over the micro-batches of each step, from step ``first`` (from 1) to the last."""
         is_cuda = self.world.device.type == "cuda"
         return self.batches.steps(first - 1, self.config.training.max_steps, pin=is_cuda)
 
-    def validation(self) -> Iterable[Batch]:
-        """Return the validation batches of this process."""
-        return self._own or ()
-
     def validation_of_all(self) -> Iterable[Batch]:
         """Return the validation batches of all processes."""
-        return self._evaluation(World()) if self._validation_sets else ()
+        return self._evaluation(World())
 
     def check_pairs(self) -> None:
         """Warn if all validation pairs have the same label, so that all are easy to predict."""
@@ -85,7 +82,9 @@ class Feed:
                 what,
             )
 
-    def _evaluation(self, world: World) -> ValidationBatches:
+    def _evaluation(self, world: World) -> Iterable[Batch]:
+        if not self._validation_sets:
+            return ()
         return ValidationBatches(
             self.config,
             self._validation_sets,

@@ -166,7 +166,12 @@ def train(
         model.train()
         _seed(conditions, number)
         sums, totals = _gradients(
-            model, micro_batches, optimizer, weights=(list(weights), of_one), conditions=conditions
+            model,
+            micro_batches,
+            optimizer,
+            names=list(weights),
+            weights=of_one,
+            conditions=conditions,
         )
         if before is not None:
             before.check()
@@ -200,17 +205,18 @@ def _gradients(
     micro_batches: Sequence[Batch],
     optimizer: Optimizer,
     *,
-    weights: tuple[Sequence[str], Tensor],
+    names: Sequence[str],
+    weights: Tensor,
     conditions: Conditions,
 ) -> tuple[Tensor, Tensor]:
     """Sum the gradients of a step; returns (M, J) summed losses, and the totals without norm.
 
-    The totals, shape (2 * J + 2,), are those of ``Step``, over all processes. ``weights``: the
-    names of the objectives, and their weights on the device, shape (J,).
+    The totals, shape (2 * J + 2,), are those of ``Step``, over all processes. ``names``: those of
+    the objectives; ``weights``: their weights on the device, shape (J,).
     """
-    world, (names, of_one) = conditions.world, weights
+    world = conditions.world
     totals = world.sum(_counts(micro_batches, names, conditions))
-    scale = (of_one / totals[:-2].clamp(min=1)).float()
+    scale = (weights / totals[:-2].clamp(min=1)).float()
     optimizer.gradients.flat.zero_()
     rows = []
     for batch in micro_batches:

@@ -159,7 +159,7 @@ class Session(Core):
                 self.record("unigram", baseline.to_json())
                 self.feed.check_pairs()
             if self.base is not None:
-                batches = map(without_mentions, self.feed.validation())
+                batches = map(without_mentions, self.feed.validation)
                 self.record("base", self._evaluate(batches).to_json())
         self._evaluate_and_note()
 
@@ -280,7 +280,7 @@ class Session(Core):
             return
         self._read()
         self.clock.stop()
-        evaluation = self._evaluate(self.feed.validation())
+        evaluation = self._evaluate(self.feed.validation)
         self.record("evaluation", evaluation.to_json())
         loss, progress = evaluation.weighted(self.weights), self.progress
         if loss < progress.best:
@@ -355,7 +355,7 @@ class Session(Core):
         with self.averaged() as is_averaged:
             if is_averaged:
                 if self.feed.has_validation:
-                    self.record("average", self._evaluate(self.feed.validation()).to_json())
+                    self.record("average", self._evaluate(self.feed.validation).to_json())
                 self._publish(self.folder.average)
         if self.config.training.patience and self.folder.best.exists():
             self.take_best()

@@ -86,4 +86,4 @@ def test_validation_pairs_without_both_labels_are_reported(
     feed.check_pairs()
 
     assert ("The validation pairs are none" in caplog.text) == bool(n_alone)
-    assert sum(batch.counts.get("pairs.no_partner", 0) for batch in feed.validation()) == n_alone
+    assert sum(batch.counts.get("pairs.no_partner", 0) for batch in feed.validation) == n_alone
