@@ -196,12 +196,7 @@ def plan(options: Options) -> Plan:
         for number, (file, part) in enumerate(ranges)
     )
 
-    def read(unit: Unit) -> Iterable[object]:
-        most = settings.max_page_bytes
-        return read_pages_of(
-            unit.inputs[0], unit.part, max_page_bytes=most, work_directory=work_directory
-        )
-
+    read = partial(read_pages_of, max_page_bytes=settings.max_page_bytes)
     pages = (page for unit in units for page in read(unit))
     learned = _abbreviations(options, settings, pages, earlier=earlier)
     settings = replace(settings, abbreviations=learned)

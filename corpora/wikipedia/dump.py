@@ -14,7 +14,7 @@ from typing import Self, TypeVar
 
 from corpora.document import Rejected
 from corpora.errors import UsageError
-from corpora.runs.plan import InputFile
+from corpora.runs.plan import Unit
 from corpora.system.parsing import JsonObject
 from corpora.wikipedia.bzip2 import Bzip2File
 from corpora.wikipedia.chunks import Chunk, Damage, DumpError, PlainFile, Source
@@ -206,15 +206,14 @@ def read_pages(
             yield record
 
 
-def read_template_pages(
-    file: InputFile, part: JsonObject, *, max_page_bytes: int, work_directory: Path
-) -> Iterator[Page]:
-    """Read the pages of a range in the template namespace; other pages are not parsed.
+def read_template_pages(unit: Unit, *, max_page_bytes: int) -> Iterator[Page]:
+    """Read the pages of a unit in the template namespace; other pages are not parsed.
 
     Damaged pages are left out here; the pass over all pages rejects them.
     """
-    place = Range.from_json(part)
-    opened = _open(file.check(), place.container, work_directory=work_directory, sha256=file.sha256)
+    file, place = unit.inputs[0], Range.from_json(unit.part)
+    folder = Path(unit.settings["work_directory"])
+    opened = _open(file.check(), place.container, work_directory=folder, sha256=file.sha256)
     items = opened.chunks(place.start, place.end)
     for segment in cut(items, from_start=place.start == 0, max_bytes=max_page_bytes):
         if isinstance(segment, Segment) and segment.is_page and _IS_TEMPLATE in segment.data:
@@ -224,26 +223,20 @@ def read_template_pages(
 
 
 def read_pages_of(
-    file: InputFile,
-    part: JsonObject,
-    *,
-    max_page_bytes: int,
-    work_directory: Path,
-    find: Callable[[str], T | None] | None = None,
+    unit: Unit, *, max_page_bytes: int, find: Callable[[str], T | None] | None = None
 ) -> Iterator[Page | Rejected | T]:
-    """Read the pages of a planned range, at most as many as its ``limit``.
+    """Read the pages of a unit, which is a range of a file; at most as many as its ``limit``.
 
     See ``read_pages``. Raises ``InputChangedError`` if the file changed after the plan was made.
     """
-    return islice(
-        read_pages(
-            file.check(),
-            Range.from_json(part),
-            source=file.name,
-            max_page_bytes=max_page_bytes,
-            work_directory=work_directory,
-            sha256=file.sha256,
-            find=find,
-        ),
-        part.get("limit"),
+    file = unit.inputs[0]
+    pages = read_pages(
+        file.check(),
+        Range.from_json(unit.part),
+        source=file.name,
+        max_page_bytes=max_page_bytes,
+        work_directory=Path(unit.settings["work_directory"]),
+        sha256=file.sha256,
+        find=find,
     )
+    return islice(pages, unit.part.get("limit"))

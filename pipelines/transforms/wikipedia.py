@@ -53,13 +53,8 @@ class ReadDump(OfRun, ReadUnits[Page | Place | Rejected | Counts]):
         expands = self.settings.expand_templates
         definitions = Definitions(self.work.tables / DEFINITIONS) if expands else None
         earlier = _earlier_of(unit, self.folder, definitions)
-        yield from read_pages_of(
-            unit.inputs[0],
-            unit.part,
-            max_page_bytes=self.settings.max_page_bytes,
-            work_directory=Path(unit.settings["work_directory"]),
-            find=earlier.find if earlier else None,
-        )
+        find = earlier.find if earlier else None
+        yield from read_pages_of(unit, max_page_bytes=self.settings.max_page_bytes, find=find)
         if earlier and earlier.damaged:
             yield Counts(reused={f"{DAMAGED}{name}": 1 for name in earlier.damaged})
 
@@ -82,12 +77,7 @@ class ReadDefinitions(ReadUnits[Rows]):
     def read(self, unit: Unit) -> Iterator[Rows]:
         """Read a range."""
         wiki = reader_of(self.settings, ()).wiki
-        pages = read_template_pages(
-            unit.inputs[0],
-            unit.part,
-            max_page_bytes=self.settings.max_page_bytes,
-            work_directory=Path(unit.settings["work_directory"]),
-        )
+        pages = read_template_pages(unit, max_page_bytes=self.settings.max_page_bytes)
         found = [pair for page in pages if (pair := read_definition(page, wiki))]
         columns = [*zip(*found, strict=True)] or [(), ()]
         yield Rows("definitions", batch_of("wiki_definitions", columns))
