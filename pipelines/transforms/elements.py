@@ -8,7 +8,7 @@ handle, such as a rejected record or counters.
 """
 
 import gc
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -237,18 +237,10 @@ class _PerUnit(StepFunction, Generic[A, B]):
 
     def process(self, element: InUnit) -> Iterator[InUnit]:
         unit, value = element.unit, element.value
-        if isinstance(value, self._takes):
-            yield from self._do(unit, lambda step: step.process(element.value))
-        elif isinstance(value, EndOfUnit):
-            yield from self._do(unit, lambda step: step.finish())
-            self._begun.pop(unit.number, None)
+        is_end = isinstance(value, EndOfUnit)
+        if not is_end and not isinstance(value, self._takes):
             yield element
-        else:
-            yield element
-
-    def _do(
-        self, unit: Unit, do: Callable[[PerUnit[A, B]], Iterable[B] | None]
-    ) -> Iterator[InUnit]:
+            return
         try:
             step = self._begun.get(unit.number)
             if step is None:
@@ -256,10 +248,13 @@ class _PerUnit(StepFunction, Generic[A, B]):
                 step.unit = unit
                 step.start()
                 self._begun[unit.number] = step
-            for made in do(step) or ():
+            for made in (step.finish() if is_end else step.process(value)) or ():
                 yield InUnit(unit, made)
         except (CorpusError, OSError) as error:
             yield InUnit(unit, _failed(error, unit))
+        if is_end:
+            self._begun.pop(unit.number, None)
+            yield element
 
 
 def _failed(error: Exception, unit: Unit) -> Failed:
