@@ -38,6 +38,7 @@ _PLAIN: Final = (
     *("form by the sender", "form to the receiver", "form from the place"),
     *("is the sender", "is the receiver", "is the place"),
     *("words around", "days away", "no date", "not born", "is dead"),
+    *("documents of the form", "documents of another", "documents of the entity", "form is new"),
     *READ,
     *MASKED,
 )
@@ -81,6 +82,22 @@ class _Name(NamedTuple):
     (``P.0000057``)."""
     words: frozenset[str]
     """The normalised words of the whole name; empty as above."""
+
+
+class _Spread(NamedTuple):
+    """The documents that have a form, by the entity that it means there."""
+
+    by_entity: Mapping[str, int]
+    total: int
+    """The sum of ``by_entity``."""
+    novelty: float
+    """The ratio of ``total`` that means an entity of one document only; smoothed."""
+
+    @classmethod
+    def of(cls, by_entity: Mapping[str, int]) -> "_Spread":
+        total = sum(by_entity.values())
+        once = sum(n == 1 for n in by_entity.values())
+        return cls(by_entity, total, (once + 0.5) / (total + 1))
 
 
 class Candidates(NamedTuple):
@@ -198,6 +215,7 @@ class _View:
         for case in record.cases:
             self.words.update((*case.around, *normalise(case.form).split()))
         self.n_all = self.counts.sum((), without=without)
+        self._spreads: dict[str, _Spread] = {}
         self.n_entities = len(self.counts.documents) + len(knowledge.register) + 1
 
     def candidates(self, case: Case) -> Candidates:
@@ -229,6 +247,7 @@ class _View:
                 *self._of_letter(normal, entity, ratios),
                 fits[row],
                 *self._days(entity),
+                *self._documents(normal, entity),
             ]
         return Candidates(entities, features)
 
@@ -321,6 +340,20 @@ class _View:
         dead = known is not None and known.dead is not None and year > known.dead
         away = (0.0, 1.0) if days is None else (math.log1p(days / 10), 0.0)
         return (*away, float(unborn), float(dead))
+
+    def _documents(self, normal: str, entity: str) -> tuple[float, float, float, float]:
+        """Compute the columns of documents, of which many mentions in one letter count once.
+
+        They are the logs of how many documents have the entity by this form, another entity by it,
+        and the entity by any form; and how often the form means an entity that it means in no other
+        document: by Good and Turing, the probability that it means a new one here.
+        """
+        if normal not in self._spreads:
+            self._spreads[normal] = _Spread.of(self.counts.spread(normal, without=self.without))
+        spread = self._spreads[normal]
+        own = spread.by_entity.get(entity, 0)
+        of_entity = math.log1p(self.counts.n_documents(entity, without=self.without))
+        return math.log1p(own), math.log1p(spread.total - own), of_entity, spread.novelty
 
 
 def _of_vocabulary(prior: float | None) -> tuple[float, float]:

@@ -166,16 +166,34 @@ def _moments(features: Reals) -> tuple[Reals, Reals]:
     return features.mean(axis=0), np.where(deviation > 1e-9, deviation, 1.0)
 
 
-def choose_threshold(probabilities: Reals, right: NDArray[np.bool_], *, max_wrong: float) -> float:
+def choose_threshold(
+    probabilities: Reals, right: NDArray[np.bool_], documents: Numbers, *, max_wrong: float
+) -> float:
     """Find the lowest threshold at which at most a ratio ``max_wrong`` of written links is wrong.
 
-    The result is at least ``_MIN_PROBABILITY``, and above 1 if no link can be written. For caution,
-    one more link is counted than there are, and taken to be wrong.
+    ``documents`` (M,) are the indices of the documents of the links. Wrong links come several in a
+    document, so the ratio must stay below by one standard error over documents. For caution, one
+    more link is counted than there are, and taken to be wrong. The result is at least
+    ``_MIN_PROBABILITY``, and above 1 if no link can be written.
     """
     order = np.argsort(-probabilities, kind="stable")
-    wrong = np.cumsum(~right[order])
-    is_safe = (wrong + 1) / (np.arange(len(order)) + 2) <= max_wrong
+    wrong = ~right[order]
+    excess = np.where(wrong, 1 - max_wrong, -max_wrong)
+    error = np.sqrt(_squares(excess, documents[order]))
+    is_safe = (np.cumsum(wrong) + 1) / (np.arange(len(order)) + 2) <= max_wrong
+    is_safe &= np.cumsum(excess) + error <= 0
     p = probabilities[order]
     is_last = np.append(p[:-1] != p[1:], True)  # links of equal probability: all or none
     places = np.flatnonzero(is_safe & is_last)
     return max(float(p[places[-1]]), _MIN_PROBABILITY) if len(places) else 1.01
+
+
+def _squares(values: Reals, groups: Numbers) -> Reals:
+    """Sum the values so far in each group, and the squares of these sums; after each value."""
+    sums = [0.0] * (int(groups.max(initial=-1)) + 1)
+    squares, total = [], 0.0
+    for value, group in zip(values.tolist(), groups.tolist(), strict=True):
+        total += value * (2 * sums[group] + value)
+        sums[group] += value
+        squares.append(total)
+    return np.array(squares)

@@ -22,6 +22,7 @@ class Counts:
         self.total: dict[Key, Counter[str]] = defaultdict(Counter)
         """The counts of entities, by condition; ``()`` is no condition: all linked mentions."""
         self._own: dict[str, dict[Key, Counter[str]]] = {}
+        self._spread: dict[Key, Counter[str]] = defaultdict(Counter)
         self._sums: Counter[Key] = Counter()
         self._own_sums: dict[str, Counter[Key]] = {}
         self.documents: dict[str, set[str]] = defaultdict(set)
@@ -43,6 +44,8 @@ class Counts:
                 own["around", word][case.entity] += 1
         for key, counter in own.items():
             self.total[key].update(counter)
+            if key[:1] == ("normal",):
+                self._spread[key].update(counter.keys())
         self._own[record.id] = dict(own)
         self._own_sums[record.id] = Counter({key: c.total() for key, c in own.items()})
         self._sums.update(self._own_sums[record.id])
@@ -88,6 +91,18 @@ class Counts:
         if not own:
             return found
         return {e: left for e, n in found.items() if (left := n - own.get(e, 0)) > 0}
+
+    def spread(self, form: str, *, without: str | None) -> Mapping[str, int]:
+        """Count the documents in which a normalised form means each entity.
+
+        One document is left out.
+        """
+        key = ("normal", form)
+        found: Mapping[str, int] = self._spread.get(key, {})
+        own = self._own.get(without or "", {}).get(key)
+        if not own:
+            return found
+        return {e: left for e, n in found.items() if (left := n - (e in own))}
 
     def log_ratio(self, key: Key, entity: str, back: float, *, without: str | None) -> float:
         """Compute the log of the ratio of an entity under a condition.

@@ -97,6 +97,29 @@ class _Found(NamedTuple):
         return (pair for pair in zip(self.cases, self.candidates, strict=True) if pair[1].entities)
 
 
+class _Unseen(NamedTuple):
+    """Choices in documents that the weights had not seen; M mentions."""
+
+    rows: Reals
+    """(M, facts), as ``_facts_of_choice``."""
+    right: NDArray[np.bool_]
+    """(M,), whether each choice is right."""
+    parts: NDArray[np.int64]
+    """(M,), the part of the documents that each is in."""
+    documents: NDArray[np.int64]
+    """(M,), the index of the document of each."""
+
+    def probabilities(self) -> Reals:
+        """Compute the probability that each choice is right, by a model of the other parts."""
+        found = np.zeros(len(self.rows))
+        for part in np.unique(self.parts):
+            others = self.parts != part
+            used = others if others.any() else ~others
+            model = fit_logistic(self.rows[used], self.right[used])
+            found[~others] = sigmoid(model.score(self.rows[~others]))
+        return found
+
+
 @dataclass(slots=True)
 class Linker:
     """A linker of the mentions of documents; made by ``Training.train`` or ``load``."""
@@ -320,10 +343,10 @@ class Training:
         first = self._fit(self._found, uses, N_PLAIN)
         _with_document_features(self._found, first, self.knowledge)
         final = self._fit(self._found, uses, len(FEATURES))
-        rows, right, parts = self._unseen(uses)
-        sure = fit_logistic(rows, right)
+        unseen = self._unseen(uses)
+        sure = fit_logistic(unseen.rows, unseen.right)
         threshold = choose_threshold(
-            _probabilities(rows, right, parts), right, max_wrong=self.max_wrong
+            unseen.probabilities(), unseen.right, unseen.documents, max_wrong=self.max_wrong
         )
         return Linker(
             self.knowledge,
@@ -347,27 +370,31 @@ class Training:
                 gold.append(of.entities.index(case.entity))
         return fit_choice(features, gold, used=used)
 
-    def _unseen(self, uses: Sequence[str]) -> tuple[Reals, NDArray[np.bool_], NDArray[np.int64]]:
-        """Describe each choice by weights that were fitted on the other parts.
-
-        Returns the facts of each choice, (M, facts), whether it is right, (M,), and its part, (M,).
-        """
+    def _unseen(self, uses: Sequence[str]) -> "_Unseen":
+        """Describe each choice by weights that were fitted on the other parts."""
         by_part: dict[int, list[_Found]] = defaultdict(list)
         for one in self._found:
             by_part[int(ratio(one.record.id, seed=self.seed) * N_PARTS)].append(one)
-        rows, right, parts = [], [], []
+        rows, right, parts, documents = [], [], [], []
+        numbers = {one.record.id: number for number, one in enumerate(self._found)}
         for part, own in sorted(by_part.items()):
             rest = [one for other, of in by_part.items() if other != part for one in of]
             linear = self._fit(rest or own, uses, len(FEATURES))
-            for case, of in (pair for one in own for pair in one.pairs()):
+            for record, (case, of) in ((one.record, pair) for one in own for pair in one.pairs()):
                 if case.entity is None and not self.nil:
                     continue
                 choice = softmax(linear.score(of.features))
                 rows.append(_facts_of_choice(of.features, choice))
                 right.append(of.entities[int(choice.argmax())] == case.entity)
                 parts.append(part)
+                documents.append(numbers[record.id])
         width = len(FEATURES) + _N_FACTS
-        return np.array(rows).reshape(-1, width), np.array(right, bool), np.array(parts, np.int64)
+        return _Unseen(
+            np.array(rows).reshape(-1, width),
+            np.array(right, bool),
+            np.array(parts, np.int64),
+            np.array(documents, np.int64),
+        )
 
 
 def grouped(items: Iterable[_T], n_names: Callable[[_T], int]) -> Iterator[list[_T]]:
@@ -406,19 +433,6 @@ def _facts_of_choice(features: Reals, choice: Reals) -> Reals:
     second = float(np.partition(choice, -2)[-2]) if len(choice) > 1 else 0.0
     facts = [np.log(p / (1 - p)), p - second, np.log(len(choice)), float(len(choice) == 1)]
     return np.concatenate([facts, features[best]])
-
-
-def _probabilities(
-    rows: Reals, right: NDArray[np.bool_], parts: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """Compute the probability that each choice is right, by a model fitted on the other parts."""
-    found = np.zeros(len(rows))
-    for part in np.unique(parts):
-        others = parts != part
-        model = fit_logistic(rows[others], right[others]) if others.any() else None
-        model = model or fit_logistic(rows, right)
-        found[~others] = sigmoid(model.score(rows[~others]))
-    return found
 
 
 def _with_contexts(

@@ -56,14 +56,34 @@ def test_probabilities_are_those_that_the_data_have():
 
 
 def test_the_threshold_keeps_wrong_ones_rare_and_writes_as_many_as_it_can():
-    p = np.linspace(1, 0.5, 100)
-    right = np.ones(100, bool)
-    right[[60, 80, 81, 82, 83, 84]] = False
+    p = np.linspace(1, 0.5, 200)
+    right = np.ones(200, bool)
+    right[[60, 120, 140, *range(160, 200)]] = False
+    each = np.arange(200)  # every link is in a document of its own
 
-    threshold = choose_threshold(p, right, max_wrong=0.05)
+    threshold = choose_threshold(p, right, each, max_wrong=0.05)
 
-    written = p >= threshold
-    assert (~right[written]).sum() + 1 <= 0.05 * (written.sum() + 1)
-    assert written.sum() == 82
-    assert choose_threshold(p, ~right, max_wrong=0.05) > 1
-    assert choose_threshold(np.full(50, 0.2), np.ones(50, bool), max_wrong=0.05) == 0.5
+    def excess_and_error(n):
+        wrong = int((~right[:n]).sum())
+        return wrong - 0.05 * n + np.sqrt(wrong * 0.95**2 + (n - wrong) * 0.05**2)
+
+    n = int((p >= threshold).sum())
+    assert n > 140
+    assert excess_and_error(n) <= 0 < excess_and_error(n + 1)
+    assert choose_threshold(p, ~right, each, max_wrong=0.05) > 1
+    assert choose_threshold(np.full(50, 0.2), right[:50], each[:50], max_wrong=0.05) == 0.5
+
+
+def test_wrong_links_that_come_together_in_a_document_need_more_right_ones():
+    p = np.linspace(1, 0.5, 400)
+    right = np.ones(400, bool)
+    right[200:205] = False
+
+    def n_written(documents):
+        return int((p >= choose_threshold(p, right, documents, max_wrong=0.02)).sum())
+
+    apart = np.arange(400)
+    together = apart.copy()
+    together[200:205] = 200
+    assert n_written(apart) == 400
+    assert n_written(together) == 202

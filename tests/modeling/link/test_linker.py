@@ -94,6 +94,29 @@ def test_nobody_is_meant_before_birth_or_after_death():
     assert [column(day) for day in ("1904", "1920", "1951")] == [(1, 0), (0, 0), (0, 1)]
 
 
+def test_many_mentions_in_one_document_count_as_one_document():
+    once = [letter(f"{n}", "Klee kam.", ("Klee", PAUL)) for n in range(3)]
+    often = letter("often", "Marc, Marc, Marc.", *[("Marc", FRANZ)] * 3)
+    new = [letter(f"n{n}", "Kunze, Anna Kunze.", ("Kunze", f"s:{n}")) for n in range(3)]
+    records = [record_of(document) for document in (*once, often, *new)]
+    knowledge = Knowledge(records)
+    start = FEATURES.index("documents of the form")
+
+    def columns(name, entity, of):
+        record = record_of(of or letter("x", f"{name} kam.", (name, None)))
+        [found] = knowledge.candidates(record, record.cases[:1])
+        return found.features[found.entities.index(entity), start : start + 4]
+
+    def expected(form, another, entity, new):
+        return pytest.approx([*map(math.log1p, (form, another, entity)), new])
+
+    assert columns("Klee", PAUL, None) == expected(3, 0, 3, 0.5 / 4)
+    assert columns("Klee", PAUL, once[0]) == expected(2, 0, 2, 0.5 / 3)
+    assert columns("Marc", FRANZ, None) == expected(1, 0, 1, 1.5 / 2)
+    assert columns("Kunze", "s:1", None) == expected(1, 2, 1, 3.5 / 4)
+    assert columns("Kunze", "s:1", new[0]) == expected(1, 1, 1, 2.5 / 3)
+
+
 GEORGIA = ("Georgia (country)", "Georgia (U.S. state)", "Georgia in Europe")
 
 
