@@ -80,8 +80,8 @@ class _Name(NamedTuple):
     normal: str
     """The name normalised, without what disambiguates it; empty if the id does not read as a name
     (``P.0000057``)."""
-    words: frozenset[str]
-    """The normalised words of the whole name; empty as above."""
+    words: tuple[str, ...]
+    """The normalised words of the whole name, each once; empty as above."""
 
 
 class _Spread(NamedTuple):
@@ -152,7 +152,7 @@ class Knowledge:
             known = self.register.get(entity)
             text = known.forms[0] if known and known.forms else entity.partition(":")[2]
             normal = normalise(_ADDED.sub("", text)) if _is_name(text) else ""
-            words = frozenset(normalise(text).split()) if normal else frozenset[str]()
+            words = tuple(dict.fromkeys(normalise(text).split())) if normal else ()
             self._names[entity] = _Name(text, normal, words)
         return self._names[entity]
 
@@ -280,7 +280,8 @@ class _View:
         """
         name = self.knowledge.name_of(entity)
         alike = n_common(normal, name.normal) / max(len(normal), len(name.normal), 1)
-        rest = name.words.difference(normal.split())
+        own = normal.split()
+        rest = [word for word in name.words if word not in own]  # a set would add in any order
         there = sum(math.log1p(self.words[word]) for word in rest) / max(len(rest), 1)
         return float(form == name.text), alike, there, float(not rest)
 

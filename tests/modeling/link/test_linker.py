@@ -173,8 +173,9 @@ def test_an_entity_is_likelier_for_being_called_so():
 def test_ids_that_are_no_names_have_no_name(linker):
     name = linker.knowledge.name_of("s:P.0000057")
 
-    assert (name.normal, name.words) == ("", frozenset())
+    assert (name.normal, name.words) == ("", ())
     assert linker.knowledge.name_of(PAUL).normal == "klee"
+    assert linker.knowledge.name_of(PAUL).words == ("klee", "paul")  # in an order, to be summed
     assert linker.knowledge.name_of(FRANZ).text == "franz"
 
 
