@@ -106,7 +106,7 @@ class StepFunction(beam.DoFn):
         """Remember the arguments of each method."""
         super().__init_subclass__()
         for name in dir(cls):
-            method = getattr(cls, name)
+            method = getattr(cls, name, None)  # zope adds names that a class does not have
             if isinstance(method, FunctionType):
                 method = MethodType(method, cls)  # whose arguments do not begin with ``self``
             if isinstance(method, MethodType):

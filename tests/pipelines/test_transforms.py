@@ -141,6 +141,20 @@ def test_beam_examines_the_methods_of_a_step_only_once(function, monkeypatch):
     assert {name: core.get_function_arguments(other, name) for name in methods} == expected
 
 
+def test_a_step_may_have_a_name_that_only_its_objects_have(monkeypatch):
+    class OfObjects:
+        def __get__(self, one, kind):
+            raise AttributeError  # as zope.interface, which crawls load, for ``__provides__``
+
+    monkeypatch.setattr(beam.DoFn, "__provides__", OfObjects(), raising=False)
+
+    class Step(elements.StepFunction):
+        def process(self, element):
+            yield element
+
+    assert Step._inspect_process() == (["element"], [])
+
+
 PAGES = (ROOT / "docs" / "pipelines.md").read_text("utf-8")
 WIKI = ROOT / "tests" / "data" / "wikipedia" / "kleinwiki-20261101-pages-articles.xml"
 
