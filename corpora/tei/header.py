@@ -147,18 +147,18 @@ def parse_rule(text: str) -> Rule:
     return Rule(parse_pattern(path), attribute) if slash else Rule(parse_pattern(text))
 
 
-def read_rules(rules: Mapping[str, Sequence[Rule]], scope: Element) -> dict[str, str]:
-    """Read the metadata in an element; for each key the first rule with a result decides."""
+def read_rules(rules: Mapping[str, Sequence[Rule]], within: Sequence[Element]) -> dict[str, str]:
+    """Read the metadata in some elements; for each key the first rule with a result decides."""
     found: dict[str, str] = {}
     for key, own in rules.items():
-        tries = (read for rule in own if (read := _read_rule(key, rule, scope)))
+        tries = (read for rule in own if (read := _read_rule(key, rule, within)))
         found |= next(tries, {})
     return found
 
 
-def _read_rule(key: str, rule: Rule, scope: Element) -> dict[str, str]:
+def _read_rule(key: str, rule: Rule, within: Sequence[Element]) -> dict[str, str]:
     """Read all elements that a rule finds; for dates and titles only the first."""
-    elements = list(filter(rule.pattern.matches, scope.walk()))
+    elements = list(filter(rule.pattern.matches, within))
     if key == "title" or (elements and elements[0].name in _DATE_ELEMENTS):
         elements = elements[:1]
     if not rule.attribute:

@@ -26,6 +26,7 @@ from corpora.tei.xml import Element, XmlError, parse_xml
 
 # TEI allows no text directly in these: white space in them is layout of the file.
 _ELEMENT_ONLY = {"choice", "app", "rdggrp", "subst", "list", "table", "row"}
+_DOCUMENTS = {Role.DOCUMENT, Role.NOTE_DOCUMENT}
 ROOTS = {"tei", "tei.2", "teicorpus", "teicorpus.2"}
 
 
@@ -228,11 +229,23 @@ def _start(tei: Element, document_id: str, edition: Edition, *, lang: str | None
 
 
 def _with_rules(columns: Columns, edition: Edition, scope: Element) -> Columns:
-    """Add the metadata that the edition's rules find in an element."""
-    found = read_rules(edition.metadata, scope)
+    """Add the metadata that the edition's rules find in an element, outside documents in it."""
+    found = read_rules(edition.metadata, list(_own(scope, edition))) if edition.metadata else {}
     title = found.pop("title", columns["title"])
     old = {key: value for key, value in columns["metadata"].items() if base_of(key) not in found}
     return {**columns, "title": title, "metadata": {**old, **found}}
+
+
+def _own(scope: Element, edition: Edition) -> Iterator[Element]:
+    """Yield the elements of a document: all in its element but those of documents inside it."""
+    waiting = [scope]
+    while waiting:
+        element = waiting.pop()
+        if element.name == "teiheader":  # its notes are no documents
+            yield from element.walk()
+        elif element is scope or edition.meaning(element).role not in _DOCUMENTS:
+            yield element
+            waiting += reversed(element.elements())
 
 
 @dataclass(slots=True)

@@ -75,6 +75,18 @@ def test_metadata_is_found_where_the_edition_says_first_in_the_letter_then_in_th
     assert "archive" not in documents["v.xml#b1"].metadata
 
 
+def test_metadata_of_a_letter_is_not_that_of_the_notes_in_it_which_are_documents(edition):
+    note = '<note type="c"><dateline><date when="1950"/></dateline>So der Herausgeber.</note>'
+    xml = VOLUME.replace("<p>Rom<note>eigene</note>", f"<p>{note}Rom")
+
+    documents = {document.id: document for document in read(edition(EDITION), xml)}
+
+    assert documents["v.xml#div1"].metadata["date"] == "1901-05"
+    assert documents["v.xml#note2"].metadata["date"] == "1950"
+    whole = read(edition(EDITION.replace("each = ", "# ")), xml)[0]
+    assert whole.metadata["date"] == "1901-05-02"  # the first outside notes
+
+
 def test_all_senders_with_their_ids_and_both_bounds_of_a_date_are_kept(edition):
     [document] = read(edition(""))
 
