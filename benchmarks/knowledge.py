@@ -13,13 +13,15 @@ examples in a step:
     no entities     masked subwords alone; the encoder is frozen for half of the steps, also below
     plain           with entities (DaLUKE's recipe); the same attention for subwords and entities
     entity-aware    the same with entity-aware attention, as in DaLUKE
+    centered        as entity-aware, but the mean state of the encoder is 0 at the start
+    by name         as centered, and entities start from the subwords of their names
     links alone     as entity-aware, but the only entities are those of links
 
 ``links alone`` has its own examples, of the same text with fewer entities. The accuracy of
 predicting masked subwords and entities is measured on documents that no variant was trained on,
 with a 95 % interval by the normal approximation, and compared with always predicting the most
 frequent one. Then a CRF is trained on Sturm from the encoder of each variant, and from the encoder
-before further training, with each of ``--seeds``.
+before further training, with each of ``--seeds`` (none: no tagger).
 
 All steps are commands that users have. What is there is not made again, so several processes can
 share the work, each with some ``--variants``. Prints the table of ``docs/results.md``;
@@ -47,6 +49,9 @@ VARIANTS: dict[str, tuple[str, ...]] = {
     "no entities": ("encoder.attention=plain", 'heads.weights={"subwords":1}'),
     "plain": ("encoder.attention=plain",),
     "entity-aware": (),
+    "centered": ("training.center=true",),
+    "by name": ("training.center=true", "training.entity_start=names"),
+    "by name alone": ("training.entity_start=names",),
     "links alone": (),
 }  # fmt: skip
 BASE = "the encoder as it was"
@@ -61,7 +66,14 @@ def main() -> None:
     parser.add_argument("--layers", default="1,5,9,12")
     parser.add_argument("--files", type=int, default=12, help="of German text, a megabyte each")
     parser.add_argument("--steps", type=int, default=800, help="of 32 examples of 128 subwords")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    parser.add_argument("--seeds", type=int, nargs="*", default=[1, 2, 3])
+    parser.add_argument(
+        "--set",
+        nargs="+",
+        default=[],
+        metavar="NAME=VALUE",
+        help="further settings of all variants",
+    )
     parser.add_argument(
         "--variants", nargs="+", choices=(BASE, *VARIANTS), default=(BASE, *VARIANTS), metavar="V"
     )
@@ -156,7 +168,7 @@ def pretrained(args: argparse.Namespace, name: str, encoder: Path) -> dict[str, 
         f"training.max_steps={args.steps}",
         "training.batch_size=32", "training.micro_batch_size=32", "data.n_workers=0",
         f"training.evaluate_every={args.steps}",
-        f"training.evaluate_examples={20 if args.tiny else 500}", *VARIANTS[name],
+        f"training.evaluate_examples={20 if args.tiny else 500}", *args.set, *VARIANTS[name],
     ]  # fmt: skip
     if not (run / "final").is_dir():
         where = ("--examples", examples, "--init-from", encoder, "--output", run)
@@ -172,6 +184,8 @@ def scores(args: argparse.Namespace, model: Path, name: str) -> list[float]:
 
     There is one for each seed. Taggers that are there are not trained again.
     """
+    if not args.seeds:
+        return []
     run, ner = args.output / "taggers" / name, args.output / "ner"
     seeds, short = ",".join(map(str, args.seeds)), ["training.epochs=1", "training.samples=32"]
     settings = ["optimizer.lr=2e-4", *(short if args.tiny else ["training.epochs=6"])]
@@ -212,6 +226,8 @@ def _accuracy(line: dict[str, Any], of: str) -> str:
 
 
 def _mean(f1: list[float]) -> str:
+    if not f1:
+        return ""
     spread = f" ± {statistics.stdev(f1):.1f}" if len(f1) > 1 else ""
     return f"{statistics.fmean(f1):.1f}{spread} ({len(f1)})"
 

@@ -355,6 +355,13 @@ class TrainingConfig(Config):
     all kernels do."""
     frozen: float = 0.0
     """The fraction of steps in which transferred weights are frozen (C.14)."""
+    entity_start: Literal["random", "names"] = "random"
+    """The initial embeddings of entities that ``--init-from`` does not know: ``random``, as
+    published; ``names``: from the subwords of their names, so that a mention is read at first as
+    its name is. Then they count as transferred: ``frozen`` is for them, too."""
+    center: bool = False
+    """Whether the states of a transferred encoder are shifted so that their mean is 0: new heads
+    then learn faster; heads that were transferred score as before."""
     evaluate_every: int = 100
     """The number of steps between evaluations on validation examples."""
     evaluate_examples: int = 1_000

@@ -53,6 +53,11 @@ class Classifier(nn.Module):
 
     bias: Tensor
 
+    @property
+    @abstractmethod
+    def first(self) -> tuple[Tensor, Tensor]:
+        """The weight (·, D) and the bias of the first linear map of states."""
+
     def logits(self, states: Tensor) -> Tensor:
         """Compute the logits (M, V) of all classes from states (M, D)."""
         return functional.linear(self._features(states), self.weight, self.bias)
@@ -97,6 +102,12 @@ class VocabularyHead(Classifier):
     def weight(self) -> Tensor:
         """The (V, F) vectors of the ids."""
         return (self._tied[0] if self.matrix is None else self.matrix).weight
+
+    @property
+    def first(self) -> tuple[Tensor, Tensor]:
+        """The weight (·, D) and the bias of the first linear map of states."""
+        dense = self if self.transform is None else self.transform.dense
+        return dense.weight, dense.bias
 
     def _features(self, states: Tensor) -> Tensor:
         return states if self.transform is None else self.transform(states)
@@ -171,6 +182,12 @@ class PairHead(Classifier):
     def bias(self) -> Tensor:  # type: ignore[override]
         """The (2,) biases of the classes."""
         return self.classifier.bias
+
+    @property
+    def first(self) -> tuple[Tensor, Tensor]:
+        """The weight (·, D) and the bias of the first linear map of states."""
+        linear = self.classifier if self.pooler is None else self.pooler
+        return linear.weight, linear.bias
 
     def pool(self, subwords: Tensor, layout: Layout) -> Tensor:
         """Pool subwords, (T, D) -> (B, D): [CLS] of each sequence, or the mean of its subwords."""

@@ -10,10 +10,11 @@ from torch import Tensor
 
 from corpora.errors import CorpusError
 from corpora.tokenization.tokenizers import Tokenizer
-from modeling.config import ConfigError, OptimizerConfig, PretrainConfig
+from modeling.config import ConfigError, EncoderConfig, OptimizerConfig, PretrainConfig
 from modeling.huggingface.hub import origin
 from modeling.huggingface.transfer import init_from
 from modeling.models.pretraining import PretrainingModel
+from modeling.training.entity_names import start_from_names
 from modeling.training.records import Manifest
 from modeling.training.run_folder import identify, versions
 from modeling.training.sources import ENTITIES, Sources, read_entities
@@ -42,6 +43,13 @@ def check_job(config: PretrainConfig, job: Job) -> None:
             "there are none: give --init-from, or --set training.frozen=0 optimizer.unlocked_lr="
             "null."
         )
+    if config.training.entity_start == "names":
+        _check_entity_start(config.encoder, job)
+    if config.training.center and job.init_from is None:
+        raise ConfigError(
+            "training.center shifts the states of another model's encoder, but there is none: give "
+            "--init-from, or --set training.center=false."
+        )
     for name in (
         "max_steps",
         "batch_size",
@@ -58,6 +66,16 @@ def check_job(config: PretrainConfig, job: Job) -> None:
     _check_mention_words(config)
     _check_subword_entities(config)
     _check_length(config)
+
+
+def _check_entity_start(encoder: EncoderConfig, job: Job) -> None:
+    if job.init_from is None or not encoder.reads_mentions:
+        problem = "there is no such model" if job.init_from is None else "no mentions are read"
+        raise ConfigError(
+            "training.entity_start=names takes the embeddings of names from another model for the "
+            f"entities of mentions, but {problem}: give --init-from and a recipe such as daluke, "
+            "or --set training.entity_start=random."
+        )
 
 
 def _check_optimizer(config: OptimizerConfig) -> None:
@@ -162,8 +180,9 @@ def settings_of(job: Job, config: PretrainConfig, sources: Sources, *, world: Wo
 def take_weights(model: PretrainingModel, folder: Path, sources: Sources) -> list[str]:
     """Copy the weights of a folder into the model; returns the names of the copied parameters.
 
-    Raises ``CorpusError`` if the folder has another vocabulary of subwords than the examples. If it
-    has other entities, entities of the same name keep their weights.
+    If the folder has other entities, those of the same name keep their weights; the rest start as
+    ``training.entity_start`` says; if from their names, the weights of entities count as copied.
+    Raises ``CorpusError`` if it has another vocabulary of subwords than the examples.
     """
     try:
         tokenizer = Tokenizer.open(folder)
@@ -181,7 +200,14 @@ def take_weights(model: PretrainingModel, folder: Path, sources: Sources) -> lis
                 f"examples with documents_to_examples --tokenizer {folder}."
             )
     rows = _entity_rows(folder / ENTITIES, sources) if model.config.encoder.n_entities else None
-    return list(init_from(model, folder, entity_rows=rows).transferred)
+    transferred = list(init_from(model, folder, entity_rows=rows).transferred)
+    if rows is not None and model.config.training.entity_start == "names":
+        assert sources.entities_file is not None  # noqa: S101 - there are rows of entities
+        names = read_entities(sources.entities_file).to_pylist()
+        transferred += start_from_names(
+            model.encoder, names, sources.tokenizer, new=rows < 0, transferred=transferred
+        )
+    return transferred
 
 
 def _entity_rows(theirs: Path, sources: Sources) -> Tensor | None:

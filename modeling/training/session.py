@@ -20,6 +20,7 @@ from modeling.data.batch import Batch
 from modeling.models.costs import batch_flops, count_parameters
 from modeling.models.pretraining import CONFIG_FILE, PretrainingModel
 from modeling.models.weights import write_tensors
+from modeling.training.centering import center_states
 from modeling.training.checkpoints import Checkpoint, load_tensors, newest, weights_of
 from modeling.training.core import Core, Progress, appearing
 from modeling.training.feeding import Feed
@@ -144,6 +145,9 @@ class Session(Core):
         if self.base is not None:
             self.progress.transferred = take_weights(self.model, self.base, self.sources)
         self.model.to(self.world.device)
+        if self.config.training.center:
+            first, given = self.feed.batches.batch(0), self.progress.transferred
+            center_states(self.model, first, self.world, transferred=given)
         weights = self.copy_weights()
         if self.world.is_first:
             write_tensors(self.folder.start, weights)

@@ -38,12 +38,15 @@ def run(examples, tmp_path):
     return start
 
 
+def model_config(sources, name="daluke_small"):
+    return complete(config_of(name), sources)
+
+
 def make_model(folder, name="daluke_small", seed=1):
     """Make a model for examples, with random weights, also for vectors that begin at 0."""
     sources = open_sources([folder])
-    config = complete(config_of(name), sources)
     torch.manual_seed(seed)
-    model = PretrainingModel.from_config(config)
+    model = PretrainingModel.from_config(model_config(sources, name))
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter)
     return model, sources
@@ -126,6 +129,22 @@ def test_entities_that_nobody_names_begin_anew(base, examples, caplog):
     assert "0 of 11 keep their weights by name" in caplog.text
 
 
+def test_entities_that_nobody_names_start_from_their_names(base, examples, caplog):
+    (base[0] / "entities.arrow").unlink()
+    sources = open_sources([examples])
+    config = change(model_config(sources), training={"entity_start": "names"})
+    model = PretrainingModel.from_config(config)
+    given = {name: base[1][name] for name in base[1].keys() - set(TABLES)}
+
+    with caplog.at_level("INFO"):
+        transferred = take_weights(model, base[0], sources)
+
+    assert set(transferred) == base[1].keys() - {"heads.entities.bias"}  # the rest may be frozen
+    state = dict(model.named_parameters())
+    assert all(state[name].equal(tensor) for name, tensor in given.items())
+    assert "11 of 11 entities start from their names." in caplog.text
+
+
 def test_the_same_entities_are_transferred_as_a_whole(base, examples, caplog):
     model, sources = make_model(examples, seed=2)
 
@@ -154,6 +173,8 @@ def test_a_file_with_more_entities_than_weights_is_refused(base, make_examples, 
         ({"data": {"swap_pairs": True}}, "data.swap_pairs"),
         ({"masking": {"mention_words": True}}, "masking.mention_words"),
         ({"data": {"max_length": 513}}, "data.max_length 513"),
+        ({"training": {"entity_start": "names"}}, "there is no such model: give --init-from"),
+        ({"training": {"center": True}}, "there is none: give --init-from"),
         ({"optimizer": {"betas": (0.9,)}}, "optimizer.betas"),
         ({"optimizer": {"betas": (0.9, 1.0)}}, "optimizer.betas"),
         ({"optimizer": {"ema": 1.0}}, "optimizer.ema"),
