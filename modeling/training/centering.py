@@ -27,13 +27,14 @@ def center_states(
     """
     norm = model.encoder.encoder.norm or model.encoder.encoder.layers[-1].feed_forward_norm
     assert isinstance(norm, nn.LayerNorm)  # noqa: S101 - the last norm of all our encoders
-    total = norm.bias.new_zeros(len(norm.bias) + 1)  # the sum of states, and their number
+    # The sum of states, and their number; exact, so that processes may divide them.
+    total = norm.bias.new_zeros(len(norm.bias) + 1, dtype=torch.float64)
     with evaluating(model):
         for batch in batches:
-            states = model.encoder(batch.to(norm.bias.device)).subwords.float()
+            states = model.encoder(batch.to(norm.bias.device)).subwords.double()
             total += torch.cat([states.sum(0), total.new_tensor([len(states)])])
     *_, n = world.sum(total)
-    mean = total[:-1] / n
+    mean = (total[:-1] / n).to(norm.bias)
     norm.bias.sub_(mean)
     parameters = dict(model.named_parameters())
     given = {id(parameters[name]) for name in transferred}

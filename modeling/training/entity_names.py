@@ -83,12 +83,19 @@ def _of_subwords(words: SubwordEmbeddings, n_positions: int) -> Iterator[tuple[s
 
 
 def _vectors(names: Sequence[str], tokenizer: Tokenizer, words: SubwordEmbeddings) -> Tensor:
-    """Compute the mean subword vector of each name, (N, D); 0 for [PAD], [UNK], empty names."""
+    """Compute the mean vector of the known subwords of each name, (N, D).
+
+    It is 0 for [PAD], for [UNK], and for a name without a known subword.
+    """
     texts = [name[name.find(":") + 1 :] for name in names]
     encodings = tokenizer.backend.encode_batch(texts, add_special_tokens=False)
+    unknown = tokenizer.special.unk
     special: dict[str, list[int]] = {name: [] for name in SPECIAL}
     special[SPECIAL[MASK]] = [tokenizer.special.mask]
-    ids = [special.get(name, encoding.ids) for name, encoding in zip(names, encodings, strict=True)]
+    ids = [
+        special.get(name, [id for id in encoding.ids if id != unknown])
+        for name, encoding in zip(names, encodings, strict=True)
+    ]
     offsets = [0, *accumulate(map(len, ids))][:-1]
     table = words.subwords.weight
     flat = torch.tensor([id for of_name in ids for id in of_name], dtype=torch.int64)

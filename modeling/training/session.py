@@ -145,6 +145,8 @@ class Session(Core):
         if self.base is not None:
             self.progress.transferred = take_weights(self.model, self.base, self.sources)
         self.model.to(self.world.device)
+        # The axes of names may differ in sign from machine to machine.
+        self.world.share(parameter.detach() for parameter in self.model.parameters())
         if self.config.training.center:
             first, given = self.feed.batches.batch(0), self.progress.transferred
             center_states(self.model, first, self.world, transferred=given)

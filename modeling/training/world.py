@@ -1,7 +1,7 @@
 """The processes that train together: one for each device, started by ``torchrun``."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -28,6 +28,12 @@ class World:
         if self.size > 1:
             torch.distributed.all_reduce(tensor)
         return tensor
+
+    def share(self, tensors: Iterable[Tensor]) -> None:
+        """Copy the tensors of the first process to all other processes, in place."""
+        if self.size > 1:
+            for tensor in tensors:
+                torch.distributed.broadcast(tensor, src=0)
 
     def agree(self, number: int) -> int:
         """Broadcast the number of the first process to all processes, and return it."""

@@ -167,7 +167,10 @@ def last_step(folder):
     return max((line["step"] for line in read_metrics(folder / "metrics.jsonl")), default=-1)
 
 
-def test_two_processes_are_one_with_the_whole_batch(start, examples, tmp_path):
+@pytest.mark.parametrize("is_begun", [False, True])
+def test_two_processes_are_one_with_the_whole_batch(start, make_examples, tmp_path, is_begun):
+    names = ["[PAD]", "[UNK]", "[MASK]", *(f"x:w{5 * n}" for n in range(8))]
+    examples = make_examples(tmp_path / "examples", entities=names)
     # 56 examples in steps of 11: the sixth step has one example, and the second process none
     settings = [
         "training.batch_size=11",
@@ -182,8 +185,17 @@ def test_two_processes_are_one_with_the_whole_batch(start, examples, tmp_path):
         port = free.getsockname()[1]
     world = {"WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
 
-    alone = start(command(one, examples, *settings))
-    both = [start(command(two, examples, *settings), RANK=rank, **world) for rank in range(2)]
+    begun = []
+    if is_begun:
+        base = start(command(tmp_path / "base", examples, *settings, "training.max_steps=1"))
+        base.join(timeout=120)
+        settings += ["training.center=true", "training.entity_start=names"]
+        (tmp_path / "base" / "final" / "entities.arrow").unlink()  # so that all entities are new
+        begun = ["--init-from", str(tmp_path / "base" / "final")]
+
+    alone = start([*command(one, examples, *settings), *begun])
+    argv = [*command(two, examples, *settings), *begun]
+    both = [start(argv, RANK=rank, **world) for rank in range(2)]
     for process in (alone, *both):
         process.join(timeout=120)
 
