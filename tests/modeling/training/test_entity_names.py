@@ -25,9 +25,8 @@ def tokenizer(examples):
 
 def make_encoder(**settings):
     sizes = {"width": 16, "n_layers": 1, "n_heads": 2, "inner_width": 32, "entity_width": 8}
-    config = EncoderConfig(
-        n_subwords=len(SUBWORDS), n_entities=len(NAMES), **(sizes | {"n_segments": 2} | settings)
-    )
+    sizes |= {"n_subwords": len(SUBWORDS), "n_entities": len(NAMES), "n_segments": 2}
+    config = EncoderConfig(**(sizes | settings))
     torch.manual_seed(1)
     encoder = build_encoder(config)
     for parameter in encoder.parameters():
@@ -134,3 +133,17 @@ def test_many_names_are_read_some_at_a_time(tokenizer, monkeypatch):
 
     rows = encoder.entity_embeddings.entities.weight
     assert rows.equal(expected.entity_embeddings.entities.weight)
+
+
+def test_more_names_than_are_held_at_once_and_than_axes_are_computed_from(tokenizer):
+    names = NAMES * (1 + entity_names._N_MEASURED // len(NAMES))
+    encoder = make_encoder(n_entities=len(names))
+    assert len(names) > entity_names._N_MEASURED > entity_names._N_AT_ONCE
+
+    start_from_names(
+        encoder, names, tokenizer, new=torch.ones(len(names), dtype=torch.bool), transferred=()
+    )
+
+    read = encoder.entity_embeddings.project(encoder.entity_embeddings.entities.weight)
+    last = len(names) - len(NAMES) + 4
+    torch.testing.assert_close(read[last], vector(encoder, "w3", "w5"), rtol=1e-3, atol=1e-3)
