@@ -28,6 +28,7 @@ from modeling.taggers.counts import PRECISION, strict_f1, threshold_for
 from modeling.taggers.entities import open_entities
 from modeling.taggers.folders import Base
 from modeling.taggers.tagger import TEMPERATURE_BOUNDS, calibrate, tag
+from modeling.tagging_config import FinetuneConfig
 from modeling.training.checkpoints import Checkpoint, load_weights, newest
 from modeling.training.core import Core, Progress, appearing
 from modeling.training.loop import Conditions, train
@@ -74,7 +75,7 @@ def finetune(
             settings = _settings(options.recipe, trial, data=data, base=base)
             if teacher:
                 settings["examples"].append(teacher.identity)
-            folder.claim(settings, is_forced=options.force, restarts=True)
+            folder.claim(settings, is_forced=options.force, restarts=True, kind=FinetuneConfig)
             if teacher and lessons is None:  # only after ``claim`` has allowed the run
                 file = options.output / TEACHER
                 lessons = teacher.teach(data.split("train"), file, stream)

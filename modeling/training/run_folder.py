@@ -15,7 +15,7 @@ import fcntl
 import json
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from corpora.datasets.shards import sha256_of, write_json
 from corpora.errors import CorpusError
 from corpora.system.files import locked
 from corpora.system.parsing import parse_json
+from modeling.config import Config, ConfigError
 from modeling.training.records import Manifest, ModelIdentity
 
 _COMPARED = ("config", "examples", "init_from", "world_size")
@@ -65,14 +66,22 @@ class RunFolder:
             yield
 
     def claim(
-        self, settings: Mapping[str, object], *, is_forced: bool, restarts: bool = False
+        self,
+        settings: Mapping[str, object],
+        *,
+        is_forced: bool,
+        restarts: bool = False,
+        kind: type[Config] = Config,
     ) -> None:
         """Write the settings; if the folder holds a run, compare them with its settings first.
+
+        A setting of ``config``, of the type ``kind``, that an earlier version had not had its
+        default there.
 
         Raises ``OtherRunError`` with the differences, unless forced. A forced run resumes all the
         same, or, with ``restarts``, removes the old checkpoints and model and begins again.
         """
-        differing = self._differing(settings, is_forced=is_forced)
+        differing = self._differing(settings, is_forced=is_forced, kind=kind)
         if differing and not is_forced:
             what, force = ("tagger", "begin again") if restarts else ("run", "resume all the same")
             raise OtherRunError(
@@ -85,11 +94,16 @@ class RunFolder:
                 shutil.rmtree(path, ignore_errors=True)
         write_json(self.settings, settings)
 
-    def _differing(self, settings: Mapping[str, object], *, is_forced: bool) -> list[str]:
+    def _differing(
+        self, settings: Mapping[str, object], *, is_forced: bool, kind: type[Config]
+    ) -> list[str]:
         if not self.final.is_dir() and next(self.checkpoints.glob("step-*"), None) is None:
             return []
         try:
-            return list(differences(self.read_settings(), settings))
+            there = self.read_settings()
+            with suppress(ConfigError, KeyError, TypeError):  # then it is compared as it is
+                there = {**there, "config": kind.from_json(there["config"]).to_json()}
+            return list(differences(there, settings))
         except CorpusError as error:
             if not is_forced:
                 raise

@@ -57,7 +57,7 @@ def pretrain(
     with ExitStack() as stack:
         if world.is_first:
             stack.enter_context(folder.hold())
-            folder.claim(settings, is_forced=job.is_forced)
+            folder.claim(settings, is_forced=job.is_forced, kind=PretrainConfig)
         session = Session(
             config,
             sources,

@@ -4,6 +4,7 @@ import sys
 import pytest
 
 from corpora.errors import CorpusError, FolderInUseError
+from modeling.config import PretrainConfig
 from modeling.training.run_folder import OtherRunError, RunFolder, differences
 
 SETTINGS = {
@@ -44,6 +45,19 @@ def test_a_refused_command_leaves_the_settings_as_they_are(tmp_path):
         folder.claim(SETTINGS | {"world_size": 2}, is_forced=False)
 
     assert folder.settings.read_bytes() == before
+
+
+def test_a_setting_that_an_earlier_version_had_not_had_its_default(tmp_path):
+    folder, now = RunFolder(tmp_path), PretrainConfig().to_json()
+    before = {name: values for name, values in now["training"].items() if name != "center"}
+    folder.claim(SETTINGS | {"config": now | {"training": before}}, is_forced=False)
+    (folder.checkpoints / "step-000001").mkdir(parents=True)
+
+    folder.claim(SETTINGS | {"config": now}, is_forced=False, kind=PretrainConfig)
+
+    other = now | {"training": now["training"] | {"center": True}}
+    with pytest.raises(OtherRunError, match=r"training\.center: false there, true here"):
+        folder.claim(SETTINGS | {"config": other}, is_forced=False, kind=PretrainConfig)
 
 
 def test_before_the_first_checkpoint_settings_may_change(tmp_path):
