@@ -15,6 +15,7 @@ examples in a step:
     entity-aware    the same with entity-aware attention, as in DaLUKE
     centered        as entity-aware, but the mean state of the encoder is 0 at the start
     by name         as centered, and entities start from the subwords of their names
+    by name alone   as entity-aware, but entities start from the subwords of their names
     links alone     as entity-aware, but the only entities are those of links
 
 ``links alone`` has its own examples, of the same text with fewer entities. The accuracy of

@@ -57,12 +57,11 @@ def start_from_names(
         given["project.weight"] = _main_axes(_vectors(some, tokenizer, words), table.shape[1])
     given = {n: value for n, value in given.items() if f"{_PREFIX}{n}" not in transferred}
     mentions.load_state_dict(given, strict=False)
-    to_row = None if project is None else torch.linalg.pinv(project.weight)  # (F, D)
     n_named = 0
     for ids in torch.split(new.nonzero().flatten(), _N_AT_ONCE):
         vectors = _vectors([names[id] for id in ids.tolist()], tokenizer, words)
-        rows = vectors if to_row is None else vectors @ to_row.T
         is_named = vectors.any(1)
+        rows = vectors if project is None else _unprojected(vectors, project)
         table[ids[is_named]] = rows[is_named]
         n_named += int(is_named.sum())
     log.info("%d of %d entities start from their names.", n_named, len(names))
@@ -101,6 +100,13 @@ def _vectors(names: Sequence[str], tokenizer: Tokenizer, words: SubwordEmbedding
     flat = torch.tensor([id for of_name in ids for id in of_name], dtype=torch.int64)
     means = functional.embedding_bag(flat, table, torch.tensor(offsets), mode="mean")
     return means if words.factor is None else means * words.factor
+
+
+def _unprojected(vectors: Tensor, project: nn.Linear) -> Tensor:
+    """Find the rows (N, F) whose projections come nearest to vectors (N, D)."""
+    shifted = vectors if project.bias is None else vectors - project.bias
+    inverse: Tensor = torch.linalg.pinv(project.weight)  # (F, D)
+    return shifted @ inverse.T
 
 
 def _main_axes(vectors: Tensor, n: int) -> Tensor:

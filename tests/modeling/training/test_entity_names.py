@@ -111,14 +111,17 @@ def test_what_has_no_name_and_what_is_known_stays(tokenizer, caplog):
     assert "4 of 8 entities start from their names." in caplog.text
 
 
-def test_rows_for_a_projection_that_is_known_come_nearest_to_their_names(tokenizer):
-    encoder = make_encoder()
-    project = encoder.entity_embeddings.project.weight.detach().clone()
+@pytest.mark.parametrize("bias", [False, True])
+def test_rows_for_a_projection_that_is_known_come_nearest_to_their_names(tokenizer, bias):
+    encoder = make_encoder(entity_bias=bias)
+    project = encoder.entity_embeddings.project
+    offset = project.bias.detach().clone() if bias else torch.zeros(16)
 
     start(encoder, tokenizer, transferred=["encoder.entity_embeddings.project.weight"])
 
     rows = encoder.entity_embeddings.entities.weight
-    expected = torch.linalg.lstsq(project, vector(encoder, "w1")[:, None]).solution[:, 0]
+    asked = (vector(encoder, "w1") - offset)[:, None]
+    expected = torch.linalg.lstsq(project.weight, asked).solution[:, 0]
     torch.testing.assert_close(rows[3], expected, rtol=1e-3, atol=1e-3)
 
 
