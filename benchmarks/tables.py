@@ -7,7 +7,7 @@
     python -m benchmarks.tables all
 
 A cell is one fine-tuning run: a set, a head and a seed. Cells of learning curves also have a number
-of training sentences, and use names as features or not. The taggers of all other cells are also
+of training sentences, and use names as features or not. The first seed of all other cells is also
 scored on noisy text and on the other sets of their table, and timed (``conditions.py``).
 ``tables.toml`` lists the sets and tables.
 
@@ -23,6 +23,13 @@ trains several taggers at once, each in its own process, because one tagger leav
 of the time. A cell that fails is named at the end, and does not stop the others.
 
 DATA is a folder with the unpacked sets ``neiss-ner``, ``ner-de``, ``ner-da`` and ``ner-zh``.
+``--set`` tries other settings, and ``--against`` compares. Their records are written to the folder
+``--records``, with a page of their own:
+
+    python -m benchmarks.tables all --only '*-crf-seed*' --set training.head_lr_ratio=1 \\
+        --records build/one --output build/one-runs --model MODEL --data ../data
+    python -m benchmarks.tables all --against build/one
+
 ``--tiny`` tries out cells with any encoder, in a step or two each; records and page are then
 written to the output folder.
 """
@@ -58,9 +65,11 @@ from modeling.tagging_config import DECODERS
 from modeling.training.world import best_device
 
 ROOT = Path(__file__).resolve().parent.parent
+RECORDS = ROOT / "benchmarks" / "records"
+PAGE = ROOT / "docs" / "results.md"
 HEADS = ("crf", "span", "softmax", "cse", "crf_ner")
 SEEDS = (1, 2, 3)
-RATE = "1e-4"
+LEARNING = ("optimizer.lr=1e-4", "training.head_lr_ratio=10")
 SETTINGS = {"span": ["head.span_features=words"]}
 """Settings of heads; the encoders of these tables read no entities."""
 SAMPLES, SAMPLED_EPOCHS = 1600, 4
@@ -162,14 +171,7 @@ def run(
     made = args.output / "runs" / cell.name
     made.mkdir(parents=True, exist_ok=True)
     ner = make_ner(of, args)
-    settings = [f"optimizer.lr={RATE}", f"training.epochs={of.epochs}"]
-    if args.tiny:
-        settings[1:] = ["training.epochs=1", "training.samples=32"]
-    elif cell.size:
-        settings[1:] = [f"training.epochs={SAMPLED_EPOCHS}", f"training.samples={SAMPLES}"]
-    if cell.size:
-        settings += [f"training.train_size={cell.size}"]
-    settings += SETTINGS.get(cell.head, [])
+    settings = settings_of(cell, of, args)
     names = ["--augment-lexicon", "train"] if cell.has_names else []
     where = ["--ner", ner, "--model", args.model, "--output", made, "--seeds", cell.seed]
     if not (made / "summary.json").is_file():
@@ -182,13 +184,27 @@ def run(
         for path in sorted((made / "evaluation").rglob("evaluation.json"))
     }
     record = describe(cell, scores, minutes=spent(made), settings=[cell.head, *names, *settings])
-    if not cell.size:
+    if not cell.size and cell.seed == SEEDS[0]:
         folders = [make_ner(other, args) for other in others]
         where = ["--ner", ner, "--others", *folders, "--output", made / "conditions.json"]
         command(made, "benchmarks.conditions", made, *where, "--threads", args.threads)
         record |= json.loads((made / "conditions.json").read_text("utf-8"))
     shutil.rmtree(made / f"seed-{cell.seed}")  # removes the tagger, half a gigabyte
     return record
+
+
+def settings_of(cell: Cell, of: NerSet, args: argparse.Namespace) -> list[str]:
+    """Return the settings of a cell's run; those of ``--set`` come before all others."""
+    if args.tiny:
+        length = ["training.epochs=1", "training.samples=32"]
+    elif cell.size:
+        length = [f"training.epochs={SAMPLED_EPOCHS}", f"training.samples={SAMPLES}"]
+    else:
+        length = [f"training.epochs={of.epochs}"]
+    if cell.size:
+        length += [f"training.train_size={cell.size}"]
+    every = [*LEARNING, *length, *SETTINGS.get(cell.head, []), *args.set]
+    return list({setting.partition("=")[0]: setting for setting in every}.values())
 
 
 def describe(
@@ -473,6 +489,40 @@ def scored(one: Mapping[str, Any]) -> str:
     return f"**{one['f1']:.1f}** ({low:.1f}–{high:.1f}; {one['list']:.1f})"
 
 
+def differences(
+    tables: Mapping[str, Sequence[Cell]], records: Mapping[str, Record], against: Path
+) -> Iterator[str]:
+    """Yield lines that compare the F1 of records with that of the same cells in another folder.
+
+    Each row has the means of both and that of the differences, over the cells that both have; the
+    last one those of all cells. ``±`` is the standard error of the mean difference.
+    """
+    pairs: dict[str, list[tuple[float, float]]] = {}
+    for name, cells in tables.items():
+        theirs = read_records(against / f"{name}.jsonl")
+        for cell in by_set(cells):
+            if cell.name in records and cell.name in theirs:
+                both = (of[cell.name]["f1"][DECODERS[cell.head][0]] for of in (records, theirs))
+                pairs.setdefault(head_of(cell), []).append((next(both), next(both)))
+    every = [pair for some in pairs.values() for pair in some]
+    yield from table_lines(
+        ["", "seeds", "F1", f"F1 of {against.name}", "difference"],
+        [
+            [name, f"{len(some)}", *compared(some)]
+            for name, some in [*pairs.items(), *([("all", every)] if every else [])]
+        ],
+    )
+
+
+def compared(pairs: Sequence[tuple[float, float]]) -> Iterator[str]:
+    """Yield both means, and the mean difference with its standard error."""
+    for side in zip(*pairs, strict=True):
+        yield f"{statistics.fmean(side):.1f}"
+    found = [own - other for own, other in pairs]
+    error = f" ± {statistics.stdev(found) / len(found) ** 0.5:.1f}" if len(found) > 1 else ""
+    yield f"{statistics.fmean(found):+.1f}{error}"
+
+
 def picture_rows(
     tables: Mapping[str, Sequence[Cell]], records: Mapping[str, Record]
 ) -> Iterator[Row]:
@@ -522,6 +572,8 @@ def main() -> None:
         )
     if rows := list(picture_rows(tables, every)) if args.name == "all" else []:
         write_picture(args.results, rows)
+    if args.against:
+        print("\n".join(differences(asked, every, args.against)))
     if failed:
         sys.exit(f"Failed: {', '.join(failed)}. See log.txt of each in {args.output / 'runs'}.")
 
@@ -623,7 +675,7 @@ def check_encoder(records: Mapping[str, Record], args: argparse.Namespace) -> No
     if args.model and encoders:
         sys.exit(
             f"{args.records} holds records of {', '.join(encoders)}, --model is another. Name a "
-            "folder for its records (--records DIR), and a copy of the page (--results FILE)."
+            "folder for its records: --records DIR."
         )
 
 
@@ -636,17 +688,28 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", default=["*"], help="cells, as 'sturm-crf-*'")
     parser.add_argument("--minutes", type=float, default=1e9, help="of all cells; then it ends")
     parser.add_argument("--jobs", type=int, default=1, help="cells at once")
-    parser.add_argument("--records", type=Path, default=ROOT / "benchmarks" / "records")
-    parser.add_argument("--results", type=Path, default=ROOT / "docs" / "results.md")
+    parser.add_argument(
+        "--records", type=Path, default=RECORDS, help="of another folder, which gets a page, too"
+    )
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument(
+        "--set", nargs="+", default=[], metavar="NAME=VALUE", help="other settings of all cells"
+    )
+    parser.add_argument(
+        "--against", type=Path, metavar="DIR", help="records whose F1 is compared with these"
+    )
     parser.add_argument("--tiny", action="store_true", help="a step or two of a cell, to try it")
     args = parser.parse_args()
     if args.model and not args.data:
         parser.error("--model needs --data")
+    if args.model and args.set and args.records == RECORDS:
+        parser.error("--set needs a folder for its own records: --records DIR")
     if args.tiny:
         args.records = args.output / "records"
-        args.records.mkdir(parents=True, exist_ok=True)
-        args.results = Path(shutil.copy(args.results, args.output / "results.md"))
+    args.records.mkdir(parents=True, exist_ok=True)
+    args.results = PAGE if args.records == RECORDS else args.records / PAGE.name
+    if not args.results.exists():
+        shutil.copy(PAGE, args.results)
     return args
 
 

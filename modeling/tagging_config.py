@@ -148,8 +148,8 @@ class FinetuningConfig(Config):
     """The learning rate of each layer as a fraction of that of the layer above; the highest layer
     has this fraction of ``lr``."""
     head_lr_ratio: float = 1.0
-    """The learning rate of the head as a multiple of ``lr``. The head begins with random weights; a
-    higher rate makes up for few steps."""
+    """The learning rate of a new head as a multiple of ``lr``: its random weights are far from what
+    they have to be. The head of a tagger that is trained further has ``lr``."""
     lora_rank: int = 0
     """The rank of LoRA's matrices, which are trained instead of the encoder's weights, and added to
     these at the end (peft); 0: no LoRA. LoRA needs a higher ``lr``, 2e-4 to 1e-3."""

@@ -45,9 +45,15 @@ def frozen(model: TaggingModel, config: FinetuneConfig) -> set[str]:
     return stay
 
 
-def lr_ratios(model: TaggingModel, config: FinetuneConfig) -> dict[str, float]:
-    """Return the multiple of the learning rate of each parameter whose multiple is not 1."""
-    decay, of_head = config.training.layer_decay, config.training.head_lr_ratio
+def lr_ratios(
+    model: TaggingModel, config: FinetuneConfig, *, is_head_new: bool = True
+) -> dict[str, float]:
+    """Return the multiple of the learning rate of each parameter whose multiple is not 1.
+
+    A head that is not new, but continues to learn, has the rate of the encoder.
+    """
+    decay = config.training.layer_decay
+    of_head = config.training.head_lr_ratio if is_head_new else 1.0
     ratios = {}
     if decay != 1:
         top = model.config.encoder.n_layers + 1

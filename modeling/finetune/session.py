@@ -179,7 +179,7 @@ class _Session(Core):
             self.model,
             self.config.optimizer,
             frozen=frozen(self.model, self.config),
-            lr_ratios=lr_ratios(self.model, self.config),
+            lr_ratios=lr_ratios(self.model, self.config, is_head_new=self.begun is None),
         )
         if checkpoint is not None:
             self._resume(checkpoint)

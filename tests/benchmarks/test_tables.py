@@ -1,6 +1,7 @@
 """Tables are made of records, and say what was not run."""
 
 import argparse
+import json
 import sys
 from functools import partial
 
@@ -113,6 +114,43 @@ def test_time_and_f1_of_all_rows_are_drawn_and_said_in_words(tmp_path):
     assert drawn.count("<circle") == 1
 
 
+def test_other_settings_come_before_those_of_a_cell_and_need_records_of_their_own(monkeypatch):
+    args = argparse.Namespace(tiny=False, set=["training.head_lr_ratio=1"])
+
+    of_set = tables.settings_of(Cell("sturm", "span", 1), SETS["sturm"], args)
+    of_curve = tables.settings_of(Cell("sturm", "crf", 1, 50), SETS["sturm"], args)
+
+    assert of_set == [
+        "optimizer.lr=1e-4",
+        "training.head_lr_ratio=1",
+        f"training.epochs={SETS['sturm'].epochs}",
+        "head.span_features=words",
+    ]
+    assert of_curve[2:] == [
+        *("training.epochs=4", "training.samples=1600", "training.train_size=50")
+    ]
+    command = ["tables", "curves", "--model", "e5", "--data", "d", "--set", "optimizer.lr=1"]
+    monkeypatch.setattr(sys, "argv", command)
+    with pytest.raises(SystemExit):
+        tables.parse()
+
+
+def test_records_are_compared_cell_by_cell(tmp_path):
+    cells = {"x": [Cell("s", "crf", seed) for seed in (1, 2, 3)] + [Cell("t", "crf", 1)]}
+    theirs = [record("s-crf-seed1", 78), record("s-crf-seed2", 79), record("t-crf-seed1", 50)]
+    (tmp_path / "x.jsonl").write_text("".join(json.dumps(one) + "\n" for one in theirs), "utf-8")
+    ours = {
+        name: record(name, f1)
+        for name, f1 in (("s-crf-seed1", 80), ("s-crf-seed2", 82), ("s-crf-seed3", 99))
+    }
+
+    lines = list(tables.differences(cells, ours, tmp_path))
+
+    assert lines[2] == "| s: `crf` | 2 | 81.0 | 78.5 | +2.5 ± 0.5 |"
+    assert lines[3] == "| all | 2 | 81.0 | 78.5 | +2.5 ± 0.5 |"
+    assert not any("t: `crf`" in line for line in lines)
+
+
 def test_names_inside_others_are_not_scored_on_other_sets():
     danish = TABLES["danish"]
 
@@ -122,10 +160,10 @@ def test_names_inside_others_are_not_scored_on_other_sets():
 
 
 def test_a_cell_that_has_a_record_is_not_run_again(tmp_path, monkeypatch):
-    page, ran = tmp_path / "results.md", []
+    page, ran = tmp_path / tables.PAGE.name, []
     page.write_text("a\n<!-- table curves -->\nold\n<!-- end of table curves -->\nz\n", "utf-8")
     command = ["tables", "curves", "--only", "sturm-crf-50-seed*", "--model", "e5", "--data", "d"]
-    command += ["--records", str(tmp_path), "--results", str(page)]
+    command += ["--records", str(tmp_path)]
 
     def run(cell, *_, **__):
         ran.append(cell.name)

@@ -61,6 +61,18 @@ def test_a_training_begins_with_all_that_the_tagger_is(
     assert scores_of(new, ner) == scores_of(old, ner)
 
 
+def test_a_head_that_is_continued_has_the_learning_rate_of_the_encoder(tmp_path, ner, tagger_run):
+    few = ("training.epochs=1", "training.max_steps=2", "training.choose=last")
+    for ratio in (1, 10):
+        settings = ("--set", f"training.head_lr_ratio={ratio}", *few)
+        assert go_on(tmp_path / str(ratio), ner, tagger_run, *settings, recipe="crf") == 0
+
+    one, ten = (
+        TaggingModel.load(find_tagger(tmp_path / ratio).path).state_dict() for ratio in ("1", "10")
+    )
+    torch.testing.assert_close(ten, one, rtol=0, atol=0)
+
+
 def test_a_new_label_gets_rows_of_its_own_and_old_ones_stay(tmp_path, ner, make_ner, tagger_run):
     dates = [
         Sentence(
