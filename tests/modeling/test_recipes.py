@@ -188,6 +188,16 @@ def test_daluke_is_frozen_for_half_and_ends_at_a_tenth():
     assert schedule.lr(828 + (13_800 - 828) // 2 + 1) == pytest.approx(3e-4 * middle)
 
 
+def test_recommended_entities_is_daluke_with_entities_that_start_from_their_names():
+    ours, theirs = recipe("recommended_entities"), recipe("daluke")
+
+    training = ours.training
+    assert (training.entity_start, training.center, training.frozen) == ("names", True, 0.5)
+    assert (ours.encoder, ours.heads, ours.schedule, ours.data) == (
+        *(theirs.encoder, theirs.heads, theirs.schedule, theirs.data),
+    )
+
+
 def test_luke_has_two_stages_with_peaks_of_their_own():
     schedule = build_schedule(recipe("luke_two_stage"))
 
