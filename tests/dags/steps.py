@@ -117,9 +117,9 @@ def corpus_steps(folder):
     """Return the steps of a corpus.
 
     These are a first version; a second, killed on the way; one that differs too much; and the
-    second again. Then, on the same day and by its date, the one that differs too much, which is
-    accepted; the first run once more; news with and without a vocabulary, by commands that Python
-    itself starts.
+    second again, by commands that Python itself starts. Then, on the same day and by its date, the
+    one that differs too much, which is accepted; the first run once more; news with and without a
+    vocabulary.
     """
     work = str(folder / "work" / "kleinwiki" / "20261208")
     kill = ["pipelines.wikipedia_to_documents", work, "documents/.build/*/plan.json"]
@@ -130,11 +130,11 @@ def corpus_steps(folder):
             ("2026-11-08T03", {"date": "20261101"}, {}),
             ("2026-12-08T03", {"date": "20261201"}, {"kill": kill}),
             ("2027-01-08T03", {"date": "20270101"}, {}),
-            ("2027-02-08T03", {"date": "20261201"}, {}),
+            ("2027-02-08T03", {"date": "20261201"}, {"python": sys.executable}),
             ("2027-02-08T04", {"date": "20270101", "accept_drift": True}, {}),
             ("2026-11-08T03", {"date": "20261101"}, {}),
         )
-    ] + [{"dag": "news_refresh", "date": "2027-02-09T04:30:00+00:00", "python": sys.executable}]
+    ] + [{"dag": "news_refresh", "date": "2027-02-09T04:30:00+00:00"}]
 
 
 def write_encoder(folder):
