@@ -3,8 +3,6 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from seqeval.metrics import f1_score
-from seqeval.scheme import IOB2
 
 from corpora.document import TokenSpan
 from corpora.errors import InvalidDocumentError
@@ -43,6 +41,9 @@ def test_tags_of_spans_read_alike_strictly_and_leniently(spans):
 
 @given(st.lists(st.tuples(TAGS, TAGS), min_size=1, max_size=5))
 def test_strict_f1_equals_seqeval(pairs):
+    from seqeval.metrics import f1_score
+    from seqeval.scheme import IOB2
+
     gold, predicted = zip(
         *((g[: min(len(g), len(p))], p[: min(len(g), len(p))]) for g, p in pairs), strict=True
     )

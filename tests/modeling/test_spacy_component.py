@@ -1,14 +1,14 @@
 """A tagger as a component of spaCy: no span is lost, whatever spaCy takes for a token."""
 
 import pytest
-import spacy
 
 from corpora.document import Mention
-from modeling.spacy_component import add_mentions
 from modeling.taggers.tagger import Tagger
 
 
 def blank(lang):
+    import spacy
+
     if lang == "ko":  # without MeCab: words between spaces, with their particles
         tokenizer = {"nlp": {"tokenizer": {"@tokenizers": "spacy.Tokenizer.v1"}}}
         return spacy.blank("ko", config=tokenizer)
@@ -25,6 +25,8 @@ def blank(lang):
     ],
 )
 def test_every_name_is_a_span_that_knows_its_characters(lang, text, offsets, tokens):
+    from modeling.spacy_component import add_mentions
+
     doc = blank(lang)(text)
 
     add_mentions(doc, [Mention(*pair, label="x", entity="y", score=0.5) for pair in offsets])
@@ -36,6 +38,8 @@ def test_every_name_is_a_span_that_knows_its_characters(lang, text, offsets, tok
 
 
 def test_entities_are_the_outer_names_beside_those_that_are_there():
+    from modeling.spacy_component import add_mentions
+
     doc = blank("de")("Bank Berlin Mitte und Rom")
     doc.ents = [doc.char_span(22, 25, label="old")]
     names = [(0, 17), (5, 11), (22, 25)]

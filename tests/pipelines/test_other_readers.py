@@ -2,7 +2,6 @@
 
 import json
 
-import polars as pl
 import pyarrow as pa
 import pyarrow.dataset
 import pytest
@@ -31,6 +30,7 @@ def value_of(type):
 def counts_of(folder, tmp_path):
     """Count the rows that each reader finds."""
     import datasets
+    import polars as pl
 
     shards = f"{folder}/*.arrow"
     loaded = datasets.load_dataset(

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 N_ARTICLES, N_DOUBLES = 90, 10
@@ -238,7 +239,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif trouble == "huge":
             self._send("<html>" + "<p>viel</p>" * 40_000 + "</html>")
         elif trouble == "bomb":
-            self._send(_BOMB, **{"Content-Encoding": "gzip"})
+            self._send(_bomb(), **{"Content-Encoding": "gzip"})
         else:
             self._send("nichts", status=404)
 
@@ -305,7 +306,9 @@ _EXTRA = {
 }
 
 
-_BOMB = gzip.compress(b"<html>" + b" " * 30_000_000, mtime=0)
+@cache
+def _bomb() -> bytes:
+    return gzip.compress(b"<html>" + b" " * 30_000_000, mtime=0)
 
 
 def _redirects(portal: Portal) -> dict[str, str]:

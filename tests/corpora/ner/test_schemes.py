@@ -7,7 +7,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from seqeval.metrics.sequence_labeling import get_entities
 
 from corpora.document import TokenSpan
 from corpora.ner.columns import SentenceColumns, Tags
@@ -99,6 +98,8 @@ def test_schemes_with_ends_come_back(letters, sentences):
 
 @given(legal())
 def test_iobes_equals_seqeval(sentences):
+    from seqeval.metrics.sequence_labeling import get_entities
+
     tags, begins = tags_of(sentences)
 
     shown = strings(to_scheme(tags, letters="BIES"), begins)

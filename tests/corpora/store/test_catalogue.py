@@ -8,10 +8,8 @@ from ast import literal_eval
 from dataclasses import asdict
 from pathlib import Path
 
-import mlcroissant
 import pyarrow as pa
 import pytest
-from datasets import load_dataset
 
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter, write_json
@@ -76,6 +74,9 @@ def test_every_column_of_every_kind_is_described():
 
 @pytest.mark.parametrize("form", ["arrow", "parquet"])
 def test_other_libraries_open_every_kind(folder, form, tmp_path):
+    import mlcroissant
+    from datasets import load_dataset
+
     target = folder if form == "arrow" else tmp_path / "hub"
     options = ["--parquet", str(target)] if form == "parquet" else []
     more = ["--published", "2026-11-22", "--cite", "A book.", "--url", "https://example.org"]
@@ -99,6 +100,9 @@ def test_other_libraries_open_every_kind(folder, form, tmp_path):
 @pytest.mark.parametrize("form", ["arrow", "parquet"])
 @pytest.mark.parametrize("name", KINDS)
 def test_a_folder_with_one_dataset_is_opened_by_its_path_alone(folder, name, form, tmp_path):
+    import mlcroissant
+    from datasets import load_dataset
+
     source = tmp_path / name
     shutil.copytree(folder / name, source)
     target = source if form == "arrow" else tmp_path / "hub"

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.metrics import cohen_kappa_score, matthews_corrcoef
 
 from corpora.errors import CorpusError
 from modeling.evaluate.compare import Agreement, cohen_kappa, compare
@@ -36,6 +35,8 @@ def runs():
 
 @given(FLAGS)
 def test_correlation_of_errors_is_that_of_matthews(pairs):
+    from sklearn.metrics import matthews_corrcoef
+
     first, second = (np.array(column) for column in zip(*pairs, strict=True))
 
     found = Agreement.of(first, second).correlation
@@ -49,6 +50,8 @@ def test_correlation_of_errors_is_that_of_matthews(pairs):
 
 @given(st.lists(st.tuples(st.sampled_from("OPL"), st.sampled_from("OPL")), min_size=1, max_size=40))
 def test_kappa_is_cohens(pairs):
+    from sklearn.metrics import cohen_kappa_score
+
     first, second = (np.array(column) for column in zip(*pairs, strict=True))
 
     found = cohen_kappa(first, second)

@@ -5,8 +5,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from seqeval.metrics import classification_report
-from seqeval.scheme import IOB2
 
 from corpora.errors import InvalidDocumentError
 from corpora.tagging import to_iob2
@@ -24,6 +22,8 @@ from tests.modeling.evaluate.samples import LABELS, make_tagged, tagged_sentence
 
 
 def seqeval_report(tagged, **mode):
+    from seqeval.metrics import classification_report
+
     gold = [list(one.sentence.tags) for one in tagged]
     predicted = [list(one.tags) for one in tagged]
     with warnings.catch_warnings():
@@ -53,6 +53,8 @@ def has_mention(tags):
 
 @given(tagged_sentences())
 def test_strict_counts_equal_seqeval_with_the_scheme_iob2(tagged):
+    from seqeval.scheme import IOB2
+
     gold, predicted = [one.sentence.tags for one in tagged], [one.tags for one in tagged]
     if not has_mention(gold) and not has_mention(predicted):
         return  # seqeval cannot make a report of nothing

@@ -7,7 +7,7 @@ import pytest
 import torch
 from tokenizers import Tokenizer as Backend
 from tokenizers import models, pre_tokenizers, processors, trainers
-from transformers import AutoModelForTokenClassification, AutoTokenizer, pipeline
+from transformers import AutoModelForTokenClassification, AutoTokenizer
 
 from corpora.tokenization.tokenizers import SPECIALS, Tokenizer
 from modeling.data.sentences import SentenceSet
@@ -66,6 +66,8 @@ def test_their_tokenizer_cuts_as_ours(make_tagger, tmp_path, sentence):
 
 
 def test_their_pipeline_finds_the_best_tags(make_tagger, tmp_path):
+    from transformers import pipeline
+
     run = make_tagger()
     model = TaggingModel.load(run)
     with torch.no_grad():

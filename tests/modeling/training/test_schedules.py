@@ -2,7 +2,6 @@ import math
 
 import pytest
 import torch
-from transformers import get_linear_schedule_with_warmup
 
 from modeling.config import (
     ConfigError,
@@ -25,6 +24,8 @@ def learning_rates(schedule, *, n, lr=1.0, frozen=0.0, unlocked_lr=None):
 
 
 def test_linear_descends_as_transformers_does():
+    from transformers import get_linear_schedule_with_warmup
+
     optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=3.0)
     scheduler = get_linear_schedule_with_warmup(optimizer, 10, 50)
     theirs = []
