@@ -439,21 +439,33 @@ def _with_contexts(
     found: Sequence[_Found], contexts: Contexts, knowledge: Knowledge, *, plain: Linear
 ) -> None:
     """Fill in the columns of the encoder, for mentions that are not sure without it."""
+    sure = [[_sure(of, plain) for of in one.candidates] for one in found]
     asked = [
         (one, of, window)
-        for one in found
-        for of, window in zip(one.candidates, one.of_cases(one.record.windows()), strict=True)
-        if len(of.entities) > 1 and softmax(plain.score(of.features[:, :N_PLAIN])).max() < SURE
+        for one, indices in zip(found, sure, strict=True)
+        for of, window, index in zip(
+            one.candidates, one.of_cases(one.record.windows()), indices, strict=True
+        )
+        if index is None and of.entities
     ]
     vectors = contexts.read([window for *_, window in asked])
     for (one, of, _), vector in zip(asked, vectors, strict=True):
         without = one.record.id if one.record.id in knowledge.counts else None
         contexts.add_features(of, vector, without=without)
     if (guesser := contexts.reader.guesser) is not None:
-        for one in found:
+        for one, indices in zip(found, sure, strict=True):
             assert one.record.document is not None  # noqa: S101 - who has contexts keeps texts
             names = one.of_cases(one.record.document.mentions)
-            guesser.add_features(one.record.document.text, names, one.candidates)
+            guesser.add_features(one.record.document.text, names, one.candidates, sure=indices)
+
+
+def _sure(of: Candidates, plain: Linear) -> int | None:
+    """Return the index of the candidate that is sure without the encoder; None if there is none."""
+    if not of.entities:
+        return None
+    chances = softmax(plain.score(of.features[:, :N_PLAIN]))
+    best = int(chances.argmax())
+    return best if chances[best] >= SURE else None
 
 
 def _with_document_features(found: Iterable[_Found], first: Linear, knowledge: Knowledge) -> None:

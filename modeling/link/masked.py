@@ -1,7 +1,8 @@
 """Masked entity prediction restricted to candidates, with mentions resolved by confidence.
 
-Global disambiguation of LUKE (Yamada et al., NAACL 2022): all mentions of a document are read
-together as [MASK]; the surest are resolved, and given as entities to the next pass.
+Global disambiguation of LUKE (Yamada et al., NAACL 2022): the mentions of a document are read
+together as [MASK]; the surest are resolved, and given as entities to the next pass. Mentions that
+are sure without the encoder are given as entities from the start.
 
 Shapes: P mentions, C candidates of a mention, K the largest C.
 """
@@ -28,7 +29,7 @@ Reals = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 _FIRST: Final = FEATURES.index(MASKED[0])
 N_PASSES: Final = 10
-"""The number of passes over a document; each resolves the surest tenth of all mentions."""
+"""The number of passes over a document; each resolves the surest tenth of the mentions."""
 
 
 class EntityGuesser:
@@ -53,30 +54,53 @@ class EntityGuesser:
         return cls(Encoder.load(path), head, names) if isinstance(head, Classifier) else None
 
     def add_features(
-        self, text: str, names: Sequence[Mention], found: Sequence[Candidates]
+        self,
+        text: str,
+        names: Sequence[Mention],
+        found: Sequence[Candidates],
+        *,
+        sure: Sequence[int | None],
     ) -> None:
-        """Fill in the columns ``MASKED``, for mentions with several candidates."""
-        guessed = self.guess(text, names, [one.entities for one in found])
-        for one, scores in zip(found, guessed, strict=True):
-            if len(one.entities) > 1:
+        """Fill in the columns ``MASKED``, for mentions that are not sure.
+
+        ``sure``: for each mention the index of its sure candidate, if there is one.
+        """
+        guessed = self.guess(text, names, [one.entities for one in found], sure=sure)
+        for one, scores, index in zip(found, guessed, sure, strict=True):
+            if index is None and one.entities:
                 is_missing = np.isnan(scores)
                 least = 0.0 if is_missing.all() else float(np.nanmin(scores))
                 one.features[:, _FIRST] = np.where(is_missing, least, scores)
                 one.features[:, _FIRST + 1] = is_missing
 
     def guess(
-        self, text: str, names: Sequence[Mention], candidates: Sequence[Sequence[str]]
+        self,
+        text: str,
+        names: Sequence[Mention],
+        candidates: Sequence[Sequence[str]],
+        *,
+        sure: Sequence[int | None],
     ) -> list[Reals]:
         """Compute log-probabilities of the candidates of each mention, shape (C,).
 
-        The probabilities are among the candidates that the encoder knows; the others are NaN. They
-        are those of the last pass before the mention was resolved.
+        The probabilities are among the candidates that the encoder knows; the others are NaN, and
+        so are all of sure mentions. They are those of the last pass before the mention was
+        resolved.
         """
-        given = [replace(name, entity=None) for name in names]
+        given = [
+            replace(
+                name, entity=some[index] if index is not None and some[index] in self.ids else None
+            )
+            for name, some, index in zip(names, candidates, sure, strict=True)
+        ]
         found = [np.full(len(some), np.nan) for some in candidates]
         ids = [[self.ids.get(entity) for entity in some] for some in candidates]
         asked = _padded(ids)
-        left = [n for n, some in enumerate(ids) if any(id is not None for id in some)]
+        left = [
+            n
+            for n, (some, index) in enumerate(zip(ids, sure, strict=True))
+            if index is None and any(id is not None for id in some)
+        ]
         at_once = -(-len(left) // N_PASSES)
         while left:
             logits = self._logits(text, given, asked)

@@ -7,6 +7,7 @@ from torch.profiler import ProfilerActivity
 
 from corpora.document import Mention
 from modeling.heads.pretraining import EntityHead, Transform
+from modeling.link import linker as linking
 from modeling.link.candidates import FEATURES, MASKED
 from modeling.link.contexts import Reader
 from modeling.link.linker import Linker, Training
@@ -17,6 +18,7 @@ from tests.modeling.link.samples import letter
 TEXT = "w1 w3 w5 w7 w9 w11"
 NAMES = (Mention(0, 2), Mention(6, 8), Mention(12, 14))
 CANDIDATES = [("e3", "e4", "nobody"), ("e5", "e3"), ("nobody", "none")]
+UNSURE = [None] * 3
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +50,7 @@ def among(guesser, given, number):
 
 
 def test_the_surest_name_is_resolved_first_and_given_to_the_next_pass(guesser):
-    found = guesser.guess(TEXT, NAMES, CANDIDATES)
+    found = guesser.guess(TEXT, NAMES, CANDIDATES, sure=UNSURE)
 
     alone = [among(guesser, NAMES, number) for number in (0, 1)]
     first = int(alone[1].max() > alone[0].max())
@@ -61,6 +63,17 @@ def test_the_surest_name_is_resolved_first_and_given_to_the_next_pass(guesser):
     assert not np.allclose(later, alone[1 - first], atol=1e-5)  # the resolved name is read
 
 
+def test_names_that_are_sure_are_given_from_the_start_and_not_guessed(guesser, monkeypatch):
+    found = guesser.guess(TEXT, NAMES, CANDIDATES, sure=[None, 1, 0])
+
+    given = [NAMES[0], Mention(NAMES[1].start, NAMES[1].end, entity="e3"), NAMES[2]]
+    np.testing.assert_allclose(found[0][:2], among(guesser, given, 0), atol=1e-5)
+    assert np.isnan(found[1]).all()
+
+    monkeypatch.setattr(guesser, "_logits", None)  # nothing is read if all are sure
+    assert np.isnan(np.concatenate(guesser.guess(TEXT, NAMES, CANDIDATES, sure=[0, 1, 0]))).all()
+
+
 def test_no_tensor_has_as_many_numbers_as_there_are_entities(guesser):
     names = [*guesser.ids, *(f"x{n}" for n in range(250_000))]
     width = guesser.encoder.model.entity_embeddings.entities.embedding_dim
@@ -69,14 +82,14 @@ def test_no_tensor_has_as_many_numbers_as_there_are_entities(guesser):
     large = EntityGuesser(guesser.encoder, head, names)
 
     with torch.profiler.profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profile:
-        found = large.guess(TEXT, NAMES, [*CANDIDATES[:2], ("x249999", "e3")])
+        found = large.guess(TEXT, NAMES, [*CANDIDATES[:2], ("x249999", "e3")], sure=UNSURE)
 
     assert np.isfinite(found[2]).all()
     assert max(event.cpu_memory_usage for event in profile.events()) < len(names)
 
 
 def test_entities_that_the_encoder_does_not_know_have_no_probability(guesser):
-    found = guesser.guess(TEXT, NAMES, CANDIDATES)
+    found = guesser.guess(TEXT, NAMES, CANDIDATES, sure=UNSURE)
 
     assert np.isnan(found[0]).tolist() == [False, False, True]
     assert np.isnan(found[2]).all()
@@ -86,7 +99,10 @@ def test_models_without_names_of_entities_guess_none(bases):
     assert EntityGuesser.load(bases / "entities") is None
 
 
-def test_a_linker_has_columns_of_what_is_guessed_and_links_alike_when_read(run, tmp_path):
+def test_a_linker_has_columns_of_what_is_guessed_and_links_alike_when_read(
+    run, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(linking, "SURE", 1.1)  # no name is
     texts = [("w1 w3 w5", "e3"), ("w7 w3 w9", "e4")] * 6
     records = [
         record_of(letter(f"{n}", text, ("w3", entity)), with_text=True)
