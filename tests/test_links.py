@@ -31,6 +31,20 @@ def test_links_lead_to_what_is_there(page):
     assert not broken
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_has_at_most_one_title(page):
+    text = re.sub(r"```.*?```", "", page.read_text("utf-8"), flags=re.DOTALL)
+
+    assert len(re.findall(r"^# ", text, re.MULTILINE)) <= 1
+
+
+def test_published_systems_can_be_found_in_the_citation():
+    cited = (ROOT / "CITATION.cff").read_text("utf-8")
+
+    for system in ("NEISS", "LUKE", "DaLUKE", "EntityBERT"):
+        assert f"abbreviation: {system}\n" in cited
+
+
 def test_every_page_of_docs_can_be_reached_from_the_front_page():
     reached, pending = set(), [ROOT / "README.md"]
     while pending:
