@@ -56,7 +56,7 @@ _PRIOR: Final = (
 LEAST_LINKED: Final = 0.05
 """The least ratio of mentions with an id for a class to be linked; below it, the ids are taken for
 exceptions (somebody once gave one to *the novel*)."""
-SURE: Final = 0.95
+SURE: Final = 0.9
 """The encoder does not read mentions whose choice has this probability or more without it."""
 _AT_ONCE: Final = 1000  # mentions that are linked together
 _FILES: Final = ("linker.json", "records.jsonl", "register.jsonl")

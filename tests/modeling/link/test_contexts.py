@@ -1,13 +1,15 @@
 """An encoder beside the linear linker: names in their texts, and descriptions of entities."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from corpora.errors import CorpusError
 from modeling.link.__main__ import main
-from modeling.link.candidates import FEATURES, READ, Known
+from modeling.link.candidates import FEATURES, N_PLAIN, READ, Known
+from modeling.link.choice import softmax
 from modeling.link.commands import describe_entry, read_documents
 from modeling.link.contexts import Reader
 from modeling.link.linker import Linker, Training
@@ -118,16 +120,22 @@ def test_another_encoder_than_that_of_training_is_refused(bases, reader, tmp_pat
         Linker.load(tmp_path)
 
 
-def test_names_that_are_sure_without_an_encoder_are_not_read(bases):
+def _with_a_full_name(encoder):
+    """Train a linker, and make a letter with an unsure name and one that is sure without it."""
     named = [
         letter(f"{n}", f"{text} Herwarth Otto war da .", ("Otto", entity), ("Herwarth Otto", "s:h"))
         for n, (entity, text) in enumerate([*TEXTS.items()] * 20)
     ]
     training = [record_of(document, with_text=True) for document in named]
-    reader = Reader(bases / "plain", keeps=True)
-    linker = Training(training, {}, reader=reader).train()
+    reader = Reader(encoder, keeps=True)
     text = "Lieber Otto ! Gruss an Herwarth Otto"
-    record = record_of(letter("x", text, ("Otto", None), ("Herwarth Otto", None)), with_text=True)
+    document = letter("x", text, ("Otto", None), ("Herwarth Otto", None))
+    linker = Training(training, {}, reader=reader).train()
+    return linker, reader, record_of(document, with_text=True)
+
+
+def test_names_that_are_sure_without_an_encoder_are_not_read(bases):
+    linker, reader, record = _with_a_full_name(bases / "plain")
 
     [unsure, sure] = linker.rank(record)
 
@@ -135,6 +143,25 @@ def test_names_that_are_sure_without_an_encoder_are_not_read(bases):
     assert len(sure.entities) > 1
     assert [window in reader._known for window in record.windows()] == [True, False]
     assert sure.entities[0] == "s:h"
+
+
+@pytest.mark.parametrize(("probability", "is_read"), [(0.88, True), (0.92, False)])
+def test_a_name_is_sure_from_nine_tenths_on(bases, probability, is_read):
+    linker, reader, record = _with_a_full_name(bases / "plain")
+    features = linker.knowledge.candidates(record, record.cases)[1].features[:, :N_PLAIN]
+
+    def scaled(by):
+        return replace(linker.plain, weights=linker.plain.weights * by)
+
+    low, high = 0.0, 1.0
+    for _ in range(50):
+        middle = (low + high) / 2
+        is_less = softmax(scaled(middle).score(features)).max() < probability
+        low, high = (middle, high) if is_less else (low, middle)
+    linker.plain = scaled(high)
+    linker.rank(record)
+
+    assert (record.windows()[1] in reader._known) == is_read
 
 
 def test_documents_that_are_linked_together_are_linked_as_each_alone(reader):
