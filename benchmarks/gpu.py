@@ -347,7 +347,7 @@ def finetuned(args: argparse.Namespace, name: str, *, model: Path, output: Path)
     of = tables.read_sets(Path(tables.__file__).with_suffix(".toml"))[0][name]
     ner, seeds = tables.make_ner(of, args), "1" if args.tiny else "1,2,3"
     samples = ["training.samples=16"] if args.tiny else []
-    settings = [f"optimizer.lr={tables.RATE}", f"training.epochs={1 if args.tiny else of.epochs}"]
+    settings = [*tables.LEARNING, f"training.epochs={1 if args.tiny else of.epochs}"]
     where = ["--ner", ner, "--model", model, "--output", output, "--seeds", seeds, "--set"]
     begin = time.perf_counter()
     command("modeling.finetune", "crf", *where, *settings, *samples, PRECISION)
