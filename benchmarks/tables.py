@@ -502,8 +502,9 @@ def differences(
         theirs = read_records(against / f"{name}.jsonl")
         for cell in by_set(cells):
             if cell.name in records and cell.name in theirs:
-                both = (of[cell.name]["f1"][DECODERS[cell.head][0]] for of in (records, theirs))
-                pairs.setdefault(head_of(cell), []).append((next(both), next(both)))
+                decoder = DECODERS[cell.head][0]
+                own, other = (of[cell.name]["f1"][decoder] for of in (records, theirs))
+                pairs.setdefault(head_of(cell), []).append((own, other))
     every = [pair for some in pairs.values() for pair in some]
     yield from table_lines(
         ["", "seeds", "F1", f"F1 of {against.name}", "difference"],
