@@ -241,9 +241,21 @@ def write_side_files(build: "Build", settings: Settings) -> None:
         return
     health = examine_columns(_columns_by_split(build, settings.splits))
     notes = _notes(build, illegal=settings.illegal)
-    write_json(build.side / "card.json", {**to_json(health), "run": notes})
-    card = to_markdown(health, title=_title(build), notes=notes)
+    warned = list(warnings(settings, build.counters))
+    write_json(build.side / "card.json", {**to_json(health), "run": notes, "warnings": warned})
+    card = to_markdown(health, title=_title(build), notes=notes, warnings=warned)
     write_text(build.side / "card.md", [with_sources(card, sources)])
+
+
+def warnings(settings: Settings, _: Mapping[str, int]) -> Iterator[str]:
+    """Warn of files that do not say where a name ends and the next begins."""
+    names = [name for name, layout in settings.layouts.items() if layout.format == "labels"]
+    if names:
+        more = f" and {len(names) - 3:,} more" if len(names) > 3 else ""
+        yield (
+            f"{', '.join(names[:3])}{more}: labels without B- and I-. Names of one label that "
+            "touch cannot be told apart, and are one name."
+        )
 
 
 def _columns_by_split(build: "Build", splits: Mapping[str, str]) -> dict[str, "ColumnSource"]:

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from corpora.errors import UsageError
 from corpora.ner.layout import BLANKS, FORMATS, SPACE, TAB, Layout
-from corpora.ner.schemes import READABLE, detect_scheme
+from corpora.ner.schemes import LABEL, READABLE, detect_scheme
 
 HEAD_BYTES = 1 << 20
 MIN_RATIO = 0.9
@@ -28,10 +28,13 @@ _GLOBAL_COLUMNS = re.compile(r"#\s*global\.columns\s*=\s*(.*\S)\s*")
 _OF_NAMES = re.compile(r"(?:.*:)?(?:NER|NE)", re.IGNORECASE)  # as CONLL:NER
 N_CONLLU = 10
 """The number of columns in CoNLL-U; MISC is the last."""
+_LABEL = re.compile(r"(?!.*[-_][BIMESLUW]$)[^\W\d_]\S+")  # no B, I without a label, no PER-B
 _CHUNKS = frozenset({
     "ADJP", "ADVP", "CONJP", "INTJ", "LST", "NC", "NP", "PC", "PP", "PRT", "SBAR", "UCP", "VC",
     "VP",
 })  # fmt: skip
+_FIXED = {"labels": "iob1"}
+"""The scheme of a format that has no letters before its labels."""
 _FORCED = {"germeval": (1, 2, 3), "uner": (1, 2, None), "danplus": (0, 1, 2)}
 
 
@@ -56,14 +59,17 @@ class _Table:
     n_columns: int
 
     @classmethod
-    def of(cls, lines: Sequence[str]) -> "_Table | None":
-        """Split lines at tabs, single spaces or blanks: the first that gives a table with tags."""
+    def of(cls, lines: Sequence[str], *, form: str | None) -> "_Table | None":
+        """Split lines at tabs, single spaces or blanks: the first that gives a table with tags.
+
+        A table with labels does, too, and any table if the user says that it has labels.
+        """
         for separator in (TAB, SPACE, BLANKS) if lines else ():
             rows = [line.split(separator or None) for line in lines]
             [(n_columns, n)] = Counter(map(len, rows)).most_common(1)
             table = cls(separator, rows, n_columns)
             is_even = n_columns > 1 and n >= MIN_RATIO * len(rows)
-            if is_even and any(map(table.has_tags, range(1, n_columns))):
+            if is_even and (form == "labels" or any(map(table.can_be_tags, range(1, n_columns)))):
                 return table
         return None
 
@@ -75,6 +81,25 @@ class _Table:
         values = self.column(index)
         n = sum(bool(READABLE.fullmatch(value)) or value == blank for value in values)
         return n >= MIN_RATIO * max(len(values), 1)
+
+    def has_labels(self, index: int, *, is_said: bool = False) -> bool:
+        """Tell whether a column holds labels without ``B-`` and ``I-``: words, and ``O``.
+
+        Parts of speech are words, too. So half of the values must be ``O``, unless the user says
+        that they are labels. Chunks and ``B``, ``I`` without a label are none.
+        """
+        counts = Counter(self.column(index))
+        n_outside = counts.pop("O", 0)
+        n_labels = sum(n for value, n in counts.items() if LABEL.fullmatch(value))
+        if is_said or n_labels < MIN_RATIO * counts.total():
+            return n_labels >= MIN_RATIO * counts.total()
+        is_word = all(_LABEL.fullmatch(value) for value in counts if LABEL.fullmatch(value))
+        is_rare = 0 < counts.total() <= n_outside
+        return is_rare and is_word and not counts.keys() & _CHUNKS
+
+    def can_be_tags(self, index: int) -> bool:
+        """Tell whether a column holds tags, or labels."""
+        return self.has_tags(index) or self.has_labels(index)
 
     @cached_property
     def is_numbered(self) -> bool:
@@ -115,7 +140,7 @@ def detect_layout(head: str, *, name: str, said: Overrides) -> Layout:
         layout = Layout(format=found)
     else:
         layout = _detect_columns(text, name=name, said=said)
-    return replace(layout, scheme=said.scheme or _scheme(text, layout))
+    return replace(layout, scheme=_scheme(text, layout, name=name, said=said))
 
 
 def _is_json(text: str) -> bool:
@@ -140,7 +165,8 @@ def _detect_columns(text: str, *, name: str, said: Overrides) -> Layout:
             is_numbered=True,
             has_comments=True,
         )
-    table = _Table.of([line for line in rows if not _MARK.match(line)]) or _Table.of(rows)
+    tables = ([line for line in rows if not _MARK.match(line)], rows)
+    table = next((found for some in tables if (found := _Table.of(some, form=said.format))), None)
     layout = _of_table(table, lines, said=said) if table else None
     if layout is None:
         raise _unknown(name, said)
@@ -185,10 +211,25 @@ def _of_table(table: _Table, lines: Sequence[str], *, said: Overrides) -> Layout
         layout = _two_columns(layout, table, lines)
     if any(line.startswith("<title>") for line in lines):
         layout = replace(layout, format="titles", tag=n - 1, inner=None)
+    if said.format in {None, "labels"} and (found := _of_labels(layout, table, said)):
+        return found
     layout = _named(layout, said)
-    is_header_missing = layout.format in {"hipe", "conllu", "conllup"}
+    is_header_missing = layout.format in {"hipe", "conllu", "conllup", "labels"}
     is_outside = max(layout.tag, layout.inner or 0) >= n
     return None if is_header_missing or is_outside or not table.has_tags(layout.tag) else layout
+
+
+def _of_labels(layout: Layout, table: _Table, said: Overrides) -> Layout | None:
+    """Return the layout if the column of tags holds labels, or the user says so."""
+    tag = 2 if table.is_numbered else table.n_columns - 1
+    if said.tag_column is not None:
+        tag = _column(said.tag_column, (), option="--tag-column", n=table.n_columns)
+    is_said = said.format == "labels"
+    is_other = layout.format == "titles" or layout.inner is not None
+    if (is_other and not is_said) or not table.has_labels(tag, is_said=is_said):
+        return None
+    plain = replace(layout, format="labels", tag=tag, inner=None, prefix="", has_digits=False)
+    return _named(plain, replace(said, tag_column=None))
 
 
 def _two_columns(layout: Layout, table: _Table, lines: Sequence[str]) -> Layout:
@@ -294,8 +335,20 @@ def _column(text: str, columns: Sequence[str], *, option: str, n: int) -> int:
     raise UsageError(f"{option} {text}: no such column. There are {there}.")
 
 
-def _scheme(text: str, layout: Layout) -> str:
-    """Detect the scheme from the sentences at the beginning."""
+def _scheme(text: str, layout: Layout, *, name: str, said: Overrides) -> str:
+    """Detect the scheme from the sentences at the beginning, unless the user or the format says it.
+
+    Raises ``UsageError`` where the two differ.
+    """
+    if fixed := _FIXED.get(layout.format):
+        if said.scheme not in {None, fixed}:
+            raise UsageError(
+                f"{name}: is in the format {layout.format}, which has no tags of {said.scheme}. "
+                "Leave --scheme out."
+            )
+        return fixed
+    if said.scheme:
+        return said.scheme
     from corpora.ner.found import Origin
     from corpora.ner.readers import read_text
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 COLUMNS = (
     "conll", "germeval", "danplus", "uner", "conllu", "conllup", "hipe", "wikiann", "weibo",
-    "titles",
+    "titles", "labels",
 )  # fmt: skip
 """The formats with a token per line, and an empty line after each sentence."""
 FORMATS = {
@@ -18,6 +18,7 @@ FORMATS = {
     "wikiann": "conll with a language before each token: de:Jena",
     "weibo": "conll with a digit of the segmentation after each character: 科0",
     "titles": "conll in blocks whose first line is <title>WORK",
+    "labels": "conll with labels without B- and I- (PERSON, O), as Stanford NER is trained on",
     "europeana": "conll without sentence breaks, the text of a file in one",
     "cluener": "JSON Lines with text and label {class: {surface: [[start, last], …]}}",
     "json": "a JSON array of sentences of [token, tag] or [token, tag, inner tag]",

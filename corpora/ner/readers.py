@@ -18,7 +18,7 @@ from corpora.ner.columns import Flags, Indices, Tags
 from corpora.ner.found import Found, Origin, any_of
 from corpora.ner.json import read_cluener, read_sentence_array
 from corpora.ner.layout import BLANKS, SPACE, TAB, Layout
-from corpora.ner.schemes import READABLE, continues
+from corpora.ner.schemes import LABEL, READABLE, continues
 
 BOM = b"\xef\xbb\xbf"
 TITLE, DOCSTART, HEADER = "<title>", "-DOCSTART-", "TOKEN\t"
@@ -136,7 +136,10 @@ def _shown(line: str) -> str:
 def _is_row(line: str, layout: Layout) -> bool:
     """Tell whether a line that looks like a comment is the row of a token."""
     cells = line.split(layout.separator or SPACE)
-    return len(cells) == layout.n_columns and bool(READABLE.fullmatch(cells[layout.tag]))
+    if len(cells) != layout.n_columns:
+        return False
+    may_be_label = layout.format == "labels" and (layout.separator == TAB or line[:2] != "# ")
+    return bool((LABEL if may_be_label else READABLE).fullmatch(cells[layout.tag]))
 
 
 def _is_mark(line: str, mark: str, layout: Layout) -> bool:
@@ -196,16 +199,23 @@ class _Rows:
         return tokens
 
     def _tags(self, column: int) -> Tags:
-        """Encode the tags of a column; ``O`` where a line has a problem."""
+        """Encode the tags of a column; ``O`` where a line has a problem.
+
+        A label without a letter is a tag of IOB1, in which adjacent tokens of a label are one name.
+        """
         cells = pc.list_element(self.cells, column)
         if self.layout.key:
             cells = _values(cells, self.layout.key)
         tags = Tags.of(pc.if_else(pa.array(self.problems > 0), "O", cells))
         may_be_blank = column == self.layout.inner or self.layout.format == "conllup"
-        blank = "_" if may_be_blank else ""
-        unreadable = [not READABLE.fullmatch(name) and name != blank for name in tags.names]
+        plain = {"O", "_"} if may_be_blank else {"O"}
+        is_label = self.layout.format == "labels"
+        pattern = LABEL if is_label else READABLE
+        unreadable = [name not in plain and not pattern.fullmatch(name) for name in tags.names]
         self._flag("bad_tag", "no tag that can be read", np.array(unreadable, bool)[tags.codes])
-        return tags
+        if not is_label:
+            return tags
+        return Tags(tags.codes, tuple(n if n in plain else f"I-{n}" for n in tags.names))
 
     def begins(self, lines: _Lines) -> Indices:
         """Find the first row of each sentence, and the end of the last, shape (N + 1,)."""

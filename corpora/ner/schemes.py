@@ -17,6 +17,8 @@ from corpora.ner.columns import Codes, Flags, Indices, SentenceColumns, Tags, sh
 from corpora.tagging import IOB2_TAG
 
 READABLE = re.compile(r"O|[BIMESLUW][-_]\S+")
+LABEL = re.compile(r"O|(?![BIMESLUW][-_.:=])\S+")
+"""What stands for a tag where labels have no letter before them: a label, or ``O``."""
 _ODD = re.compile(r"[BIMESLUW][.:=]\S+")  # as B.PER
 OUTSIDE, BEGIN, INSIDE, END, SINGLE = range(5)
 _LETTERS = {

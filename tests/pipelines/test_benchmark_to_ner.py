@@ -163,6 +163,19 @@ def test_file_in_no_format_ends_the_run(tmp_path, capsys):
     assert "README.md: in no format that is known" in capsys.readouterr().err
 
 
+def test_labels_without_letters_are_warned_of(tmp_path, capsys):
+    name = "corpus_Paramopama.txt"
+
+    assert run(tmp_path / "out", inputs=[DATA / name]) == 0
+
+    warning = f"{name}: labels without B- and I-. Names of one label that touch"
+    printed = capsys.readouterr()
+    assert f"WARNING {warning}" in printed.out + printed.err
+    card = json.loads((tmp_path / "out" / "card.json").read_text("utf-8"))
+    assert [text.startswith(warning) for text in card["warnings"]] == [True]
+    assert f"- **{warning}" in (tmp_path / "out" / "card.md").read_text("utf-8")
+
+
 def damaged(path, name, damage):
     """Write a real file with damage at about its thousandth line; returns the line's number."""
     lines = path.read_bytes().split(b"\n")

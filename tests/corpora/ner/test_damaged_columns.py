@@ -13,6 +13,7 @@ TWO = "Jena B-LOC\nblüht O\n\n"
 GERMEVAL = "#\thttp://x.de\t[2011-01-01]\n1\tJena\tB-LOC\tO\n2\tblüht\tO\tO\n\n"
 UNER = "# sent_id = 1\n1\tJena\tB-LOC\t-\t-\n2\tblüht\tO\t-\t-\n\n"
 WEIBO = "北0\tB-GPE.NAM\n京1\tI-GPE.NAM\n\n"
+LABELS = "Jena\tLOC\nblüht\tO\n.\tO\n\n"
 WIKIANN = "de:Jena\tB-LOC\nde:blüht\tO\n\n"
 
 
@@ -35,6 +36,7 @@ def read(tmp_path, good, bad, *, n=20, illegal="repair", **said):
         (TWO, "Jena\tB-LOC\nliegt O\n\n", "columns", 31),
         (TWO, "liegt O\nJena  B-LOC\n\n", "columns", 32),
         (TWO, " O\n\n", "empty_token", 31),
+        (TWO, "liegt O\nJena \n\n", "bad_tag", 32),
         (TWO, "liegt O\nJ\0na B-LOC\n\n", "nul", 32),
         (TWO, "liegt O\nbl\xc3".encode("latin-1") + b"ht O\n\n", "not_utf8", 32),
         (TWO, b"liegt O\nbl\xc3\xbcht\xe2\x80 O\n\n", "not_utf8", 32),
@@ -45,6 +47,9 @@ def read(tmp_path, good, bad, *, n=20, illegal="repair", **said):
         (UNER, "1\tJena\tB-LOC\t-\n\n", "columns", 41),
         (WEIBO, "北0\tB-GPE.NAM\n京\tI-GPE.NAM\n\n", "digit", 32),
         (WEIBO, "0\tO\n\n", "empty_token", 31),
+        (LABELS, "Jena\tO\nUlm\tB-LOC\n\n", "bad_tag", 42),
+        (LABELS, "Jena\t\n\n", "bad_tag", 41),
+        (LABELS, "Jena\n\n", "columns", 41),
         (WIKIANN, "Jena\tB-LOC\n\n", "prefix", 31),
         (WIKIANN, "de:\tO\n\n", "empty_token", 31),
     ],
@@ -58,7 +63,7 @@ def test_bad_line_rejects_its_sentence(tmp_path, good, bad, reason, line):
     assert len(rows) == made.n_records == 20
 
 
-@pytest.mark.parametrize("good", [FOUR, TWO, GERMEVAL, UNER, WEIBO, WIKIANN])
+@pytest.mark.parametrize("good", [FOUR, TWO, GERMEVAL, UNER, WEIBO, LABELS, WIKIANN])
 def test_line_ends_of_windows_and_a_mark_change_nothing_but_counters(tmp_path, good):
     rows, _ = read(tmp_path, good, "")
     (tmp_path / "file").write_bytes(b"\xef\xbb\xbf" + (20 * good).replace("\n", "\r\n").encode())

@@ -101,6 +101,14 @@ EXPECTED = {
         "iob2",
         ["Clara/B-pers grüßt", "1/B-date ./I-date Mai/I-date"],
     ),
+    "corpus_Paramopama.txt": (
+        "labels",
+        "iob1",
+        [
+            "Ana/B-PESSOA Sá/I-PESSOA vive em o Porto/B-LOCAL e canta .",
+            "# é um sinal ; Ana/B-PESSOA Rui/I-PESSOA Lisboa/B-LOCAL",
+        ],
+    ),
     "ragged-train.txt": ("conll", "iob2", ["Clara/B-PER Schumann/I-PER geht", "Jena/B-LOC"]),
 }
 
@@ -209,12 +217,70 @@ def test_second_level_can_be_left_out():
     assert [row["inner_tags"] for row in rows] == [None, None]
 
 
+FEW = "Ada PERSON\n" + "geht O\n" * 30 + "\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "tags"),
+    [
+        (FEW, ["B-PERSON"] + ["O"] * 30),  # nine in ten are O, which is a tag
+        ("Ada NNP PERSON\ngeht VBZ O\n. . O\n", ["B-PERSON", "O", "O"]),
+        ("EU NNP B-NP ORG\nrejects VBZ B-VP O\n. . O O\n", ["B-ORG", "O", "O"]),
+        ("1\tAda\tPERSON\n2\tgeht\tO\n3\t.\tO\n\n", ["B-PERSON", "O", "O"]),
+        ("Ada\tPERSON\n#\tPERSON\ngeht\tO\n,\tO\n", ["B-PERSON", "I-PERSON", "O", "O"]),
+        ("# a comment of ours\nAda PERSON\n# comment\ngeht O\n", ["B-PERSON", "O"]),
+    ],
+)
+def test_labels_without_letters_are_recognized_by_the_tokens_outside(tmp_path, text, tags):
+    (tmp_path / "file").write_text(text)
+
+    layout, [row], made = read(tmp_path / "file")
+
+    assert (layout.format, layout.scheme, row["tags"]) == ("labels", "iob1", tags)
+    assert not made.rejected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ada PROPN\ngeht VERB\n. PUNCT\n",  # parts of speech: no O
+        "Ada NP\ngeht VP\n. O\n, O\n",  # chunks
+        "Ada B\nSá I\ngeht O\n. O\n",  # no label
+        "Ada PERSON-B\nSá PERSON-I\ngeht O\n. O\n",  # a letter at the end
+        "Ada B.PERSON\ngeht O\n",
+        "Ada B-\ngeht O\n",
+    ],
+)
+def test_columns_of_other_things_are_not_taken_for_labels(tmp_path, text):
+    (tmp_path / "file").write_text(text)
+
+    with pytest.raises(UsageError, match="in no format that is known"):
+        describe(tmp_path / "file", name="file", said=NONE)
+
+
+@pytest.mark.parametrize("text", ["Ada B-PER\ngeht O\n", FEW.replace("PERSON", "B-PER"), "Ada O\n"])
+def test_tags_are_not_taken_for_labels(tmp_path, text):
+    (tmp_path / "file").write_text(text)
+
+    assert describe(tmp_path / "file", name="file", said=NONE).format == "conll"
+
+
+def test_labels_that_few_tokens_are_outside_of_can_be_named(tmp_path):
+    (tmp_path / "file").write_text("Ada PER NNP\nSá PER NNP\ngeht O VBZ\nPorto LOC NNP\n")
+
+    _, [row], _ = read(tmp_path / "file", format="labels", tag_column="2")
+
+    assert row["tags"] == ["B-PER", "I-PER", "O", "B-LOC"]
+
+
 @pytest.mark.parametrize(
     ("text", "said", "problem"),
     [
         ("Only prose.\nNothing else here.\n", {}, "in no format that is known"),
         ("", {}, "in no format that is known"),
         ("Jena NNP\nUlm NNP\n", {}, "in no format that is known"),
+        ("Jena B-LOC\nUlm B-LOC\n", {"format": "labels"}, "is not laid out as labels"),
+        (FEW, {"scheme": "iob2"}, "has no tags of iob2. Leave --scheme out"),
         ("Jena B-LOC\n", {"format": "parquet"}, "is no Parquet file"),
         ("Jena B-LOC\n", {"tag_column": "3"}, "no such column. There are 1 to 2"),
         ("TOKEN\tNE-FINE\nUlm\tB-LOC\n", {}, "has no NE-COARSE-LIT"),
