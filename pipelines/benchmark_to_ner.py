@@ -3,6 +3,7 @@
 Examples:
   python -m pipelines.benchmark_to_ner --input 'ler_*.conll' --output build/ler --labels ler-coarse
   python -m pipelines.benchmark_to_ner --input eng.train eng.testa eng.testb --output build/conll
+  python -m pipelines.benchmark_to_ner --input 'nerel/*/*.ann' --lang ru --output build/nerel
   python -m pipelines.benchmark_to_ner --input mine.txt --split-of mine.txt=test --output build/mine
 """
 
@@ -14,6 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from corpora.errors import UsageError
 from corpora.hashing.splits import SPLITS, parse_ratios
 from corpora.ner.layout import FORMATS, SCHEMES, Layout
 from corpora.runs.plan import (
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
 DATASETS = {"": "ner"}
 LABELS, DICTIONARY = "labels", "dictionary"
+_TEXT = "text of "  # and the name of a file with standoff
 CUT = "by hash"  # in place of a split, for files whose sentences are divided
 
 
@@ -56,6 +59,12 @@ class Options(CommonOptions):
         metavar="NAME",
         help="character encoding of all files, such as gb18030 (default: UTF-8, or detected in "
         "each file)",
+    )
+    lang: str | None = option(
+        None,
+        metavar="TAG",
+        help="language of texts that are cut into sentences and words (brat), such as de or zh-TW "
+        "(default: unknown)",
     )
     tag_column: str | None = option(
         None,
@@ -123,8 +132,12 @@ class Settings(Options):
 
 def plan(options: Options) -> Plan:
     """Find the files and their layouts, choose their splits, and cut large files into parts."""
+    from corpora.ner.brat import SUFFIXES, text_name
+
     found = find_inputs(options.input, exclude=options.exclude)
-    files = describe_files(dict(islice(found.items(), options.limit)))
+    read_with = {text_name(name) for name in found if name.endswith(SUFFIXES)}
+    own = {name: path for name, path in found.items() if name not in read_with}
+    files = describe_files(dict(islice(own.items(), options.limit)))
     splits, cut = _splits([file.name for file in files], options)
     layouts = {file.name: _layout(file, options) for file in files}
     units = [
@@ -140,7 +153,7 @@ def plan(options: Options) -> Plan:
         | {"layouts": {name: asdict(layout) for name, layout in layouts.items()}}
         | values_in(options, "card", "limit", "exclude"),
         units=tuple(replace(unit, number=number) for number, unit in enumerate(units)),
-        auxiliary=_auxiliary(options),
+        auxiliary=_auxiliary(options) | _texts(files, layouts, found),
         settings=Settings(**vars(options), splits=splits, layouts=layouts),
     )
 
@@ -160,10 +173,43 @@ def _layout(file: InputFile, options: Options) -> Layout:
     from corpora.ner.detection import Overrides
     from corpora.ner.files import describe
     from corpora.text.encodings import check_encoding
+    from corpora.text.json_lines import is_language
 
+    if options.lang is not None and not is_language(options.lang):
+        raise UsageError(f"--lang {options.lang}: no tag of a language (de, zh-TW).")
     said = Overrides(options.format, options.scheme, options.tag_column, options.inner_column)
     encoding = options.encoding and check_encoding(options.encoding)
-    return describe(Path(file.path), name=file.name, said=said, encoding=encoding)
+    layout = describe(Path(file.path), name=file.name, said=said, encoding=encoding)
+    return replace(layout, lang=options.lang) if layout.format == "brat" else layout
+
+
+def _texts(
+    files: Sequence[InputFile], layouts: Mapping[str, Layout], found: Mapping[str, Path]
+) -> dict[str, InputFile]:
+    """Describe the texts of files with standoff; raises ``UsageError`` if one is not there.
+
+    Also raises it for a text beside a file that only its name takes for standoff.
+    """
+    from corpora.ner.brat import SUFFIXES, text_name
+
+    for name, layout in layouts.items():
+        own = text_name(name)
+        if name.endswith(SUFFIXES) and layout.format != "brat" and own in found:
+            raise UsageError(
+                f"{own}: is it the text of {name}, which is {layout.format}, not brat's standoff? "
+                "Leave one of them out with --exclude."
+            )
+    names = [file.name for file in files if layouts[file.name].format == "brat"]
+    beside = {text_name(name): found[name].with_name(text_name(found[name].name)) for name in names}
+    paths = {name: found.get(name, path) for name, path in beside.items()}
+    for name in names:
+        if (own := text_name(name)) not in found and not paths[own].is_file():
+            raise UsageError(
+                f"{name}: its text, {own}, is not beside it. Put it there, or leave the file out "
+                "with --exclude."
+            )
+    texts = {file.name: file for file in describe_files(paths)}
+    return {f"{_TEXT}{name}": texts[text_name(name)] for name in names}
 
 
 def _auxiliary(options: Options) -> dict[str, InputFile]:
@@ -200,9 +246,14 @@ def graph(units: PCollection, settings: Settings, run: Run) -> PCollection:
     from pipelines.transforms.ner import DivideSentences, MakeNerRows, ReadNerFiles
 
     splits = {name: split for name, split in settings.splits.items() if split != CUT}
+    texts = {
+        name.removeprefix(_TEXT): file
+        for name, file in run.auxiliary.items()
+        if name.startswith(_TEXT)
+    }
     rows = (
         units
-        | ReadNerFiles(layouts=settings.layouts)
+        | ReadNerFiles(layouts=settings.layouts, texts=texts)
         | MakeNerRows(
             splits=splits,
             illegal=settings.illegal,

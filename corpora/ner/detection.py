@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from corpora.errors import UsageError
+from corpora.ner.brat import is_standoff
 from corpora.ner.layout import BLANKS, FORMATS, SPACE, TAB, Layout
 from corpora.ner.schemes import LABEL, READABLE, detect_scheme
 
@@ -33,8 +34,8 @@ _CHUNKS = frozenset({
     "ADJP", "ADVP", "CONJP", "INTJ", "LST", "NC", "NP", "PC", "PP", "PRT", "SBAR", "UCP", "VC",
     "VP",
 })  # fmt: skip
-_FIXED = {"labels": "iob1"}
-"""The scheme of a format that has no letters before its labels."""
+_FIXED = {"labels": "iob1", "brat": "iob2"}
+"""The schemes of formats that have no letters before their labels."""
 _FORCED = {"germeval": (1, 2, 3), "uner": (1, 2, None), "danplus": (0, 1, 2)}
 
 
@@ -135,7 +136,9 @@ def detect_layout(head: str, *, name: str, said: Overrides) -> Layout:
     text = head.removeprefix("\ufeff")
     start = text.lstrip()[:1]
     form = said.format
-    if form in {"json", "cluener"} or (form is None and start in {"[", "{"} and _is_json(text)):
+    if form in {None, "brat"} and is_standoff(text, name=name):
+        layout = Layout(format="brat")
+    elif form in {"json", "cluener"} or (form is None and start in {"[", "{"} and _is_json(text)):
         found = form or ("json" if start == "[" else "cluener")
         layout = Layout(format=found)
     else:
@@ -214,7 +217,7 @@ def _of_table(table: _Table, lines: Sequence[str], *, said: Overrides) -> Layout
     if said.format in {None, "labels"} and (found := _of_labels(layout, table, said)):
         return found
     layout = _named(layout, said)
-    is_header_missing = layout.format in {"hipe", "conllu", "conllup", "labels"}
+    is_header_missing = layout.format in {"hipe", "conllu", "conllup", "labels", "brat"}
     is_outside = max(layout.tag, layout.inner or 0) >= n
     return None if is_header_missing or is_outside or not table.has_tags(layout.tag) else layout
 

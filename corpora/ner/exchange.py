@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from corpora.document import Document, Mention, Span
 from corpora.errors import CorpusError, UsageError
+from corpora.ner.brat import parse_standoff
 from corpora.system.parsing import parse_json
 
 if TYPE_CHECKING:
@@ -197,18 +198,7 @@ def _one_id(entity: str) -> str:
 
 def _read_brat(path: Path) -> Annotated:
     text = _read_text(path.with_suffix(".txt"))
-    names: dict[str, tuple[int, int, str]] = {}
-    ids: dict[str, str] = {}
-    for line in _read_text(path).split("\n"):
-        columns = line.split("\t")
-        if line.startswith("T") and len(columns) > 1:
-            label, _, places = columns[1].partition(" ")
-            numbers = [int(number) for number in re.findall(r"[0-9]+", places)]
-            names[columns[0]] = (min(numbers), max(numbers), label)
-        elif line.startswith("N") and len(columns) > 1:
-            _, target, id = columns[1].split(" ", 2)
-            ids[target] = re.sub(r"%([0-9A-F]{2})", lambda m: chr(int(m[1], 16)), id)
-    mentions = [_mention(name[:2], name[2], ids.get(key)) for key, name in names.items()]
+    mentions, _ = parse_standoff(_read_text(path), text)
     return Annotated(path.stem, text, tuple(mentions))
 
 

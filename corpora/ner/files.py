@@ -118,9 +118,12 @@ def _next_part(file: IO[bytes]) -> bytes:
 
 
 def read_file(
-    path: Path, layout: Layout, *, name: str, part: Part
+    path: Path, layout: Layout, *, name: str, part: Part, text: Path | None = None
 ) -> Iterator[tuple[Found | Rejected, Origin]]:
-    """Read a file, or a part of it; one that cannot be read at all is rejected."""
+    """Read a file, or a part of it; one that cannot be read at all is rejected.
+
+    ``text`` is the file with the text of a file in the format ``brat``.
+    """
     origin = Origin(name, "sentence" if layout.mark == "#" else "line")
     if layout.format == "parquet":
         from corpora.ner.parquet import read_parquet
@@ -128,23 +131,43 @@ def read_file(
         for found in read_parquet(path, layout, origin):
             yield found, origin
         return
+    data = _data(path, layout, name=name, part=part)
+    if isinstance(data, Rejected):
+        yield data, origin
+        return
+    if text is not None:
+        from corpora.ner.brat import text_name
+        from corpora.ner.texts import read_brat
+
+        content = _data(text, layout, name=text_name(name), part=Part())
+        if isinstance(content, Rejected):
+            yield content, origin
+        else:
+            yield (
+                read_brat(data.decode(), content.decode(), lang=layout.lang, origin=origin),
+                origin,
+            )
+        return
     from corpora.ner.readers import read_text
 
-    span = None if part.end is None else (part.start, part.end)
-    try:
-        data = b"".join(read_chunks(path, name=name, max_bytes=MAX_BYTES, span=span))
-        if layout.encoding not in {"utf-8", "ascii"}:
-            data = data.decode(layout.encoding).encode()
-    except TextError as error:
-        yield Rejected(source=name, position="", reason=error.reason, message=str(error)), origin
-        return
-    except UnicodeDecodeError as error:
-        what = f"byte {error.start} is not {layout.encoding}. Name the right one with --encoding."
-        message = f"{name}: {what}"
-        yield Rejected(source=name, position="", reason="invalid_bytes", message=message), origin
-        return
     found = read_text(data, layout, origin, first_line=part.line)
     if part.document:
         documents = found.documents or [None] * len(found)
         found = replace(found, documents=[named or part.document for named in documents])
     yield found, origin
+
+
+def _data(path: Path, layout: Layout, *, name: str, part: Part) -> bytes | Rejected:
+    """Read the bytes of a file, or of a part of it, in UTF-8."""
+    span = None if part.end is None else (part.start, part.end)
+    try:
+        data = b"".join(read_chunks(path, name=name, max_bytes=MAX_BYTES, span=span))
+        if layout.encoding not in {"utf-8", "ascii"} or layout.format == "brat":
+            data = data.decode(layout.encoding).encode()
+    except TextError as error:
+        return Rejected(source=name, position="", reason=error.reason, message=str(error))
+    except UnicodeDecodeError as error:
+        what = f"byte {error.start} is not {layout.encoding}. Name the right one with --encoding."
+        message = f"{name}: {what}"
+        return Rejected(source=name, position="", reason="invalid_bytes", message=message)
+    return data

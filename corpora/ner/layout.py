@@ -21,6 +21,7 @@ FORMATS = {
     "labels": "conll with labels without B- and I- (PERSON, O), as Stanford NER is trained on",
     "europeana": "conll without sentence breaks, the text of a file in one",
     "cluener": "JSON Lines with text and label {class: {surface: [[start, last], …]}}",
+    "brat": "brat's standoff T1 TAB Person 0 12 TAB Ada Lovelace, with its text in .txt beside it",
     "json": "a JSON array of sentences of [token, tag] or [token, tag, inner tag]",
     "parquet": "Parquet with tokens and tags, as Hugging Face has them",
 }
@@ -57,8 +58,10 @@ class Layout:
     is_numbered: bool = False
     """Whether the first column counts the tokens; then every line with ``#`` is a comment."""
     has_comments: bool = False
+    lang: str | None = None
+    """The language of a text that is cut into tokens here, as a BCP 47 tag; None: unknown."""
 
     @property
     def mark(self) -> str:
         """The sign in an id between the file's name and the number of the line or sentence."""
-        return "#" if self.format in {"json", "parquet"} else ":"
+        return "#" if self.format in {"json", "parquet", "brat"} else ":"

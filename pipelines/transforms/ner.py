@@ -39,6 +39,8 @@ class ReadNerFiles(ReadUnits[FoundSentences | Rejected | Counts]):
 
     layouts: Mapping[str, Layout]
     """Name of each file to its layout."""
+    texts: Mapping[str, InputFile] = field(default_factory=dict)
+    """Name of each file of brat's standoff to the file with its text."""
 
     def read(self, unit: Unit) -> Iterator[FoundSentences | Rejected | Counts]:
         """Read the files of a unit, or its part of a file; raises ``InputChangedError``."""
@@ -46,7 +48,14 @@ class ReadNerFiles(ReadUnits[FoundSentences | Rejected | Counts]):
             layout = self.layouts[file.name]
             if layout.encoding != "utf-8":
                 yield Counts({f"encoding.{layout.encoding}": 1})
-            of_file = read_file(file.check(), layout, name=file.name, part=Part(**unit.part))
+            text = self.texts.get(file.name)
+            of_file = read_file(
+                file.check(),
+                layout,
+                name=file.name,
+                part=Part(**unit.part),
+                text=text.check() if text else None,
+            )
             for of_part in read_file_records(of_file, source=file.name):
                 if isinstance(of_part, Rejected):
                     yield of_part

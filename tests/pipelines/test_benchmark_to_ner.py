@@ -148,6 +148,7 @@ def test_dictionary_becomes_forms(tmp_path):
         (("--dictionary", str(DATA / "eng.testa")), 2, "neither"),
         (("--format", "hipe"), 2, "is not laid out as hipe"),
         (("--encoding", "klingon"), 2, "unknown"),
+        (("--lang", "klingon!"), 2, "no tag of a language"),
     ],
 )
 def test_wrong_options_end_the_run(tmp_path, capsys, options, status, problem):
@@ -174,6 +175,52 @@ def test_labels_without_letters_are_warned_of(tmp_path, capsys):
     card = json.loads((tmp_path / "out" / "card.json").read_text("utf-8"))
     assert [text.startswith(warning) for text in card["warnings"]] == [True]
     assert f"- **{warning}" in (tmp_path / "out" / "card.md").read_text("utf-8")
+
+
+@pytest.fixture
+def standoff(tmp_path):
+    for split, text in (("train", "Ada kam."), ("test", "Sue kam am 9. Mai.")):
+        (tmp_path / "set" / split).mkdir(parents=True)
+        (tmp_path / "set" / split / "a.txt").write_text(text)
+        (tmp_path / "set" / split / "a.ann").write_text(f"T1\tPer 0 3\t{text[:3]}\n")
+    return tmp_path / "set"
+
+
+@pytest.mark.parametrize("pattern", ["", "*/*.ann"])
+def test_standoff_is_read_with_the_texts_beside_it(standoff, tmp_path, pattern):
+    assert run(tmp_path / "out", "--lang", "de", inputs=[standoff / pattern]) == 0
+
+    rows = rows_of(tmp_path / "out")
+    assert [(row["id"].split("/", 1)[-1], row["split"], row["tags"]) for row in rows] == [
+        ("a.ann#1", "train", ["B-Per", "O", "O"]),
+        ("a.ann#1", "test", ["B-Per", "O", "O", "O", "O", "O"]),
+    ]
+    sources = (tmp_path / "out" / "sources.tsv").read_text("utf-8")
+    assert "train/a.ann\ttrain\tbrat\tiob2\t1\t1\t3\t1\t" in sources
+    assert ".txt" not in sources
+
+
+def test_a_change_of_a_text_is_a_new_run(standoff, tmp_path):
+    assert run(tmp_path / "out", inputs=[standoff]) == 0
+    (standoff / "train" / "a.txt").write_text("Ada ging.")
+
+    assert run(tmp_path / "out", inputs=[standoff]) == 0
+
+    assert rows_of(tmp_path / "out")[0]["tokens"] == ["Ada", "ging", "."]
+
+
+def test_standoff_without_its_text_ends_the_run(standoff, tmp_path, capsys):
+    (standoff / "test" / "a.txt").unlink()
+
+    assert run(tmp_path / "out", inputs=[standoff]) == 2
+    assert "test/a.ann: its text, test/a.txt, is not beside it." in capsys.readouterr().err
+
+
+def test_a_text_beside_columns_is_not_left_out_in_silence(standoff, tmp_path, capsys):
+    (standoff / "test" / "a.ann").write_text("Ada B-PER\n")
+
+    assert run(tmp_path / "out", inputs=[standoff]) == 2
+    assert "test/a.txt: is it the text of test/a.ann, which is conll" in capsys.readouterr().err
 
 
 def damaged(path, name, damage):

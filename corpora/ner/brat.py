@@ -1,0 +1,100 @@
+"""brat's standoff (brat.nlplab.org/standoff.html): a text, and a file with the names in it.
+
+A line ``T1 TAB Person 0 12 TAB Ada Lovelace`` is a name; its offsets count characters, half-open.
+``0 5;10 15`` is a name of several pieces. A line ``N1 TAB Reference T1 ID TAB …`` is the id of a
+name. Other lines are counted: relations, events, attributes, notes, equivalences.
+"""
+
+import re
+from collections import Counter
+from itertools import pairwise
+
+from corpora.document import Mention
+from corpora.errors import CorpusError
+
+SUFFIXES = (".ann", ".a1", ".a2")
+"""How names of files with standoff end; the text beside them ends in ``.txt``."""
+_PLACE = "[0-9]{1,12} [0-9]{1,12}"
+_NAME = re.compile(rf"(T\S*)\t(\S+) ({_PLACE}(?:;{_PLACE})*)(?:\t(.*))?")
+_ID = re.compile(r"N\S*\t\S+ (\S+) (\S+)(?:\t.*)?")
+_KINDS = {
+    "R": "relation", "E": "event", "A": "attribute", "M": "attribute", "N": "id", "#": "note",
+    "*": "equivalence",
+}  # fmt: skip
+_FIRST = re.compile(
+    r"T\d+\t\S+ \d+ \d+|R\d+\t\S+ \S+:[TE]\d|E\d+\t\S+:T\d|[AM]\d+\t\S+ [TRE]\d+\b"
+    r"|N\d+\t\S+ T\d+ |#\d*\t\S+ [TREA]\d+\t|\*\t\S+ T\d"
+)
+
+
+class StandoffError(CorpusError):
+    """A line that cannot be read, or does not fit the text."""
+
+    def __init__(self, line: int, reason: str, what: str) -> None:
+        self.line, self.reason, self.what = line, reason, what
+        super().__init__(f"line {line}: {what}")
+
+
+def is_standoff(head: str, *, name: str) -> bool:
+    """Tell whether a file is brat's standoff, by its first line that is not blank.
+
+    An empty file ``.ann`` is, too: it says that its text has no names.
+    """
+    found = re.search(r"\S.*", head)
+    return bool(_FIRST.match(found[0])) if found else name.endswith(SUFFIXES)
+
+
+def text_name(name: str) -> str:
+    """Name the file with the text of a file with standoff."""
+    return f"{name.rpartition('.')[0]}.txt"
+
+
+def parse_standoff(lines: str, text: str) -> tuple[list[Mention], Counter[str]]:
+    """Parse the names of a text, in the order of the file, and count all other lines.
+
+    A name of several pieces has everything from the first to the last; it is counted if there is
+    more than white space between them. Raises ``StandoffError`` for a line that cannot be read, and
+    for a name that is not in the text at its place.
+    """
+    names: dict[str, Mention] = {}
+    ids: dict[str, str] = {}
+    counters: Counter[str] = Counter()
+    plain = lines.removeprefix("\ufeff").replace("\r\n", "\n")
+    for number, line in enumerate(plain.split("\n"), 1):
+        kind = _KINDS.get(line[:1])
+        if found := _NAME.fullmatch(line):
+            key = found[1]
+            if key in names:
+                raise StandoffError(number, "columns", f"{key} is there twice. Rename one.")
+            names[key], is_one = _mention(found, text, number)
+            if not is_one:
+                counters[f"discontinuous names: {names[key].label}"] += 1
+        elif kind == "id" and (found := _ID.fullmatch(line)):
+            counters["lines.id"] += 1
+            ids[found[1]] = re.sub(r"%([0-9A-F]{2})", lambda m: chr(int(m[1], 16)), found[2])
+        elif line.strip() and (kind in {None, "id"} or "\t" not in line):
+            shown = line[:80]
+            raise StandoffError(number, "columns", f"{shown!r} is no line of standoff. Fix it.")
+        elif kind:
+            counters[f"lines.{kind}"] += 1
+    mentions = [
+        Mention(name.start, name.end, label=name.label, entity=ids.get(key))
+        for key, name in names.items()
+    ]
+    return mentions, counters
+
+
+def _mention(found: re.Match[str], text: str, line: int) -> tuple[Mention, bool]:
+    """Make a mention of a line, and tell whether it is all in one piece."""
+    label, places, shown = found[2], found[3], found[4]
+    pairs = [[int(n) for n in place.split()] for place in places.split(";")]
+    if not all(start < end <= len(text) for start, end in pairs):
+        what = f"{label} {places} is no place in the text, which has {len(text):,} characters"
+        raise StandoffError(line, "bad_span", f"{what}. Is it the right text?")
+    surface = " ".join(" ".join(text[start:end] for start, end in pairs).split())
+    if not surface or surface != " ".join((shown or surface).split()):
+        what = f"{(shown or '')[:80]!r} is {surface[:80]!r} at {places} in the text"
+        raise StandoffError(line, "bad_span", f"{what}. Offsets count characters, of all lines.")
+    ordered = sorted(pairs)
+    is_one = all(not text[a[1] : b[0]].strip() for a, b in pairwise(ordered))
+    return Mention(ordered[0][0], max(end for _, end in pairs), label=label), is_one

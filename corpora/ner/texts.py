@@ -1,0 +1,104 @@
+"""Texts with names at their characters, cut into the sentences of a NER set.
+
+A name is never cut. The outermost names are the first level, those directly inside are the second;
+deeper names, and those that cross another, are left out, and counted.
+"""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from corpora.document import Document, Mention, Rejected, Sentence, Span, without_crossing
+from corpora.ner.alignment import count_untagged, levels, to_sentences
+from corpora.ner.brat import StandoffError, parse_standoff, text_name
+from corpora.ner.columns import SentenceColumns, Tags
+from corpora.ner.found import Found, Origin
+from corpora.segmentation.sentences import segmenter
+from corpora.text.paragraphs import BLANK, LINE, find_blocks, is_hard_wrapped
+
+
+def read_brat(lines: str, text: str, *, lang: str | None, origin: Origin) -> Found:
+    """Read a text with the names of its standoff, ``lines``.
+
+    A line that cannot be read rejects the file, as its names may be anywhere.
+    """
+    try:
+        if "\0" in text:
+            raise StandoffError(1, "nul", f"{text_name(origin.source)} has a NUL. Remove it.")
+        mentions, counters = parse_standoff(lines, text)
+    except StandoffError as error:
+        excerpt = lines.split("\n")[error.line - 1]
+        what = f"{error.what} The file is left out."
+        rejected = Origin(origin.source).reject(
+            error.line, error.reason, what=what, excerpt=excerpt
+        )
+        return _found([], Counter(), [rejected])
+    return _cut(text, mentions, lang=lang, source=origin.source, counters=counters)
+
+
+def _cut(
+    text: str,
+    mentions: Sequence[Mention],
+    *,
+    lang: str | None,
+    source: str,
+    counters: Counter[str],
+) -> Found:
+    """Cut a text into sentences, and count the names that are left out."""
+    kept, crossing = without_crossing(mentions)
+    if text.startswith("\ufeff"):  # a character of the text for brat, but of no word
+        text = f" {text[1:]}"
+        counters["byte_order_marks"] += 1
+    document = Document(
+        id=source,
+        group="",
+        source=source,
+        text=text,
+        lang=lang,
+        sentences=tuple(_sentences(text, levels(kept, "outer")[0], lang)),
+        mentions=tuple(kept),
+    )
+    counters.update(f"crossing names not in ner: {name.label}" for name in crossing)
+    counters.update(count_untagged(document, "all"))
+    counters["documents"] += 1
+    sentences = to_sentences(document, lambda _: "", nested="all")
+    return _found([sentence for sentence in sentences if sentence.tokens], counters)
+
+
+def _sentences(text: str, names: Sequence[Mention], lang: str | None) -> Iterator[Span]:
+    """Find the sentences; a paragraph or sentence ends in none of the ``names``, in order."""
+    starts = [name.start for name in names]
+    blocks: list[tuple[int, int]] = []
+    for start, end in find_blocks(text, BLANK if is_hard_wrapped(text) else LINE):
+        around = bisect_left(starts, start) - 1
+        is_inside = around >= 0 and names[around].end > start and bool(blocks)
+        blocks.append((blocks.pop()[0], end) if is_inside else (start, end))
+    for start, end in blocks:
+        inside = names[bisect_left(starts, start) : bisect_left(starts, end)]
+        yield from segmenter(lang).sentences(text, Span(start, end), unbroken=inside)
+
+
+def _found(
+    sentences: Sequence[Sentence], counters: Counter[str], rejected: Sequence[Rejected] = ()
+) -> Found:
+    """Concatenate the sentences of a document, whose places are their numbers."""
+    columns = SentenceColumns.of_sentences(sentences)
+    inner = [
+        tag if set(sentence.inner_tags or ()) - {"O"} else "_"
+        for sentence in sentences
+        for tag in sentence.inner_tags or ()
+    ]
+    starts = [sentence.token_starts for sentence in sentences]
+    return Found(
+        tokens=columns.tokens,
+        begins=columns.begins,
+        tags=columns.tags,
+        inner=Tags.of(pa.array(inner, pa.string())) if {*inner} - {"_"} else None,
+        places=np.repeat(np.arange(1, len(sentences) + 1), np.diff(columns.begins)),
+        token_starts=pa.array(starts, pa.list_(pa.int32())),
+        rejected=rejected,
+        counters=counters,
+    )
