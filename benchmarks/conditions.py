@@ -95,9 +95,9 @@ class Scorer:
         assert strict.interval
         assert baseline
         return {
-            "f1": round(100 * strict.f1, 2),
-            "interval": [round(100 * at, 2) for at in (strict.interval.low, strict.interval.high)],
-            "list": round(100 * baseline.score.f1, 2),
+            "f1": round(100 * strict.f1, 4),
+            "interval": [round(100 * at, 4) for at in (strict.interval.low, strict.interval.high)],
+            "list": round(100 * baseline.score.f1, 4),
             "names": strict.gold,
         }
 

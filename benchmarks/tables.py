@@ -220,17 +220,17 @@ def describe(
     strict = measured["strict"]["micro"]
     parts = {part["name"]: part["score"] for part in measured["mentions"]}
     percents = {
-        name: round(100 * next(iter(one["runs"].values()))["scores"]["strict_f1"], 2)
+        name: round(100 * next(iter(one["runs"].values()))["scores"]["strict_f1"], 4)
         for name, one in scores.items()
     }
     return {
         "cell": cell.name,
         "f1": percents,
-        "interval": [round(100 * strict["interval"][side], 2) for side in ("low", "high")],
+        "interval": [round(100 * strict["interval"][side], 4) for side in ("low", "high")],
         "names": strict["gold"],
-        "new": [round(100 * parts[NEW]["f1"], 2), parts[NEW]["gold"]],
-        "list": round(100 * measured["baseline"]["score"]["f1"], 2),
-        "ece": round(100 * measured["calibration"]["ece"], 2),
+        "new": [round(100 * parts[NEW]["f1"], 4), parts[NEW]["gold"]],
+        "list": round(100 * measured["baseline"]["score"]["f1"], 4),
+        "ece": round(100 * measured["calibration"]["ece"], 4),
         "minutes": round(minutes, 1),
         "device": device(),
         "encoder": first["settings"]["encoder"],
