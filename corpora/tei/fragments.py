@@ -27,6 +27,7 @@ class Content(NamedTuple):
     """
 
     no_name_in: frozenset[str]
+    no_text_in: frozenset[str]
     blocks: frozenset[str]
     one_of: frozenset[str]
     in_span: frozenset[str]
@@ -64,6 +65,7 @@ class Fragmenter:
     def __init__(self, source: Source, places: Places, edition: Edition) -> None:
         self.source, self.places, self.edition = source, places, edition
         self._meanings: dict[int, Meaning] = {}
+        self._with_text: dict[int, bool] = {}
 
     def fragments(self, span: Span, text: str) -> list[Fragment]:
         """Return the fragments of a name in the order of the text; raises ``Unplaceable``."""
@@ -114,7 +116,7 @@ class Fragmenter:
         start, end = self._start_in(around, first), self._end_in(around, last)
         if start is None or end is None or self._blocks(around, start, end):
             return None
-        while not _allows_names(around):
+        while not self._allows_names(around):
             if around.parent is None or around.parent.is_expanded:
                 return None
             if not (self._opens(around, start) and self._closes(around, end)):
@@ -137,7 +139,7 @@ class Fragmenter:
                 break
             is_name = is_name or self._is_name(around)
             start, end, around = around.start, around.end, around.parent
-            if is_name and _allows_names(around):
+            if is_name and self._allows_names(around):
                 fragment, is_name = Fragment(start, end, around), False
         return fragment
 
@@ -186,7 +188,7 @@ class Fragmenter:
         first, last = children[0], children[-1]
         start = letters[0].place.start if first is around else first.start
         blocks = self._blocks(around, start, letters[-1].place.end)
-        if not _allows_names(around):
+        if not self._allows_names(around):
             return _grouped(letters, [child.start for child in children])
         if blocks:
             walls = sorted({_child(around, block).start for block in blocks})
@@ -202,6 +204,20 @@ class Fragmenter:
         else:
             return [list(letters)]
         return [list(letters[:cut]), list(letters[cut:])]
+
+    def _allows_names(self, node: Node) -> bool:
+        """Tell whether names may stand directly in an element: by TEI, or because text does."""
+        name, rules = node.name, content_rules()
+        if not name or name[0] == "{":
+            return False
+        return name not in rules.no_name_in or (name in rules.no_text_in and self._has_text(node))
+
+    def _has_text(self, node: Node) -> bool:
+        """Tell whether text stands directly in an element."""
+        if node.number not in self._with_text:
+            own = (child for child in node.children if isinstance(child, str))
+            self._with_text[node.number] = any(text.strip(XML_SPACE) for text in own)
+        return self._with_text[node.number]
 
     def _blocks(self, around: Node, start: int, end: int) -> list[Node]:
         """Find the blocks between two positions of an element, except in notes and the like."""
@@ -236,11 +252,6 @@ class Fragmenter:
         if node.number not in self._meanings:
             self._meanings[node.number] = self.edition.meaning(node)
         return self._meanings[node.number]
-
-
-def _allows_names(node: Node) -> bool:
-    name = node.name
-    return bool(name) and name[0] != "{" and name not in content_rules().no_name_in
 
 
 def _below(node: Node | None, around: Node) -> Iterator[Node]:

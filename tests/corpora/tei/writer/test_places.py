@@ -106,6 +106,14 @@ PLACES = {
         "<p>\r\n Goethe\r\n kam</p>",
         "<p>\r\n <persName>Goethe</persName>\r\n kam</p>",
     ),
+    "in a division that holds text against TEI": (
+        "<div>Lieber Goethe!<lb/><p>Ja</p></div>",
+        "<div>Lieber <persName>Goethe</persName>!<lb/><p>Ja</p></div>",
+    ),
+    "over an element in such a division": (
+        "<div>Lieber Goe<hi>the</hi>!</div>",
+        "<div>Lieber <persName>Goe<hi>the</hi></persName>!</div>",
+    ),
     "inside each item and not in the list": (
         "<list><item>Goe</item> <item>the</item></list>",
         (
