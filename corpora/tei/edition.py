@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
 from corpora.errors import UsageError
+from corpora.segmentation.language_tags import primary_language
 from corpora.segmentation.sentences import Segmenter, segmenter_plus
 from corpora.system.parsing import JsonObject, parse_toml
 from corpora.system.typed_tables import TableError, Text, check_table
@@ -183,9 +184,14 @@ class Edition:
         return not names.isdisjoint(_BESIDE)
 
     def tag_of(self, said: str | None) -> str | None:
-        """Return the language tag that is meant by a tag in a file."""
+        """Return the language tag that is meant by a tag in a file.
+
+        Case does not matter. A language without a line of its own has that of its shortest code.
+        """
         said = said or self.lang
-        return self.languages.get(said or "", self.languages.get("*", said))
+        exact = (said or "").lower()
+        other = self.languages.get(primary_language(said), self.languages.get("*", said))
+        return self.languages.get(exact, other)
 
     def language(self, tag: str | None) -> Language:
         """Return what is known of a language."""
@@ -400,7 +406,7 @@ def _build(tables: JsonObject, source: _Source, *, own: JsonObject, default_name
             for key, items in tables.get("metadata", {}).items()
         },
         own=tuple(_own_patterns(own, source)),
-        languages=tables.get("languages", {}),
+        languages={said.lower(): tag for said, tag in tables.get("languages", {}).items()},
         abbreviations=_abbreviations(tables.get("sentences", {}), source),
     )
     for label, template in edition.write.items():

@@ -83,6 +83,13 @@ def test_the_edition_outweighs_what_files_say(edition):
     assert sentences(f"<p>{GERMAN}</p>", mine, lang=english) == [GERMAN]
 
 
+def test_a_language_is_overridden_as_the_counts_name_it(edition):
+    mine = edition('[languages]\n"#ge" = "de"\nen = "fr"\n"EN-US" = "es"\n')
+    xml = "".join(f'<p xml:lang="{tag}">a</p>' for tag in ("#GE", "eng", "en-us", "it"))
+
+    assert [passage.lang for passage in read(xml, mine).passages] == ["de", "fr", "es", "it"]
+
+
 def test_abbreviations_that_the_edition_declares_end_no_sentence(edition):
     mine = edition('[sentences]\nabbreviations = ["Ah.", "Kab."]\nmay_end = ["usf."]\n')
     xml = "<p>Im Ah. Thal lag das Kab. Blatt usf. Es war da. Ende.</p>"
