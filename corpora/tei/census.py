@@ -9,9 +9,10 @@ as ``census.html``, and a draft ``edition.toml`` to start from.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from html import escape
+from itertools import takewhile
 from pathlib import Path
 
 from corpora.document import Document
@@ -36,7 +37,7 @@ from corpora.tei.edition import (
 )
 from corpora.tei.languages import said_language
 from corpora.tei.patterns import Pattern
-from corpora.tei.reader import ROOTS, read_tree
+from corpora.tei.reader import ROOTS, ids_of, read_tree
 from corpora.tei.xml import Element, XmlError, encoding_of, parse_xml
 
 N_SHOWN = 10
@@ -64,6 +65,8 @@ _LABELS = {
 
 
 _NO_WORD = re.compile(r"\W")
+_ADDRESS = re.compile(r"[A-Za-z][\w.+-]*:(//)?")
+"""The beginning of an id with a protocol or a prefix: ``https://``, ``gnd:``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,6 +181,8 @@ class Census:
     registers: Counter[str] = field(default_factory=Counter)
     schemes: Counter[tuple[str, str]] = field(default_factory=Counter)
     """The number of ids by attribute, and by how its values begin."""
+    addresses: Counter[str] = field(default_factory=Counter)
+    """The number of ids of names in the text, by the address or prefix that they begin with."""
     matched: set[Pattern] = field(default_factory=set)
     counters: Counter[str] = field(default_factory=Counter)
     """The counters that a run would have."""
@@ -271,7 +276,10 @@ class Census:
                 kind.signs[_pattern(element)] += 1
             kind.meanings[said] += 1
             if is_name or element.name not in {"date", "title"}:
-                kind.suggested.update(_suggestions(element))
+                kind.suggested.update(suggested := [*_suggestions(element)])
+                if is_name or suggested:
+                    schemes = map(_scheme, ids_of(element.attributes, self.edition))
+                    self.addresses.update(filter(_ADDRESS.match, schemes))
         return lost_in
 
     def _match(self, element: Element) -> None:
@@ -309,11 +317,14 @@ def _scheme(value: str) -> str:
     """
     if " " in value or not re.search(r"[\d:/#]", value):
         return "text"
-    if "://" in value:
-        return value[: value.rstrip("/").rfind("/") + 1]
-    if found := re.match(r"[A-Za-z][\w.-]*:", value):
-        return found[0]
-    return re.split(r"\d", value, maxsplit=1)[0][:20] or "digits"
+    if found := _ADDRESS.match(value):
+        if not found[0].endswith("://"):
+            return found[0]
+        host, *path = re.split(r"[?#]", value[found.end() :])[0].rstrip("/").split("/")
+        kept = takewhile(lambda part: not part[:1].isdigit(), path[:-1])
+        return "/".join([found[0] + host, *kept, ""])
+    before, *after = re.split(r"\d", value, maxsplit=1)
+    return (before if after else re.sub(r"[^:/#]*$", "", value))[:20] or "digits"
 
 
 def _example(data: bytes, element: Element) -> str:
@@ -417,6 +428,8 @@ def to_words(census: Census) -> Iterator[str]:
     """Yield the lines to print in a terminal."""
     yield f"{census.n_files:,} files, {census.n_characters:,} characters of text"
     yield from (f"NOT READ {message}" for message in census.unread)
+    if not census.kinds:
+        return
     for title, head, rows in _tables(census):
         if rows:
             yield f"\n{title}"
@@ -464,18 +477,24 @@ def draft_edition(census: Census, *, name: str) -> str:
         f"lang = {_quoted(lang)}" if lang else _NO_LANGUAGE,
         "", "[labels]",
         *(line for label, items in labels.items() for line in (f"{label} = [", *items, "]")),
-        "", "[text]", 'leave_out = ["..."]  # also left out now, with names in it:',
+        "", "[text]", 'leave_out = ["..."]',
+        *(["# also left out now, with names in it:"] if census.lost_names else []),
         *(f"# {of}: {label} {n:,}" for (of, label), n in census.lost_names.most_common()),
         *_drafted_choice(census), *_drafted_signs(census),
         "", "[sentences]", "abbreviations = [",
-        *(f"  {_quoted(each.written[0])},  # {each.n:,}" for each in census.abbreviations),
+        *(f"  {_quoted(word)},  # {n:,}" for word, n in _by_word(census).most_common()),
         "]", "", "[entities.spaces]",
-        *(
-            f"{_quoted(scheme)} = {_quoted(_space(scheme))}  # {n:,}"
-            for scheme, n in _uris(census.schemes).most_common(2 * N_SHOWN)
-        ),
+        *_drafted_spaces(census),
     ]  # fmt: skip
     return "\n".join(lines) + "\n"
+
+
+def _by_word(census: Census) -> Counter[str]:
+    """Count the abbreviations, of all languages together."""
+    counts = Counter[str]()
+    for each in census.abbreviations:
+        counts[each.written[0]] += each.n
+    return counts
 
 
 def _drafted_choice(census: Census) -> Iterator[str]:
@@ -520,17 +539,29 @@ def _suggestions(element: Element) -> Iterator[tuple[str, str]]:
         yield label or "other", f"{written}[@type='{value}']"
 
 
-def _uris(schemes: Mapping[tuple[str, str], int]) -> Counter[str]:
-    found: Counter[str] = Counter()
-    for (_, scheme), n in schemes.items():
-        if "://" in scheme or scheme.endswith(":"):
-            found[scheme] += n
-    return found
+def _drafted_spaces(census: Census) -> Iterator[str]:
+    """Draft the lines of spaces: the addresses that the defaults do not have, each with a name."""
+    known = tuple(load_edition(edition_path("tei")).spaces)
+    taken: dict[str, str] = {}
+    for address, n in census.addresses.most_common(2 * N_SHOWN):
+        if not address.startswith(known):
+            space = census.edition.spaces.get(address) or _space(address, taken)
+            yield f"{_quoted(address)} = {_quoted(space)}  # {n:,}"
 
 
-def _space(scheme: str) -> str:
-    words = [word for word in re.findall(r"[\w-]+", scheme) if word not in {"http", "https", "www"}]
-    return words[-1] if words else "ids"
+def _space(address: str, taken: dict[str, str]) -> str:
+    """Name the space of an address by its last word that no other address has, and note it.
+
+    ``http`` and ``https`` are the same address, with and without ``www``.
+    """
+    bare = re.sub(r"^https?://(www\.)?", "", address)
+    host, *path = bare.rstrip("/").split("/")
+    words = [*host.split(".")[:-1], *path] if "://" in address else [host]
+    names = (re.sub(r"\W+", "-", word).strip("-") for word in reversed(words))
+    usable = (n for n in names if re.search(r"[^\W\d_]", n) and taken.get(n, bare) == bare)
+    name = next(usable, "") or re.sub(r"\W+", "-", bare).strip("-")
+    taken[name] = bare
+    return name
 
 
 def _quoted(text: str) -> str:

@@ -631,11 +631,18 @@ def _join_paragraphs(
 
 def entity_of(attributes: Mapping[str, str], edition: Edition) -> str | None:
     """Return the entity of an element, with its space; several ids are one entity, their group."""
+    return " ".join(with_space(one, edition) for one in ids_of(attributes, edition)) or None
+
+
+def ids_of(attributes: Mapping[str, str], edition: Edition) -> list[str]:
+    """Return the ids of an element as they are written: those of the first attribute that has one.
+
+    The edition says which attributes these are.
+    """
     for attribute in edition.entity:
         if value := attributes.get(attribute, "").strip():
-            ids = value.split() if attribute == "ref" else [value]
-            return " ".join(with_space(one, edition) for one in ids)
-    return None
+            return value.split() if attribute == "ref" else [value]
+    return []
 
 
 def with_space(reference: str, edition: Edition) -> str:

@@ -112,6 +112,8 @@ def test_a_file_that_cannot_be_read_is_named_and_the_others_are_counted():
     assert census.n_files == 2
     [message] = census.unread
     assert message.startswith("1.xml:1:")
+    assert any("Patterns that match nothing" in line for line in to_words(census))
+    assert len([*to_words(census_of("<p>Nein"))]) == 2
 
 
 def test_the_draft_is_an_edition_that_finds_the_names(tmp_path):
@@ -188,6 +190,59 @@ def test_ids_and_names_are_not_listed_one_by_one():
     assert ["p/@xml:id", "3", "3", "each", "once,", "as", "i0"] in shown
     assert ["name/@key", "3", "1", "Ulm", "3"] in shown
     assert census.schemes == {("key", "text"): 3}
+
+
+def test_ids_that_differ_in_what_stands_after_the_number_begin_alike():
+    refs = "https://www.geonames.org/28/fuerth.html https://www.geonames.org/3 #ulm #bern p.xml#p1"
+
+    census = census_of(f"<p><placeName ref='{refs} #x-https://a.org/1'>U</placeName></p>")
+
+    assert census.schemes == {
+        ("ref", "https://www.geonames.org/"): 2,
+        ("ref", "#"): 2,
+        ("ref", "p.xml#p"): 1,
+        ("ref", "#x-https://a.org/"): 1,
+    }
+
+
+def spaces_of(census):
+    lines = draft_edition(census, name="mine").partition("[entities.spaces]\n")[2].splitlines()
+    return [line.partition("  #")[0] for line in lines]
+
+
+def test_the_draft_has_spaces_of_names_that_the_defaults_lack():
+    ids = "https://d-nb.info/gnd/1 https://a.org/reg/1 http://a.org/reg/2 https://b.org/reg/1"
+    ids += " https://books.b.com/7 wd:7"
+    body = f"<p><rs type='law' ref='{ids}'>A</rs><ref target='#a' corresp='https://c.org/d/1'/></p>"
+
+    assert spaces_of(census_of(body)) == [
+        '"https://a.org/reg/" = "reg"',
+        '"http://a.org/reg/" = "reg"',
+        '"https://b.org/reg/" = "b"',
+        '"https://books.b.com/" = "books"',
+        '"wd:" = "wd"',
+    ]
+
+
+def test_a_second_draft_keeps_the_spaces_of_the_first(tmp_path):
+    edition = tmp_path / "mine.toml"
+    edition.write_text('[entities.spaces]\n"https://a.org/reg/" = "laws"\n')
+
+    census = census_of("<p><persName ref='https://a.org/reg/1'>A</persName></p>", edition=edition)
+
+    assert spaces_of(census) == ['"https://a.org/reg/" = "laws"']
+
+
+def test_the_draft_names_an_abbreviation_of_two_languages_once():
+    line = "Der Kab. Rat kam, sagte er. Da kam er, sagte der Rat."
+    body = f"<p>{line * 4}</p>"
+
+    census = census_of(body)
+    klingon = HEAD.replace('"de"', '"tlh"') + body + TAIL
+    census.add(klingon.encode(), name="klingon.xml")
+
+    assert [each.written for each in census.abbreviations] == [("Kab.",), ("Kab.",)]
+    assert draft_edition(census, name="mine").count('"Kab.",  # 8') == 1
 
 
 def test_the_page_shows_markup_as_text():
