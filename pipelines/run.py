@@ -178,7 +178,7 @@ def _run(
         found = _as_data(build.plan, account, counters, seconds=seconds)
         about = {"output": str(options.output), "was_complete": is_complete, **found}
         return [json.dumps(about, ensure_ascii=False)]
-    said += _summary(build.plan, account, counters, seconds=seconds)
+    said += _summary(build.plan, account, counters, seconds=seconds, output=options.output)
     said += [f"WARNING {text}" for text in pipeline.warnings(build.plan.settings, counters)]
     if INTERNAL_ERROR in account.rejected:
         said.append(f"WARNING {INTERNAL_ERROR}: an error of Onoma; please report it, with {log}")
@@ -310,7 +310,7 @@ def _as_data(
 
 
 def _summary(
-    plan: Plan, account: "Accounting", counters: Mapping[str, int], *, seconds: float
+    plan: Plan, account: "Accounting", counters: Mapping[str, int], *, seconds: float, output: Path
 ) -> list[str]:
     size = sum(file.size for file in plan.inputs) / 1e6
     total = f"read {account.read:,} ({size:.1f} MB in {seconds:.1f} s) = written "
@@ -319,6 +319,7 @@ def _summary(
     if account.filtered:
         lines.append(f"filtered: {_reasons(account.filtered)}")
     if account.rejected:
-        lines.append(f"WARNING rejected: {_reasons(account.rejected)}; see rejected.jsonl")
+        path = output / next(iter(plan.datasets)) / "rejected.jsonl"
+        lines.append(f"WARNING rejected: {_reasons(account.rejected)}; see {path}")
     shown = {name: count for name, count in counters.items() if "/" not in name}
     return lines + [f"  {name}: {count:,}" for name, count in shown.items()]

@@ -413,7 +413,9 @@ def _build(tables: JsonObject, source: _Source, *, own: JsonObject, default_name
         read = edition.meaning(template).label
         if read != label:
             raise source.error(
-                label, f"[write] {label}: the element is read as {read or 'no name'}"
+                label,
+                f"[write] {label}: the element is read as {read or 'no name'}; its pattern must "
+                "stand in [labels], too",
             )
     return edition
 

@@ -47,7 +47,7 @@ def template(edition: Edition, label: str) -> Element:
             return found
     raise UsageError(
         f"edition {edition.name}: no pattern of the label {label!r} says which element to write. "
-        f"Add it to the edition file: [write] {label} = \"rs[@type='{label}']\"."
+        f"Add one that does to its list in [labels] of the edition file: \"rs[@type='{label}']\"."
     )
 
 

@@ -317,7 +317,8 @@ def test_text_without_sentences_is_rejected(inputs, tmp_path, capsys):
     [line] = (tmp_path / "out/rejected.jsonl").read_text("utf-8").splitlines()
     assert json.loads(line)["source"] == "z:uncut"
     assert "has text, but no sentences" in line
-    assert "WARNING rejected: no_sentences 1" in capsys.readouterr().out
+    said = f"WARNING rejected: no_sentences 1; see {tmp_path}/out/rejected.jsonl\n"
+    assert said in capsys.readouterr().out
 
 
 def test_another_tokenizer_makes_other_examples(inputs, tmp_path):

@@ -59,7 +59,7 @@ def test_the_edition_says_how_a_name_is_written(tmp_path):
 @pytest.mark.parametrize(
     ("template", "message"),
     [
-        ("placeName", "the element is read as no name"),
+        ("placeName", r"the element is read as no name; its pattern must stand in \[labels\]"),
         ("persName[@type]", "does not say what to write"),
         ("p/persName", "does not say what to write"),
         ("*", "does not say what to write"),
@@ -78,5 +78,11 @@ def test_a_label_that_no_pattern_says_how_to_write_asks_for_a_template(tmp_path)
     path.write_text('[labels]\nperson = ["p/persName"]\n')
     edition = load_edition(path)
 
-    with pytest.raises(UsageError, match=r"Add it to the edition file: \[write\] person"):
+    with pytest.raises(UsageError, match=r"its list in \[labels\] .*: \"(.*)\"\.") as error:
         write(tei("<p>a</p>"), edition, Mention(0, 1, label="person"))
+
+    path.write_text("[labels]\nperson = ['p/persName', \"rs[@type='person']\"]\n")
+    assert "\"rs[@type='person']\"" in str(error.value)
+    assert body(write(tei("<p>a</p>"), load_edition(path), Mention(0, 1, label="person"))) == (
+        '<p><rs type="person">a</rs></p>'
+    )
