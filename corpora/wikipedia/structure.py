@@ -14,7 +14,7 @@ that no XML file can hold):
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 
 import numpy as np
@@ -36,7 +36,8 @@ MAX_DEPTH = 20  # levels of templates inside shown parameters
 _ROOM = 100_000
 
 _READ = ("literal", "dropped", "silent", "references")  # lists of ``tags.toml``
-_EMPTY_LINE = re.compile(r"[ \t]*\n")
+_REST_OF_LINE = re.compile(r"(?:[ \t]*+<!--(?s:.*?)-->)*+[ \t]*+\n")
+"""Matches the end of a line that has only comments."""
 _SCRIPT = re.compile(
     r"<(su[bp])\b[^<>]*>\s*((?:[0-9+−–-]|&minus;|&#8722;|&ndash;){1,8})\s*</\1\s*>", re.IGNORECASE
 )
@@ -168,12 +169,14 @@ class Simplifier:
                 position = inside
             elif name in tags()["references"]:
                 self.count_links(text[start:after], "in_reference")
+                at_start = name == "ref" and text[start - 1] in "\n\t >" and _begins_line(out)
+                mark = "\x01" if at_start else _mark(text, start, after)
                 if self.aside:
                     held += self.aside.reference(name, tag[2], text[inside:end])
                     if text[start - 1] not in _JOINING or text[after : after + 1] not in _JOINING:
                         out[-1] += held
                         held = ""
-                out.append(_mark(text, start, after))
+                out.append(mark)
             else:
                 out.append(self.tag(name, text[inside:end]))
         out.append(text[position:] + held)
@@ -182,14 +185,15 @@ class Simplifier:
     def comment(self, text: str, start: int, *, out: list[str]) -> int:
         """Return the offset after a comment, and count its links.
 
-        If its line holds nothing else, the line is skipped too.
+        A line that holds only comments and blanks is skipped, as in MediaWiki.
         """
         end = text.find("-->", start + 4)
         end = len(text) if end < 0 else end + 3
+        if out[-1].rstrip(" \t")[-1:] == "\n" and (rest := _REST_OF_LINE.match(text, end)):
+            out[-1] = out[-1].rstrip(" \t")
+            end = rest.end()
         self.count_links(text[start:end], "in_comment")
-        rest = _EMPTY_LINE.match(text, end)
-        alone = rest and text[start - 1] == "\n" and out[-1].endswith("\n")
-        return rest.end() if rest and alone else end
+        return end
 
     def tag(self, name: str, content: str) -> str:
         """Return the text that remains of a tag with its content."""
@@ -518,13 +522,21 @@ def _last_part(text: str, options: ImageOptions) -> str:
     return ""
 
 
+def _begins_line(pieces: Sequence[str]) -> bool:
+    """Tell whether the last line of a text in pieces is blank so far."""
+    kept = next(filter(None, (piece.rstrip(" \t") for piece in reversed(pieces))), "")
+    return kept[-1:] == "\n"
+
+
 def _mark(text: str, start: int, end: int) -> str:
     """Return a mark if dropping ``text[start:end]`` may leave a space, brackets or quotes to tidy.
 
-    Else returns an empty string.
+    Also returns one between the signs of a list, which would join. Else returns an empty string.
     """
     before, after = text[start - 1 : start], text[end : end + 1]
     needs = (
-        before in " (>};,\n" and after in " ,.;:!?)<{。、，．：；！？"
-    ) or before == after == "'"
+        (before in " (>};,\n" and after in " ,.;:!?)<{。、，．：；！？")
+        or before == after == "'"
+        or (before in "*#:;" and after in "*#:;")
+    )
     return "\x01" if needs else ""
