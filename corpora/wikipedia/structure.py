@@ -55,6 +55,9 @@ _CAPTION_MARK = re.compile("([\x04\x05])")
 _JOINING = "[]{}|!-\n"
 """The characters that may form markup with the next one: no place mark is put between two of
 them."""
+_LINE_STARTS = f"\n{PLACE}"
+_TEMPLATE_NEXT = re.compile(rf"(?:{PLACE}\d+{PLACE})*+\n(?:{PLACE}\d+{PLACE})*+\{{\{{")
+"""Matches the end of a line if the next one begins with a template."""
 _NAME = re.compile(r"\{\{+([^{}|]*)")
 _MARK = re.compile("\x00\\d+\x00")
 """Matches the mark of what was dropped."""
@@ -242,14 +245,20 @@ class Simplifier:
                 out.append(text[position:skip])
                 position = skip
                 continue
-            out.append(text[position:start])
+            before = text[position:start]
+            out.append(before)
             position = end
             if text[start] != "{":
                 out.append(self.table(text[start:end], depth=depth))
-            elif self.aside is None or depth:
-                out.append(self.template(text, start, end, depth=depth))
+                continue
+            if self.aside is None or depth:
+                shown = self.template(text, start, end, depth=depth)
             else:
-                out.append(self.with_places(text, start, end, aside=self.aside))
+                shown = self.with_places(text, start, end, aside=self.aside)
+            is_alone = text[start - 1] in _LINE_STARTS and unplaced(before)[-1:] == "\n"
+            if is_alone and unplaced(shown) and _TEMPLATE_NEXT.match(text, end):
+                shown += " "  # else Chinese or Japanese lines would touch
+            out.append(shown)
         out.append(text[position:])
         return "".join(out)
 
