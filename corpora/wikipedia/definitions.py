@@ -1,10 +1,10 @@
 r"""Templates whose definition is in the dump, and is plain text with parameters.
 
 A definition is a line or several paragraphs of text, with links, tags such as ``<small>``,
-parameters (``{{{1}}}``, ``{{{name|default}}}``), and calls of other templates. A parser function, a
-list, a heading or a table is none. The definitions are stored as a table of redirects
-(``corpora/datasets/redirect_table.py``), which leads from the name of a template to another name,
-or to ``\x00`` followed by a definition.
+parameters (``{{{1}}}``, ``{{{name|default}}}``), calls of other templates, and the parser functions
+that are evaluated. Another parser function, a list, a heading or a table is none. The definitions
+are stored as a table of redirects (``corpora/datasets/redirect_table.py``), which leads from the
+name of a template to another name, or to ``\x00`` followed by a definition.
 """
 
 import re
@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpora.datasets.redirect_table import RedirectTable, build_table
+from corpora.wikipedia.parser_functions import FUNCTIONS
 from corpora.wikipedia.titles import CATEGORY, Wiki
 
 if TYPE_CHECKING:
@@ -43,6 +44,9 @@ _INLINE = re.compile(
 )
 _SIGNS = re.compile(r"\{{2,}|\}{2,}|\[\[|\]\]|\|")
 _PLAIN_NAME = re.compile(r"[^{}|#:<>\[\]]*[^{}|#:<>\[\]\s][^{}|#:<>\[\]]*")
+_FUNCTION = re.compile(r"\s*(?:(?:safe)?subst:)?\s*(#?[a-z]+)\s*:(.*)", re.DOTALL | re.IGNORECASE)
+"""Matches what stands before the first pipe in a call of a parser function."""
+_SHOWN_FUNCTIONS = FUNCTIONS | {"formatnum", "lc", "lcfirst", "uc", "ucfirst"}
 _OTHER = re.compile(r"\{\{|\}\}|\{\||__[^\W\d_]+__")
 _OTHER_LINE = re.compile(r"\n(?:[*#:;=|!]|[ \t]+\S)")
 """Matches a line, not the first, that begins a list, heading or row, or is preformatted."""
@@ -64,10 +68,14 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Inclusion:
-    """A call of another template in a definition."""
+    """A call of another template in a definition, or of a parser function.
+
+    The first argument of a function is what stands after its colon.
+    """
 
     name: str
     arguments: tuple[Parts, ...]
+    is_function: bool = False
 
 
 def definition_of(source: str, wiki: Wiki) -> str:
@@ -114,11 +122,16 @@ def _outline(parts: Parts) -> Iterator[str]:
     """Yield the lines of a definition, with a dot for each parameter and the name of each call.
 
     The arguments of calls are left out, as their lines are no lines of the definition. Names stay,
-    as ``{{!}}`` begins a row.
+    as ``{{!}}`` begins a row. What a parser function may show is a line.
     """
     for part in parts:
         if isinstance(part, str):
             yield part
+        elif isinstance(part, Inclusion) and part.is_function:
+            yield "."
+            for argument in part.arguments[1:]:
+                yield f"\n{''.join(_outline(argument)).strip()}"
+            yield "."
         elif isinstance(part, Inclusion):
             yield part.name
         else:
@@ -155,6 +168,8 @@ class _Open:
 
     def close(self) -> Part:
         """Build the parameter, or the call of a template."""
+        if self.braces == 2 and (function := _function(self.parts)):
+            return function
         name = "".join(part for part in self.parts[0] if isinstance(part, str))
         if not all(isinstance(part, str) for part in self.parts[0]):
             raise ValueError("a name holds parameters or templates")
@@ -166,11 +181,24 @@ class _Open:
         return Inclusion(name.strip(), values)
 
 
-def parse(text: str) -> Parts:
-    """Parse a definition into text, parameters and calls of templates.
+def _function(parts: list[list[Part]]) -> Inclusion | None:
+    """Build the call of a parser function that is evaluated; None if it is none.
 
-    Raises ``ValueError`` where braces do not match, for parser functions, and for names that hold
-    parameters or templates.
+    ``parts`` stand between the pipes.
+    """
+    head, *others = parts
+    start = _FUNCTION.fullmatch(head[0]) if head and isinstance(head[0], str) else None
+    if start is None or start[1].lower() not in _SHOWN_FUNCTIONS:
+        return None
+    first = tuple(part for part in (start[2], *head[1:]) if part != "")
+    return Inclusion(start[1].lower(), (first, *map(tuple, others)), is_function=True)
+
+
+def parse(text: str) -> Parts:
+    """Parse a definition into text, parameters and calls of templates and parser functions.
+
+    Raises ``ValueError`` where braces do not match, for parser functions that are not evaluated,
+    and for names that hold parameters or templates.
     """
     stack = [_Open(0, [[]])]
     position = 0
@@ -214,7 +242,7 @@ def count_parameters(parts: Parts) -> int:
 
 
 def has_calls(parts: Parts) -> bool:
-    """Tell whether a definition calls another template."""
+    """Tell whether a definition calls another template or a parser function."""
     return any(
         isinstance(part, Inclusion) or any(map(has_calls, _inside(part)))
         for part in parts
@@ -229,12 +257,24 @@ def show(parts: Parts, call: "Call") -> str:
         if isinstance(part, str):
             shown.append(part)
         elif isinstance(part, Inclusion):
-            shown.append("{{" + "|".join([part.name, *_arguments(part, call)]) + "}}")
+            shown.append(_call(part, call))
         elif (value := call.given(part.name)) is not None:
             shown.append(value)
         elif part.default is not None:
             shown.append(show(part.default, call))
     return "".join(shown)
+
+
+def _call(inclusion: Inclusion, call: "Call") -> str:
+    """Write a call, with parameters filled in."""
+    if not inclusion.is_function:
+        return "{{" + "|".join([inclusion.name, *_arguments(inclusion, call)]) + "}}"
+    values = [show(argument, call) for argument in inclusion.arguments]
+    if inclusion.name == "#switch" and len(values) > 1 and "=" in values[-1]:
+        last = inclusion.arguments[-1]
+        if not any("=" in part for part in last if isinstance(part, str)):
+            values[-1] = f"#default={values[-1]}"  # its value holds the sign, it has no name
+    return f"{{{{{inclusion.name}:{'|'.join(values)}}}}}"
 
 
 def _arguments(inclusion: Inclusion, call: "Call") -> Iterator[str]:

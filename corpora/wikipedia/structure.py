@@ -28,6 +28,7 @@ from corpora.wikipedia.disambiguation import signs_of, words
 from corpora.wikipedia.image_options import ImageOptions, options_of
 from corpora.wikipedia.markup import tags
 from corpora.wikipedia.nesting import OPENING, Braces, Brackets, Tags
+from corpora.wikipedia.parser_functions import choose
 from corpora.wikipedia.templates import PIPE, Action, TemplateTable, split_call, split_parts
 from corpora.wikipedia.titles import FILE, Wiki, decode
 
@@ -325,23 +326,18 @@ class Simplifier:
         inside = text[head.end() + bar : end - 2]
         if head[0].startswith("{{{") and text.startswith("}}}", end - 3):
             return self.parameter(inside[:-1] if bar else None, text[start:end], depth=depth)
-        if action.kind == "show" and depth < MAX_DEPTH:
-            if action.function:  # a template may stand right after the colon
-                inside = f"{action.argument}{'|' * bar}{inside}"
-            return self.show(action, inside, depth=depth)
-        if action.definition and depth < MAX_DEPTH and action.name not in self.expanding:
-            shown = self.expand(action, action.definition, inside, depth=depth)
-            if shown is not None:
-                self.found.expanded[action.name] += 1
-                return shown
-            self.found.n_not_expanded += 1
+        if action.function:  # a template may stand right after the colon
+            inside = f"{action.argument}{'|' * bar}{inside}"
+        shown = self.shown(action, inside, depth=depth) if depth < MAX_DEPTH else None
+        if shown is not None:
+            return shown
         if action.kind == "disambiguation":
             self.found.is_disambiguation = True
         if action.kind == "reference":
             self.count_links(text[start:end], "in_reference")
         else:
             self.count_links(text[start:end], "in_template")
-        if action.kind in ("drop", "show", "expand"):
+        if action.kind in ("drop", "show", "expand", "evaluate"):
             if inside:
                 self.found.in_templates.append((action.name, inside))
             return self.drop(action.name)
@@ -349,6 +345,21 @@ class Simplifier:
             self.found.in_notes.append(inside)
         self.found.silent[action.name] += 1
         return _mark(text, start, end)
+
+    def shown(self, action: Action, inside: str, *, depth: int) -> str | None:
+        """Show a template by its recipe or definition, or a parser function; None for others."""
+        if action.kind == "show":
+            return self.show(action, inside, depth=depth)
+        if action.kind == "evaluate":
+            return self.evaluate(action, inside, depth=depth)
+        if not action.definition or action.name in self.expanding:
+            return None
+        shown = self.expand(action, action.definition, inside, depth=depth)
+        if shown is None:
+            self.found.n_not_expanded += 1
+        else:
+            self.found.expanded[action.name] += 1
+        return shown
 
     def action(self, raw: str) -> Action:
         """Look up the treatment of a template, and note the name sought in the definitions."""
@@ -392,6 +403,35 @@ class Simplifier:
             shown = self.without_templates(shown, depth=depth + 1)
             self.expanding.pop()
         return shown
+
+    def evaluate(self, action: Action, inside: str, *, depth: int) -> str | None:
+        """Show what a parser function chooses or computes; None if that is not known."""
+
+        def value(text: str) -> str | None:
+            return self.value(text, depth=depth + 1)
+
+        chosen = choose(action.function, split_parts(inside), value)
+        if chosen is None:
+            return None
+        self.count_shown(inside, chosen)
+        return self.without_templates(chosen, depth=depth + 1).strip()
+
+    def value(self, text: str, *, depth: int) -> str | None:
+        """Render what a parser function compares; None if a template or tag in it was dropped.
+
+        The page's counts stay as they are.
+        """
+        if "{{" in text:
+            other = Simplifier(self.wiki, self.templates, title=self.title, today=self.today)
+            other.room, other.expanding = self.room, self.expanding
+            other.found.asked = self.found.asked
+            text = other.without_templates(text, depth=depth)
+            self.room = other.room
+            if other.found.silent:
+                return None
+        if "\x00" in text:
+            return None
+        return decode(text.replace("\x01", "").replace(PIPE, "|")).strip()
 
     # --- variants and files
 

@@ -26,6 +26,7 @@ from corpora.wikipedia.authority import (
 )
 from corpora.wikipedia.definitions import Definitions, Parts
 from corpora.wikipedia.disambiguation import signs_of
+from corpora.wikipedia.parser_functions import FUNCTIONS
 from corpora.wikipedia.titles import TEMPLATE, namespace_names, upper_first
 
 _FIELD = re.compile(r"\\(.)|\{([^{}]*)\}|([\[\]])", re.DOTALL)
@@ -95,8 +96,8 @@ class Action:
     """The treatment of a template."""
 
     kind: str
-    """``show``, ``expand``, ``drop``, ``silent`` (leaves no hole), ``disambiguation`` or
-    ``reference``."""
+    """``show``, ``expand``, ``evaluate`` (parser functions), ``drop``, ``silent`` (leaves no hole),
+    ``disambiguation`` or ``reference``."""
     name: str
     function: str = ""
     """The name of the parser function, if it is one; the text after its colon is in
@@ -149,6 +150,8 @@ class TemplateTable:
         if colon and function:
             if function.lower() in _STRING_FUNCTIONS:
                 return Action("show", function, function.lower(), argument)
+            if function.lower() in FUNCTIONS:
+                return Action("evaluate", function.lower(), function.lower(), argument)
             if function.lower() == "#tag":
                 return Action("reference" if argument.strip() == "ref" else "drop", "#tag")
             name = function if function[0] == "#" else name

@@ -411,7 +411,7 @@ def test_blocks_are_a_dataset_of_their_own_and_change_no_document(tmp_path):
 TEMPLATES = (
     ("Vorlage:Fluss", "der [[{{{1}}}]]{{{2|, ein Fluss}}}<noinclude>{{Doku}}</noinclude>"),
     ("Vorlage:Doppelt", "{{{1}}}{{{1}}}"),
-    ("Vorlage:Rechnung", "{{#expr:1+1}}"),
+    ("Vorlage:Rechnung", "{{#if:{{{1|}}}|{{#expr:{{{1}}} * 2}} m}}"),
     ("Vorlage:Flüsse", "{{Fluss|{{{1}}}|}} und {{Strom|{{{2}}}}}{{Stub}}"),
     ("Vorlage:Kreis", "{{Kreis|{{{1}}}}} {{Kreis|{{{1}}}}} {{Kreis|{{{1}}}}}"),
     ("Vorlage:Reise", "von [[{{{1}}}]].\n\nSpäter\n{{Fluss\n| 1 = {{{2}}}\n| 2 =\n}}"),
@@ -428,7 +428,7 @@ def test_templates_are_shown_by_their_definition_in_the_dump(tmp_path):
         Page(
             520,
             "Orbeltal",
-            "Hier fließt {{Strom|Orbel}} und {{fluss|Flanne|}} {{zusammen|5 km}} {{Rechnung|1}}.",
+            "Hier fließt {{Strom|Orbel}} und {{fluss|Flanne|}} {{zusammen|5 km}} {{Rechnung|2}}.",
         ),
         Page(521, "Lang", f"Sehr {nested} lang."),
         Page(522, "Mündung", "Hier treffen sich {{Flüsse|Orbel|Flanne}}."),
@@ -447,7 +447,7 @@ def test_templates_are_shown_by_their_definition_in_the_dump(tmp_path):
     assert files_of(tmp_path / "out") == files_of(tmp_path / "two")
     texts = {document.title: document for document in documents_of(tmp_path / "out")}
     valley = texts["Orbeltal"]
-    assert valley.text == "Hier fließt der Orbel, ein Fluss und der Flanne 5 km."
+    assert valley.text == "Hier fließt der Orbel, ein Fluss und der Flanne 5 km 4 m."
     assert [m.entity for m in valley.mentions] == ["kleinwiki:Orbel", "kleinwiki:Flanne"]
     assert len(texts["Lang"].text) < 200_000
     assert texts["Mündung"].text == "Hier treffen sich der Orbel und der Flanne, ein Fluss."
@@ -457,7 +457,7 @@ def test_templates_are_shown_by_their_definition_in_the_dump(tmp_path):
     assert [trip.text[m.start : m.end] for m in trip.mentions] == ["Orbel", "Flanne"]
     description = describe(tmp_path / "out")
     counters = description["counters"]
-    assert (counters["templates.definitions"], counters["templates.redirects"]) == (6, 2)
+    assert (counters["templates.definitions"], counters["templates.redirects"]) == (7, 2)
     named = named_counters(tmp_path / "out")
     assert (named["expanded/Strom"], named["expanded/Fluss"]) == (2, 3)
     assert counters["templates.not_expanded"] > 0

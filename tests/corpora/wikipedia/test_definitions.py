@@ -27,6 +27,8 @@ WIKI = wiki_of(name="dewiki", lang="de")
         ("a\n <!-- so -->\nb <!--\nund so\n-->\n\nc", "a\nb \n\nc"),
         ("{{a\n| b = {{{b|}}}\n| c =\n* d\n}}\n{{{e|\nf}}}",
          "{{a\n| b = {{{b|}}}\n| c =\n* d\n}}\n{{{e|\nf}}}"),
+        ("a{{#if:{{{1|}}}\n | b {{lc:X}}\n | {{c|d}}\n}}",
+         "a{{#if:{{{1|}}}\n | b {{lc:X}}\n | {{c|d}}\n}}"),
     ],
 )  # fmt: skip
 def test_text_with_parameters_is_a_definition(source, definition):
@@ -36,9 +38,10 @@ def test_text_with_parameters_is_a_definition(source, definition):
 @pytest.mark.parametrize(
     "source",
     [
-        "", "{{#if:{{{1|}}}|a}}", "{{{{{1}}}}}", "{{{{{1}}}|x}}",
-        "{{a|{{lc:X}}}}", "{{a{{b}}|c}}", "{{a", "{{a}", "{{ }}", "{{{1|{{a}}}",
-        "{| \n| a\n|}", "a\n{|\n| b\n|}", "a\n{{#if:{{{1|}}}\n| b}}",
+        "", "{{#invoke:a|b}}", "{{#if:x|{{#time:Y}}}}", "{{{{{1}}}}}", "{{{{{1}}}|x}}",
+        "{{a{{b}}|c}}", "a {{#if:x|* b}}", "{{#if:x|[[Kategorie:X]]}}", "{{#if:x|<div>b</div>}}",
+        "{{a", "{{a}", "{{ }}", "{{{1|{{a}}}",
+        "{| \n| a\n|}", "a\n{|\n| b\n|}", "a\n{{#if:{{{1|}}}\n| {{{!}}\n| b}}",
         "a\n* b", "{{{1}}}\n: {{{2}}}", "{{{1|\n# b}}}", "a\n== b ==", "a\n b",
         "a\n|-\n| b", "a\n{{!}} b",
         "<div>Baustein</div>", "Text <ref>x</ref>", "<math>x</math>", "* Punkt", ": ''siehe''",
@@ -91,3 +94,16 @@ def test_braces_that_meet_belong_to_what_is_open():
 
     assert show(definition, split_call("")) == "{{a|{{b|[[c|d]]|e}}}}"
     assert show(definition, split_call("f")) == "{{a|f}}"
+
+
+def test_parser_functions_stay_calls_with_their_parameters_filled_in():
+    definition = parse("{{ safesubst:#if: {{{1|}}}|[[{{{1}}}|b]]|{{lc:{{{2}}}}}}}")
+
+    assert has_calls(definition)
+    assert show(definition, split_call("a|C")) == "{{#if: a|[[a|b]]|{{lc:C}}}}"
+
+
+def test_a_value_with_an_equals_sign_is_no_case_of_a_switch():
+    definition = parse("{{#switch: x | a = 1 | {{{1}}} }}")
+
+    assert show(definition, split_call("1=b=c")) == "{{#switch: x | a = 1 |#default= b=c }}"
