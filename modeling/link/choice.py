@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 Reals = NDArray[np.float64]
 Numbers = NDArray[np.int64]
+_PENALTIES: Final = (1.0, 3.0, 10.0, 30.0, 100.0)
+_LEAST: Final = 1e-9  # least probability of a logarithm
 _MIN_PROBABILITY: Final = 0.5  # least probability of a written link, however few links are wrong
 _STEPS: Final = 30
 _ENOUGH: Final = 1e-8
@@ -108,7 +110,7 @@ def fit_choice(
     return Linear(mean, deviation, weights)
 
 
-def fit_logistic(features: Reals, right: NDArray[np.bool_], *, penalty: float = 1.0) -> Linear:
+def fit_logistic(features: Reals, right: NDArray[np.bool_], *, penalty: float) -> Linear:
     """Fit a logistic regression to (M, F) features and (M,) outcomes, right or wrong.
 
     The bias has a small penalty, 1e-3.
@@ -154,6 +156,44 @@ def _climb(look: Callable[[Reals], _Look], weights: Reals) -> Reals:
             break
         weights, here = weights + step, there
     return weights
+
+
+class Unseen(NamedTuple):
+    """Choices in documents that the weights had not seen, and whether they are right."""
+
+    rows: Reals
+    """(M, F), what is known of each choice."""
+    right: NDArray[np.bool_]
+    """(M,), whether each choice is right."""
+    parts: Numbers
+    """(M,), the part of the documents that each is in."""
+    documents: Numbers
+    """(M,), the index of the document of each."""
+
+    def probabilities(self, penalty: float) -> Reals:
+        """Compute the probability that each choice is right, by a model of the other parts."""
+        found = np.zeros(len(self.rows))
+        for part in np.unique(self.parts):
+            others = self.parts != part
+            used = others if others.any() else ~others
+            model = fit_logistic(self.rows[used], self.right[used], penalty=penalty)
+            found[~others] = sigmoid(model.score(self.rows[~others]))
+        return found
+
+    def choose_penalty(self) -> float:
+        """Choose the penalty for a model of the probability that a choice is right.
+
+        It is the lowest of ``_PENALTIES`` whose log-likelihood in the parts that a model has not
+        seen is less than one standard error, over documents, below that of the best.
+        """
+        losses = []
+        for penalty in _PENALTIES:
+            p = self.probabilities(penalty)
+            loss = -np.log(np.maximum(np.where(self.right, p, 1 - p), _LEAST))
+            losses.append(np.bincount(self.documents, loss))
+        worse = np.array(losses) - min(losses, key=np.sum)  # (penalties, documents)
+        is_near = worse.sum(axis=1) <= np.sqrt(np.square(worse).sum(axis=1))
+        return _PENALTIES[int(is_near.argmax())]
 
 
 def sigmoid(scores: Reals) -> Reals:

@@ -33,6 +33,7 @@ from modeling.link.candidates import (
 )
 from modeling.link.choice import (
     Linear,
+    Unseen,
     choose_threshold,
     fit_choice,
     fit_logistic,
@@ -95,29 +96,6 @@ class _Found(NamedTuple):
     def pairs(self) -> Iterator[tuple[Case, Candidates]]:
         """Yield the mentions that have candidates."""
         return (pair for pair in zip(self.cases, self.candidates, strict=True) if pair[1].entities)
-
-
-class _Unseen(NamedTuple):
-    """Choices in documents that the weights had not seen; M mentions."""
-
-    rows: Reals
-    """(M, facts), as ``_facts_of_choice``."""
-    right: NDArray[np.bool_]
-    """(M,), whether each choice is right."""
-    parts: NDArray[np.int64]
-    """(M,), the part of the documents that each is in."""
-    documents: NDArray[np.int64]
-    """(M,), the index of the document of each."""
-
-    def probabilities(self) -> Reals:
-        """Compute the probability that each choice is right, by a model of the other parts."""
-        found = np.zeros(len(self.rows))
-        for part in np.unique(self.parts):
-            others = self.parts != part
-            used = others if others.any() else ~others
-            model = fit_logistic(self.rows[used], self.right[used])
-            found[~others] = sigmoid(model.score(self.rows[~others]))
-        return found
 
 
 @dataclass(slots=True)
@@ -344,16 +322,16 @@ class Training:
         _with_document_features(self._found, first, self.knowledge)
         final = self._fit(self._found, uses, len(FEATURES))
         unseen = self._unseen(uses)
-        sure = fit_logistic(unseen.rows, unseen.right)
+        penalty = unseen.choose_penalty()
         threshold = choose_threshold(
-            unseen.probabilities(), unseen.right, unseen.documents, max_wrong=self.max_wrong
+            unseen.probabilities(penalty), unseen.right, unseen.documents, max_wrong=self.max_wrong
         )
         return Linker(
             self.knowledge,
             self.labels,
             first,
             final,
-            sure,
+            fit_logistic(unseen.rows, unseen.right, penalty=penalty),
             threshold,
             settings or {},
             self.contexts,
@@ -370,7 +348,7 @@ class Training:
                 gold.append(of.entities.index(case.entity))
         return fit_choice(features, gold, used=used)
 
-    def _unseen(self, uses: Sequence[str]) -> "_Unseen":
+    def _unseen(self, uses: Sequence[str]) -> Unseen:
         """Describe each choice by weights that were fitted on the other parts."""
         by_part: dict[int, list[_Found]] = defaultdict(list)
         for one in self._found:
@@ -389,7 +367,7 @@ class Training:
                 parts.append(part)
                 documents.append(numbers[record.id])
         width = len(FEATURES) + _N_FACTS
-        return _Unseen(
+        return Unseen(
             np.array(rows).reshape(-1, width),
             np.array(right, bool),
             np.array(parts, np.int64),

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from modeling.link.choice import (
+    Unseen,
     choose_threshold,
     fit_choice,
     fit_logistic,
@@ -46,13 +47,40 @@ def test_probabilities_are_those_that_the_data_have():
     x = generator.normal(size=(4000, 1))
     right = generator.random(4000) < sigmoid(1.5 * x[:, 0] - 0.5)
 
-    fitted = fit_logistic(x, right)
+    fitted = fit_logistic(x, right, penalty=1.0)
 
     p = sigmoid(fitted.score(x))
     assert p.mean() == pytest.approx(right.mean(), abs=1e-3)
     assert p[p > 0.8].mean() == pytest.approx(right[p > 0.8].mean(), abs=0.03)
     again = linear_from_json(fitted.as_json())
     assert again.score(x).tolist() == fitted.score(x).tolist()
+
+
+def _unseen(rows, right):
+    """Make choices of as many documents, in five parts."""
+    each = np.arange(len(rows))
+    return Unseen(rows, right, each % 5, each)
+
+
+def test_features_that_tell_nothing_are_penalized_and_those_that_tell_much_are_not():
+    generator = np.random.default_rng(4)
+    noise = generator.normal(size=(600, 40))
+    rarely_wrong = generator.random(600) < 0.97
+    told = generator.normal(size=(3000, 3))
+    as_told = generator.random(3000) < sigmoid(told @ [3.0, -2.0, 1.0])
+
+    assert _unseen(noise, rarely_wrong).choose_penalty() >= 30
+    assert _unseen(told, as_told).choose_penalty() == 1
+
+
+def test_a_better_penalty_is_not_chosen_for_the_sake_of_one_document():
+    generator = np.random.default_rng(5)
+    of_many = _unseen(generator.normal(size=(600, 40)), generator.random(600) < 0.97)
+
+    of_one = of_many._replace(documents=np.zeros(600, np.int64))
+
+    assert of_many.choose_penalty() > 1
+    assert of_one.choose_penalty() == 1
 
 
 def test_the_threshold_keeps_wrong_ones_rare_and_writes_as_many_as_it_can():
