@@ -233,9 +233,9 @@ def find_inputs(
     """Find the files that patterns, folders or file names match; map relative names to paths.
 
     Names are relative to the folder that all patterns share, and sorted; ``exclude`` holds patterns
-    over these names. In a folder, all files are taken that end in ``suffix``, or in one of several.
-    Raises ``UsageError`` where a pattern matches nothing, a folder cannot be read, or a name is not
-    fit for a table.
+    over these names. In a folder, all files are taken that end in ``suffix``, or in one of several,
+    except hidden ones and those in hidden folders. Raises ``UsageError`` where a pattern matches
+    nothing, a folder cannot be read or has a link to itself, or a name is not fit for a table.
     """
     found: dict[str, Path] = {}
     bases: list[str] = []
@@ -286,7 +286,18 @@ def _files_below(folder: Path, *, suffix: Suffix) -> Iterator[Path]:
     def fail(error: OSError) -> None:
         raise UsageError(f"{error.filename}: cannot be read ({error.strerror}).") from error
 
-    for parent, _, names in os.walk(folder, onerror=fail, followlinks=True):
+    above: dict[str, tuple[str, ...]] = {}  # a folder to the real paths of the folders it lies in
+    for parent, inside, names in os.walk(folder, onerror=fail, followlinks=True):
+        own = (*above.pop(parent, ()), os.path.realpath(parent))
+        inside[:] = [name for name in inside if not name.startswith(".")]
+        for name in inside:
+            path = os.path.join(parent, name)  # noqa: PTH118 - as ``os.walk`` names it
+            if os.path.islink(path) and os.path.realpath(path) in own:  # noqa: PTH114
+                raise UsageError(
+                    f"{path}: is a link to a folder that it lies in, so its files would be read "
+                    "again and again. Take it away, or name the folders beside it."
+                )
+            above[path] = own
         for name in names:
             if name.lower().endswith(suffix) and not name.startswith("."):
                 yield Path(parent) / name

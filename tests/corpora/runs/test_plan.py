@@ -33,6 +33,26 @@ def test_folder_gives_the_files_below_it_that_fit():
     assert names("b", "c") == ["b/1.xml", "c/deep/3.XML"]
 
 
+def test_hidden_files_and_what_lies_in_hidden_folders_are_left_out(folder):
+    for name in ("a/.1.xml", "a/.git/1.xml", "a/.build/0123/1.xml", "a/b/.snapshots/1.xml"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).touch()
+
+    assert names("a") == ["1.xml", "2.xml"]
+    assert names("a/.git") == ["1.xml"]
+
+
+@pytest.mark.parametrize("target", [".", "..", "../c", "../c/deep"])
+def test_folders_behind_links_are_read_and_a_link_to_a_folder_above_it_is_an_error(folder, target):
+    (folder / "c" / "link").symlink_to(target)
+
+    if target == "../c/deep":
+        assert names("c") == ["deep/3.XML", "link/3.XML"]
+        return
+    with pytest.raises(UsageError, match="c/link: is a link to a folder that it lies in"):
+        names(".")
+
+
 def test_relative_and_absolute_paths_give_the_same_names(folder, monkeypatch):
     absolute = names(str(folder / "a"), str(folder / "b"))
     monkeypatch.chdir(folder / "a")
