@@ -105,8 +105,12 @@ def check_forgotten(source: Path, file: Path) -> None:
 
 
 def _shelves(store: Path) -> list[Path]:
-    """List the shelves of a store; raises ``UsageError`` where there is none."""
-    found = sorted(file.parent for file in store.glob(f"*/{CURRENT}"))
+    """List the shelves of a store; raises ``UsageError`` where there is none.
+
+    A shelf whose first version was published by a killed process has a history, but no current
+    version yet.
+    """
+    found = sorted({file.parent for name in (CURRENT, HISTORY) for file in store.glob(f"*/{name}")})
     if not found:
         hint = f" Name the store: {store.parent}." if (store / HISTORY).exists() else ""
         raise UsageError(f"{store}: no store, for nothing is published in it.{hint}")

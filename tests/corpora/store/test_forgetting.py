@@ -74,6 +74,15 @@ def test_a_document_is_gone_from_every_version_and_the_rest_stays(store):
     assert "klwiki" not in (store / FORGOTTEN).read_text()
 
 
+@pytest.mark.parametrize("lost", ["current", "history.json"])
+def test_a_shelf_that_has_no_current_version_yet_is_looked_through_too(store, lost):
+    (store / "wiki" / lost).unlink()
+
+    list(forget(store, documents=["klwiki:2"], today=TODAY))
+
+    assert ids_in(store / "wiki" / "v1") == ids_in(store / "wiki" / "v2") == ["klwiki:1"]
+
+
 def test_an_entity_has_no_mention_left_and_no_name_in_the_vocabulary(store):
     list(forget(store, entities=["klwiki:0"], today=TODAY))
 
