@@ -12,7 +12,7 @@ import os
 import shutil
 import stat
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import accumulate, islice, pairwise
 from pathlib import Path
@@ -32,6 +32,7 @@ _NO_LINK = {
     *(errno.EXDEV, errno.EPERM, errno.EACCES, errno.EMLINK),
     *(errno.ENOTSUP, errno.ENOSYS),  # file systems without links, such as mounted buckets
 }
+_MOST = 1 << 63  # more than any count, and as much as fits into Arrow's numbers
 ROWS_PER_BATCH = 1024
 CHARACTERS_PER_BATCH = 1 << 20
 
@@ -80,14 +81,18 @@ class Shard:
         if not is_one_plain_name(self.name):
             raise ValueError(f"{self.name!r} is no plain name of a file in its folder")
         for value in (self.rows, self.bytes):
-            if type(value) is not int or value < 0:
-                raise ValueError(f"{value!r} is no count")
+            _check_count(value)
         if not isinstance(self.sha256, str):
             raise ValueError(f"{self.sha256!r} is no hash")
 
     def to_json(self) -> ShardRecord:
         """Return the entry of the shard in ``dataset.json``."""
         return cast("ShardRecord", asdict(self))
+
+
+def _check_count(value: object) -> None:
+    if type(value) is not int or not 0 <= value < _MOST:
+        raise ValueError(f"{repr(value)[:20]} is no count")
 
 
 class _HashingFile:
@@ -388,18 +393,14 @@ def open_dataset(path: Path | str, schema: str | None = None) -> Dataset:
     known = SCHEMAS.get(str(name))
     if known is None or not known.opens(description["version"]):
         raise ShardSchemaError(f"{path}: {_other_version(description, known)}")
-    try:
-        shards = tuple(Shard(**shard) for shard in description["shards"])
-    except (TypeError, ValueError) as error:
-        raise DamagedDatasetError(f"{path / 'dataset.json'}: damaged shards ({error}).") from error
+    shards = tuple(Shard(**shard) for shard in description["shards"])
     return Dataset(path, known, shards, description)
 
 
 def _other_version(description: Description, known: Schema | None) -> str:
     """Describe a dataset that this code cannot open, and what to run."""
     name, version = description["schema"], description["version"]
-    plan = description["plan"]
-    made_by = (plan.get("pipeline") if isinstance(plan, dict) else "") or ""
+    made_by = description["plan"].get("pipeline") or ""
     if known is None:
         again = f"Run {made_by} again, or update Onoma." if made_by else "Update Onoma."
         return f"{name} version {version}, but this code has no such schema. {again}"
@@ -421,7 +422,11 @@ def _no_dataset(path: Path) -> str:
 
 
 def read_description(path: Path) -> Description:
-    """Read ``dataset.json``; raises ``CorpusError`` where it is missing or damaged."""
+    """Read ``dataset.json``; raises ``CorpusError`` where it is missing or damaged.
+
+    Every part has the form in which runs write it, if it is there at all; what stands in ``plan``
+    besides names is not checked.
+    """
     file = path / "dataset.json"
     try:
         description: Description = parse_json(file.read_text(encoding="utf-8"))
@@ -432,4 +437,51 @@ def read_description(path: Path) -> Description:
         raise CorpusError(f"{file}: damaged ({error}). Run the pipeline again.") from error
     if missing:
         raise CorpusError(f"{file}: lacks {', '.join(sorted(missing))}. Run the pipeline again.")
+    for name, check in _CHECKS.items():
+        try:
+            check(description.get(name, {}))
+        except (AttributeError, TypeError, ValueError) as error:
+            raise DamagedDatasetError(
+                f"{file}: damaged {name} ({error}). Run the pipeline again."
+            ) from error
     return description
+
+
+def _check_plan(plan: JsonObject) -> None:
+    if not isinstance(plan.get("fingerprint", ""), str):
+        raise TypeError("the fingerprint is no string")
+    plan.get("schemas", {}).keys()
+
+
+def _check_shards(shards: Iterable[ShardRecord]) -> None:
+    for shard in shards:
+        Shard(**shard)
+
+
+def _check_account(account: AccountingRecord) -> None:
+    for n in (account.get("read", 0), account.get("written", 0)):
+        _check_count(n)
+    for reasons in (account.get("filtered", {}), account.get("rejected", {})):
+        _check_counts(reasons)
+
+
+def _check_counts(counts: Mapping[str, int]) -> None:
+    for n in counts.values():
+        _check_count(n)
+
+
+def _check_forgotten(forgotten: JsonObject) -> None:
+    _check_counts(forgotten.get("rows", {}))
+    if not all(isinstance(sha256, str) for sha256 in forgotten.get("before", ())):
+        raise TypeError("a hash is no string")
+
+
+_CHECKS: Mapping[str, Callable[..., None]] = {
+    "plan": _check_plan,
+    "shards": _check_shards,
+    "accounting": _check_account,
+    "counters": _check_counts,
+    "forgotten": _check_forgotten,
+}
+"""Part of a description to what raises ``AttributeError``, ``TypeError`` or ``ValueError`` for a
+value of another form."""

@@ -111,8 +111,7 @@ class _Version:
 
     @property
     def fingerprint(self) -> str:
-        plan = self.dataset.description["plan"]
-        return str(plan.get("fingerprint", "")) if isinstance(plan, dict) else ""
+        return str(self.dataset.description["plan"].get("fingerprint", ""))
 
     @classmethod
     def read(cls, dataset: Dataset) -> "_Version":
@@ -127,7 +126,7 @@ class _Version:
             count_batch(live, kind, dataset.schema.name, into=counts)
             for name, columns in _parts(kind).items():
                 parts[name].append(hash_columns(live, columns))
-        measures = count_account(dataset.description, where=dataset.path) | counts
+        measures = count_account(dataset.description) | counts
         held = {name: np.concatenate(hashes) for name, hashes in parts.items()}
         return cls(dataset, kind, held, with_ratios(measures, dataset.schema.name))
 

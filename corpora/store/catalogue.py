@@ -297,10 +297,12 @@ def to_card(
         yield from (f"## {part.name}", "")
         yield f"{len(part.dataset):,} rows; each is {part.row}."
         account = about["accounting"]
-        filtered, rejected = sum(account["filtered"].values()), sum(account["rejected"].values())
+        read, written = (account.get(fate, 0) for fate in ("read", "written"))
+        reasons = account.get("filtered", {}), account.get("rejected", {})
+        filtered, rejected = (sum(counts.values()) for counts in reasons)
         yield (
-            f"Of {account['read']:,} inputs, {account['written']:,} were written, {filtered:,} "
-            f"filtered, {rejected:,} rejected. Plan `{about['plan']['fingerprint'][:12]}`."
+            f"Of {read:,} inputs, {written:,} were written, {filtered:,} filtered, "
+            f"{rejected:,} rejected. Plan `{about['plan'].get('fingerprint', '')[:12]}`."
         )
         yield from ("", "| column | type | |", "| --- | --- | --- |")
         for column in part.columns:

@@ -44,7 +44,7 @@ def verify(path: Path, *, rows: bool = False) -> list[str]:
         _check_listed(path, folder, files)
     lines = [_verify_dataset(path / folder, rows=rows) for folder in folders]
     for folder in folders:
-        if read_description(path / folder)["plan"]["fingerprint"] != fingerprint:
+        if read_description(path / folder)["plan"].get("fingerprint") != fingerprint:
             raise DamagedDatasetError(f"{path / folder}: is not of the run in run.json. {_AGAIN}")
     return [*lines, f"{path}: {len(files)} files have the hashes of run.json"]
 
