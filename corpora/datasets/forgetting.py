@@ -6,6 +6,7 @@ it; pipelines read it (``--forgotten``).
 """
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -16,13 +17,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpora.datasets.columns import with_columns
+from corpora.datasets.rows import Row
 from corpora.document import Document, Sentence
 from corpora.errors import UsageError
-from corpora.system.parsing import read_json
+from corpora.system.parsing import parse_json
 
 Kind = Literal["document", "entity"]
 UNREAD = "0" * 32
 """A value for the column ``xml`` of ``reuse`` that no page hashes to: the page is read again."""
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 _MENTIONS = {"documents", "blocks"}
 _DOCUMENT = {"documents": "id", "reuse": "id"} | dict.fromkeys(
     ("blocks", "ner", "examples"), "document_id"
@@ -38,12 +41,24 @@ def hash_of(kind: Kind, name: str) -> str:
 def read_hashes(file: Path) -> list[str]:
     """Read the hashes of a list, sorted; raises ``UsageError`` where the file is no such list."""
     try:
-        return sorted({str(row["sha256"]) for row in read_json(file)["forgotten"]})
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        data = file.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be read ({error.strerror}).") from error
+    return sorted({row["sha256"] for row in parse_list(data, where=file)})
+
+
+def parse_list(data: bytes, *, where: object) -> list[Row]:
+    """Parse a list of what to forget; raises ``UsageError`` where it is no such list."""
+    try:
+        rows = [dict(row) for row in parse_json(data)["forgotten"]]
+        if wrong := [row["sha256"] for row in rows if not _SHA256.fullmatch(row["sha256"])]:
+            raise ValueError(f"{wrong[0]!r} is no SHA-256")
+    except (ValueError, KeyError, TypeError) as error:
         raise UsageError(
-            f"{file}: not a list of what is to be forgotten ({error}). "
-            "python -m corpora.store forget writes one: forgotten.json."
+            f"{where}: not a list of what is to be forgotten ({error}). It is the forgotten.json "
+            "that python -m corpora.store forget writes: correct it, or copy it again."
         ) from error
+    return rows
 
 
 @dataclass(slots=True)

@@ -37,8 +37,9 @@ def read_run(output: Path) -> RunRecord:
 
 
 def has_files(run: object) -> bool:
-    """Tell whether parsed JSON has the form of a ``run.json``."""
-    return isinstance(run, dict) and isinstance(run.get("files"), dict)
+    """Tell whether parsed JSON has the form of a ``run.json``: it maps names to hashes."""
+    files = run.get("files") if isinstance(run, dict) else None
+    return isinstance(files, dict) and all(isinstance(sha256, str) for sha256 in files.values())
 
 
 def sealed(run: Mapping[str, object]) -> dict[str, object]:
@@ -48,7 +49,7 @@ def sealed(run: Mapping[str, object]) -> dict[str, object]:
 
 def is_whole(run: RunRecord) -> bool:
     """Tell whether ``run.json`` is as it was written; earlier versions wrote no hash."""
-    return run.get("sha256", "") in {"", hash_of(run)}
+    return run.get("sha256", "") in ("", hash_of(run))
 
 
 def hash_of(run: Mapping[str, object]) -> str:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from corpora.datasets.forgetting import Forgetting, Kind, hash_of, read_hashes
+from corpora.datasets.forgetting import Forgetting, Kind, hash_of, parse_list, read_hashes
 from corpora.datasets.rows import Row
 from corpora.datasets.shards import (
     Dataset,
@@ -37,7 +37,6 @@ from corpora.store.versions import (
     version_names,
 )
 from corpora.system.files import locked
-from corpora.system.parsing import read_json
 from corpora.system.staging import url_of
 
 FORGOTTEN = "forgotten.json"
@@ -64,7 +63,7 @@ def forget(
     shelves = _shelves(store)
     with locked(store / LOCK, busy=lambda _: f"{store}: another process forgets. Wait for it."):
         file = store / FORGOTTEN
-        rows = read_json(file)["forgotten"] if file.exists() else []
+        rows = parse_list(file.read_bytes(), where=file) if file.exists() else []
         rows = noted(rows, documents, entities, why=why, today=today)
         write_json(file, {"forgotten": rows})
         hashes, changed = hashes_in(rows), []
@@ -136,13 +135,14 @@ def noted(
 
 def hashes_in(rows: Sequence[Row]) -> list[str]:
     """Return the hashes in the rows of the list, sorted and distinct."""
-    return sorted({str(row["sha256"]) for row in rows})
+    return sorted({row["sha256"] for row in rows})
 
 
 def done(rows: Sequence[Row], hashes: Sequence[str], today: str) -> list[Row]:
     """Set the day on which rows of the list were done, where it is not set yet."""
     return [
-        {**row, "done": row["done"] or today} if row["sha256"] in hashes else row for row in rows
+        {**row, "done": row.get("done") or today} if row["sha256"] in hashes else row
+        for row in rows
     ]
 
 

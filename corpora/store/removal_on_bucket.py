@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from shutil import rmtree
 from tempfile import TemporaryDirectory
 
+from corpora.datasets.forgetting import parse_list
 from corpora.datasets.rows import Row
 from corpora.errors import CorpusError, UsageError
 from corpora.store.forgetting import (
@@ -48,7 +49,6 @@ from corpora.store.versions import CURRENT, HISTORY
 from corpora.store.versions import version_names as names_in_folder
 from corpora.system.buckets import N_TRANSFERS, Bucket
 from corpora.system.files import check_plain
-from corpora.system.parsing import parse_json
 from corpora.system.staging import cache_folder, stage
 from corpora.system.threads import map_in_order
 
@@ -104,9 +104,9 @@ def forget(
     shelves = _shelves(store)
 
     def note(data: bytes) -> bytes:
-        return _to_json(noted(_rows(data), documents, entities, why=why, today=today))
+        return _to_json(noted(_rows(data, store), documents, entities, why=why, today=today))
 
-    hashes = hashes_in(_rows(update(store, FORGOTTEN, note)))
+    hashes = hashes_in(_rows(update(store, FORGOTTEN, note), store))
     with _copies() as copies:
         folder = copies.place(store.url)
         for name in shelves:
@@ -127,7 +127,7 @@ def forget(
             yield f"{store.url}: no version holds any of it"
         for made in made_of(changed, [*there]):
             yield copies.named(to_make_again(made))
-    update(store, FORGOTTEN, lambda data: _to_json(done(_rows(data), hashes, today)))
+    update(store, FORGOTTEN, lambda data: _to_json(done(_rows(data, store), hashes, today)))
     yield what_is_next(store.url_of(FORGOTTEN))
 
 
@@ -276,8 +276,8 @@ def _bring(bucket: Bucket, names: Sequence[str], folder: Path) -> None:
         pass
 
 
-def _rows(data: bytes) -> list[Row]:
-    return list(parse_json(data)["forgotten"]) if data else []
+def _rows(data: bytes, store: Bucket) -> list[Row]:
+    return parse_list(data, where=store.url_of(FORGOTTEN)) if data else []
 
 
 def _to_json(rows: Sequence[Row]) -> bytes:

@@ -16,6 +16,7 @@ from typing import Any
 
 from corpora.datasets.shards import read_description, sha256_of
 from corpora.errors import CorpusError, DamagedDatasetError, UsageError
+from corpora.runs.journal import has_files
 from corpora.runs.plan import fingerprint_of
 from corpora.store.versions import current, history, hold, remove, sizes, version_names
 from corpora.system.parsing import parse_json
@@ -164,7 +165,12 @@ def hashes_of(version: Path) -> set[str]:
             fingerprint_of({shard["name"]: shard["sha256"] for shard in shards}),
         }
     if (version / "run.json").exists():
-        files = _read(version / "run.json")["files"]
+        run = _read(version / "run.json")
+        if not has_files(run):
+            raise DamagedDatasetError(
+                f"{version / 'run.json'}: damaged (it lists no files). Nothing was removed."
+            )
+        files = run["files"]
         names = (name for name in files if Path(name).suffix != ".jsonl" and "shard-" not in name)
         hashes |= {files[name] for name in names}
     return hashes

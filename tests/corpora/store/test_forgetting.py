@@ -11,6 +11,7 @@ from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import open_dataset, sha256_of
 from corpora.errors import CorpusError, UsageError
 from corpora.runs.plan import fingerprint_of
+from corpora.store.__main__ import main
 from corpora.store.forgetting import FORGOTTEN, forget
 from corpora.store.inspection import verify
 from corpora.store.retention import needed_by
@@ -118,6 +119,37 @@ def test_what_was_forgotten_is_not_published_again(store, tmp_path):
 
     with pytest.raises(CorpusError, match=r"documents 1.*--forgotten"):
         publish(tmp_path / "v1", store / "wiki", version="v3")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "[]", "{}", "null", '{"forgotten": null}', '{"forgotten": ["x"]}'),
+        '{"forgotten": [{"why": "request 7"}]}',
+        '{"forgotten": [{"sha256": "0123abc", "done": null}]}',
+    ],
+)
+def test_a_list_that_was_edited_is_named_and_stays_as_it_is(text, store, tmp_path, capsys):
+    (store / FORGOTTEN).write_text(text)
+
+    for arguments in (
+        ["forget", str(store), "--documents", "klwiki:2"],
+        ["publish", str(tmp_path / "v1"), str(store / "wiki"), "--version", "v3"],
+    ):
+        assert main(arguments) == 2
+        assert f"{FORGOTTEN}: not a list of what is to be forgotten" in capsys.readouterr().err
+    assert (store / FORGOTTEN).read_text() == text
+
+
+def test_a_request_that_somebody_noted_by_hand_is_done(store):
+    rows = [{"sha256": hash_of("document", "klwiki:2")}]
+    (store / FORGOTTEN).write_text(json.dumps({"forgotten": rows}))
+
+    list(forget(store, today=TODAY))
+
+    assert ids_in(store / "wiki" / "v1") == ["klwiki:1"]
+    [noted] = json.loads((store / FORGOTTEN).read_text())["forgotten"]
+    assert noted["done"] == TODAY
 
 
 def test_side_files_of_rows_that_changed_go(tmp_path):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from corpora.datasets.shards import sha256_of, write_json
-from corpora.errors import CorpusError, UsageError
+from corpora.errors import CorpusError, DamagedDatasetError, UsageError
 from corpora.store.inspection import verify
 from corpora.store.retention import prune
 from corpora.store.versions import current, publish, switch, version_names
@@ -120,6 +120,17 @@ def test_a_model_without_a_manifest_stops_the_pruning(published, tmp_path):
 
     with pytest.raises(CorpusError, match="nobody knows what it needs"):
         prune(published, keep=1, keep_for=[tmp_path / "empty"])
+
+    assert len(version_names(published)) == 5
+
+
+@pytest.mark.parametrize("value", [None, {}, {"files": None}, {"files": {"report.md": None}}])
+def test_a_version_whose_list_of_files_was_edited_stops_the_pruning(value, published):
+    (published / "v4" / "run.json").unlink()  # which may be the file of the run, linked
+    write_json(published / "v4" / "run.json", value)
+
+    with pytest.raises(DamagedDatasetError, match=r"v4/run\.json: damaged .it lists no files"):
+        prune(published, keep=1)
 
     assert len(version_names(published)) == 5
 

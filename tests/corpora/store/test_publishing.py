@@ -292,6 +292,17 @@ def test_no_flipped_bit_of_a_list_is_published(tmp_path):
         assert {**said, "sha256": wanted["sha256"]}["files"] == wanted["files"]
 
 
+def test_a_list_with_a_hash_that_is_no_string_is_not_published(tmp_path, shelf):
+    source = make(tmp_path / "run", "Ein Text.")
+    said = json.loads((source / "run.json").read_text())
+    (source / "run.json").write_text(json.dumps(said | {"sha256": []}))
+
+    with pytest.raises(CorpusError, match=r"run\.json: damaged"):
+        verify(source)
+    with pytest.raises(CorpusError):
+        publish(source, shelf, version="v1")
+
+
 @pytest.mark.parametrize(("name", "content"), [("current", b"\xff\xfe"), ("history.json", b'"v1"')])
 def test_damaged_files_of_a_shelf_are_named(name, content, published):
     (published / name).write_bytes(content)
