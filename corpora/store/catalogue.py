@@ -9,6 +9,7 @@ Both files are written beside the datasets and are no part of them: no hash of a
 mlcroissant and the viewers of hubs read the rows only as Parquet (--parquet).
 """
 
+import hashlib
 import json
 import re
 import sys
@@ -31,6 +32,8 @@ from corpora.system.arguments import SUMMARY, Summary, execute, option, parse
 CROISSANT, CARD = "croissant.json", "README.md"
 ARROW, PARQUET = "application/vnd.apache.arrow.file", "application/x-parquet"
 _MARK = "Made by `onoma card`"
+_SEAL = re.compile(r"<!-- sha256:([0-9a-f]{64}) -->\n?")
+"""The last line of a card: a hash of all others."""
 _CREATIVE_COMMONS = re.compile(r"creativecommons\.org/(?:licenses|publicdomain)/([a-z-]+)/(\d\.\d)")
 
 
@@ -104,7 +107,8 @@ def describe(options: Options) -> Iterator[str | Summary]:
     license = options.license or _license_of(parts)
     write_json(folder / CROISSANT, to_croissant(parts, options, title=title, license=license))
     lines = to_card(parts, options, title=title, license=license)
-    write_text(folder / CARD, [f"{line}\n" for line in lines])
+    text = "".join(f"{line}\n" for line in lines)
+    write_text(folder / CARD, [text, f"<!-- sha256:{_hash(text)} -->\n"])
     yield f"made  {folder / CARD}, {folder / CROISSANT}: {', '.join(part.name for part in parts)}"
     if license is None:
         yield "WARNING no licence: name it with --license, or nobody may use the data"
@@ -125,10 +129,25 @@ def datasets_in(folder: Path) -> dict[str, Dataset]:
 
 
 def check_own(folder: Path) -> None:
-    """Raise ``UsageError`` where a card or a Croissant file exists that Onoma did not write."""
+    """Raise ``UsageError`` where a card or a Croissant file exists that Onoma did not write.
+
+    Also raises it for a card that was edited since; a card of an earlier version has no hash.
+    """
     for name, mark in ((CARD, _MARK), (CROISSANT, '"cr:RecordSet"')):
-        if (file := folder / name).exists() and mark not in file.read_text("utf-8"):
+        file = folder / name
+        if not file.exists():
+            continue
+        text = file.read_text("utf-8", errors="replace")
+        if mark not in text:
             raise UsageError(f"{file}: is not ours. Move it away, or choose another folder.")
+        if (seal := _SEAL.search(text)) and seal[1] != _hash(_SEAL.sub("", text)):
+            raise UsageError(
+                f"{file}: was edited since it was made. Move it away, or choose another folder."
+            )
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _as_it_lies(name: str, dataset: Dataset, folder: Path) -> Part:

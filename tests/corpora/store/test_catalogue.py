@@ -135,13 +135,37 @@ def test_the_hashes_of_the_files_are_those_of_the_dataset(folder):
     ]
 
 
-def test_a_card_that_somebody_wrote_stays(folder, tmp_path, capsys):
-    (tmp_path / "README.md").write_text("mine")
+@pytest.mark.parametrize("mine", [b"mine", "über uns".encode("latin-1")])
+def test_a_card_that_somebody_wrote_stays(mine, folder, tmp_path, capsys):
+    (tmp_path / "README.md").write_bytes(mine)
 
     assert main([str(folder), "--parquet", str(tmp_path)]) == 2
 
     assert f"{tmp_path}/README.md: is not ours. Move it away" in capsys.readouterr().err
-    assert (tmp_path / "README.md").read_text() == "mine"
+    assert (tmp_path / "README.md").read_bytes() == mine
+
+
+@pytest.mark.parametrize("where", ["above", "below", "between"])
+def test_a_card_that_was_edited_stays_and_any_other_is_written_again(where, tmp_path, capsys):
+    run = make(tmp_path / "run", "Jena")
+    card = run / "README.md"
+    assert main([str(run), "--license", "CC0-1.0"]) == 0
+    assert main([str(run), "--license", "CC-BY-4.0"]) == 0
+    text = card.read_text()
+    assert "cc-by-4.0" in text
+    card.write_text(
+        {
+            "above": f"Mine.\n{text}",
+            "below": f"{text}Mine.\n",
+            "between": text.replace("## Use", "## Mine\n\n## Use"),
+        }[where]
+    )
+    edited = card.read_bytes()
+
+    assert main([str(run)]) == 2
+
+    assert f"{card}: was edited since it was made" in capsys.readouterr().err
+    assert card.read_bytes() == edited
 
 
 def test_a_card_beside_a_run_changes_nothing_that_is_verified(tmp_path, capsys):
