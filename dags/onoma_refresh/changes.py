@@ -2,9 +2,11 @@
 
 import hashlib
 import json
+import os
 import subprocess
 from collections.abc import Iterator
 from dataclasses import asdict
+from glob import glob
 from pathlib import Path
 
 from onoma_refresh.environment import without_airflow
@@ -46,18 +48,30 @@ def _files(settings: Settings, edition: Edition) -> Iterator[Path]:
 
     Raises ``EditionError`` where there is none. The description of the edition is added.
     """
-    found = set()
+    found: set[Path] = set()
     for pattern in edition.input:
-        path = settings.folder / pattern
+        path = Path(os.path.abspath(settings.folder / Path(pattern).expanduser()))  # noqa: PTH100
         if path.is_dir():
-            found |= {file for file in path.rglob("*") if file.is_file()}
+            found |= set(_files_below(path))
         else:
-            anchor = Path(path.anchor)
-            found |= {f for f in anchor.glob(str(path.relative_to(anchor))) if f.is_file()}
+            matches = [path] if path.is_file() else map(Path, glob(str(path), recursive=True))  # noqa: PTH207
+            found |= {file for file in matches if file.is_file()}
     if not found:
         raise EditionError(f"[[edition]] {edition.name}: no file is {' '.join(edition.input)}.")
     description = settings.folder / edition.edition
     yield from sorted(found | ({description} if description.is_file() else set()))
+
+
+def _files_below(folder: Path) -> Iterator[Path]:
+    """Find all files below a folder, also through links, but not in hidden folders (``.git``)."""
+    seen = set()
+    for parent, inside, names in os.walk(folder, followlinks=True):
+        inside[:] = sorted(name for name in inside if not name.startswith("."))
+        if (real := os.path.realpath(parent)) in seen:
+            inside.clear()
+            continue
+        seen.add(real)
+        yield from (Path(parent, name) for name in names if not name.startswith("."))
 
 
 def was_seen(settings: Settings, name: str, state: str) -> bool:

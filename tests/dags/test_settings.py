@@ -168,6 +168,33 @@ def test_an_edition_is_the_same_wherever_a_file_was_touched(folder):
     assert changes.state_of(settings, settings.editions["letters"]) == before
 
 
+@pytest.mark.parametrize("pattern", ["letters", "letters/**/*.xml", "letters/linked/b[1].xml"])
+def test_an_edition_has_changed_when_a_file_has_to_which_a_link_leads(folder, pattern):
+    (folder / "elsewhere").mkdir()
+    file = folder / "elsewhere" / "b[1].xml"
+    file.write_text("<TEI/>")
+    (folder / "letters" / "linked").symlink_to("../elsewhere")
+    (folder / "elsewhere" / "loop").symlink_to(".")
+    (folder / "settings.toml").write_text(GOOD.replace("letters/*.xml", pattern))
+    settings = read(folder / "settings.toml")
+    before = changes.state_of(settings, settings.editions["letters"])
+
+    file.write_text("other")
+
+    assert changes.state_of(settings, settings.editions["letters"]) != before
+
+
+def test_what_git_notes_in_a_checkout_is_no_part_of_an_edition(folder):
+    (folder / "letters" / ".git").mkdir()
+    (folder / "settings.toml").write_text(GOOD.replace("letters/*.xml", "letters"))
+    settings = read(folder / "settings.toml")
+    before = changes.state_of(settings, settings.editions["letters"])
+
+    (folder / "letters" / ".git" / "FETCH_HEAD").write_text("0123abc")
+
+    assert changes.state_of(settings, settings.editions["letters"]) == before
+
+
 def test_an_edition_without_files_is_an_error(folder):
     for file in folder.glob("letters/*.xml"):
         file.unlink()
