@@ -205,16 +205,19 @@ def _plan(pipeline: Pipeline, options: CommonOptions, remote: "BucketOutput | No
 
 
 def _check_inputs(plan: Plan, output: Path, remote: "BucketOutput | None") -> None:
-    """Raise ``UsageError`` for an input that an earlier run wrote into the output."""
+    """Raise ``UsageError`` for a file that is read, and that an earlier run wrote into the output.
+
+    The files of a vocabulary or a tokenizer are such files, too: publishing would remove them.
+    """
     from corpora.runs.journal import published_files
     from corpora.system.staging import url_of
 
     ours = {os.path.realpath(output / name) for name in published_files(output)}
-    for file in plan.inputs:
+    for file in (*plan.inputs, *plan.auxiliary.values()):
         if os.path.realpath(file.path) in ours or (remote and remote.holds(url_of(file.path))):
             raise UsageError(
-                f"{file.path}: is an output of an earlier run. Choose an --output outside the "
-                "inputs, or a narrower --input."
+                f"{file.path}: is an output of an earlier run, which this run would replace. "
+                "Choose an --output outside of all that is read, or a narrower --input."
             )
 
 

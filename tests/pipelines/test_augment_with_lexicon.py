@@ -1,5 +1,7 @@
 """Documents and a lexicon to documents with the words of the lexicon."""
 
+import shutil
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -68,6 +70,18 @@ def test_each_document_has_the_words_of_its_group(made, tmp_path):
         "乙传": {("乙传:玄德", "lexicon"), ("乙传:子龙", "lexicon")},
         "丙传": set(),
     }
+
+
+def test_the_lexicon_is_not_replaced_by_the_documents(made, tmp_path, capsys):
+    lexicon = tmp_path / "group"
+    shutil.copytree(made / "group", lexicon)
+    before = {file.name: file.read_bytes() for file in lexicon.iterdir() if file.is_file()}
+
+    assert run(made, lexicon, lexicon) == 2
+
+    said = capsys.readouterr().err
+    assert f"{lexicon}/shard-00000.arrow: is an output of an earlier run, which this" in said
+    assert {file.name: file.read_bytes() for file in lexicon.iterdir() if file.is_file()} == before
 
 
 def test_names_with_dots_and_letters_are_found_where_they_stand_alone(tmp_path):
