@@ -223,13 +223,17 @@ def link_or_copy(source: Path, target: Path) -> bool:
 
 
 def write_text(path: Path, lines: Iterable[str]) -> None:
-    """Write text in one atomic step: temporary name, fsync, rename."""
+    """Write text in one atomic step: temporary name, fsync, rename; an error leaves no file."""
     temporary = temporary_path(path)
-    with temporary.open("x", encoding="utf-8", newline="\n") as file:
-        file.writelines(lines)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.rename(path)
+    try:
+        with temporary.open("x", encoding="utf-8", newline="\n") as file:
+            file.writelines(lines)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.rename(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
 
 
 def write_json(path: Path, value: object) -> None:

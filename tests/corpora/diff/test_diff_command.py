@@ -1,6 +1,8 @@
 """What a comparison prints and writes, and the drift at which it fails."""
 
+import errno
 import json
+import os
 from html.parser import HTMLParser
 
 import pytest
@@ -165,3 +167,33 @@ def test_a_damaged_description_is_an_error(part, value, tmp_path):
     status = main([str(old), str(new)])
 
     assert status == {"shards": 3}.get(part, 1)
+
+
+def test_reports_are_written_into_pipes_and_behind_links(tmp_path):
+    arguments = pair(tmp_path, n_new=100)
+    file, link, pipe = (tmp_path / name for name in ("file.html", "link.html", "pipe"))
+    file.touch()
+    link.symlink_to(file)
+    os.mkfifo(pipe)
+
+    with os.fdopen(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK), "rb") as reader:
+        assert main([*arguments, "--html", str(link), "--json", str(pipe)]) == 0
+        said = reader.read()
+
+    assert json.loads(said)["datasets"]
+    assert link.is_symlink()
+    assert "<h2>" in file.read_text()
+    assert pipe.is_fifo()
+
+
+def test_a_report_for_which_there_is_no_room_leaves_no_file(tmp_path, monkeypatch, capsys):
+    def fail(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    arguments = pair(tmp_path, n_new=100)
+    monkeypatch.setattr("os.fsync", fail)
+
+    assert main([*arguments, "--json", str(tmp_path / "reports.json")]) == 1
+
+    assert "No space left" in capsys.readouterr().err
+    assert not [file for file in tmp_path.iterdir() if "reports" in file.name]
