@@ -230,9 +230,9 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _count(text: str) -> int:
-    if (number := int(text)) < 0:
-        raise argparse.ArgumentTypeError("must not be negative")
-    return number
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of rows")
+    return int(text)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

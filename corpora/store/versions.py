@@ -46,6 +46,7 @@ def publish(source: Path, shelf: Path, *, version: str | None = None) -> Path:
     """
     from corpora.store.forgetting import FORGOTTEN, check_forgotten
 
+    _check_place(shelf)
     with _held_while_read(source):
         names = files_of(source)
         version = version or fingerprint_of_run(source)[:12]
@@ -159,6 +160,18 @@ def exchange(shelf: Path, version: str, incoming: Path) -> None:
 def incoming_of(shelf: Path, version: str) -> Path:
     """Return the hidden folder in which a version is made."""
     return shelf / f"{_INCOMING}{version}"
+
+
+def _check_place(shelf: Path) -> None:
+    """Raise ``UsageError`` for a store or a version, in which ``forget`` finds no versions."""
+    if any(shelf.glob(f"*/{CURRENT}")):
+        raise UsageError(f"{shelf}: is a store. Name the dataset in it, too: {shelf}/NAME.")
+    above = shelf.absolute().parent
+    if (above / HISTORY).exists():
+        raise UsageError(
+            f"{shelf}: lies in {above.name}, a dataset of a store. Name only that, and --version "
+            f"{shelf.name}."
+        )
 
 
 @contextmanager

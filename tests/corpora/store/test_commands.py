@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from corpora.store.__main__ import main
+from corpora.store.inspection import main as shards
 from corpora.store.versions import publish
 from tests.corpora.store.stored_runs import make
 
@@ -30,6 +31,14 @@ def test_the_commands_publish_name_switch_and_prune(tmp_path, capsys):
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["2"]
     assert main(["switch", shelf, "3"]) == 2
     assert main(["current", str(tmp_path)]) == 1
+
+
+@pytest.mark.parametrize("limit", ["abc", "-1", "1.5", ""])
+def test_a_limit_that_is_no_number_of_rows_is_named(limit, tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        shards(["show", str(tmp_path), f"--limit={limit}"])
+
+    assert f"--limit: {limit!r} is no number of rows" in capsys.readouterr().err
 
 
 # Runs the command given as Python, killed at the file operation of that number; prints the number

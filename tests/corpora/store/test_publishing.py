@@ -101,6 +101,18 @@ def test_without_a_name_a_version_is_called_by_its_fingerprint(tmp_path, shelf):
     assert fingerprint.startswith(target.name)
 
 
+@pytest.mark.parametrize(("place", "said"), [(".", "is a store"), ("klwiki/v6", "lies in klwiki")])
+def test_a_store_or_a_version_is_no_place_to_publish(place, said, published, tmp_path):
+    source = make(tmp_path / "run", "Ein Text.")
+    store = published.parent
+    before = sorted(store.rglob("*"))
+
+    with pytest.raises(UsageError, match=said):
+        publish(source, store / place)
+
+    assert sorted(store.rglob("*")) == before
+
+
 def test_publishing_again_changes_nothing_but_what_is_current(published, tmp_path):
     before = {p: p.stat().st_mtime_ns for p in (published / "v2").rglob("*")}
 
