@@ -244,7 +244,7 @@ def read_equivalents(path: Path) -> pa.Table:
     Raises ``CorpusError`` where an entity has no space, or occurs twice.
     """
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     except UnicodeDecodeError as error:
         raise CorpusError(f"{path}: not UTF-8 ({error}). Save it as UTF-8.") from error
     split = pc.split_pattern(pa.array([line.strip("\r") for line in lines], pa.string()), "\t")

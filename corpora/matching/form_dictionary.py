@@ -97,7 +97,7 @@ def read_meanings_file(path: Path) -> pa.Table:
     An empty entity means no entity, an empty number is unknown; a line without a form is left out.
     """
     tables = [MEANINGS.empty_table()]
-    with path.open(encoding="utf-8") as file:
+    with path.open(encoding="utf-8-sig") as file:
         try:
             rows = _meanings_of(file, path)
             while some := list(islice(rows, _ROWS)):

@@ -198,8 +198,9 @@ def equivalents_of(tmp_path, text):
     return read_equivalents(tmp_path / "table.tsv")
 
 
-def test_first_entity_of_a_line_names_the_others(tmp_path):
-    table = equivalents_of(tmp_path, b"# wikis\na:X\tb:Y\tc:Z Z\r\n\na:W\n")
+@pytest.mark.parametrize("head", [b"", b"# wikis\n", b"\xef\xbb\xbf", b"\xef\xbb\xbf# wikis\r\n"])
+def test_first_entity_of_a_line_names_the_others(head, tmp_path):
+    table = equivalents_of(tmp_path, head + b"a:X\tb:Y\tc:Z Z\r\n\na:W\n")
 
     assert table.select(["title", "target"]).to_pylist() == [
         {"title": "b:Y", "target": "a:X"},

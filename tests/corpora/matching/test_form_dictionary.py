@@ -160,9 +160,10 @@ def test_aliases_of_a_vocabulary_are_meanings(tmp_path):
     assert read_meanings([tmp_path / "shard"]).to_pylist() == [{**alias, "entity": "x:Jena"}]
 
 
-def test_a_table_of_forms_is_read(tmp_path):
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_a_table_of_forms_is_read(encoding, tmp_path):
     file = tmp_path / "forms.tsv"
-    file.write_text("Jena\tx:Jena\t0.5\t0.25\nUlm\tx:Ulm\t1\n\nNeu\t\n", encoding="utf-8")
+    file.write_text("Jena\tx:Jena\t0.5\t0.25\nUlm\tx:Ulm\t1\n\nNeu\t\n", encoding=encoding)
 
     rows = read_meanings_file(file).to_pylist()
 
