@@ -146,7 +146,7 @@ class _Version:
                     values = [live.column(n)[row - position].as_py() for n in self.kind.keys]
                     key = next((str(value) for value in values if value is not None), "")
                     named = live.column(self.kind.name or self.kind.keys[0])[row - position].as_py()
-                    found[row] = key, str(named)
+                    found[row] = key, "" if named is None else str(named)
                 position += live.num_rows
         return found
 
@@ -234,7 +234,8 @@ class _Matched:
             "added": [_label(new[row]) for row in added],
             "removed": [_label(old[row]) for row in removed],
             "renamed": [
-                f"{old[int(self.old[i])][1]} → {_label(new[int(self.new[i])])}" for i in renamed
+                f"{old[int(self.old[i])][1] or 'no name'} → {_label(new[int(self.new[i])])}"
+                for i in renamed
             ],
             "changed": [
                 f"{_label(new[int(self.new[i])])}: {', '.join(self._which(i))}" for i in changed
@@ -247,7 +248,7 @@ class _Matched:
 
 def _label(row: tuple[str, str]) -> str:
     key, name = row
-    return name if name in {"", key} else f"{name} ({key})"
+    return key if name in {"", key} else f"{name} ({key})"
 
 
 def _pair(before: _Version, after: _Version) -> tuple[Rows, Rows]:

@@ -22,6 +22,18 @@ from tests.corpora.diff.two_versions import (
 )
 
 
+def test_a_document_without_a_title_is_named_by_its_id(tmp_path):
+    old = [replace(document(n), title=title) for n, title in enumerate([None, "", "A", None])]
+    new = [replace(document(n), title=title) for n, title in enumerate([None, "", None, "B"])]
+    new = [replace(one, text="Anderer Text.") for one in new[:2]] + new[2:]
+
+    found = compare_documents(tmp_path, [*old, replace(document(7), title=None)], new)
+
+    assert found.examples["changed"] == ["klwiki:0: text", "klwiki:1: text"]
+    assert found.examples["renamed"] == ["A → klwiki:2", "no name → B (klwiki:3)"]
+    assert found.examples["removed"] == ["klwiki:7"]
+
+
 def test_documents_are_added_removed_renamed_and_changed(tmp_path):
     old = [document(n) for n in range(6)]
     new = [
