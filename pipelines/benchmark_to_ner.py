@@ -7,6 +7,7 @@ Examples:
   python -m pipelines.benchmark_to_ner --input mine.txt --split-of mine.txt=test --output build/mine
 """
 
+import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -343,7 +344,7 @@ def _notes(build: "Build", *, illegal: str) -> dict[str, str]:
 
 def next_steps(options: Options) -> list[str]:
     """Tell what was made, and which commands may follow."""
-    output = options.output
+    output = shlex.quote(str(options.output))
     return [
         f"made  {output} (dataset); {output}/sources.tsv says what each file holds",
         f"read  {output}/card.md before you trust a score"

@@ -159,7 +159,7 @@ def write_side_files(build: "Build", options: Options) -> None:
 next_steps = said("""\
 made  {output}: tokenizer.json, vocab.txt and a dataset of subwords and their counts
 read  {output}/report.md: subwords per word, unknown words and characters
-next  transformers.AutoTokenizer.from_pretrained({output!r})
+next  transformers.AutoTokenizer.from_pretrained({path!r})
       python -m pipelines.documents_to_examples --tokenizer {output} --input …
 """)
 

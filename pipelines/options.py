@@ -6,6 +6,7 @@ for them only when there is an option that the pipeline itself does not know.
 
 import argparse
 import logging
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -120,8 +121,16 @@ def values_in(options: CommonOptions, *names: str) -> dict[str, object]:
 
 
 def said(lines: str) -> Callable[[CommonOptions], list[str]]:
-    """Make the ``next_steps`` of a pipeline: lines in which ``{output}`` is its output."""
-    return lambda options: lines.format(output=str(options.output)).splitlines()
+    """Make the ``next_steps`` of a pipeline: lines in which ``{output}`` is its output.
+
+    It is quoted as a shell needs it; ``{path}`` is not.
+    """
+
+    def filled(options: CommonOptions) -> list[str]:
+        path = str(options.output)
+        return lines.format(output=shlex.quote(path), path=path).splitlines()
+
+    return filled
 
 
 def origins_of(words: Sequence[str]) -> list[str]:

@@ -14,6 +14,7 @@ A reader should ask once for the current version, and keep its path.
 
 import argparse
 import json
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -34,7 +35,7 @@ def _store_of(arguments: argparse.Namespace) -> ModuleType:
 def _publish(arguments: argparse.Namespace) -> Iterator[str]:
     shelf, store = arguments.shelf, _store_of(arguments)
     yield f"{store.publish(arguments.source, shelf, version=arguments.version)} is current"
-    yield f"next  python -m corpora.store current {shelf}"
+    yield f"next  python -m corpora.store current {shlex.quote(str(shelf))}"
 
 
 def _current(arguments: argparse.Namespace) -> Iterator[str]:

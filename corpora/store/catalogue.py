@@ -12,6 +12,7 @@ mlcroissant and the viewers of hubs read the rows only as Parquet (--parquet).
 import hashlib
 import json
 import re
+import shlex
 import sys
 import tomllib
 from collections import Counter
@@ -112,7 +113,7 @@ def describe(options: Options) -> Iterator[str | Summary]:
     yield f"made  {folder / CARD}, {folder / CROISSANT}: {', '.join(part.name for part in parts)}"
     if license is None:
         yield "WARNING no licence: name it with --license, or nobody may use the data"
-    yield f"next  hf upload USER/NAME {folder} . --repo-type dataset"
+    yield f"next  hf upload USER/NAME {shlex.quote(str(folder))} . --repo-type dataset"
     files = [str(folder / name) for name in (CARD, CROISSANT)]
     yield Summary({"files": files, "datasets": [part.name for part in parts], "license": license})
 

@@ -1,6 +1,7 @@
 """Plain text to documents: options, workers and limits, and what ends the run."""
 
 import json
+import shlex
 import shutil
 
 import pytest
@@ -173,6 +174,16 @@ def test_options_that_make_no_sense_are_refused(options, message, tmp_path, caps
     assert run(tmp_path / "out", *options) == 2
 
     assert message in capsys.readouterr().err
+
+
+def test_the_next_steps_can_be_pasted_whatever_the_name_of_the_folder(tmp_path, capsys):
+    output = tmp_path / "zwei Wörter's {output} %s"
+
+    assert run(output, "--lang", "de", input=SAMPLES / "brief.txt") == 0
+
+    said = capsys.readouterr().out.splitlines()
+    [command] = [line.removeprefix("next  ") for line in said if line.startswith("next  ")]
+    assert shlex.split(command)[-1] == str(output)
 
 
 def test_the_next_step_is_named(tmp_path, capsys):
