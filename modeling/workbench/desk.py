@@ -105,7 +105,7 @@ class Desk:
         if not letter.is_waiting or letter.error:
             return
         suggester = self.letters.suggester
-        found = suggester.find(FileTexts(letter.name, digest, documents))
+        found = suggester.find(FileTexts(letter.name, documents))
         with self.lock:
             if letter.sha256 == digest and suggester is self.letters.suggester:
                 self.letters.suggest(letter, documents, found)
@@ -119,7 +119,7 @@ class Desk:
             self.models.keep()
             for letter in self.letters.all:
                 if letter.sha256 and not letter.error:
-                    file = FileTexts(letter.name, letter.sha256, letter.documents)
+                    file = FileTexts(letter.name, letter.documents)
                     self.letters.suggest(letter, file.documents, suggester.known(file))
                     self._replay(letter)
 

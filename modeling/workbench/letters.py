@@ -33,10 +33,9 @@ class Suggester(Protocol):
 
 
 class FileTexts(NamedTuple):
-    """A file for which suggestions are made: its name, its hash and its documents."""
+    """A file for which suggestions are made: its name and its documents."""
 
     name: str
-    sha256: str
     documents: Sequence[Document]
 
 
@@ -100,7 +99,7 @@ class Letters:
         self._keep(letter.number, file)
         titles = [document.title for document in file.documents if document.title]
         letter.title = titles[0] if titles else letter.name
-        known = self.suggester.known(FileTexts(letter.name, digest, file.documents))
+        known = self.suggester.known(FileTexts(letter.name, file.documents))
         self.suggest(letter, file.documents, known)
         return True
 

@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,7 +40,10 @@ class ListedSuggestions:
 
 
 class TaggedSuggestions:
-    """The names that a tagger finds, cached in a file, so that each text is tagged once."""
+    """The names that a tagger finds, cached in a file, so that each text is tagged once.
+
+    A text is tagged again if the edition reads it in another way, or the map of labels has changed.
+    """
 
     def __init__(
         self, tagger: "Tagger", model: Model, cache: Path, *, threshold: float = 0.0
@@ -53,13 +58,13 @@ class TaggedSuggestions:
                 found = {
                     id: [_mention(cells) for cells in rows] for id, rows in row["found"].items()
                 }
-                self._found[row["sha256"]] = found
+                self._found[row["key"]] = found
             except (ValueError, TypeError, KeyError, AttributeError, CorpusError):
                 continue  # an incomplete line; the file is tagged again
 
     def known(self, file: FileTexts) -> list[Sequence[Mention]] | None:
         """Return the suggestions of a file that was tagged before; None for another."""
-        found = self._found.get(file.sha256)
+        found = self._found.get(self._key(file))
         if found is None:
             return None
         return [
@@ -71,16 +76,22 @@ class TaggedSuggestions:
         """Tag the documents of a file, and append the names to the cache."""
         tagged = self.tagger.annotate_all(file.documents)
         found = {one.id: list(one.mentions) for one in tagged}
-        self._found[file.sha256] = found
+        key = self._key(file)
+        self._found[key] = found
         rows = {
             id: [(m.start, m.end, m.label, m.entity, m.score) for m in mentions]
             for id, mentions in found.items()
         }
         self._cache.parent.mkdir(parents=True, exist_ok=True)
-        line = json.dumps({"sha256": file.sha256, "found": rows}, ensure_ascii=False)
+        line = json.dumps({"key": key, "found": rows}, ensure_ascii=False)
         with self._cache.open("a", encoding="utf-8") as cache:
             cache.write(f"{line}\n")
         return self.known(file) or []
+
+    def _key(self, file: FileTexts) -> str:
+        """Hash all that the names depend on: the texts as they are read, and the map of labels."""
+        read = [replace(document, mentions=()) for document in file.documents]
+        return sha256(repr((self.tagger.label_map, read)).encode("utf-8", "replace")).hexdigest()
 
 
 def tagged_suggestions(

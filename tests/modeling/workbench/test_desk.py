@@ -294,3 +294,26 @@ def test_a_tagger_suggests_while_letters_are_read_and_each_text_is_tagged_once(
     assert items(again) == items(desk)
     again.decide([asking(0, items(again)[0], status="accepted")])
     assert [one["names"] for one in saving.save(again)["written"]] == [1]
+
+
+def test_texts_are_tagged_again_where_edition_or_labels_have_changed(tagger_run, tmp_path):
+    body = "<head>Brief an Otto</head><p>ich war in Ulm und sah bei Anna viel.</p>"
+    (tmp_path / "letters").mkdir()
+    letter = f"<TEI><teiHeader/><text><body>{body}</body></text></TEI>"
+    (tmp_path / "letters" / "a.xml").write_text(letter)
+    edition, labels = tmp_path / "own.toml", tmp_path / "labels.toml"
+    given = {"candidates": None, "register": (), "tagger": tagger_run, "edition": str(edition)}
+    given |= {"labels": str(labels), "decisions": tmp_path / "d.jsonl"}
+
+    def suggested(person, text=""):
+        edition.write_text(f'name = "own"\n{text}')
+        labels.write_text(f'[labels]\npers = "{person}"\n')
+        desk = make_desk(options_of(tmp_path, **given))
+        desk.suggest(desk.letters.all[0])
+        text = desk.letters.all[0].documents[0].text
+        return {(text[item.start : item.end], item.label) for item in items(desk)}
+
+    assert {("Ulm", "place"), ("Anna", "person")} <= suggested("person")
+    without_heads = '[text]\nleave_out = ["...", "head"]\n'
+    assert {("Ulm", "place"), ("Anna", "person")} <= suggested("person", without_heads)
+    assert {("Ulm", "place"), ("Anna", "work")} <= suggested("work", without_heads)
