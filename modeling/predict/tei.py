@@ -19,7 +19,7 @@ from xml.sax.saxutils import escape, quoteattr
 from corpora.datasets.shards import sha256_of, write_json, write_text
 from corpora.document import Document, Mention, Rejected
 from corpora.errors import CorpusError, UsageError
-from corpora.ner.exchange import files_of, read_annotated
+from corpora.ner.exchange import Annotated, files_of, read_annotated
 from corpora.registers.references import Habits, parse_style
 from corpora.runs.plan import find_inputs
 from corpora.runs.record_errors import reject
@@ -534,7 +534,8 @@ def take_corrected(options: "Options") -> Summary:
     """Write what people corrected in another tool into copies of the files.
 
     A file of the tool belongs to the document with the same text or, if it holds no text, to the
-    document that it names.
+    document that it names. A file is rejected if several files of the tool, with different names in
+    them, belong to one of its documents.
     """
     work = _Work(options)
     waiting = {path: read_annotated(path) for path in files_of(options.from_)}
@@ -543,17 +544,41 @@ def take_corrected(options: "Options") -> Summary:
         with work.rejecting(name := file.source.name):
             corrected: dict[str, Sequence[Mention]] = {}
             for document in file.documents:
-                for path, one in waiting.items():
-                    is_named = document.id in {one.name, path.name} or path.stem == document.id
-                    if one.text == document.text or (one.text is None and is_named):
-                        corrected[document.id] = one.mentions
-                        used.add(path)
+                if own := _belonging(document, waiting):
+                    used.update(own)
+                    corrected[document.id] = _same_mentions(document, own)
             given = work.write_options(name, threshold=0.0)
             work.save(name, write_corrected(file, corrected, options=given))
     work.counters["files of the tool that were read"] = len(used)
     for path in waiting.keys() - used:
-        work.notes.append(f"{path}: no document of --tei has its text; it was left out")
+        work.notes.append(f"{path}: belongs to no document of --tei; it was left out")
     return work.finish(made=str(options.output))
+
+
+def _belonging(document: Document, read: Mapping[Path, Annotated]) -> dict[Path, Annotated]:
+    """Find the files of a tool with a document's text; only those with its name, if there are any.
+
+    Files without a text must have its name.
+    """
+    named = {
+        path: one
+        for path, one in read.items()
+        if document.id in {one.name, path.name} or path.stem == document.id
+        if one.text is None or one.text == document.text
+    }
+    return named or {path: one for path, one in read.items() if one.text == document.text}
+
+
+def _same_mentions(document: Document, own: Mapping[Path, Annotated]) -> Sequence[Mention]:
+    """Return the mentions of the files of a document; ``CorpusError`` where they differ."""
+    (first, found), *others = own.items()
+    for path, one in others:
+        if {mention.key for mention in one.mentions} != {mention.key for mention in found.mentions}:
+            raise CorpusError(
+                f"{document.id}: {first} and {path} have its text, but different names in it (two "
+                "annotators?). Give --from only the one that holds."
+            )
+    return found.mentions
 
 
 def undo_all(options: "Options") -> Summary:

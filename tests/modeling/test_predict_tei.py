@@ -177,6 +177,42 @@ def test_what_people_corrected_in_another_tool_comes_back(
     assert (tmp_path / "back" / "a.xml").read_bytes() == letter.read_bytes()
 
 
+def test_of_two_annotators_none_is_taken_in_silence(letter, tmp_path, capsys):
+    [text] = read_tei(letter.read_bytes(), load_edition(edition_path("tei")), name="a.xml")
+    document, start = text.document, text.document.text.index("Ulm")
+    more = Mention(start, start + 3, label="place")
+    other = replace(document, mentions=tuple(sorted([*document.mentions, more], key=reading_order)))
+    for annotator, made in {"anna": document, "otto": other, "same": document}.items():
+        list(write_documents([made], "xmi", tmp_path / "cas" / annotator))
+    back = ("--tei", letter, "--edition", "tei", "--from")
+
+    assert predict(*back, tmp_path / "cas", "--output", tmp_path / "new") == 1
+
+    said = capsys.readouterr().err
+    assert "a.xml: " in said
+    assert "anna/a.xml.xmi and " in said
+    assert not (tmp_path / "new" / "a.xml").exists()
+    own = (tmp_path / "cas" / "anna", tmp_path / "cas" / "same")
+    assert predict(*back, *own, "--output", tmp_path / "new") == 0
+
+
+def test_letters_with_the_same_text_get_the_names_of_their_own_files(letter, tmp_path):
+    (letter.parent / "b.xml").write_bytes(letter.read_bytes())
+    edition = load_edition(edition_path("tei"))
+    for name, form in {"a.xml": "Ulm", "b.xml": "Bad"}.items():
+        [text] = read_tei(letter.read_bytes(), edition, name=name)
+        start = text.document.text.index(form)
+        more = Mention(start, start + 3, label="place")
+        mentions = sorted([*text.document.mentions, more], key=reading_order)
+        list(write_documents([replace(text.document, mentions=tuple(mentions))], "xmi", tmp_path))
+    found = ("--from", tmp_path / "a.xml.xmi", tmp_path / "b.xml.xmi", "--output", tmp_path / "new")
+
+    assert predict("--tei", letter.parent / "*.xml", "--edition", "tei", *found) == 0
+
+    assert ">Ulm</placeName>" in (tmp_path / "new" / "a.xml").read_text()
+    assert ">Ulm</placeName>" not in (tmp_path / "new" / "b.xml").read_text()
+
+
 def test_names_that_somebody_changed_stay_and_are_named(
     tagger_run, letter, labels, tmp_path, capsys
 ):
