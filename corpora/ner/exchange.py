@@ -32,6 +32,8 @@ _TOKENS = re.compile(r"\w+|[^\w\s]")
 _CONTEXT = 32
 _MAX_BYTES = 200_000_000
 """The most bytes of a tool's file, unpacked."""
+TYPES = "TypeSystem.xml"
+"""The file beside XMI that has its types."""
 SPANS = "names"
 """The span group of a spaCy ``Doc`` that holds all names, nested ones included."""
 
@@ -104,7 +106,7 @@ def _cas_of(document: Document) -> "Cas":
 def _write_xmi(document: Document, path: Path) -> None:
     cas = _cas_of(document)
     cas.to_xmi(path, pretty_print=True)
-    types = path.with_name("TypeSystem.xml")
+    types = path.with_name(TYPES)
     if not types.exists():
         cas.typesystem.to_xml(types)
 
@@ -125,7 +127,7 @@ def _read_xmi(path: Path) -> Annotated:
     import cassis
 
     refuse_wild_places()
-    beside = path.with_name("TypeSystem.xml")
+    beside = path.with_name(TYPES)
     types = cassis.load_typesystem(_xml(beside)) if beside.is_file() else _types()
     return _of_cas(cassis.load_cas_from_xmi(_xml(path), typesystem=types, lenient=True), path)
 

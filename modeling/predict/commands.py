@@ -4,6 +4,7 @@ import json
 import logging
 import os
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -16,7 +17,7 @@ from corpora.document import Document, Mention, Rejected, Sentence, TokenSpan
 from corpora.errors import CorpusError, UsageError
 from corpora.ner.conll import format_conll
 from corpora.ner.detection import Overrides
-from corpora.ner.exchange import FORMS
+from corpora.ner.exchange import FORMS, TYPES
 from corpora.ner.files import MAX_BYTES, Part, describe, read_file
 from corpora.ner.sentence_rows import RowMaker
 from corpora.system.arguments import Summary
@@ -56,6 +57,7 @@ def predict_text(options: "Options") -> Summary:
     """Tag a text file or standard input."""
     from modeling.taggers.tagger import document_of  # noqa: PLC0415
 
+    _check_output(options.text, options.output)
     document = document_of(_read_text(options.text), lang=options.lang)
     tagger, form, threshold = _load(options), options.format, options.threshold or 0.0
     lines: Iterable[str]
@@ -71,7 +73,7 @@ def predict_text(options: "Options") -> Summary:
         n = len(found.mentions)
         if form in FORMS:
             assert options.output is not None  # noqa: S101 - the command line asks for it
-            FORMS[form].write(found, options.output)
+            _write_for_tool(found, form, options.output)
             return Summary({"output": str(options.output), "names": n})
         lines = format_mentions(found, form)
     _write(lines, options.output)
@@ -119,6 +121,7 @@ def _without_remedy(error: CorpusError) -> str:
 
 def predict_conll(options: "Options") -> Summary:
     """Tag the words of a file; tags in the file are ignored."""
+    _check_output(options.conll, options.output)
     sentences = list(_read_sentences(options.conll))
     tagged = _load(options).tag(sentences, threshold=options.threshold or 0.0)
     form = "conll" if options.format == "tsv" else options.format
@@ -178,6 +181,28 @@ def _write(lines: Iterable[str], output: Path | None) -> None:
         raise CorpusError(f"--output {output}: is a folder; name a file.")
     else:
         tei.write_whole(output, made.encode())
+
+
+def _check_output(read: str | Path, output: Path | None) -> None:
+    """Raise ``UsageError`` if the output is the file that is read."""
+    is_there = os.path.exists(read)  # noqa: PTH110 - as in ``_read_text``
+    if is_there and output is not None and output.exists() and output.samefile(read):
+        raise UsageError(f"--output {output}: is the file that is read. Name another.")
+
+
+def _write_for_tool(document: Document, form: str, output: Path) -> None:
+    """Write the files for an annotation tool, in which people work.
+
+    Raises ``UsageError`` if one of them exists with other bytes; a ``TypeSystem.xml`` stays.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        FORMS[form].write(document, Path(folder) / output.name)
+        made = {output.with_name(path.name): path.read_bytes() for path in Path(folder).iterdir()}
+    made = {path: data for path, data in made.items() if path.name != TYPES or not path.exists()}
+    for path, data in made.items():
+        tei.check_new(path, data)
+    for path, data in made.items():
+        tei.write_whole(path, data)
 
 
 def format_mentions(document: Document, form: str) -> Iterator[str]:

@@ -336,12 +336,17 @@ class _Work:
 
 def _write_new(path: Path, data: bytes) -> None:
     """Write a file; raise ``UsageError`` if it exists with other bytes."""
+    check_new(path, data)
+    write_whole(path, data)
+
+
+def check_new(path: Path, data: bytes) -> None:
+    """Raise ``UsageError`` for a file that exists with other bytes."""
     if path.exists() and path.read_bytes() != data:
         raise UsageError(
             f"{path}: is there already, and is not what this command writes: somebody may have "
             "worked on it. Name another place, or take it away."
         )
-    write_whole(path, data)
 
 
 def write_whole(path: Path, data: bytes) -> None:

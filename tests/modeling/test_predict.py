@@ -192,6 +192,37 @@ def test_what_cannot_be_written_leaves_no_half_of_it(tagger_run, tmp_path, capsy
     assert {path.name for path in tmp_path.iterdir()} == {"w.txt"}
 
 
+@pytest.mark.parametrize("option", ["--text", "--conll"])
+def test_the_file_that_is_read_is_not_overwritten(option, tagger_run, tmp_path, capsys):
+    letter = tmp_path / "letter.txt"
+    letter.write_bytes(b"in\r\nUlm")
+
+    with pytest.raises(SystemExit):
+        predict(tagger_run, option, letter, "--output", letter)
+
+    assert "is the file that is read" in capsys.readouterr().err
+    assert letter.read_bytes() == b"in\r\nUlm"
+
+
+def test_files_of_an_annotation_tool_are_not_overwritten(tagger_run, tmp_path, capsys):
+    letter, annotations = tmp_path / "letter.txt", tmp_path / "letter.ann"
+    command = (tagger_run, "--text", letter, "--format", "brat", "--output", annotations)
+    letter.write_bytes("in Ulm, öfter".encode("latin-1"))
+    with pytest.raises(SystemExit):  # brat has the text beside, in UTF-8
+        predict(*command)
+    assert letter.read_bytes() == "in Ulm, öfter".encode("latin-1")
+    letter.write_text("in Ulm, öfter")
+    assert predict(*command) == predict(*command) == 0
+    corrected = annotations.read_text().replace("place", "pers")
+    annotations.write_text(corrected)
+
+    with pytest.raises(SystemExit):
+        predict(*command)
+
+    assert f"{annotations}: is there already" in capsys.readouterr().err
+    assert annotations.read_text() == corrected
+
+
 def test_a_decoder_of_another_head_is_refused(tagger_run, tmp_path, capsys):
     (tmp_path / "a.txt").write_text("in Ulm")
     with pytest.raises(SystemExit):
