@@ -261,11 +261,15 @@ def to_mentions(tagged: Tagged) -> Iterator[Mention]:
 
 
 def _packed(documents: Iterable[Document]) -> Iterator[list[tuple[Document, list[Sentence]]]]:
-    """Group documents with their sentences, as many as are tagged together."""
+    """Group documents with their sentences, as many as are tagged together.
+
+    Sentences have the number of their document as its id: documents may have the same id, and the
+    sentences of one are no context of another's.
+    """
     some: list[tuple[Document, list[Sentence]]] = []
     n = 0
-    for document in documents:
-        own = sentences_of(document)
+    for number, document in enumerate(documents):
+        own = sentences_of(replace(document, id=str(number)))
         some.append((document, own))
         n += len(own)
         if n >= _AT_ONCE:

@@ -8,6 +8,7 @@ from corpora.document import Document, Mention, Paragraph, Sentence, Span
 from corpora.errors import CorpusError
 from corpora.ner.labels import LabelMap
 from modeling.finetune.data import NerData
+from modeling.models.tagging import TaggingModel
 from modeling.taggers.tagger import Tagger, document_of
 
 
@@ -116,6 +117,22 @@ def test_probabilities_of_a_sentence_do_not_depend_on_what_is_read_with_it(tagge
     together = tagger.tag([short, long])[0]
 
     assert together.spans[0].probability == pytest.approx(alone.spans[0].probability, abs=1e-6)
+
+
+def test_documents_are_no_context_of_others_with_the_same_id(tagger):
+    model = TaggingModel.load(tagger.folder)
+    model.config = replace(model.config, data=replace(model.config.data, context="document"))
+    reading_around = Tagger(model, tagger.tokenizer)
+    texts = ["ich war in Ulm.", "bei Anna viel und dann Otto"]
+    documents = [document_of(text) for text in texts]
+    alone = [reading_around.annotate(document).mentions for document in documents]
+
+    together = [one.mentions for one in reading_around.annotate_all(documents)]
+
+    assert [[m.key for m in own] for own in together] == [[m.key for m in own] for own in alone]
+    assert [m.score for own in together for m in own] == pytest.approx(
+        [m.score for own in alone for m in own], rel=1e-5
+    )
 
 
 def test_what_is_no_tagger_is_refused(tmp_path, bases):
