@@ -1,7 +1,7 @@
 """Search for forms, words and entities in the letters that have been read."""
 
 from collections.abc import Callable, Iterator
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Literal
 
 from corpora.document import SpanIndex, index_of
@@ -92,14 +92,18 @@ def _contexts(desk: Desk) -> Iterator[tuple[str, str]]:
 
 
 def _search(letter: Letter, number: int, wanted: str) -> Iterator[Place]:
+    """Find words without case: a character may be several then, as the ``ß`` of ``Straße``."""
     text = letter.names[number].document.text
     folded = text.casefold()
-    if len(folded) != len(text):  # offsets in the folded text would be shifted
-        folded = text.lower() if len(text.lower()) == len(text) else text
     start = folded.find(wanted)
+    if start < 0:
+        return
+    sizes = (len(character.casefold()) for character in text)
+    of_place = {place: index for index, place in enumerate(accumulate(sizes, initial=0))}
     while start >= 0:
         end = start + len(wanted)
-        yield _place(letter, number, start, end=end)
+        if start in of_place and end in of_place:
+            yield _place(letter, number, of_place[start], end=of_place[end])
         start = folded.find(wanted, end)
 
 

@@ -269,6 +269,37 @@ def text_of(desk, item):
     return desk.letters.all[0].documents[0].text[item.start : item.end]
 
 
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("straße", ["Straße"]),
+        ("STRASSE", ["Straße"]),
+        ("GROSS", ["groß"]),
+        ("izmir", ["Izmir"]),
+        ("ulm", ["Ulm"]),
+        ("s", ["S", "s", "s"]),  # not half of an ß
+    ],
+)
+def test_words_are_found_in_any_case(words, found, tmp_path):
+    body = "<p>Die Straße nach Ulm ist groß, die nach İstanbul und Izmir.</p>"
+    (tmp_path / "letters").mkdir()
+    letter = f"<TEI><teiHeader/><text><body>{body}</body></text></TEI>"
+    (tmp_path / "letters" / "a.xml").write_text(letter)
+    given = {
+        "candidates": None,
+        "register": (),
+        "edition": "tei",
+        "decisions": tmp_path / "d.jsonl",
+    }
+    desk = open_desk(tmp_path, **given)
+
+    places = finding.search(desk, words)["found"]
+
+    assert [place["form"] for place in places] == found
+    text = desk.letters.all[0].documents[0].text
+    assert [text[place["start"] : place["end"]] for place in places] == found
+
+
 def test_a_tagger_suggests_while_letters_are_read_and_each_text_is_tagged_once(
     tagger_run, tmp_path, monkeypatch
 ):
