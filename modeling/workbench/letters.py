@@ -85,6 +85,7 @@ class Letters:
             data = letter.path.read_bytes()
         except OSError as error:
             letter.error = f"{letter.name}: cannot be read ({error.strerror})."
+            letter.sha256 = ""  # it is read again when it is back
             return False
         digest = sha256(data).hexdigest()
         letter.stamp = stamp

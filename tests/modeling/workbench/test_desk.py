@@ -300,6 +300,20 @@ def test_words_are_found_in_any_case(words, found, tmp_path):
     assert [text[place["start"] : place["end"]] for place in places] == found
 
 
+def test_a_letter_that_was_away_is_read_again(desk):
+    decide_some(desk)
+    letter, before = desk.letters.all[0], shown(desk)
+    away = letter.path.with_suffix(".away")
+    letter.path.rename(away)
+    with pytest.raises(CorpusError, match="cannot be read"):
+        desk.letter(0)
+
+    away.rename(letter.path)
+
+    assert desk.letter(0)["row"]["error"] == ""
+    assert shown(desk) == before
+
+
 def test_a_tagger_suggests_while_letters_are_read_and_each_text_is_tagged_once(
     tagger_run, tmp_path, monkeypatch
 ):
