@@ -7,7 +7,7 @@ documents and blocks by index, never by the name of a file.
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 from uuid import uuid4
 
@@ -328,7 +328,7 @@ class Desk:
     def _changed_by(self, index: int) -> Wanted | None:
         decision = self.journal.entries[index]
         for letter in self.letters.all:
-            if decision.file == letter.name or decision.file.endswith(f"/{letter.name}"):
+            if PurePosixPath(decision.file).name == PurePosixPath(letter.name).name:
                 self.look(letter)
                 for names in letter.names:
                     if index in names.changes:

@@ -314,6 +314,21 @@ def test_a_letter_that_was_away_is_read_again(desk):
     assert shown(desk) == before
 
 
+def test_decisions_are_undone_where_more_folders_are_given(desk, sample):
+    desk.decide([asking(0, items(desk)[0], status="accepted")])
+    decided = desk.letters.all[0].path
+    (sample / "others").mkdir()
+    for letter in desk.letters.all[1:]:
+        letter.path.rename(sample / "others" / letter.name)
+    wider = open_desk(sample, tei=(str(sample / "letters"), str(sample / "others")))
+    [number] = [one.number for one in wider.letters.all if one.path == decided]
+    assert "accepted" in [item.status for item in items(wider, number)]
+
+    wider.undo()
+
+    assert "accepted" not in [item.status for item in items(wider, number)]
+
+
 def test_a_tagger_suggests_while_letters_are_read_and_each_text_is_tagged_once(
     tagger_run, tmp_path, monkeypatch
 ):
