@@ -27,7 +27,9 @@ class Options:
     """Options of the command."""
 
     run: Path = option(
-        positional=True, metavar="RUN", help="run of modeling.finetune, or one of its taggers"
+        positional=True,
+        metavar="RUN",
+        help="run of modeling.finetune, one of its taggers, or an archive",
     )
     ner: Path = option(metavar="DIR", help="dataset of tagged sentences to score on")
     split: str = option(
@@ -37,7 +39,9 @@ class Options:
         "folds (default: test)",
     )
     output: Path | None = option(
-        None, metavar="DIR", help="folder of the report (default: RUN/evaluation/DATASET-SPLIT)"
+        None,
+        metavar="DIR",
+        help="folder of the report (default: RUN/evaluation/DATASET-SPLIT; needed for an archive)",
     )
     decoder: str | None = option(
         None,
@@ -67,8 +71,8 @@ class Options:
     against: Path | None = option(
         None,
         metavar="RUN",
-        help="another run to compare with: agreement, and a paired bootstrap of the difference "
-        "in strict F1; of both runs the best setting on dev is compared",
+        help="another run, or an archive, to compare with: agreement, and a paired bootstrap of "
+        "the difference in strict F1; of both runs the best setting on dev is compared",
     )
     fail_if_worse: bool = option(
         default=False,

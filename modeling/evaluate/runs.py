@@ -22,6 +22,7 @@ from modeling.evaluate.relabelling import relabel, relabel_sentence
 from modeling.evaluate.report import write_report
 from modeling.finetune.data import NerData, chosen_for_training
 from modeling.finetune.trials import Fold
+from modeling.taggers.archive import opened
 from modeling.taggers.folders import (
     TaggerFolder,
     best_taggers,
@@ -50,12 +51,17 @@ def run(options: "Options") -> Iterator[str | Summary]:
     decoders = (options.decoder or "").split(",")
     if options.against is not None and len(decoders) > 1:
         raise UsageError(f"--decoder {options.decoder}: --against compares by one. Name one.")
-    compared = best_taggers(options.run) if options.against is not None else []
+    if options.output is None and options.run.is_file():
+        raise UsageError(f"{options.run}: an archive has no room for a report. Name one: --output.")
+    scored = opened(options.run)
+    compared = others = list[TaggerFolder]()
+    if options.against is not None:
+        compared, others = best_taggers(scored), best_taggers(opened(options.against))
     data = NerData.open(options.ner)
     train = data if options.train is None else NerData.open(options.train)
     labels = None if options.labels is None else load_label_map(label_map_path(options.labels))
     scorer = _Scorer(options, data, train, labels)
-    taggers = (find_taggers if options.every_setting else best_taggers)(options.run)
+    taggers = (find_taggers if options.every_setting else best_taggers)(scored)
     for tagger, decoder in product(taggers, filter(None, decoders)):
         check_decoder(read_settings(tagger.path).head.kind, decoder)
     output = options.output or options.run / "evaluation" / f"{data.name}-{options.split}"
@@ -69,9 +75,7 @@ def run(options: "Options") -> Iterator[str | Summary]:
     summary: dict[str, object] = {"output": str(output), "reports": reports}
     status = 0
     if options.against is not None:
-        folder, comparison = scorer.compare(
-            compared, best_taggers(options.against), output, decoder=decoders[0]
-        )
+        folder, comparison = scorer.compare(compared, others, output, decoder=decoders[0])
         summary["comparison"] = read_json(folder / "comparison.json")
         yield f"made  {folder} (comparison.md, comparison.json)"
         if options.fail_if_worse and comparison.is_worse:

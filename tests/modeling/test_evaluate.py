@@ -10,6 +10,7 @@ from corpora.tagging import from_iob2, to_iob2
 from modeling.evaluate.__main__ import main
 from modeling.finetune.data import NerData, chosen_for_training
 from modeling.report.__main__ import main as report
+from modeling.taggers.archive import files_in, pack
 from modeling.taggers.counts import strict_f1
 from modeling.taggers.tagger import Tagger
 
@@ -100,6 +101,30 @@ def test_two_runs_are_compared(tagger_run, ner, bases, finetune, tmp_path):
 
     comparison = json.loads((out / "against-other" / "comparison.json").read_text())
     assert comparison["first"]["f1"] > comparison["second"]["f1"]
+
+
+def test_archives_are_scored_and_compared_as_their_taggers_are(tagger_run, ner, tmp_path, capsys):
+    archive = tmp_path / "small.onoma"
+    pack(files_in(tagger_run / "seed-1" / "final"), archive)
+    assert evaluate(archive, ner, "--output", tmp_path / "out") == 0
+    assert evaluate(tagger_run, ner, "--output", tmp_path / "run", "--against", archive) == 0
+    with pytest.raises(SystemExit):
+        evaluate(archive, ner)
+
+    assert "an archive has no room for a report" in capsys.readouterr().err
+    assert numbers(tmp_path / "out")["scores"] == numbers(tmp_path / "run")["scores"]
+    found = json.loads((tmp_path / "run" / "against-small.onoma" / "comparison.json").read_text())
+    assert found["difference"]["value"] == 0
+
+
+def test_what_is_no_run_to_compare_with_is_said_before_anything_is_scored(
+    tagger_run, ner, tmp_path
+):
+    out = ("--output", tmp_path / "out")
+
+    assert evaluate(tagger_run, ner, *out, "--against", tmp_path / "none") == 1
+
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_comparison_uses_the_decoder_that_is_asked_for(tagger_run, ner, tmp_path, monkeypatch):
