@@ -160,9 +160,10 @@ def open_evaluation(path: Path) -> Reader:
     """
     runs: dict[str, list[Tagged]] = {}
     try:
-        for line in (path / "predictions.jsonl").read_text(encoding="utf-8").splitlines():
-            row: PredictionRecord = parse_json(line)
-            runs.setdefault(row["run"], []).append(_tagged(row))
+        with (path / "predictions.jsonl").open(encoding="utf-8") as lines:
+            for line in lines:  # not ``splitlines``: words may have other line ends (U+2028)
+                row: PredictionRecord = parse_json(line)
+                runs.setdefault(row["run"], []).append(_tagged(row))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError(
             f"--evaluation {path}: cannot be read ({error}). Name a folder that "

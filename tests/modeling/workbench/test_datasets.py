@@ -6,8 +6,11 @@ import json
 import httpx
 import pytest
 
-from corpora.document import Document, Mention
+from corpora.document import Document, Mention, Sentence
 from corpora.errors import UsageError
+from modeling.data.predictions import Tagged
+from modeling.evaluate.evaluation import evaluate
+from modeling.evaluate.report import write_report
 from modeling.workbench.__main__ import Options
 from modeling.workbench.datasets import open_documents, open_evaluation
 from modeling.workbench.names import RefusedError
@@ -118,6 +121,18 @@ def test_errors_of_an_evaluation_are_read_in_their_context(tmp_path):
     assert reader.listing("error:missing")["letters"] == []
     with pytest.raises(UsageError, match=r"modeling\.evaluate wrote"):
         open_evaluation(tmp_path / "nowhere")
+
+
+def test_words_of_an_evaluation_may_have_line_ends_of_unicode(tmp_path):
+    words = ("in", "Bad\u2028Ulm", "x\x85y", "z\x0c")
+    tags = ("O", "B-place", "O", "O")
+    sentence = Sentence(id="a#1", document_id="a", split="test", tokens=words, tags=tags)
+    evaluation = evaluate([Tagged(sentence=sentence, spans=())], labels=("place",), replicates=9)
+    write_report({"seed-1": evaluation}, tmp_path, title="small", settings={})
+
+    reader = open_evaluation(tmp_path)
+
+    assert reader.letter(0)["documents"][0]["text"] == " ".join(words)
 
 
 @pytest.mark.parametrize("line", ["[" * 100_000, "9" * 5000, "{}"])
