@@ -312,6 +312,32 @@ class OptimizerConfig(Config):
     optimizer's state start again (LUKE's second stage, L-T1); null: one schedule for the run."""
 
 
+def check_optimizer(config: OptimizerConfig) -> None:
+    """Raise ``ConfigError`` for numbers with which AdamW cannot run, or learns nothing."""
+    for name in ("lr", "unlocked_lr", "weight_decay"):
+        if (getattr(config, name) or 0) < 0:
+            raise ConfigError(f"optimizer.{name}={getattr(config, name)}: must be 0 or more.")
+    if not config.eps > 0:
+        raise ConfigError(f"optimizer.eps={config.eps}: must be above 0.")
+    if config.clip is not None and not config.clip > 0:
+        raise ConfigError(f"optimizer.clip={config.clip}: must be above 0, or null for no limit.")
+    if len(config.betas) != 2 or not all(0 <= beta < 1 for beta in config.betas):
+        raise ConfigError(
+            f"optimizer.betas={list(config.betas)}: must be two numbers from 0 to below 1, as "
+            "[0.9,0.999]."
+        )
+    if config.ema is not None and not 0 < config.ema < 1:
+        raise ConfigError(
+            f"optimizer.ema={config.ema}: must be between 0 and 1, as 0.999, or null."
+        )
+
+
+def check_seed(seed: int) -> None:
+    """Raise ``ConfigError`` for a seed that sources of random numbers do not take."""
+    if not 0 <= seed < 1 << 63:
+        raise ConfigError(f"training.seed={seed}: must be from 0 to 2^63 - 1.")
+
+
 @dataclass(frozen=True, kw_only=True)
 class ScheduleConfig(Config):
     """The schedule of the learning rate: warm-up and descent."""

@@ -9,7 +9,7 @@ from typing import Final
 
 from corpora.datasets.shards import write_json
 from corpora.system.parsing import parse_json
-from modeling.config import ConfigError
+from modeling.config import ConfigError, check_optimizer, check_seed
 from modeling.taggers.folders import SUMMARY, SettingRow, Summary, TrialRow, read_manifest
 from modeling.tagging_config import FinetuneConfig
 
@@ -25,6 +25,7 @@ _LEAST: Final = {
     "training.train_size": 0,
     "training.frozen_layers": 0,
     "training.lora_rank": 0,
+    "training.lora_alpha": 1,
     "training.gold_ratio": 0,
     "data.max_length": 0,
     "data.overlap": 0,
@@ -105,6 +106,8 @@ def plan_trials(
     for trial in trials:
         _check_numbers(trial.config)
         _check_learning(trial.config)
+        check_optimizer(trial.config.optimizer)
+        check_seed(trial.config.training.seed)
     return trials
 
 

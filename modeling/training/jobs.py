@@ -10,7 +10,13 @@ from torch import Tensor
 
 from corpora.errors import CorpusError
 from corpora.tokenization.tokenizers import Tokenizer
-from modeling.config import ConfigError, EncoderConfig, OptimizerConfig, PretrainConfig
+from modeling.config import (
+    ConfigError,
+    EncoderConfig,
+    PretrainConfig,
+    check_optimizer,
+    check_seed,
+)
 from modeling.huggingface.hub import origin
 from modeling.huggingface.transfer import init_from
 from modeling.models.pretraining import PretrainingModel
@@ -61,7 +67,8 @@ def check_job(config: PretrainConfig, job: Job) -> None:
     ):
         if getattr(config.training, name) < 1:
             raise ConfigError(f"training.{name}: must be at least 1.")
-    _check_optimizer(config.optimizer)
+    check_optimizer(config.optimizer)
+    check_seed(config.training.seed)
     _check_pairs(config)
     _check_mention_words(config)
     _check_subword_entities(config)
@@ -76,15 +83,6 @@ def _check_entity_start(encoder: EncoderConfig, job: Job) -> None:
             f"entities of mentions, but {problem}: give --init-from and a recipe such as daluke, "
             "or --set training.entity_start=random."
         )
-
-
-def _check_optimizer(config: OptimizerConfig) -> None:
-    if len(config.betas) != 2 or not all(0 <= beta < 1 for beta in config.betas):
-        raise ConfigError(
-            f"optimizer.betas {list(config.betas)}: two numbers from 0 to below 1, as [0.9,0.999]."
-        )
-    if config.ema is not None and not 0 < config.ema < 1:
-        raise ConfigError(f"optimizer.ema {config.ema}: between 0 and 1, as 0.999, or null.")
 
 
 def _check_pairs(config: PretrainConfig) -> None:

@@ -46,6 +46,8 @@ def check_schedule(config: ScheduleConfig) -> None:
     for name in ("warmup", "start", "end", "constant", "cosine", "decay"):
         if not 0 <= getattr(config, name) <= 1:
             raise ConfigError(f"schedule.{name} {getattr(config, name)}: a ratio, from 0 to 1.")
+    if not config.power > 0:
+        raise ConfigError(f"schedule.power {config.power}: must be above 0.")
     if config.shape == "constant_cosine" and config.warmup + config.constant + config.cosine > 1:
         raise ConfigError("schedule: warmup, constant and cosine together are more than the run.")
 

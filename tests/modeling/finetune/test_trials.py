@@ -122,6 +122,17 @@ def test_one_fold_is_none(n_folds):
         "head.max_span_subwords=0",
         "head.dropout=1",
         "data.max_length=-1",
+        "optimizer.lr=-1",
+        "optimizer.lr=1e-4,-1e-4",
+        "optimizer.weight_decay=-5",
+        "optimizer.eps=-1",
+        "optimizer.clip=0",
+        "optimizer.betas=[0.9]",
+        "optimizer.betas=[1.5,0.9]",
+        "optimizer.ema=2",
+        "training.seed=-1",
+        "training.seed=9223372036854775808",
+        "training.lora_alpha=-1",
     ],
 )
 def test_numbers_that_a_setting_cannot_have_are_named(setting):

@@ -180,6 +180,9 @@ def test_a_file_with_more_entities_than_weights_is_refused(base, make_examples, 
         ({"optimizer": {"betas": (0.9, 1.0)}}, "optimizer.betas"),
         ({"optimizer": {"ema": 1.0}}, "optimizer.ema"),
         ({"optimizer": {"ema": 0.0}}, "optimizer.ema"),
+        ({"optimizer": {"lr": -1.0}}, "optimizer.lr"),
+        ({"optimizer": {"clip": -1.0}}, "optimizer.clip"),
+        ({"training": {"seed": -1}}, "training.seed"),
     ],
 )
 def test_settings_that_do_not_go_together_are_refused(run, tmp_path, parts, message):

@@ -85,6 +85,7 @@ def test_the_second_stage_begins_anew_with_its_own_peak():
     ("schedule", "word"),
     [
         (ScheduleConfig(warmup=1.5), "warmup"),
+        (ScheduleConfig(shape="polynomial", power=-3.0), "power"),
         (ScheduleConfig(shape="constant_cosine", constant=0.8, cosine=0.3), "more than the run"),
     ],
 )
