@@ -11,7 +11,7 @@ OUTPUT/.workbench/training/taken        the number of the training whose tagger 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
@@ -226,7 +226,8 @@ class Learner:
     def _write_labels(self, path: Path, given: LabelMap) -> Path:
         """Write the label map, extended by the edition's own labels, which decided letters have."""
         rows = {label: label for label in self.desk.labels} | dict(given.labels)
-        lines = [f"{json.dumps(old)} = {json.dumps(new)}\n" for old, new in rows.items()]
+        quoted = partial(json.dumps, ensure_ascii=False)  # TOML has no halves of characters
+        lines = [f"{quoted(old)} = {quoted(new)}\n" for old, new in rows.items()]
         write_text(path, [f'other = "{given.other}"\n\n[labels]\n', *lines])
         return path
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from corpora.ner.labels import load_label_map
 from modeling.evaluate.__main__ import main as evaluate
 from modeling.finetune.__main__ import main as finetune
 from modeling.finetune.data import NerData
@@ -106,6 +107,18 @@ def test_the_tagger_that_suggests_learns_on_and_then_the_one_that_it_became(
     assert second["scores"]["before"][0] == pytest.approx(
         100 * json.loads(compared.read_text())["second"]["f1"], abs=0.05
     )
+
+
+def test_any_label_of_a_map_is_learned_with(letters, tmp_path, make_learner):
+    (tmp_path / "labels.toml").write_text('[labels]\npers = "person"\n"ort🏰" = "place"\n')
+    desk = make_desk(letters)
+    accept_all(desk, range(4))
+
+    learner = make_learner(desk)
+    learner.start()
+
+    written = load_label_map(learner.folder / "1" / "labels.toml")
+    assert written.labels["ort🏰"] == "place"
 
 
 def test_letters_that_the_tagger_has_learned_are_not_held_out(
