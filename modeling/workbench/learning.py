@@ -9,6 +9,7 @@ OUTPUT/.workbench/training/taken        the number of the training whose tagger 
 """
 
 import json
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -77,6 +78,7 @@ class Learner:
         self.labels = load_label_map(label_map_path(labels)) if labels else None
         self.folder = settings.folder
         self._job: Job | None = None
+        self._starting = threading.Lock()
 
     @cached_property
     def _is_known(self) -> bool:
@@ -140,9 +142,16 @@ class Learner:
         Raises ``RefusedError`` while another one runs, or where too few letters are done, or none
         can be held out.
         """
-        with self.desk.lock:
+        with self._starting:  # two pages may ask at once
             if self._is_running:
                 raise RefusedError("It is learning already.")
+            folder, commands = self._prepare()
+            self._job = Job(folder, commands)
+        return self.state()
+
+    def _prepare(self) -> tuple[Path, list[Command]]:
+        """Write the sentences into a new folder; return it with the commands of the training."""
+        with self.desk.lock:
             done, split = self._done()
             if len(done) < _LEAST:
                 raise RefusedError(
@@ -164,8 +173,7 @@ class Learner:
         folder = new_folder(self.folder)
         write_json(self.folder / "split.json", split)
         write_sentences(folder / "ner", sentences)
-        self._job = Job(folder, list(self._commands(folder, sentences)))
-        return self.state()
+        return folder, list(self._commands(folder, sentences))
 
     def stop(self) -> Training:
         """Stop the training that runs, if any."""

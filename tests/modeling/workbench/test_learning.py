@@ -1,6 +1,8 @@
 """Learning from what was decided: letters held out, scores before and after, new suggestions."""
 
 import json
+import threading
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import replace
 
 import pytest
@@ -9,7 +11,7 @@ from corpora.ner.labels import load_label_map
 from modeling.evaluate.__main__ import main as evaluate
 from modeling.finetune.__main__ import main as finetune
 from modeling.finetune.data import NerData
-from modeling.finetune.process import TrainSettings
+from modeling.finetune.process import TrainSettings, write_sentences
 from modeling.taggers.folders import find_tagger, read_manifest
 from modeling.training.run_folder import identify
 from modeling.workbench import learning
@@ -107,6 +109,42 @@ def test_the_tagger_that_suggests_learns_on_and_then_the_one_that_it_became(
     assert second["scores"]["before"][0] == pytest.approx(
         100 * json.loads(compared.read_text())["second"]["f1"], abs=0.05
     )
+
+
+def test_of_two_pages_that_start_at_once_only_one_does(letters, make_learner, monkeypatch):
+    class Running:
+        status = None
+
+        def __init__(self, folder, commands):
+            made.append((folder, commands))
+
+        def log(self):
+            return ""
+
+    def write_slowly(*given):
+        both_are_here.wait()
+        write_sentences(*given)
+
+    def start(_):
+        try:
+            learner.start()
+        except RefusedError as error:
+            return str(error)
+        return "started"
+
+    made, both_are_here, desk = [], threading.Event(), make_desk(letters)
+    accept_all(desk, range(4))
+    learner = make_learner(desk)
+    monkeypatch.setattr(learning, "Job", Running)
+    monkeypatch.setattr(learning, "write_sentences", write_slowly)
+
+    with ThreadPoolExecutor(2) as pool:
+        answers = [pool.submit(start, n) for n in range(2)]
+        wait(answers, 0.5, return_when=FIRST_COMPLETED)
+        both_are_here.set()
+
+    assert sorted(each.result() for each in answers) == ["It is learning already.", "started"]
+    assert len(made) == 1
 
 
 def test_any_label_of_a_map_is_learned_with(letters, tmp_path, make_learner):
