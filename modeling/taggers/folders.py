@@ -219,11 +219,16 @@ def find_tagger(path: Path) -> TaggerFolder:
 def _read(path: Path) -> Summary:
     try:
         summary: Summary = parse_json((path / SUMMARY).read_text(encoding="utf-8"))
-        return {**summary}
+        if lacking := {"trials", "best", "tagger"} - {*summary}:
+            raise ValueError(f"without {', '.join(sorted(lacking))}")
+        return summary
     except FileNotFoundError:
         raise CorpusError(
             f"{path}: no tagger ({TAGGER_FILE}), nor a finished run of modeling.finetune "
             f"({SUMMARY}). Name the --output of one."
         ) from None
-    except (OSError, ValueError) as error:
-        raise CorpusError(f"{path / SUMMARY}: not readable ({error}).") from error
+    except (OSError, ValueError, TypeError) as error:
+        raise CorpusError(
+            f"{path / SUMMARY}: not readable ({error}). The command of modeling.finetune writes it "
+            "again."
+        ) from error

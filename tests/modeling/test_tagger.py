@@ -135,6 +135,16 @@ def test_documents_are_no_context_of_others_with_the_same_id(tagger):
     )
 
 
+@pytest.mark.parametrize("content", ["", "{", "{}", "[]", "5", '{"trials": []}'])
+def test_a_damaged_summary_is_named(tmp_path, content):
+    (tmp_path / "summary.json").write_text(content)
+
+    with pytest.raises(
+        CorpusError, match=r"summary\.json: not readable .*finetune writes it again"
+    ):
+        Tagger.load(tmp_path)
+
+
 def test_what_is_no_tagger_is_refused(tmp_path, bases):
     for folder in (tmp_path, bases / "plain"):
         with pytest.raises(CorpusError, match=r"modeling\.finetune"):
