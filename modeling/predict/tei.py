@@ -308,7 +308,7 @@ class _Work:
         said = [f"read {len(self.files):,} files = written {self.n_written:,}"]
         said[0] += f" + rejected {len(self.rejected):,}\n"
         said += [f"  {name}: {n:,}\n" for name, n in sorted(self.counters.items()) if n]
-        said += [f"  rejected: {one.message}\n" for one in self.rejected[:_MAX_REJECTED]]
+        said += self._about_rejected()
         said += self._about_kept()
         said += [f"  {note}\n" for note in self.notes]
         limit = max(_MAX_REJECTED, _MAX_REJECT_RATIO * len(self.files))
@@ -324,6 +324,14 @@ class _Work:
         }
         sys.stderr.writelines([*said, f"made  {made}\n"])
         return Summary(values)
+
+    def _about_rejected(self) -> Iterator[str]:
+        """Yield lines on the rejected files: on all, or on the first if a file has the others."""
+        output = self.options.output
+        shown = self.rejected if output is None else self.rejected[:_MAX_REJECTED]
+        yield from (f"  rejected: {one.message}\n" for one in shown)
+        if n := len(self.rejected) - len(shown):
+            yield f"  … and {n:,} more, in {output}/rejected.jsonl\n"
 
     def _about_kept(self) -> Iterator[str]:
         """Yield lines on the first predicted mentions that stay because somebody changed them."""

@@ -276,6 +276,26 @@ def test_files_that_cannot_be_read_are_named(tagger_run, letter, labels, tmp_pat
     assert (out / "a.xml").exists()
 
 
+@pytest.mark.parametrize("option", ["--output", "--candidates"])
+def test_where_many_files_cannot_be_read_none_is_passed_over(
+    option, tagger_run, letter, labels, tmp_path, capsys
+):
+    broken = [f"{n:02}.xml" for n in range(12)]
+    for name in broken:
+        (letter.parent / name).write_text("<TEI>")
+    out = tmp_path / "out"
+
+    files = letter.parent / "*.xml"
+    assert predict(tagger_run, "--tei", files, *TEI_OPTIONS, labels, option, out) == 1
+
+    said = capsys.readouterr().err
+    if option == "--candidates":
+        assert [name for name in broken if name in said] == broken
+    else:
+        assert f"… and 2 more, in {out}/rejected.jsonl" in said
+        assert len((out / "rejected.jsonl").read_text().splitlines()) == len(broken)
+
+
 def test_labels_that_the_edition_has_not_are_said_before_any_file_is_written(
     tagger_run, letter, tmp_path, capsys
 ):
