@@ -4,7 +4,8 @@ The encoding is the first of these that applies:
 
 1. that of a byte order mark;
 2. UTF-8, if all bytes are valid and some are beyond ASCII (no other encoding looks like it), or if
-   all are ASCII and no encoding is named that uses ASCII otherwise (ISO-2022, UTF-7);
+   all are ASCII and no encoding is named that uses ASCII otherwise (ISO-2022, UTF-7), unless so
+   many of every second byte are NUL that it is UTF-16;
 3. the one that the HTTP header, or else the page (``meta``, XML declaration) names, if at most
    ``MAX_INVALID`` of the bytes are invalid in it;
 4. the one that the bytes show (``corpora/text/detection.py``).
@@ -22,6 +23,9 @@ from corpora.text.encodings import text_encoding
 MAX_INVALID = 0.001
 """The highest ratio of invalid bytes at which a named encoding is accepted."""
 _LOOKED_AT = 4096
+_MIN_NULS, _TIMES = 0.05, 10
+"""The least ratio of bytes of UTF-16 that are NUL (in Russian, those of tags and spaces), and how
+many times as many these are in one half of all pairs of bytes as in the other."""
 _ALIASES = {
     "ascii": "cp1252",
     "iso8859-1": "cp1252",
@@ -103,6 +107,9 @@ def _decode(data: bytes, named: dict[str, str], *, name: str) -> tuple[str, str,
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return data[len(mark) :].decode(encoding, "replace"), encoding, "mark"
+    if data.isascii() and (wide := _utf16_of(data)):
+        who = next((who for who, encoding in named.items() if encoding == wide), "content")
+        return data.decode(wide, "replace"), wide, who
     if data.isascii() and not any(e.startswith(("iso2022", "utf-7")) for e in named.values()):
         return data.decode("ascii"), "utf-8", "utf-8"
     try:
@@ -116,3 +123,12 @@ def _decode(data: bytes, named: dict[str, str], *, name: str) -> tuple[str, str,
             return text, encoding, who
     found = detect(lambda: [data], name=name)
     return data.decode(found.name, "replace"), found.name, "content"
+
+
+def _utf16_of(data: bytes) -> str | None:
+    """Return the UTF-16 whose tags, of ASCII, have the NULs of these bytes; None for no UTF-16."""
+    n_first, n_second = data[0::2].count(0), data[1::2].count(0)
+    least = _MIN_NULS * len(data)
+    if n_second >= least and n_second > _TIMES * n_first:
+        return "utf-16-le"
+    return "utf-16-be" if n_first >= least and n_first > _TIMES * n_second else None

@@ -59,6 +59,26 @@ def test_the_encoding_is_read_from_the_page_and_from_the_header(text, encoding, 
     assert not by_header.is_lie
 
 
+@pytest.mark.parametrize("text", [RUSSIAN, "<html><body><p>All of it is ASCII.</p></body></html>"])
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("content_type", ["text/html", "text/html; charset={}"])
+def test_utf_16_without_a_mark_is_read_also_if_its_bytes_are_ascii(text, encoding, content_type):
+    data = text.encode(encoding)
+    assert data.isascii()
+
+    found = decode(data, content_type=content_type.format(encoding), name="a")
+
+    assert (found.text, found.encoding) == (text, encoding)
+    assert found.decided_by == ("header" if "{" in content_type else "content")
+
+
+@pytest.mark.parametrize("data", [b"<p>NULs behind a page</p>" + b"\0" * 500, b"<html><body>a\0b</body></html>"])
+def test_other_nuls_become_spaces(data):
+    found = decode(data, content_type="text/html; charset=utf-8", name="a")
+
+    assert found.text == data.replace(b"\0", b" ").decode()
+
+
 @pytest.mark.parametrize(
     ("text", "encoding", "lie"),
     [
