@@ -9,6 +9,9 @@ from functools import partial
 from corpora.errors import CountedError
 
 _CHUNK = re.compile(rb"\s*([0-9A-Fa-f]{1,8})[^\r\n]{0,200}\r?\n")
+_GZIP = b"\x1f\x8b"
+_PIECE = 1 << 12
+"""The bytes that are unpacked at once; small, as the end of a member copies the rest of them."""
 _STATUS = re.compile(rb"(?:HTTP/\d(?:\.\d)?|ICY) +(\d{3})")
 _PAGES = ("text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml")
 _LOOKS_LIKE = re.compile(
@@ -97,7 +100,7 @@ def _decoded(body: bytes, coding: str, *, max_bytes: int) -> bytes:
     if coding in ("", "identity"):
         return body
     if coding in ("gzip", "x-gzip"):
-        if not body.startswith(b"\x1f\x8b"):
+        if not body.startswith(_GZIP):
             return body
         return _inflate(body, 16 + zlib.MAX_WBITS, max_bytes=max_bytes)
     if coding == "deflate":
@@ -115,12 +118,23 @@ def _decoded(body: bytes, coding: str, *, max_bytes: int) -> bytes:
 
 
 def _inflate(body: bytes, bits: int, *, max_bytes: int) -> bytes:
-    stream = zlib.decompressobj(bits)
-    unpack = partial(stream.decompress, max_length=max_bytes + 1)
-    unpacked = _bounded(body, unpack, max_bytes=max_bytes)
-    if not stream.eof:
-        raise BodyError("damaged_body", "the packed body ends too early.")
-    return unpacked
+    """Unpack a body; all members of gzip, one after the other, are one text."""
+
+    def unpack(body: bytes) -> bytes:
+        parts: list[bytes] = []
+        left, position = max_bytes + 1, 0
+        while left and (position == 0 or body.startswith(_GZIP, position)):
+            stream = zlib.decompressobj(bits)
+            while left and not stream.eof:
+                piece = body[position : position + _PIECE]
+                if not piece:
+                    raise _too_short()
+                parts.append(stream.decompress(piece, left))
+                left -= len(parts[-1])
+                position += len(piece) - len(stream.unused_data)
+        return b"".join(parts)
+
+    return _bounded(body, unpack, max_bytes=max_bytes)
 
 
 def _unbrotli(body: bytes, *, max_bytes: int) -> bytes:
@@ -134,18 +148,27 @@ def _unbrotli(body: bytes, *, max_bytes: int) -> bytes:
         return body
     stream = brotli.Decompressor()
     unpack = partial(stream.process, output_buffer_limit=max_bytes + 1)
-    return _bounded(body, unpack, max_bytes=max_bytes)
+    unpacked = _bounded(body, unpack, max_bytes=max_bytes)
+    if not stream.is_finished():
+        raise _too_short()
+    return unpacked
 
 
 def _bounded(body: bytes, unpack: Callable[[bytes], bytes], *, max_bytes: int) -> bytes:
     try:
         unpacked = unpack(body)
+    except BodyError:
+        raise
     except Exception as error:  # zlib.error, or brotli's own
         raise BodyError("damaged_body", f"the packed body is damaged ({error}).") from error
     is_bomb = len(unpacked) > FREE_BYTES and len(unpacked) > MAX_RATIO * len(body)
     if len(unpacked) > max_bytes or is_bomb:
         raise _too_large(max_bytes)
     return unpacked
+
+
+def _too_short() -> BodyError:
+    return BodyError("damaged_body", "the packed body ends too early.")
 
 
 def _too_large(max_bytes: int) -> BodyError:

@@ -72,7 +72,9 @@ def test_utf_16_without_a_mark_is_read_also_if_its_bytes_are_ascii(text, encodin
     assert found.decided_by == ("header" if "{" in content_type else "content")
 
 
-@pytest.mark.parametrize("data", [b"<p>NULs behind a page</p>" + b"\0" * 500, b"<html><body>a\0b</body></html>"])
+@pytest.mark.parametrize(
+    "data", [b"<p>NULs behind a page</p>" + b"\0" * 500, b"<html><body>a\0b</body></html>"]
+)
 def test_other_nuls_become_spaces(data):
     found = decode(data, content_type="text/html; charset=utf-8", name="a")
 

@@ -3,6 +3,7 @@
 import gzip
 import zlib
 from functools import partial
+from random import Random
 
 import brotli
 import pytest
@@ -52,6 +53,24 @@ def test_deflate_without_its_header_is_unpacked_too():
     assert unpack_body(found, max_bytes=1_000_000) == PAGE
 
 
+@pytest.mark.parametrize("cuts", [(), (500,), (1, 2, 700)])
+def test_a_body_in_several_members_of_gzip_is_unpacked_as_a_whole(cuts):
+    edges = zip((0, *cuts), (*cuts, len(PAGE)), strict=True)
+    members = b"".join(gzip.compress(PAGE[start:end], mtime=0) for start, end in edges)
+
+    found = answer(members + b"\0\0", "Content-Encoding: gzip")
+
+    assert unpack_body(found, max_bytes=1_000_000) == PAGE
+
+
+def test_a_body_of_many_pieces_is_unpacked():
+    body = bytes(Random(1).choices(b"<p>abcdefgh", k=100_000))
+
+    found = answer(gzip.compress(body), "Content-Encoding: gzip")
+
+    assert unpack_body(found, max_bytes=100_000) == body
+
+
 @pytest.mark.parametrize("coding", ["gzip", "br", "deflate"])
 def test_a_body_that_the_archive_has_unpacked_is_taken_as_it_is(coding):
     found = answer(PAGE, f"Content-Encoding: {coding}", "Transfer-Encoding: chunked")
@@ -96,6 +115,9 @@ def test_a_bomb_below_the_bound_is_rejected_by_its_ratio():
     ("coding", "body", "reason"),
     [
         ("gzip", gzip.compress(PAGE, mtime=0)[:20] + b"?" * 40, "damaged_body"),
+        ("gzip", gzip.compress(PAGE, mtime=0)[:-9], "damaged_body"),
+        ("gzip", gzip.compress(PAGE, mtime=0) + gzip.compress(PAGE)[:-9], "damaged_body"),
+        ("br", brotli.compress(bytes(range(256)) * 20)[:-9], "damaged_body"),
         ("zstd", PAGE, "content_encoding"),
     ],
 )
