@@ -139,8 +139,9 @@ def decide_by_headers(headers: Sequence[tuple[str, str]]) -> Decision:
     decisions = []
     for name, value in ((name.lower(), value.strip().lower()) for name, value in headers):
         because = f"header {name}: {value[:200]}"
-        if name == "tdm-reservation" and value in {"0", "1"}:
-            decisions.append(Decision("reserved" if value == "1" else "allowed", because))
+        values = {part.strip() for part in value.split(",")}
+        if name == "tdm-reservation" and ("1" in values or values == {"0"}):
+            decisions.append(Decision("reserved" if "1" in values else "allowed", because))
         elif (name == "x-robots-tag" and _NO_AI.search(value)) or (
             name in usage_lines() and forbids_training(value)
         ):

@@ -47,7 +47,7 @@ def decide(page: Page, metadata: PageMetadata) -> Rights:
     headers = ((name, page.header(name)) for name in ("tdm-reservation", "x-robots-tag"))
     pairs += [(f"header {name}", value.lower()) for name, value in headers if value]
     reserved = [f"{name}: {value}" for name, value in pairs if _reserves(name, value)]
-    allowed = [f"{n}: {v}" for n, v in pairs if n.endswith("tdm-reservation") and v.strip() == "0"]
+    allowed = [f"{n}: {v}" for n, v in pairs if n.endswith("tdm-reservation") and _list(v) == {"0"}]
     by_crawl, _, because = (part.strip() for part in page.mining.partition(";"))
     reserved += [because or "crawl"] if by_crawl == "reserved" else []
     allowed += [because or "crawl"] if by_crawl == "allowed" else []
@@ -63,8 +63,13 @@ def decide(page: Page, metadata: PageMetadata) -> Rights:
 
 def _reserves(name: str, value: str) -> bool:
     if name.endswith("tdm-reservation"):
-        return value.strip() == "1"
+        return "1" in _list(value)
     return bool(_NO_MINING.search(value))
+
+
+def _list(value: str) -> set[str]:
+    """Return the values of a header, which servers before the page's own may have repeated."""
+    return {part.strip() for part in value.split(",")}
 
 
 def license_of(license: str | None) -> str | None:

@@ -200,6 +200,9 @@ def test_what_is_no_tdmrep_reserves_nothing(body):
     [
         ([("TDM-Reservation", "1")], "reserved"),
         ([("tdm-reservation", " 0 ")], "allowed"),
+        ([("tdm-reservation", "0, 0")], "allowed"),
+        ([("tdm-reservation", "1, 1")], "reserved"),
+        ([("tdm-reservation", "0,1")], "reserved"),
         ([("tdm-reservation", "0"), ("x-robots-tag", "noai")], "reserved"),
         ([("X-Robots-Tag", "noindex"), ("X-Robots-Tag", "otherbot: NoAI, noimageai")], "reserved"),
         ([("x-robots-tag", "noindex, noimageai")], "unreserved"),

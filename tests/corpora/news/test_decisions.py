@@ -34,6 +34,8 @@ def reason(text=TEXT, *, lang="de", linked=0.0, rights=None, thresholds=None, **
         ([], [("tdm-reservation", "1")]),
         ([], [("x-robots-tag", "noarchive"), ("x-robots-tag", "otherbot: noai")]),
         ([("tdm-reservation", "0")], [("tdm-reservation", "1")]),
+        ([], [("tdm-reservation", "1"), ("tdm-reservation", "1")]),
+        ([], [("tdm-reservation", "0, 1")]),
     ],
 )
 def test_a_reservation_is_honoured_wherever_it_stands(reservations, headers):
@@ -57,6 +59,7 @@ def test_what_does_not_speak_of_mining_is_recorded_and_no_reservation(directive)
 
 def test_a_page_may_allow_mining():
     assert rights_of(("tdm-reservation", "0")).mining == "allowed"
+    assert rights_of(headers=[("tdm-reservation", "0")] * 2).mining == "allowed"
 
 
 @pytest.mark.parametrize(
