@@ -8,7 +8,7 @@ import re
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from html import unescape
 from itertools import chain, islice
 from typing import TYPE_CHECKING
@@ -50,7 +50,6 @@ _SECTIONS = ("article:section", "section", "parsely-section", "cxenseparse:secti
 _NOT_FREE = ("false", "no", "0", "http://schema.org/false")
 _ROBOTS = ("robots", "ai", "noai")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-_DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 _LAST_PART = re.compile(r"(.*\S)(?:\s+[-–—|·•:*]+\s+|\s*(?:\||--|__|::)\s*)(\S.*)", re.DOTALL)
 """Splits a title before its last part, behind a dash or the like between spaces, or behind a bar,
@@ -283,25 +282,33 @@ def _once(*values: str | None) -> tuple[str, ...]:
 
 
 def _date(*candidates: object) -> str | None:
-    """Return the first candidate that is a date, as ISO 8601."""
+    """Return the first candidate that is a date, as ISO 8601; what follows a day may be no time.
+
+    A day that is in no calendar (``0000-00-00``), or in year 1, stands for no date.
+    """
     for text in filter(None, map(_text, candidates)):
-        try:
-            parsed = datetime.fromisoformat(text)
-            return text if len(text) == 10 else parsed.isoformat()
-        except ValueError:
-            if found := _DATE.match(text):
-                return found[0]
+        for read in (date.fromisoformat, datetime.fromisoformat, _day):
+            try:
+                found = read(text)
+            except ValueError:
+                continue
+            if found.year > 1:
+                return found.isoformat()
     return None
 
 
-def moment(date: str | None) -> str:
+def _day(text: str) -> date:
+    return date.fromisoformat(text[:10])
+
+
+def moment(when: str | None) -> str:
     """Convert a date to a moment in UTC, a string that sorts by time; no date sorts last.
 
     A date without a time zone is taken as UTC, a day as its beginning.
     """
-    if not date:
+    if not when:
         return "9999"
-    parsed = datetime.fromisoformat(date)
+    parsed = datetime.fromisoformat(when)
     return parsed.replace(tzinfo=parsed.tzinfo or UTC).astimezone(UTC).isoformat()
 
 
