@@ -58,7 +58,8 @@ def read_known(path: Path) -> pa.Table:
         for word, n, tag in sorted(read, reverse=True)
         if word
     }
-    return pa.table({"word": [*ratios], "ratio": pa.array(ratios.values(), pa.float64())})
+    words = pa.array([*ratios], pa.string())  # typed, for there may be none
+    return pa.table({"word": words, "ratio": pa.array(ratios.values(), pa.float64())})
 
 
 NOTHING_KNOWN = pa.table({"word": pa.array([], pa.string()), "ratio": pa.array([], pa.float64())})
@@ -102,10 +103,10 @@ def in_both_scripts(words: pa.Table) -> pa.Table:
     """Return the words, and their spellings in traditional characters; each form once."""
     from opencc import OpenCC
 
-    lines = "\n".join(words.column("word").to_pylist())
+    lines = "".join([f"{word}\n" for word in words.column("word").to_pylist()])
     tables = [words]
     for name in _OPENCC:
-        spelled = pa.array(OpenCC(name).convert(lines).split("\n"), pa.string())
+        spelled = pa.array(OpenCC(name).convert(lines).split("\n")[:-1], pa.string())
         tables.append(pa.table([spelled, words.column("ratio")], schema=words.schema))
     every = pa.concat_tables(tables).group_by("word", use_threads=False)
     return every.aggregate([("ratio", "min")]).rename_columns(["word", "ratio"])

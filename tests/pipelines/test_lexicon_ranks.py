@@ -297,6 +297,18 @@ def test_words_of_a_simplified_list_are_known_in_traditional_text(tmp_path):
     assert "阿篁" in {row["form"] for row in rows if row["rank"]}
 
 
+@pytest.mark.parametrize("is_traditional", [False, True])
+def test_empty_lists_are_no_error(is_traditional, story, tmp_path):
+    empty = tmp_path / "empty.txt"
+    empty.write_text("\n", "utf-8")
+    documents = traditional(tmp_path) if is_traditional else story
+
+    rows = rows_of(build(tmp_path / "out", documents, known=str(empty), names=empty))
+
+    assert "阿篁" in {row["form"] for row in rows if row["rank"]}
+    assert not any({"known", "name"} & {*row["flags"]} for row in rows)
+
+
 def test_only_a_text_in_traditional_script_needs_opencc(story, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("corpora.lexicon.known.find_spec", lambda _: None)
     known = tmp_path / "known.txt"
