@@ -195,10 +195,11 @@ def with_places(blocks: Iterable[Block], page: Iterable[Block]) -> tuple[list[Bl
     A plain block without links takes the kind, text and links of the page's block. Where only the
     spaces of another block differ from the page's, the extractor has joined or split words (it
     drops images between links): the block takes the page's text and links, and keeps its kind.
-    Returns the blocks, and the number of blocks that are not found in the page.
+    A block without letters and digits (``* * *``) is looked for by its text. Returns the blocks,
+    and the number of blocks that are not found in the page.
     """
-    known = {block.key: block for block in reversed(list(page))}
-    placed = [(block, known.get(block.key)) for block in blocks]
+    known = {block.key or block.text: block for block in reversed(list(page))}
+    placed = [(block, known.get(block.key or block.text)) for block in blocks]
     n_unknown = sum(1 for _, there in placed if there is None)
     return [_placed(block, there) for block, there in placed], n_unknown
 

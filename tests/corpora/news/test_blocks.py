@@ -98,6 +98,15 @@ def test_mere_text_gets_kind_and_links_of_the_block_that_reads_the_same():
     assert n_unknown == 1
 
 
+def test_blocks_without_letters_are_not_taken_for_each_other():
+    page = [Block("|", "item", (Link(0, 1, "/"),)), Block("* * *", "quote"), Block("…", "p")]
+
+    placed, n_unknown = with_places([Block("* * *", "p"), Block("…", "p"), Block("—", "p")], page)
+
+    assert placed == [page[1], page[2], Block("—", "p")]
+    assert n_unknown == 1
+
+
 def test_words_that_an_extractor_glued_or_split_are_those_of_the_page():
     page = [Block("Die Tarifs sind hoch", "p", (Link(4, 10, "/t"), Link(11, 15, "/s")))]
     glued = Block("Die Tarifssind hoch", "item", (Link(4, 10, "/t"), Link(10, 14, "/s")))
