@@ -3,10 +3,12 @@
 A text is cut into the likeliest subwords (Unigram), by the longest match (WordPiece), or by merges
 (BPE). Without subwords that never occur in the corpus, the likeliest and the longest stay the same.
 For merges, the parts of subwords are kept. Special tokens and subwords of one character are kept as
-well, so that other texts are cut into smaller subwords instead of unknown ones.
+well, so that other texts are cut into smaller subwords instead of unknown ones. So are the bytes of
+a model that writes characters without a subword as bytes (``<0xE2>``); it needs all of them.
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from typing import Any
@@ -18,6 +20,8 @@ from corpora.errors import CorpusError
 from corpora.system.parsing import JsonObject
 from corpora.tokenization.subwords import clear_errors
 from corpora.tokenization.tokenizers import Tokenizer
+
+_BYTE = re.compile("<0x[0-9A-F]{2}>")
 
 
 def trim(tokenizer: Tokenizer, used: Iterable[int]) -> tuple[Tokenizer, NDArray[np.int64]]:
@@ -32,6 +36,8 @@ def trim(tokenizer: Tokenizer, used: Iterable[int]) -> tuple[Tokenizer, NDArray[
     model = parts["model"]
     by_name = _vocabulary(model)
     kept = {*used, *tokenizer.specials, *_single_characters(by_name, model)}
+    if model.get("byte_fallback"):
+        kept |= {id for subword, id in by_name.items() if _BYTE.fullmatch(subword)}
     kept |= {int(token["id"]) for token in parts.get("added_tokens") or ()}
     if model["type"] == "BPE":
         _add_parts(kept, by_name, model)

@@ -65,6 +65,31 @@ def test_a_trimmed_tokenizer_is_saved_and_cuts_other_text_without_unknown_subwor
         assert [encoded[0], encoded[-1]] == [again.special.cls, again.special.sep]
 
 
+@pytest.mark.parametrize("kind", ["BPE", "Unigram"])
+def test_characters_without_a_subword_stay_bytes(kind):
+    from tokenizers import Tokenizer as Backend
+    from tokenizers import models
+
+    names = ["<pad>", "<unk>", "<s>", "</s>", "<mask>", *"abn", "an"]
+    names += [f"<0x{byte:02X}>" for byte in range(256)]
+    model = (
+        models.BPE(
+            {name: id for id, name in enumerate(names)},
+            [("a", "n")],
+            unk_token="<unk>",  # noqa: S106 - no password
+            byte_fallback=True,
+        )
+        if kind == "BPE"
+        else models.Unigram([(name, -2.0) for name in names], unk_id=1, byte_fallback=True)
+    )
+    whole = Tokenizer(Backend(model), name="bytes")
+
+    smaller, _ = trim(whole, used(whole, ["ban"]))
+
+    assert cut(smaller, ["ban", "a€"]) == cut(whole, ["ban", "a€"])
+    assert cut(smaller, ["€"]) == [["<0xE2>", "<0x82>", "<0xAC>"]]
+
+
 def test_other_models_are_refused():
     from tokenizers import Tokenizer as Backend
     from tokenizers import models
