@@ -50,6 +50,11 @@ _SECTIONS = ("article:section", "section", "parsely-section", "cxenseparse:secti
 _NOT_FREE = ("false", "no", "0", "http://schema.org/false")
 _ROBOTS = ("robots", "ai", "noai")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_WRAPPED = re.compile(
+    r"\A\s*+(?:(?://|/\*)\s*)?(?:<!\[CDATA\[|<!--)(?:\s*\*/)?"
+    r"|(?://|/\*)?[ \t]?(?:\]\]>|-->)(?:\s*\*/)?\s*\Z"
+)
+"""Marks of comments and CDATA around a script, for old browsers and XML."""
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 _LAST_PART = re.compile(r"(.*\S)(?:\s+[-–—|·•:*]+\s+|\s*(?:\||--|__|::)\s*)(\S.*)", re.DOTALL)
 """Splits a title before its last part, behind a dash or the like between spaces, or behind a bar,
@@ -237,9 +242,11 @@ class _Reader:
 def _json_ld(tree: "HtmlElement") -> Iterator[Mapping[str, object]]:
     """Yield the objects with a type in the page's JSON-LD, outer ones first."""
     n_nodes = 0
-    for script in islice(tree.iterfind('.//script[@type="application/ld+json"]'), _MAX_SCRIPTS):
+    scripts = (script for script in tree.iter("script") if _is_json_ld(script.get("type") or ""))
+    for script in islice(scripts, _MAX_SCRIPTS):
+        written = _WRAPPED.sub("", script.text or "")
         try:
-            waiting = deque([parse_json(script.text or "", strict=False)])
+            waiting = deque([parse_json(written, strict=False)])
         except ParseError:
             continue  # broken JSON-LD is frequent
         while waiting and n_nodes < _MAX_NODES:
@@ -251,6 +258,10 @@ def _json_ld(tree: "HtmlElement") -> Iterator[Mapping[str, object]]:
                 waiting += [v for k, v in value.items() if k in ("@graph", "mainEntity")]
             elif isinstance(value, list):
                 waiting += value
+
+
+def _is_json_ld(media_type: str) -> bool:
+    return media_type.partition(";")[0].strip().lower() == "application/ld+json"
 
 
 def _types(node: Mapping[str, object]) -> list[str]:

@@ -368,6 +368,28 @@ def test_a_date_is_read_where_it_stands(head, expected):
     assert article_of(page(head)).metadata.published == expected
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", ""),
+        ("//<![CDATA[\n", "\n//]]>"),
+        (" // <![CDATA[\n", "\n // ]]>\n"),
+        ("/* <![CDATA[ */", "/* ]]> */"),
+        ("<![CDATA[", "]]>"),
+        ("<!--\n", "\n//-->"),
+        ("<!--", "-->"),
+    ],
+)
+@pytest.mark.parametrize("media_type", ["application/ld+json", "Application/LD+JSON;charset=utf-8"])
+def test_json_ld_is_read_as_browsers_and_old_systems_write_it(before, after, media_type):
+    node = '{"@type":"NewsArticle","isAccessibleForFree":"False","headline":"a]]> -- //b"}'
+    head = f'<script type="{media_type}">{before}{node}{after}</script>'
+
+    metadata = article_of(page(head)).metadata
+
+    assert (metadata.titles[0], metadata.is_free) == ("a]]> -- //b", False)
+
+
 def test_moments_are_compared_across_zones_and_what_has_none_is_last():
     days = [
         "2026-10-05T08:30:00+02:00",
