@@ -14,7 +14,7 @@ TEMPLATES = (
     Page(500, "Vorlage:Fluss", "der [[{{{1}}}]]{{{2|, ein Fluss}}}", namespace=10),
     Page(501, "Vorlage:Strom", "Vorlage:Fluss", namespace=10, is_redirect=True),
     Page(502, "Vorlage:Maß", "Vorlage:Nowrap", namespace=10, is_redirect=True),
-    Page(503, "Vorlage:Rechnung", "{{#expr:1+1}}", namespace=10),
+    Page(503, "Vorlage:Rechnung", "{{#time:Y}}", namespace=10),
     Page(504, "Vorlage:Ort", "[[Kahn]] ({{{1}}})", namespace=10),
     Page(505, "Vorlage:Bach", "{{Rinnsal|{{{1}}}}} im Tal", namespace=10),
     Page(506, "Vorlage:Rinnsal", "[[{{{1}}}]]", namespace=10),
