@@ -113,8 +113,11 @@ def fit_choice(
 def fit_logistic(features: Reals, right: NDArray[np.bool_], *, penalty: float) -> Linear:
     """Fit a logistic regression to (M, F) features and (M,) outcomes, right or wrong.
 
-    The bias has a small penalty, 1e-3.
+    The bias has a small penalty, 1e-3. Without examples all weights are 0.
     """
+    if not len(features):
+        n_columns = features.shape[1]
+        return Linear(np.zeros(n_columns), np.ones(n_columns), np.zeros(n_columns))
     mean, deviation = _moments(features)
     x = np.concatenate([(features - mean) / deviation, np.ones((len(features), 1))], axis=1)
     penalties = np.array([penalty] * features.shape[1] + [1e-3])

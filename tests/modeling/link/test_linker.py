@@ -262,6 +262,17 @@ def test_a_class_of_which_hardly_a_name_has_an_id_is_not_linked():
     assert Training(list(documents(3)), {}).labels == {"person", "work"}
 
 
+def test_a_linker_that_saw_no_choice_writes_no_links():
+    linker = Training(records(1), {}).train()  # what one document alone knows is never tried
+    counters: Counter[str] = Counter()
+
+    new = link_document(letter("new", "Marc kam.", ("Marc", None)), linker, counters)
+
+    assert linker.threshold > 1
+    assert new.mentions[0].entity is None
+    assert counters == {"names.not_sure": 1}
+
+
 def test_training_without_links_says_what_to_do():
     with pytest.raises(CorpusError, match=r"0 of 1 names .* Train on documents whose names are"):
         Training([record_of(letter("x", "Klee", ("Klee", None)))], {})
