@@ -34,22 +34,26 @@ class Counts:
             days.sort()
 
     def _add(self, record: Record) -> None:
-        own: dict[Key, Counter[str]] = defaultdict(Counter)
+        """Count a record; several with one id are left out together."""
+        new: dict[Key, Counter[str]] = defaultdict(Counter)
         for case in record.cases:
             if case.entity is None:
                 continue
             for key in conditions(case.form, case.label, record.facts):
-                own[key][case.entity] += 1
+                new[key][case.entity] += 1
             for word in case.around:
-                own["around", word][case.entity] += 1
-        for key, counter in own.items():
+                new["around", word][case.entity] += 1
+        own = self._own.setdefault(record.id, {})
+        for key, counter in new.items():
             self.total[key].update(counter)
+            known = own.setdefault(key, Counter())
             if key[:1] == ("normal",):
-                self._spread[key].update(counter.keys())
-        self._own[record.id] = dict(own)
-        self._own_sums[record.id] = Counter({key: c.total() for key, c in own.items()})
-        self._sums.update(self._own_sums[record.id])
-        for entity in own.get((), ()):
+                self._spread[key].update(counter.keys() - known.keys())
+            known.update(counter)
+        sums = Counter({key: counter.total() for key, counter in new.items()})
+        self._own_sums.setdefault(record.id, Counter()).update(sums)
+        self._sums.update(sums)
+        for entity in new.get((), ()):
             self.documents[entity].add(record.id)
             if record.day is not None:
                 self._days[entity].append((record.day, record.id))

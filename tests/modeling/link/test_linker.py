@@ -11,6 +11,7 @@ from corpora.document import Mention
 from corpora.entities.lookup import EntityLookup, Pairs, write_lookup
 from corpora.errors import CorpusError
 from modeling.link.candidates import FEATURES, Knowledge
+from modeling.link.counts import Counts
 from modeling.link.datasets import PROBABILITY, link_document
 from modeling.link.evaluation import cross_validate
 from modeling.link.linker import Linker, Training, grouped
@@ -72,6 +73,20 @@ def test_a_document_that_was_trained_on_is_linked_as_if_it_had_not_been():
     ):
         assert one.entities == other.entities
         assert one.features == pytest.approx(other.features)
+
+
+def test_documents_of_two_datasets_with_one_id_are_left_out_together():
+    """Files of two editions may have the same name, which is the id of their documents."""
+    twins = [letter("01.xml", "Marc kam.", ("Marc", FRANZ)) for _ in range(2)]
+    other = letter("01.xml", "Klee schrieb.", ("Klee", PAUL))
+    counts = Counts([record_of(document) for document in (*twins, other)])
+
+    assert counts.spread("marc", without=None) == {FRANZ: 1}
+    for form, entity in (("Marc", FRANZ), ("Klee", PAUL)):
+        assert counts.count(("form", form), entity, without="01.xml") == 0
+        assert counts.spread(form.casefold(), without="01.xml") == {}
+    assert counts.sum((), without="01.xml") == 0
+    assert counts.sum((), without=None) == 3
 
 
 def test_gold_ids_of_documents_that_are_linked_change_nothing(linker):
