@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from corpora.registers.entry import Form, FormKind
+from corpora.tei.reading import read_children, read_elements, read_text
 from corpora.tei.xml import Element
 
 _PARTS = {
@@ -21,18 +22,19 @@ _IN_BRACKETS = re.compile(r"\s*[(\[<{][^()\[\]<>{}]*[)\]>}]")
 def name_text(element: Element) -> str:
     """Return a name as it reads; if it has only parts, as *Surname, Forename*."""
     parts = parts_of(element)
-    is_loose = any(isinstance(child, str) and child.strip() for child in element.children)
+    is_loose = any(isinstance(child, str) and child.strip() for child in read_children(element))
     if is_loose or not {"surname", "forename"} <= {*parts} <= {"surname", "forename", "link"}:
-        return element.text()
+        return read_text(element)
     full, inverted = join_parts(parts)
-    return inverted if element.elements()[0].name == "surname" else full
+    first = next(child for child in read_children(element) if isinstance(child, Element))
+    return inverted if first.name == "surname" else full
 
 
 def parts_of(element: Element) -> dict[str, str]:
     """Collect the marked parts of a name; several of one kind are joined."""
     found: dict[str, list[str]] = {}
-    for each in element.walk():
-        if each is not element and (part := _PARTS.get(each.name)) and (text := each.text()):
+    for each in read_elements(element):
+        if (part := _PARTS.get(each.name)) and (text := read_text(each)):
             found.setdefault(part, []).append(text)
     return {part: " ".join(texts) for part, texts in found.items()}
 

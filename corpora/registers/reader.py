@@ -14,6 +14,7 @@ from corpora.registers.dates import date_of, span_of
 from corpora.registers.entry import AuthorityId, Date, Entry, Form, FormKind, Kind
 from corpora.registers.identifiers import read_id
 from corpora.registers.names import derive_forms, name_text, parts_of, split_inverted, unique
+from corpora.tei.reading import read_text
 from corpora.tei.xml import Element, parse_xml
 
 _KINDS: dict[str, Kind] = {
@@ -218,7 +219,7 @@ def _forms(element: Element, kind: Kind) -> tuple[Form, ...]:
     written, derived = [], list[Form]()
     for number, each in enumerate(names):
         form_kind: FormKind = "variant" if number else "canonical"
-        text = name_text(each) if kind == "person" else each.text()
+        text = name_text(each) if kind == "person" else read_text(each)
         written.append(Form(text, form_kind, each.attributes.get("type")))
         if kind == "person":
             derived += derive_forms(parts_of(each) or split_inverted(text))
@@ -226,7 +227,7 @@ def _forms(element: Element, kind: Kind) -> tuple[Form, ...]:
 
 
 def _is_name(element: Element) -> bool:
-    text = element.text()
+    text = read_text(element)
     return bool(text) and not re.match(r"https?://", text)
 
 

@@ -6,6 +6,7 @@ from typing import TypedDict
 
 from corpora.tei.languages import said_language
 from corpora.tei.patterns import Pattern, parse_pattern
+from corpora.tei.reading import read_text
 from corpora.tei.xml import Element
 
 
@@ -26,7 +27,7 @@ def read_header(tei: Element, *, default_lang: str | None) -> Columns:
     title = statement.find("title") if statement else None
     return {
         "lang": _lang(tei, header) or default_lang,
-        "title": title.text() or None if title else None,
+        "title": read_text(title) or None if title else None,
         "url": _url(header),
         "license": _license(header),
         "metadata": _letter(header),
@@ -87,7 +88,7 @@ def describe(key: str, elements: Sequence[Element]) -> dict[str, str]:
 
     Ids are those of ``@ref`` or ``@key``, one for each element; empty where an element has none.
     """
-    values = [_date(element) or element.text() for element in elements]
+    values = [_date(element) or read_text(element) for element in elements]
     named = [(e, value) for e, value in zip(elements, values, strict=True) if value]
     found = {key: "; ".join(value for _, value in named)} if named else {}
     ids = [e.attributes.get("ref") or e.attributes.get("key", "") for e, _ in named]

@@ -79,6 +79,31 @@ def test_a_name_that_is_written_inverted_is_turned_around():
     assert entry.texts("variant") == ["Herr Alma"]
 
 
+@pytest.mark.parametrize(
+    ("written", "names"),
+    [
+        ("Marc, Franz<note>Maler, auch Tierbilder</note>", ["Marc, Franz", "Franz Marc"]),
+        (
+            "<choice><sic>Mark</sic><corr>Marc</corr></choice>, Franz",
+            ["Marc, Franz", "Franz Marc"],
+        ),
+        ("<app><lem>Marc</lem><rdg>Mark</rdg></app>", ["Marc"]),
+        ("<choice><seg>Marc</seg><seg>Mark</seg></choice>", ["Marc"]),
+        ("Franz<lb/>Marc", ["Franz Marc"]),
+        ("Franz Ma<lb break='no'/>rc <del>Mark</del>", ["Franz Marc"]),
+        (
+            "<note><surname>K</surname></note><surname>Marc</surname><forename>Franz</forename>",
+            ["Marc, Franz", "Franz Marc"],
+        ),
+    ],
+)
+def test_of_a_name_one_reading_is_taken_without_notes(written, names):
+    persons = f"<person xml:id='p'><persName>{written}</persName></person>"
+    entry = read(f"<TEI><listPerson>{persons}</listPerson></TEI>")["p"]
+
+    assert entry.texts("canonical", "full") == names
+
+
 def test_dates_ids_description_and_place_in_the_file():
     entry = read(PERSONS)["P.2"]
 

@@ -185,6 +185,20 @@ def test_capital_after_a_hyphen_at_a_line_end_keeps_the_hyphen(tei):
     assert text.document.text == "Sturm-Buch, Ein- und Ausgang"
 
 
+def test_names_and_titles_of_a_header_are_read_without_notes(tei):
+    header = (
+        "<titleStmt><title>Brief<lb/>an Marc<note>Entwurf</note></title></titleStmt>"
+        "<correspDesc><correspAction type='sent'><persName>Else<note>?</note></persName>"
+        "</correspAction></correspDesc>"
+    )
+    data = f"<TEI><teiHeader>{header}</teiHeader><text><p>Ja</p></text></TEI>".encode()
+
+    [text] = read_tei(data, tei, name="a.xml")
+
+    assert text.document.title == "Brief an Marc"
+    assert text.document.metadata == {"sent_by": "Else"}
+
+
 def test_header_becomes_columns(tei):
     document = read(DATA / "letters" / "05.xml", tei)
 
