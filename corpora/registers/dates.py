@@ -8,6 +8,12 @@ from corpora.tei.xml import Element
 
 _YEAR = re.compile(r"^(-?\d{4,5})(?:-|$|T)")
 _IN_TEXT = re.compile(r"(?<!\d)(\d{4})(?!\d)")
+_WITH_ERA = re.compile(
+    r"(?:(?<!\d)(?P<first>\d{1,4})\s*(?:[-–—/]|bis|to)\s*)?(?<!\d)(?P<last>\d{1,4})\s*"
+    r"(?:(?P<before>v\.\s*(?:Chr|u\.)|vor\s+(?:Chr|unserer)|BCE?\b|B\.C\.|av\.\s*J|a\.\s?C\.)"
+    r"|n\.\s*(?:Chr|u\.)|nach\s+(?:Chr|unserer)|AD\b|CE\b|A\.D\.|ap\.\s*J|d\.\s?C\.)"
+)
+"""Matches a year, or two years, with the era: *44 v. Chr.*, *460–370 BC*, *14 n. Chr.*"""
 _EXACT = ("when-iso", "when", "when-custom")
 _FIRST = ("notBefore-iso", "notBefore", "from-iso", "from")
 _LAST = ("notAfter-iso", "notAfter", "to-iso", "to")
@@ -16,7 +22,8 @@ _LAST = ("notAfter-iso", "notAfter", "to-iso", "to")
 def date_of(element: Element) -> Date | None:
     """Read the date of ``birth`` and the like: from its attributes, a ``date`` in it, or its text.
 
-    *1862-05-15*, *notBefore* and *notAfter*, *1913/14*; None if it contains no year.
+    *1862-05-15*, *notBefore* and *notAfter*, *1913/14*, *um 460 v. Chr.*; None if it contains no
+    year.
     """
     for each in (element, *(child for child in element.elements() if child.name == "date")):
         if found := span_of(each.attributes):
@@ -46,5 +53,8 @@ def _year(value: str) -> int | None:
 
 
 def _of_text(text: str) -> Date | None:
-    years = [int(year) for year in _IN_TEXT.findall(text)]
+    years = [int(year) for year in _IN_TEXT.findall(_WITH_ERA.sub(" ", text))]
+    for found in _WITH_ERA.finditer(text):
+        sign = -1 if found["before"] else 1
+        years += [sign * int(year) for year in found.group("first", "last") if year]
     return Date(" ".join(text.split()), min(years), max(years)) if years else None

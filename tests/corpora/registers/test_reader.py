@@ -114,6 +114,26 @@ def test_dates_ids_description_and_place_in_the_file():
     assert (entry.source, entry.line) == ("r.xml", 7)
 
 
+@pytest.mark.parametrize(
+    ("written", "years"),
+    [
+        ("um 1810 v. Chr.", (-1810, -1810)),
+        ("15. 3. 44 v. Chr.", (-44, -44)),
+        ("460–370 v.Chr.", (-460, -370)),
+        ("63 BC – 14 AD", (-63, 14)),
+        ("um 25 v. u. Z. bis 1. 5. 17 n. u. Z.", (-25, 17)),
+        ("um 1850", (1850, 1850)),
+        ("1911, B. Cassirer", (1911, 1911)),
+        ("um 1850, siehe v. Christen", (1850, 1850)),
+    ],
+)
+def test_years_before_our_era_are_negative(written, years):
+    born = f"<person xml:id='p'><persName>A</persName><birth>{written}</birth></person>"
+    entry = read(f"<TEI><listPerson>{born}</listPerson></TEI>")["p"]
+
+    assert entry.birth == Date(written, *years)
+
+
 def test_entries_without_an_id_or_a_name_are_counted():
     found = read_register(PERSONS.encode(), name="r.xml")
 
