@@ -16,9 +16,14 @@ FACTS: Final = ("sent_by", "received_by", "sent_place", "received_place")
 """The metadata of letters that are used."""
 _DATES: Final = ("sent_date", "received_date", "date")
 _DATE = re.compile(r"(-?\d{4})(?:-(\d\d))?(?:-(\d\d))?")
-_MARKS = re.compile("[\u0300-\u036f]")
+_MARKS = re.compile(
+    "[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u064b-\u0652\u0670]"
+)
+"""Matches diacritics, and the points of Hebrew and Arabic, which most texts leave out."""
 _APOSTROPHES = re.compile("['’‘ʼ`´]")
-_WORD = re.compile(r"[^\W_]+\.?")
+_VOWELS = "".join(c for c in map(chr, range(0x0300, 0xAC00)) if unicodedata.category(c)[0] == "M")
+"""The marks of all scripts; in those of India and South-East Asia they are vowels."""
+_WORD = re.compile(rf"[^\W_](?:[^\W_]|[{_VOWELS}])*\.?")
 _BLANKS = re.compile(r"\s+")
 _REACH: Final = 80  # characters on each side in which words are looked for
 _REACH_OF_WINDOW: Final = 200  # characters on each side that an encoder may read

@@ -13,6 +13,13 @@ def test_case_diacritics_long_s_hyphens_and_apostrophes_make_no_difference():
     assert normalise("Kälin-Müller") == "kalin muller"
 
 
+def test_vowel_signs_are_part_of_a_word_and_points_are_not():
+    assert normalise("कमल") != normalise("कोमल")
+    assert normalise("हिन्दी ไทยแลนด์") == "हिन्दी ไทยแลนด์"
+    assert normalise("שָׁלוֹם") == normalise("שלום") == "שלום"
+    assert normalise("مُحَمَّد") == normalise("محمد") == "محمد"
+
+
 def test_words_with_a_full_stop_may_be_cut_short():
     assert words_of("F. Marc") == (("f", True), ("marc", False))
 
