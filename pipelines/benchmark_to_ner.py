@@ -305,8 +305,8 @@ def warnings(settings: Settings, _: Mapping[str, int]) -> Iterator[str]:
     if names:
         more = f" and {len(names) - 3:,} more" if len(names) > 3 else ""
         yield (
-            f"{', '.join(names[:3])}{more}: labels without B- and I-. Names of one label that "
-            "touch cannot be told apart, and are one name."
+            f"{', '.join(names[:3])}{more}: labels without B- and I-. Adjacent names of one "
+            "label cannot be distinguished, and are one name."
         )
 
 

@@ -169,7 +169,7 @@ def test_labels_without_letters_are_warned_of(tmp_path, capsys):
 
     assert run(tmp_path / "out", inputs=[DATA / name]) == 0
 
-    warning = f"{name}: labels without B- and I-. Names of one label that touch"
+    warning = f"{name}: labels without B- and I-. Adjacent names of one label"
     printed = capsys.readouterr()
     assert f"WARNING {warning}" in printed.out + printed.err
     card = json.loads((tmp_path / "out" / "card.json").read_text("utf-8"))

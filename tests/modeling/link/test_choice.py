@@ -66,11 +66,11 @@ def test_features_that_tell_nothing_are_penalized_and_those_that_tell_much_are_n
     generator = np.random.default_rng(4)
     noise = generator.normal(size=(600, 40))
     rarely_wrong = generator.random(600) < 0.97
-    told = generator.normal(size=(3000, 3))
-    as_told = generator.random(3000) < sigmoid(told @ [3.0, -2.0, 1.0])
+    informative = generator.normal(size=(3000, 3))
+    right = generator.random(3000) < sigmoid(informative @ [3.0, -2.0, 1.0])
 
     assert _unseen(noise, rarely_wrong).choose_penalty() >= 30
-    assert _unseen(told, as_told).choose_penalty() == 1
+    assert _unseen(informative, right).choose_penalty() == 1
 
 
 def test_a_better_penalty_is_not_chosen_for_the_sake_of_one_document():
