@@ -67,7 +67,8 @@ class HeadConfig(Config):
     and reads all candidates."""
     max_span_subwords: int = 16
     """The longest span that ``span`` can find, in subwords (B-D8). Longer gold spans are reported,
-    and missed."""
+    and missed. 0: as long as the longest gold span of train, at least 16 and at most a quarter of
+    a window."""
     max_candidates: float = 3.0
     """For each word of a sentence, the most spans that are read with an entity after a cheap first
     score; 0: all are read. Only for ``span`` with entities."""

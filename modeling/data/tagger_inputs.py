@@ -1,6 +1,6 @@
 """The inputs of a tagger: the settings of its windows, and the features from its gazetteer."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final, TypedDict
 
@@ -9,7 +9,7 @@ from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import ConfigError, EncoderConfig
 from modeling.data.gazetteer import Gazetteer, LookedUp
 from modeling.data.sentence_batches import too_long
-from modeling.data.sentences import SentenceEncoder
+from modeling.data.sentences import EncodedSentences, SentenceEncoder
 from modeling.data.tagset import TagSet
 from modeling.tagging_config import HeadConfig, SentencesConfig, TaggerConfig
 
@@ -39,6 +39,36 @@ def window_settings(
     length = config.max_length or limit
     overlap = max(config.overlap, 2 * head.longest_span)
     return replace(config, max_length=length, overlap=overlap)
+
+
+def span_settings(
+    head: HeadConfig,
+    config: SentencesConfig,
+    encode: Callable[[SentencesConfig], EncodedSentences],
+    *,
+    encoder: EncoderConfig,
+    tagset: TagSet,
+) -> HeadConfig:
+    """Set the longest candidate span of a span head to the longest gold span, where it is 0.
+
+    It is at least 16 subwords, and at most a quarter of a window, so that each span lies whole in
+    one of two windows.
+
+    Args:
+        head: the settings of the head.
+        config: the settings of windows, of which the length need not be set.
+        encode: reads the training sentences in windows.
+        encoder: the settings of the encoder, which limits windows.
+        tagset: the tags of the training sentences.
+    """
+    if head.kind != "span" or head.max_span_subwords:
+        return head
+    published = HeadConfig(kind="span").max_span_subwords
+    windows = window_settings(config, HeadConfig(kind="span"), encoder)
+    longer = too_long(encode(windows), tagset, max_subwords=published)
+    longest = max((missed.n_subwords for missed in longer), default=published)
+    most = max(windows.max_length // 4, published)
+    return replace(head, max_span_subwords=min(longest, most))
 
 
 class TooLong(TypedDict):

@@ -37,6 +37,7 @@ from modeling.data.tagger_inputs import (
     TooLong,
     features_of,
     name_too_long,
+    span_settings,
     window_settings,
 )
 from modeling.data.tagset import TagSet
@@ -44,7 +45,7 @@ from modeling.finetune.teaching import Lessons
 from modeling.finetune.trials import Fold, Trial
 from modeling.taggers.entities import WordEntities
 from modeling.taggers.folders import Base
-from modeling.tagging_config import FinetuneConfig, GazetteerConfig, TaggerConfig
+from modeling.tagging_config import FinetuneConfig, GazetteerConfig, SentencesConfig, TaggerConfig
 from modeling.training.records import DataRecord
 
 
@@ -182,19 +183,24 @@ class TrialData:
             train, self.n_untagged = [*train, *lessons.others], len(lessons.others)
         self.config, self.tokenizer, self.tagset = config, base.tokenizer, tagset
         self.entities, self.origin = entities, data.name
-        windows = window_settings(config.data, config.head, encoder)
         self.train = SentenceSet.of(train)
+        head = span_settings(
+            config.head, config.data, self._encode_train, encoder=encoder, tagset=tagset
+        )
         self.dev = SentenceSet.of(dev) if dev else None
         self.gazetteer, self._of_train = look_up_names(config.gazetteer, self.train, tagset)
         self.tagger = TaggerConfig(
             labels=tagset.labels,
             encoder=encoder,
-            head=config.head,
-            data=windows,
+            head=head,
+            data=window_settings(config.data, head, encoder),
             gazetteer=config.gazetteer,
             n_features=self.gazetteer.n_features if self.gazetteer else 0,
         )
-        """The settings of the tagger, with the resolved length of windows."""
+        """The settings of the tagger, with the resolved lengths of windows and of spans."""
+
+    def _encode_train(self, windows: SentencesConfig) -> EncodedSentences:
+        return SentenceEncoder(self.tokenizer, windows).encode(self.train)
 
     @cached_property
     def _encoded(self) -> dict[str, EncodedSentences]:
@@ -217,7 +223,7 @@ class TrialData:
             tagset=self.tagset,
             features=features,
             with_words=self.tagger.encoder.reads_words,
-            max_span_subwords=self.config.head.longest_span,
+            max_span_subwords=self.tagger.head.longest_span,
             entities=self.entities.lookup if self.entities else None,
             expected=expected,
         )

@@ -31,7 +31,7 @@ _LEAST: Final = {
     "data.overlap": 0,
     "data.max_context": 0,
     "gazetteer.folds": 2,
-    "head.max_span_subwords": 1,
+    "head.max_span_subwords": 0,
     "head.max_candidates": 0,
     "head.skip_below": 0,
     "head.boundary_weight": 0,

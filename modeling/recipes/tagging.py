@@ -23,7 +23,7 @@ _HEADS: dict[HeadKind, str] = {
     "cse": "A head that predicts class, start and end of each word (NEISS paper, section 4.1).",
     "crf": "A CRF: a head that predicts all tags of a sentence together.",
     "crf_ner": "A CRF with learned penalties for invalid sequences of tags (NEISS paper, eq. 7).",
-    "span": "A head that classifies every span of at most 16 subwords (LUKE).",
+    "span": "A head that classifies every span up to the longest name of train (LUKE).",
 }
 
 
@@ -33,7 +33,7 @@ def _of_head(kind: HeadKind) -> FinetuneConfig:
     The head, which is new, learns at ten times the rate of the encoder (docs/results.md).
     """
     return FinetuneConfig(
-        head=HeadConfig(kind=kind, dropout=0.1),
+        head=HeadConfig(kind=kind, dropout=0.1, max_span_subwords=0 if kind == "span" else 16),
         optimizer=OptimizerConfig(lr=5e-5, betas=(0.9, 0.98), weight_decay=0.01, clip=1.0),
         schedule=ScheduleConfig(shape="linear", warmup=0.1),
         training=FinetuningConfig(epochs=10, batch_size=16, head_lr_ratio=10),

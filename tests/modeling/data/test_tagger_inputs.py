@@ -1,11 +1,15 @@
 """How a tagger reads sentences."""
 
+from dataclasses import replace
+
 import pytest
 
 from corpora.document import Sentence
 from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
 from modeling.config import ConfigError, EncoderConfig
-from modeling.data.tagger_inputs import name_too_long, window_settings
+from modeling.data.sentences import SentenceEncoder
+from modeling.data.tagger_inputs import name_too_long, span_settings, window_settings
+from modeling.data.tagset import TagSet
 from modeling.tagging_config import HeadConfig, SentencesConfig, TaggerConfig
 
 TOKENIZER = Tokenizer(wordpiece([*SPECIALS, "a"], cased=True), name="one")
@@ -33,6 +37,32 @@ def test_windows_for_spans_share_two_of_the_longest():
     head = HeadConfig(kind="span", max_span_subwords=16)
 
     assert window_settings(SentencesConfig(overlap=8), head, ENCODER).overlap == 32
+
+
+@pytest.mark.parametrize(
+    ("kind", "asked", "name", "positions", "longest"),
+    [
+        ("span", 0, 20, 512, 20),
+        ("span", 0, 5, 512, 16),  # no shorter than LUKE's
+        ("span", 0, 200, 512, 128),  # a quarter of a window
+        ("span", 0, 20, 48, 16),
+        ("span", 3, 20, 512, 3),
+        ("softmax", 0, 20, 512, 0),
+    ],
+)
+def test_the_longest_span_is_the_longest_name_of_train(kind, asked, name, positions, longest):
+    tags = ("O", "B-X", *("I-X",) * (name - 1), "B-X", "O")
+    sentence = Sentence(id="s", document_id="d", split="test", tokens=("a",) * len(tags), tags=tags)
+
+    head = span_settings(
+        HeadConfig(kind=kind, max_span_subwords=asked),
+        SentencesConfig(),
+        lambda windows: SentenceEncoder(TOKENIZER, windows).encode([sentence]),
+        encoder=replace(ENCODER, max_positions=positions),
+        tagset=TagSet(("X",)),
+    )
+
+    assert head.max_span_subwords == longest
 
 
 def test_gold_spans_that_a_span_head_cannot_find_are_counted_and_named():

@@ -8,6 +8,8 @@ import pytest
 import torch
 
 from corpora.errors import CorpusError
+from corpora.tokenization.tokenizers import Tokenizer
+from modeling.config import EncoderConfig, HeadsConfig, PretrainConfig
 from modeling.finetune import session
 from modeling.finetune.data import NerData, chosen_for_training
 from modeling.finetune.trials import Fold
@@ -337,6 +339,27 @@ def test_gold_spans_beyond_a_head_are_named_without_dev_too(
         tuple(s.tokens[i : i + 3]) == ("Karl", "Neu", "mann") for s in sentences for i in range(99)
     )
     assert settings_of(run)["dev"]["too_long"]["train"]["spans"] == n > 0
+
+
+def test_a_span_head_finds_names_as_long_as_those_of_train(
+    tmp_path, ner, make_ner, bases, finetune
+):
+    first, *others = NerData.open(ner).sentences
+    name = ("Karl",) * 20
+    long = replace(first, tokens=name, tags=("B-pers", *("I-pers",) * 19), token_starts=None)
+    longer = make_ner(tmp_path / "ner", [replace(long, split="train"), *others])
+    base, tokenizer = tmp_path / "base", Tokenizer.open(bases / "plain")
+    sizes = {"width": 16, "n_layers": 1, "n_heads": 2, "inner_width": 16, "max_positions": 96}
+    encoder = EncoderConfig(n_subwords=tokenizer.size, **sizes)
+    heads = HeadsConfig(weights={"subwords": 1.0})
+    PretrainingModel.from_config(PretrainConfig(encoder=encoder, heads=heads)).save(base)
+    tokenizer.save(base)
+
+    run, settings = tmp_path / "run", ["head.span_features=words", "training.choose=last"]
+    assert finetune(run, longer, base, "span_small", epochs=1, settings=settings) == 0
+
+    assert settings_of(run)["dev"]["too_long"]["train"]["spans"] == 0
+    assert Tagger.load(run).model.config.head.max_span_subwords == 20
 
 
 def test_labels_that_train_has_not_are_misses(tmp_path, ner, make_ner, bases, finetune):

@@ -119,7 +119,7 @@ def test_one_fold_is_none(n_folds):
         "training.train_size=-5",
         "training.train_size=10,-5",
         "gazetteer.folds=1",
-        "head.max_span_subwords=0",
+        "head.max_span_subwords=-1",
         "head.dropout=1",
         "data.max_length=-1",
         "optimizer.lr=-1",
