@@ -47,7 +47,7 @@ _PUBLISHED = (
 )
 _MODIFIED = ("article:modified_time", "og:updated_time", "datemodified", "dcterms.modified")
 _SECTIONS = ("article:section", "section", "parsely-section", "cxenseparse:section")
-_NOT_FREE = ("false", "no", "0", "http://schema.org/false")
+_NOT_FREE = ("false", "no", "0", "http://schema.org/false", "https://schema.org/false")
 _ROBOTS = ("robots", "ai", "noai")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _WRAPPED = re.compile(
@@ -221,9 +221,11 @@ class _Reader:
 
     def _is_free(self) -> bool | None:
         for article in self.articles:
-            is_free = article.get("isAccessibleForFree")
-            if is_free is not None:
-                return str(is_free).strip().lower() not in _NOT_FREE
+            told = article.get("isAccessibleForFree")
+            values = told if isinstance(told, list) else [told]
+            words = {str(value).strip().lower() for value in values if value is not None}
+            if words:
+                return words.isdisjoint(_NOT_FREE)
         tier = self._first("article:content_tier")
         return None if tier is None else tier == "free"
 

@@ -390,6 +390,26 @@ def test_json_ld_is_read_as_browsers_and_old_systems_write_it(before, after, med
     assert (metadata.titles[0], metadata.is_free) == ("a]]> -- //b", False)
 
 
+@pytest.mark.parametrize(
+    ("told", "is_free"),
+    [
+        ("[false]", False),
+        ('["False"]', False),
+        ("[true, false]", False),
+        ('"https://schema.org/False"', False),
+        ("[true]", True),
+        ("[]", None),
+        ("[null]", None),
+    ],
+)
+def test_what_is_not_free_may_be_said_in_a_list(told, is_free):
+    node = f'{{"@type": "NewsArticle", "isAccessibleForFree": {told}}}'
+
+    metadata = article_of(page(f'<script type="application/ld+json">{node}</script>')).metadata
+
+    assert metadata.is_free is is_free
+
+
 def test_moments_are_compared_across_zones_and_what_has_none_is_last():
     days = [
         "2026-10-05T08:30:00+02:00",
