@@ -3,7 +3,9 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import TYPE_CHECKING
+from unicodedata import category
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -37,6 +39,15 @@ PAGE = {
     "th": "cell",
 }
 """The HTML elements of a page that begin a block, with the kind of the block."""
+_VOWELS = "".join(
+    character
+    for character in map(
+        chr, chain(range(0x900, 0x1AB0), range(0x1B00, 0x1D00), range(0xA800, 0xAC00))
+    )
+    if category(character)[0] == "M"
+)
+"""The marks of the scripts of India and South-East Asia, which are vowels of words."""
+_NO_KEY = re.compile(rf"[^\w{_VOWELS}]+|_+")
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
 _LINKS = {"ref": "target", "a": "href"}
 _UNSEEN = frozenset(
@@ -73,13 +84,18 @@ class Block:
 
     @property
     def key(self) -> str:
-        """The letters and digits of the text, case-folded, by which blocks are compared."""
+        """The letters and digits of the text as ``key_of`` gives them; blocks are compared by it."""
         return key_of(self.text)
 
 
 def key_of(text: str) -> str:
-    """Return the letters and digits of a text, case-folded."""
-    return "".join(filter(str.isalnum, text.casefold()))
+    """Return the letters, vowel signs and digits of a text, case-folded; other marks are dropped."""
+    return _NO_KEY.sub("", text.casefold())
+
+
+def is_letter(character: str) -> bool:
+    """Tell whether a character is a letter, or a mark of one, such as a vowel sign."""
+    return character.isalpha() or category(character)[0] == "M"
 
 
 @dataclass(slots=True)

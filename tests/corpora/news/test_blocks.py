@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml.html import document_fromstring, fragment_fromstring
 
-from corpora.news.blocks import PAGE, Block, Link, read_blocks, with_places
+from corpora.news.blocks import PAGE, Block, Link, key_of, read_blocks, with_places
 
 WORDS = st.text("abcäß雨 \n\t", max_size=8)
 INLINE = st.deferred(
@@ -55,6 +55,12 @@ def test_kinds_are_those_of_the_innermost_element():
         ("Sechs", "item"),
         ("Sieben", "p"),
     ]
+
+
+def test_vowel_signs_are_part_of_a_key_and_other_marks_are_not():
+    assert key_of("कमल") != key_of("कोमल")
+    assert key_of("ไทย – แลนด์, १९_9!") == "ไทยแลนด์१९9"
+    assert key_of("Cafe\u0301, STRASSE") == key_of("cafe straße") == "cafestrasse"
 
 
 def test_what_no_reader_sees_is_no_text():
