@@ -84,12 +84,12 @@ class Block:
 
     @property
     def key(self) -> str:
-        """The letters and digits of the text as ``key_of`` gives them; blocks are compared by it."""
+        """The letters and digits of the text, by which blocks are compared (``key_of``)."""
         return key_of(self.text)
 
 
 def key_of(text: str) -> str:
-    """Return the letters, vowel signs and digits of a text, case-folded; other marks are dropped."""
+    """Return the letters, vowel signs and digits of a text, case-folded."""
     return _NO_KEY.sub("", text.casefold())
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from corpora.errors import UsageError
+from corpora.news.blocks import is_letter
 from corpora.news.extraction import Article
 from corpora.news.page_metadata import host_of
 from corpora.news.rights import Rights
@@ -108,7 +109,9 @@ _FRONT_PAGES: Sequence[str] = ("", "index.html", "index.htm", "index.php", "home
 
 def non_letter_ratio(text: str) -> float:
     """Compute the ratio of visible characters that are neither letters nor punctuation marks."""
-    letters = sum(map(str.isalpha, text))
-    marks = sum(text.count(mark) for mark in ".,;:!?\"'()-–„“”‚‘’»«…。，、：；！？「」『』（）")
+    letters = sum(map(is_letter, text))
+    marks = sum(
+        text.count(mark) for mark in ".,;:!?\"'()-–„“”‚‘’»«…。，、：；！？「」『』（）।॥،؛؟۔"
+    )
     visible = sum(map(len, text.split()))
     return (visible - letters - marks) / visible if visible else 1.0

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from corpora.news.blocks import Block, key_of
+from corpora.news.blocks import Block, is_letter, key_of
 from corpora.news.bylines import names_of
 
 _TITLE_WITHIN = 5
@@ -105,7 +105,7 @@ def _has_kicker(block: Block, titles: tuple[str, ...]) -> bool:
 
 def _is_dateline(block: Block) -> bool:
     """Tell whether a block is a date or a time and hardly more."""
-    letters = sum(map(str.isalpha, block.text))
+    letters = sum(map(is_letter, block.text))
     return letters <= _MAX_DATELINE and _MOMENT.search(block.text) is not None
 
 

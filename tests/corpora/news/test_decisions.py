@@ -146,6 +146,20 @@ def test_punctuation_is_not_counted_as_other_than_letters():
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "सरकार किसानों की समस्याओं को दूर करने के लिए प्रतिबद्ध है।",
+        "பல மாவட்டங்களில் பள்ளிகளுக்கு விடுமுறை அறிவிக்கப்பட்டுள்ளது.",
+        "รัฐบาลจะเร่งแก้ไขปัญหาน้ำท่วมในพื้นที่ภาคใต้ให้เร็วที่สุด",
+        "မြန်မာနိုင်ငံတွင် မိုးသည်းထန်စွာ ရွာသွန်းခဲ့သည်",
+        "هل بدأت الحكومة العمل؟ نعم، اليوم۔",
+    ],
+)
+def test_vowel_signs_are_parts_of_letters(text):
+    assert non_letter_ratio(text) == 0
+
+
+@pytest.mark.parametrize(
     ("text", "declared", "expected"),
     [
         ("Das ist ein deutscher Satz über das Wetter im Norden.", "de-AT", "de-AT"),
