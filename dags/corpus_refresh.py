@@ -8,6 +8,7 @@ from airflow.sdk import Param, task_group
 from airflow.sdk.exceptions import AirflowSkipException
 
 from onoma_refresh.job import Job, StoppedError, given, step
+from onoma_refresh.results import write_json
 from onoma_refresh.schedule import (
     CORPORA,
     JOB,
@@ -95,8 +96,7 @@ def download(job: Job, plan: Plan) -> list[str]:
     [made] = [line for line in lines if line.startswith("made  ")]
     lock = Path(made.removeprefix("made  ").partition(".lock.json")[0] + ".lock.json")
     about = json.loads(lock.read_text(encoding="utf-8"))
-    pin.parent.mkdir(parents=True, exist_ok=True)
-    pin.write_text(json.dumps({"date": about["date"]}), encoding="utf-8")
+    write_json(pin, {"date": about["date"]})
     return [str(work / "dumps" / file["name"]) for file in about["files"]]
 
 

@@ -10,6 +10,7 @@ from glob import glob
 from pathlib import Path
 
 from onoma_refresh.environment import without_airflow
+from onoma_refresh.results import write_json
 from onoma_refresh.settings import Edition, Settings
 
 _PULL_S = 900
@@ -82,11 +83,7 @@ def was_seen(settings: Settings, name: str, state: str) -> bool:
 
 def mark_seen(settings: Settings, name: str, state: str, *, outcome: str) -> None:
     """Write down the outcome of a state, so that it is not tried again each hour."""
-    file = _seen_file(settings, name)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    partial = file.with_suffix(".partial")
-    partial.write_text(json.dumps({"state": state, "outcome": outcome}), encoding="utf-8")
-    partial.replace(file)
+    write_json(_seen_file(settings, name), {"state": state, "outcome": outcome})
 
 
 def _seen_file(settings: Settings, name: str) -> Path:

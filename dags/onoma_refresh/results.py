@@ -1,6 +1,7 @@
-"""Results of runs: fingerprints and totals for events of assets, rejects for failure reports."""
+"""Results of runs: totals for events of assets, rejects for failure reports, small JSON files."""
 
 import json
+import os
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
@@ -9,6 +10,17 @@ from typing import Any
 
 _Object = dict[str, Any]
 """A JSON object. Any: it may be damaged, and is only used for reports."""
+
+
+def write_json(file: Path, value: object) -> None:
+    """Write a JSON file in one step: after a kill or on a full disk, the old one is whole."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    partial = file.with_name(f".{file.name}.partial")
+    with partial.open("w", encoding="utf-8") as data:
+        json.dump(value, data)
+        data.flush()
+        os.fsync(data.fileno())
+    partial.replace(file)
 
 
 def describe_version(version: Path) -> dict[str, object]:

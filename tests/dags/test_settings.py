@@ -11,8 +11,9 @@ sys.path.append(str(DAGS))
 
 from onoma_refresh import changes  # noqa: E402
 from onoma_refresh.environment import environment_of  # noqa: E402
-from onoma_refresh.results import describe_rejects  # noqa: E402
+from onoma_refresh.results import describe_rejects, write_json  # noqa: E402
 from onoma_refresh.settings import SettingsError, check_store, read  # noqa: E402
+from tests.file_operations import watched  # noqa: E402
 
 GOOD = """
 work = "work"
@@ -202,6 +203,26 @@ def test_an_edition_without_files_is_an_error(folder):
 
     with pytest.raises(changes.EditionError, match=r"no file is letters/\*\.xml"):
         changes.state_of(settings, settings.editions["letters"])
+
+
+def test_what_a_task_writes_down_is_there_as_a_whole_or_as_it_was(tmp_path):
+    pin, steps = tmp_path / "pins" / "dawiki-20261108.json", []
+    write_json(pin, {"date": "20261001"})
+
+    with watched(tmp_path, steps.append):
+        write_json(pin, {"date": "20261101"})
+
+    assert json.loads(pin.read_text("utf-8")) == {"date": "20261101"}
+    assert [(step.name, step.path == pin) for step in steps if step.name != "mkdir"] == [
+        ("open", False),
+        ("fsync", False),
+        ("rename", True),
+    ]
+
+
+@pytest.mark.parametrize("file", ["corpus_refresh.py", "onoma_refresh/changes.py"])
+def test_no_task_writes_a_file_in_another_way(file):
+    assert "write_text" not in (DAGS / file).read_text("utf-8")
 
 
 def test_rejects_of_a_run_that_published_nothing_are_reported(tmp_path):
