@@ -72,6 +72,18 @@ def test_utf_16_without_a_mark_is_read_also_if_its_bytes_are_ascii(text, encodin
     assert found.decided_by == ("header" if "{" in content_type else "content")
 
 
+@pytest.mark.parametrize("order", ["le", "be"])
+@pytest.mark.parametrize(("n_nuls", "is_wide"), [(5, True), (4, False)])
+def test_bytes_are_utf_16_from_a_twentieth_of_nuls_on(order, n_nuls, is_wide):
+    data = bytearray(b"a" * 100)
+    data[order == "le" : 2 * n_nuls : 2] = bytes(n_nuls)
+
+    found = decode(bytes(data), content_type=None, name="a")
+
+    assert data.count(0) == n_nuls
+    assert (found.encoding == f"utf-16-{order}") is is_wide
+
+
 @pytest.mark.parametrize(
     "data", [b"<p>NULs behind a page</p>" + b"\0" * 500, b"<html><body>a\0b</body></html>"]
 )
