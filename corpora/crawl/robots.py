@@ -5,6 +5,7 @@ requests; one that cannot be fetched (5xx, 429, no connection) forbids all, unle
 one of the last 24 hours. A tdmrep.json that cannot be fetched reserves nothing.
 """
 
+import codecs
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -148,7 +149,8 @@ def parse_robots(body: bytes, *, source: str) -> Robots:
     """Read a robots.txt, at most the lines that end in its first 500 KiB."""
     if len(body) > MAX_BYTES:
         body = b"".join(body[:MAX_BYTES].splitlines(keepends=True)[:-1])
-    text = body.decode("utf-8-sig", "replace")
+    is_wide = body.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    text = body.decode("utf-16" if is_wide else "utf-8-sig", "replace")
     return Robots(_VERSION.sub(r"\1", text), source)
 
 
@@ -227,9 +229,9 @@ class Hosts:
         if answer is None:
             return parse_robots(b"", source="no robots.txt (redirects without end)")
         if isinstance(answer, Fetched):
-            if answer.status == 200:
-                return parse_robots(answer.body, source="200")
-            if 200 <= answer.status < 500 and answer.status != 429:
+            if 200 <= answer.status < 300:
+                return parse_robots(answer.body, source=str(answer.status))
+            if 300 <= answer.status < 500 and answer.status != 429:
                 return parse_robots(b"", source=f"no robots.txt ({answer.status})")
         what = answer.reason if isinstance(answer, Refused) else str(answer.status)
         old = self.stale(url)

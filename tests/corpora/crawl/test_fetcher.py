@@ -55,6 +55,16 @@ def test_a_robots_txt_that_is_not_there_allows_all(tmp_path, status):
     assert pages(tmp_path)[0].metadata == {"robots_txt": f"allow; no robots.txt ({status})"}
 
 
+@pytest.mark.parametrize("status", [200, 203, 206])
+def test_a_robots_txt_that_comes_with_any_success_is_obeyed(tmp_path, status):
+    answers = {"/robots.txt": (status, {}, b"User-agent: *\nDisallow: /no\n"), "/a": PAGE}
+    with serving(answers) as server, crawling(tmp_path, server) as crawl:
+        assert is_refused(crawl.get("/no"), "robots")
+        assert crawl.get("/a").status == 200
+
+    assert pages(tmp_path)[0].metadata == {"robots_txt": "allow"}
+
+
 @pytest.mark.parametrize("status", [429, 500, 503])
 def test_a_robots_txt_that_cannot_be_had_forbids_all_but_not_if_one_of_today_is_there(
     tmp_path, status

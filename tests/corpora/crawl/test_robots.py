@@ -46,6 +46,17 @@ def test_the_group_of_our_name_counts_before_that_for_all():
     assert of_archive.summary() == "allow; crawl-delay=2; robots.txt of the day before (503)"
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be"])
+def test_rules_are_read_in_the_encoding_of_their_byte_order_mark(encoding):
+    mark = "\ufeff" if encoding == "utf-16-be" else ""
+    body = f"{mark}User-agent: *\r\nDisallow: /straße\r\n".encode(encoding)
+
+    rules = parse_robots(body, source="200")
+
+    assert not rules.allows(f"{HOST}/straße/1")
+    assert rules.allows(f"{HOST}/a")
+
+
 def test_a_rate_of_requests_is_a_delay():
     assert robots("User-agent: *\nRequest-rate: 3/1m\n").delay == 20
     assert robots("User-agent: *\nCrawl-delay: 30\nRequest-rate: 3/1m\n").delay == 30
