@@ -13,6 +13,8 @@ _GZIP = b"\x1f\x8b"
 _PIECE = 1 << 12
 """The bytes that are unpacked at once; small, as the end of a member copies the rest of them."""
 _STATUS = re.compile(rb"(?:HTTP/\d(?:\.\d)?|ICY) +(\d{3})")
+_HEAD_END = re.compile(rb"\n\r?\n")
+"""The blank line behind the headers; servers end lines with CR and LF, LF alone, or both."""
 _PAGES = ("text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml")
 _LOOKS_LIKE = re.compile(
     rb"\s*+(?:\xef\xbb\xbf)?+\s*+(?:<!--.{0,500}?-->\s*+)?<(?:!doctype\s+html|html)\b",
@@ -54,16 +56,13 @@ def parse_answer(block: bytes) -> Answer | None:
     found = _STATUS.match(block)
     if not found:
         return None
-    head, separator, body = block.partition(b"\r\n\r\n")
-    alone, short, rest = block.partition(b"\n\n")
-    if short and (not separator or len(alone) < len(head)):
-        head, body = alone, rest
+    head, *body = _HEAD_END.split(block, maxsplit=1)
     headers = []
     for line in head.split(b"\n")[1:]:
         name, colon, value = line.decode("latin-1").partition(":")
         if colon:
             headers.append((name.strip().lower(), value.strip()))
-    return Answer(int(found[1]), tuple(headers), body)
+    return Answer(int(found[1]), tuple(headers), b"".join(body))
 
 
 def unpack_body(answer: Answer, *, max_bytes: int) -> bytes:
@@ -114,6 +113,8 @@ def _decoded(body: bytes, coding: str, *, max_bytes: int) -> bytes:
             return body
     if coding == "br":
         return _unbrotli(body, max_bytes=max_bytes)
+    if _LOOKS_LIKE.match(body[:2048]):  # no coding at all, as ``utf-8`` or ``none``
+        return body
     raise BodyError("content_encoding", f"Content-Encoding {coding!r} is not one that is read.")
 
 

@@ -47,6 +47,24 @@ def test_a_body_is_unpacked(coding):
     assert unpack_body(found, max_bytes=1_000_000) == PAGE
 
 
+@pytest.mark.parametrize("end", [b"\r\n", b"\n"])
+@pytest.mark.parametrize("blank", [b"\r\n", b"\n"])
+def test_headers_end_at_the_first_blank_line_however_lines_end(end, blank):
+    body = b"<html>a\n\nb\r\n\r\nc</html>"
+
+    found = parse_answer(b"HTTP/1.0 200 OK" + end + b"Content-Type: text/html" + end + blank + body)
+
+    assert found is not None
+    assert (found.headers, found.body) == ((("content-type", "text/html"),), body)
+
+
+@pytest.mark.parametrize("coding", ["utf-8", "none", "8bit", "gzip, utf-8"])
+def test_a_page_is_read_where_a_header_names_what_is_no_coding(coding):
+    found = answer(PAGE, f"Content-Encoding: {coding}")
+
+    assert unpack_body(found, max_bytes=1_000_000) == PAGE
+
+
 def test_deflate_without_its_header_is_unpacked_too():
     found = answer(raw_deflate(PAGE), "Content-Encoding: deflate")
 
@@ -118,7 +136,7 @@ def test_a_bomb_below_the_bound_is_rejected_by_its_ratio():
         ("gzip", gzip.compress(PAGE, mtime=0)[:-9], "damaged_body"),
         ("gzip", gzip.compress(PAGE, mtime=0) + gzip.compress(PAGE)[:-9], "damaged_body"),
         ("br", brotli.compress(bytes(range(256)) * 20)[:-9], "damaged_body"),
-        ("zstd", PAGE, "content_encoding"),
+        ("zstd", b"\x28\xb5\x2f\xfd" + PAGE, "content_encoding"),
     ],
 )
 def test_what_cannot_be_unpacked_has_a_reason(coding, body, reason):
