@@ -237,7 +237,8 @@ def read_links(body: bytes, *, url: str, content_type: str | None) -> PageLinks:
         raise ListingError(f"{url}: {error}", reason="no_text") from error
     except ParserError:  # only white space
         return PageLinks()
-    base = _absolute(url, next((e.get("href", "") for e in root.iter("base")), "")) or url
+    bases = (href for e in root.iter("base") if (href := e.get("href")) is not None)
+    base = _absolute(url, next(bases, "")) or url
     metas = tuple(
         tuple(islice(e.attrib.items(), MAX_ATTRIBUTES))
         for e in islice(root.iter("meta"), MAX_METAS)

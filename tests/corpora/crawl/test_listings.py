@@ -162,6 +162,14 @@ def test_a_base_element_moves_links():
     assert page('<base href="/neu/"><a href="c.html">1</a>').links == (f"{ROOT}/neu/c.html",)
 
 
+def test_a_base_element_without_an_address_hides_none():
+    html = b'<base target="_blank"><base href="/b/"><base href="/c/"><a href="1">Eins</a>'
+
+    found = read_links(html, url="https://a.example/a/", content_type="text/html")
+
+    assert found.links == ("https://a.example/b/1",)
+
+
 def test_links_that_must_not_be_followed_are_counted():
     one = page('<a rel="nofollow noopener" href="1">1</a><a href="2">2</a>')
     all_ = page(
