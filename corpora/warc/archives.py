@@ -444,7 +444,7 @@ class _Reader:
     def _warc_header(self) -> _Header:
         end = self._end_of_header()
         headers: dict[str, str] = {}
-        lines = bytes(self.bytes.buffer[: end.start()]).decode("utf-8", "replace").splitlines()
+        lines = bytes(self.bytes.buffer[: end.start()]).decode("utf-8", "replace").split("\n")
         for line in lines[1:]:
             name, _, value = line.partition(":")
             headers[name.strip().lower()] = value.strip()

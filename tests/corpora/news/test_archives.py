@@ -84,6 +84,17 @@ def test_a_wrong_byte_costs_one_record_of_those_that_are_packed_alone(folder, bl
     assert len(found) == len(blocks)
 
 
+@pytest.mark.parametrize("separator", ["\u2028", "\x85", "\x0b", "\x1c", "\r"])
+def test_only_line_ends_begin_another_field_of_a_header(folder, separator):
+    told = f"reserved; /a{separator}Content-Length: 3{separator}WARC-Type: metadata"
+
+    [found] = read(archive(folder, warc_record("response", PAGE, Onoma_Mining=told)))
+
+    assert isinstance(found, ArchiveRecord)
+    assert (found.kind, found.block) == ("response", PAGE)
+    assert found.headers["onoma-mining"] == told
+
+
 def test_where_a_damaged_record_stood_is_reported(folder):
     records = [warc_record("response", PAGE + bytes([n]) * 300) for n in (65, 66, 67)]
     members = [by_record([record]) for record in records]
