@@ -155,6 +155,9 @@ def _response(record: ArchiveRecord, source: str, *, max_bytes: int) -> Found:
         {"robots_txt": robots} if (robots := record.headers.get("onoma-robots")) else {},
         record.headers.get("onoma-mining", ""),
     )
+    if why := record.headers.get("warc-truncated"):
+        what = f"only its beginning is in the archive (WARC-Truncated: {why}). Fetch it again."
+        return page.reject("truncated_page", what)
     if len(record.block) < record.length:
         size = f"{record.length / 1e6:.1f} MB, over the bound of {max_bytes / 1e6:g} MB"
         return page.reject("too_large", f"{size} (--max-page-size).")

@@ -82,7 +82,10 @@ def unpack_body(answer: Answer, *, max_bytes: int) -> bytes:
 
 
 def _without_chunks(body: bytes) -> bytes:
-    """Join the chunks, as far as they are valid; return a body without chunks as it is."""
+    """Join the chunks, as far as they are valid; return a body without chunks as it is.
+
+    Raises ``BodyError`` for a body that ends inside of a chunk.
+    """
     parts = []
     position = 0
     while found := _CHUNK.match(body, position):
@@ -90,6 +93,8 @@ def _without_chunks(body: bytes) -> bytes:
         start = found.end()
         if not size:
             break
+        if len(body) < start + size:
+            raise BodyError("truncated_page", "the body ends inside of a chunk. Fetch it again.")
         parts.append(body[start : start + size])
         position = start + size
     return b"".join(parts) if parts else body

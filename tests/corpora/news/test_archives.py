@@ -10,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
+from corpora.document import Rejected
+from corpora.news.pages import Page, read_pages
 from corpora.warc.archives import ArchiveRecord, Damaged, cut, read_archive
 from tests.corpora.news.archive_samples import (
     FORMS,
@@ -173,6 +175,20 @@ def test_an_archive_inside_of_an_archive_is_not_read(folder):
 
     assert blocks_of(found) == [inner, b"last"]
     assert [n for *_, n in cut(path, range_bytes=1)] == [1, 1]
+
+
+def test_a_page_of_which_the_archive_has_only_the_beginning_is_rejected(folder):
+    records = [
+        warc_record("response", PAGE + b"<p>Ein halber Satz", WARC_Truncated="length"),
+        warc_record("response", PAGE + b"<p>Ein ganzer Satz."),
+    ]
+
+    cut_off, whole = read_pages(archive(folder, plain(records)), source="a.warc", max_bytes=1 << 20)
+
+    assert isinstance(cut_off, Rejected)
+    assert (cut_off.reason, cut_off.position) == ("truncated_page", "byte 0")
+    assert "WARC-Truncated: length" in cut_off.message
+    assert isinstance(whole, Page)
 
 
 def test_only_the_first_bytes_of_a_block_are_kept(folder):

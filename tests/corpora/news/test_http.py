@@ -106,6 +106,14 @@ def test_chunks_are_joined():
     assert unpack_body(found, max_bytes=1_000_000) == PAGE
 
 
+def test_a_body_that_ends_inside_of_a_chunk_is_only_the_beginning_of_a_page():
+    found = answer(chunked(PAGE, size=1_000)[:-200], "Transfer-Encoding: chunked")
+
+    with pytest.raises(BodyError, match="inside of a chunk") as raised:
+        unpack_body(found, max_bytes=1_000_000)
+    assert raised.value.reason == "truncated_page"
+
+
 @pytest.mark.parametrize(
     ("coding", "pack"),
     [
