@@ -18,7 +18,8 @@ from corpora.warc.http import parse_answer
 NAME = "index.sqlite"
 TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
 """The HTTP statuses of errors that may be temporary."""
-_VERSION = 1
+_VERSION = 2
+"""The version of the table; one of another version is made again."""
 _PLAIN_FIELDS = ("kind", "session", "site", "refused")
 """The columns that are copied from the ``Onoma-…`` field of the same name."""
 _Row = tuple[Any, ...]
@@ -205,14 +206,15 @@ def entry_of(headers: Mapping[str, str], block: bytes, *, file: str, offset: int
     fields = {name: headers.get(f"onoma-{name}", "") for name in _PLAIN_FIELDS}
     detail = block.partition(b"detail: ")[2].decode("utf-8", "replace").strip()
     attempt, _, tries = headers.get("onoma-attempt", "1").partition("/")
+    target = parse_url(url)
     began = datetime.fromisoformat(headers["warc-date"]).timestamp()
     return Entry(
         file=file,
         offset=offset,
         type=type,
-        url=url,
+        url=target.url,
         **fields,
-        host=parse_url(url).authority,
+        host=target.authority,
         status=answer.status if answer else 0,
         detail="" if answer else detail,
         attempt=int(attempt),

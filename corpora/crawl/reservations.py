@@ -98,6 +98,11 @@ def matches(pattern: str, path: str) -> bool:
     return not is_whole or bool(rest) or position == len(path)
 
 
+def means(pattern: str, path: str) -> bool:
+    """Tell whether a pattern matches a path as written, or with percent-encoded bytes decoded."""
+    return matches(pattern, path) or matches(unquote(pattern), unquote(path))
+
+
 @dataclass(frozen=True, slots=True)
 class TdmRules:
     """The rules of a ``tdmrep.json``."""
@@ -108,7 +113,7 @@ class TdmRules:
     def decide(self, path: str) -> Decision:
         """Apply the first rule that matches a path."""
         for pattern, is_reserved, policy in self.rules:
-            if matches(pattern, path) or matches(unquote(pattern), unquote(path)):
+            if means(pattern, path):
                 because = f"tdmrep.json: {pattern}" + (f" (policy {policy})" if policy else "")
                 return Decision("reserved" if is_reserved else "allowed", because)
         return Decision()

@@ -19,7 +19,7 @@ from corpora.crawl.reservations import (
     TdmRules,
     ai_agents,
     forbids_training,
-    matches,
+    means,
     parse_tdmrep,
     strictest,
     usage_lines,
@@ -138,7 +138,7 @@ class Robots:
 
     def _usage(self, path: str) -> Decision:
         """Apply the line with the longest matching path; of equal paths, one that says no."""
-        fitting = [usage for usage in self._usages if matches(usage[0], path)]
+        fitting = [usage for usage in self._usages if means(usage[0], path)]
         if not fitting:
             return Decision()
         _, says_no, line = max(fitting, key=lambda usage: (len(usage[0]), usage[1]))

@@ -12,6 +12,7 @@ _PORTS = {"http": 80, "https": 443}
 _KEPT = "%/:=&?~+!$,;'@()*[]|-._"
 """The characters that are not percent-encoded in paths and queries."""
 _CONTROL = re.compile(r"[\x00-\x20\x7f]")
+_ENCODED = re.compile("%[0-9A-Fa-f]{2}")
 _DOT = re.compile("%2[eE]")
 _NAME = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.?")
 MAX_PATH = 3000
@@ -101,7 +102,13 @@ def parse_url(url: str) -> Target:
 
 
 def _quoted(text: str) -> str:
-    return quote(_CONTROL.sub(lambda found: f"%{ord(found[0]):02X}", text), safe=_KEPT)
+    quoted = quote(_CONTROL.sub(lambda found: f"%{ord(found[0]):02X}", text), safe=_KEPT)
+    return in_capitals(quoted)
+
+
+def in_capitals(url: str) -> str:
+    """Write percent-encoded bytes in capitals (``%C3``), as RFC 3986, 6.2.2.1, asks for."""
+    return _ENCODED.sub(lambda found: found[0].upper(), url)
 
 
 def _without_dots(path: str) -> str:

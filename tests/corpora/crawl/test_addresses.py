@@ -110,6 +110,7 @@ def test_whatever_this_machine_is_called_it_is_found_out(host):
         ("http://müller.example/ä", "http://xn--mller-kva.example/%C3%A4"),
         ("http://a.example/b/../c/./d/%2E%2e/e", "http://a.example/c/e"),
         ("http://a.example/../..", "http://a.example/"),
+        ("http://a.example/%c3%a4?q=%2f%C3%b6%", "http://a.example/%C3%A4?q=%2F%C3%B6%"),
         ("http://[::FFFF:7f00:1]:8080/x", "http://[::ffff:7f00:1]:8080/x"),
     ],
 )

@@ -203,6 +203,18 @@ def test_a_table_that_is_behind_catches_up(folder):
     assert (repaired.indexed, repaired.is_rebuilt) == (2, False)
 
 
+def test_a_page_of_an_older_archive_is_found_by_the_form_that_addresses_have_now(folder):
+    write(folder, page("/%c3%a4"))
+    with sqlite3.connect(folder / NAME) as table:
+        table.execute("PRAGMA user_version = 1")
+
+    with opened(folder, "s2") as archive:
+        entry = archive.index.newest_answer("https://a.example/%C3%A4", (200,))
+        assert entry is not None
+        assert archive.read(entry).body == HTML
+    assert archive.repaired.is_rebuilt
+
+
 def test_a_table_of_another_archive_is_made_again(folder, tmp_path):
     write(folder, *many(3))
     entries = write(tmp_path / "other", page("/other"))

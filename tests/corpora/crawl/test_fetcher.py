@@ -36,6 +36,15 @@ def test_the_rules_are_asked_for_first_and_each_request_names_the_contact(tmp_pa
     assert server.most_open == 1
 
 
+def test_a_page_is_fetched_once_however_its_address_is_percent_encoded(tmp_path):
+    with serving({"/%C3%A4": PAGE}) as server:
+        for session, path in enumerate(("/%c3%a4", "/ä", "/%C3%a4")):
+            with crawling(tmp_path, server, session=f"s{session}") as crawl:
+                assert crawl.get(path).status == 200
+
+    assert server.paths == [*RULES, "/%C3%A4"]
+
+
 def test_what_robots_txt_forbids_is_not_asked_for(tmp_path):
     answers = {"/robots.txt": robots("User-agent: *\nDisallow: /intern\n"), "/a": PAGE}
     with serving(answers) as server, crawling(tmp_path, server) as crawl:

@@ -127,6 +127,8 @@ def test_what_speaks_of_no_agent_that_learns_reserves_nothing(text):
         ("User-agent: *\nContent-Signal: search=yes, ai-train=yes\n", "/a", False),
         ("User-agent: *\nContent-Usage: train-ai=n\nContent-Usage: /a/ train-ai=y\n", "/b", True),
         ("User-agent: *\nContent-Usage: train-ai=n\nContent-Usage: /a/ train-ai=y\n", "/a/", False),
+        ("Content-Usage: /%c3%a4/ train-ai=n\n", "/%C3%A4/1", True),
+        ("Content-Usage: /ä/ train-ai=n\n", "/%C3%A4/1", True),
         ("User-agent: Bingbot\nContent-Signal: ai-train=no\n", "/a", False),
         ("User-agent: Bingbot\nUser-agent: *\nContent-Signal: ai-train=no\n", "/a", True),
         ("User-agent: Bingbot\nDisallow:\nUser-agent: *\nContent-Signal: ai-train=no\n", "/", True),
