@@ -170,9 +170,15 @@ class ArchiveIndex:
         return dict(self._rows("SELECT host, max(ended) FROM entries GROUP BY host"))
 
     def pauses(self, now: float) -> dict[str, float]:
-        """Map each host to the end of the pause that it asked for, if that is after ``now``."""
-        sums = "SELECT host, max(ended + wait) FROM entries WHERE wait >= 0 AND ended + wait > ?"
-        return dict(self._rows(f"{sums} GROUP BY host", now))
+        """Map each host to the end of the pause that it asked for, if that is after ``now``.
+
+        An answer of the future, by a clock that was wrong, counts as one of now.
+        """
+        sums = (
+            "SELECT host, max(min(ended, ?) + wait) FROM entries "
+            "WHERE wait >= 0 AND ended + wait > ? GROUP BY host"
+        )
+        return dict(self._rows(sums, now, now))
 
     def of_session(self, session: str) -> Iterator[Entry]:
         """Yield the records of a session, in order."""

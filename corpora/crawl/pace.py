@@ -51,11 +51,11 @@ class HostPace:
     def seconds_left(self, now: float, *, delay: float) -> float:
         """Compute the seconds to wait before the next request.
 
-        It is the longer of what is left of ``delay``, at most ``delay`` itself even if the clock
-        was set back, and of the pause that the host asked for.
+        It is the longer of what is left of ``delay`` and of the pause that the host asked for; even
+        if the clock was set back, at most ``delay`` and that pause.
         """
         pause = min(delay, self.last + delay - now)
-        return max(0.0, pause, self.not_before - now)
+        return max(0.0, pause, min(self.longest, self.not_before - now))
 
     def note(self, entry: "Entry") -> None:
         """Record the outcome of a request, made now or before this process began."""

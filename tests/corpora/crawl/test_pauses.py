@@ -185,6 +185,22 @@ def test_a_pause_that_a_host_asked_for_holds_in_the_next_session_too(tmp_path):
     assert clock.time - asked >= 100
 
 
+def test_no_pause_is_longer_than_a_host_asked_for_even_if_the_clock_was_wrong(tmp_path):
+    clock = FakeClock()
+    answers = {"/a": [(503, {"Retry-After": "100"}, b""), PAGE], "/b": PAGE}
+    answers |= {path: (404, {}, b"") for path in RULES}
+    with serving(answers) as server:
+        with crawling(tmp_path, server, clock=clock, tries=1) as crawl:
+            crawl.get("/a")
+            clock.time -= 30 * 86_400  # it was a month fast
+            assert crawl.get("/b").status == 200
+            assert 0 < sum(clock.waits) <= 200
+        with crawling(tmp_path, server, clock=clock, session="s2") as crawl:
+            assert crawl.get("/a").status == 200
+
+    assert sum(clock.waits) <= 400
+
+
 def test_rules_are_asked_for_again_after_a_day_also_in_a_session_that_goes_on(tmp_path):
     clock = FakeClock()
     with serving({"/a": PAGE, "/b": PAGE, "/c": PAGE}) as server:
