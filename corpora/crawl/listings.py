@@ -79,7 +79,7 @@ def read_listing(body: bytes, *, url: str) -> Listing:
 
     Entries are sorted by date, the newest first, those without a date last; otherwise as listed.
     """
-    body = _unpack(body).removeprefix(b"\xef\xbb\xbf").lstrip()
+    body = _unpack(body).removeprefix(b"\xef\xbb\xbf").strip()
     if not body:
         raise ListingError(f"{url}: is empty.")
     if body.startswith(b"<"):
@@ -96,17 +96,25 @@ def read_listing(body: bytes, *, url: str) -> Listing:
 
 
 def _unpack(body: bytes) -> bytes:
-    """Unpack a list that is a gzip file itself, apart from the packing of HTTP."""
+    """Unpack a list that is a gzip file itself, apart from the packing of HTTP.
+
+    Returns what came before the place where the file is cut off, is damaged, or is no gzip.
+    """
     if not body.startswith(b"\x1f\x8b"):
         return body
+    data = bytearray()
     try:
         with gzip.open(BytesIO(body)) as file:
-            data = file.read(MAX_LISTING_BYTES + 1)
+            while len(data) <= MAX_LISTING_BYTES and (piece := file.read1(1 << 16)):
+                data += piece
     except (OSError, EOFError, zlib.error) as error:
-        raise ListingError(f"cannot be unpacked ({error}).") from error
+        if not data:
+            raise ListingError(f"cannot be unpacked ({error}).") from error
+        if not data.lstrip().startswith(b"<"):  # lines: the last may be incomplete
+            del data[data.rfind(b"\n") + 1 :]
     if len(data) > MAX_LISTING_BYTES:
         raise ListingError(f"unpacks to more than {MAX_LISTING_BYTES:,} bytes.")
-    return data
+    return bytes(data)
 
 
 def _read_xml(body: bytes, url: str) -> tuple[str, list[Entry]]:
@@ -138,7 +146,13 @@ def _read_xml(body: bytes, url: str) -> tuple[str, list[Entry]]:
     if root not in _KINDS:
         raise ListingError(f"{url}: neither a sitemap nor a feed, but <{root}>.")
     # if the list is cut off, the last address may be incomplete
-    return _KINDS[root], entries if body.rstrip().endswith(b">") else entries[:-1]
+    is_whole = body.endswith(b">") or _ends(root, body)
+    return _KINDS[root], entries if is_whole else entries[:-1]
+
+
+def _ends(root: str, body: bytes) -> bool:
+    """Tell whether the root of a list is closed: some servers write text behind it."""
+    return bool(re.search(rb"</(?:[\w.-]+:)?%b\s*>" % root.encode(), body, re.IGNORECASE))
 
 
 def _with_ampersands(body: bytes) -> bytes:

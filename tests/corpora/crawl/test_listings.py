@@ -137,6 +137,29 @@ def test_a_cut_list_gives_what_came():
     assert urls(NEWS[: NEWS.index("ohne.html")]) == [f"{ROOT}/alt.html"]
 
 
+@pytest.mark.parametrize(
+    "behind", ["", "\n", "\n<!-- made in 0.1 s -->", "\nmade in 0.1 s", "\0<br"]
+)
+def test_what_a_server_writes_behind_a_list_takes_no_entry_from_it(behind):
+    entries = f"<x:url><x:loc>{ROOT}/1</x:loc></x:url><x:url><x:loc>{ROOT}/2</x:loc></x:url>"
+
+    assert urls(f'<x:urlset xmlns:x="x">{entries}</x:urlset >{behind}') == [
+        f"{ROOT}/1",
+        f"{ROOT}/2",
+    ]
+
+
+@pytest.mark.parametrize(("cut", "behind"), [(-999, b""), (-1, b""), (None, b"made in 0.1 s")])
+def test_a_packed_list_gives_what_came_before_it_is_no_gzip(cut, behind):
+    named = [f"{ROOT}/{number}" for number in range(50_000)]
+    packed = gzip.compress("\n".join(named).encode(), mtime=0)
+
+    found = [entry.url for entry in read_listing(packed[:cut] + behind, url=ROOT).entries]
+
+    assert len(found) > 45_000
+    assert found == named[: len(found)]
+
+
 def test_entries_beyond_the_bound_are_counted():
     text = f"<urlset>{f'<url><loc>{ROOT}/a</loc></url>' * (MAX_ENTRIES + 3)}</urlset>"
 
