@@ -90,6 +90,10 @@ class RefusedError(IgnoreRequest):
         self.refused = refused
 
 
+class ExcludedError(IgnoreRequest):
+    """The error for a page that a redirect leads to and the site's row excludes."""
+
+
 class Downloader:
     """An asynchronous interface of the fetcher, which blocks and so runs in threads."""
 
@@ -157,9 +161,12 @@ class DownloadHandler(BaseDownloadHandler):
     async def download_request(self, request: Request) -> Response:
         """Fetch a request with the fetcher, and read what the finder will look at."""
         finder: Finder = self.crawler.spider  # type: ignore[assignment]
+        is_redirect, kind = "redirect_times" in request.meta, request.meta["kind"]
+        if is_redirect and kind == "page" and finder.site.excludes(request.url):
+            finder.tally.pass_over(request.url, "excluded")
+            raise ExcludedError(request.url)
         answer = await finder.downloader.fetch(request, finder.site.policy, finder.tally)
         response = to_response(request, answer)
-        kind = request.meta["kind"]
         request.meta["found"] = await finder.downloader.read(response, kind, finder)
         return response
 

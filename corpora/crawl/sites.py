@@ -52,7 +52,11 @@ class Site:
         """Tell whether ``include`` and ``exclude`` let an address through."""
         if self.include and not any(fnmatchcase(url, pattern) for pattern in self.include):
             return False
-        return not any(fnmatchcase(url, pattern) for pattern in self.exclude)
+        return not self.excludes(url)
+
+    def excludes(self, url: str) -> bool:
+        """Tell whether ``exclude`` names an address."""
+        return any(fnmatchcase(url, pattern) for pattern in self.exclude)
 
 
 def read_sites(path: Path, *, allow_private: bool = False) -> tuple[Site, ...]:

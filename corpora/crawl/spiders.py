@@ -20,7 +20,7 @@ from scrapy.exceptions import CloseSpider, IgnoreRequest
 from scrapy.http import HtmlResponse, Response
 from scrapy.spidermiddlewares.httperror import HttpError
 
-from corpora.crawl.download_handler import ARCHIVED, Downloader, RefusedError
+from corpora.crawl.download_handler import ARCHIVED, Downloader, ExcludedError, RefusedError
 from corpora.crawl.listings import Entry, Listing, PageLinks, forbids_following
 from corpora.crawl.news_please import (
     Heuristics,
@@ -220,7 +220,7 @@ class Finder:
                 raise CloseSpider(error.refused.reason)
         elif not isinstance(error, IgnoreRequest):  # such as a full disk or a bug
             raise CloseSpider("broken")
-        elif not isinstance(error, HttpError):
+        elif not isinstance(error, (HttpError, ExcludedError)):
             self.tally.pass_over(failure.request.url, "redirects")
 
     def read(self, response: Response) -> Listing | None:

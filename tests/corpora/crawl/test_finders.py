@@ -340,6 +340,21 @@ def test_a_site_with_many_hosts_is_not_asked_at_all_of_them_at_once(tmp_path):
     assert max(seen) <= 2
 
 
+def test_a_redirect_to_a_page_that_is_excluded_is_not_followed(tmp_path):
+    links = b'<a href="/1">1</a><a href="/2">2</a>'
+    moved = {f"/{n}": (302, {"Location": to}, b"") for n, to in ((1, "/abo/1"), (2, "/neu/2"))}
+    pages = dict.fromkeys(("/abo/1", "/neu/2"), (200, HTML, b"<p>"))
+    with serving({"/": (200, HTML, links)} | moved | pages) as server:
+        table = f'contact = "a@b.example"\n[[site]]\nurl = "{server.url("/")}"\ndelay = 0\n'
+        table += 'find = ["recursive"]\nexclude = ["*/abo/*"]\n'
+        (tmp_path / "sites.toml").write_text(table, "utf-8")
+        sites = read_sites(tmp_path / "sites.toml", allow_private=True)
+        [tally] = crawl(sites, tmp_path / "archive", say=print).tallies
+
+    assert (server.count("/1"), server.count("/neu/2"), server.count("/abo/1")) == (1, 1, 0)
+    assert +tally.passed_over == {"excluded": 1}
+
+
 def test_no_address_is_too_long_for_scrapy_that_is_not_for_the_door():
     with pytest.raises(NotConfigured):
         UrlLengthMiddleware.from_crawler(Crawler(SitemapFinder, dict(SETTINGS)))
