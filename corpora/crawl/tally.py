@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from corpora.crawl.archive import Repair
 from corpora.crawl.types import PAGES, Fetched, Kind, Refused
 from corpora.reports import Row, markdown_table
+from corpora.warc.http import Answer
 
 
 @dataclass
@@ -55,8 +56,8 @@ class SiteTally:
             (self.archived if answer.from_archive else self.fetched)[kind] += 1
             self.statuses[str(answer.status)] += 1
             self.n_bytes += 0 if answer.from_archive else len(answer.body)
-            is_html = "html" in (answer.header("content-type") or "").lower()
-            self.n_pages += kind in PAGES and answer.status == 200 and is_html
+            is_page = Answer(answer.status, answer.headers, answer.body).is_page
+            self.n_pages += kind in PAGES and answer.status == 200 and is_page
 
     def pass_over(self, url: str, reason: str) -> None:
         """Count an address that is not asked for."""

@@ -47,7 +47,7 @@ class Answer:
     @property
     def is_page(self) -> bool:
         """Whether the body is HTML, by ``Content-Type`` or, without one, by its first bytes."""
-        media_type = (self.header("content-type") or "").partition(";")[0].strip().lower()
+        media_type = re.split("[;,]", self.header("content-type") or "")[0].strip().lower()
         return media_type in _PAGES if media_type else bool(_LOOKS_LIKE.match(self.body[:2048]))
 
 

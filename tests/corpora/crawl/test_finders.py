@@ -355,6 +355,23 @@ def test_a_redirect_to_a_page_that_is_excluded_is_not_followed(tmp_path):
     assert +tally.passed_over == {"excluded": 1}
 
 
+@pytest.mark.parametrize(
+    ("headers", "body", "n_pages"),
+    [
+        ((), b"<!doctype html><p>a", 1),
+        ((("content-type", "text/html, text/html"),), b"a", 1),
+        ((), b"a", 0),
+        ((("content-type", "text/x-nohtml"),), b"<html>", 0),
+    ],
+)
+def test_pages_are_counted_that_will_be_read_as_such(headers, body, n_pages):
+    tally = SiteTally("a")
+
+    tally.count(Fetched(f"{URL}1", 200, headers, body, from_archive=False), "page")
+
+    assert tally.n_pages == n_pages
+
+
 def test_no_address_is_too_long_for_scrapy_that_is_not_for_the_door():
     with pytest.raises(NotConfigured):
         UrlLengthMiddleware.from_crawler(Crawler(SitemapFinder, dict(SETTINGS)))

@@ -158,6 +158,7 @@ def test_what_cannot_be_unpacked_has_a_reason(coding, body, reason):
     [
         (b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\nx", True),
         (b"HTTP/1.1 200 OK\nContent-type: application/xhtml+xml;charset=x\n\nx", True),
+        (b"HTTP/1.1 200 OK\r\nContent-Type: text/html, text/html\r\n\r\nx", True),
         (b"HTTP/1.1 200 OK\r\nContent-Type: image/png\r\n\r\n<html>", False),
         (b"HTTP/1.0 200\r\nServer: x\r\n\r\n <!-- a --> <!DOCTYPE html><html>", True),
         (b"HTTP/1.0 200\r\nServer: x\r\n\r\nplain text", False),
