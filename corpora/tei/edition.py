@@ -147,8 +147,8 @@ class Edition:
     entity: tuple[str, ...] = ("key", "ref")
     """The attributes that refer to the entity, the best first."""
     spaces: Mapping[str, str] = field(default_factory=dict)
-    """The space of an id by the beginning of the attribute's value; the rest of the value is the
-    id."""
+    """The space of an id by the beginning of the attribute's value (the longest that fits); the
+    rest of the value is the id."""
     write: Mapping[str, Element] = field(default_factory=dict)
     """The element that a predicted name becomes, by label, where the edition gives one."""
     metadata: Mapping[str, Sequence[Rule]] = field(default_factory=dict)

@@ -646,8 +646,8 @@ def ids_of(attributes: Mapping[str, str], edition: Edition) -> list[str]:
 
 
 def with_space(reference: str, edition: Edition) -> str:
-    """Return the entity of a reference, in the space of its beginning or of the edition."""
-    for beginning, space in edition.spaces.items():
-        if reference.startswith(beginning):
-            return f"{space}:{reference.removeprefix(beginning).rstrip('/')}"
+    """Return the entity of a reference, in the space of its longest beginning or of the edition."""
+    if beginnings := [start for start in edition.spaces if reference.startswith(start)]:
+        beginning = max(beginnings, key=len)
+        return f"{edition.spaces[beginning]}:{reference.removeprefix(beginning).rstrip('/')}"
     return f"{edition.name}:{reference.removeprefix('#')}"

@@ -2,6 +2,7 @@ import pytest
 
 from corpora.errors import UsageError
 from corpora.tei.edition import Role, edition_path, load_edition, shipped_editions
+from corpora.tei.reader import with_space
 from corpora.tei.xml import Element
 
 
@@ -111,3 +112,11 @@ def test_arendt_labels_follow_the_published_set():
         "ship": [],
         "language": ["language"],
     }
+
+
+def test_of_the_beginnings_of_an_id_the_longest_says_its_space(tmp_path):
+    spaces = '[entities.spaces]\n"https://a.org/" = "a"\n"https://a.org/works/" = "works"\n'
+    edition = load(tmp_path, spaces)
+
+    assert with_space("https://a.org/works/7", edition) == "works:7"
+    assert with_space("https://a.org/p7", edition) == "a:p7"
