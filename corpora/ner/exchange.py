@@ -12,7 +12,7 @@ import warnings
 import zlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,6 +47,14 @@ class Annotated:
     text: str | None
     """None if the format does not hold the whole text."""
     mentions: tuple[Mention, ...]
+    quotes: tuple[tuple[int, str], ...] = ()
+    """The pieces of the text that the format has in place of the whole, each with its offset."""
+
+    def fits(self, text: str) -> bool:
+        """Tell whether its text, or all that it has of it, is this text."""
+        if self.text is not None:
+            return self.text == text
+        return all(text.startswith(quote, start) for start, quote in self.quotes)
 
 
 def named(document: Document) -> list[Mention]:
@@ -250,7 +258,7 @@ def _read_w3c(path: Path) -> Annotated:
     beside = path.with_suffix(".txt")
     text = _read_text(beside) if beside.is_file() else None
     units = _units(text or "")
-    name, mentions = path.stem, []
+    name, mentions, quotes = path.stem, list[Mention](), list[tuple[int, str]]()
     for one in parse_json(_read_text(path)):
         bodies = one.get("body") or []
         bodies = bodies if isinstance(bodies, list) else [bodies]
@@ -265,11 +273,15 @@ def _read_w3c(path: Path) -> Annotated:
         position, quote = kinds["TextPositionSelector"], kinds.get("TextQuoteSelector", {})
         place = position["start"], position["end"]
         exact = quote.get("exact")
-        if text is not None and exact is not None and text[place[0] : place[1]] != exact:
+        if exact is not None and text is None:
+            quotes.append((place[0], exact))
+        elif exact is not None and text is not None and text[place[0] : place[1]] != exact:
             first = bisect_left(units, place[0])  # tools in a browser count UTF-16 units
             place = first, first + len(exact)
+            if text[first : place[1]] != exact:
+                raise ValueError(f"{exact!r} is not at {position['start']} in {beside.name}")
         mentions.append(_mention(place, *(labels[:1] or [None]), *(ids[:1] or [None])))
-    return Annotated(name, text, tuple(mentions))
+    return Annotated(name, text, tuple(mentions), tuple(quotes))
 
 
 def _units(text: str) -> list[int]:
@@ -364,30 +376,38 @@ def _owners(names: Sequence[Mention], starts: Sequence[int]) -> list[list[int]]:
 
 
 def _read_webanno(path: Path) -> Annotated:
-    """Read names from WebAnno TSV.
+    """Read names from WebAnno TSV, and the tokens as quotes.
 
-    Characters beyond U+FFFF count as two in the offsets of later tokens.
+    Characters beyond U+FFFF count as two in offsets. Parts of tokens have lines of their own.
     """
     names: dict[str, tuple[int, int, str, str]] = {}
     layers: list[str] = []
-    wide = 0
-    for line in _read_text(path).split("\n"):
+    quotes: list[tuple[int, str]] = []
+    lines = [line.rstrip("\r") for line in _read_text(path).removeprefix("\ufeff").split("\n")]
+    split = (line.split("\t") for line in lines if not line.startswith("#"))
+    rows = [cells for cells in split if len(cells) >= 3]
+    wide = sorted({place for cells in rows for place in _wide_in(cells)})
+    for line in lines:
         if line.startswith("#T_SP="):
             layers += [f"{line[6:].split('|')[0]}|{f}" for f in line.split("|")[1:]]
-        cells = line.rstrip("\r").split("\t")
-        if line.startswith("#") or len(cells) < 3:
-            continue
-        begin, _, finish = cells[1].partition("-")
-        start = int(begin) - wide
-        wide += sum(ord(character) > 0xFFFF for character in _unescape(cells[2]))
-        end = int(finish) - wide
+    for cells in rows:
+        start, end = (int(unit) - bisect_left(wide, int(unit)) for unit in cells[1].split("-"))
+        quotes.append((start, _unescape(cells[2])))
         values = dict(zip(layers, cells[3:], strict=False))
         ids = _numbered(values.get(f"{_NAME}|identifier", "_"), cells[0])
         for key, label in _numbered(values.get(f"{_NAME}|value", "_"), cells[0]).items():
             old = names.get(key, (start, end, label, ids.get(key, "")))
             names[key] = (min(old[0], start), max(old[1], end), old[2], old[3])
     mentions = [_mention(name[:2], name[2], name[3]) for name in names.values()]
-    return Annotated(path.stem, None, tuple(mentions))
+    return Annotated(path.stem, None, tuple(mentions), tuple(quotes))
+
+
+def _wide_in(cells: Sequence[str]) -> Iterator[int]:
+    """Yield the places, in UTF-16 units, of the characters beyond U+FFFF in a token."""
+    first, form = int(cells[1].partition("-")[0]), _unescape(cells[2])
+    for character, unit in zip(form, _units(form), strict=False):
+        if ord(character) > 0xFFFF:
+            yield first + unit
 
 
 def _numbered(cell: str, token: str) -> dict[str, str]:
@@ -449,7 +469,7 @@ def read_annotated(path: Path) -> Annotated:
     for one in found.mentions:
         _check(one, path, length=None if found.text is None else len(found.text))
     stem = path.name.removesuffix(form.suffix)
-    return Annotated(stem if found.name == path.stem else found.name, found.text, found.mentions)
+    return replace(found, name=stem if found.name == path.stem else found.name)
 
 
 def _check(mention: Mention, path: Path, *, length: int | None) -> None:

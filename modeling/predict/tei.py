@@ -546,40 +546,47 @@ def apply_list(options: "Options") -> Summary:
 def take_corrected(options: "Options") -> Summary:
     """Write what people corrected in another tool into copies of the files.
 
-    A file of the tool belongs to the document with the same text or, if it holds no text, to the
-    document that it names. A file is rejected if several files of the tool, with different names in
-    them, belong to one of its documents.
+    A file of the tool belongs to the document with the same text or, if it holds no whole text, to
+    the document that it names, if the words it has are there. A file is rejected if several files
+    of the tool, with different names in them, belong to one of its documents.
     """
     work = _Work(options)
     waiting = {path: read_annotated(path) for path in files_of(options.from_)}
     used: set[Path] = set()
+    changed: dict[Path, str] = {}
     for file in work.read():
         with work.rejecting(name := file.source.name):
             corrected: dict[str, Sequence[Mention]] = {}
             for document in file.documents:
+                named = [path for path, one in waiting.items() if _is_named(path, one, document.id)]
+                changed |= {p: document.id for p in named if not waiting[p].fits(document.text)}
                 if own := _belonging(document, waiting):
                     used.update(own)
                     corrected[document.id] = _same_mentions(document, own)
             given = work.write_options(name, threshold=0.0)
             work.save(name, write_corrected(file, corrected, options=given))
     work.counters["files of the tool that were read"] = len(used)
-    for path in waiting.keys() - used:
-        work.notes.append(f"{path}: belongs to no document of --tei; it was left out")
+    for path in sorted(waiting.keys() - used):
+        why = "belongs to no document of --tei"
+        if id := changed.get(path):
+            why = f"has another text than {id} (edited since it was converted for the tool?)"
+        work.notes.append(f"{path}: {why}; it was left out")
     return work.finish(made=str(options.output))
 
 
 def _belonging(document: Document, read: Mapping[Path, Annotated]) -> dict[Path, Annotated]:
     """Find the files of a tool with a document's text; only those with its name, if there are any.
 
-    Files without a text must have its name.
+    Files without a whole text must have its name.
     """
-    named = {
-        path: one
-        for path, one in read.items()
-        if document.id in {one.name, path.name} or path.stem == document.id
-        if one.text is None or one.text == document.text
-    }
-    return named or {path: one for path, one in read.items() if one.text == document.text}
+    fitting = {path: one for path, one in read.items() if one.fits(document.text)}
+    named = {path: one for path, one in fitting.items() if _is_named(path, one, document.id)}
+    return named or {path: one for path, one in fitting.items() if one.text is not None}
+
+
+def _is_named(path: Path, one: Annotated, id: str) -> bool:
+    """Tell whether a file of a tool has the name of a document."""
+    return id in {one.name, path.name, path.stem}
 
 
 def _same_mentions(document: Document, own: Mapping[Path, Annotated]) -> Sequence[Mention]:

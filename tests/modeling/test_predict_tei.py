@@ -177,6 +177,24 @@ def test_what_people_corrected_in_another_tool_comes_back(
     assert (tmp_path / "back" / "a.xml").read_bytes() == letter.read_bytes()
 
 
+@pytest.mark.parametrize("form", ["xmi", "webanno"])
+def test_names_of_a_letter_that_was_edited_since_are_written_nowhere(
+    form, letter, tmp_path, capsys
+):
+    edition = load_edition(edition_path("tei"))
+    [text] = read_tei(letter.read_bytes(), edition, name="a.xml")
+    start = text.document.text.index("viel")
+    named = replace(text.document, mentions=(Mention(start, start + 4, label="person"),))
+    [made] = write_documents([named], form, tmp_path / "tool")
+    letter.write_bytes(letter.read_bytes().replace(b"viel", b"sehr viel"))
+    back = ("--tei", letter, "--edition", "tei", "--from", tmp_path / "tool")
+
+    assert predict(*back, "--output", tmp_path / "new") == 0
+
+    assert f"{made}: has another text than a.xml (edited since" in capsys.readouterr().err
+    assert (tmp_path / "new" / "a.xml").read_bytes() == letter.read_bytes()
+
+
 def test_of_two_annotators_none_is_taken_in_silence(letter, tmp_path, capsys):
     [text] = read_tei(letter.read_bytes(), load_edition(edition_path("tei")), name="a.xml")
     document, start = text.document, text.document.text.index("Ulm")

@@ -81,6 +81,41 @@ def test_positions_of_a_browser_are_read_by_their_quotes(tmp_path):
     assert keys(read_annotated(path).mentions) == keys(DOCUMENT.mentions)
 
 
+def test_a_quote_that_is_not_at_its_place_is_said(tmp_path):
+    [path] = write_documents([DOCUMENT], "w3c", tmp_path)
+    path.with_suffix(".txt").write_text(f"Liebe {TEXT}", encoding="utf-8")
+
+    with pytest.raises(
+        CorpusError, match=r"a\.xml\.json: .*'𝔊oethe-Berg' is not at 5 in a\.xml\.txt"
+    ):
+        read_annotated(path)
+
+
+@pytest.mark.parametrize("form", ["webanno", "w3c"])
+def test_a_file_without_the_text_fits_one_that_has_its_words_at_their_places(form, tmp_path):
+    [path] = write_documents([DOCUMENT], form, tmp_path)
+    path.with_suffix(".txt").unlink(missing_ok=True)
+
+    found = read_annotated(path)
+
+    assert found.text is None
+    assert found.fits(TEXT)
+    assert not found.fits(f"Liebe {TEXT}")
+
+
+def test_parts_of_a_token_are_counted_once(tmp_path):
+    [path] = write_documents([DOCUMENT], "webanno", tmp_path)
+    rows = path.read_text(encoding="utf-8").replace(
+        "\n1-3\t", "\n1-2.1\t5-7\t𝔊\t_\tpart[9]\t\n1-3\t"
+    )
+    path.write_text(rows, encoding="utf-8")
+
+    found = read_annotated(path)
+
+    assert keys(found.mentions) == sorted([*keys(DOCUMENT.mentions), (5, 6, "part", "")])
+    assert found.fits(TEXT)
+
+
 def test_what_is_none_of_the_forms_is_named(tmp_path):
     (tmp_path / "a.xmi").write_text("<xmi")
 
