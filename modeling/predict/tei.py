@@ -585,8 +585,8 @@ def _belonging(document: Document, read: Mapping[Path, Annotated]) -> dict[Path,
 
 
 def _is_named(path: Path, one: Annotated, id: str) -> bool:
-    """Tell whether a file of a tool has the name of a document."""
-    return id in {one.name, path.name, path.stem}
+    """Tell whether a file of a tool has the name of a document, maybe with its folders."""
+    return id in {one.name, path.name} or f"/{path.with_suffix('')}".endswith(f"/{id}")
 
 
 def _same_mentions(document: Document, own: Mapping[Path, Annotated]) -> Sequence[Mention]:

@@ -195,6 +195,27 @@ def test_names_of_a_letter_that_was_edited_since_are_written_nowhere(
     assert (tmp_path / "new" / "a.xml").read_bytes() == letter.read_bytes()
 
 
+@pytest.mark.parametrize("form", ["webanno", "brat"])
+def test_files_of_a_tool_lie_in_folders_as_the_letters_do(form, letter, tmp_path):
+    edition, start = load_edition(edition_path("tei")), 0
+    folders = [letter.parent / name for name in ("1914", "1915")]
+    for folder in folders:
+        folder.mkdir()
+        name = f"{folder.name}/a.xml"
+        data = letter.read_bytes().replace(b"viel", b"viel " + folder.name.encode())
+        (folder / "a.xml").write_bytes(data)
+        [text] = read_tei(data, edition, name=name)
+        start = text.document.text.index("viel")
+        named = replace(text.document, mentions=(Mention(start, start + 4, label="person"),))
+        list(write_documents([named], form, tmp_path / "tool"))
+    back = ("--edition", "tei", "--from", tmp_path / "tool", "--output", tmp_path / "new")
+
+    assert predict("--tei", *folders, *back) == 0
+
+    for name in ("1914", "1915"):
+        assert ">viel</persName>" in (tmp_path / "new" / name / "a.xml").read_text()
+
+
 def test_of_two_annotators_none_is_taken_in_silence(letter, tmp_path, capsys):
     [text] = read_tei(letter.read_bytes(), load_edition(edition_path("tei")), name="a.xml")
     document, start = text.document, text.document.text.index("Ulm")
