@@ -476,6 +476,24 @@ def test_a_register_writes_names_without_a_model(letter, register, tmp_path, cap
     assert "needs --register" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("prefix", "encoding"), [("", "UTF-8"), ("t:", "UTF-8"), ("", "UTF-16")])
+def test_the_same_command_on_a_later_day_writes_the_same_file(
+    prefix, encoding, letter, register, tmp_path
+):
+    text = re.sub(r"<(/?)(?=\w)", rf"<\1{prefix}", TEI).replace("UTF-8", encoding)
+    text = text.replace("xmlns", f"xmlns:{prefix}".rstrip(":"))
+    letter.write_bytes(text.encode(encoding))
+    command = ("--dictionary", "--register", register, "--edition", "tei", "--tei", letter)
+    made = tmp_path / "out" / "a.xml"
+    assert predict(*command, "--output", made.parent) == 0
+    earlier = re.sub('when="[0-9-]+"', 'when="2026-01-01"', made.read_bytes().decode(encoding))
+    made.write_bytes(earlier.encode(encoding))
+
+    assert predict(*command, "--output", made.parent) == 0
+
+    assert made.read_bytes() == earlier.encode(encoding)
+
+
 def test_a_file_that_was_tagged_is_not_parsed_again_for_the_register(
     tagger_run, letter, labels, register, tmp_path, parsed
 ):
