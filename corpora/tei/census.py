@@ -7,6 +7,7 @@ out, languages, words before sentence ends, and schemes of ids. ``--output`` als
 as ``census.html``, and a draft ``edition.toml`` to start from.
 """
 
+import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -64,6 +65,8 @@ _LABELS = {
 }  # fmt: skip
 
 
+_UNSAYABLE = frozenset("']")
+"""Characters that a value in a pattern cannot have."""
 _NO_WORD = re.compile(r"\W")
 _ADDRESS = re.compile(r"[A-Za-z][\w.+-]*:(//)?")
 """The beginning of an id with a protocol or a prefix: ``https://``, ``gnd:``."""
@@ -476,7 +479,7 @@ def draft_edition(census: Census, *, name: str) -> str:
         f"name = {_quoted(name)}  # the group of the documents, and the space of their entities",
         f"lang = {_quoted(lang)}" if lang else _NO_LANGUAGE,
         "", "[labels]",
-        *(line for label, items in labels.items() for line in (f"{label} = [", *items, "]")),
+        *(line for key, items in labels.items() for line in (f"{_key(key)} = [", *items, "]")),
         "", "[text]", 'leave_out = ["..."]',
         *(["# also left out now, with names in it:"] if census.lost_names else []),
         *(f"# {of}: {label} {n:,}" for (of, label), n in census.lost_names.most_common()),
@@ -522,7 +525,7 @@ def _pattern(element: Element) -> str:
     said = (
         f"[@{name}='{value}']"
         for name, value in element.attributes.items()
-        if name != "xml:id" and "'" not in value
+        if name != "xml:id" and _UNSAYABLE.isdisjoint(value)
     )
     return element.written_name + "".join(said)
 
@@ -534,7 +537,11 @@ def _suggestions(element: Element) -> Iterator[tuple[str, str]]:
         around = (outer.name for outer in element.chain() if outer.name != name)
         if label not in map(_NAMES.get, around):
             yield label, written
-    elif name in _TYPED and (value := element.attributes.get("type")) and "'" not in value:
+    elif (
+        name in _TYPED
+        and (value := element.attributes.get("type"))
+        and _UNSAYABLE.isdisjoint(value)
+    ):
         label = re.sub(r"\W+", "_", _LABELS.get(value.lower(), value)).strip("_")
         yield label or "other", f"{written}[@type='{value}']"
 
@@ -565,8 +572,13 @@ def _space(address: str, taken: dict[str, str]) -> str:
 
 
 def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+    """Write a string of TOML: that of JSON, in which only U+007F is not escaped."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _key(text: str) -> str:
+    """Write a key of TOML, with quotes if it has other characters than ASCII."""
+    return text if re.fullmatch(r"[A-Za-z0-9_-]+", text) else _quoted(text)
 
 
 # --- the command

@@ -224,6 +224,18 @@ def test_the_draft_has_spaces_of_names_that_the_defaults_lack():
     ]
 
 
+def test_a_draft_of_any_types_can_be_read(tmp_path):
+    types = ("örtlich", "лицо", "a&#10;b", 'a"b\\c', "a]b")
+    names = "".join(f"<rs type='{each}' ref='{each}:1'>A</rs>" for each in types)
+    path = tmp_path / "mine.toml"
+
+    path.write_text(draft_edition(census_of(f"<p>{names}</p>"), name="mine"), encoding="utf-8")
+
+    labels = load_edition(path).labels
+    assert list(labels) == ["örtlich", "лицо", "a_b", "a_b_c"]
+    assert labels["a_b"][0].last.predicates[0].values == ("a\nb",)
+
+
 def test_a_second_draft_keeps_the_spaces_of_the_first(tmp_path):
     edition = tmp_path / "mine.toml"
     edition.write_text('[entities.spaces]\n"https://a.org/reg/" = "laws"\n')
