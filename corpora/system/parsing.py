@@ -43,7 +43,11 @@ def read_json(path: Path) -> Any:  # Any: as ``json.loads``
 
 
 def parse_toml(text: str, *, where: object) -> dict[str, Any]:  # Any: as ``tomllib.loads``
-    """Parse TOML; the message of a ``UsageError`` begins with ``where``, and the line if known."""
+    """Parse TOML; the message of a ``UsageError`` begins with ``where``, and the line if known.
+
+    A byte order mark at the beginning is ignored.
+    """
+    text = text.removeprefix("\ufeff")
     for number, written in enumerate(text.split("\n"), 1):  # a key may hold other line breaks
         if written.count(".") > MAX_DOTS:
             raise UsageError(f"{where}:{number}: more than {MAX_DOTS:,} dots in a line. Break it.")

@@ -54,6 +54,12 @@ def test_toml_that_is_not_read_says_where_and_why(text, problem):
         parse_toml(text, where="a.toml")
 
 
+def test_a_toml_file_may_begin_with_a_byte_order_mark(tmp_path):
+    (tmp_path / "a.toml").write_text("a = 1\n", encoding="utf-8-sig")
+
+    assert read_toml(tmp_path / "a.toml") == {"a": 1}
+
+
 def test_a_toml_file_that_is_not_read_is_named(tmp_path):
     (tmp_path / "a.toml").write_bytes(b"a = '\xff'")
 
