@@ -293,7 +293,12 @@ def load_edition(path: Path) -> Edition:
         tables = _extend(inherited, tables, source=source)
     else:
         own = {}  # default patterns are made for all editions: most match nothing in one
-    return _build(tables, source, own=own, default_name=path.stem)
+    return _build(tables, source, own=own, default_name=_as_space(path.stem))
+
+
+def _as_space(text: str) -> str:
+    """Return a text as it can stand before the colon of an id."""
+    return re.sub(r"[\s:]+", "-", text)
 
 
 class _Source:
@@ -318,6 +323,11 @@ class _Source:
         for label in tables.get("labels", {}):
             if not re.fullmatch(r"\S+", label):
                 raise self.error(label, f"the label {label!r} is empty or holds white space")
+        named = [tables["name"]] if "name" in tables else []
+        for space in (*named, *tables.get("entities", {}).get("spaces", {}).values()):
+            if space != _as_space(space):
+                why = "white space or a colon, which would end it in an id"
+                raise self.error(space, f"{space!r} holds {why}; write {_as_space(space)!r}")
         return tables
 
     def error(self, needle: str, message: str) -> UsageError:

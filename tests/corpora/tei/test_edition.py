@@ -1,8 +1,12 @@
+from dataclasses import replace
+
 import pytest
 
+from corpora.document import Mention
 from corpora.errors import UsageError
 from corpora.tei.edition import Role, edition_path, load_edition, shipped_editions
 from corpora.tei.reader import with_space
+from corpora.tei.style import reference
 from corpora.tei.xml import Element
 
 
@@ -72,6 +76,8 @@ def test_list_without_dots_replaces_the_default(tmp_path):
         ("[choose]\n\"choice[@x]\" = ['abbr']\n", r"mine.toml:2: .*must be the name"),
         ("[choose.choice]\nabbr = 'x'\n", r"mine.toml:1: choice = .*: must be a list"),
         ("[labels]\n'my label' = ['x']\n", r"mine.toml:2: the label 'my label'"),
+        ('name = "my letters"\n', r"mine.toml:1: 'my letters' holds white .*'my-letters'"),
+        ('[entities.spaces]\n"http://a.b/" = "a:b"\n', r"mine.toml:2: 'a:b' holds .*'a-b'"),
         ("[labels]\na = ['...', 'x']\n", r"mine.toml:2: .*expected an element's name"),
         ("[labels]\na = ['tei:persName']\n", r"mine.toml:2: .*cannot read"),
         ("[text]\nleave_out = ['...', '!lbb']\n", r"mine.toml:2: '!lbb' takes nothing"),
@@ -112,6 +118,17 @@ def test_arendt_labels_follow_the_published_set():
         "ship": [],
         "language": ["language"],
     }
+
+
+def test_the_name_of_a_file_with_spaces_is_that_of_an_edition_without(tmp_path):
+    file = tmp_path / "Meine Briefe 1.toml"
+    file.write_text("[labels]\nperson = ['persName']\n")
+
+    edition = load_edition(file)
+
+    assert edition.name == "Meine-Briefe-1"
+    mention = Mention(0, 3, label="person", entity=f"{edition.name}:p1 {edition.name}:p2")
+    assert reference(mention, replace(edition, entity=("ref",))) == ("ref", "#p1 #p2")
 
 
 def test_of_the_beginnings_of_an_id_the_longest_says_its_space(tmp_path):
