@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -81,7 +82,7 @@ def fetch(options: Options) -> Iterator[str | Summary]:
     try:
         with urllib.request.urlopen(url, timeout=_TIMEOUT) as response:  # noqa: S310 - see above
             data = response.read(_MAX_BYTES + 1)
-    except OSError as error:
+    except (OSError, ValueError, HTTPException) as error:  # also an address that is none
         raise CorpusError(
             f"{url}: cannot be fetched ({error}). Download it by other means, and name it with "
             f"--schema, or put it at {default_schema()}."
