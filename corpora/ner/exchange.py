@@ -488,10 +488,17 @@ def _check(mention: Mention, path: Path, *, length: int | None) -> None:
 
 
 def files_of(paths: Sequence[Path]) -> list[Path]:
-    """List the files of tools among files and folders."""
+    """List the files of tools among files and folders; ``UsageError`` for a path without one."""
     suffixes = tuple(form.suffix for form in FORMS.values())
     found: list[Path] = []
     for path in paths:
-        inside = sorted(path.rglob("*")) if path.is_dir() else [path]
-        found += [one for one in inside if one == path or one.name.endswith(suffixes)]
+        if not path.exists():
+            raise UsageError(f"{path}: no such file or folder. Check the path.")
+        inside = [path]
+        if path.is_dir():
+            inside = [one for one in sorted(path.rglob("*")) if one.name.endswith(suffixes)]
+        if not inside:
+            known = ", ".join(suffixes)
+            raise UsageError(f"{path}: holds no file that ends in {known}. Name another folder.")
+        found += inside
     return found

@@ -125,6 +125,13 @@ def test_what_is_none_of_the_forms_is_named(tmp_path):
         read_annotated(tmp_path / "a.xmi")
 
 
+def test_a_path_without_files_of_a_tool_is_named(tmp_path):
+    with pytest.raises(UsageError, match=r"nowhere: no such file or folder"):
+        files_of([tmp_path / "nowhere"])
+    with pytest.raises(UsageError, match=r": holds no file that ends in \.xmi, "):
+        files_of([tmp_path])
+
+
 @pytest.mark.filterwarnings("default")  # as outside of tests
 @pytest.mark.parametrize("form", ["xmi", "cas-json"])
 def test_a_cas_with_a_place_outside_its_text_is_refused_at_once(form, tmp_path):
