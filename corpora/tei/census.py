@@ -599,7 +599,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(options: Options) -> Iterator[str]:
-    found = find_inputs(options.inspect, suffix=SUFFIXES, exclude=options.exclude)
+    found = find_inputs(options.inspect, suffix=SUFFIXES, exclude=options.exclude, option="inspect")
     census = take_census(found.items(), load_edition(edition_path(options.edition)))
     yield from to_words(census)
     if not census.kinds:

@@ -90,7 +90,7 @@ class _Work:
     """Messages for the user at the end."""
 
     def __post_init__(self) -> None:
-        self.files = find_inputs(self.options.tei, suffix=SUFFIXES)
+        self.files = find_inputs(self.options.tei, suffix=SUFFIXES, option="tei")
 
     @cached_property
     def edition(self) -> Edition:

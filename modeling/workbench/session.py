@@ -34,7 +34,7 @@ _NO_ID = re.compile(r"[^\w.-]+")
 
 def make_desk(options: "Options") -> Desk:
     """Make the desk: find the letters, the edition and the suggester; read no letter yet."""
-    files = find_inputs(options.tei or (), suffix=SUFFIXES)
+    files = find_inputs(options.tei or (), suffix=SUFFIXES, option="tei")
     edition = load_edition(edition_path(options.edition))
     output = options.output or Path()
     if output.exists() and not output.is_dir():

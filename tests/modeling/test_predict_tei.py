@@ -301,6 +301,13 @@ def test_files_are_never_overwritten(tagger_run, letter, labels, capsys):
     assert letter.read_bytes() == TEI.encode()
 
 
+def test_letters_that_are_not_there_are_named_with_their_option(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        predict("--tei", tmp_path / "nowhere", "--undo", "--output", tmp_path / "out")
+
+    assert f"--tei {tmp_path}/nowhere: matches no file" in capsys.readouterr().err
+
+
 def test_files_that_cannot_be_read_are_named(tagger_run, letter, labels, tmp_path, capsys):
     (letter.parent / "b.xml").write_text("<TEI><text>")
     out = tmp_path / "out"

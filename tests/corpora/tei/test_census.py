@@ -283,4 +283,4 @@ def test_nothing_to_inspect_is_an_error(tmp_path, monkeypatch, capsys, what):
     (tmp_path / "empty").mkdir()
 
     assert main(["--inspect", what]) == 2
-    assert capsys.readouterr().err.startswith("error: ")
+    assert capsys.readouterr().err.startswith(f"error: --inspect {what}: matches no file")
