@@ -552,6 +552,8 @@ def take_corrected(options: "Options") -> Summary:
     """
     work = _Work(options)
     waiting = {path: read_annotated(path) for path in files_of(options.from_)}
+    for path, one in waiting.items():
+        _check_tool_labels(path, one, work.edition)
     used: set[Path] = set()
     changed: dict[Path, str] = {}
     for file in work.read():
@@ -572,6 +574,17 @@ def take_corrected(options: "Options") -> Summary:
             why = f"has another text than {id} (edited since it was converted for the tool?)"
         work.notes.append(f"{path}: {why}; it was left out")
     return work.finish(made=str(options.output))
+
+
+def _check_tool_labels(path: Path, one: Annotated, edition: Edition) -> None:
+    """Raise ``UsageError`` if a tool's file has a label that the edition has not."""
+    for mention in one.mentions:
+        if mention.label and mention.label not in edition.labels:
+            known = ", ".join(edition.labels)
+            raise UsageError(
+                f"{path}: edition {edition.name} has no label {mention.label!r}, only {known}. "
+                "Rename it in the tool, or add it to [labels] of the edition file."
+            )
 
 
 def _belonging(document: Document, read: Mapping[Path, Annotated]) -> dict[Path, Annotated]:

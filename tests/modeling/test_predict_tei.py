@@ -216,6 +216,24 @@ def test_files_of_a_tool_lie_in_folders_as_the_letters_do(form, letter, tmp_path
         assert ">viel</persName>" in (tmp_path / "new" / name / "a.xml").read_text()
 
 
+def test_a_label_of_a_tool_that_the_edition_has_not_is_said_before_any_file_is_written(
+    letter, tmp_path, capsys
+):
+    shutil.copy(letter, letter.with_name("b.xml"))
+    [text] = read_tei(letter.read_bytes(), load_edition(edition_path("tei")), name="b.xml")
+    named = replace(text.document, mentions=(Mention(0, 3, label="PER"),))
+    [made] = write_documents([named], "webanno", tmp_path / "tool")
+    back = ("--tei", letter.parent, "--edition", "tei", "--from", tmp_path / "tool")
+
+    with pytest.raises(SystemExit):
+        predict(*back, "--output", tmp_path / "new")
+
+    said = capsys.readouterr().err
+    assert f"{made}: edition tei has no label 'PER', only person, " in said
+    assert "Rename it in the tool" in said
+    assert not (tmp_path / "new").exists()
+
+
 def test_of_two_annotators_none_is_taken_in_silence(letter, tmp_path, capsys):
     [text] = read_tei(letter.read_bytes(), load_edition(edition_path("tei")), name="a.xml")
     document, start = text.document, text.document.text.index("Ulm")
