@@ -61,7 +61,11 @@ if TYPE_CHECKING:  # applying lists and --undo need no tagger, and no torch
 
 _MAX_REJECTED = 10
 _MAX_NAMED = 10
-_DATE = re.compile(rb'<(?:[^\s<>:]+:)?change when="(\d{4}-\d\d-\d\d)" resp="#onoma-')
+_DATE = re.compile(
+    rb'<(?:[^\s<>:]+:)?(?:change when="(\d{4}-\d\d-\d\d)" resp="#onoma-'
+    rb'|item resp="#onoma-[^<]+, (\d{4}-\d\d-\d\d)\.<)'
+)
+"""The date of a run, in the entry on it in a header."""
 _MAX_REJECT_RATIO = 0.01
 _HEADER = """\
   <teiHeader>
@@ -128,8 +132,8 @@ class _Work:
         """
         given, date = self.options, datetime.now().astimezone().date().isoformat()
         if given.output is not None and (path := given.output / name).is_file():
-            dates = _DATE.findall(path.read_bytes().replace(b"\0", b""))  # UTF-16, too
-            date = dates[-1].decode() if dates else date
+            entries = _DATE.findall(path.read_bytes().replace(b"\0", b""))  # UTF-16, too
+            date = b"".join(entries[-1]).decode() if entries else date
         return WriteOptions(
             existing=given.existing,
             crossing=given.crossing,
