@@ -175,6 +175,12 @@ class Layout:
         self._between, self._joined, self._kind = _NOTHING, False, kind
         self._is_indented = False
 
+    def here(self) -> OpenName:
+        """Return this place: its ``end`` stays right if a hyphen before it is removed."""
+        place = OpenName(end=self._length)
+        self._ended.append(place)
+        return place
+
     def open_name(self) -> OpenName:
         """Begin a name: it starts with the next character that is no white space."""
         name = OpenName()

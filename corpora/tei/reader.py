@@ -142,8 +142,8 @@ class _Place(NamedTuple):
 class _Mark(NamedTuple):
     """The place of an element in the text."""
 
-    length: int
-    """The number of characters before it."""
+    before: OpenName
+    """Its ``end`` is the number of characters before it."""
     place: OpenName
     origin: str
     at: _Place
@@ -151,12 +151,12 @@ class _Mark(NamedTuple):
     @property
     def start(self) -> int:
         """The offset of its first character; of the next one for an element without text."""
-        return self.place.start if self.place.start >= 0 else self.length
+        return self.place.start if self.place.start >= 0 else self.before.end
 
     @property
     def end(self) -> int:
         """The offset after its last character."""
-        return self.place.end if self.place.start >= 0 else self.length
+        return self.place.end if self.place.start >= 0 else self.before.end
 
 
 class _Name(NamedTuple):
@@ -258,6 +258,8 @@ class _Reader:
     start: _Start
     apart: list[_Start] = field(default_factory=list)
     """The parts that become documents of their own."""
+    places_apart: list[tuple[dict[str, str], OpenName]] = field(default_factory=list)
+    """The metadata of these, and where they stand."""
     names: list[_Name] = field(default_factory=list)
     parts: deque[tuple[Element, _Place]] = field(default_factory=deque)
     """Notes and the like, with their places, which are read at the end of the document."""
@@ -300,6 +302,8 @@ class _Reader:
         self._read_parts()
         self.layout.block("p")
         text = self.layout.text.rstrip()
+        for metadata, here in self.places_apart:
+            metadata["at"] = str(here.end)
         if not text:
             self.apart = [replace(one, columns=_without_place(one)) for one in self.apart]
             return TeiText(None, self.counters)
@@ -446,9 +450,11 @@ class _Reader:
             columns["lang"] = self.edition.tag_of(tag)
         elif self.at.language:
             columns["lang"] = self.at.language.tag
-        place = {"in_document": around.document_id, "at": str(self.layout.length)}
+        here = self.layout.here()
+        place = {"in_document": around.document_id, "at": str(here.end)}
         place |= {"byte": str(element.byte), **self.at.attributes()}
         columns["metadata"] = {**columns["metadata"], **place}
+        self.places_apart.append((columns["metadata"], here))
         return _Start(
             element,
             id,
@@ -521,7 +527,7 @@ class _Reader:
         if not (meaning.is_name or id in self.marks or element.name == "abbr"):
             return None
         origin = self.part or part_of_text(self.kind)
-        mark = _Mark(self.layout.length, self.layout.open_name(), origin, self.at)
+        mark = _Mark(self.layout.here(), self.layout.open_name(), origin, self.at)
         if meaning.is_name and (end := attributes.get("spanTo", "").removeprefix("#")):
             self.marks.setdefault(end)
             self.reaching.append((StandOff(element, meaning.label, (end,)), mark))

@@ -150,3 +150,12 @@ def test_letters_of_one_file_go_to_different_splits_and_notes_with_their_letter(
     for id, document in documents.items():
         if "#note" in id:
             assert split_of[id] == split_of[document.metadata["in_document"]]
+
+
+def test_a_note_at_a_hyphen_that_is_removed_stands_where_the_word_goes_on(edition):
+    data = b"<TEI><text><body><p>Ahlen-<note>N</note><lb break='no'/>steg</p></body></text></TEI>"
+
+    letter, note = read_tei(data, edition('[documents]\nnotes = ["note"]\n'), name="a.xml")
+
+    assert letter.document.text == "Ahlensteg"
+    assert note.document.metadata["at"] == "5"

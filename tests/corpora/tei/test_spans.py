@@ -51,6 +51,23 @@ def test_a_span_group_in_the_text_points_into_it_and_is_no_text(edition):
     assert mark(read(xml, edition).document) == "[Ida R|person]oth."
 
 
+@pytest.mark.parametrize(
+    ("xml", "name"),
+    [
+        ("<p>Ahlen-<anchor xml:id='a'/><lb break='no'/>steg<anchor xml:id='b'/> kam</p>", "steg"),
+        ("<p><anchor xml:id='a'/>Ahlen-<anchor xml:id='b'/><lb break='no'/>steg kam</p>", "Ahlen"),
+    ],
+)
+def test_a_hyphen_that_is_removed_before_an_anchor_moves_no_name(xml, name, edition):
+    beside = "<standOff><spanGrp><span type='person' from='#a' to='#b'/></spanGrp></standOff>"
+
+    document = read(xml, edition, beside=beside).document
+
+    assert document.text == "Ahlensteg kam"
+    [mention] = document.mentions
+    assert document.text[mention.start : mention.end] == name
+
+
 def test_a_name_reaches_up_to_the_anchor_that_its_span_to_points_to(edition):
     xml = (
         '<p>Frau <milestone unit="person" spanTo="#z"/>Ida</p><p>Roth<anchor xml:id="z"/> kam.</p>'
