@@ -17,7 +17,12 @@ from itertools import accumulate, pairwise
 from corpora.document import Span
 from corpora.segmentation.language_tags import primary_language
 from corpora.segmentation.scripts import begins_low, is_initial
-from corpora.segmentation.starts import CLOSING, LETTERS_BEFORE_NUMBER, with_other_starts
+from corpora.segmentation.starts import (
+    CLOSING,
+    LETTERS_BEFORE_NUMBER,
+    with_other_starts,
+    without_notes,
+)
 from corpora.segmentation.stops import follows_stop, with_stops
 from corpora.segmentation.tables import Period, Table, make_table, read_table
 
@@ -197,7 +202,7 @@ class Segmenter:
         if following[1][0].islower() and begins_low(following[1]):
             return False
         context = max(begin, boundary - _CONTEXT)
-        tail = text[context:boundary].rstrip().rstrip(CLOSING)
+        tail = without_notes(text[context:boundary].rstrip()).rstrip(CLOSING)
         if not tail.endswith("."):
             return bool(tail)
         if not self.table.full_stop:

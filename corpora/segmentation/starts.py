@@ -1,10 +1,12 @@
 """Beginnings of sentences that ICU misses or misplaces.
 
 ICU does not end a sentence after a period if a number and then a small letter follow, after an
-ellipsis, or before a dash; and it takes a closing quotation mark after a space for an opening one.
+ellipsis, or before a dash. It takes a closing quotation mark after a space for an opening one, and
+a bracket that opens right after a stop for one that closes: ``left.[1] She``, ``。「``.
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from operator import itemgetter
 
@@ -21,6 +23,11 @@ _NUMBER = re.compile(r"\.[\"'»”’)\]]*+[^\S\n]++(?=[(\[\"“„«]?\d)")
 _ELLIPSIS = re.compile(r"…[\"'»”’)\]]*+[^\S\n]++")
 _CLOSES = re.compile(r"[»”’)\]]+[^\S\n]+")
 _ALL_CLOSES = frozenset("»”’)]")
+_OPENS = re.compile(r"[(\[{„‚「『（【《〈〔［]")
+_NOTE_MARK = r"(?:\[(?:[^\W\d_]{1,6}\.[ ]?)?[^\[\]\s.!?][^\[\].!?\n]{0,15}\]|[¹²³⁰⁴-⁹]+)"
+_NOTE_MARKS = re.compile(rf"{_NOTE_MARK}+$")
+_ENDS_NOTE = frozenset("]¹²³⁰⁴⁵⁶⁷⁸⁹")
+_STOP_WITH_NOTES = re.compile(rf"[.!?…。！？।॥۔؟።։][\"'»”’)\]]*+({_NOTE_MARK}++[^\S\n]*+)(?=\S)")
 LETTERS_BEFORE_NUMBER = 5
 """The least letters of a word before a period and a number to be taken for no abbreviation, if the
 language has no list of abbreviations."""
@@ -39,6 +46,7 @@ def with_other_starts(text: str, found: list[int], table: Table) -> list[int]:
         others += after_mark(text, end)
     if others:
         found = sorted(found + [place for place in others if place < len(text)])
+    found = _around_brackets(text, found)
     if not _ALL_CLOSES.isdisjoint(itemgetter(0, *found[:-1])(text)):
         found = sorted({_after_closing(text, place) for place in found})
     return found
@@ -76,6 +84,34 @@ def _ellipses(text: str) -> Iterator[int]:
         for match in _ELLIPSIS.finditer(text):
             if text[match.end() : match.end() + 1].isupper():
                 yield match.end()
+
+
+def _around_brackets(text: str, found: list[int]) -> list[int]:
+    """Move starts that follow an opening bracket before it, or behind it if it holds a note."""
+    notes = [match.span(1) for match in _STOP_WITH_NOTES.finditer(text)]
+    if not notes and _OPENS.search(text) is None:
+        return found
+    begins = [begin for begin, _ in notes]
+    moved = {end for _, end in notes if text[end - 1].isspace()}
+    for place in found:
+        note = bisect_right(begins, place) - 1
+        if note >= 0 and place < notes[note][1]:
+            moved.add(notes[note][1])
+        else:
+            moved.add(_before_opening(text, place))
+    return sorted(moved)
+
+
+def _before_opening(text: str, place: int) -> int:
+    """Return the offset before the opening brackets that end at ``place``."""
+    while place > 1 and _OPENS.match(text, place - 1):
+        place -= 1
+    return place
+
+
+def without_notes(text: str) -> str:
+    """Remove the numbers of notes from the end of a text: ``[1][2]``, ``¹``."""
+    return _NOTE_MARKS.sub("", text) if text[-1:] in _ENDS_NOTE else text
 
 
 def after_mark(text: str, mark: str) -> Iterator[int]:

@@ -20,12 +20,12 @@ def _patterns(stops: str, unbroken: tuple[str, ...]) -> tuple[re.Pattern[str], r
     """Make the pattern of a stop with what follows it, and that of what follows alone."""
     stop, after = re.escape(stops), re.escape(_CLOSING + stops)
     first = "|".join([*map(re.escape, unbroken), f"[{stop}]"])
-    rest = rf"(?:[{after}]|[^\S\n]+(?=[{stop}]))*+"
+    rest = rf"(?:[{after}]|\[\d{{1,3}}\]|[^\S\n]+(?=[{stop}]))*+"
     return re.compile(f"(?:{first}){rest}"), re.compile(rest)
 
 
 def after_stops(text: str, stops: str, unbroken: tuple[str, ...] = ()) -> Iterator[int]:
-    """Yield the offset after each run of stops and of the marks that close after it.
+    """Yield the offset after each run of stops, with the marks that close and the notes (``[1]``).
 
     ``．`` between digits is no stop. A plain quotation mark closes if the number of such marks
     before it, in its line, is odd. ``unbroken`` are abbreviations with stops in them.

@@ -94,6 +94,31 @@ def test_an_ellipsis_ends_a_sentence_before_a_capital():
     check("lv", "Tas ir viss… | Ja. | Nē… bet jā.")
 
 
+@pytest.mark.parametrize(
+    ("lang", "marked"),
+    [
+        ("en", "He left.[1] | She stayed.[2][3] | “Go.”[a] | They ran.¹ | In fact.[note 4] | So."),
+        ("en", "He left.[1] and she, etc.[2] | He saw Mr.[3] Smith."),
+        ("de", "Siehe Nr.[5] und Abb.(5) Seite 3. | Am 3.[1] Mai kam er.[Anm. 2] | Ja."),
+        ("hi", "वह गया।[1] | वह आया।"),
+        ("xx", "Kari kordono!² | Tarimo.[12] | Sumi."),
+    ],
+)
+def test_the_number_of_a_note_belongs_to_the_sentence_before(lang, marked):
+    check(lang, marked)
+
+
+@pytest.mark.parametrize("lang", ["ja", "de", "xx"])
+def test_a_bracket_that_opens_right_after_a_stop_begins_the_next_sentence(lang):
+    assert sentences(lang, "彼は行った。「なぜ？」（注）次。") == [
+        "彼は行った。",
+        "「なぜ？」",
+        "（注）次。",
+    ]
+    assert sentences(lang, "Ende.(Anfang.) Mitte.") == ["Ende.", "(Anfang.)", "Mitte."]
+    assert sentences(lang, "Ende.(") == ["Ende.("]
+
+
 @pytest.mark.parametrize("lang", ["xx", "ka", "he", "am", None])
 def test_an_initial_ends_no_sentence_in_any_script(lang):
     letter = {"ka": "ი", "he": "ח", "am": "ዓ"}.get(lang, "Ж")

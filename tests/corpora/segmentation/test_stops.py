@@ -35,6 +35,7 @@ def sentences(text, lang="zh"):
         "第1.5节，价格3．5元．|完了。",
         "OK.| 他说。|好",
         "他走了。|　　她来了。",
+        "他走了。[1]|她来了。”[2][3]|完。",
     ],
 )
 @pytest.mark.parametrize("lang", ["zh", "zh-TW"])
