@@ -24,7 +24,7 @@ from corpora.segmentation.starts import (
     without_notes,
 )
 from corpora.segmentation.stops import follows_stop, with_stops
-from corpora.segmentation.tables import Period, Table, make_table, read_table
+from corpora.segmentation.tables import Period, Table, composed, make_table, read_table
 
 # Alphabets whose words are written with spaces between them (Latin, Greek, Cyrillic), with digits,
 # combining marks and soft hyphens. In all other scripts the words of ICU stay as they are.
@@ -36,7 +36,7 @@ _DIGITS = r"\d++(?:[.,]\d+)*+"
 _OPENING = "\"'»«›‹“”„‚‘’([{*–—- \u00a0\t\n"
 
 _LINE_BREAK = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
-_FIRST_WORD = re.compile(r"[\W_]*([^\W_]+)")
+_FIRST_WORD = re.compile(r"[\W_]*([^\W_](?:[^\W_]|[\u0300-\u036f])*)")
 _OTHER = rf"[^\s{_ALPHABET}{_MARKS}]+"
 _LAST_WORD = re.compile(rf"(?:{_DIGITS}|{_PARTS}|{_OTHER}(?:[\"'’]{_OTHER})*+)\.$")
 _UP_TO_LAST_LETTER = re.compile(r".*\w", re.DOTALL)
@@ -216,7 +216,7 @@ class Segmenter:
             return False
         period = self._phrase_period(text, start, dot)
         if period in (Period.EITHER, Period.ORDINAL):
-            return following[1] in self.table.starters
+            return composed(following[1]) in self.table.starters
         if period is Period.FINAL:
             return not following[1][0].isdecimal()
         if period is Period.STOP:
@@ -280,12 +280,12 @@ class Segmenter:
                 if not part.endswith("."):
                     break
                 phrase = part.lstrip(_OPENING) + phrase
-                found = self.table.periods.get(phrase, found)
+                found = self.table.periods.get(composed(phrase), found)
         return found
 
     def _period(self, text: str, start: int, dot: int) -> Period:
         """Classify the period at ``dot``, which follows the word ``text[start:dot]``."""
-        table, word = self.table, text[start:dot]
+        table, word = self.table, composed(text[start:dot])
         if word[-1].isdecimal():
             return self._period_after_number(text, start, dot)
         part = word if word.isalpha() else _HYPHENS.split(word)[-1]
@@ -362,7 +362,7 @@ def segmenter_plus(
 
 def may_be_final(segmenter: Segmenter, abbreviation: str) -> bool:
     """Tell whether the table knows an abbreviation after which a sentence may end (``etc.``)."""
-    form = "".join(abbreviation.split()).removesuffix(".")
+    form = composed("".join(abbreviation.split())).removesuffix(".")
     known = segmenter.table.periods.get(form)
     return known is Period.FINAL or (known is Period.EITHER and len(form) > 1)
 

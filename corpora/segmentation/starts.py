@@ -20,6 +20,7 @@ _STOPS = (".", "!", "?", "…")
 _MAY_END = frozenset(CLOSING).union(_STOPS)
 _CONTEXT = 80  # characters before a dash that are examined
 _NUMBER = re.compile(r"\.[\"'»”’)\]]*+[^\S\n]++(?=[(\[\"“„«]?\d)")
+_MARKS = re.compile("[\u0300-\u036f]+")
 _ELLIPSIS = re.compile(r"…[\"'»”’)\]]*+[^\S\n]++")
 _CLOSES = re.compile(r"[»”’)\]]+[^\S\n]+")
 _ALL_CLOSES = frozenset("»”’)]")
@@ -74,7 +75,8 @@ def _numbers(text: str, *, n_letters: int) -> Iterator[int]:
     """Yield the offsets of numbers after a period that ends a word of ``n_letters`` or more."""
     for match in _NUMBER.finditer(text):
         dot = match.start()
-        if text[max(0, dot - n_letters) : dot].isalpha() and dot >= n_letters:
+        word = _MARKS.sub("", text[max(0, dot - 3 * n_letters) : dot])[-n_letters:]
+        if word.isalpha() and len(word) == n_letters:
             yield match.end()
 
 

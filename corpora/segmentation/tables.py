@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from typing import get_type_hints
+from unicodedata import normalize
 
 from corpora.errors import UsageError
 from corpora.system.parsing import JsonObject, parse_toml, read_toml
@@ -65,6 +66,8 @@ class Table:
 
 _PERIODS = ("never_final", "may_be_final", "before_numbers")
 """The keys of the file with abbreviations, which end with a period."""
+_OF_WORDS = (*_PERIODS, "words", "starters", "endings")
+"""The keys whose entries are compared with words of the text, in composed letters."""
 _FIELDS = {name: kind for name, kind in get_type_hints(Table).items() if name != "periods"}
 _KEYS = _FIELDS | dict.fromkeys(_PERIODS, tuple[str, ...])
 
@@ -84,6 +87,9 @@ def read_checked(path: Path) -> JsonObject:
 def make_table(table: JsonObject, *, source: str) -> Table:
     """Make a table from the content of its file; raise ``UsageError`` as ``read_table`` does."""
     values = check_table(table, _KEYS, where=source)
+    for key in _OF_WORDS:
+        if key in values:
+            values[key] = type(values[key])(map(composed, values[key]))
     for key in _PERIODS:
         for entry in values.get(key, ()):
             if not entry.endswith("."):
@@ -97,6 +103,11 @@ def make_table(table: JsonObject, *, source: str) -> Table:
             "conjunctions": frozenset(c.removesuffix(".") for c in values.get("conjunctions", ())),
         }
     )
+
+
+def composed(word: str) -> str:
+    """Return a word with its marks composed with their letters, where Unicode can (NFC)."""
+    return word if word.isascii() else normalize("NFC", word)
 
 
 def _periods(table: JsonObject) -> dict[str, Period]:
@@ -120,5 +131,5 @@ def _periods(table: JsonObject) -> dict[str, Period]:
 def _forms(entries: Iterable[str]) -> Iterator[str]:
     """Yield each entry without its spaces and last period, as it is and capitalized."""
     for entry in entries:
-        form = "".join(entry.split()).removesuffix(".")
+        form = composed("".join(entry.split())).removesuffix(".")
         yield from (form, form[:1].upper() + form[1:])

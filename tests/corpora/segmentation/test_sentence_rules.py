@@ -1,9 +1,11 @@
 """What ends a sentence in scripts and languages beyond those with large tables."""
 
+import unicodedata
+
 import pytest
 
 from corpora.document import Span
-from corpora.segmentation.sentences import segmenter
+from corpora.segmentation.sentences import segmenter, segmenter_plus, segmenter_with
 
 
 def sentences(lang, text):
@@ -92,6 +94,33 @@ def test_a_quotation_mark_that_closes_after_a_space_belongs_to_the_sentence_befo
 
 def test_an_ellipsis_ends_a_sentence_before_a_capital():
     check("lv", "Tas ir viss… | Ja. | Nē… bet jā.")
+
+
+@pytest.mark.parametrize(
+    ("lang", "marked"),
+    [
+        ("cs", "Přišel např. Novák z nám. Míru, příp. Petr."),
+        ("de", "Er wohnt in königl. Schlössern usw. | Über uns, Fr. Müller, Hochwürd. Vater."),
+        ("fr", "Il cite Fréd. Chopin, etc. | Néanmoins il part, spéc. Paris."),
+        ("tr", "Doç. Yılmaz ve Öğr. Gör. Çelik vb. | Bütün gün."),
+        ("yo", "Ó kú lọ̀lọ̀lọ̀. | 1914 ni ọ̀gá dé."),
+    ],
+)
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_letters_may_be_composed_or_not(lang, marked, form):
+    check(lang, unicodedata.normalize(form, marked))
+
+
+def test_abbreviations_of_a_user_may_be_composed_or_not():
+    text = "Wón je přikł. Nowak."
+    table = {"never_final": ["přikł."]}
+
+    for form, other in (("NFC", "NFD"), ("NFD", "NFC")):
+        declared = {"never_final": [unicodedata.normalize(form, "přikł.")]}
+        plus = segmenter_plus("hsb", declared=declared, learned={})
+        given = unicodedata.normalize(other, text)
+        assert len(plus.sentences(given, Span(0, len(given)))) == 1
+        assert len(segmenter_with("hsb", table).sentences(given, Span(0, len(given)))) == 1
 
 
 @pytest.mark.parametrize(
