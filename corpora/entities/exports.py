@@ -103,13 +103,18 @@ def tokenizer_lines(rows: Iterable[Row], names: Names) -> Iterator[str]:
     """Write ``entity_vocab.json`` of transformers: names to ids.
 
     ``[MASK2]`` is one past the last id. Retired rows have no name there, so that no text can mean
-    them.
+    them. If two entities share a name, the first has it.
     """
     n_rows = 0
+    written: set[str] = set()
     yield "{\n"
     for row in rows:
         n_rows += 1
-        for key in names.keys(row) if not row.retired else ():
+        keys = [] if row.retired else names.keys(row)
+        for key in keys:
+            if key in written:
+                continue
+            written.add(key)
             yield f"{json.dumps(key, ensure_ascii=False)}: {row.id},\n"
     yield f"{json.dumps(MASK2)}: {n_rows}\n}}\n"
 

@@ -26,7 +26,7 @@ COLUMNS: Final = tuple(n for n in SCHEMAS["entities"].columns.names if n != "ali
 OF_EARLIER: Final = ("id", "entity", "title", "page_id", "count", "counts", "retired")
 """The columns that vocabularies of every version have, without the aliases."""
 _PARTS = r"^(?P<space>[^:]*):(?P<title>(?s:.*))$"
-_WIKI = re.compile(r"wik(?:i|tionary|books|news|quote|source|versity|voyage)$")
+_WIKI = re.compile(r"wik(?:i(?:books|news|quote|source|versity|voyage)?|tionary)$")
 
 
 class EntityVocab:

@@ -121,7 +121,13 @@ def test_entities_are_split_at_the_first_colon():
 
 @pytest.mark.parametrize(
     ("space", "language"),
-    [("dawiki", "da"), ("zh_yuewiki", "zh-yue"), ("dewiktionary", "de"), ("gnd", "gnd")],
+    [
+        ("dawiki", "da"),
+        ("zh_yuewiki", "zh-yue"),
+        ("dewiktionary", "de"),
+        ("dewikisource", "de"),
+        ("gnd", "gnd"),
+    ],
 )
 def test_language_of_a_wiki(space, language):
     assert language_of(space) == language

@@ -102,6 +102,20 @@ def test_tokenizer_json_has_the_second_mask_past_the_end(vocab):
     }
 
 
+@pytest.mark.parametrize("other", ["dawikisource", "dawiktionary"])
+def test_of_entities_that_share_a_name_the_most_frequent_has_it(tmp_path, other):
+    title = document(9, "Berlin", "Berlin, Berlins", ("Berlins", f"{other}:Berlin"), wiki=other)
+    more = document(8, "Jena", "Om Berlin", ("Berlin", "dawiki:Berlin"))
+    documents = write_dataset(tmp_path / "docs", [title, more], ARTICLES[0])
+
+    vocab = build(tmp_path / "vocab", documents)
+
+    pairs = json.loads((vocab / "entity_vocab.json").read_text(), object_pairs_hook=list)
+    assert ("Berlin", entities_of(vocab)["dawiki:Berlin"]) in pairs
+    assert len(dict(pairs)) == len(pairs)
+    assert luke_of(vocab)[entities_of(vocab)[f"{other}:Berlin"]]["entities"] == [["Berlin", "da"]]
+
+
 def test_transformers_loads_the_entities(vocab):
     luke = pytest.importorskip("transformers").LukeTokenizer
     words = {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3, "<mask>": 4, "U": 5, "l": 6, "m": 7}
