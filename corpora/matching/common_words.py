@@ -62,7 +62,7 @@ def without_common(
     out = {
         n
         for n in suspects.tolist()
-        if entities[n].endswith((")", "）")) or not _is_name(*places[n])
+        if (entities[n] or "").endswith((")", "）")) or not _is_name(*places[n])
     }
     out |= {n for n, (text, _, end) in enumerate(places) if _PART_OF_WORD.match(text, end)}
     kept = np.ones(len(mentions.structs), np.bool_)

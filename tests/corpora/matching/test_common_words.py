@@ -22,7 +22,8 @@ def kept(text, *titles, origin="title_match", lang="vi"):
     mentions, plain, titles = [], "", list(titles)
     for piece in text.replace("]", "[").split("["):
         if piece and f"{text} "[len(plain) + 2 * len(mentions)] == "[":
-            entity = f"x:{titles.pop(0) if titles else piece}"
+            title = titles.pop(0) if titles else piece
+            entity = None if title is None else f"x:{title}"
             mentions.append(Mention(len(plain), len(plain) + len(piece), entity, origin=origin))
         plain += piece
     document = Document(id="1", group="x", source="s", text=plain, mentions=tuple(mentions))
@@ -52,6 +53,10 @@ def test_the_ratio_of_a_form_is_that_of_all_its_spellings():
 
 def test_a_title_that_needs_a_qualifier_is_no_name_by_its_capital():
     assert kept("Trong [Bill] và [Huế].", "Bill (law)", "Huế (city)") == ["Huế"]
+
+
+def test_a_match_without_an_entity_is_judged_by_its_form():
+    assert kept("Trong [Bill] và [thu], [Huế].", None, None, None) == ["Bill", "Huế"]
 
 
 def test_a_part_of_a_chinese_word_is_taken_out_whatever_its_ratio():
