@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from corpora.datasets.columns import Mentions, with_mentions
 from corpora.hashing.strings import long_hashes
+from corpora.matching.composition import composed
 from corpora.matching.form_dictionary import link_probabilities, parts_of
 from corpora.matching.surface_forms import fold
 
@@ -54,7 +55,7 @@ def without_common(
     texts = batch.column("text").to_pylist()
     starts, ends = (mentions.numbers(name)[rows].tolist() for name in ("start", "end"))
     places = list(zip([texts[n] for n in document.tolist()], starts, ends, strict=True))
-    surfaces = [" ".join(text[start:end].split()) for text, start, end in places]
+    surfaces = [composed(" ".join(text[start:end].split())) for text, start, end in places]
     hashes = long_hashes(pa.array(fold("\n".join(surfaces), lang=lang).split("\n"), pa.string()))
     found = np.minimum(np.searchsorted(common, hashes), len(common) - 1)
     suspects = np.flatnonzero(common[found] == hashes)

@@ -25,6 +25,7 @@ from corpora.document import Origin
 from corpora.errors import CorpusError
 from corpora.hashing.strings import long_hashes
 from corpora.matching.arrays import Numbers, run_begins
+from corpora.matching.composition import composed, composed_with_offsets
 from corpora.matching.form_table import FormTable, build_form_table
 from corpora.matching.surface_forms import Overlap, Right, SurfaceMatcher, fold
 
@@ -145,10 +146,10 @@ def choose_forms(
 ) -> tuple[pa.Table, dict[str, int]]:
     """Choose the entity of each form, and the forms that pass the gate: (chosen, counters).
 
-    A form gets the entity with the highest prior; of equals, the first by name. With
-    ``ignore_case``, spellings that differ only in case are one form: their numbers of mentions and
-    of occurrences are added up. More than a million rows are processed in parts, and the result is
-    in the order of the parts.
+    A form gets the entity with the highest prior; of equals, the first by name. Spellings that
+    differ only in how their letters are composed are one form, and with ``ignore_case`` those that
+    differ only in case: their numbers of mentions and of occurrences are added up. More than a
+    million rows are processed in parts, and the result is in the order of the parts.
     """
     tables = [CHOSEN.empty_table()]
     n_forms = 0
@@ -172,7 +173,7 @@ def parts_of(meanings: pa.Table, *, ignore_case: bool, lang: str | None) -> Iter
     numbers = []
     for batch in meanings.select(["form"]).to_batches(max_chunksize=_ROWS):
         forms = batch.column("form")
-        forms = fold_strings(forms, lang=lang) if ignore_case else forms
+        forms = comparable(forms, ignore_case=ignore_case, lang=lang)
         numbers.append((long_hashes(forms) % np.uint64(n_parts)).astype(np.uint32))
     of_row = np.concatenate(numbers)
     for number in range(n_parts):
@@ -215,26 +216,25 @@ def _keys(
 ) -> tuple[pa.StringArray, Numbers, Floats, Floats]:
     """Return the distinct forms, the form of each row, and the totals of each form.
 
-    Forms are folded if case is ignored. The totals are the numbers of mentions and of occurrences,
-    see ``_totals``.
+    Forms are composed, and folded if case is ignored. The totals are the numbers of mentions and of
+    occurrences, see ``_totals``.
     """
     forms = meanings.column("form").dictionary_encode().combine_chunks()
     of_row = np.asarray(forms.indices)
     linked, places = _totals(meanings, of_row, n_forms=len(forms.dictionary))
-    if not ignore_case:
-        return forms.dictionary, of_row, linked, places
-    keys = fold_strings(forms.dictionary, lang=lang).dictionary_encode()
+    keys = comparable(forms.dictionary, ignore_case=ignore_case, lang=lang).dictionary_encode()
     of_form, n_keys = np.asarray(keys.indices), len(keys.dictionary)
     sums = [_sums(column, of_form, n_keys) for column in (linked, places)]
     return keys.dictionary, of_form[of_row], sums[0], sums[1]
 
 
-def fold_strings(strings: pa.StringArray, *, lang: str | None) -> pa.StringArray:
-    """Fold the case of strings, in chunks."""
+def comparable(strings: pa.StringArray, *, ignore_case: bool, lang: str | None) -> pa.StringArray:
+    """Compose the letters of strings, and fold their case if it is ignored, in chunks."""
     parts = [pa.array([], pa.string())]
     for start in range(0, len(strings), _ROWS):
-        some = strings.slice(start, _ROWS).to_pylist()
-        parts.append(pa.array([fold(string, lang=lang) for string in some], pa.string()))
+        some = map(composed, strings.slice(start, _ROWS).to_pylist())
+        done = [fold(string, lang=lang) for string in some] if ignore_case else list(some)
+        parts.append(pa.array(done, pa.string()))
     return pa.concat_arrays(parts)
 
 
@@ -319,7 +319,7 @@ class FormDictionary:
             self._find = partial(table.find, lang=lang, ignore_case=ignore_case)
         else:
             self._find = SurfaceMatcher(
-                chosen.column("form").to_pylist(),
+                [composed(form) for form in chosen.column("form").to_pylist()],
                 lang=lang,
                 ignore_case=ignore_case,
                 right=matching.right,
@@ -329,7 +329,7 @@ class FormDictionary:
     def add_to(self, batch: pa.RecordBatch, *, origin: Origin) -> tuple[pa.RecordBatch, int]:
         """Match the texts of a batch; returns the batch with the new mentions, and their number.
 
-        Existing mentions win: nothing that overlaps them is added.
+        Existing mentions win: nothing that overlaps them is added. Letters may be composed or not.
         """
         texts = batch.column("text").to_pylist()
         # All texts at once, joined by newlines, which no match spans.
@@ -337,11 +337,16 @@ class FormDictionary:
         begins = np.cumsum(lengths) - lengths
         mentions = Mentions.of(batch)
         shifts = np.repeat(begins, np.diff(mentions.ends))
-        starts, ends, forms = self._find(
-            "\n".join(texts), mentions.numbers("start") + shifts, mentions.numbers("end") + shifts
-        )
+        text, at = composed_with_offsets("\n".join(texts))
+        taken: tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]
+        taken = mentions.numbers("start") + shifts, mentions.numbers("end") + shifts
+        if at is not None:
+            taken = np.searchsorted(at, taken[0], "right") - 1, np.searchsorted(at, taken[1])
+        starts, ends, forms = self._find(text, *taken)
         if not len(forms):
             return batch, 0
+        if at is not None:
+            starts, ends = at[starts], at[ends]
         documents = np.searchsorted(begins, starts, side="right") - 1
         chosen = self._take(forms)
         added = mention_array(
@@ -428,6 +433,6 @@ def build_table(folder: Path, chosen: Path, *, matching: Matching) -> None:
     """Build the form table of a shard of ``chosen_forms``, for these settings of matching."""
     batches = read_batches(chosen, SCHEMAS["chosen_forms"], columns=("form",))
     columns = (batch.column("form") for batch in batches)
-    if matching.ignore_case:
-        columns = (fold_strings(forms, lang=matching.lang) for forms in columns)
-    build_form_table(folder, (forms.to_pylist() for forms in columns))
+    ignore_case, lang = matching.ignore_case, matching.lang
+    compared = (comparable(forms, ignore_case=ignore_case, lang=lang) for forms in columns)
+    build_form_table(folder, (forms.to_pylist() for forms in compared))

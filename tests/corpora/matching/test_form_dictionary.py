@@ -1,3 +1,4 @@
+import unicodedata
 from collections import defaultdict
 
 import pyarrow as pa
@@ -202,6 +203,42 @@ def documents(draw):
         mentions=tuple(without_crossing(mentions)[0]),
         metadata={"a": "b"},
     )
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+@pytest.mark.parametrize("other", ["NFC", "NFD"])
+@pytest.mark.parametrize("ignore_case", [True, False])
+def test_forms_are_found_however_their_letters_are_composed(form, other, ignore_case):
+    text = "😀 Ọ̀yọ́ và Việt\u00a0Nam, বাড়ি 한국 Müllers Müller; Müller"
+    names = ["Ọ̀yọ́", "Việt Nam", "বাড়ি", "한국", "Müller"]
+    text, linked = unicodedata.normalize(other, text), unicodedata.normalize(other, "Müller")
+    at = text.rindex(linked)
+    document = Document(
+        id="1", group="g", source="s", text=text, mentions=(Mention(at, at + len(linked), "L"),)
+    )
+    batch = pa.RecordBatch.from_pylist(
+        [document_to_row(document)] * 2, schema=SCHEMAS["documents"].columns
+    )
+    rows = [(unicodedata.normalize(form, name), name, 1, None, None) for name in names]
+    chosen, _ = choose_forms(meanings(*rows), gate=None, ignore_case=ignore_case, lang=None)
+
+    dictionary = FormDictionary(chosen, Matching(lang=None, ignore_case=ignore_case))
+    augmented, n_added = dictionary.add_to(batch, origin="lexicon")
+
+    assert n_added == 2 * len(names)
+    for row in augmented.to_pylist():
+        found = document_from_row(row).mentions
+        surfaces = [text[m.start : m.end].replace("\u00a0", " ") for m in found]
+        assert surfaces == [unicodedata.normalize(other, name) for name in [*names, "Müller"]]
+        assert [m.entity for m in found] == [*names, "L"]
+
+
+def test_spellings_of_the_same_letters_are_one_form():
+    rows = [(unicodedata.normalize(form, "é"), "A", 1, 0.5, 0.5) for form in ("NFC", "NFD")]
+
+    chosen, _ = choose(meanings(*rows), ignore_case=False)
+
+    assert chosen == {"é": ("A", 0.25)}
 
 
 FORMS = ["a", "ab", "a b", "一", "é", "İ", "b\nb"]
