@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import exp, log
 from typing import NamedTuple
+from unicodedata import category
 
 from corpora.segmentation.scripts import begins_low, has_case
 
@@ -32,7 +33,7 @@ _INSIDE = 0.1
 _WITH_PERIOD = 0.99  # probability that an abbreviation has its period
 _WORD = re.compile(r"\S+")
 _AROUND = "\"'»«›‹“”„‘’()[]{}*,;:!?…–—-"
-_ABBREVIATION = re.compile(r"(?:[^\W\d_]|[\u0300-\u036f\u0900-\u0dff])+(?:[.-][^\W\d_]+)*")
+_JOINTS = re.compile("[.-]")
 
 
 @dataclass(slots=True)
@@ -160,11 +161,17 @@ def _abbreviations(counts: _Counts, starts: Mapping[str, int]) -> Iterator[str]:
     n_words, n_dotted = counts.bare.total(), counts.dotted.total()
     ratio = min(max(n_dotted, 1) / max(n_words + n_dotted, 1), 0.5)
     for word, n in counts.dotted.items():
-        if n < MIN_COUNT or counts.last[word] > n * _AT_END or not _ABBREVIATION.fullmatch(word):
+        if n < MIN_COUNT or counts.last[word] > n * _AT_END or not _is_of_letters(word):
             continue
         goes_on = counts.inside[word] >= n * _INSIDE or starts.get(word, 0) < 0
         if goes_on and _score(word, n, counts.bare[word], ratio=ratio) >= THRESHOLD:
             yield word
+
+
+def _is_of_letters(word: str) -> bool:
+    """Tell whether a word has letters and their marks only, with single periods and hyphens."""
+    parts = _JOINTS.split(word)
+    return all(parts) and all(c.isalpha() or category(c)[0] == "M" for c in "".join(parts))
 
 
 def _starts_of_sentences(counts: _Counts) -> Counter[str]:

@@ -7,7 +7,7 @@ import pytest
 
 from corpora.document import Span
 from corpora.errors import UsageError
-from corpora.segmentation.abbreviations import MIN_CHARACTERS, learn, to_toml
+from corpora.segmentation.abbreviations import MIN_CHARACTERS, find_abbreviations, learn, to_toml
 from corpora.segmentation.sentences import segmenter, segmenter_with
 from corpora.segmentation.tables import make_table, read_checked
 
@@ -47,6 +47,23 @@ def test_scripts_without_capitals_are_learned_too():
     text = "\n".join(lines * (2 * MIN_CHARACTERS // len("\n".join(lines))))
 
     assert learn([text]) == {"never_final": ["ინგლ."]}
+
+
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        (
+            ["राम ई.पू. 300 में था, श्याम ई.पू. 200 में", "गीता कि.मी. 5 दूर है, सो कि.मी. 7 गए"],
+            ["ई.पू.", "कि.मी."],
+        ),
+        (["เขา มิ.ย. 5 นี้ ไป มิ.ย. 7 แล้ว มา", "นี้ กับ เขา แล้ว มา ไป คน หนึ่ง"], ["มิ.ย."]),
+        (["राम ५. 300 में था, श्याम ५. 200 में", "गीता दूर है, सो गए"], []),
+    ],
+)
+def test_vowel_signs_are_letters_of_abbreviations_and_digits_are_not(lines, found):
+    text = "\n".join([*lines, *["यह वह है और वह यह था तो क्या हुआ फिर सब लोग घर गए"] * 5] * 20)
+
+    assert [each.form for each in find_abbreviations([text])] == found
 
 
 def test_words_that_end_sentences_are_no_abbreviations():
