@@ -18,6 +18,7 @@ from corpora.document import Span
 from corpora.segmentation.language_tags import primary_language
 from corpora.segmentation.scripts import begins_low, is_initial
 from corpora.segmentation.starts import (
+    CLITIC,
     CLOSING,
     LETTERS_BEFORE_NUMBER,
     with_other_starts,
@@ -199,7 +200,7 @@ class Segmenter:
             return False
         if self.table.stops and follows_stop(text, boundary, self.table.stops):
             return True
-        if following[1][0].islower() and begins_low(following[1]):
+        if following[1][0].islower() and _goes_on(text, boundary, following[1]):
             return False
         context = max(begin, boundary - _CONTEXT)
         tail = without_notes(text[context:boundary].rstrip()).rstrip(CLOSING)
@@ -411,6 +412,12 @@ _SAME_TABLE = {
 
 # Languages whose abbreviations ICU has. It is slow: ICU reads its list again for each text.
 _ICU_ABBREVIATIONS = frozenset({"es", "it", "pt"})
+
+
+def _goes_on(text: str, boundary: int, word: str) -> bool:
+    """Tell whether ``word``, with a small letter, begins no sentence; ``'s Avonds`` begins one."""
+    clitic = CLITIC.match(text, boundary)
+    return begins_low(word) and not (clitic and text[clitic.end()].isupper())
 
 
 def _is_short(word: str) -> bool:

@@ -12,8 +12,9 @@ from operator import itemgetter
 
 from corpora.segmentation.tables import Table
 
-CLOSING = "\"'»«›‹“”„‘’)]}*–—- \u00a0\t"
-"""The characters that may stand between a full stop and the next sentence."""
+CLOSING = "\"'»«›‹“”„‘’)]}*–—- \u00a0\t\u00ad\u061c\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
+"""The characters that may stand between a full stop and the next sentence, marks of the direction
+of writing and other invisible ones among them."""
 _DASHES = "–—-"
 _AFTER_DASH = re.compile(r"[–—-]+[^\S\n]+(?![–—-]+[^\S\n])")
 _STOPS = (".", "!", "?", "…")
@@ -22,6 +23,9 @@ _CONTEXT = 80  # characters before a dash that are examined
 _NUMBER = re.compile(r"\.[\"'»”’)\]]*+[^\S\n]++(?=[(\[\"“„«]?\d)")
 _MARKS = re.compile("[\u0300-\u036f]+")
 _ELLIPSIS = re.compile(r"…[\"'»”’)\]]*+[^\S\n]++")
+CLITIC = re.compile(r"[\"“„‘«]?['’ʼ][a-z][^\S\n]+(?=[^\W\d_])")
+"""A word of a small letter after an apostrophe: a sentence may begin so (``'s Avonds``)."""
+_BEFORE_CLITIC = re.compile(rf"[.!?…][\"'»”’)\]]*+[^\S\n]++(?={CLITIC.pattern})")
 _CLOSES = re.compile(r"[»”’)\]]+[^\S\n]+")
 _ALL_CLOSES = frozenset("»”’)]")
 _OPENS = re.compile(r"[(\[{„‚「『（【《〈〔［]")
@@ -43,6 +47,7 @@ def with_other_starts(text: str, found: list[int], table: Table) -> list[int]:
     n_letters = _LETTERS_WITH_LIST if table.periods else LETTERS_BEFORE_NUMBER
     others += _numbers(text, n_letters=n_letters)
     others += _ellipses(text)
+    others += (match.end() for match in _BEFORE_CLITIC.finditer(text))
     for end in table.ends:
         others += after_mark(text, end)
     if others:

@@ -111,6 +111,27 @@ def test_letters_may_be_composed_or_not(lang, marked, form):
     check(lang, unicodedata.normalize(form, marked))
 
 
+@pytest.mark.parametrize(
+    ("lang", "marked"),
+    [
+        ("nl", "Hij kwam. | 's Avonds ging hij. | ’t Is goed! | “'t Is zo.” | Hij at 's avonds."),
+        ("af", "Hy sien dit. | 'n Man kom. | Hy sien 'n Man. | Hy kom in 1990. | ’n Vrou ook."),
+        ("en", "He said 's and left. | So did she."),
+    ],
+)
+def test_a_sentence_may_begin_with_a_small_letter_after_an_apostrophe(lang, marked):
+    check(lang, marked)
+
+
+@pytest.mark.parametrize("mark", ["\u200f", "\u200e", "\u200b", "\u00ad", "\u2060"])
+def test_an_invisible_mark_after_an_abbreviation_changes_nothing(mark):
+    for lang, marked in (
+        ("he", "ח.# נ.# ביאליק כתב שיר.# | הוא מת."),
+        ("de", "Herr Dr.# Müller kam z.# B.# am 3.# Mai.# | Er ging."),
+    ):
+        check(lang, marked.replace("#", mark))
+
+
 def test_abbreviations_of_a_user_may_be_composed_or_not():
     text = "Wón je přikł. Nowak."
     table = {"never_final": ["přikł."]}
