@@ -20,6 +20,7 @@ from corpora.datasets.columns import Mentions
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import read_batches, read_shards
 from corpora.entities.counts import Sums, by_partition, read_partition
+from corpora.matching.composition import with_spaces
 from corpora.matching.form_table import FormTable
 
 _ENTITIES = SCHEMAS["entities"].columns
@@ -90,9 +91,11 @@ class OccurrenceCounter:
     def add(self, batch: pa.RecordBatch, table: FormTable, *, lang: str | None) -> None:
         """Count occurrences in documents of one language; columns ``text, mentions``."""
         texts = batch.column("text").to_pylist()
-        # All texts at once, joined by newlines, which no form has.
+        # All texts at once, joined by newlines, which no form has; forms have no other white space
+        # than spaces.
         lengths = np.fromiter(map(len, texts), np.int64, len(texts)) + 1
-        found_starts, found_ends, numbers = table.find("\n".join(texts), lang=lang)
+        text = with_spaces("\n".join(texts))
+        found_starts, found_ends, numbers = table.find(text, lang=lang)
         mentions = Mentions.of(batch)
         is_counted = pc.and_(
             pc.is_in(mentions.structs.field("origin"), self._origins),

@@ -13,15 +13,19 @@ import numpy as np
 from corpora.matching.arrays import Numbers
 
 _WORD = re.compile(r"[\x21-\x7e]*[^\s\x00-\x7f]\S*")
-_SPACES = re.compile("[\u00a0\u202f]")
+_OTHER_SPACE = re.compile(r"[^\S \n]")
 _JAMO = ("\u1160", "\u11ff")
 """The first and the last vowel or final consonant of Hangul, which form syllables."""
 
 
+def with_spaces(text: str) -> str:
+    """Replace each no-break space and other white space, but no line feed, by a space."""
+    return _OTHER_SPACE.sub(" ", text)
+
+
 def composed(text: str) -> str:
-    """Return a text in NFC, with no-break spaces as spaces."""
-    text = text if text.isascii() else _SPACES.sub(" ", text)
-    return unicodedata.normalize("NFC", text)
+    """Return a text in NFC, with white space as ``with_spaces`` has it."""
+    return unicodedata.normalize("NFC", with_spaces(text))
 
 
 def composed_with_offsets(text: str) -> tuple[str, Numbers | None]:
@@ -30,24 +34,28 @@ def composed_with_offsets(text: str) -> tuple[str, Numbers | None]:
     Offsets are None where they did not change. A character and its marks stay together: only the
     offsets of their first one, and of what follows them, are exact.
     """
-    text = text if text.isascii() else _SPACES.sub(" ", text)
+    text = with_spaces(text)
     if unicodedata.is_normalized("NFC", text):
         return text, None
-    parts, offsets, done = [], [], 0
+    parts: list[str] = []
+    offsets: list[int] = []
+    done = 0
     for found in _WORD.finditer(text):
-        if unicodedata.is_normalized("NFC", found[0]):
+        word = found[0]
+        if unicodedata.is_normalized("NFC", word):
             continue
-        begin, end = found.span()
-        word, inside = _composed_word(found[0])
-        parts += [text[done:begin], word]
-        offsets += [np.arange(done, begin), begin + inside]
-        done = end
-    offsets.append(np.arange(done, len(text) + 1))
-    return "".join([*parts, text[done:]]), np.concatenate(offsets)
+        begin = found.start()
+        composed_word, inside = _composed_word(word)
+        parts += (text[done:begin], composed_word)
+        offsets += range(done, begin)
+        offsets += [begin + offset for offset in inside]
+        done = begin + len(word)
+    offsets += range(done, len(text) + 1)
+    return "".join([*parts, text[done:]]), np.array(offsets, np.int64)
 
 
 @lru_cache(maxsize=1 << 14)
-def _composed_word(word: str) -> tuple[str, Numbers]:
+def _composed_word(word: str) -> tuple[str, list[int]]:
     """Return a word in NFC, and the offset of each of its characters in the word."""
     begins = [n for n, character in enumerate(word) if not n or not _continues(character)]
     clusters: list[str] = []
@@ -55,7 +63,7 @@ def _composed_word(word: str) -> tuple[str, Numbers]:
     for begin, end in zip(begins, [*begins[1:], len(word)], strict=True):
         clusters.append(unicodedata.normalize("NFC", word[begin:end]))
         offsets += [min(begin + n, end - 1) for n in range(len(clusters[-1]))]
-    return "".join(clusters), np.array(offsets, np.int64)
+    return "".join(clusters), offsets
 
 
 def _continues(character: str) -> bool:

@@ -76,8 +76,9 @@ def count_naively(documents, min_count, max_size):
     places = Counter()
     for each in documents:
         spans = {(m.start, m.end) for m in each.mentions if m.entity and m.origin == "link"}
-        found = set(find_naively(each.text, forms)) - spans
-        places.update(each.text[start:end] for start, end in found)
+        text = each.text.replace("\u00a0", " ")
+        found = set(find_naively(text, forms)) - spans
+        places.update(text[start:end] for start, end in found)
     return [
         {
             "id": id,

@@ -132,3 +132,14 @@ def test_white_space_in_a_form_becomes_one_space(tmp_path):
     inputs = write_dataset(tmp_path / "documents", *ARTICLES, [broken])
 
     assert "Ny York" in aliases_of(build(tmp_path / "out", inputs), "dawiki:Ulm")
+
+
+def test_places_of_a_form_may_have_other_white_space(tmp_path):
+    text = "I Ny York, Ny\u00a0York, Ny\u2003York og Ny\n York"
+    inputs = write_dataset(
+        tmp_path / "documents", *ARTICLES, [document(9, "By", text, ("Ny York", "dawiki:Ulm"))]
+    )
+
+    alias = aliases_of(build(tmp_path / "out", inputs), "dawiki:Ulm")["Ny York"]
+
+    assert alias["link_probability"] == pytest.approx(1 / 3)  # no form spans two lines
