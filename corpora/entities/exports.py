@@ -254,9 +254,11 @@ def read_equivalents(path: Path) -> pa.Table:
         raise CorpusError(f"{path}: not UTF-8 ({error}). Save it as UTF-8.") from error
     split = pc.split_pattern(pa.array([line.strip("\r") for line in lines], pa.string()), "\t")
     numbers, entities = pc.list_parent_indices(split), pc.list_flatten(split)
+    entities = pc.utf8_trim_whitespace(entities)
+    firsts = pc.utf8_trim_whitespace(pc.list_element(split, 0))
     is_used = pa.array([bool(line.strip()) and not line.startswith("#") for line in lines])
     is_used = is_used.take(numbers)
-    table = pa.table({"title": entities, "target": pc.list_element(split, 0).take(numbers)})
+    table = pa.table({"title": entities, "target": firsts.take(numbers)})
     table = table.append_column("line", numbers).filter(is_used)
     _check_equivalents(path, table)
     return table.filter(pc.not_equal(table.column("title"), table.column("target")))

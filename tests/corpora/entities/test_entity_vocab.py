@@ -206,7 +206,7 @@ def equivalents_of(tmp_path, text):
 
 @pytest.mark.parametrize("head", [b"", b"# wikis\n", b"\xef\xbb\xbf", b"\xef\xbb\xbf# wikis\r\n"])
 def test_first_entity_of_a_line_names_the_others(head, tmp_path):
-    table = equivalents_of(tmp_path, head + b"a:X\tb:Y\tc:Z Z\r\n\na:W\n")
+    table = equivalents_of(tmp_path, head + b"a:X \tb:Y\t c:Z Z\r\n\na:W\n")
 
     assert table.select(["title", "target"]).to_pylist() == [
         {"title": "b:Y", "target": "a:X"},
