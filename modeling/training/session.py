@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 import torch
 from torch import Tensor
@@ -90,6 +91,13 @@ class _Progress(Progress):
         best = None if math.isinf(self.best) else self.best
         return {**vars(self), "best": best, "window": self.window.to_json()}
 
+    @classmethod
+    def of(cls, checkpoint: Checkpoint) -> Self:
+        """Read the state of a run from a checkpoint."""
+        values = checkpoint.values("progress.json")
+        best = math.inf if values["best"] is None else values["best"]
+        return cls(**{**values, "best": best, "window": Window(**values["window"])})
+
 
 class Session(Core):
     """A pre-training run in one process."""
@@ -123,14 +131,22 @@ class Session(Core):
         self.distances: Distances
 
     def run(self) -> Path:
-        """Begin or resume, train to the end, and return the folder of the trained model."""
+        """Begin or resume, train to the end, and return the folder of the trained model.
+
+        A finished run is left as it is, also if its checkpoints were removed.
+        """
         checkpoint = newest(self.folder.checkpoints) if self.world.is_first else None
         step = self.world.agree(-1 if checkpoint is None else checkpoint.step)
-        if step < 0:
+        if step >= 0:
+            checkpoint = Checkpoint(self.folder.checkpoints / f"step-{step:06d}", step)
+            self.progress = _Progress.of(checkpoint)
+        if self.folder.final.is_dir() and (checkpoint is None or self._is_done()):
+            self.display.say(f"is finished: {self.folder.final}")
+            return self.folder.final
+        if checkpoint is None:
             self._begin()
         else:
-            path = self.folder.checkpoints / f"step-{step:06d}"
-            self._resume(checkpoint or Checkpoint(path, step))
+            self._resume(checkpoint)
         if self.config.training.compile:
             self.model.compile(dynamic=True)
         try:
@@ -170,10 +186,7 @@ class Session(Core):
         self._evaluate_and_note()
 
     def _resume(self, checkpoint: Checkpoint) -> None:
-        """Restore the run from a checkpoint."""
-        values = checkpoint.values("progress.json")
-        values["best"] = math.inf if values["best"] is None else values["best"]
-        self.progress = _Progress(**{**values, "window": Window(**values["window"])})
+        """Restore the run, whose progress was read, from a checkpoint."""
         self.model.to(self.world.device)
         start = load_tensors(self.folder.start, self.world.device) if self.world.is_first else {}
         self._set_up(start, after=self.progress.step)
@@ -354,10 +367,6 @@ class Session(Core):
 
         With ``training.patience``, ``final`` is the model with the lowest validation loss.
         """
-        final = self.folder.final
-        if final.is_dir():
-            self.display.say(f"is finished: {final}")
-            return final
         with self.averaged() as is_averaged:
             if is_averaged:
                 if self.feed.has_validation:
@@ -369,8 +378,8 @@ class Session(Core):
             start = read_json(self.folder.histograms)["start"]
             end = histograms(weights_of(self.model), self.progress.transferred)
             write_json(self.folder.histograms, {"start": start, "end": end})
-        self._publish(final)
-        return final
+        self._publish(self.folder.final)
+        return self.folder.final
 
     def _publish(self, folder: Path) -> None:
         if self.world.is_first:

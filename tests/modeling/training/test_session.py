@@ -1,5 +1,6 @@
 import io
 import json
+import shutil
 
 import pytest
 import torch
@@ -254,6 +255,26 @@ def test_a_damaged_checkpoint_is_passed_over(run, caplog):
     assert "step-000006: damaged" in caplog.text
     assert final(stopped) == final(whole)
     assert metrics(stopped) == metrics(whole)
+
+
+def test_a_finished_run_keeps_the_scores_of_its_average(run):
+    config = config_of(optimizer={"ema": 0.9})
+    folder = run(config=config)
+    log = (folder / "metrics.jsonl").read_bytes()
+
+    run(config=config)
+
+    assert (folder / "metrics.jsonl").read_bytes() == log
+
+
+def test_a_finished_run_without_its_checkpoints_stays_finished(run):
+    folder = run()
+    shutil.rmtree(folder / "checkpoints")
+    files = {path: path.stat().st_mtime_ns for path in (folder / "final").iterdir()}
+
+    run(stop_at=0)
+
+    assert {path: path.stat().st_mtime_ns for path in (folder / "final").iterdir()} == files
 
 
 def test_two_datasets_are_mixed(run, examples, make_examples, tmp_path):
