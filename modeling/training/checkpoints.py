@@ -109,9 +109,13 @@ def newest(folder: Path) -> Checkpoint | None:
     return None
 
 
-def prune(folder: Path, *, keep: int, keep_every: int = 0) -> None:
-    """Remove all checkpoints but the newest ``keep`` and those at multiples of ``keep_every``."""
-    steps = sorted(_checkpoints(folder), reverse=True)
+def prune(folder: Path, *, written: int, keep: int, keep_every: int = 0) -> None:
+    """Remove all checkpoints but the newest ``keep`` and those at multiples of ``keep_every``.
+
+    The newest is that of the step ``written``. Later ones are damaged, as the run did not resume
+    from them: they stay, and do not count.
+    """
+    steps = sorted((of for of in _checkpoints(folder) if of[0] <= written), reverse=True)
     for step, path in steps[max(keep, 1) :]:
         if not keep_every or step % keep_every:
             shutil.rmtree(path)

@@ -88,7 +88,7 @@ class Core:
             tensors["ema.safetensors"] = self.optimizer.average
         folder, step = self.folder.checkpoints, self.progress.step
         write_checkpoint(folder, step, tensors=tensors, values=values, files=files)
-        prune(folder, keep=keep, keep_every=keep_every)
+        prune(folder, written=step, keep=keep, keep_every=keep_every)
 
     def copy_weights(self) -> dict[str, Tensor]:
         """Copy the weights as they are now."""

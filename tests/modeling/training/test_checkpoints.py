@@ -81,7 +81,7 @@ def test_a_half_written_one_is_not_seen_and_is_removed(folder):
     (half / "model.safetensors").write_bytes(b"x")
 
     found = newest(folder)
-    prune(folder, keep=9)
+    prune(folder, written=20, keep=9)
 
     assert found.step == 20
     assert not half.exists()
@@ -92,9 +92,19 @@ def test_without_any_there_is_none(tmp_path):
 
 
 def test_the_newest_are_kept_and_some_for_good(folder):
-    prune(folder, keep=1, keep_every=10)
+    prune(folder, written=20, keep=1, keep_every=10)
 
     assert sorted(path.name for path in folder.iterdir()) == ["step-000010", "step-000020"]
+
+
+def test_the_one_just_written_is_kept_beside_a_later_one_that_is_damaged(folder):
+    damage_bytes(folder / "step-000020")
+    write_checkpoint(folder, 17, **CONTENTS)
+
+    prune(folder, written=17, keep=1)
+
+    assert newest(folder).step == 17
+    assert sorted(path.name for path in folder.iterdir()) == ["step-000017", "step-000020"]
 
 
 def test_the_same_step_is_replaced(folder):
