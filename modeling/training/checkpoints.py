@@ -99,13 +99,23 @@ def _seal(folder: Path, step: int) -> None:
         sync_folder(inner)
 
 
-def newest(folder: Path) -> Checkpoint | None:
-    """Find the newest complete checkpoint; warns of each newer one that is damaged."""
+def newest(folder: Path, *, begins_again: bool = True) -> Checkpoint | None:
+    """Find the newest complete checkpoint; warns of each newer one that is damaged.
+
+    Without a complete one, returns None, so that the run begins again. Where it must not
+    (``begins_again``), raises ``CorpusError`` if there are damaged ones.
+    """
+    reason = None
     for step, path in sorted(_checkpoints(folder), reverse=True):
         reason = _damage(path)
         if reason is None:
             return Checkpoint(path, step)
-        log.warning("%s: damaged (%s); the one before is taken.", path, reason)
+        log.warning("%s: damaged (%s), so it is passed over.", path, reason)
+    if reason is not None and not begins_again:
+        raise CorpusError(
+            f"{folder}: all checkpoints are damaged. If they were copied, copy them again. To "
+            "train again from the first step, remove this folder."
+        )
     return None
 
 

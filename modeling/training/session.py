@@ -133,9 +133,12 @@ class Session(Core):
     def run(self) -> Path:
         """Begin or resume, train to the end, and return the folder of the trained model.
 
-        A finished run is left as it is, also if its checkpoints were removed.
+        A finished run is left as it is, also if its checkpoints were removed. Raises
+        ``CorpusError`` if all checkpoints are damaged.
         """
-        checkpoint = newest(self.folder.checkpoints) if self.world.is_first else None
+        checkpoint = None
+        if self.world.is_first:
+            checkpoint = newest(self.folder.checkpoints, begins_again=False)
         step = self.world.agree(-1 if checkpoint is None else checkpoint.step)
         if step >= 0:
             checkpoint = Checkpoint(self.folder.checkpoints / f"step-{step:06d}", step)

@@ -257,6 +257,21 @@ def test_a_damaged_checkpoint_is_passed_over(run, caplog):
     assert metrics(stopped) == metrics(whole)
 
 
+def test_a_run_whose_checkpoints_are_all_damaged_does_not_begin_again(run, tmp_path):
+    with pytest.raises(Stopped):
+        run(stop_at=7)
+    folder = tmp_path / "run"
+    log = (folder / "metrics.jsonl").read_bytes()
+    (folder / "checkpoints" / "step-000005" / "progress.json").unlink()
+
+    with pytest.raises(CorpusError, match=r"all checkpoints are damaged.*remove this folder"):
+        run()
+
+    assert (folder / "metrics.jsonl").read_bytes() == log
+    shutil.rmtree(folder / "checkpoints")
+    assert final(run()) == final(run("whole"))
+
+
 def test_a_finished_run_keeps_the_scores_of_its_average(run):
     config = config_of(optimizer={"ema": 0.9})
     folder = run(config=config)
