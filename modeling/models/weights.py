@@ -33,12 +33,22 @@ def save_weights(state: Mapping[str, Tensor], folder: Path) -> None:
 def write_tensors(
     file: Path, state: Mapping[str, Tensor], *, metadata: dict[str, str] | None = None
 ) -> None:
-    """Write tensors of any device to a safetensors file, with the permissions of any new file."""
+    """Write tensors of any device to a safetensors file, with the permissions of any new file.
+
+    Raises ``OSError`` if that fails, as on a full disk; no half of the file is left.
+    """
     tensors = {name: tensor.detach().contiguous().cpu() for name, tensor in state.items()}
     file.unlink(missing_ok=True)  # left by a killed process, or a link to another file
     file.touch()
     mode = file.stat().st_mode
-    save_file(tensors, file, metadata=metadata)  # makes new files readable by their owner only
+    try:
+        save_file(tensors, file, metadata=metadata)  # makes new files readable by their owner only
+    except SafetensorError as error:
+        file.unlink()
+        raise OSError(
+            f"{file}: not written ({error}). If the disk is full, make room; then give the same "
+            "command again."
+        ) from error
     file.chmod(mode & 0o777)
 
 

@@ -60,19 +60,24 @@ def write_checkpoint(
     """Write ``folder/step-…``, in place of an older checkpoint of this name.
 
     The keys are names of files: ``tensors`` holds tensors by name for each file, ``values`` are
-    written as JSON, and ``files`` are copied.
+    written as JSON, and ``files`` are copied. Raises ``OSError`` if that fails, as on a full disk;
+    no half of a checkpoint is left.
     """
     final = folder / f"step-{step:06d}"
     temporary = folder / f".{final.name}.partial"
     take_away(temporary)
     temporary.mkdir(parents=True)
-    for name, by_name in tensors.items():
-        write_tensors(temporary / name, by_name)
-    for name, value in values.items():
-        write_json(temporary / name, value)
-    for name, source in (files or {}).items():
-        shutil.copyfile(source, temporary / name)
-    _seal(temporary, step)
+    try:
+        for name, by_name in tensors.items():
+            write_tensors(temporary / name, by_name)
+        for name, value in values.items():
+            write_json(temporary / name, value)
+        for name, source in (files or {}).items():
+            shutil.copyfile(source, temporary / name)
+        _seal(temporary, step)
+    except OSError:
+        take_away(temporary)
+        raise
     if final.exists():
         shutil.rmtree(final)
     temporary.rename(final)

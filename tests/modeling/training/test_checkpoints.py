@@ -1,4 +1,5 @@
 import json
+import resource
 
 import pytest
 import torch
@@ -85,6 +86,20 @@ def test_a_half_written_one_is_not_seen_and_is_removed(folder):
 
     assert found.step == 20
     assert not half.exists()
+
+
+def test_a_full_disk_is_an_error_that_leaves_what_was_there(folder):
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    tensors = {"model.safetensors": {"a": torch.zeros(20_000)}}
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
+    try:
+        with pytest.raises(OSError, match=r"model\.safetensors: not written .*make room"):
+            write_checkpoint(folder, 25, tensors=tensors, values={})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    assert newest(folder).step == 20
+    assert not list(folder.glob(".*"))
 
 
 def test_without_any_there_is_none(tmp_path):
