@@ -419,7 +419,7 @@ def _collator_of(
         Masker(masking, subwords),
         n_entities=encoder.n_entities,
         with_words=encoder.reads_words,
-        with_segments=config.data.pairs != "none" and encoder.n_segments > 0,
+        with_segments=config.data.pairs != "none" and encoder.n_segments > 1,  # RoBERTa has 1
         spread=spread,
     )
 

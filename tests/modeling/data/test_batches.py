@@ -298,6 +298,15 @@ def test_a_model_trained_on_pairs_is_given_the_same_texts_and_pairs_besides(
     assert n_pairs == sum(len(np.unique(e.sentence_starts)) > 1 for e in validation)
 
 
+def test_a_model_with_one_segment_reads_pairs_without_segments(samples, subwords, train):
+    config = samples.config(data={"pairs": "sop"}, encoder={"n_segments": 1})
+
+    [batch, *_] = Batches(config, [train], subwords).batch(0)
+
+    assert "pairs" in batch.targets
+    assert batch.segments is None
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("n_workers", [0, 1])
 def test_pinned_batches_reach_a_gpu_as_they_are(samples, subwords, train, n_workers):
