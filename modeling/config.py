@@ -183,7 +183,12 @@ class EncoderConfig(Config):
     other settings than sizes have then no effect. Empty: an encoder of ours."""
 
     def __post_init__(self) -> None:
-        """Raise ``ConfigError`` for a size that is negative, or that no encoder has."""
+        """Raise ``ConfigError`` for a size or a dropout that no encoder has."""
+        for name in ("dropout", "embedding_dropout", "attention_dropout"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ConfigError(
+                    f"{type(self).__name__}.{name}: {getattr(self, name)} is not 0 to 1."
+                )
         for name, most in _MOST.items():
             size = getattr(self, name)
             if not 0 <= size <= most:

@@ -1,6 +1,8 @@
 """Requests for pre-training runs: checks, settings for the manifest, and initial weights."""
 
 import logging
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,12 +69,40 @@ def check_job(config: PretrainConfig, job: Job) -> None:
     ):
         if getattr(config.training, name) < 1:
             raise ConfigError(f"training.{name}: must be at least 1.")
+    _check_counts(config)
+    _check_weights(config.heads.weights)
     check_optimizer(config.optimizer)
     check_seed(config.training.seed)
     _check_pairs(config)
     _check_mention_words(config)
     _check_subword_entities(config)
     _check_length(config)
+
+
+def _check_counts(config: PretrainConfig) -> None:
+    training = config.training
+    counts = {
+        "training.evaluate_examples": training.evaluate_examples,
+        "training.patience": training.patience,
+        "training.keep_every": training.keep_every,
+        "data.n_workers": config.data.n_workers,
+        "masking.n_negatives": config.masking.n_negatives,
+    }
+    for name, count in counts.items():
+        if count < 0:
+            raise ConfigError(f"{name}={count}: must be 0 or more.")
+
+
+def _check_weights(weights: Mapping[str, float]) -> None:
+    """Raise ``ConfigError`` for weights of objectives with which nothing is learned."""
+    for name, weight in weights.items():
+        if not 0 <= weight < math.inf:
+            raise ConfigError(f"heads.weights.{name}={weight}: must be 0 or more, and finite.")
+    if not any(weights.values()):
+        raise ConfigError(
+            "heads.weights: no objective has a weight above 0, so that nothing would be learned: "
+            "--set heads.weights.subwords=1."
+        )
 
 
 def _check_entity_start(encoder: EncoderConfig, job: Job) -> None:

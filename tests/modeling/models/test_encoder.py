@@ -91,6 +91,9 @@ def test_every_weight_takes_part(config, samples):
     [
         ({"n_subwords": 0}, "size of the tokenizer"),
         ({"n_heads": 3}, "no multiple"),
+        ({"n_heads": 0}, "n_heads: must be at least 1"),
+        ({"dropout": 1.5}, "dropout: 1.5 is not 0 to 1"),
+        ({"attention_dropout": -0.1}, "attention_dropout: -0.1 is not 0 to 1"),
         ({"attention": "relative", "n_entities": 9}, "reads no mentions"),
         ({"attention": "whole_word", "n_entities": 9}, "reads no mentions"),
         ({"attention": "entity_aware"}, "needs mentions"),
