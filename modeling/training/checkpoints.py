@@ -90,7 +90,10 @@ def load_tensors(path: Path, device: torch.device) -> dict[str, Tensor]:
     try:
         return load_file(path, device=str(device))
     except (OSError, SafetensorError) as error:
-        raise CorpusError(f"{path}: not readable ({error}).") from error
+        raise CorpusError(
+            f"{path}: not readable ({error}). If the folder was copied, copy it again with all its "
+            "files."
+        ) from error
 
 
 def _seal(folder: Path, step: int) -> None:

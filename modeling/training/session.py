@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from corpora.datasets.shards import write_json
+from corpora.errors import CorpusError
 from corpora.runs.build import sync_file
 from corpora.system.parsing import read_json
 from modeling.command import Termination
@@ -142,7 +143,7 @@ class Session(Core):
         step = self.world.agree(-1 if checkpoint is None else checkpoint.step)
         if step >= 0:
             checkpoint = Checkpoint(self.folder.checkpoints / f"step-{step:06d}", step)
-            self.progress = _Progress.of(checkpoint)
+            self.progress = self._read_progress(checkpoint)
         if self.folder.final.is_dir() and (checkpoint is None or self._is_done()):
             self.display.say(f"is finished: {self.folder.final}")
             return self.folder.final
@@ -158,6 +159,17 @@ class Session(Core):
             return self._finish()
         finally:
             self.recorder.close()
+
+    def _read_progress(self, checkpoint: Checkpoint) -> _Progress:
+        """Read the state of the run.
+
+        If it kept no best weights so far (``training.patience`` is new), the best is looked for
+        from here on.
+        """
+        progress = _Progress.of(checkpoint)
+        if not checkpoint.values("settings.json")["config"]["training"].get("patience"):
+            progress.best, progress.n_worse = math.inf, 0
+        return progress
 
     def _begin(self) -> None:
         """Set and save the weights to begin with, and evaluate them before the first step."""
@@ -189,7 +201,15 @@ class Session(Core):
         self._evaluate_and_note()
 
     def _resume(self, checkpoint: Checkpoint) -> None:
-        """Restore the run, whose progress was read, from a checkpoint."""
+        """Restore the run, whose progress was read, from a checkpoint.
+
+        Raises ``CorpusError`` if the best weights until then are missing.
+        """
+        if self._has_best and not self.folder.best.is_file():
+            raise CorpusError(
+                f"{self.folder.best}: missing, but the run found its best weights before step "
+                f"{self.progress.step}. Copy the folder of the run again, with all its files."
+            )
         self.model.to(self.world.device)
         start = load_tensors(self.folder.start, self.world.device) if self.world.is_first else {}
         self._set_up(start, after=self.progress.step)
@@ -318,6 +338,11 @@ class Session(Core):
             self.model, batches, objectives=list(self.weights), conditions=self.conditions
         )
 
+    @property
+    def _has_best(self) -> bool:
+        """Whether the weights of the lowest validation loss were kept."""
+        return self.config.training.patience > 0 and not math.isinf(self.progress.best)
+
     def _is_done(self) -> bool:
         """Tell whether the last step is made, or ``patience`` evaluations were no better."""
         training, progress = self.config.training, self.progress
@@ -375,7 +400,7 @@ class Session(Core):
                 if self.feed.has_validation:
                     self.record("average", self._evaluate(self.feed.validation).to_json())
                 self._publish(self.folder.average)
-        if self.config.training.patience and self.folder.best.exists():
+        if self._has_best:
             self.take_best()
         if self.world.is_first:
             start = read_json(self.folder.histograms)["start"]

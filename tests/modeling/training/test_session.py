@@ -185,8 +185,37 @@ def test_training_ends_early_with_the_best_weights(run):
     trained = load_file(folder / "final" / "model.safetensors")
     assert all(trained[name].equal(tensor) for name, tensor in best_weights.items())
     again = metrics(folder)
+    (folder / "best.safetensors").unlink()
     run(config=config)  # is finished, and stays so
     assert metrics(folder) == again
+
+
+def test_a_run_that_lost_its_best_weights_says_so(run, tmp_path):
+    config = config_of(training={"patience": 9})
+    with pytest.raises(Stopped):
+        run(config=config, stop_at=7)
+    (tmp_path / "run" / "best.safetensors").unlink()
+
+    with pytest.raises(CorpusError, match=r"best\.safetensors: missing.*Copy the folder"):
+        run(config=config)
+
+
+def test_patience_that_is_new_in_mid_run_counts_from_there(run):
+    worse = {"lr": 1.0}  # no evaluation is better than that before the first step
+    times = {"evaluate_every": 1, "checkpoint_every": 1}
+    folder = run(config=config_of(training=times | {"max_steps": 4}, optimizer=worse))
+    changed = times | {"max_steps": 50, "patience": 2}
+
+    run(config=config_of(training=changed, optimizer=worse), is_forced=True)
+
+    losses = [line["loss"] for line in metrics(folder, "evaluation")]
+    weighted = [0.5 * loss["subwords"] + 0.5 * loss["entities"] for loss in losses]
+    assert weighted.index(min(weighted)) == 0
+    later = weighted[5:]
+    assert len(later) == later.index(min(later)) + 3
+    best = load_file(folder / "best.safetensors")
+    trained = load_file(folder / "final" / "model.safetensors")
+    assert all(trained[name].equal(tensor) for name, tensor in best.items())
 
 
 def test_a_loss_that_is_no_number_stops_without_a_checkpoint(run, tmp_path, monkeypatch):
