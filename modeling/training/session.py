@@ -317,13 +317,24 @@ class Session(Core):
         self.clock.n_subwords += self.progress.window.read()
 
     def _evaluate_and_note(self) -> None:
-        """Evaluate on validation examples, log, and note whether the loss is the lowest so far."""
+        """Evaluate on validation examples, log, and note whether the loss is the lowest so far.
+
+        Raises ``ConfigError`` if ``training.patience`` waits for the loss, but nothing has one.
+        """
         if not self.feed.has_validation:
             return
         self._read()
         self.clock.stop()
         evaluation = self._evaluate(self.feed.validation)
         self.record("evaluation", evaluation.to_json())
+        is_measured = any(self.weights[name] for name in evaluation.loss)
+        if self.config.training.patience and not is_measured:
+            raise ConfigError(
+                f"training.patience={self.config.training.patience} waits for a better validation "
+                "loss, but the validation examples have nothing to predict for heads.weights: "
+                "make examples with a larger documents_to_examples --validation, or --set "
+                "training.patience=0."
+            )
         loss, progress = evaluation.weighted(self.weights), self.progress
         if loss < progress.best:
             progress.best, progress.n_worse = loss, 0

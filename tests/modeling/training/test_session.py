@@ -8,6 +8,7 @@ from safetensors.torch import load_file
 
 from corpora.datasets.shards import sha256_of, write_json
 from corpora.errors import CorpusError
+from modeling.config import ConfigError
 from modeling.data.examples import ExampleSet
 from modeling.export.__main__ import main as export
 from modeling.models.costs import batch_flops, flops_per_subword
@@ -216,6 +217,15 @@ def test_patience_that_is_new_in_mid_run_counts_from_there(run):
     best = load_file(folder / "best.safetensors")
     trained = load_file(folder / "final" / "model.safetensors")
     assert all(trained[name].equal(tensor) for name, tensor in best.items())
+
+
+def test_patience_needs_something_to_predict_in_validation_examples(run, make_examples, tmp_path):
+    examples = make_examples(tmp_path / "short", n_sentences=1)  # which makes no pairs
+    data, heads = {"pairs": "sop", "n_workers": 0}, {"weights": {"pairs": 1.0}}
+    config = config_of("bert_small", data=data, heads=heads, training=STEPS | {"patience": 3})
+
+    with pytest.raises(ConfigError, match=r"training\.patience=3.*nothing to predict"):
+        run(config=config, examples=(examples,))
 
 
 def test_a_loss_that_is_no_number_stops_without_a_checkpoint(run, tmp_path, monkeypatch):
