@@ -23,7 +23,7 @@ from corpora import __version__
 from corpora.datasets.shards import sha256_of, write_json
 from corpora.errors import CorpusError
 from corpora.system.files import locked
-from corpora.system.parsing import parse_json
+from corpora.system.parsing import parse_json, read_json
 from modeling.config import Config, ConfigError
 from modeling.training.records import Manifest, ModelIdentity
 
@@ -100,14 +100,28 @@ class RunFolder:
         if not self.final.is_dir() and next(self.checkpoints.glob("step-*"), None) is None:
             return []
         try:
-            there = self.read_settings()
-            with suppress(ConfigError, KeyError, TypeError):  # then it is compared as it is
-                there = {**there, "config": kind.from_json(there["config"]).to_json()}
-            return list(differences(there, settings))
+            return list(differences(_as_now(self.read_settings(), kind), settings))
         except CorpusError as error:
             if not is_forced:
                 raise
             return [str(error)]
+
+    def check_finished(self, settings: Mapping[str, object], *, kind: type[Config]) -> None:
+        """Raise ``OtherRunError`` if the model in ``final`` was made with other settings.
+
+        Then ``settings.json``, which a forced command has replaced, has those of the model again.
+        """
+        file = self.final / "run.json"
+        made: Manifest = read_json(file) if file.is_file() else {}
+        differing = list(differences(_as_now(made, kind), settings)) if made else []
+        if differing:
+            write_json(self.settings, made)
+            raise OtherRunError(
+                f"{self.final}: is finished, and was made with other settings:\n  "
+                + "\n  ".join(differing)
+                + "\nNothing is left to train, also with --force. Choose another --output, or a "
+                "larger training.max_steps."
+            )
 
     def read_settings(self) -> Manifest:
         """Read the settings that ``claim`` wrote; ``CorpusError`` if they cannot be read."""
@@ -119,6 +133,13 @@ class RunFolder:
                 f"{self.settings}: not readable ({error}), but there are checkpoints. Choose "
                 "another --output, or resume all the same with --force."
             ) from error
+
+
+def _as_now(settings: Manifest, kind: type[Config]) -> Manifest:
+    """Add the defaults of settings that an earlier version had not."""
+    with suppress(ConfigError, KeyError, TypeError):  # then they are compared as they are
+        return {**settings, "config": kind.from_json(settings["config"]).to_json()}
+    return settings
 
 
 def differences(there: Mapping[str, object], here: Mapping[str, object]) -> Iterator[str]:

@@ -135,7 +135,7 @@ class Session(Core):
         """Begin or resume, train to the end, and return the folder of the trained model.
 
         A finished run is left as it is, also if its checkpoints were removed. Raises
-        ``CorpusError`` if all checkpoints are damaged.
+        ``CorpusError`` if all checkpoints are damaged, or if other settings would change nothing.
         """
         checkpoint = None
         if self.world.is_first:
@@ -145,6 +145,8 @@ class Session(Core):
             checkpoint = Checkpoint(self.folder.checkpoints / f"step-{step:06d}", step)
             self.progress = self._read_progress(checkpoint)
         if self.folder.final.is_dir() and (checkpoint is None or self._is_done()):
+            if self.world.is_first:
+                self.folder.check_finished(self.settings, kind=PretrainConfig)
             self.display.say(f"is finished: {self.folder.final}")
             return self.folder.final
         if checkpoint is None:

@@ -266,6 +266,18 @@ def test_other_settings_are_refused_and_named_unless_forced(run):
     assert metrics(folder, "evaluation")[-1]["step"] == 12
 
 
+def test_other_settings_of_a_finished_run_are_refused_also_if_forced(run):
+    config = config_of()
+    folder = run(config=config)
+    settings = json.loads((folder / "settings.json").read_text())
+
+    with pytest.raises(OtherRunError, match=r"is finished.*\n.*lr: 0.001 there, 0.5 here"):
+        run(config=change(config, optimizer={"lr": 0.5}), is_forced=True)
+
+    assert json.loads((folder / "settings.json").read_text()) == settings
+    run(config=change(config, training={"log_every": 3}), is_forced=True)
+
+
 def test_other_examples_are_refused_and_named(run, make_examples, tmp_path):
     run()
     other = make_examples(tmp_path / "other", seed=2)
