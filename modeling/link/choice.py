@@ -53,10 +53,22 @@ class Linear:
         }
 
 
-def linear_from_json(value: LinearRecord) -> Linear:
-    """Make a ``Linear`` of what ``Linear.as_json`` returned."""
-    mean, deviation = np.array(value["mean"]), np.array(value["deviation"])
-    return Linear(mean, deviation, np.array(value["weights"]), value["bias"])
+def linear_from_json(value: LinearRecord, n_features: int) -> Linear:
+    """Make a ``Linear`` of what ``Linear.as_json`` returned.
+
+    Raises ``ValueError`` unless all are finite numbers for ``n_features``; ``KeyError`` and
+    ``TypeError`` for other JSON.
+    """
+    mean, deviation, weights = (
+        np.array(value[name], np.float64) for name in ("mean", "deviation", "weights")
+    )
+    bias = float(value["bias"])
+    for one in (mean, deviation, weights):
+        if one.shape != (n_features,) or not np.isfinite([*one, bias]).all():
+            raise ValueError(f"a model is not of {n_features} finite numbers")
+    if not deviation.all():
+        raise ValueError("a deviation is 0")
+    return Linear(mean, deviation, weights, bias)
 
 
 def softmax(scores: Reals) -> Reals:

@@ -33,6 +33,7 @@ from modeling.link.candidates import (
 )
 from modeling.link.choice import (
     Linear,
+    LinearRecord,
     Unseen,
     choose_threshold,
     fit_choice,
@@ -189,29 +190,57 @@ class Linker:
         try:
             if about["version"] != _VERSION or tuple(about["features"]) != FEATURES:
                 raise CorpusError(f"{path}: made by another version of Onoma. Train it again.")
-            first, final, sure = (linear_from_json(about[n]) for n in ("first", "final", "sure"))
-            settings = about.get("settings", {})
-            vocabulary = settings.get("vocabulary")
-            records = [record_from_json(row) for row in _read_lines(folder / "records.jsonl")]
-            knowledge = Knowledge(
-                records,
-                {row["entity"]: _known(row) for row in _read_lines(folder / "register.jsonl")},
-                EntityLookup(Path(vocabulary)) if vocabulary else None,
-            )
-            labels, threshold = frozenset(about["labels"]), float(about["threshold"])
-            contexts = _load_contexts(folder, records, settings.get("encoder"))
-            plain = linear_from_json(about["plain"]) if about["plain"] else None
-        except (KeyError, TypeError, ValueError) as error:
-            raise CorpusError(f"{path}: damaged ({error!r}). Train it again.") from error
+            first, final, sure = (_linear(n, about[n]) for n in ("first", "final", "sure"))
+            plain = None if about["plain"] is None else _linear("plain", about["plain"])
+            settings = {**about.get("settings", {})}
+            places = [settings.get(name) for name in ("vocabulary", "encoder")]
+            vocabulary, encoder = (None if place is None else Path(place) for place in places)
+            if (encoder is None) != (plain is None):
+                raise ValueError("an encoder and the model without it belong together")
+            labels, threshold = _labels(about["labels"]), float(about["threshold"])
+            if not threshold >= 0:
+                raise ValueError(f"threshold: {threshold}")
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise _damaged(path, error) from error
+        records = _read_lines(folder / "records.jsonl", record_from_json)
+        register = _read_lines(folder / "register.jsonl", _known)
+        knowledge = Knowledge(
+            records,
+            {one.entity: one for one in register},
+            EntityLookup(vocabulary) if vocabulary else None,
+        )
+        contexts = _load_contexts(folder, records, encoder)
         return cls(knowledge, labels, first, final, sure, threshold, settings, contexts, plain)
 
 
-def _load_contexts(folder: Path, records: Sequence[Record], encoder: str | None) -> Contexts | None:
+def _damaged(where: object, error: Exception) -> CorpusError:
+    said = f"{error} is missing" if isinstance(error, KeyError) else f"{error}"
+    return CorpusError(f"{where}: damaged ({said}). Train it again, or copy it again.")
+
+
+def _linear(name: str, value: LinearRecord) -> Linear:
+    n_facts = _N_FACTS if name == "sure" else 0
+    is_plain = name in {"first", "plain"}
+    return linear_from_json(value, N_PLAIN if is_plain else len(FEATURES) + n_facts)
+
+
+def _labels(value: object) -> frozenset[str | None]:
+    if not isinstance(value, list) or not all(isinstance(one, str | None) for one in value):
+        raise TypeError("labels: no list of names")
+    return frozenset(value)
+
+
+def _load_contexts(
+    folder: Path, records: Sequence[Record], encoder: Path | None
+) -> Contexts | None:
     if encoder is None:
         return None
-    described = _read_lines(folder / DESCRIPTIONS)
-    reader = Reader(Path(encoder), keeps=False)
-    vectors = np.load(folder / VECTORS, mmap_mode="r")
+    described = _read_lines(folder / DESCRIPTIONS, str)
+    reader = Reader(encoder, keeps=False)
+    try:
+        vectors = np.load(folder / VECTORS, mmap_mode="r")
+    except (EOFError, ValueError) as error:
+        raise _damaged(folder / VECTORS, error) from error
     return Contexts(records, described, reader=reader, vectors=vectors)
 
 
@@ -225,9 +254,16 @@ def _known(row: dict[str, Any]) -> Known:  # Any: JSON that is ours
     return Known(**{**row, "forms": tuple(row["forms"])})
 
 
-def _read_lines(path: Path) -> list[Any]:  # Any: as ``parse_json``
-    with path.open(encoding="utf-8") as file:
-        return [parse_json(line) for line in file]
+def _read_lines(path: Path, make: Callable[[Any], _T]) -> list[_T]:  # Any: JSON that is ours
+    """Make a value of each line; raise ``CorpusError`` for a line that is damaged."""
+    made = []
+    try:
+        with path.open(encoding="utf-8") as file:
+            for line in file:
+                made.append(make(parse_json(line)))  # noqa: PERF401 - the number for the message
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise _damaged(f"{path}:{len(made) + 1}", error) from error
+    return made
 
 
 class LinkedCount(NamedTuple):

@@ -52,7 +52,7 @@ def test_probabilities_are_those_that_the_data_have():
     p = sigmoid(fitted.score(x))
     assert p.mean() == pytest.approx(right.mean(), abs=1e-3)
     assert p[p > 0.8].mean() == pytest.approx(right[p > 0.8].mean(), abs=0.03)
-    again = linear_from_json(fitted.as_json())
+    again = linear_from_json(fitted.as_json(), 1)
     assert again.score(x).tolist() == fitted.score(x).tolist()
 
 

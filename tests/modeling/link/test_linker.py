@@ -1,4 +1,5 @@
 import math
+import re
 from collections import Counter
 from dataclasses import replace
 
@@ -204,6 +205,33 @@ def test_a_linker_that_was_saved_links_as_before(linker, tmp_path):
     assert again.threshold == linker.threshold
     (tmp_path / "linker.json").write_text("{}")
     with pytest.raises(CorpusError, match="Train it again"):
+        Linker.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "said"),
+    [
+        ("linker.json", '"threshold"', '"treshold"', "'threshold' is missing"),
+        ("linker.json", '"bias": ', '"bias": NaN, "was": ', "finite"),
+        ("linker.json", '"mean": [', '"mean": [1, ', "numbers"),
+        ("linker.json", '"mean": [', '"mean": [["a"], ', "inhomogeneous"),
+        ("linker.json", '"threshold": ', '"threshold": NaN, "was": ', "threshold: nan"),
+        ("linker.json", '"settings": {', '"settings": [], "was": {', ""),
+        ("linker.json", '"settings": {', '"settings": {"vocabulary": 1', "int"),
+        ("linker.json", '"settings": {', '"settings": {"encoder": "a"', "belong together"),
+        ("linker.json", '"labels": [', '"labels": 1, "was": [', "labels"),
+        ("records.jsonl:1", '"cases"', '"case"', "'cases' is missing"),
+        ("records.jsonl:1", '{"', '["', "delimiter"),
+        ("register.jsonl:1", '"forms"', '"form"', "'forms' is missing"),
+    ],
+)
+def test_a_file_of_a_linker_that_was_edited_is_named(linker, tmp_path, name, old, new, said):
+    linker.save(tmp_path)
+    file = tmp_path / name.partition(":")[0]
+    text = re.sub(r"([\[{]|: |,)\n *", r"\1", file.read_text()).replace(old, new, 1)
+    file.write_text(text)
+
+    with pytest.raises(CorpusError, match=rf"{name}: damaged \(.*{said}.*Train it again"):
         Linker.load(tmp_path)
 
 
