@@ -18,7 +18,15 @@ from corpora.datasets.shards import read_description, sha256_of
 from corpora.errors import CorpusError, DamagedDatasetError, UsageError
 from corpora.runs.journal import has_files
 from corpora.runs.plan import fingerprint_of
-from corpora.store.versions import current, history, hold, remove, sizes, version_names
+from corpora.store.versions import (
+    check_published,
+    current,
+    history,
+    hold,
+    remove,
+    sizes,
+    version_names,
+)
 from corpora.system.parsing import parse_json
 
 MANIFESTS = ("settings.json", "run.json", "dataset.json")
@@ -46,6 +54,7 @@ def prune(
     """
     if keep < 1:
         raise UsageError(f"--keep {keep}: must be at least 1.")
+    check_published(shelf)
     with hold(shelf):
         there, known = sizes(shelf), set(history(shelf))
         in_use = current(shelf).name

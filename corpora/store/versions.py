@@ -25,6 +25,7 @@ from corpora.runs.journal import published_files, read_run
 from corpora.store.inspection import verify
 from corpora.system.files import is_temporary, locked, take_away
 from corpora.system.parsing import parse_json
+from corpora.system.typed_tables import did_you_mean
 
 CURRENT = "current"
 HISTORY = "history.json"
@@ -65,6 +66,7 @@ def publish(source: Path, shelf: Path, *, version: str | None = None) -> Path:
 
 def switch(shelf: Path, version: str) -> Path:
     """Verify another existing version, and make it current."""
+    check_published(shelf)
     with hold(shelf):
         if version not in version_names(shelf):
             known = ", ".join(version_names(shelf)) or "none"
@@ -91,6 +93,16 @@ def current(shelf: Path) -> Path:
             f"{', '.join(version_names(shelf)) or 'none'}."
         )
     return shelf / name
+
+
+def check_published(shelf: Path) -> None:
+    """Raise ``UsageError`` for a folder in which nothing was ever published; nothing is written."""
+    if any((shelf / name).exists() for name in (CURRENT, HISTORY)) or version_names(shelf):
+        return
+    _check_place(shelf)
+    names = [path.parent.name for path in shelf.absolute().parent.glob(f"*/{CURRENT}")]
+    near = did_you_mean(shelf.name, names)
+    raise UsageError(f"{shelf}: nothing is published there{near}. Check the name.")
 
 
 def version_names(shelf: Path) -> list[str]:

@@ -33,6 +33,21 @@ def test_the_commands_publish_name_switch_and_prune(tmp_path, capsys):
     assert main(["current", str(tmp_path)]) == 1
 
 
+@pytest.mark.parametrize("arguments", [["switch", "NAME", "v1"], ["prune", "NAME"]])
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("klwik", "did you mean klwiki"), ("../stor/klwiki", "nothing"), (".", "is a store")],
+)
+def test_a_mistyped_name_is_an_error_that_leaves_nothing(arguments, name, said, published, capsys):
+    place = str(published.parent / name)
+    before = sorted(published.parents[1].rglob("*"))
+
+    assert main([place if word == "NAME" else word for word in arguments]) == 2
+
+    assert said in capsys.readouterr().err
+    assert sorted(published.parents[1].rglob("*")) == before
+
+
 @pytest.mark.parametrize("limit", ["abc", "-1", "1.5", ""])
 def test_a_limit_that_is_no_number_of_rows_is_named(limit, tmp_path, capsys):
     with pytest.raises(SystemExit):
