@@ -1,6 +1,7 @@
 """Detect the encoding of a file by all of its bytes.
 
-The rule, in this order:
+Files that begin as archives, PDFs and other files that are no text are rejected. Then the rule, in
+this order:
 
 1. A byte order mark: UTF-8, UTF-16 or UTF-32.
 2. UTF-8 where every byte is valid, and at most ``MAX_CONTROL`` of them are control characters
@@ -51,6 +52,28 @@ _MARKS = {  # UTF-32's first: it begins with UTF-16's
     codecs.BOM_UTF16_LE: "utf-16-le",
     codecs.BOM_UTF16_BE: "utf-16-be",
 }
+_UNPACK = "Unpack it, and give the files in it."
+_SAVE = "Save its text as a text file."
+_HEAD = 512
+_TAR = slice(257, 262)
+_OTHER: tuple[tuple[bytes, str, str], ...] = (
+    (b"PK\x03\x04", "a zip archive", _UNPACK),
+    (b"PK\x05\x06", "an empty zip archive", "Leave it out."),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive", _UNPACK),
+    (b"Rar!\x1a\x07", "a rar archive", _UNPACK),
+    (b"\x28\xb5\x2f\xfd", "packed by zstd", _UNPACK),
+    (b"%PDF-", "a PDF", _SAVE),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a file of an old Office (.doc, .xls)", _SAVE),
+    (b"{\\rtf1", "a file of a word processor (RTF)", _SAVE),
+    (b"PAR1\x15", "a Parquet table", "Write its texts as JSON Lines."),
+    (b"ARROW1\0\0", "an Arrow table", "Write its texts as JSON Lines."),
+    (b"SQLite format 3\0", "a database of SQLite", "Write its texts as JSON Lines."),
+    (b"\x89PNG\r\n\x1a\n", "an image", "Leave it out."),
+    (b"\xff\xd8\xff", "an image", "Leave it out."),
+)
+"""First bytes of files that are not text, what they are, and what to do."""
+_OFFICE = (b"[Content_Types].xml", b"mimetypeapplication/", b"_rels/.rels", b"word/")
+"""What the first file in the zip archives of Office, OpenDocument and EPUB is called."""
 _UNMARKED = {"utf-16": "utf-16-le", "utf-32": "utf-32-le", "utf-8-sig": "utf-8"}
 _CANDIDATES = ("utf-16-le", "utf-16-be", "gb18030", "cp950", "big5hkscs")
 _HIGH = bytes(range(0x80, 0x100))
@@ -65,10 +88,13 @@ def detect(read: Read, *, name: str, named: str | None = None) -> Encoding:
     """Detect the encoding of the file ``name``, or check its bytes in the encoding ``named``.
 
     Reads the file once where it is valid UTF-8, or valid in the encoding that is marked or
-    ``named``; up to nine times otherwise. Raises ``TextError`` where no encoding fits, more than
-    ``MAX_INVALID`` of the bytes are invalid, or UTF-8 is ``named`` and a mark says otherwise.
+    ``named``; up to nine times otherwise. Raises ``TextError`` for an archive, a PDF and other
+    files that are not text, where no encoding fits, more than ``MAX_INVALID`` of the bytes are
+    invalid, or UTF-8 is ``named`` and a mark says otherwise.
     """
-    chosen = _chosen(named, _byte_order_mark(read), name=name)
+    head = _head(read)
+    _refuse_other(head, name=name)
+    chosen = _chosen(named, _byte_order_mark(head), name=name)
     counts = _Counts()
     if first_invalid(lambda: counts.count(read()), chosen or "utf-8") is None and (
         chosen or not counts.has_control(MAX_CONTROL)
@@ -119,13 +145,29 @@ def _cut_utf8(read: Read, counts: "_Counts", *, chosen: str | None) -> Encoding 
     return Encoding("utf-8", n_cut) if is_likely else None
 
 
-def _byte_order_mark(read: Read) -> str | None:
+def _head(read: Read) -> bytes:
     head = b""
     for chunk in read():
-        head += chunk[:4]
-        if len(head) >= 4:
+        head += chunk[:_HEAD]
+        if len(head) >= _HEAD:
             break
+    return head
+
+
+def _byte_order_mark(head: bytes) -> str | None:
     return next((name for mark, name in _MARKS.items() if head.startswith(mark)), None)
+
+
+def _refuse_other(head: bytes, *, name: str) -> None:
+    """Raise ``TextError`` for a file whose first bytes say that it is no text."""
+    found = next((row[1:] for row in _OTHER if head.startswith(row[0])), None)
+    if head[_TAR] == b"ustar":
+        found = "a tar archive", _UNPACK
+    elif found and head.startswith(b"PK") and head[30:].startswith(_OFFICE):
+        found = "a file of a word processor, a table or a book (.docx, .odt, .xlsx, .epub)", _SAVE
+    if found:
+        what, advice = found
+        raise TextError("other_format", f"{name}: is {what}, no text. {advice}", position="byte 0")
 
 
 @dataclass(slots=True)

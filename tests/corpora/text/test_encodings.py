@@ -1,10 +1,13 @@
 """Encodings: recognized by the bytes, decoded without silent loss."""
 
 import bz2
+import io
 import json
 import lzma
 import random
 import re
+import tarfile
+import zipfile
 from collections import Counter
 from pathlib import Path
 
@@ -206,6 +209,46 @@ def test_an_encoding_that_is_none_of_text_is_refused(name):
         check_encoding(name)
 
 
+def zipped(*names):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name in names:
+            archive.writestr(name, UMLAUTS)
+    return file.getvalue()
+
+
+def tarred():
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w") as archive:
+        data = UMLAUTS.encode() * 100
+        info = tarfile.TarInfo("a.txt")
+        info.size = len(data)
+        archive.addfile(info, io.BytesIO(data))
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("named", [None, "cp1252"])
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (zipped("01.txt", "02.txt"), "a zip archive, no text. Unpack it"),
+        (zipped(), "an empty zip archive, no text. Leave it out"),
+        (zipped("[Content_Types].xml", "word/document.xml"), r"docx.* Save its text"),
+        (tarred(), "a tar archive, no text. Unpack it"),
+        (b"7z\xbc\xaf\x27\x1c\x00\x04" + bytes(99), "a 7z archive, no text. Unpack it"),
+        (b"%PDF-1.4\n1 0 obj\n", "a PDF, no text. Save its text"),
+        (b"PAR1\x15\x04" + bytes(99), "a Parquet table, no text. Write its texts"),
+    ],
+    ids=["zip", "empty zip", "docx", "tar", "7z", "pdf", "parquet"],
+)
+def test_files_that_are_no_text_are_named(data, said, named):
+    with pytest.raises(TextError, match=f"^f: is .*{said}") as caught:
+        read(data, named=named)
+
+    assert caught.value.reason == "other_format"
+    assert "--encoding" not in str(caught.value)
+
+
 @given(st.binary(max_size=60), st.sampled_from([1, 2, 7, 64]))
 @example(b"\xff\xfe", 1)
 @example(b"\xef\xbb\xbf", 2)
@@ -213,7 +256,9 @@ def test_any_bytes_are_text_or_a_reason(data, size):
     try:
         found, encoding, counters = read(data, size=size)
     except TextError as error:
-        assert error.reason in {"not_text", "unknown_encoding", "invalid_bytes"}  # noqa: PT017
+        assert error.reason in {  # noqa: PT017
+            *("not_text", "unknown_encoding", "invalid_bytes", "other_format")
+        }
     else:
         assert counters["bytes.invalid"] == encoding.n_invalid
         assert not re.search("[\ud800-\udfff]", found)
