@@ -2,7 +2,7 @@
 // are exported as a list for `modeling.predict --apply`.
 
 import { word } from "./words.js";
-import { Text } from "./text.js";
+import { Text, folded } from "./text.js";
 import { written } from "./writing.js";
 
 const COLUMNS = ["file", "document", "before", "name", "after", "label", "entity", "probability", "accept", "start", "end", "suggested"];
@@ -165,8 +165,8 @@ class Store {
   }
 
   search(words) {
-    const wanted = words.trim().toLowerCase();
-    const found = wanted ? [...this.places((text) => all(text.toLowerCase().length === text.length ? text.toLowerCase() : text, wanted))] : [];
+    const wanted = folded(words.trim()).string;
+    const found = wanted ? [...this.places((text) => allWithoutCase(text, wanted))] : [];
     return { found: found.slice(0, MAX_SHOWN), more: Math.max(0, found.length - MAX_SHOWN), unread: 0 };
   }
 
@@ -218,6 +218,12 @@ function all(text, wanted) {
   const found = [];
   for (let at = text.indexOf(wanted); at >= 0; at = text.indexOf(wanted, at + 1)) found.push({ at, length: wanted.length });
   return found;
+}
+
+function allWithoutCase(text, wanted) {
+  const { string, places } = folded(text);
+  const found = all(string, wanted).map(({ at, length }) => ({ at: places[at], end: places[at + length] }));
+  return found.filter(({ at, end }) => at >= 0 && end >= 0).map(({ at, end }) => ({ at, length: end - at }));
 }
 
 function download(name, text) {

@@ -36,6 +36,21 @@ export class Text {
   }
 }
 
+// A string without case, as Python's casefold has it (one letter may become two), and the offset in
+// the original of each of its units; -1 inside a letter.
+export function folded(original) {
+  const parts = [], places = [];
+  let at = 0;
+  for (const letter of original) {
+    const part = letter.toUpperCase().toLowerCase();
+    parts.push(part);
+    for (let i = 0; i < part.length; i++) places.push(i ? -1 : at);
+    at += letter.length;
+  }
+  places.push(at);
+  return { string: parts.join(""), places };
+}
+
 const WORD = /[\p{L}\p{M}\p{N}]+(?:[-'’.·][\p{L}\p{M}\p{N}]+)*/gu;
 
 // The words of a part of a text, as pairs of offsets; in scripts without spaces, by Intl.Segmenter.

@@ -7,6 +7,7 @@ from corpora.tei.reader import read_tei
 from corpora.tei.review import apply_candidates, model_of_list, read_candidates
 from corpora.tei.undo import undo
 from modeling.workbench.still import write_page
+from tests.modeling.workbench.conftest import open_desk
 from tests.modeling.workbench.test_day import Editor
 
 
@@ -78,3 +79,28 @@ def test_the_page_alone_decides_keeps_and_exports_a_list_that_is_applied(desk, s
     [after] = read_tei(applied.written.data, edition, name="01.xml")
     assert len(after.document.mentions) == len(before.document.mentions) + 4
     assert undo(applied.written.data, name="01.xml") == original
+
+
+def test_the_page_alone_finds_words_in_any_case(tmp_path, browser):
+    body = "<p>😀 Die Straße nach Ulm ist groß, die nach İstanbul und Izmir, ΟΔΟΣ.</p>"
+    (tmp_path / "letters").mkdir()
+    letter = f"<TEI><teiHeader/><text><body>{body}</body></text></TEI>"
+    (tmp_path / "letters" / "a.xml").write_text(letter)
+    given = {"candidates": None, "register": (), "edition": "tei"}
+    write_page(open_desk(tmp_path, **given, decisions=tmp_path / "d.jsonl"), tmp_path / "page.html")
+    page = Editor(browser).page
+    page.goto((tmp_path / "page.html").as_uri())
+    page.wait_for_selector("#letter [data-block]")
+
+    page.keyboard.press("/")
+
+    def found(words):
+        page.fill("#search-input", words)
+        page.wait_for_timeout(500)
+        return [one.inner_text() for one in page.locator(".hits button mark").all()]
+
+    assert found("ULM") == ["Ulm"]
+    assert found("STRASSE") == ["Straße"]
+    assert found("istanbul") == []  # as in the workbench: İ is i with a dot above
+    assert found("İSTANBUL") == ["İstanbul"]
+    assert found("οδος") == ["ΟΔΟΣ"]
