@@ -163,7 +163,7 @@ def _run(
     from corpora.runs.build import hold
 
     start = time.monotonic()
-    with hold(options.output, partial(_plan, pipeline, options, remote), remote=remote) as build:
+    with hold(options.output, partial(_plan, pipeline, options), remote=remote) as build:
         is_complete = build.is_published()
         if is_complete:
             said = [f"{options.output}: already complete; nothing to do."]
@@ -192,9 +192,8 @@ def _draw(pipeline: Pipeline, options: CommonOptions) -> list[str]:
     return [to_mermaid(pipeline.phases, plan=pipeline.plan(options), options=options)]
 
 
-def _plan(pipeline: Pipeline, options: CommonOptions, remote: "BucketOutput | None") -> Plan:
+def _plan(pipeline: Pipeline, options: CommonOptions) -> Plan:
     plan = pipeline.plan(options)
-    _check_inputs(plan, options.output, remote)
     if options.forgotten is None:
         return plan
     from corpora.datasets.forgetting import read_hashes
@@ -202,23 +201,6 @@ def _plan(pipeline: Pipeline, options: CommonOptions, remote: "BucketOutput | No
     # The plan has the hashes in the file, not a hash of the file, which has dates, too.
     hashes = {"forgotten": read_hashes(options.forgotten)}
     return replace(plan, parameters={**plan.parameters, **hashes})
-
-
-def _check_inputs(plan: Plan, output: Path, remote: "BucketOutput | None") -> None:
-    """Raise ``UsageError`` for a file that is read, and that an earlier run wrote into the output.
-
-    The files of a vocabulary or a tokenizer are such files, too: publishing would remove them.
-    """
-    from corpora.runs.journal import published_files
-    from corpora.system.staging import url_of
-
-    ours = {os.path.realpath(output / name) for name in published_files(output)}
-    for file in (*plan.inputs, *plan.auxiliary.values()):
-        if os.path.realpath(file.path) in ours or (remote and remote.holds(url_of(file.path))):
-            raise UsageError(
-                f"{file.path}: is an output of an earlier run, which this run would replace. "
-                "Choose an --output outside of all that is read, or a narrower --input."
-            )
 
 
 def _build(pipeline: Pipeline, build: "Build", *, options: CommonOptions) -> list[str]:

@@ -28,7 +28,7 @@ from corpora.datasets.shards import (
     write_json,
     write_text,
 )
-from corpora.errors import CorpusError
+from corpora.errors import CorpusError, UsageError
 from corpora.runs.journal import (
     RunRecord,
     names_of_runs,
@@ -43,6 +43,7 @@ from corpora.runs.record_errors import INTERNAL_ERROR
 from corpora.runs.work_directory import COUNTS, MERGED, WorkDirectory
 from corpora.system.files import inside, is_plain, is_temporary, locked, refuse_links, take_away
 from corpora.system.parsing import read_json
+from corpora.system.staging import url_of
 from corpora.system.threads import map_in_order
 
 if TYPE_CHECKING:
@@ -76,6 +77,20 @@ class Build:
         if self.remote:
             return self.remote.address_of(self.plan.fingerprint)
         return str(self.folder.absolute())
+
+    def check_inputs(self) -> None:
+        """Raise ``UsageError`` for a file that is read, and that a run wrote into the output.
+
+        The files of a vocabulary or a tokenizer are such files, too: publishing would remove them.
+        """
+        ours = {os.path.realpath(self.output / name) for name in published_files(self.output)}
+        for file in (*self.plan.inputs, *self.plan.auxiliary.values()):
+            is_remote = self.remote is not None and self.remote.holds(url_of(file.path))
+            if is_remote or os.path.realpath(file.path) in ours:
+                raise UsageError(
+                    f"{file.path}: is an output of an earlier run, which this run would replace. "
+                    "Choose an --output outside of all that is read, or a narrower --input."
+                )
 
     def prepare(self) -> None:
         """Remove what other plans left unfinished, and make the folders of this plan.
@@ -410,8 +425,9 @@ def hold(
 ) -> Iterator[Build]:
     """Hold an output folder for a run; raises ``FolderInUseError`` where another run does.
 
-    If ``plan`` is a function, it is called when the folder is held, and may write there. A folder
-    that did not exist is removed again if no plan can be made for it.
+    Raises ``UsageError`` where the run would replace what it reads. If ``plan`` is a function, it
+    is called when the folder is held, and may write there. A folder that did not exist is removed
+    again if no plan can be made for it.
     """
 
     def busy(holder: str) -> str:
@@ -425,6 +441,7 @@ def hold(
         try:
             refuse_links(output / BUILD)
             build = Build(output, plan() if callable(plan) else plan, remote=remote)
+            build.check_inputs()
             build.prepare()
         except BaseException:
             if is_new and [path.name for path in output.iterdir()] == [LOCK]:

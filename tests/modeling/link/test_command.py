@@ -97,6 +97,18 @@ def test_new_documents_are_linked_and_scored(made, tmp_path, capsys):
     assert "| strict |" in capsys.readouterr().out
 
 
+def test_documents_that_are_read_are_not_replaced(made, tmp_path, capsys):
+    first = [str(made / "linker"), "--documents", str(made / "letters"), "--output"]
+    assert main(["apply", *first, str(tmp_path / "run")]) == 0
+    before = {path: path.read_bytes() for path in (tmp_path / "run").glob("[!.]*")}
+    again = [str(made / "linker"), "--documents", str(tmp_path / "run"), "--threshold", "1"]
+
+    assert main(["apply", *again, "--output", str(tmp_path / "run")]) == 2
+
+    assert "is an output of an earlier run, which this run would replace" in capsys.readouterr().err
+    assert {path: path.read_bytes() for path in (tmp_path / "run").glob("[!.]*")} == before
+
+
 def test_sentences_are_linked_document_by_document(made, tmp_path):
     tokens, tags = ("Heute", "kommt", "Klee", "."), ("O", "O", "B-person", "O")
     sentence = Sentence(id="a#1", document_id="a", split="test", tokens=tokens, tags=tags)
