@@ -310,13 +310,13 @@ def _help() -> str:
         lines += ["", paint(title, "1", sys.stdout)]
         lines += [f"  {command.name:<12}{command.about}" for command in some]
     return "\n".join(
-        [*lines, "", "Options of a command: onoma COMMAND --help. Version: onoma --version.", ""]
+        [*lines, "", "Options of a command: onoma COMMAND --help. Version: onoma --version."]
     )
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; return the exit status (docs/commands.md has the table)."""
-    from corpora.system.arguments import fail
+    from corpora.system.arguments import execute, fail
     from corpora.system.command_names import commands_named
     from corpora.system.extras import missing_extra
     from corpora.system.typed_tables import did_you_mean
@@ -324,11 +324,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if argv is None else argv)
     name, *rest = given or ["--help"]
     if name in {"-h", "--help", "help"}:
-        sys.stdout.write(_help())
-        return 0
+        return execute(lambda: [_help()], path=_FOLDER)
     if name in {"-V", "--version"}:
-        sys.stdout.write(f"onoma {import_module('corpora').__version__}\n")
-        return 0
+        version = import_module("corpora").__version__
+        return execute(lambda: [f"onoma {version}"], path=_FOLDER)
     found = {command.name: command for command in commands()}
     if name not in found:
         near = did_you_mean(name, found)

@@ -203,6 +203,42 @@ def test_version_and_unknown_commands(capsys):
     )
 
 
+@pytest.mark.parametrize("given", [["--help"], ["predict", "--help"]])
+def test_help_is_printed_where_the_terminal_lacks_characters(given):
+    done = run("-m", "onoma", *given, PYTHONIOENCODING="ascii")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "?" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("to", "status", "said"),
+    [
+        ("/dev/full", 1, "error: standard output: No space left on device. What was printed"),
+        ("pipe", 0, ""),
+    ],
+)
+@pytest.mark.parametrize("given", [["--help"], ["--version"], ["show", "DATASET"]])
+def test_output_that_cannot_be_written_is_named(given, to, status, said, letters):
+    dataset = str(letters[0] / "documents")
+    command = [sys.executable, "-m", "onoma", *(dataset if w == "DATASET" else w for w in given)]
+    if to == "pipe":
+        reads, writes = os.pipe()
+        os.close(reads)
+    else:
+        writes = os.open(to, os.O_WRONLY)
+    try:
+        done = subprocess.run(
+            command, cwd=ROOT, stdout=writes, stderr=subprocess.PIPE, text=True, check=False
+        )
+    finally:
+        os.close(writes)
+
+    assert done.returncode == status
+    assert done.stderr.startswith(said)
+    assert done.stderr.count("\n") == bool(said)
+
+
 def test_colours_are_for_terminals_that_want_them(monkeypatch):
     class Terminal:
         def isatty(self):

@@ -16,7 +16,8 @@ import operator
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import takewhile
 from pathlib import Path
@@ -132,6 +133,7 @@ class ArgumentParser(argparse.ArgumentParser):
         if _is_looked_at.get():
             raise _Made(self)
         given = sys.argv[1:] if args is None else list(args)
+        _take_any_text()
         self._refuse_unknown(given)
         found = super().parse_known_args(given, namespace)
         try:
@@ -324,16 +326,16 @@ def execute(
     standard output, and the lines to standard error. The exit status of a ``CorpusError`` is its
     ``exit_status``; 1 for ``OSError`` (of ``path``, if it names no file), 130 for Ctrl-C.
     """
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
+    _take_any_text()
     try:
         for line in command():
-            if isinstance(line, str):
-                (sys.stderr if as_json else sys.stdout).write(f"{as_typed(line)}\n")
-            elif as_json:
-                line.write()
-        sys.stdout.flush()
+            with _writing():
+                if isinstance(line, str):
+                    (sys.stderr if as_json else sys.stdout).write(f"{as_typed(line)}\n")
+                elif as_json:
+                    line.write()
+        with _writing():
+            sys.stdout.flush()
     except BrokenPipeError:  # the reader closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except CorpusError as error:
@@ -347,6 +349,26 @@ def execute(
     except KeyboardInterrupt:
         return fail(interrupted, status=130)
     return 0
+
+
+def _take_any_text() -> None:
+    """Write a question mark for a character that the encoding of the terminal lacks."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+@contextmanager
+def _writing() -> Iterator[None]:
+    """Name the output in an error of writing it, such as that of a full disk."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise CorpusError(
+            f"standard output: {error.strerror or error}. What was printed is not whole."
+        ) from error
 
 
 def message_of(error: Exception, *, path: Path | None = None) -> str:
