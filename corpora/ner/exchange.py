@@ -8,6 +8,7 @@ without a label is left out.
 
 import json
 import re
+import tempfile
 import warnings
 import zlib
 from bisect import bisect_left, bisect_right
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING
 from corpora.document import Document, Mention, Span
 from corpora.errors import CorpusError, UsageError
 from corpora.ner.brat import parse_standoff
+from corpora.system.files import check_new, write_whole
 from corpora.system.parsing import parse_json
 
 if TYPE_CHECKING:
@@ -443,14 +445,31 @@ FORMS = {
 
 
 def write_documents(documents: Iterable[Document], form: str, output: Path) -> Iterator[Path]:
-    """Write a file for each document, named after it; yields the paths."""
+    """Write a file for each document, named after it; yields the paths.
+
+    Raises ``UsageError`` as ``write_new`` does.
+    """
     for document in documents:
         path = output / f"{document.id}{FORMS[form].suffix}"
         if not path.resolve().is_relative_to(output.resolve()):
             raise CorpusError(f"{document.id}: is no name of a file in {output}.")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        FORMS[form].write(document, path)
+        write_new(document, form, path)
         yield path
+
+
+def write_new(document: Document, form: str, path: Path) -> None:
+    """Write the files for an annotation tool, in which people work.
+
+    Raises ``UsageError`` if one of them exists with other bytes; a ``TypeSystem.xml`` stays.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        FORMS[form].write(document, Path(folder) / path.name)
+        made = {path.with_name(one.name): one.read_bytes() for one in Path(folder).iterdir()}
+    made = {one: data for one, data in made.items() if one.name != TYPES or not one.exists()}
+    for one, data in made.items():
+        check_new(one, data)
+    for one, data in made.items():
+        write_whole(one, data)
 
 
 def read_annotated(path: Path) -> Annotated:

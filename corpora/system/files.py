@@ -164,6 +164,25 @@ def _taken(
             raise
 
 
+def check_new(path: Path, data: bytes) -> None:
+    """Raise ``UsageError`` for a file that exists with other bytes."""
+    if path.exists() and path.read_bytes() != data:
+        raise UsageError(
+            f"{path}: is there already, and is not what this command writes: somebody may have "
+            "worked on it. Name another place, or take it away."
+        )
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file, which appears when it is complete."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.partial")
+    temporary.unlink(missing_ok=True)  # left by a process that was killed
+    with temporary.open("xb") as file:
+        file.write(data)
+    temporary.rename(path)
+
+
 def take_away(path: Path) -> None:
     """Remove a file or a folder, if it exists; of a link, only the link."""
     if path.is_dir() and not path.is_symlink():

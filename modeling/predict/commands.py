@@ -4,7 +4,6 @@ import json
 import logging
 import os
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -17,12 +16,13 @@ from corpora.document import Document, Mention, Rejected, Sentence, TokenSpan
 from corpora.errors import CorpusError, UsageError
 from corpora.ner.conll import format_conll
 from corpora.ner.detection import Overrides
-from corpora.ner.exchange import FORMS, TYPES
+from corpora.ner.exchange import FORMS, write_new
 from corpora.ner.files import MAX_BYTES, Part, describe, read_file
 from corpora.ner.sentence_rows import RowMaker
 from corpora.system.arguments import Summary
 from corpora.system.command_names import as_typed
 from corpora.system.expat_version import warn_of_old_expat
+from corpora.system.files import write_whole
 from corpora.tagging import to_iob2
 from corpora.tei.edition import edition_path, load_edition
 from corpora.text.detection import detect
@@ -73,7 +73,7 @@ def predict_text(options: "Options") -> Summary:
         n = len(found.mentions)
         if form in FORMS:
             assert options.output is not None  # noqa: S101 - the command line asks for it
-            _write_for_tool(found, form, options.output)
+            write_new(found, form, options.output)
             return Summary({"output": str(options.output), "names": n})
         lines = format_mentions(found, form)
     _write(lines, options.output)
@@ -180,7 +180,7 @@ def _write(lines: Iterable[str], output: Path | None) -> None:
     elif output.is_dir():
         raise CorpusError(f"--output {output}: is a folder; name a file.")
     else:
-        tei.write_whole(output, made.encode())
+        write_whole(output, made.encode())
 
 
 def _check_output(read: str | Path, output: Path | None) -> None:
@@ -188,21 +188,6 @@ def _check_output(read: str | Path, output: Path | None) -> None:
     is_there = os.path.exists(read)  # noqa: PTH110 - as in ``_read_text``
     if is_there and output is not None and output.exists() and output.samefile(read):
         raise UsageError(f"--output {output}: is the file that is read. Name another.")
-
-
-def _write_for_tool(document: Document, form: str, output: Path) -> None:
-    """Write the files for an annotation tool, in which people work.
-
-    Raises ``UsageError`` if one of them exists with other bytes; a ``TypeSystem.xml`` stays.
-    """
-    with tempfile.TemporaryDirectory() as folder:
-        FORMS[form].write(document, Path(folder) / output.name)
-        made = {output.with_name(path.name): path.read_bytes() for path in Path(folder).iterdir()}
-    made = {path: data for path, data in made.items() if path.name != TYPES or not path.exists()}
-    for path, data in made.items():
-        tei.check_new(path, data)
-    for path, data in made.items():
-        tei.write_whole(path, data)
 
 
 def format_mentions(document: Document, form: str) -> Iterator[str]:

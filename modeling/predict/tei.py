@@ -25,6 +25,7 @@ from corpora.runs.plan import find_inputs
 from corpora.runs.record_errors import reject
 from corpora.system.arguments import Summary
 from corpora.system.command_names import as_typed
+from corpora.system.files import check_new, write_whole
 from corpora.tei.corrected import write_corrected
 from corpora.tei.decisions import (
     Decision,
@@ -350,25 +351,6 @@ def _write_new(path: Path, data: bytes) -> None:
     """Write a file; raise ``UsageError`` if it exists with other bytes."""
     check_new(path, data)
     write_whole(path, data)
-
-
-def check_new(path: Path, data: bytes) -> None:
-    """Raise ``UsageError`` for a file that exists with other bytes."""
-    if path.exists() and path.read_bytes() != data:
-        raise UsageError(
-            f"{path}: is there already, and is not what this command writes: somebody may have "
-            "worked on it. Name another place, or take it away."
-        )
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file, which appears when it is complete."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.partial")
-    temporary.unlink(missing_ok=True)  # left by a process that was killed
-    with temporary.open("xb") as file:
-        file.write(data)
-    temporary.rename(path)
 
 
 def _skipped_lines(skipped: Sequence[tuple[str, Skipped]]) -> Iterator[str]:

@@ -53,6 +53,19 @@ def test_every_name_comes_back_with_its_place_label_and_id(form, tmp_path):
     assert path in files_of([tmp_path])
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_files_in_which_somebody_worked_are_not_overwritten(form, tmp_path):
+    [path] = write_documents([DOCUMENT], form, tmp_path)
+    assert list(write_documents([DOCUMENT], form, tmp_path)) == [path]  # the same bytes
+    path.write_bytes(path.read_bytes() + b"\n")
+    before = {one: one.read_bytes() for one in path.parent.iterdir()}
+
+    with pytest.raises(UsageError, match=f"{path}: is there already"):
+        list(write_documents([DOCUMENT], form, tmp_path))
+
+    assert {one: one.read_bytes() for one in path.parent.iterdir()} == before
+
+
 def test_a_cas_is_what_dkpro_core_and_inception_read(tmp_path):
     [path] = write_documents([DOCUMENT], "xmi", tmp_path)
 
