@@ -6,6 +6,7 @@ three columns. An empty line follows each sentence.
 """
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpora.errors import CorpusError
+from corpora.errors import CorpusError, UsageError
 from corpora.ner.columns import Tags, begins_of
 from corpora.ner.readers import DOCSTART
 from corpora.ner.schemes import normalise, to_scheme
@@ -21,6 +22,12 @@ from corpora.ner.schemes import normalise, to_scheme
 LETTERS = {"iobes": "BIES", "bmes": "BMES"}
 HF_SPLITS = {"train": "train", "dev": "validation", "test": "test"}
 _WHITE = r"[\s\p{Z}\x0b\x1c-\x1f\x{85}]"
+_CARD = re.compile(
+    rb"---\nconfigs:\n- config_name: default\n  data_files:\n"
+    rb"(?:  - split: \w+\n    path: \S+\n)*---\n"
+    rb"# NER data\n\nThe tags, by number:\n\n(?:- \d+: `[^\n]*`\n)*"
+)
+"""Matches a card that ``write_hf`` wrote."""
 Opener = Callable[[], Iterator[pa.RecordBatch]]
 """A function that opens the rows of a split from the start."""
 
@@ -121,7 +128,16 @@ def write_json(batches: Opener, path: Path) -> tuple[int, int]:
 
 
 def write_hf(openers: Mapping[str, Opener], output: Path) -> list[str]:
-    """Write splits as Parquet, with a card; returns a report, one line per file."""
+    """Write splits as Parquet, with a card; returns a report, one line per file.
+
+    Raises ``UsageError`` for a ``README.md`` that is none of these cards, or that was edited.
+    """
+    card_file = output / "README.md"
+    if card_file.exists() and not _CARD.fullmatch(card_file.read_bytes()):
+        raise UsageError(
+            f"{card_file}: is there already, and is not what this command writes: somebody may "
+            "have worked on it. Name another --output, or take it away."
+        )
     classes = class_list(openers.values())
     features = hf_features(classes, has_inner=any(map(_has_inner, openers.values())))
     lines, head = [], ["---", "configs:", "- config_name: default", "  data_files:"]
@@ -133,8 +149,8 @@ def write_hf(openers: Mapping[str, Opener], output: Path) -> list[str]:
         head += [f"  - split: {name}", f"    path: {name}.parquet"]
     named = [f"- {index}: `{name}`" for index, name in enumerate(classes)]
     card = [*head, "---", "# NER data", "", "The tags, by number:", "", *named]
-    (output / "README.md").write_text("\n".join(card) + "\n", encoding="utf-8")
-    return [*lines, f"{output / 'README.md'}: what datasets.load_dataset({str(output)!r}) opens"]
+    card_file.write_text("\n".join(card) + "\n", encoding="utf-8")
+    return [*lines, f"{card_file}: what datasets.load_dataset({str(output)!r}) opens"]
 
 
 def class_list(openers: Iterable[Opener]) -> list[str]:

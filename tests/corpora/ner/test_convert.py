@@ -287,6 +287,19 @@ def test_parquet_row_with_fewer_tags_is_rejected(tmp_path):
     assert found.tokens.to_pylist() == ["a"]
 
 
+def test_a_card_that_somebody_edited_is_not_overwritten(built, tmp_path, capsys):
+    command = [str(built), "--to", "hf", "--output", str(tmp_path)]
+    assert main(command) == main(command) == 0  # a card of its own is replaced
+    card = tmp_path / "README.md"
+    card.write_text(card.read_text() + "\nThe letters of Ada Lem.\n")
+    before = {one: one.read_bytes() for one in tmp_path.iterdir()}
+
+    assert main(command) == 2
+
+    assert f"{card}: is there already" in capsys.readouterr().err
+    assert {one: one.read_bytes() for one in tmp_path.iterdir()} == before
+
+
 def test_no_dataset_ends_with_status_one(tmp_path, capsys):
     assert main([str(tmp_path), "--to", "conll"]) == 1
     assert "no dataset" in capsys.readouterr().err
