@@ -188,6 +188,10 @@ def apply(options: "ApplyOptions") -> Iterator[str | Summary]:
         linker.threshold = options.threshold
     if options.ner is not None:
         shards = [Path(file.path) for file in find_shards([str(options.ner)], "ner")]
+        if options.output.resolve().is_relative_to(options.ner.resolve()):
+            raise UsageError(
+                f"--output {options.output}: lies in the dataset that is read. Name another place."
+            )
         sentences = (sentence for shard in shards for sentence in read_tagged(shard))
         counters: Counter[str] = Counter()
         lines = link_sentences(sentences, linker, counters, n_candidates=options.candidates)

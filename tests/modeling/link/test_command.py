@@ -109,6 +109,20 @@ def test_documents_that_are_read_are_not_replaced(made, tmp_path, capsys):
     assert {path: path.read_bytes() for path in (tmp_path / "run").glob("[!.]*")} == before
 
 
+def test_a_file_of_the_sentences_that_are_read_is_not_replaced(made, tmp_path, capsys):
+    write_sentences(
+        tmp_path / "ner",
+        [Sentence(id="a", document_id="a", split="train", tokens=("Marc",), tags=("B-person",))],
+    )
+    about = (tmp_path / "ner" / "dataset.json").read_bytes()
+    output = ["--output", str(tmp_path / "ner" / "dataset.json")]
+
+    assert main(["apply", str(made / "linker"), "--ner", str(tmp_path / "ner"), *output]) == 2
+
+    assert "lies in the dataset that is read" in capsys.readouterr().err
+    assert (tmp_path / "ner" / "dataset.json").read_bytes() == about
+
+
 def test_sentences_are_linked_document_by_document(made, tmp_path):
     tokens, tags = ("Heute", "kommt", "Klee", "."), ("O", "O", "B-person", "O")
     sentence = Sentence(id="a#1", document_id="a", split="test", tokens=tokens, tags=tags)
