@@ -14,8 +14,8 @@ scored on noisy text and on the other sets of their table, and timed (``conditio
 A finished cell becomes a line of ``benchmarks/records/TABLE.jsonl``, which is kept in the
 repository. A cell that has a line is not run again; an interrupted one resumes after its last
 epoch. The tables are written from these lines alone, between the marks in ``docs/results.md``, with
-a list of the cells that were not run and the command that runs them. ``all`` also draws a picture
-of time and F1. Without ``--model`` nothing is run.
+a list of the cells that were not run and the command that runs them. ``all`` also compares the
+heads, and draws a picture of time and F1. Without ``--model`` nothing is run.
 
 CRF and span heads with one seed come first on every set, then their other seeds, then the other
 heads. With several patterns after ``--only``, the cells of the first pattern come first. ``--jobs``
@@ -50,7 +50,7 @@ import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from functools import partial
 from itertools import islice, takewhile
@@ -519,9 +519,42 @@ def compared(pairs: Sequence[tuple[float, float]]) -> Iterator[str]:
     """Yield both means, and the mean difference with its standard error."""
     for side in zip(*pairs, strict=True):
         yield f"{statistics.fmean(side):.1f}"
-    found = [own - other for own, other in pairs]
+    yield mean_difference([own - other for own, other in pairs])
+
+
+def mean_difference(found: Sequence[float]) -> str:
+    """Format the mean of differences with its standard error."""
     error = f" ± {statistics.stdev(found) / len(found) ** 0.5:.1f}" if len(found) > 1 else ""
-    yield f"{statistics.fmean(found):+.1f}{error}"
+    return f"{statistics.fmean(found):+.1f}{error}"
+
+
+def compare_heads(
+    tables: Mapping[str, Sequence[Cell]], records: Mapping[str, Record]
+) -> Iterator[str]:
+    """Yield the lines of a table that compares each head with a CRF on the same sets and seeds.
+
+    A difference is that of a set: the mean over its seeds. ``±`` is the standard error over sets.
+    """
+    found: dict[str, dict[str, list[float]]] = {}
+    for cell in dict.fromkeys(cell for cells in tables.values() for cell in cells):
+        chain = replace(cell, head=HEADS[0])
+        if cell.head != chain.head and {cell.name, chain.name} <= records.keys():
+            own, other = (records[one.name]["f1"][DECODERS[one.head][0]] for one in (cell, chain))
+            found.setdefault(cell.head, {}).setdefault(cell.set, []).append(own - other)
+    yield from table_lines(
+        ["", "sets", "cells", f"F1 minus that of `{HEADS[0]}`", "least", "most"],
+        [[f"`{head}`", *differences_of(found[head])] for head in HEADS if head in found],
+    )
+
+
+def differences_of(by_set: Mapping[str, Sequence[float]]) -> Iterator[str]:
+    """Yield the numbers of sets and cells, the mean difference, and the least and the largest."""
+    means = {name: statistics.fmean(some) for name, some in by_set.items()}
+    yield f"{len(means)}"
+    yield f"{sum(map(len, by_set.values()))}"
+    yield mean_difference(list(means.values()))
+    for name in (min(means, key=means.__getitem__), max(means, key=means.__getitem__)):
+        yield f"{means[name]:+.1f} ({name})"
 
 
 def picture_rows(
@@ -573,6 +606,10 @@ def main() -> None:
         )
     if rows := list(picture_rows(tables, every)) if args.name == "all" else []:
         write_picture(args.results, rows)
+        lines = list(compare_heads(tables, every))
+        args.results.write_text(
+            write_results(args.results.read_text("utf-8"), "heads", lines), encoding="utf-8"
+        )
     if args.against:
         print("\n".join(differences(asked, every, args.against)))
     if failed:

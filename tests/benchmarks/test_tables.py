@@ -151,6 +151,19 @@ def test_records_are_compared_cell_by_cell(tmp_path):
     assert not any("t: `crf`" in line for line in lines)
 
 
+def test_heads_are_compared_with_a_crf_on_the_sets_and_seeds_that_both_have():
+    cells = {"x": list(tables.plan(["a", "b", "c"]))}
+    scores = {
+        "a-crf-seed1": 80, "a-crf-seed2": 82, "b-crf-seed1": 70, "c-crf-seed3": 60,
+        "a-cse-seed1": 81, "a-cse-seed2": 84, "b-cse-seed1": 66, "c-cse-seed1": 99,
+    }  # fmt: skip
+
+    records = {name: record(name, f1) for name, f1 in scores.items()}
+    lines = list(tables.compare_heads(cells, records))
+
+    assert lines[2:] == ["| `cse` | 2 | 3 | -1.2 ± 2.7 | -4.0 (b) | +1.5 (a) |", ""]
+
+
 def test_names_inside_others_are_not_scored_on_other_sets():
     danish = TABLES["danish"]
 
