@@ -14,6 +14,8 @@ from corpora.matching.arrays import Numbers
 
 _WORD = re.compile(r"[\x21-\x7e]*[^\s\x00-\x7f]\S*")
 _OTHER_SPACE = re.compile(r"[^\S \n]")
+_REMEMBERED = 64
+"""Characters of the longest word that is remembered: Chinese has no spaces between words."""
 _JAMO = ("\u1160", "\u11ff")
 """The first and the last vowel or final consonant of Hangul, which form syllables."""
 
@@ -45,7 +47,8 @@ def composed_with_offsets(text: str) -> tuple[str, Numbers | None]:
         if unicodedata.is_normalized("NFC", word):
             continue
         begin = found.start()
-        composed_word, inside = _composed_word(word)
+        compose = _remembered if len(word) <= _REMEMBERED else _composed_word
+        composed_word, inside = compose(word)
         parts += (text[done:begin], composed_word)
         offsets += range(done, begin)
         offsets += [begin + offset for offset in inside]
@@ -54,7 +57,6 @@ def composed_with_offsets(text: str) -> tuple[str, Numbers | None]:
     return "".join([*parts, text[done:]]), np.array(offsets, np.int64)
 
 
-@lru_cache(maxsize=1 << 14)
 def _composed_word(word: str) -> tuple[str, list[int]]:
     """Return a word in NFC, and the offset of each of its characters in the word."""
     begins = [n for n, character in enumerate(word) if not n or not _continues(character)]
@@ -64,6 +66,9 @@ def _composed_word(word: str) -> tuple[str, list[int]]:
         clusters.append(unicodedata.normalize("NFC", word[begin:end]))
         offsets += [min(begin + n, end - 1) for n in range(len(clusters[-1]))]
     return "".join(clusters), offsets
+
+
+_remembered = lru_cache(maxsize=1 << 14)(_composed_word)
 
 
 def _continues(character: str) -> bool:
