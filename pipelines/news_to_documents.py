@@ -312,7 +312,7 @@ def _earlier_shards(previous: Sequence[str]) -> Sequence[InputFile]:
     """Find the shards of the earlier datasets whose articles are not taken again."""
     from corpora.runs.dataset_inputs import find_shards
 
-    return _find(lambda: find_shards(previous, "documents"), "--previous") if previous else ()
+    return find_shards(previous, "documents", option="--previous") if previous else ()
 
 
 def _thresholds(options: Options) -> "Thresholds":

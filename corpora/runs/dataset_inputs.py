@@ -13,17 +13,22 @@ from corpora.system.staging import find, stage, url_of
 
 
 def find_shards(
-    patterns: Sequence[str], schema: str, *, exclude: Sequence[str] = ()
+    patterns: Sequence[str],
+    schema: str,
+    *,
+    exclude: Sequence[str] = (),
+    option: str = "--input",
 ) -> list[InputFile]:
     """Find the shards of datasets, sorted by name.
 
     A pattern matches a dataset, or a folder with a dataset inside that is named like the schema.
-    Raises ``UsageError`` where a pattern matches nothing, ``CorpusError`` where a match is no
-    dataset of that schema or a shard has other bytes than were written.
+    ``option`` is what messages put before a pattern; empty if its place on the command line says
+    what it is. Raises ``UsageError`` where a pattern matches nothing, ``CorpusError`` where a match
+    is no dataset of that schema or a shard has other bytes than were written.
     """
     hashes: dict[str, str] = {}
     addresses: dict[str, Path] = {}
-    for folder in _folders(patterns, inside=schema):
+    for folder in _folders(patterns, inside=schema, option=option):
         for shard in open_dataset(folder, schema).shards:
             path = folder / shard.name
             hashes[str(path)] = shard.sha256
@@ -46,25 +51,26 @@ def describe_shards(folder: Path, schema: str, *, prefix: str) -> dict[str, Inpu
     return {prefix + name: describe_file(prefix + name, folder / name) for name in names}
 
 
-def _folders(patterns: Sequence[str], *, inside: str) -> list[Path]:
+def _folders(patterns: Sequence[str], *, inside: str, option: str) -> list[Path]:
     folders: dict[Path, None] = {}
     for pattern in patterns:
         if not pattern:
-            raise UsageError("--input: a pattern is empty. Is a variable not set?")
+            raise UsageError(f"{option or 'input'}: a pattern is empty. Is a variable not set?")
+        shown = f"{option} {pattern}".lstrip()
         if is_url(pattern):
-            folders |= dict.fromkeys(_staged(pattern, inside=inside))
+            folders |= dict.fromkeys(_staged(pattern, inside=inside, shown=shown))
             continue
         path = os.path.abspath(os.path.expanduser(pattern))  # noqa: PTH100, PTH111 - no ".." stays
         matches = [path] if Path(path).exists() else sorted(glob(path))  # noqa: PTH207
         if not matches:
-            raise UsageError(f"--input {pattern}: matches nothing. Check the path and the quotes.")
+            raise UsageError(f"{shown}: matches nothing. Check the path and the quotes.")
         for match in map(Path, matches):
             is_inside = (match / inside / "dataset.json").exists()
             folders[match / inside if is_inside else match] = None
     return list(folders)
 
 
-def _staged(pattern: str, *, inside: str) -> Iterator[Path]:
+def _staged(pattern: str, *, inside: str, shown: str) -> Iterator[Path]:
     """Copy the datasets that a pattern in a bucket matches to this machine."""
     found, _ = find(f"{pattern.rstrip('/')}/**/dataset.json")
     folders = [url.removesuffix("/dataset.json") for url in found]
@@ -74,6 +80,4 @@ def _staged(pattern: str, *, inside: str) -> Iterator[Path]:
         if len(parts) == depth or parts[depth:] == [inside]:
             yield stage(url)
     if not folders:
-        raise UsageError(
-            f"--input {pattern}: matches no dataset. Check the address and the quotes."
-        )
+        raise UsageError(f"{shown}: matches no dataset. Check the address and the quotes.")

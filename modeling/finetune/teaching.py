@@ -57,7 +57,7 @@ class Teacher:
         """
         folder = find_tagger(opened(path)).path
         paths = [str(dataset) for dataset in documents]
-        files = find_shards(paths, "documents") if paths else []
+        files = find_shards(paths, "documents", option="--documents") if paths else []
         found = [sentence for file in files for sentence in _sentences(file.check())]
         chosen = first_by_hash(found, n_sentences).tolist()
         identity = {

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 def train(options: "TrainOptions") -> Iterator[str | Summary]:
     """Train a linker, and yield lines on what it learned from."""
+    _check_output(options.output)
     records, hashes, styles = _read(options.documents, with_text=options.encoder is not None)
     register = read_register(options.register, records, space=options.space)
     settings: dict[str, object] = {
@@ -78,6 +79,15 @@ def train(options: "TrainOptions") -> Iterator[str | Summary]:
     yield Summary(about | {"register": len(register), "threshold": linker.threshold})
 
 
+def _check_output(folder: Path) -> None:
+    """Raise ``UsageError`` unless a folder is new, empty, or holds a linker, maybe unfinished."""
+    if folder.is_dir() and ((folder / "linker.json").is_file() or not any(folder.iterdir())):
+        return
+    if folder.exists():
+        what = "holds something else" if folder.is_dir() else "is no folder"
+        raise UsageError(f"--output {folder}: {what}. Choose a new folder.")
+
+
 def evaluate(options: "EvaluateOptions") -> Iterator[str | Summary]:
     """Evaluate a linker by cross-validation or on ``--test``, and write the report."""
     with_text = options.encoder is not None
@@ -87,7 +97,7 @@ def evaluate(options: "EvaluateOptions") -> Iterator[str | Summary]:
     learning = _learning(options, register)
     if options.test:
         training = Training(records, register, vocabulary, **learning)
-        test, *_ = _read(options.test, with_text=with_text)
+        test, *_ = _read(options.test, with_text=with_text, option="--test")
         _check_others(records, test)
         linker, prior = training.train(), training.train(uses=PRIOR)
         outcomes = judge(test, linker, prior=prior, nil=options.nil)
@@ -187,7 +197,8 @@ def apply(options: "ApplyOptions") -> Iterator[str | Summary]:
     if options.threshold is not None:
         linker.threshold = options.threshold
     if options.ner is not None:
-        shards = [Path(file.path) for file in find_shards([str(options.ner)], "ner")]
+        files = find_shards([str(options.ner)], "ner", option="--ner")
+        shards = [Path(file.path) for file in files]
         if options.output.resolve().is_relative_to(options.ner.resolve()):
             raise UsageError(
                 f"--output {options.output}: lies in the dataset that is read. Name another place."
@@ -247,10 +258,11 @@ class _Read(NamedTuple):
     """How often mentions refer to entities in each way."""
 
 
-def _read(folders: Sequence[Path], *, with_text: bool = False) -> _Read:
+def _read(folders: Sequence[Path], *, with_text: bool = False, option: str = "") -> _Read:
+    """Read datasets; ``option`` is the one that names them, empty if their place does."""
     read = _Read([], {}, Counter())
     for folder in folders:
-        files = find_shards([str(folder)], "documents")
+        files = find_shards([str(folder)], "documents", option=option)
         joined = " ".join(file.sha256 for file in files)
         read.hashes[folder.as_posix()] = hashlib.sha256(joined.encode()).hexdigest()
         for file in files:

@@ -76,7 +76,7 @@ def link_dataset(source: Path, output: Path, linker: Linker, *, folder: Path) ->
     ``folder`` is where the linker was read from. Raises ``CorpusError`` for what is no dataset of
     documents.
     """
-    files = find_shards([str(source)], "documents")
+    files = find_shards([str(source)], "documents", option="--documents")
     settings: dict[str, object] = {"threshold": linker.threshold}
     plan = Plan(
         pipeline="link",

@@ -152,9 +152,9 @@ class Linker:
         return Ranked(entities, tuple(choice[order].tolist()), probability, found.entities)
 
     def save(self, folder: Path) -> None:
-        """Write the linker into a folder; ``linker.json`` is written last."""
+        """Write the linker into a folder; its ``linker.json`` is an empty object until the end."""
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "linker.json").unlink(missing_ok=True)
+        write_json(folder / "linker.json", {})
         for name, values in (
             ("records.jsonl", [record.as_json() for record in self.knowledge.records]),
             ("register.jsonl", [one.as_json() for one in self.knowledge.register.values()]),

@@ -51,7 +51,7 @@ def annotate_dataset(
 def _plan(source: Path, tagger: Tagger, *, threshold: float) -> Plan:
     if tagger.folder is None:
         raise ValueError("Only a tagger that was loaded from a folder can be named in a plan.")
-    files = find_shards([str(source)], "documents")
+    files = find_shards([str(source)], "documents", option="--documents")
     labels = tagger.label_map
     settings: dict[str, object] = {
         "threshold": threshold,

@@ -183,7 +183,8 @@ def test_documents_that_teach_are_not_linked_as_others(made, tmp_path, capsys):
     ("arguments", "status", "message"),
     [
         (["apply", "nowhere", "--documents", "x", "--output", "y"], 1, "no linker"),
-        (["train", "nowhere", "--output", "y"], 2, "matches nothing"),
+        (["train", "nowhere", "--output", "y"], 2, "error: nowhere: matches nothing"),
+        (["evaluate", "x", "--output", "y"], 2, "error: x: matches nothing"),
         (["train", "x", "--max-wrong", "2", "--output", "y"], 2, "from 0 to 1"),
     ],
 )
@@ -193,6 +194,42 @@ def test_what_is_wrong_is_said(tmp_path, monkeypatch, capsys, arguments, status,
     assert main(arguments) == status
 
     assert message in capsys.readouterr().err
+
+
+def test_options_that_lead_nowhere_are_named(made, tmp_path, capsys):
+    for given in ("--documents", "--ner"):
+        arguments = [str(made / "linker"), given, "nowhere", "--output", str(tmp_path / "out")]
+        assert main(["apply", *arguments]) == 2
+        assert f"{given} nowhere: matches nothing" in capsys.readouterr().err
+    letters = [str(made / "letters"), "--test", "nowhere", "--output", str(tmp_path / "out")]
+
+    assert main(["evaluate", *letters]) == 2
+
+    assert "--test nowhere: matches nothing" in capsys.readouterr().err
+
+
+def test_a_linker_replaces_nothing_but_a_linker(made, tmp_path, capsys):
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "records.jsonl").write_text("mine\n")
+    (tmp_path / "file").write_text("mine\n")
+    learning = [str(made / "letters"), "--max-wrong", "0.1", "--output"]
+
+    for output, said in (
+        (mine, "holds something else"),
+        (made / "letters", "holds something else"),
+        (tmp_path / "file", "is no folder"),
+    ):
+        # documents that are not there: what is wrong is said before they are read
+        assert main(["train", "nowhere", "--output", str(output)]) == 2
+        assert f"--output {output}: {said}" in capsys.readouterr().err
+    assert [path.read_text() for path in mine.iterdir()] == ["mine\n"]
+
+    assert main(["train", *learning, str(tmp_path / "new")]) == 0
+    before = {path: path.read_bytes() for path in (tmp_path / "new").iterdir()}
+    (tmp_path / "new" / "linker.json").write_text("{}\n")  # as after a kill
+    assert main(["train", *learning, str(tmp_path / "new")]) == 0
+    assert {path: path.read_bytes() for path in (tmp_path / "new").iterdir()} == before
 
 
 def test_names_that_an_edition_marks_get_its_kind_of_reference_and_lose_it_again(made, tmp_path):
