@@ -6,6 +6,7 @@ do not count, nor does the case of ids. With NIL, mentions without an entity are
 without, they are no links. (CLEF-HIPE 2022, "Evaluation"; its published scorer, scenarios I to VI.)
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypedDict
@@ -47,8 +48,15 @@ def links_of(document: Document, *, nil: bool) -> list[Link]:
 def compare(gold: Sequence[Document], predicted: Sequence[Document], *, nil: bool) -> Compared:
     """Count right, predicted and gold links of each document.
 
-    Raises ``CorpusError`` unless both datasets have the same documents with the same texts.
+    Raises ``CorpusError`` unless both datasets have the same documents with the same texts, each
+    once.
     """
+    for documents in (gold, predicted):
+        if repeated := [id for id, n in Counter(one.id for one in documents).items() if n > 1]:
+            raise CorpusError(
+                f"{repeated[0]}: is the id of several documents of a dataset, so that nothing says "
+                "which to compare. Make the dataset again with ids that differ."
+            )
     by_id = {document.id: document for document in predicted}
     missing = [document.id for document in gold if document.id not in by_id]
     if missing or len(by_id) != len(gold):

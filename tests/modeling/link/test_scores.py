@@ -51,3 +51,7 @@ def test_other_texts_or_documents_are_refused():
         compare([letter("a", "x")], [letter("a", "y")], nil=False)
     with pytest.raises(CorpusError, match="b: in one of the two"):
         compare([letter("a", "x")], [letter("a", "x"), letter("b", "x")], nil=False)
+    with pytest.raises(CorpusError, match="a: is the id of several documents"):
+        compare([letter("a", "x"), letter("a", "x")], [letter("a", "x")], nil=False)
+    with pytest.raises(CorpusError, match="a: is the id of several documents"):
+        compare([letter("a", "x")], [letter("a", "x"), letter("a", "x")], nil=False)
