@@ -11,6 +11,7 @@ Formats of --to; those of annotation tools need a dataset of documents, and writ
 """
 
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -21,6 +22,7 @@ from corpora.errors import CorpusError
 from corpora.hashing.splits import SPLITS
 from corpora.ner import exchange
 from corpora.system.arguments import SUMMARY, Summary, execute, option, parse
+from corpora.system.files import check_new
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,7 +61,8 @@ class Options:
 def convert(source: Path, form: str, output: Path) -> list[str]:
     """Write each split that has rows; returns a report, one line per file.
 
-    Raises ``CorpusError`` if there is no dataset, or the format cannot hold a row.
+    Raises ``CorpusError`` if there is no dataset, or the format cannot hold a row; ``UsageError``
+    if one of the files exists with other bytes.
     """
     if form in exchange.FORMS:
         return convert_documents(source, form, output)
@@ -82,15 +85,18 @@ def convert(source: Path, form: str, output: Path) -> list[str]:
     output.mkdir(parents=True, exist_ok=True)
     if form == "hf":
         return exports.write_hf(openers, output)
+    write = exports.write_json if form == "json" else partial(exports.write_columns, form=form)
     lines = []
-    for split, opener in openers.items():
-        path = output / f"{split}.{form}"
-        if form == "json":
-            n, n_empty = exports.write_json(opener, path)
-        else:
-            n, n_empty = exports.write_columns(opener, path, form=form)
-        left_out = f"; left out, for they have no token: {n_empty:,}" if n_empty else ""
-        lines.append(f"{path}: {n:,} sentences{left_out}")
+    with tempfile.TemporaryDirectory(dir=output, prefix=".") as folder:
+        made = {output / f"{split}.{form}": Path(folder) / split for split in openers}
+        for path, split in made.items():
+            n, n_empty = write(openers[split.name], split)
+            left_out = f"; left out, for they have no token: {n_empty:,}" if n_empty else ""
+            lines.append(f"{path}: {n:,} sentences{left_out}")
+        for path, split in made.items():
+            check_new(path, split)
+        for path, split in made.items():
+            split.rename(path)
     return lines
 
 

@@ -12,6 +12,7 @@ import shutil
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from filecmp import cmp
 from pathlib import Path
 from typing import IO, Any
 
@@ -164,9 +165,12 @@ def _taken(
             raise
 
 
-def check_new(path: Path, data: bytes) -> None:
-    """Raise ``UsageError`` for a file that exists with other bytes."""
-    if path.exists() and path.read_bytes() != data:
+def check_new(path: Path, data: bytes | Path) -> None:
+    """Raise ``UsageError`` for a file that exists with other bytes, or others than a file has."""
+    if not path.exists():
+        return
+    same = cmp(path, data, shallow=False) if isinstance(data, Path) else path.read_bytes() == data
+    if not same:
         raise UsageError(
             f"{path}: is there already, and is not what this command writes: somebody may have "
             "worked on it. Name another place, or take it away."

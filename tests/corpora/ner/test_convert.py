@@ -300,6 +300,20 @@ def test_a_card_that_somebody_edited_is_not_overwritten(built, tmp_path, capsys)
     assert {one: one.read_bytes() for one in tmp_path.iterdir()} == before
 
 
+@pytest.mark.parametrize("form", ["conll", "json"])
+def test_a_file_of_other_origin_is_not_overwritten(built, tmp_path, capsys, form):
+    command = [str(built), "--to", form, "--output", str(tmp_path)]
+    assert main(command) == main(command) == 0  # files of the same bytes are no conflict
+    (tmp_path / f"train.{form}").unlink()
+    (tmp_path / f"test.{form}").write_text("mine\n")
+    before = {one: one.read_bytes() for one in tmp_path.iterdir()}
+
+    assert main(command) == 2
+
+    assert f"test.{form}: is there already" in capsys.readouterr().err
+    assert {one: one.read_bytes() for one in tmp_path.iterdir()} == before
+
+
 def test_no_dataset_ends_with_status_one(tmp_path, capsys):
     assert main([str(tmp_path), "--to", "conll"]) == 1
     assert "no dataset" in capsys.readouterr().err
