@@ -210,6 +210,8 @@ class _Start:
     """The name of the element if it is a note; else None."""
     stand_off: tuple[StandOff, ...] = ()
     """The names that stand beside the text of the file."""
+    preserve: bool = False
+    """Whether white space is kept around the element."""
 
 
 def _start(tei: Element, document_id: str, edition: Edition, *, lang: str | None) -> _Start:
@@ -261,8 +263,9 @@ class _Reader:
     places_apart: list[tuple[dict[str, str], OpenName]] = field(default_factory=list)
     """The metadata of these, and where they stand."""
     names: list[_Name] = field(default_factory=list)
-    parts: deque[tuple[Element, _Place]] = field(default_factory=deque)
-    """Notes and the like, with their places, which are read at the end of the document."""
+    parts: deque[tuple[Element, _Place, bool]] = field(default_factory=deque)
+    """Notes and the like, which are read at the end of the document: with their places, and whether
+    white space is kept there."""
     part: str | None = None
     kind: str = "p"
     preserve: bool = False
@@ -281,7 +284,7 @@ class _Reader:
         """Read text and names, then sentences."""
         start = self.start
         self._go_to(start.at)
-        self.part = start.part
+        self.part, self.preserve = start.part, start.preserve
         self.marks = {id: None for each in start.stand_off for id in each.ids}
         if start.element.name in ROOTS:
             self._read_content(start.element)
@@ -346,7 +349,7 @@ class _Reader:
     def _read_parts(self) -> None:
         """Read notes and the like, each in its own blocks; parts inside parts follow them."""
         while self.parts:
-            element, at = self.parts.popleft()
+            element, at, self.preserve = self.parts.popleft()
             self._go_to(at)
             self.part = self.kind = element.name
             self.layout.block(self.kind)
@@ -406,7 +409,7 @@ class _Reader:
             case Role.DOCUMENT | Role.NOTE_DOCUMENT:
                 self.apart.append(self._document_of(element, is_note=role is Role.NOTE_DOCUMENT))
             case Role.PART:
-                self.parts.append((element, self.at))
+                self.parts.append((element, self.at, self.preserve))
             case Role.PARAGRAPH:
                 self._block(element)
             case Role.LINE:
@@ -463,6 +466,7 @@ class _Reader:
             split_with=around.split_with if is_note else id,
             part=element.name if is_note else None,
             stand_off=around.stand_off,
+            preserve=self.preserve,
         )
 
     def _pass_over(self, element: Element, how: str) -> None:

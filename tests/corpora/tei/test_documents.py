@@ -67,6 +67,19 @@ def test_a_note_is_tied_to_its_place(edition):
     assert VOLUME.encode()[int(metadata["byte"]) :].startswith(b'<note type="c"')
 
 
+def test_white_space_is_kept_in_parts_of_what_says_so(edition):
+    notes = '<note>c  d</note><note type="c">e  f</note><note xml:space="default">g  h</note>'
+    xml = (
+        f'<TEI><text><body><div xml:space="preserve"><p>a  b{notes}</p></div>'
+        "<p>i  j<note>k  l</note></p></body></text></TEI>"
+    )
+
+    whole, note = read(edition(EDITION), xml)
+
+    assert whole.text.splitlines() == ["a  b", "i j", "c  d", "g h", "k l"]
+    assert note.text == "e  f"
+
+
 def test_metadata_is_found_where_the_edition_says_first_in_the_letter_then_in_the_header(edition):
     documents = {document.id: document for document in read(edition(EDITION))}
 
