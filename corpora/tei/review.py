@@ -35,7 +35,7 @@ CONTEXT = 40
 """The characters of context on each side of a name."""
 REVIEW = Model(id="onoma-review", name="Onoma, list of candidates", version="", sha256="")
 """Stands in place of a model for names that a person found."""
-NOT_ACCEPTED, CHANGED = "not accepted", "the text has changed since"
+NOT_ACCEPTED, CHANGED, REPEATED = "not accepted", "the text has changed since", "given twice"
 NOT_FOUND, AMBIGUOUS = "the name is not in the text there", "the name is there more than once"
 _ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 _ESCAPED = str.maketrans(_ESCAPES)
@@ -283,6 +283,7 @@ def apply_candidates(
     placed: list[Placed] = []
     skipped: list[Skipped] = []
     unplaced: list[tuple[str, str]] = []
+    seen: set[tuple[str, Mention | None, Mention, bool]] = set()
     for candidate in candidates:
         found = located(_with_entity(candidate, edition), texts)
         if refer is not None and not isinstance(found, str):
@@ -290,6 +291,12 @@ def apply_candidates(
         if isinstance(found, str):
             unplaced.append((candidate.where, found))
             continue
+        key = (found.document, found.suggestion, found.mention, candidate.is_accepted)
+        if key in seen:
+            text = texts[found.document]
+            skipped.append(Skipped.of(found.document, found.mention, text, reason=REPEATED))
+            continue
+        seen.add(key)
         placed.append(found)
         if not candidate.is_accepted:
             shown = found.suggestion or found.mention

@@ -85,6 +85,22 @@ def test_a_list_that_nobody_edits_applies_everything(listed, edition):
     assert [one.verdict for one in applied.decisions] == ["accepted"] * 3
 
 
+def test_a_line_that_stands_twice_is_one_decision(listed, edition):
+    edit(listed, 3, accept="no")
+    with listed.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.reader(file, dialect="excel-tab"))
+    once = apply(listed, edition)
+    save(listed, [*rows, *rows[1:]])
+
+    applied = apply(listed, edition)
+
+    assert applied.written.data == once.written.data
+    assert applied.written.counters["skipped: given twice"] == 3
+    assert [replace(one, time="") for one in applied.decisions] == [
+        replace(one, time="") for one in once.decisions
+    ]
+
+
 def test_the_list_is_for_people(listed):
     header, first, *_ = listed.read_text(encoding="utf-8-sig").splitlines()
 
