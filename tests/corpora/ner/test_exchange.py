@@ -94,6 +94,21 @@ def test_positions_of_a_browser_are_read_by_their_quotes(tmp_path):
     assert keys(read_annotated(path).mentions) == keys(DOCUMENT.mentions)
 
 
+def test_an_annotation_page_is_read_if_it_is_the_only_one(tmp_path):
+    [path] = write_documents([DOCUMENT], "w3c", tmp_path)
+    page = {"type": "AnnotationPage", "items": json.loads(path.read_text(encoding="utf-8"))}
+    path.write_text(json.dumps(page), encoding="utf-8")
+
+    assert keys(read_annotated(path).mentions) == keys(DOCUMENT.mentions)
+    for other, said in (
+        (page | {"next": "https://a.example/page2"}, "one AnnotationPage of several"),
+        ({"type": "AnnotationCollection"}, "no array of annotations, and no AnnotationPage"),
+    ):
+        path.write_text(json.dumps(other), encoding="utf-8")
+        with pytest.raises(CorpusError, match=f"a.xml.json: .*{said}"):
+            read_annotated(path)
+
+
 def test_a_quote_that_is_not_at_its_place_is_said(tmp_path):
     [path] = write_documents([DOCUMENT], "w3c", tmp_path)
     path.with_suffix(".txt").write_text(f"Liebe {TEXT}", encoding="utf-8")
