@@ -419,6 +419,8 @@ def _no_dataset(path: Path) -> str:
         return f"{path}: holds datasets, but is none. Name one: {', '.join(inside)}."
     if not path.exists():
         return f"{path}: no dataset (dataset.json is missing): there is no such folder."
+    if not path.is_dir():
+        return f"{path}: no dataset, but a file. Name the folder that holds dataset.json."
     return (
         f"{path}: no dataset (dataset.json is missing). "
         "Run the pipeline again: it resumes where it stopped."
