@@ -1,5 +1,8 @@
 """brat's standoff: names at their characters, whatever nests, crosses or is in pieces."""
 
+import tempfile
+from pathlib import Path
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -62,7 +65,8 @@ def documents(draw):
 @same_folder
 @given(document=documents())
 def test_names_come_back_at_their_characters(tmp_path, document):
-    [path] = write_documents([document], "brat", tmp_path)
+    folder = Path(tempfile.mkdtemp(dir=tmp_path))  # no file of another example is overwritten
+    [path] = write_documents([document], "brat", folder)
 
     rows, made = rows_of(path, format="brat")
 
