@@ -17,6 +17,7 @@ SUFFIXES = (".ann", ".a1", ".a2")
 _PLACE = "[0-9]{1,12} [0-9]{1,12}"
 _NAME = re.compile(rf"(T\S*)\t(\S+) ({_PLACE}(?:;{_PLACE})*)(?:\t(.*))?")
 _ID = re.compile(r"N\S*\t\S+ (\S+) (\S+)(?:\t.*)?")
+_ESCAPES = re.compile(r"(?:%[0-9A-F]{2})+")
 _KINDS = {
     "R": "relation", "E": "event", "A": "attribute", "M": "attribute", "N": "id", "#": "note",
     "*": "equivalence",
@@ -71,7 +72,7 @@ def parse_standoff(lines: str, text: str) -> tuple[list[Mention], Counter[str]]:
                 counters[f"discontinuous names: {names[key].label}"] += 1
         elif kind == "id" and (found := _ID.fullmatch(line)):
             counters["lines.id"] += 1
-            ids[found[1]] = re.sub(r"%([0-9A-F]{2})", lambda m: chr(int(m[1], 16)), found[2])
+            ids[found[1]] = _ESCAPES.sub(_plain, found[2])
         elif line.strip() and (kind in {None, "id"} or "\t" not in line):
             shown = line[:80]
             raise StandoffError(number, "columns", f"{shown!r} is no line of standoff. Fix it.")
@@ -82,6 +83,15 @@ def parse_standoff(lines: str, text: str) -> tuple[list[Mention], Counter[str]]:
         for key, name in names.items()
     ]
     return mentions, counters
+
+
+def _plain(found: re.Match[str]) -> str:
+    """Decode bytes in hexadecimal: UTF-8, or Latin-1 if they are none (``%A0`` alone)."""
+    data = bytes.fromhex(found[0].replace("%", ""))
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
 
 
 def _mention(found: re.Match[str], text: str, line: int) -> tuple[Mention, bool]:

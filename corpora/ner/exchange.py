@@ -204,8 +204,8 @@ def _write_brat(document: Document, path: Path) -> None:
 
 
 def _one_id(entity: str) -> str:
-    """Encode an id as one word, for a column that white space would end."""
-    return re.sub(r"[\s%]", lambda found: f"%{ord(found[0]):02X}", entity)
+    """Encode an id as one word, for a column that white space would end: ``%E3%80%80``."""
+    return re.sub(r"[\s%]", lambda m: "".join(f"%{byte:02X}" for byte in m[0].encode()), entity)
 
 
 def _read_brat(path: Path) -> Annotated:

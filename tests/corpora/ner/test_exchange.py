@@ -3,6 +3,7 @@
 import json
 import re
 import zlib
+from dataclasses import replace
 
 import pytest
 from cassis import load_cas_from_xmi, load_typesystem
@@ -64,6 +65,16 @@ def test_files_in_which_somebody_worked_are_not_overwritten(form, tmp_path):
         list(write_documents([DOCUMENT], form, tmp_path))
 
     assert {one: one.read_bytes() for one in path.parent.iterdir()} == before
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_id_with_white_space_of_any_script_comes_back(form, tmp_path):
+    id = "e:東京\u3000駅 50%\u00a0C3"
+    document = replace(DOCUMENT, mentions=(at("Ulm", label="place", entity=id),))
+
+    [path] = write_documents([document], form, tmp_path)
+
+    assert [mention.entity for mention in read_annotated(path).mentions] == [id]
 
 
 def test_a_cas_is_what_dkpro_core_and_inception_read(tmp_path):
