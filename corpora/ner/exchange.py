@@ -22,7 +22,7 @@ from corpora.document import Document, Mention, Span
 from corpora.errors import CorpusError, UsageError
 from corpora.ner.brat import parse_standoff
 from corpora.system.files import check_new, write_whole
-from corpora.system.parsing import JsonObject, parse_json
+from corpora.system.parsing import parse_json
 
 if TYPE_CHECKING:
     from cassis import Cas, TypeSystem
@@ -257,11 +257,19 @@ def _write_w3c(document: Document, path: Path) -> None:
 
 
 def _read_w3c(path: Path) -> Annotated:
+    """Read an array of annotations, or an ``AnnotationPage`` that is the only one."""
     beside = path.with_suffix(".txt")
     text = _read_text(beside) if beside.is_file() else None
     units = _units(text or "")
     name, mentions, quotes = path.stem, list[Mention](), list[tuple[int, str]]()
-    for one in _annotations(parse_json(_read_text(path))):
+    annotations = parse_json(_read_text(path))
+    if isinstance(annotations, dict):
+        if annotations.get("next"):
+            raise ValueError("it is one AnnotationPage of several; export all names in one")
+        annotations = annotations.get("items")
+    if not isinstance(annotations, list):
+        raise ValueError("it is no array of annotations, and no AnnotationPage with items")
+    for one in annotations:
         bodies = one.get("body") or []
         bodies = bodies if isinstance(bodies, list) else [bodies]
         labels = [b.get("value") for b in bodies if b.get("purpose") == "tagging"]
@@ -284,17 +292,6 @@ def _read_w3c(path: Path) -> Annotated:
                 raise ValueError(f"{exact!r} is not at {position['start']} in {beside.name}")
         mentions.append(_mention(place, *(labels[:1] or [None]), *(ids[:1] or [None])))
     return Annotated(name, text, tuple(mentions), tuple(quotes))
-
-
-def _annotations(found: object) -> list[JsonObject]:
-    """Return the annotations of an array, or of an ``AnnotationPage`` that is the only one."""
-    if isinstance(found, dict):
-        if found.get("next"):
-            raise ValueError("it is one AnnotationPage of several; export all names in one")
-        found = found.get("items")
-    if not isinstance(found, list):
-        raise ValueError("it is no array of annotations, and no AnnotationPage with items")
-    return found
 
 
 def _units(text: str) -> list[int]:
