@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from corpora.document import Document, Mention
+from corpora.matching.composition import composed
 from corpora.matching.surface_forms import SurfaceMatcher
 from corpora.registers.entry import Entry, FormKind
 from corpora.registers.identify import kind_of_label
@@ -70,7 +71,7 @@ class Subject:
     forms: Counter[str] = field(default_factory=Counter)
     labels: Counter[str] = field(default_factory=Counter)
     known: tuple[str, ...] = ()
-    """The forms that a register or a vocabulary gives it."""
+    """The forms that a register or a vocabulary gives it; like ``forms``, composed."""
 
 
 @dataclass(slots=True)
@@ -121,14 +122,14 @@ def collect(
     documents = sorted(documents, key=lambda document: _letter(document).key)
     letters = [_letter(document) for document in documents]
     subjects = {
-        entry.id: Subject(entry.id, entry.kind, entry.name, entry, known=tuple(entry.texts()))
+        entry.id: Subject(entry.id, entry.kind, entry.name, entry, known=_composed(entry.texts()))
         for entry in (register.entries.values() if register else ())
     }
     by_form: dict[str, dict[tuple[str, str], list[Occurrence]]] = defaultdict(dict)
     for number, document in enumerate(documents):
         for mention in document.mentions:
             found = Occurrence(number, mention.start, mention.end, mention.label or "")
-            form = " ".join(document.text[mention.start : mention.end].split())
+            form = composed(" ".join(document.text[mention.start : mention.end].split()))
             for id in _ids(mention, register):
                 by_form[form].setdefault((id, found.label), []).append(found)
                 if id != NO_ID:
@@ -151,6 +152,10 @@ def collect(
         untagged=untagged,
         common=common,
     )
+
+
+def _composed(forms: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(map(composed, forms)))
 
 
 def _letter(document: Document) -> Letter:
@@ -188,7 +193,7 @@ def _name(subject: Subject, vocab: Mapping[str, tuple[str, Sequence[str]]]) -> N
     subject.kind = kind_of_label(label) or "other"
     subject.name = subject.forms.most_common(1)[0][0]
     if subject.id in vocab:
-        subject.name, subject.known = vocab[subject.id][0], tuple(vocab[subject.id][1])
+        subject.name, subject.known = vocab[subject.id][0], _composed(vocab[subject.id][1])
         subject.is_in_vocab = True
 
 
@@ -205,7 +210,7 @@ def _known_forms(subjects: Mapping[str, Subject]) -> dict[str, list[str]]:
     """Map the forms of mentions and registers to the entities that they may mean."""
     meant: dict[str, dict[str, None]] = defaultdict(dict)
     for subject in subjects.values():
-        searched = subject.entry.texts(*_SEARCHED) if subject.entry else subject.known
+        searched = _composed(subject.entry.texts(*_SEARCHED)) if subject.entry else subject.known
         for form in (*subject.forms, *(form for form in searched if _is_a_name(form))):
             meant[form][subject.id] = None
     return {form: list(ids) for form, ids in meant.items()}
@@ -227,7 +232,7 @@ def _untagged(
     found: dict[str, Untagged] = {}
     for number, document in enumerate(documents):
         occupied = [(mention.start, mention.end) for mention in document.mentions]
-        for start, end, index in matcher.find(document.text, occupied):
+        for start, end, index in matcher.find(document.text, occupied, composes=True):
             form = forms[index]
             if form not in found:
                 found[form] = Untagged(form, meant[form], tagged[form])

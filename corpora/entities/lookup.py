@@ -1,8 +1,8 @@
 """The entities that a form may mean, for a vocabulary of millions: a folder of mapped files.
 
 ``keys.npy``, ``entities.npy``, ``priors.npy``
-    for each pair of form and entity: the 64-bit hash of the form (sorted), the index of the
-    entity, and the prior; a form that lower case changes has a second entry, for its lower case
+    for each pair of form and entity: the 64-bit hash of the composed form (sorted), the index of
+    the entity, and the prior; a form that lower case changes has a second entry, for its lower case
 ``names.bin``, ``offsets.npy``
     the names of the entities, one after another, and where each begins
 ``name_keys.npy``
@@ -26,6 +26,7 @@ from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import open_dataset, read_shards, write_json
 from corpora.errors import CorpusError
 from corpora.hashing.strings import long_hashes
+from corpora.matching.composition import composed
 from corpora.system.parsing import read_json
 
 ABOUT: Final = "lookup.json"
@@ -99,7 +100,8 @@ def _joined(parts: list[npt.NDArray[_Number]], kind: type[_Number]) -> npt.NDArr
 
 
 def _keys_of(forms: pa.StringArray) -> Iterator[tuple[Keys, npt.NDArray[np.int64]]]:
-    """Yield keys and their forms' indices: as written, then in lower case where it differs."""
+    """Yield keys and the indices of their forms: composed, then in lower case if that differs."""
+    forms = pa.array(map(composed, forms.to_pylist()), pa.string())
     yield long_hashes(forms), np.arange(len(forms))
     lower = pc.utf8_lower(forms)
     changed = np.flatnonzero(np.asarray(pc.not_equal(lower, forms)))
@@ -137,14 +139,14 @@ class EntityLookup:
     def look_up(self, form: str, *, limit: int = 30) -> list[tuple[str, float]]:
         """Find the entities that a form may mean, each with its prior, the likeliest first.
 
-        If no entity has the form as it is written, finds those that have it in another case.
+        If no entity has the form as it is written, finds those that have it composed, or else in
+        another case.
         """
-        [key] = long_hashes(pa.array([form]))
-        found = self._at(key, limit)
-        if not found:
-            [key] = long_hashes(pc.utf8_lower(pa.array([form]))) ^ _LOWERED
-            found = self._at(key, limit)
-        return found
+        forms = pa.array(dict.fromkeys((form, composed(form))))
+        for key in (*long_hashes(forms), *(long_hashes(pc.utf8_lower(forms)) ^ _LOWERED)):
+            if found := self._at(key, limit):
+                return found
+        return []
 
     def _at(self, key: np.uint64, limit: int) -> list[tuple[str, float]]:
         start = int(np.searchsorted(self._keys, key))

@@ -6,11 +6,19 @@ have several spellings, too. Unicode calls them canonically equivalent, and NFC 
 
 import re
 import unicodedata
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 
 from corpora.matching.arrays import Numbers
+
+Find = Callable[
+    [str, npt.NDArray[np.integer], npt.NDArray[np.integer]], tuple[Numbers, Numbers, Numbers]
+]
+"""A function from a text, and the starts and ends of occupied spans, to the starts, the ends and
+the form indices of matches."""
 
 _WORD = re.compile(r"[\x21-\x7e]*[^\s\x00-\x7f]\S*")
 _OTHER_SPACE = re.compile(r"[^\S \n]")
@@ -55,6 +63,18 @@ def composed_with_offsets(text: str) -> tuple[str, Numbers | None]:
         done = begin + len(word)
     offsets += range(done, len(text) + 1)
     return "".join([*parts, text[done:]]), np.array(offsets, np.int64)
+
+
+def find_composed(
+    find: Find, text: str, occupied: tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]
+) -> tuple[Numbers, Numbers, Numbers]:
+    """Find composed forms in a text, composed or not; takes and returns offsets of this text."""
+    text, at = composed_with_offsets(text)
+    if at is None:
+        return find(text, *occupied)
+    taken = np.searchsorted(at, occupied[0], "right") - 1, np.searchsorted(at, occupied[1])
+    starts, ends, forms = find(text, *taken)
+    return at[starts], at[ends], forms
 
 
 def _composed_word(word: str) -> tuple[str, list[int]]:

@@ -7,7 +7,7 @@ this form to this entity. If the link probability is unknown, the score is the p
 unknown too, there is no score.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import islice, pairwise
@@ -25,16 +25,11 @@ from corpora.document import Origin
 from corpora.errors import CorpusError
 from corpora.hashing.strings import long_hashes
 from corpora.matching.arrays import Numbers, run_begins
-from corpora.matching.composition import composed, composed_with_offsets
+from corpora.matching.composition import Find, composed, find_composed
 from corpora.matching.form_table import FormTable, build_form_table
 from corpora.matching.surface_forms import Overlap, Right, SurfaceMatcher, fold
 
 Floats = npt.NDArray[np.float64]
-Find = Callable[
-    [str, npt.NDArray[np.integer], npt.NDArray[np.integer]], tuple[Numbers, Numbers, Numbers]
-]
-"""A function from a text, and the starts and ends of occupied spans, to the starts, the ends and
-the form indices of matches."""
 
 CHOSEN = SCHEMAS["chosen_forms"].columns
 MEANINGS = pa.schema(
@@ -337,16 +332,10 @@ class FormDictionary:
         begins = np.cumsum(lengths) - lengths
         mentions = Mentions.of(batch)
         shifts = np.repeat(begins, np.diff(mentions.ends))
-        text, at = composed_with_offsets("\n".join(texts))
-        taken: tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]
         taken = mentions.numbers("start") + shifts, mentions.numbers("end") + shifts
-        if at is not None:
-            taken = np.searchsorted(at, taken[0], "right") - 1, np.searchsorted(at, taken[1])
-        starts, ends, forms = self._find(text, *taken)
+        starts, ends, forms = find_composed(self._find, "\n".join(texts), taken)
         if not len(forms):
             return batch, 0
-        if at is not None:
-            starts, ends = at[starts], at[ends]
         documents = np.searchsorted(begins, starts, side="right") - 1
         chosen = self._take(forms)
         added = mention_array(

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from corpora.matching.arrays import Numbers, code_points
 from corpora.matching.automaton import Automaton, Cover
+from corpora.matching.composition import find_composed
 from corpora.segmentation.language_tags import primary_language
 from corpora.segmentation.scripts import UNSPACED
 
@@ -98,15 +99,17 @@ class SurfaceMatcher:
         self._automaton = Automaton(list(patterns), finds_all=self._finds_all)
 
     def find(
-        self, text: str, occupied: Sequence[tuple[int, int]] = ()
+        self, text: str, occupied: Sequence[tuple[int, int]] = (), *, composes: bool = False
     ) -> list[tuple[int, int, int]]:
         """Return disjoint matches in order: (start, end, index into forms).
 
         Of overlapping matches, ``overlap`` decides which to keep. Matches that overlap a span in
-        ``occupied`` are not considered.
+        ``occupied`` are not considered. ``composes``: the forms are ``composed``; so is the text.
         """
         spans = np.array(occupied, dtype=np.int64).reshape(-1, 2)
-        starts, ends, forms = self.find_arrays(text, spans[:, 0], spans[:, 1])
+        taken = spans[:, 0], spans[:, 1]
+        found = find_composed(self.find_arrays, text, taken) if composes else None
+        starts, ends, forms = found or self.find_arrays(text, *taken)
         return list(zip(starts.tolist(), ends.tolist(), forms.tolist(), strict=True))
 
     def find_arrays(

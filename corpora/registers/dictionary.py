@@ -11,6 +11,7 @@ from itertools import product
 
 from corpora.document import Document, Mention, reading_order
 from corpora.errors import UsageError
+from corpora.matching.composition import composed
 from corpora.matching.surface_forms import SurfaceMatcher
 from corpora.registers.entry import Entry, FormKind
 from corpora.registers.identify import kind_of_label
@@ -71,18 +72,19 @@ class RegisterDictionary:
     def _possible(self) -> dict[str, set[str]]:
         """Collect the forms that begin with no small letter, with all entries that each may mean.
 
-        These are forms of the register, and initials with the surname (*F. Marc*).
+        These are forms of the register, and initials with the surname (*F. Marc*), composed.
         """
         meant: defaultdict[str, set[str]] = defaultdict(set)
         taken: set[str] = set()
         for entry in self._register.entries.values():
             for form in entry.forms:
-                meant[form.text].add(entry.id)
-                is_name = len(form.text) > 1 and not form.text[0].islower()
-                if entry.kind == "person" and "," in form.text:
+                text = composed(form.text)
+                meant[text].add(entry.id)
+                is_name = len(text) > 1 and not text[0].islower()
+                if entry.kind == "person" and "," in text:
                     continue  # *Marc, Franz* occurs in lists, and where Franz follows Marc
                 if is_name and form.kind in _TAKEN and entry.kind in self.labels:
-                    taken.add(form.text)
+                    taken.add(text)
             for text in initials_of(entry) if entry.kind in self.labels else ():
                 meant[text].add(entry.id)
                 taken.add(text)
@@ -98,12 +100,12 @@ class RegisterDictionary:
         matcher = SurfaceMatcher(listed, lang=lang, ignore_case=False)
         for document in documents:
             for mention in document.mentions:
-                form = document.text[mention.start : mention.end]
+                form = composed(document.text[mention.start : mention.end])
                 if form in forms:
                     entry = self._register.find(mention.entity) if mention.entity else None
                     names[form][entry.id if entry else ""] += 1
             occupied = [(mention.start, mention.end) for mention in document.mentions]
-            found = matcher.find(document.text, occupied)
+            found = matcher.find(document.text, occupied, composes=True)
             untagged.update(listed[index] for _, _, index in found)
         for form, entries in forms.items():
             meaning = self._meaning(form, entries, names=names[form], untagged=untagged[form])
@@ -138,7 +140,7 @@ class RegisterDictionary:
         """
         occupied = [(mention.start, mention.end) for mention in document.mentions]
         found: list[Mention] = []
-        for start, end, index in self._matcher.find(document.text, occupied):
+        for start, end, index in self._matcher.find(document.text, occupied, composes=True):
             meaning = self._meanings[index]
             entry = self._register.entries[meaning.entry]
             if label := self.labels.get(entry.kind):
@@ -158,7 +160,7 @@ class RegisterDictionary:
         meanings = dict(zip(self._forms, self._meanings, strict=True))
         mentions = []
         for mention in document.mentions:
-            meaning = meanings.get(document.text[mention.start : mention.end])
+            meaning = meanings.get(composed(document.text[mention.start : mention.end]))
             if meaning is not None and mention.entity is None:
                 entry = self._register.entries[meaning.entry]
                 if kind_of_label(mention.label) == entry.kind:
@@ -168,12 +170,13 @@ class RegisterDictionary:
 
 
 def initials_of(entry: Entry) -> Iterator[str]:
-    """Yield the names of a person with initials instead of forenames (*F. Marc*)."""
+    """Yield the names of a person with initials instead of forenames (*F. Marc*), composed."""
     by_kind: defaultdict[str, list[str]] = defaultdict(list)
     for form in entry.forms:
-        by_kind[form.kind].append(form.text)
+        by_kind[form.kind].append(composed(form.text))
+    texts = set(map(composed, entry.texts()))
     for surname, forename in product(by_kind["surname"], by_kind["forename"]):
-        if entry.kind == "person" and f"{forename} {surname}" in entry.texts():
+        if entry.kind == "person" and f"{forename} {surname}" in texts:
             letters = [f"{name[0]}." for name in forename.split() if name[0].isupper()]
             if letters:
                 yield f"{' '.join(letters)} {surname}"

@@ -35,6 +35,7 @@ from corpora.entities.vocabulary import split_entities
 from corpora.errors import CorpusError
 from corpora.hashing.sampling import ratio
 from corpora.hashing.tokens import Runs, hash_strings
+from corpora.matching.composition import composed
 from corpora.ner.columns import Indices, SentenceColumns, begins_of
 from corpora.ner.gazetteer import LEVELS, Lookup, Matches, Names, learn, leftmost_longest
 from corpora.ner.schemes import find_spans
@@ -344,9 +345,9 @@ def _parts_of(texts: pa.StringArray) -> pa.ListArray:
     """Split texts into parts: runs of letters and digits, and all other characters one by one.
 
     Each Han or Kana character is a part, too. Whitespace is in no part. The parts do not depend on
-    how a text is cut into words.
+    how a text is cut into words, or on how its letters are composed.
     """
-    parts = [_PARTS.findall(text) for text in texts.to_pylist()]
+    parts = [_PARTS.findall(composed(text)) for text in texts.to_pylist()]
     return pa.array(parts, pa.list_(pa.string()))
 
 

@@ -5,6 +5,7 @@ import shutil
 from dataclasses import asdict, replace
 from html.parser import HTMLParser
 from pathlib import Path
+from unicodedata import normalize
 
 import pytest
 
@@ -204,3 +205,25 @@ def test_pages_are_written_again_but_nothing_else_is_touched(run, pages, tmp_pat
     assert main([str(run), "--output", str(other)]) == 2
     assert "holds something else" in capsys.readouterr().err
     shutil.rmtree(output)
+
+
+@pytest.mark.parametrize(("written", "form"), [("NFC", "NFD"), ("NFD", "NFC")])
+def test_known_forms_are_found_however_their_letters_are_composed(written, form):
+    text = normalize(written, "Köln und Köln, Zürich")
+    end = text.index(" ")
+    koeln = normalize(form, "Köln")
+    documents = [
+        Document(id=id, group="g", source=id, text=text, mentions=(mention,))
+        for id, text, mention in (
+            ("a", text, Mention(0, end, "x:1", "place")),
+            ("b", koeln, Mention(0, len(koeln), "x:2", "place")),
+        )
+    ]
+    vocab = {"x:1": ("Köln", [koeln, normalize(form, "Zürich")])}
+
+    found = collect(documents, None, vocab=vocab, min_ratio=0.0)
+
+    assert [(each.form, each.n_tagged) for each in found.untagged] == [("Köln", 2), ("Zürich", 0)]
+    assert found.ambiguous.keys() == {"Köln"}
+    places = [text[at.start : at.end] for each in found.untagged for at in each.occurrences]
+    assert places == [text[:end], text[-len(normalize(written, "Zürich")) :]]

@@ -1,5 +1,7 @@
 """What a form may mean, by the files of a vocabulary."""
 
+from unicodedata import normalize
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -32,6 +34,18 @@ def test_a_form_means_the_entities_that_have_it_the_likeliest_first(lookup):
 def test_case_is_folded_only_where_no_form_is_written_so(lookup):
     assert [entity for entity, _ in lookup.look_up("BERLIN")] == ["x:Berlin (Texas)", "x:Berlin"]
     assert lookup.look_up("us-berlin") == [("x:Berlin (Texas)", 1.0)]
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+@pytest.mark.parametrize("written", ["NFC", "NFD"])
+def test_a_form_is_found_however_its_letters_are_composed(tmp_path, form, written):
+    known = normalize(form, "São Tomé")
+    write_lookup(tmp_path, [pairs(["x:ST"], (known, 0, 1.0))])
+
+    found = EntityLookup(tmp_path)
+
+    assert found.look_up(normalize(written, "São Tomé")) == [("x:ST", 1.0)]
+    assert found.look_up(normalize(written, "SÃO\u00a0TOMÉ")) == [("x:ST", 1.0)]
 
 
 def test_an_entity_is_known_by_its_name(lookup):

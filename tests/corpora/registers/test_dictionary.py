@@ -1,5 +1,9 @@
 """Forms of a register are written into TEI, with references in the style of the edition."""
 
+import re
+from dataclasses import replace
+from unicodedata import normalize
+
 import pytest
 
 from corpora.document import Document, Mention
@@ -156,3 +160,23 @@ def test_initials_with_a_surname_are_a_form_unless_several_have_them():
     [found] = of_one.annotate(document).mentions
     assert (found.start, found.end, found.label) == (12, 19, "person")
     assert of_two.annotate(document).mentions == ()
+
+
+@pytest.mark.parametrize(("written", "form"), [("NFC", "NFD"), ("NFD", "NFC")])
+def test_forms_are_found_however_their_letters_are_composed(written, form):
+    person = "<persName><surname>Köster</surname>, <forename>Ésther</forename></persName>"
+    data = f'<TEI><listPerson><person xml:id="P.1">{person}</person></listPerson></TEI>'
+    known = read_registers([("r.xml", normalize(form, data).encode())])
+    edition = load_edition(edition_path("tei"))
+    text = normalize(written, "Ä: Köster, É. Köster; und Köster.")
+    names = [match.span() for match in re.finditer(normalize(written, "Köster"), text)]
+    tagged = Mention(*names[0], "tei:P.1", "person", attributes={"@ref": "#P.1"})
+    document = Document(id="a", group="g", source="a.xml", text=text, mentions=(tagged,), lang="de")
+    dictionary = RegisterDictionary(known, edition, Referrer(edition), documents=[document])
+
+    found = dictionary.annotate(document).mentions
+
+    initial = text.index(normalize(written, "É."))
+    assert [(m.start, m.end) for m in found] == [(initial, names[1][1]), names[2]]
+    predicted = replace(document, mentions=(Mention(*names[2], None, "person"),))
+    assert dictionary.identify(predicted).mentions[0].attributes["@ref"] == "#P.1"

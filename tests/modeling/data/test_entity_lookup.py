@@ -1,5 +1,7 @@
 """Forms in the words of sentences: the leftmost, there the longest, whatever the words are."""
 
+from unicodedata import normalize
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -47,6 +49,15 @@ def test_words_of_several_characters_know_the_same_and_none_is_cut():
     found = lookup.find([["慕容", "复", "丐帮帮主", "丐", "帮", "主"], ["Peter", "Berg", "Bergs"]])
 
     assert found.tolist() == [3, 3, 5, 4, 4, 0, 6, 6, 0]
+
+
+@pytest.mark.parametrize(("form", "written"), [("NFC", "NFD"), ("NFD", "NFC")])
+def test_forms_are_found_however_their_letters_are_composed(form, written):
+    lookup = lookup_of([normalize(form, "Müller"), normalize(form, "Bad Köstritz")])
+
+    words = normalize(written, "Müller in Bad Köstritz").split()
+
+    assert lookup.find([words]).tolist() == [3, 0, 4, 4]
 
 
 def test_no_form_stands_across_two_sentences():
