@@ -91,8 +91,9 @@ def read_meanings_file(path: Path) -> pa.Table:
     """Read lines ``form TAB entity [TAB prior [TAB link probability]]``; raises ``CorpusError``.
 
     An empty entity means no entity, an empty number is unknown; a line without a form is left out.
+    A file without forms is an error.
     """
-    tables = [MEANINGS.empty_table()]
+    tables: list[pa.Table] = []
     with path.open(encoding="utf-8-sig") as file:
         try:
             rows = _meanings_of(file, path)
@@ -100,6 +101,8 @@ def read_meanings_file(path: Path) -> pa.Table:
                 tables.append(pa.Table.from_pylist(some, schema=MEANINGS))
         except UnicodeDecodeError as error:
             raise CorpusError(f"{path}: not UTF-8 ({error}). Convert it.") from error
+    if not tables:
+        raise CorpusError(f"{path}: no forms. Write a form, a tab and an entity on each line.")
     return pa.concat_tables(tables)
 
 

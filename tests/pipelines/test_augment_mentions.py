@@ -190,6 +190,15 @@ def test_a_gate_needs_link_probabilities(inputs, tmp_path, capsys):
     assert "no form has a link probability" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("content", ["", "\n\tx:Jena\n"])
+def test_a_file_without_forms_is_an_error(inputs, tmp_path, capsys, content):
+    forms = tmp_path / "forms.tsv"
+    forms.write_text(content, encoding="utf-8")
+
+    assert run(inputs, tmp_path / "out", forms=forms) == 1
+    assert f"{forms}: no forms." in capsys.readouterr().err
+
+
 def test_what_makes_no_sense_is_an_error(inputs, tmp_path, capsys):
     assert run(inputs, tmp_path / "out", "--min-prior", "2") == 2
     assert run(inputs, tmp_path / "out", "--min-prior", "0.3") == 2
