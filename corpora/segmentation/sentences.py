@@ -398,6 +398,7 @@ _SAME_TABLE = {
     "bs": "hr",
     "nb": "no",
     "nn": "no",
+    "ti": "am",
     "sh": "hr",
     "enm": "en",
     "frm": "fr",
