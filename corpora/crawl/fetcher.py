@@ -376,7 +376,7 @@ class Memory:
         kind, site = request.kind, request.site
         entry = self._newest(request.target)
         if entry is not None and _serves(entry, kind):
-            is_over = kind in RULES and self._now() - entry.ended > KEPT_S
+            is_over = kind in RULES and abs(self._now() - entry.ended) > KEPT_S
             if is_over or not (entry.is_final or entry.attempt >= site.tries):
                 return None
         else:
@@ -408,10 +408,15 @@ class Memory:
         return entry if entry and entry.can_be_asked_whether_changed else None
 
     def stale(self, url: str) -> bytes | None:
-        """Return the last body with status 200, if fetched or confirmed within ``STALE_S``."""
-        since = self._now() - STALE_S
+        """Return the last body with status 200, if fetched or confirmed within ``STALE_S``.
+
+        The age of a body that is dated in the future, by a clock that was fast, is not known.
+        """
         entry = self._archive.index.newest_answer(url, (200,))
-        if entry is None or max(entry.ended, self._archive.index.confirmed(url)) < since:
+        if entry is None:
+            return None
+        last = max(entry.ended, self._archive.index.confirmed(url))
+        if abs(self._now() - last) > STALE_S:
             return None
         try:
             return unpack_body(self._archive.read(entry), max_bytes=1 << 24)

@@ -4,6 +4,7 @@ The input is not trusted: XML entities are not resolved, nothing is unpacked bey
 the parser bounds the depth of trees. Input that cannot be read raises ``ListingError``.
 """
 
+import codecs
 import gzip
 import re
 import zlib
@@ -33,6 +34,7 @@ articles read all of them."""
 _MAX_NAME = 1_000
 """The most characters of an element's name, with its namespace."""
 _TEXT_OR_AMPERSAND = re.compile(rb"(<!\[CDATA\[.*?(?:\]\]>|\Z))|&(?!#?\w{1,31};)", re.DOTALL)
+_DECLARATION = re.compile(r"\s*<\?xml\b[^>]*>")
 _SCHEMES = ("http://", "https://")
 _ABOUT = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}about"
 _KINDS = {
@@ -79,7 +81,7 @@ def read_listing(body: bytes, *, url: str) -> Listing:
 
     Entries are sorted by date, the newest first, those without a date last; otherwise as listed.
     """
-    body = _unpack(body).removeprefix(b"\xef\xbb\xbf").strip()
+    body = _in_utf_8(_unpack(body)).removeprefix(b"\xef\xbb\xbf").strip()
     if not body:
         raise ListingError(f"{url}: is empty.")
     if body.startswith(b"<"):
@@ -93,6 +95,13 @@ def read_listing(body: bytes, *, url: str) -> Listing:
     kept = entries[:MAX_ENTRIES]
     kept.sort(key=lambda entry: -entry.date.timestamp() if entry.date else float("inf"))
     return Listing(kind, tuple(kept), len(entries) - len(kept))
+
+
+def _in_utf_8(body: bytes) -> bytes:
+    """Convert a list in UTF-16 with a byte order mark; others stay."""
+    if not body.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return body
+    return _DECLARATION.sub("", body.decode("utf-16", "replace")).encode("utf-8", "replace")
 
 
 def _unpack(body: bytes) -> bytes:

@@ -68,19 +68,28 @@ class Robots:
 
         return Protego.parse(self.text)
 
+    @cached_property
+    def _name(self) -> str:
+        """The agent whose group is ours: Onoma, or ``*`` if only the beginning of the name has one.
+
+        Protego takes a group for ``on`` for ours; by RFC 9309, 2.2.1, names must be equal.
+        """
+        ours = AGENT.lower()
+        return "*" if ours not in self._named and ours.startswith(tuple(self._named)) else AGENT
+
     def allows(self, url: str) -> bool:
         """Tell whether we may ask for an address."""
-        return not self.is_closed and bool(self._rules.can_fetch(url, AGENT))
+        return not self.is_closed and bool(self._rules.can_fetch(url, self._name))
 
     @cached_property
     def delay(self) -> float:
         """The seconds between requests that ``Crawl-delay`` or ``Request-rate`` asks for."""
-        rate = self._rules.request_rate(AGENT)
+        rate = self._rules.request_rate(self._name)
         try:
             pause = rate.seconds / rate.requests if rate else 0.0
         except OverflowError:
             pause = float("inf")
-        return max(float(self._rules.crawl_delay(AGENT) or 0.0), pause)
+        return max(float(self._rules.crawl_delay(self._name) or 0.0), pause)
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
@@ -105,8 +114,13 @@ class Robots:
     @cached_property
     def _agents(self) -> tuple[str, ...]:
         """The agents of ``ai_agents.toml`` that have a group of their own."""
-        named = {value.lower() for name, value in self._lines() if name == "user-agent"}
-        return tuple(agent for agent in ai_agents() if agent.lower() in named)
+        return tuple(agent for agent in ai_agents() if agent.lower() in self._named)
+
+    @cached_property
+    def _named(self) -> frozenset[str]:
+        """The agents that have a group, in lower case."""
+        lines = self._lines()
+        return frozenset(value.lower() for name, value in lines if name == "user-agent" and value)
 
     def _lines(self) -> Iterator[tuple[str, str]]:
         for line in self.text.splitlines():

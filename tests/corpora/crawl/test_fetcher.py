@@ -97,6 +97,19 @@ def test_a_robots_txt_that_cannot_be_had_forbids_all_but_not_if_one_of_today_is_
             assert is_refused(crawl.get("/c"), "robots")
 
 
+def test_a_robots_txt_of_a_fast_clock_does_not_count_as_one_of_today(tmp_path):
+    clock = FakeClock()
+    clock.time += 30 * 24 * 3600
+    answers = {"/robots.txt": robots("User-agent: *\nDisallow: /no\n"), "/a": PAGE, "/b": PAGE}
+    with serving(answers) as server:
+        with crawling(tmp_path, server, clock=clock) as crawl:
+            assert crawl.get("/a").status == 200
+        answers["/robots.txt"] = (503, {}, b"")
+        clock.time -= 30 * 24 * 3600
+        with crawling(tmp_path, server, clock=clock) as crawl:
+            assert is_refused(crawl.get("/b"), "robots")
+
+
 @pytest.mark.parametrize(("n_redirects", "is_followed"), [(5, True), (6, False)])
 def test_five_redirects_lead_to_a_robots_txt_and_six_to_none(tmp_path, n_redirects, is_followed):
     names = ["/robots.txt", *(f"/r{number}" for number in range(n_redirects))]

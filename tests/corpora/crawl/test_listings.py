@@ -56,6 +56,16 @@ def test_a_news_sitemap_gives_pages_the_newest_first_and_those_without_a_date_la
     assert (listing.kind, listing.entries[1].title) == ("sitemap", "Alt")
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_lists_in_utf_16_are_read(encoding):
+    sitemap = NEWS.replace("UTF-8", "UTF-16").replace("alt.html", "ält.html")
+
+    assert f"{ROOT}/ält.html" in urls(f"\ufeff{sitemap}".encode(encoding))
+    assert urls(f"\ufeff{ROOT}/1\r\n{ROOT}/2".encode(encoding)) == [f"{ROOT}/1", f"{ROOT}/2"]
+    packed = gzip.compress(f"\ufeff{sitemap}".encode(encoding))
+    assert len(urls(packed)) == 3
+
+
 @pytest.mark.parametrize("path", ["/sitemaps/a.xml", "/sitemaps/b.xml.gz", "/sitemap-index.xml.gz"])
 def test_sitemaps_name_what_scrapy_reads_in_them(path):
     body, _ = LISTS[path](ROOT)

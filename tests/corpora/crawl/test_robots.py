@@ -31,6 +31,19 @@ def decide(text, path):
     return robots(text).decide(HOST + path, path)
 
 
+@pytest.mark.parametrize("name", ["on", "o", "On", "ono/1.0", "onomat"])
+def test_a_group_whose_name_is_only_like_ours_is_not_ours(name):
+    rules = robots(
+        f"User-agent: {name}\nDisallow: /\nCrawl-delay: 9\n\nUser-agent: *\nDisallow: /intern/\n"
+    )
+
+    assert rules.allows(f"{HOST}/news/1")
+    assert not rules.allows(f"{HOST}/intern/1")
+    assert rules.delay == 0
+    ours = robots(f"User-agent: {name}\nAllow: /\n\nUser-agent: ONOMA\nDisallow: /\n")
+    assert not ours.allows(f"{HOST}/news/1")
+
+
 def test_the_group_of_our_name_counts_before_that_for_all():
     rules = robots(
         "User-agent: *\nDisallow: /\n\nUser-agent: onoma\nDisallow: /intern/\nCrawl-delay: 2\n"
