@@ -50,6 +50,11 @@ def learn(table: WordTable, counts: CharacterCounts, rules: Rules) -> list[str]:
     Raises ``CorpusError`` where there are no words.
     """
     if not counts.first.any():
+        if any(words.words for words in table.batches()):
+            raise CorpusError(
+                f"All words of the documents are longer than {MAX_WORD} characters, and so unknown "
+                "to BERT. Choose an --input with spaces between words."
+            )
         raise CorpusError("The documents have no words. Choose an --input with text.")
     if rules.characters:
         return [*SPECIALS, *_choose_subwords(counts, rules)]

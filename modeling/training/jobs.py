@@ -71,6 +71,7 @@ def check_job(config: PretrainConfig, job: Job) -> None:
             raise ConfigError(f"training.{name}: must be at least 1.")
     _check_counts(config)
     _check_weights(config.heads.weights)
+    _check_ratios(config)
     check_optimizer(config.optimizer)
     check_seed(config.training.seed)
     _check_pairs(config)
@@ -103,6 +104,21 @@ def _check_weights(weights: Mapping[str, float]) -> None:
             "heads.weights: no objective has a weight above 0, so that nothing would be learned: "
             "--set heads.weights.subwords=1."
         )
+
+
+def _check_ratios(config: PretrainConfig) -> None:
+    """Raise ``ConfigError`` for an objective of which nothing is chosen to be predicted."""
+    masking = config.masking
+    ratios = {
+        "subwords": ("ratio", masking.ratio),
+        "entities": ("entity_ratio", masking.entity_ratio),
+    }
+    for objective, (name, ratio) in ratios.items():
+        if ratio == 0 and config.heads.weights.get(objective):
+            raise ConfigError(
+                f"masking.{name}=0: no {objective} are to be predicted, so that nothing would be "
+                f"learned of them: --set masking.{name}=0.15, or heads.weights.{objective}=0."
+            )
 
 
 def _check_entity_start(encoder: EncoderConfig, job: Job) -> None:

@@ -310,13 +310,20 @@ def test_unknown_characters_are_named_and_counted(tmp_path):
     assert "GREEK CAPITAL LETTER OMEGA | 2 |" in report
 
 
-def test_documents_without_words_are_refused(tmp_path, capsys):
-    dataset = write_dataset(tmp_path / "documents", documents(["", " \n"]))
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (" \n", "error: The documents have no words."),
+        ("x" * 101, "error: All words of the documents are longer than 100 characters"),
+    ],
+)
+def test_documents_without_words_are_refused(tmp_path, capsys, text, message):
+    dataset = write_dataset(tmp_path / "documents", documents(["", text]))
 
     status = pipeline.main(["--input", str(dataset), "--output", str(tmp_path / "out")])
 
     assert status == 1
-    assert "error: The documents have no words." in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert not (tmp_path / "out" / "run.json").exists()
 
 
