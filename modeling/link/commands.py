@@ -24,7 +24,7 @@ from modeling.link.candidates import Known
 from modeling.link.contexts import Reader
 from modeling.link.datasets import link_dataset, link_sentences
 from modeling.link.evaluation import cross_validate, judge
-from modeling.link.linker import LEAST_LINKED, PRIOR, Linker, Training, count_linked
+from modeling.link.linker import LEAST_LINKED, PRIOR, Linker, Training, count_linked, linked_labels
 from modeling.link.records import Record, Window, record_of
 from modeling.link.report import write_report
 from modeling.link.scores import compare, describe, measure
@@ -100,7 +100,8 @@ def evaluate(options: "EvaluateOptions") -> Iterator[str | Summary]:
         test, *_ = _read(options.test, with_text=with_text, option="--test")
         _check_others(records, test)
         linker, prior = training.train(), training.train(uses=PRIOR)
-        outcomes = judge(test, linker, prior=prior, nil=options.nil)
+        labels = linked_labels(records) | linked_labels(test)
+        outcomes = judge(test, linker, prior=prior, labels=labels, nil=options.nil)
     else:
         outcomes = cross_validate(
             records,

@@ -5,7 +5,7 @@ little without it.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,7 +18,15 @@ from corpora.hashing.sampling import ratio
 from modeling.bootstrap import Interval, Units, percentiles, resample
 from modeling.link.candidates import Known
 from modeling.link.contexts import Reader
-from modeling.link.linker import MAX_WRONG, PRIOR, Linker, Ranked, Training, grouped
+from modeling.link.linker import (
+    MAX_WRONG,
+    PRIOR,
+    Linker,
+    Ranked,
+    Training,
+    grouped,
+    linked_labels,
+)
 from modeling.link.records import Case, Record, Window
 
 RANKS: Final = (1, 10, 30)
@@ -73,6 +81,7 @@ def cross_validate(
 
     Folds follow from the ids of documents. Raises ``UsageError`` for too few documents.
     """
+    labels = linked_labels(records)
     of_fold = [int(ratio(record.id, seed=seed) * folds) for record in records]
     if len(set(of_fold)) < 2:
         raise UsageError(f"{len(records)} documents: too few for {folds} folds.")
@@ -91,17 +100,23 @@ def cross_validate(
             descriptions=descriptions or {},
         )
         prior = training.train(uses=PRIOR)
-        outcomes += judge(test, training.train(), prior=prior, nil=nil)
+        outcomes += judge(test, training.train(), prior=prior, labels=labels, nil=nil)
         log(f"fold {fold + 1} of {folds}: {len(train):,} documents to {len(test):,}")
     return outcomes
 
 
 def judge(
-    records: Sequence[Record], linker: Linker, *, prior: Linker | None = None, nil: bool = False
+    records: Sequence[Record],
+    linker: Linker,
+    *,
+    prior: Linker | None = None,
+    labels: Collection[str | None] = (),
+    nil: bool = False,
 ) -> list[Outcome]:
     """Link documents whose links are known.
 
-    With ``nil``, mentions of classes that are not linked are outcomes, too.
+    Mentions of ``labels`` are outcomes even if the linker does not link their class, because its
+    training data lack it. With ``nil``, so are those of all classes that are not linked.
     """
     outcomes = []
     for some in grouped(records, lambda record: len(record.cases)):
@@ -109,7 +124,8 @@ def judge(
         by_prior = prior.rank_all(some) if prior else nothing
         for record, own, simples in zip(some, linker.rank_all(some), by_prior, strict=True):
             for case, ranked, simple in zip(record.cases, own, simples, strict=True):
-                answer = _NOTHING if ranked is None and nil else ranked
+                counts = nil or case.label in labels
+                answer = _NOTHING if ranked is None and counts else ranked
                 if answer is not None:
                     first = simple.entities[0] if simple and simple.entities else None
                     outcomes.append(_outcome(record, case, answer, linker=linker, prior=first))

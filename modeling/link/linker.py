@@ -286,6 +286,12 @@ def count_linked(records: Iterable[Record]) -> dict[str | None, LinkedCount]:
     return {label: LinkedCount(linked[label], n) for label, n in names.items()}
 
 
+def linked_labels(records: Iterable[Record]) -> frozenset[str | None]:
+    """Find the classes that are linked: at least ``LEAST_LINKED`` of their mentions have an id."""
+    counts = count_linked(records)
+    return frozenset(label for label, count in counts.items() if count.suffices)
+
+
 @dataclass
 class Training:
     """The data and settings that a linker is trained from."""
@@ -315,9 +321,8 @@ class Training:
 
     @cached_property
     def labels(self) -> frozenset[str | None]:
-        """The classes that are linked: at least ``LEAST_LINKED`` of their mentions have an id."""
-        counts = count_linked(self.records)
-        return frozenset(label for label, count in counts.items() if count.suffices)
+        """The classes that are linked."""
+        return linked_labels(self.records)
 
     @cached_property
     def knowledge(self) -> Knowledge:

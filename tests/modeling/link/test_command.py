@@ -170,6 +170,18 @@ def test_other_documents_are_linked_by_what_these_teach_and_nil_is_an_answer(mad
     assert found["NIL is an answer: all features"]["whole"] == 4
 
 
+def test_names_of_other_documents_count_though_nothing_teaches_their_class(made, tmp_path):
+    seen = letter("new", "Klee sah Jena.", ("Klee", PAUL))
+    place = Mention(9, 13, label="place", entity="s:jena")
+    write_documents(tmp_path / "new", [replace(seen, mentions=(*seen.mentions, place))])
+    arguments = [str(made / "letters"), "--test", str(tmp_path / "new")]
+
+    assert main(["evaluate", *arguments, "--replicates", "0", "--output", str(tmp_path)]) == 0
+
+    found = json.loads((tmp_path / "report.json").read_text())["accuracy, all features"]
+    assert (found["part"], found["whole"]) == (1, 2)
+
+
 def test_documents_that_teach_are_not_linked_as_others(made, tmp_path, capsys):
     letters = str(made / "letters")
 

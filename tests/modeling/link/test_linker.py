@@ -293,6 +293,18 @@ def test_links_of_names_without_an_id_are_neither_right_nor_wrong():
     assert as_nil["NIL is an answer: all features"].part == 100
 
 
+def test_names_of_a_class_that_only_one_fold_has_count_as_not_linked():
+    training = records(10)
+    place = Mention(7, 11, label="place", entity="s:jena")
+    rare = replace(letter("jena", "Ich in Jena."), mentions=(place,))
+
+    outcomes = cross_validate([*training, record_of(rare)], REGISTER)
+
+    assert len(outcomes) == 31  # each name of each document
+    [found] = [outcome for outcome in outcomes if outcome.label == "place"]
+    assert (found.gold, found.chosen, found.is_known) == ("s:jena", None, False)
+
+
 def test_a_class_of_which_hardly_a_name_has_an_id_is_not_linked():
     def documents(n_with):
         for n in range(41):
