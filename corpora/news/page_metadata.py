@@ -221,8 +221,8 @@ class _Reader:
 
     def _is_free(self) -> bool | None:
         for article in self.articles:
-            told = article.get("isAccessibleForFree")
-            values = told if isinstance(told, list) else [told]
+            stated = article.get("isAccessibleForFree")
+            values = stated if isinstance(stated, list) else [stated]
             words = {str(value).strip().lower() for value in values if value is not None}
             if words:
                 return words.isdisjoint(_NOT_FREE)

@@ -88,13 +88,13 @@ def test_a_wrong_byte_costs_one_record_of_those_that_are_packed_alone(folder, bl
 
 @pytest.mark.parametrize("separator", ["\u2028", "\x85", "\x0b", "\x1c", "\r"])
 def test_only_line_ends_begin_another_field_of_a_header(folder, separator):
-    told = f"reserved; /a{separator}Content-Length: 3{separator}WARC-Type: metadata"
+    value = f"reserved; /a{separator}Content-Length: 3{separator}WARC-Type: metadata"
 
-    [found] = read(archive(folder, warc_record("response", PAGE, Onoma_Mining=told)))
+    [found] = read(archive(folder, warc_record("response", PAGE, Onoma_Mining=value)))
 
     assert isinstance(found, ArchiveRecord)
     assert (found.kind, found.block) == ("response", PAGE)
-    assert found.headers["onoma-mining"] == told
+    assert found.headers["onoma-mining"] == value
 
 
 def test_where_a_damaged_record_stood_is_reported(folder):

@@ -391,7 +391,7 @@ def test_json_ld_is_read_as_browsers_and_old_systems_write_it(before, after, med
 
 
 @pytest.mark.parametrize(
-    ("told", "is_free"),
+    ("stated", "is_free"),
     [
         ("[false]", False),
         ('["False"]', False),
@@ -402,8 +402,8 @@ def test_json_ld_is_read_as_browsers_and_old_systems_write_it(before, after, med
         ("[null]", None),
     ],
 )
-def test_what_is_not_free_may_be_said_in_a_list(told, is_free):
-    node = f'{{"@type": "NewsArticle", "isAccessibleForFree": {told}}}'
+def test_what_is_not_free_may_be_said_in_a_list(stated, is_free):
+    node = f'{{"@type": "NewsArticle", "isAccessibleForFree": {stated}}}'
 
     metadata = article_of(page(f'<script type="application/ld+json">{node}</script>')).metadata
 
