@@ -30,3 +30,16 @@ def test_offsets_lead_back_to_the_text(before, after):
 def test_text_that_is_composed_stays():
     assert composed_with_offsets("Müller 😀 \n") == ("Müller 😀 \n", None)
     assert composed_with_offsets("Louis\u00a0XIV") == ("Louis XIV", None)
+
+
+@given(TEXTS.filter(lambda text: not text.isascii() and len(text.split()) == 1))
+def test_words_that_are_too_long_to_be_remembered_are_composed_alike(word):
+    word = f"o{word.strip()}"  # so that no mark stands behind the x
+    n_times = 65 // len(word) + 1  # one more than 64 characters
+
+    short, at = composed_with_offsets(f"{word}\n" * n_times)
+    long, at_long = composed_with_offsets(f"{word}x" * n_times)
+
+    assert long.replace("x", "\n") == short
+    assert (at is None) == (at_long is None)
+    assert at is None or at_long is None or at.tolist() == at_long.tolist()
