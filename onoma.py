@@ -351,6 +351,9 @@ def run_command() -> int:
     sys.path[:] = [folder for folder in sys.path if folder and Path(folder) != here]
     if str(_FOLDER) not in sys.path:
         sys.path.insert(0, str(_FOLDER))
+    from corpora.system import command_names
+
+    command_names.own_process = True
     return main()
 
 

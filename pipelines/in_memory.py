@@ -5,13 +5,16 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
-import apache_beam as beam
-import apache_beam.runners.portability.fn_api_runner.fn_runner  # loaded here once for all processes
-from apache_beam.options.pipeline_options import PipelineOptions
-
 from corpora.runs.plan import Unit
 from corpora.runs.work_directory import WorkDirectory
+from corpora.system.imports import hidden
 from pipelines.graph import Graph, Run
+
+# Beam loads these if they are installed, which doubles its time.
+with hidden("apache_beam.io.gcp.bigquery", "boto3", "bson", "pandas"):
+    import apache_beam as beam
+    import apache_beam.runners.portability.fn_api_runner.fn_runner  # once for all processes
+    from apache_beam.options.pipeline_options import PipelineOptions
 
 Kind = TypeVar("Kind", bound=PipelineOptions)
 

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from corpora.errors import CorpusError
 from corpora.runs.plan import Unit
+from corpora.system.imports import hide_pandas_from_pyarrow
 from pipelines.failures import WorkerDiedError, failure_of
 from pipelines.graph import Graph, Run
 
@@ -91,6 +92,7 @@ def _work(
     threading.Thread(target=_follow_launcher, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the launcher, which ends us
     os.dup2(os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT), 2)
+    hide_pandas_from_pyarrow()
     from pipelines.in_memory import run_graph as run_here
 
     graph, run = task

@@ -36,9 +36,11 @@ from typing import TYPE_CHECKING
 from corpora.errors import CorpusError, TooManyRejectsError, UsageError
 from corpora.runs.plan import Plan, version_of_code
 from corpora.runs.record_errors import INTERNAL_ERROR
+from corpora.system import command_names
 from corpora.system.arguments import fail, paint
 from corpora.system.command_names import as_typed
 from corpora.system.extras import missing_extra
+from corpora.system.imports import hide_pandas_from_pyarrow
 from corpora.system.staging import url_of
 from pipelines.failures import WorkerDiedError, explain, failure_of
 from pipelines.graph import Phase
@@ -88,6 +90,8 @@ def main(name: str, argv: Sequence[str] | None = None) -> int:
             module.Options, argv, name=name, about=module.__doc__ or ""
         )
         output = options.bucket or str(options.output)
+        if argv is None or command_names.own_process:
+            hide_pandas_from_pyarrow()
         lines = _draw(pipeline, options) if options.show_graph else _run_anywhere(pipeline, options)
     except CorpusError as error:
         return fail(str(error), status=error.exit_status)

@@ -5,7 +5,6 @@ import gc
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Generator
 from pathlib import Path
@@ -15,7 +14,6 @@ import pytest
 
 from corpora.system import buckets
 from tests import bucket_server
-from tests.processes import LEAN
 
 # A busy machine may take a second for what takes a millisecond. Each run tries other examples.
 hypothesis.settings.register_profile("onoma", deadline=None, max_examples=30)
@@ -36,12 +34,6 @@ if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK):
     _about = os.statvfs(MEMORY)
     if _about.f_bavail * _about.f_frsize > MIN_BYTES and not _about.f_flag & os.ST_NOEXEC:
         os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
-# Each process that loads Beam would load half as much in addition: see there.
-os.environ["PYTHONPATH"] = os.pathsep.join([LEAN, *filter(None, [os.environ.get("PYTHONPATH")])])
-# In this process, which tests all, everything is where it is.
-sys.meta_path[:] = [
-    one for one in sys.meta_path if getattr(one, "__module__", "") != "sitecustomize"
-]
 # A shell's background jobs ignore Ctrl-C, and so would what tests start and interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 ROOT = Path(__file__).resolve().parent.parent

@@ -10,10 +10,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-LEAN = str(Path(__file__).parent / "lean")
-"""Of ``PYTHONPATH``: Beam loads faster."""
-PYTHONPATH = os.pathsep.join([LEAN, str(Path(__file__).parents[1])])
-"""The same, and our packages."""
+PYTHONPATH = str(Path(__file__).parents[1])
+"""The folder of our packages, for processes that are started elsewhere."""
 
 
 def wait_for(condition, *, seconds=20.0):

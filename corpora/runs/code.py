@@ -19,7 +19,8 @@ _DRIVERS = frozenset(
         "corpora/runs": ("on_bucket",),
         "corpora/store": ("on_bucket",),
         "corpora/system": (
-            *("arguments", "buckets", "command_names", "extras", "interrupts", "staging"),
+            *("arguments", "buckets", "command_names", "extras", "imports", "interrupts"),
+            "staging",
         ),
         "pipelines": (
             *("carried", "engine", "in_memory", "on_beam", "options"),

@@ -13,6 +13,9 @@ _PIPELINES: Final = "pipelines."
 _END: Final = r"(?![\w/-]|\.\w)"
 _typed: dict[str, str] = {}
 
+own_process = False
+"""Whether the user started this process as ``onoma``; its libraries serve nobody else."""
+
 
 @contextmanager
 def commands_named(names: Mapping[str, str]) -> Iterator[None]:

@@ -32,7 +32,6 @@ from pipelines import (
 from tests.bucket_server import SECRETS
 from tests.pipelines.test_on_bucket import hashes
 from tests.pipelines.test_tei_to_ner import LETTERS, files_of
-from tests.processes import LEAN
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = ROOT / "tests" / "data" / "wikipedia" / "kleinwiki-20261101-pages-articles.xml"
@@ -154,7 +153,6 @@ def install(folder):
             folder / "code" / package,
             ignore=shutil.ignore_patterns("__pycache__"),
         )
-    shutil.copy(Path(LEAN) / "sitecustomize.py", folder / "code")
 
 
 @contextmanager

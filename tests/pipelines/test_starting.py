@@ -119,3 +119,23 @@ def test_every_command_has_the_parser_that_looks_at_its_arguments():
     sources = [path for folder in folders for path in folder.rglob("*.py")]
 
     assert not [str(path) for path in sources if makes.search(path.read_text("utf-8"))]
+
+
+@pytest.mark.parametrize("options", [[], ["--workers", "2"]])
+def test_a_command_loads_no_library_that_beam_and_pyarrow_need_not(options, tmp_path):
+    (tmp_path / "text").mkdir()
+    for name in ("a", "b"):
+        (tmp_path / "text" / f"{name}.txt").write_text("Ein Satz.\n", encoding="utf-8")
+    code = """if True:
+        import os, sys
+        from pipelines import text_to_documents
+        status = text_to_documents.main()
+        print(sorted({"boto3", "bson", "pandas"} & sys.modules.keys()))
+        sys.exit(status)
+    """
+    words = ["--input", tmp_path / "text", "--lang", "de", "--output", tmp_path / "out", *options]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout.splitlines()[-1] == "[]"
