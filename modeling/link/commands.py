@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 def train(options: "TrainOptions") -> Iterator[str | Summary]:
     """Train a linker, and yield lines on what it learned from."""
-    _check_output(options.output)
+    _check_output(options.output, first="linker.json")
     records, hashes, styles = _read(options.documents, with_text=options.encoder is not None)
     register = read_register(options.register, records, space=options.space)
     settings: dict[str, object] = {
@@ -79,9 +79,13 @@ def train(options: "TrainOptions") -> Iterator[str | Summary]:
     yield Summary(about | {"register": len(register), "threshold": linker.threshold})
 
 
-def _check_output(folder: Path) -> None:
-    """Raise ``UsageError`` unless a folder is new, empty, or holds a linker, maybe unfinished."""
-    if folder.is_dir() and ((folder / "linker.json").is_file() or not any(folder.iterdir())):
+def _check_output(folder: Path, *, first: str, others: str = "*") -> None:
+    """Raise ``UsageError`` unless a folder is new, or was made by the same command.
+
+    ``first`` is the file that the command writes first. Without it, the folder holds nothing that
+    matches ``others``.
+    """
+    if folder.is_dir() and ((folder / first).is_file() or not any(folder.glob(others))):
         return
     if folder.exists():
         what = "holds something else" if folder.is_dir() else "is no folder"
@@ -90,6 +94,7 @@ def _check_output(folder: Path) -> None:
 
 def evaluate(options: "EvaluateOptions") -> Iterator[str | Summary]:
     """Evaluate a linker by cross-validation or on ``--test``, and write the report."""
+    _check_output(options.output, first="names.tsv", others="report.*")
     with_text = options.encoder is not None
     records, *_ = _read(options.documents, with_text=with_text)
     register = read_register(options.register, records, space=options.space)
@@ -223,6 +228,7 @@ def apply(options: "ApplyOptions") -> Iterator[str | Summary]:
 
 def index(options: "IndexOptions") -> Iterator[str | Summary]:
     """Write the forms of an entity vocabulary into files that are memory-mapped."""
+    _check_output(options.output, first="names.bin")
     n = write_lookup(options.output, pairs_of(options.vocabulary))
     yield f"made  {options.output} ({n:,} entities)"
     yield f"next  python -m modeling.link train DOCUMENTS --vocabulary {options.output} --output …"

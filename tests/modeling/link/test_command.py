@@ -220,22 +220,27 @@ def test_options_that_lead_nowhere_are_named(made, tmp_path, capsys):
     assert "--test nowhere: matches nothing" in capsys.readouterr().err
 
 
-def test_a_linker_replaces_nothing_but_a_linker(made, tmp_path, capsys):
+def test_linkers_reports_and_indexes_replace_nothing_but_their_like(made, tmp_path, capsys):
     mine = tmp_path / "mine"
     mine.mkdir()
     (mine / "records.jsonl").write_text("mine\n")
     (tmp_path / "file").write_text("mine\n")
     learning = [str(made / "letters"), "--max-wrong", "0.1", "--output"]
 
+    (mine / "report.md").write_text("mine\n")
+
     for output, said in (
         (mine, "holds something else"),
-        (made / "letters", "holds something else"),
         (tmp_path / "file", "is no folder"),
     ):
         # documents that are not there: what is wrong is said before they are read
-        assert main(["train", "nowhere", "--output", str(output)]) == 2
-        assert f"--output {output}: {said}" in capsys.readouterr().err
-    assert [path.read_text() for path in mine.iterdir()] == ["mine\n"]
+        for command in ("train", "evaluate", "index"):
+            assert main([command, "nowhere", "--output", str(output)]) == 2
+            assert f"--output {output}: {said}" in capsys.readouterr().err
+    assert [path.read_text() for path in mine.iterdir()] == ["mine\n", "mine\n"]
+
+    assert main(["train", "nowhere", "--output", str(made / "letters")]) == 2
+    assert "holds something else" in capsys.readouterr().err
 
     assert main(["train", *learning, str(tmp_path / "new")]) == 0
     before = {path: path.read_bytes() for path in (tmp_path / "new").iterdir()}
