@@ -275,15 +275,16 @@ def apply_candidates(
     """Write the accepted lines into a file, where its text still agrees with the list.
 
     ``decisions`` of earlier reviews protect the names that they are on; ``refer`` adds to a mention
-    the attribute by which its entity is written. Raises what ``TeiFile`` raises; for a label
-    without an element, the error names the line of the list.
+    the attribute by which its entity is written. Raises what ``TeiFile`` raises, and
+    ``UsageError`` for a label without an element, or two lines that contradict each other, with the
+    line of the list.
     """
     file = TeiFile.read(data, edition, name=name)
     texts = {document.id: document.text for document in file.documents}
     placed: list[Placed] = []
     skipped: list[Skipped] = []
     unplaced: list[tuple[str, str]] = []
-    seen: set[tuple[str, Mention | None, Mention, bool]] = set()
+    seen: dict[tuple[str, Mention | None, Mention], Candidate] = {}
     for candidate in candidates:
         found = located(_with_entity(candidate, edition), texts)
         if refer is not None and not isinstance(found, str):
@@ -291,12 +292,13 @@ def apply_candidates(
         if isinstance(found, str):
             unplaced.append((candidate.where, found))
             continue
-        key = (found.document, found.suggestion, found.mention, candidate.is_accepted)
-        if key in seen:
+        key = (found.document, found.suggestion, found.mention)
+        if other := seen.get(key):
+            _check_agree(other, candidate)
             text = texts[found.document]
             skipped.append(Skipped.of(found.document, found.mention, text, reason=REPEATED))
             continue
-        seen.add(key)
+        seen[key] = candidate
         placed.append(found)
         if not candidate.is_accepted:
             shown = found.suggestion or found.mention
@@ -323,6 +325,15 @@ def _with_entity(candidate: Candidate, edition: Edition) -> Candidate:
     if typed is None or (suggested and suggested[1] == typed):
         return candidate
     return replace(candidate, entity=typed_entity(typed, edition))
+
+
+def _check_agree(first: Candidate, second: Candidate) -> None:
+    """Raise ``UsageError`` if one of two lines on one name accepts it, and the other does not."""
+    if first.is_accepted != second.is_accepted:
+        raise UsageError(
+            f"{second.where}: the name of {first.where} once more, but one line accepts it and the "
+            "other does not. Take one of them away."
+        )
 
 
 def _check_label(candidate: Candidate, edition: Edition) -> None:

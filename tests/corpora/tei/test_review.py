@@ -101,6 +101,17 @@ def test_a_line_that_stands_twice_is_one_decision(listed, edition):
     ]
 
 
+def test_two_lines_that_contradict_each_other_are_named(listed, edition):
+    with listed.open(encoding="utf-8", newline="") as file:
+        header, first, *rest = csv.reader(file, dialect="excel-tab")
+    refused = [*first]
+    refused[header.index("accept")] = "no"
+    save(listed, [header, first, *rest, refused])
+
+    with pytest.raises(UsageError, match=r"tsv:5: the name of .*tsv:2 once more, but one line acc"):
+        apply(listed, edition)
+
+
 def test_the_list_is_for_people(listed):
     header, first, *_ = listed.read_text(encoding="utf-8-sig").splitlines()
 
