@@ -145,13 +145,31 @@ def _do(step: Step, folder: Path) -> None:
     before = state_of(step, folder)
     onoma = str(import_module("onoma").__file__)
     command = [sys.executable, onoma, *step.command_from(folder)]
-    status = subprocess.run(command, check=False).returncode
+    status = status_of(command)
     if status:
         raise StepFailedError(
             f"{step.name}: exit status {status}. Repair what it says, and run the same command: "
             "what is done stays done."
         )
     write_json(folder / DONE, {**_done(folder), step.name: before})
+
+
+def status_of(command: Sequence[str]) -> int:
+    """Run a command, and return its exit status.
+
+    Ctrl-C reaches the command, too, which may need a while to end in order (a checkpoint); a second
+    one kills it.
+    """
+    with subprocess.Popen(command) as process:
+        try:
+            try:
+                return process.wait()
+            except KeyboardInterrupt:
+                process.wait()
+                raise
+        except BaseException:
+            process.kill()
+            raise
 
 
 def _steps(folder: Path) -> list[Step]:

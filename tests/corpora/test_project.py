@@ -2,6 +2,11 @@
 
 import json
 import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +14,7 @@ from corpora.errors import UsageError
 from corpora.project.__main__ import KINDS, main
 from corpora.project.recipe import check_order, missing_inputs, read_steps, sources_of
 
+ROOT = Path(__file__).parents[2]
 TEXT = """
 [[step]]
 onoma = "text"
@@ -101,6 +107,40 @@ def test_run_does_what_is_not_up_to_date(folder, capfd):
     assert again[1].out.startswith("[2/2] check: up to date\n")
     main(["show", str(folder), "--json"])
     assert [row["done"] for row in json.loads(capfd.readouterr().out)] == [False, True]
+
+
+SLOW = """if True:
+    import signal, sys, time
+
+    def save(*_):
+        time.sleep(float(sys.argv[1]))
+        sys.exit(print("saved", flush=True))
+
+    signal.signal(signal.SIGINT, save)
+    print("ready", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(1, "saved\n"), (60, "")])
+def test_an_interrupted_command_may_end_in_order_or_is_interrupted_again(seconds, said):
+    code = f"""if True:
+        import sys
+        from corpora.project.__main__ import status_of
+        status_of([sys.executable, "-c", {SLOW!r}, "{seconds}"])
+    """
+    with subprocess.Popen(
+        [sys.executable, "-c", code],
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    ) as process:  # fmt: skip
+        assert process.stdout.readline() == "ready\n"
+        os.killpg(process.pid, signal.SIGINT)
+        while seconds > 1 and process.poll() is None:
+            time.sleep(0.5)
+            os.killpg(process.pid, signal.SIGINT)
+
+        assert process.stdout.read() == said
+        assert process.stderr.read().endswith("KeyboardInterrupt\n")
 
 
 def test_all_inputs_that_are_missing_are_named_before_anything_runs(tmp_path, capfd):
