@@ -130,26 +130,32 @@ def write_json(batches: Opener, path: Path) -> tuple[int, int]:
 def write_hf(openers: Mapping[str, Opener], output: Path) -> list[str]:
     """Write splits as Parquet, with a card; returns a report, one line per file.
 
-    Raises ``UsageError`` for a ``README.md`` that is none of these cards, or that was edited.
+    Raises ``UsageError`` for a ``README.md`` that is none of these cards, or that was edited, and
+    for splits without a card.
     """
     card_file = output / "README.md"
-    if card_file.exists() and not _CARD.fullmatch(card_file.read_bytes()):
+    paths = {split: output / f"{HF_SPLITS[split]}.parquet" for split in openers}
+    if card_file.exists():
+        strange = [] if _CARD.fullmatch(card_file.read_bytes()) else [card_file]
+    else:
+        strange = [path for path in paths.values() if path.exists()]
+    if strange:
         raise UsageError(
-            f"{card_file}: is there already, and is not what this command writes: somebody may "
+            f"{strange[0]}: is there already, and is not what this command writes: somebody may "
             "have worked on it. Name another --output, or take it away."
         )
     classes = class_list(openers.values())
     features = hf_features(classes, has_inner=any(map(_has_inner, openers.values())))
-    lines, head = [], ["---", "configs:", "- config_name: default", "  data_files:"]
-    for split, rows in openers.items():
-        name = HF_SPLITS[split]
-        path = output / f"{name}.parquet"
-        n = write_parquet(rows, path, classes=classes, features=features)
-        lines.append(f"{path}: {n:,} sentences")
-        head += [f"  - split: {name}", f"    path: {name}.parquet"]
+    lines, card = [], ["---", "configs:", "- config_name: default", "  data_files:"]
+    for path in paths.values():
+        card += [f"  - split: {path.stem}", f"    path: {path.name}"]
     named = [f"- {index}: `{name}`" for index, name in enumerate(classes)]
-    card = [*head, "---", "# NER data", "", "The tags, by number:", "", *named]
+    card += ["---", "# NER data", "", "The tags, by number:", "", *named]
+    # first: after a kill, the splits belong to it
     card_file.write_text("\n".join(card) + "\n", encoding="utf-8")
+    for split, rows in openers.items():
+        n = write_parquet(rows, paths[split], classes=classes, features=features)
+        lines.append(f"{paths[split]}: {n:,} sentences")
     return [*lines, f"{card_file}: what datasets.load_dataset({str(output)!r}) opens"]
 
 

@@ -287,6 +287,15 @@ def test_parquet_row_with_fewer_tags_is_rejected(tmp_path):
     assert found.tokens.to_pylist() == ["a"]
 
 
+def test_splits_that_another_program_made_are_not_overwritten(built, tmp_path, capsys):
+    (tmp_path / "test.parquet").write_bytes(b"mine")
+
+    assert main([str(built), "--to", "hf", "--output", str(tmp_path)]) == 2
+
+    assert f"{tmp_path / 'test.parquet'}: is there already" in capsys.readouterr().err
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"mine"]
+
+
 def test_a_card_that_somebody_edited_is_not_overwritten(built, tmp_path, capsys):
     command = [str(built), "--to", "hf", "--output", str(tmp_path)]
     assert main(command) == main(command) == 0  # a card of its own is replaced
