@@ -128,13 +128,13 @@ class Settings(Options):
 
 def plan(options: Options) -> Plan:
     """Plan a unit for each shard; a stage of one unit chooses among the forms before."""
-    from corpora.runs.dataset_inputs import find_shards
+    from corpora.runs.dataset_inputs import find_documents
 
     is_gated = options.policy == "gated"
     if not is_gated:
         refuse(options, "min_link_prob", "min_prior", because="is for --policy gated")
     gate = values_in(options, "min_link_prob", "min_prior")
-    files = find_shards(options.input, "documents", exclude=options.exclude)[: options.limit]
+    files = find_documents(options.input, exclude=options.exclude, limit=options.limit)
     forms = _forms_files(options.forms)
     words, column = _lexicon_of(options, is_gated=is_gated)
     lang = options.lang or _language_of(files)

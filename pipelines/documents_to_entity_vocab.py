@@ -95,13 +95,13 @@ class Options(CommonOptions):
 
 def plan(options: Options) -> Plan:
     """Plan a unit for each shard of documents, and for each partition of the counts."""
-    from corpora.runs.dataset_inputs import find_shards
+    from corpora.runs.dataset_inputs import find_documents
 
     if options.compact and not options.previous:
         raise UsageError("--compact gives new ids to a --previous vocabulary; there is none.")
     if options.previous and options.previous.resolve() == options.output.resolve():
         raise UsageError("--previous and --output are the same. Choose another --output.")
-    files = find_shards(options.input, "documents", exclude=options.exclude)[: options.limit]
+    files = find_documents(options.input, exclude=options.exclude, limit=options.limit)
     n_partitions = max(1, -(-sum(file.size for file in files) // PART_BYTES))
     parts = units_without_input(n_partitions)
     return Plan(

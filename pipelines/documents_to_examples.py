@@ -133,11 +133,11 @@ class Options(CommonOptions):
 
 def plan(options: Options) -> Plan:
     """Plan a unit for each shard; describe the tokenizer and the vocabulary."""
-    from corpora.runs.dataset_inputs import find_shards
+    from corpora.runs.dataset_inputs import find_documents
     from corpora.tokenization.tokenizers import Tokenizer
 
     _check(options)
-    files = find_shards(options.input, "documents", exclude=options.exclude)[: options.limit]
+    files = find_documents(options.input, exclude=options.exclude, limit=options.limit)
     tokenizer = Tokenizer.open(options.tokenizer, cased=_CASED[options.tokenizer_cased])
     parameters = values_in(options, *PARAMETERS) | {
         "origins": origins_of(options.origins),

@@ -114,9 +114,9 @@ class Settings(Options):
 
 def plan(options: Options) -> Plan:
     """Find the shards, cut them into slices, and plan the stages."""
-    from corpora.runs.dataset_inputs import find_shards
+    from corpora.runs.dataset_inputs import find_documents
 
-    files = find_shards(options.input, "documents", exclude=options.exclude)[: options.limit]
+    files = find_documents(options.input, exclude=options.exclude, limit=options.limit)
     n_parts = max(1, -(-sum(file.size for file in files) // PART_BYTES))
     kind, is_chinese = _look(files)
     lists = _known(options.known, is_chinese=is_chinese) | _names(options.names)

@@ -67,9 +67,9 @@ class Options(CommonOptions):
 
 def plan(options: Options) -> Plan:
     """Plan a unit for each shard of documents, and a unit that learns from all."""
-    from corpora.runs.dataset_inputs import find_shards
+    from corpora.runs.dataset_inputs import find_documents
 
-    files = find_shards(options.input, "documents", exclude=options.exclude)[: options.limit]
+    files = find_documents(options.input, exclude=options.exclude, limit=options.limit)
     return Plan(
         pipeline="documents_to_tokenizer",
         datasets=DATASETS,

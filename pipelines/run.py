@@ -4,8 +4,8 @@ A pipeline is a module with
 
 - a docstring, which ``--help`` says: a line, an empty line, examples;
 - ``Options``, a ``CommonOptions``;
-- ``plan(options) -> Plan``, which reads no more than names, sizes and hashes, and makes the
-  settings that graphs and side files take;
+- ``plan(options) -> Plan``, which reads no more than names, sizes, hashes and, of several
+  datasets, ids, and makes the settings that graphs and side files take;
 - ``PHASES``, its graphs of transforms (``graph.py``): one for each stage of the plan, and one for
   the units that make what is published;
 - ``next_steps(options) -> list[str]``, what to look at, and what to type next;

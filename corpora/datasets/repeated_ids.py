@@ -1,44 +1,91 @@
-"""The search for ids that more than one row of several shards has.
+"""The search for ids that more than one row of several shards, or datasets, has.
 
 Ids are hashed, the hashes sorted, and ids compared only where two hashes are equal. Ids are strings
 or, in some datasets, integers.
 """
 
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, combinations
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from corpora.datasets.schemas import Schema
+from corpora.datasets.schemas import SCHEMAS, Schema
 from corpora.datasets.shards import read_batches
 from corpora.hashing.strings import long_hashes
 
 Hashes = npt.NDArray[np.uint64]
+_DOCUMENTS = SCHEMAS["documents"]
 _ROWS = 1 << 14  # rows hashed at once; most batches hold a few dozen documents
 
 
 def find_repeated(shards: Sequence[Path], schema: Schema) -> tuple[str | int, Path] | None:
     """Find the first id that an earlier row has, and the shard where it stands again.
 
-    Keeps 16 bytes a row: its hash once among the hashes of its group of rows, once among all.
+    Keeps 9 bytes a row: its hash, and whether it is equal to the next.
     """
     suspects = equal_among(hashes_of_ids(shards, schema))
     seen: set[str | int] = set()
     for path in shards if len(suspects) else ():
         for ids in _ids(path, schema):
-            for id in ids.filter(pa.array(np.isin(long_hashes(ids), suspects))).to_pylist():
+            for id in ids.filter(_are_among(ids, suspects)).to_pylist():
                 if id in seen:
                     return id, path
                 seen.add(id)
     return None
 
 
+class Shared(NamedTuple):
+    """The documents that two of several datasets hold."""
+
+    first: int
+    """The index of the dataset that comes first."""
+    second: int
+    n_documents: int
+    id: str
+    """The id of the first of the documents, in the order of the second dataset."""
+
+
+def find_shared(datasets: Sequence[Sequence[Path]]) -> Shared | None:
+    """Find the first two datasets, given by their shards, that hold the same documents.
+
+    Documents are the same if their ids and their groups are. Reads no text. Keeps 9 bytes a
+    document, and the ids that stand more than once.
+    """
+    suspects = equal_among(hashes_of_ids(chain.from_iterable(datasets), _DOCUMENTS))
+    if not len(suspects):
+        return None
+    keys = [_suspect_keys(shards, suspects) for shards in datasets]
+    for first, second in combinations(range(len(keys)), 2):
+        both = keys[second].filter(pc.is_in(keys[second], value_set=keys[first]))
+        if len(both):
+            return Shared(first, second, len(both), both[0].as_py().partition("\0")[2])
+    return None
+
+
+def _suspect_keys(shards: Sequence[Path], suspects: Hashes) -> pa.ChunkedArray:
+    """Return group and id, joined, of each document whose hash is one of the suspects."""
+    found = []
+    for path in shards:
+        for batch in read_batches(path, _DOCUMENTS, columns=("id", "group")):
+            kept = batch.filter(_are_among(batch.column("id"), suspects))
+            if len(kept):
+                columns = (kept.column("group"), kept.column("id"))
+                found.append(pc.binary_join_element_wise(*columns, "\0"))
+    return pa.chunked_array(found, pa.string())
+
+
 def hashes_of_ids(shards: Iterable[Path], schema: Schema) -> Hashes:
     """Hash the id of each row of some shards, in order."""
-    batches = (ids for path in shards for ids in _ids(path, schema))
-    return np.concatenate([np.empty(0, np.uint64), *map(long_hashes, _put_together(batches))])
+    found = array("Q")  # it grows where it lies: a list of arrays would be copied in the end
+    for ids in _put_together(ids for path in shards for ids in _ids(path, schema)):
+        found.frombytes(long_hashes(ids).tobytes())
+    return np.frombuffer(found, np.uint64)
 
 
 def _put_together(batches: Iterable[pa.Array]) -> Iterator[pa.Array]:
@@ -59,6 +106,13 @@ def equal_among(hashes: Hashes) -> Hashes:
     """Sort hashes in place; return the hashes that occur more than once, each once."""
     hashes.sort()
     return np.unique(hashes[1:][hashes[1:] == hashes[:-1]])
+
+
+def _are_among(ids: pa.Array, suspects: Hashes) -> pa.Array:
+    """Tell of each id whether its hash is one of the suspects, which are sorted, and not none."""
+    hashes = long_hashes(ids)
+    places = np.searchsorted(suspects, hashes)
+    return pa.array(suspects.take(places, mode="clip") == hashes)
 
 
 def _ids(path: Path, schema: Schema) -> Iterator[pa.Array]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from glob import glob
 from pathlib import Path
 
+from corpora.datasets.repeated_ids import find_shared
 from corpora.datasets.shards import open_dataset
 from corpora.errors import DamagedDatasetError, UsageError
 from corpora.runs.plan import InputFile, describe_file, describe_files, name_relative, without
@@ -43,6 +44,42 @@ def find_shards(
                 "it again: it rebuilds what is damaged."
             )
     return files
+
+
+def find_documents(
+    patterns: Sequence[str],
+    *,
+    exclude: Sequence[str] = (),
+    limit: int | None = None,
+    option: str = "--input",
+) -> list[InputFile]:
+    """Find the shards of datasets of documents, the first ``limit``, as ``find_shards`` does.
+
+    Raises ``UsageError`` where two of the datasets hold the same document.
+    """
+    files = find_shards(patterns, "documents", exclude=exclude, option=option)[:limit]
+    datasets: dict[Path, list[InputFile]] = {}
+    for file in files:
+        datasets.setdefault(Path(file.path).parent, []).append(file)
+    check_shared([*datasets.values()], option=option)
+    return files
+
+
+def check_shared(datasets: Sequence[Sequence[InputFile]], *, option: str) -> None:
+    """Raise ``UsageError`` where two datasets of documents, given by shards, hold the same one."""
+    if len(datasets) < 2:
+        return
+    found = find_shared([[file.check() for file in files] for files in datasets])
+    if found is None:
+        return
+    both = (datasets[number][0].address.rpartition("/")[0] for number in found[:2])
+    n = found.n_documents
+    raise UsageError(
+        f"{' '.join((option, *both)).lstrip()}: "
+        f"{'a document is' if n == 1 else f'{n:,} documents are'} in both ({found.id!r}"
+        f"{'' if n == 1 else ' …'}) and would count twice. Name only one of the two. If these are "
+        "different documents, make one of the datasets again with another group."
+    )
 
 
 def describe_shards(folder: Path, schema: str, *, prefix: str) -> dict[str, InputFile]:

@@ -24,7 +24,7 @@ from corpora.datasets.rows import document_from_row
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import read_batches
 from corpora.document import Sentence
-from corpora.runs.dataset_inputs import find_shards
+from corpora.runs.dataset_inputs import find_documents
 from modeling.config import ConfigError
 from modeling.data.batch import ranges, starts_of
 from modeling.data.sentence_batches import ExpectedSet, first_by_hash
@@ -57,7 +57,7 @@ class Teacher:
         """
         folder = find_tagger(opened(path)).path
         paths = [str(dataset) for dataset in documents]
-        files = find_shards(paths, "documents", option="--documents") if paths else []
+        files = find_documents(paths, option="--documents") if paths else []
         found = [sentence for file in files for sentence in _sentences(file.check())]
         chosen = first_by_hash(found, n_sentences).tolist()
         identity = {

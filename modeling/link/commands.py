@@ -16,7 +16,7 @@ from corpora.entities.lookup import EntityLookup, pairs_of, write_lookup
 from corpora.errors import UsageError
 from corpora.registers.references import Usage, usages_of, usual
 from corpora.registers.register import open_registers
-from corpora.runs.dataset_inputs import find_shards
+from corpora.runs.dataset_inputs import check_shared, find_documents, find_shards
 from corpora.system.arguments import Summary
 from corpora.system.parsing import read_json
 from modeling.huggingface.hub import local_folder
@@ -266,10 +266,14 @@ class _Read(NamedTuple):
 
 
 def _read(folders: Sequence[Path], *, with_text: bool = False, option: str = "") -> _Read:
-    """Read datasets; ``option`` is the one that names them, empty if their place does."""
+    """Read datasets; ``option`` is the one that names them, empty if their place does.
+
+    Raises ``UsageError`` where two of them hold the same document.
+    """
     read = _Read([], {}, Counter())
-    for folder in folders:
-        files = find_shards([str(folder)], "documents", option=option)
+    found = [find_documents([str(folder)], option=option) for folder in folders]
+    check_shared(found, option=option)
+    for folder, files in zip(folders, found, strict=True):
         joined = " ".join(file.sha256 for file in files)
         read.hashes[folder.as_posix()] = hashlib.sha256(joined.encode()).hexdigest()
         for file in files:

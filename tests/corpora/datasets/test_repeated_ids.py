@@ -1,4 +1,5 @@
 import tempfile
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -8,9 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from corpora.datasets import repeated_ids
-from corpora.datasets.repeated_ids import find_repeated
+from corpora.datasets.repeated_ids import Shared, find_repeated, find_shared
+from corpora.datasets.rows import document_to_row
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter
+from corpora.document import Document
 
 SCHEMA = SCHEMAS["redirects"]
 IDS = st.text(max_size=3) | st.text("aé", min_size=250, max_size=300)
@@ -79,3 +82,41 @@ def test_numbers_are_ids_too(tmp_path, last, found):
             writer.write_batch(pa.RecordBatch.from_pylist([row], schema=schema.columns))
 
     assert find_repeated([path], schema) == (None if found is None else (found, path))
+
+
+def write_documents(folder, datasets):
+    """Write datasets of a shard for each row: (group, id) of its documents."""
+    schema, paths = SCHEMAS["documents"], []
+    for number, shards in enumerate(datasets):
+        paths.append([folder / f"{number}-{shard}.arrow" for shard in range(len(shards))])
+        for path, keys in zip(paths[-1], shards, strict=True):
+            with ShardWriter(path, schema) as writer:
+                for group, id in keys:
+                    document = Document(id=id, group=group, source="s", text="")
+                    writer.write(document_to_row(document))
+    return paths
+
+
+def naive_shared(datasets):
+    found = [[key for keys in shards for key in keys] for shards in datasets]
+    for (n, first), (m, second) in combinations(enumerate(found), 2):
+        if both := [id for group, id in second if (group, id) in first]:
+            return Shared(n, m, len(both), both[0])
+    return None
+
+
+KEYS = st.lists(
+    st.tuples(st.sampled_from("gh"), st.text("abé", min_size=1, max_size=2)), max_size=3
+)
+SETS = st.lists(st.lists(KEYS, max_size=2), max_size=4)
+
+
+@settings(max_examples=50)  # the time is that of the disk
+@given(SETS, st.booleans())
+def test_first_datasets_with_the_same_documents_are_those_of_sets(datasets, collide):
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        if collide:
+            patch.setattr(repeated_ids, "long_hashes", lambda ids: np.zeros(len(ids), "u8"))
+        paths = write_documents(Path(folder), datasets)
+
+        assert find_shared(paths) == naive_shared(datasets)

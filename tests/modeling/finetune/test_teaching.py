@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from corpora.document import Document, Span
+from corpora.errors import UsageError
 from modeling.data.tagset import TagSet
 from modeling.finetune.data import NerData
 from modeling.finetune.teaching import FILE, Teacher
@@ -51,6 +52,13 @@ def few(tmp_path_factory, make_ner, ner):
 
 def f1(run, ner):
     return strict_f1(Tagger.load(run).tag(NerData.open(ner).split("test")))
+
+
+def test_documents_that_two_datasets_hold_are_an_error(tmp_path, letters, tagger_run):
+    again = write_documents(tmp_path / "documents", [document(3, random.Random(1))])
+
+    with pytest.raises(UsageError, match=r"--documents .*: a document is in both \('letter3'\)"):
+        Teacher.open(tagger_run, [letters, again])
 
 
 @pytest.mark.parametrize("head", ["softmax", "crf"])

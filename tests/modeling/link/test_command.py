@@ -182,6 +182,23 @@ def test_names_of_other_documents_count_though_nothing_teaches_their_class(made,
     assert (found["part"], found["whole"]) == (1, 2)
 
 
+def test_documents_that_two_datasets_hold_are_an_error(made, tmp_path, capsys):
+    write_documents(tmp_path / "few", letters(3))
+    write_documents(tmp_path / "new", [letter("x", "Marc kam.", ("Marc", FRANZ))])
+    output = ["--output", str(tmp_path / "out")]
+    both = [str(tmp_path / "few"), str(made / "letters")]
+    said = f"{' '.join(both)}: 3 documents are in both ('0' …) and would count twice"
+
+    for command in (["train", *both], ["evaluate", *both]):
+        assert main([*command, *output]) == 2
+        assert f"error: {said}" in capsys.readouterr().err
+    assert main(["evaluate", str(tmp_path / "new"), "--test", *both, *output]) == 2
+    assert f"error: --test {said}" in capsys.readouterr().err
+    assert main(["train", both[1], both[1], *output]) == 2
+    assert "40 documents are in both" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
 def test_documents_that_teach_are_not_linked_as_others(made, tmp_path, capsys):
     letters = str(made / "letters")
 
