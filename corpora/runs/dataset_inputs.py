@@ -78,7 +78,7 @@ def check_shared(datasets: Sequence[Sequence[InputFile]], *, option: str) -> Non
         f"{' '.join((option, *both)).lstrip()}: "
         f"{'a document is' if n == 1 else f'{n:,} documents are'} in both ({found.id!r}"
         f"{'' if n == 1 else ' …'}) and would count twice. Name only one of the two. If these are "
-        "different documents, make one of the datasets again with another group."
+        "different documents, make one of the datasets again with other ids or another group."
     )
 
 
