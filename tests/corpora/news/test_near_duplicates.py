@@ -1,6 +1,7 @@
 """Near duplicates: exactly those that a comparison of all texts with all finds."""
 
 import random
+import unicodedata
 
 import pytest
 from hypothesis import given
@@ -36,6 +37,43 @@ def duplicates_of(texts, *, threshold=0.8, moments=None, old=()):
         for n, text in enumerate(texts)
     ]
     return find_duplicates(items, texts.__getitem__, threshold=threshold)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["कमल", "कोमल", "क़लम", "हिन्दी"],
+        ["বাংলা", "ગુજરાતી", "ਪੰਜਾਬੀ", "ଓଡ଼ିଆ"],
+        ["தமிழ்", "తెలుగు", "ಕನ್ನಡ", "മലയാളം"],
+        ["ශ්\u200dරී", "ലങ്ക", "ꯃꯤꯇꯩ", "कि"],
+    ],
+)
+def test_words_of_indian_scripts_have_their_vowel_signs(words):
+    assert words_of(f"।{words[0]} {words[1]}, «{words[2]}»\n{words[3]}॥") == [
+        unicodedata.normalize("NFKC", word) for word in words
+    ]
+
+
+def test_texts_that_differ_in_vowel_signs_have_other_shingles():
+    lotus, soft = (shingles_of(words_of(f"यह {word} फूल है")) for word in ("कमल", "कोमल"))
+
+    assert not lotus & soft
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Das ist's: Äpfel_2, e\u0301t\u00e9", ["das", "ist", "s", "äpfel", "2", "été"]),
+        ("林震2年", ["林", "震", "2", "年"]),
+        ("ไทยน้ำ", ["ไ", "ท", "ย", "น", "้", "ํ", "า"]),
+        ("မြန်", ["မ", "ြ", "န", "်"]),
+        ("مُحَمَّد", ["م", "ح", "م", "د"]),
+        ("می\u200cروم", ["می", "روم"]),
+        ("་བོད་", ["བ", "ད"]),
+    ],
+)
+def test_words_of_other_scripts(text, words):
+    assert words_of(text) == words
 
 
 def planted(n_articles, *, seed=1):
