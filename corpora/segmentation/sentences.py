@@ -20,6 +20,7 @@ from corpora.segmentation.scripts import begins_low, is_initial
 from corpora.segmentation.starts import (
     CLITIC,
     CLOSING,
+    INVISIBLE,
     LETTERS_BEFORE_NUMBER,
     with_other_starts,
     without_notes,
@@ -34,7 +35,7 @@ _HYPHEN = "\u2010\u2011-"
 _MARKS = "!-/:-@\\[-`{-~\u00a1-\u00ac\u00ae-\u00bf\u2013-\u2027\u2030-\u205e"
 _PARTS = rf"[{_ALPHABET}]+(?:\.?[{_HYPHEN}][{_ALPHABET}]+|['’][{_ALPHABET}]+)*+"
 _DIGITS = r"\d++(?:[.,]\d+)*+"
-_OPENING = "\"'»«›‹“”„‚‘’([{*–—- \u00a0\t\n"
+_OPENING = "\"'»«›‹“”„‚‘’([{*–—-•⁃‣▪■●○◦ \u00a0\t\n"
 
 _LINE_BREAK = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _FIRST_WORD = re.compile(r"[\W_]*([^\W_](?:[^\W_]|[\u0300-\u036f])*)")
@@ -62,6 +63,13 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _HYPHENS = re.compile(f"[{_HYPHEN}]")
+_ELIDED = re.compile(r"[^\W\d_]+['’](?=(?!(?:ll|re|ve)$)[^\W\d_]{2}|[A-ZÀ-ÖØ-Þ]$)")
+_NUMBER_SIGN = re.compile(r"(?<![^\W_])[Nn][°º]\.$")
+_PART_OF_NAME = re.compile(r"[^\W\d_]\.|O['’]")  # "J.-C.", "O'Neill": no starters
+_SCALES = ("C", "F", "R")
+_DEGREES = re.compile(r"°\s?\Z")
+_SOURCE = re.compile(r"\([^()\n]{1,80}\)[.,;]")
+_QUOTES = frozenset("\"'”’»«“")
 _GLUED = re.compile(r"([^\W\d_]{1,6})\.(?!\.)")
 
 _ROMAN = re.compile(r"(?=[IVXLCDM]{2})M{0,3}(?:C[MD]|D?C{0,3})(?:X[CL]|L?X{0,3})(?:I[XV]|V?I{0,3})")
@@ -70,6 +78,8 @@ _DAY = re.compile(r"(?<!\d)\d{1,2}\.\s?\Z")
 _DATE = re.compile(r"\d{1,2}\.(?:0?[1-9]|1[0-2])(?:\.\d{2})?")
 _DIGIT = re.compile(r"\s*\d")
 _NUMBER = re.compile(r"\s*(\d|[IVXLC]+\b)")
+_AFTER_NUMBER = re.compile(r"\d[^\s,;()]{0,4}\s*\Z")
+_HEADING = re.compile(r"\s*(?:\d|[^\W\d_a-zß-öø-ÿа-џ]{2})")
 _VOWELLESS = re.compile(r"[B-DF-HJ-NP-TV-XZb-df-hj-np-tv-xzß][b-df-hj-np-tv-xzß]{1,4}")
 
 
@@ -200,7 +210,8 @@ class Segmenter:
             return False
         if self.table.stops and follows_stop(text, boundary, self.table.stops):
             return True
-        if following[1][0].islower() and _goes_on(text, boundary, following[1]):
+        is_odd = following[1][0].islower() or following.start(1) > boundary
+        if is_odd and _goes_on(text, boundary, following):
             return False
         context = max(begin, boundary - _CONTEXT)
         tail = without_notes(text[context:boundary].rstrip()).rstrip(CLOSING)
@@ -210,14 +221,17 @@ class Segmenter:
             return False
         word = _LAST_WORD.search(tail, tail.rfind(" ") + 1)
         if word is None:
-            return True
+            return not (following[1][0].isdecimal() and _NUMBER_SIGN.search(tail))
         start, dot = context + word.start(), context + word.end() - 1
         is_first = start - begin < 8 and not text[begin:start].strip(_OPENING)
         if is_first and _LIST_NUMBER.fullmatch(text, start, dot):
             return False
         period = self._phrase_period(text, start, dot)
         if period in (Period.EITHER, Period.ORDINAL):
-            return composed(following[1]) in self.table.starters
+            first = composed(following[1])
+            first = first.capitalize() if first.isupper() else first
+            is_name = _PART_OF_NAME.match(text, following.start(1))
+            return first in self.table.starters and not is_name
         if period is Period.FINAL:
             return not following[1][0].isdecimal()
         if period is Period.STOP:
@@ -228,7 +242,9 @@ class Segmenter:
     def _remember(self, word: str) -> None:
         """Keep a word if a period after it is a full stop wherever it stands."""
         is_year = len(word) > 3 and word.isdecimal()
-        is_word = word.isalpha() and word not in self.table.before_numbers
+        small = word.capitalize() if word.isupper() else word
+        is_open = self.table.before_numbers.intersection((word, small))
+        is_word = word.isalpha() and not is_open and small not in self.table.periods
         if is_year or (is_word and not _LIST_NUMBER.fullmatch(word)):
             if len(self._plain) >= _MAX_PLAIN:
                 self._plain.clear()
@@ -287,15 +303,22 @@ class Segmenter:
     def _period(self, text: str, start: int, dot: int) -> Period:
         """Classify the period at ``dot``, which follows the word ``text[start:dot]``."""
         table, word = self.table, composed(text[start:dot])
+        if not word[-1].isalnum():
+            word = word.rstrip(INVISIBLE) or word
         if word[-1].isdecimal():
             return self._period_after_number(text, start, dot)
-        part = word if word.isalpha() else _HYPHENS.split(word)[-1]
-        if part in table.words:
+        part = word if word.isalpha() else _ELIDED.sub("", _HYPHENS.split(word)[-1])
+        if part in table.words or (part in _SCALES and _DEGREES.search(text, start - 2, start)):
             return Period.STOP
         known = table.periods.get(word) or table.periods.get(part)
         if known is not None:
+            if part in table.after_numbers and not _AFTER_NUMBER.search(text, start - 12, start):
+                return Period.INNER
             return known
-        if part in table.before_numbers:
+        small = part.capitalize() if part.isupper() else part
+        if small in table.periods and _HEADING.match(text, dot + 1):
+            return table.periods[small]  # "MR. DARCY"
+        if small in table.before_numbers or part in table.before_numbers:
             number = _NUMBER.match(text, dot + 1)
             return Period.INNER if number and number[1] not in table.words else Period.STOP
         if len(part) <= _INITIAL and is_initial(part):
@@ -328,21 +351,18 @@ class Segmenter:
 
 @cache
 def segmenter(lang: str | None) -> Segmenter:
-    """Make the segmenter for a BCP 47 tag.
-
-    A language without a table gets an empty table, and the abbreviations that ICU may have for it.
-    """
+    """Make the segmenter for a BCP 47 tag; a language without a table gets an empty one."""
     code = primary_language(lang)
     if not re.fullmatch("[a-z]{2,3}", code):
         return Segmenter("root", Table())
     if (resource := _table_of(code)).is_file():
         return Segmenter(code, read_table(resource.read_text("utf-8"), source=resource.name))
-    return Segmenter(f"{code}@ss=standard" if code in _ICU_ABBREVIATIONS else code, Table())
+    return Segmenter(code, Table())
 
 
 def segmenter_with(lang: str | None, table: Mapping[str, object]) -> Segmenter:
     """Make the segmenter for a language with ``table``, as in a TOML file, in place of its own."""
-    return Segmenter(segmenter(lang).locale.partition("@")[0], make_table(table, source="table"))
+    return Segmenter(segmenter(lang).locale, make_table(table, source="table"))
 
 
 def segmenter_plus(
@@ -373,7 +393,7 @@ def table_name(lang: str | None) -> str:
     code = primary_language(lang)
     if (table := _table_of(code)).is_file():
         return f"corpora/segmentation/languages/{table.name}"
-    return f"ICU's own list ({code})" if code in _ICU_ABBREVIATIONS else ""
+    return ""
 
 
 def has_table(lang: str | None) -> bool:
@@ -411,14 +431,19 @@ _SAME_TABLE = {
 """Languages that use the table of another, among them older stages of that language."""
 
 
-# Languages whose abbreviations ICU has. It is slow: ICU reads its list again for each text.
-_ICU_ABBREVIATIONS = frozenset({"es", "it", "pt"})
+def _goes_on(text: str, boundary: int, following: re.Match[str]) -> bool:
+    """Tell whether what follows a stop belongs to the sentence before.
 
-
-def _goes_on(text: str, boundary: int, word: str) -> bool:
-    """Tell whether ``word``, with a small letter, begins no sentence; ``'s Avonds`` begins one."""
+    A word with a small letter (but ``'s Avonds`` begins a sentence), a number after ``№``, or the
+    source of a quotation: ``… is lost?” (Smith 55).``
+    """
     clitic = CLITIC.match(text, boundary)
-    return begins_low(word) and not (clitic and text[clitic.end()].isupper())
+    if begins_low(following[1]) and not (clitic and text[clitic.end()].isupper()):
+        return True
+    if "№" in text[boundary : following.start(1)]:
+        return True
+    is_bracket = text[boundary] == "(" and text[boundary - 2 : boundary - 1] in _QUOTES
+    return is_bracket and _SOURCE.match(text, boundary) is not None
 
 
 def _is_short(word: str) -> bool:

@@ -12,9 +12,13 @@ from operator import itemgetter
 
 from corpora.segmentation.tables import Table
 
-CLOSING = "\"'»«›‹“”„‘’)]}*–—- \u00a0\t\u00ad\u061c\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
-"""The characters that may stand between a full stop and the next sentence, marks of the direction
-of writing and other invisible ones among them."""
+INVISIBLE = (
+    "\u00ad\u061c\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068"
+    "\u2069\ufeff"
+)
+"""Marks of the direction of writing, and other invisible characters."""
+CLOSING = "\"'»«›‹“”„‘’)]}*–—- \u00a0\t" + INVISIBLE
+"""The characters that may stand between a full stop and the next sentence."""
 _DASHES = "–—-"
 _AFTER_DASH = re.compile(r"[–—-]+[^\S\n]+(?![–—-]+[^\S\n])")
 _STOPS = (".", "!", "?", "…")

@@ -6,12 +6,14 @@ one, and leaves other opening marks with the sentence before.
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from functools import cache
 
 _CLOSING = "”’」』）】》〉〕］)]}"
 _OPENING = "“‘「『（【《〈〔［([{"
 _AROUND = re.compile(rf"[{re.escape(_CLOSING + _OPENING)}\"'\s]*\Z")
+_TITLE = re.compile(r"《[^《》\n]{1,60}》|〈[^〈〉\n]{1,60}〉")
 _CONTEXT = 80
 
 
@@ -27,14 +29,16 @@ def _patterns(stops: str, unbroken: tuple[str, ...]) -> tuple[re.Pattern[str], r
 def after_stops(text: str, stops: str, unbroken: tuple[str, ...] = ()) -> Iterator[int]:
     """Yield the offset after each run of stops, with the marks that close and the notes (``[1]``).
 
-    ``．`` between digits is no stop. A plain quotation mark closes if the number of such marks
-    before it, in its line, is odd. ``unbroken`` are abbreviations with stops in them.
+    ``．`` between digits is no stop, and a stop in a title (``《…》``) ends no sentence. A plain
+    quotation mark closes if the number of such marks before it, in its line, is odd. ``unbroken``
+    are abbreviations with stops in them.
     """
     end = 0
     quotes = _Quotes(text)
+    titles = _Titles(text)
     run, rest = _patterns(stops, unbroken)
     for found in run.finditer(text):
-        if found.start() < end or _is_decimal(text, found):
+        if found.start() < end or _is_decimal(text, found) or titles.hold(found.start()):
             continue
         end = found.end()
         while text[end : end + 1] == '"' and quotes.are_open(end):
@@ -47,6 +51,18 @@ def _is_decimal(text: str, found: re.Match[str]) -> bool:
     """Tell whether the stop is a decimal point."""
     before, after = text[max(found.start() - 1, 0)], text[found.end() : found.end() + 1]
     return found[0] == "．" and before.isdecimal() and after.isdecimal()
+
+
+class _Titles:
+    """The titles of a text, which their marks enclose: ``《你好！李焕英》``."""
+
+    def __init__(self, text: str) -> None:
+        self._spans = [title.span() for title in _TITLE.finditer(text)]
+
+    def hold(self, place: int) -> bool:
+        """Tell whether ``place`` is inside a title."""
+        before = bisect_right(self._spans, (place, 0)) - 1
+        return before >= 0 and place < self._spans[before][1]
 
 
 class _Quotes:

@@ -30,6 +30,8 @@ class Table:
     """The role of the period of each abbreviation, which is written without its last period and
     without spaces (``z.B``)."""
     before_numbers: frozenset[str] = frozenset()
+    after_numbers: frozenset[str] = frozenset()
+    """Abbreviations that may be final only after a number: ``1914 г.``, but ``г. Москва``."""
     endings: tuple[str, ...] = ()
     words: frozenset[str] = frozenset()
     starters: frozenset[str] = frozenset()
@@ -64,7 +66,7 @@ class Table:
         return replace(self, periods={**self.periods, **new}, words=self.words - outweigh)
 
 
-_PERIODS = ("never_final", "may_be_final", "before_numbers")
+_PERIODS = ("never_final", "may_be_final", "before_numbers", "after_numbers")
 """The keys of the file with abbreviations, which end with a period."""
 _OF_WORDS = (*_PERIODS, "words", "starters", "endings")
 """The keys whose entries are compared with words of the text, in composed letters."""
@@ -100,6 +102,7 @@ def make_table(table: JsonObject, *, source: str) -> Table:
             **{key: value for key, value in values.items() if key in _FIELDS},
             "periods": _periods(values),
             "before_numbers": frozenset(_forms(values.get("before_numbers", ()))),
+            "after_numbers": frozenset(_forms(values.get("after_numbers", ()))),
             "conjunctions": frozenset(c.removesuffix(".") for c in values.get("conjunctions", ())),
         }
     )
@@ -120,11 +123,13 @@ def _periods(table: JsonObject) -> dict[str, Period]:
     inner, either = table.get("never_final", []), table.get("may_be_final", [])
     parts = [part for entry in [*inner, *either] for part in entry.split() if part[-1] == "."]
     letters = [*_forms(part for part in [*inner, *parts] if len(part) == 2)]
+    initials = {entry[0].upper() for entry in either if len(entry) == 2 and entry[0].islower()}
     return {
         **dict.fromkeys(_forms(parts), Period.EITHER),
         **dict.fromkeys(_forms(inner), Period.INNER),
         **{letter: Period.INNER if letter.islower() else Period.EITHER for letter in letters},
         **dict.fromkeys(_forms(either), final),
+        **dict.fromkeys(initials, Period.EITHER),
     }
 
 

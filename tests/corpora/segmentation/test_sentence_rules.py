@@ -81,6 +81,100 @@ def test_tables_without_starters_know_abbreviations_that_may_be_final(lang, mark
     check(lang, marked)
 
 
+@pytest.mark.parametrize(
+    ("lang", "marked"),
+    [
+        ("es", "El Ing. Ruiz vive en la Avda. Colón, núm. 5, EE. UU. | La Dra. Paz vino."),
+        (
+            "es",
+            "Compró pan, vino, etc. | Luego vio el art. 5, St. John y BMW v. Gore. | Sí.",
+        ),
+        (
+            "it",
+            "Il sig. Rossi e il dott. Bianchi, ad es. Mario, ecc. | Poi l'on. Verdi andò a pag. 5.",
+        ),
+        ("it", "La legge n. 270 e l'art. 5, cfr. Dante. | Nel 5 a.C. | La S.p.A. Fiat c'era."),
+        (
+            "pt",
+            "O sr. Silva e a profa. Souza foram à Av. Paulista, etc. | Depois, no séc. XIX, não.",
+        ),
+        (
+            "pt",
+            "Nasceu em 5 a. C. | Os EUA e a Cia. Ltda. | Ele mora aqui, cf. Maria, p. ex. José.",
+        ),
+    ],
+)
+def test_romance_tables_know_titles_and_abbreviations_before_numbers(lang, marked):
+    check(lang, marked)
+
+
+@pytest.mark.parametrize(
+    ("lang", "marked"),
+    [
+        ("it", "È presente l’Avv. Cassioni, dell'art. 5, d'A. Manzoni. | L'arte. | Resta."),
+        ("fr", "Il voit l'adj. Martin et d'A. Dumas un tome. | L'homme. | Le reste."),
+        ("en", "They'll. | Fig. 5 don't. | Vol. 3."),
+    ],
+)
+def test_an_abbreviation_may_follow_an_elided_word(lang, marked):
+    check(lang, marked)
+
+
+@pytest.mark.parametrize(
+    ("lang", "marked"),
+    [
+        (
+            "ru",
+            "В г. Казани жил В. Илюхин, род. 21 мая 1914 г. | Это древний род. | Мы тут.",
+        ),
+        ("ru", "Он пробежал 400 м. | Однако в «Вестнике» 1914 г. № 5 и 1915. № 3 его нет."),
+        ("uk", "У м. Київ на р. Дніпро жив Р. Семон (мал. 8). | Він помер у 1943 р. | Усе."),
+    ],
+)
+def test_an_abbreviation_of_a_unit_ends_a_sentence_only_after_a_number(lang, marked):
+    check(lang, marked)
+
+
+@pytest.mark.parametrize(
+    ("lang", "marked"),
+    [
+        ("es", "El motor alcanzó 120.5°C. | Afortunadamente era 35 °F. | Vino C. Ruiz."),
+        ("de", "Es sind 5 °C. | Danach kam C. Meier. | Am 50° N. Br. lag er."),
+        ("ru", "Температура 962°C. | Кипит при 5 °C. | Вода."),
+    ],
+)
+def test_a_letter_after_a_degree_sign_is_no_initial(lang, marked):
+    check(lang, marked)
+
+
+@pytest.mark.parametrize(
+    ("lang", "marked"),
+    [
+        (
+            "en",
+            "He wrote “Who is lost?” (Smith 55). | Then he left. | “No!” | (He laughed.) | Yes.",
+        ),
+        ("it", '"Ei fu [...]" (Manzoni). | Poi disse.'),
+        ("es", "Vive en N°. 5, nº. 8. | Dijo nº. | Luego no."),
+        ("en", "• 9. The first • 10 is here. | So."),
+    ],
+)
+def test_sources_of_quotations_and_numbers_belong_to_the_sentence_before(lang, marked):
+    check(lang, marked)
+
+
+def test_abbreviations_in_capitals_are_known_before_capitals_and_numbers():
+    marked = "ST. LOUIS. | MR. DARCY AND GEN. GRANT, VOL. II. | NO. | HE LEFT, NO. 5."
+    check("en", marked)
+    check("en", "It was the DR. | He left. | DR. SMITH came.")
+
+
+def test_titles_begin_sentences_after_an_abbreviation_and_irish_names_do_not():
+    check("en", "He left at 6 P.M. | Mr. Smith of Acme Corp. | Mrs. Jones came.")
+    check("pt", "Foi J. O'Neill da Acme Inc. | O resto. | A ONU, S. A. Costa.")
+    check("fr", "Au Ve siècle av. J.-C. | Le roi vint en déc. | J'ai lu.")
+
+
 @pytest.mark.parametrize("lang", ["pl", "da", "lt", "xx"])
 def test_a_dash_that_opens_speech_begins_a_sentence_unless_the_table_says_otherwise(lang):
     found = sentences(lang, "Ende. – Nein! – Doch.")
@@ -124,13 +218,14 @@ def test_a_sentence_may_begin_with_a_small_letter_after_an_apostrophe(lang, mark
     check(lang, marked)
 
 
-@pytest.mark.parametrize("mark", ["\u200f", "\u200e", "\u200b", "\u00ad", "\u2060"])
+@pytest.mark.parametrize("mark", ["\u200f", "\u202c", "\u2069", "\u00ad", "\u2060"])
 def test_an_invisible_mark_after_an_abbreviation_changes_nothing(mark):
     for lang, marked in (
         ("he", "ח.# נ.# ביאליק כתב שיר.# | הוא מת."),
         ("de", "Herr Dr.# Müller kam z.# B.# am 3.# Mai.# | Er ging."),
     ):
         check(lang, marked.replace("#", mark))
+    check("ar", "وقال د\u202a.\u202c ديفيد. | ثم ذهب.")
 
 
 def test_abbreviations_of_a_user_may_be_composed_or_not():

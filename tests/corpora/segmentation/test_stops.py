@@ -36,6 +36,7 @@ def sentences(text, lang="zh"):
         "OK.| 他说。|好",
         "他走了。|　　她来了。",
         "他走了。[1]|她来了。”[2][3]|完。",
+        "我们看《摔跤吧！爸爸》好吗？|好！|他读〈谁？〉这篇。|《完。|是。",
     ],
 )
 @pytest.mark.parametrize("lang", ["zh", "zh-TW"])
