@@ -49,6 +49,12 @@ def words(lang, text, **options):
         ("da", "D. 9. Mai kom Hr. Kierkegaard f. Eks. Han til Kbh. | Han sagde nei."),
         ("da", "Jf. Pag. 12 og Cap. 3 o. s. v. | Det er bl.a. Guds Villie."),
         ("da", "Han stod op. | Kom med. | Det er af egen Art. | Manden gik."),
+        ("da", "Hos prof. Møller, dr. Hansen og hr. Jensen, tidl. Minister, kl. 12. | Han kom."),
+        (
+            "de",
+            "Die Fam. Meier kam bspw. Montag inkl. MwSt. | Der stellv. Leiter, Dipl.-Ing. Kurz.",
+        ),
+        ("en", "He lived in Boston, Mass. | The rest in Pa. Dutch towns."),
         ("en", "Mr. Smith met J. S. Bach on May 9. | Bach left at 5 p.m. | He lives at No. 9."),
         ("en", "No. | I was in the U.S. Army, cf. The Book. | So am I. | Marc was."),
         ("fr", "M. Dupont est né en 1914. | Mme. Curie, p. ex. La grande, etc. | Le reste."),
