@@ -14,6 +14,7 @@ from corpora.registers.dates import date_of, span_of
 from corpora.registers.entry import AuthorityId, Date, Entry, Form, FormKind, Kind
 from corpora.registers.identifiers import read_id
 from corpora.registers.names import derive_forms, name_text, parts_of, split_inverted, unique
+from corpora.tei.prefixes import Prefixes, read_prefixes
 from corpora.tei.reading import read_text
 from corpora.tei.xml import Element, parse_xml
 
@@ -87,7 +88,8 @@ def read_register(data: bytes, *, name: str) -> RegisterFile:
 
 def read_entries(root: Element, data: bytes, *, name: str) -> RegisterFile:
     """Read the entries of a parsed file."""
-    reader = _Reader(name, [found.end() for found in re.finditer(b"\n", data)])
+    prefixes = read_prefixes(root)
+    reader = _Reader(name, [found.end() for found in re.finditer(b"\n", data)], prefixes)
     reader.look_into(root, _Place())
     return RegisterFile(tuple(reader.entries), reader.counters)
 
@@ -109,6 +111,8 @@ class _Reader:
 
     source: str
     line_starts: list[int]
+    prefixes: Prefixes
+    """The prefixes that the file declares for pointers."""
     entries: list[Entry] = field(default_factory=list)
     counters: Counter[str] = field(default_factory=Counter)
 
@@ -157,10 +161,10 @@ class _Reader:
             birth=birth,
             death=death,
             active=active,
-            ids=_ids(element, id),
+            ids=_ids(element, id, self.prefixes),
             description=_description(element),
-            parent=place.entry or _located_in(element),
-            related=_related(element),
+            parent=place.entry or _located_in(element, self.prefixes),
+            related=_related(element, self.prefixes),
             source=self.source,
             line=bisect_right(self.line_starts, element.byte) + 1,
         )
@@ -248,19 +252,23 @@ def _dates(element: Element) -> tuple[Date | None, Date | None, Date | None]:
     return found.get("birth"), found.get("death"), active
 
 
-def _ids(element: Element, own: str) -> tuple[AuthorityId, ...]:
+def _ids(element: Element, own: str, prefixes: Prefixes) -> tuple[AuthorityId, ...]:
     """Collect the ids elsewhere: ``idno``, references of the entry and its names, links."""
     found: list[AuthorityId | None] = []
+
+    def pointed(value: str) -> Iterator[AuthorityId | None]:
+        return (read_id(prefixes.resolve(one) or one) for one in value.split())
+
     for child in (element, *element.elements()):
         attributes = {name.lower(): value for name, value in child.attributes.items()}
         types = (attributes.get("type", ""), attributes.get("subtype", ""))
         if child.name == "idno":
             found.append(read_id(child.text(), types=types))
         elif child.name in {"ptr", "ref"}:
-            found.append(_known(read_id(attributes.get("target", ""))))
+            found += map(_known, pointed(attributes.get("target", "")))
         elif child is element or child.name in _NAMES:
             for name in _REFERENCES:
-                found += map(read_id, attributes.get(name, "").split())
+                found += pointed(attributes.get(name, ""))
             if child is not element and not _is_name(child):
                 found.append(read_id(child.text()))
     return tuple(dict.fromkeys(id for id in found if id and id.id != own))
@@ -280,17 +288,17 @@ def _description(element: Element) -> str | None:
     return "; ".join(dict.fromkeys(text for text in texts if text)) or None
 
 
-def _located_in(element: Element) -> str | None:
+def _located_in(element: Element, prefixes: Prefixes) -> str | None:
     """Return the id of the place in which a place is, if it is given."""
     for child in element.elements():
         if child.name == "location":
             for name in child.elements():
                 if name.name in _NAMES and (ref := name.attributes.get("ref", "").strip()):
-                    return ref.removeprefix("#")
+                    return (prefixes.resolve(ref) or ref).removeprefix("#")
     return None
 
 
-def _related(element: Element) -> tuple[str, ...]:
+def _related(element: Element, prefixes: Prefixes) -> tuple[str, ...]:
     """Collect the entries that an entry points to: related items, relations, authors."""
     found: list[str] = []
     for child in element.elements():
@@ -304,5 +312,6 @@ def _related(element: Element) -> tuple[str, ...]:
         elif child.name in _MAKERS:
             found += child.attributes.get("ref", "").split()
     own = _own_id(element)
+    found = [prefixes.resolve(ref) or ref for ref in found]
     ids = (ref.removeprefix("#") for ref in found if not re.match(r"https?://", ref))
     return tuple(dict.fromkeys(id for id in ids if id and id != own))

@@ -1,5 +1,6 @@
 """References to entries as an edition writes them: ``#P.1``, ``kbga-actors-2151``, an address."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -11,12 +12,15 @@ from corpora.registers.entry import Entry
 from corpora.registers.identifiers import read_id
 from corpora.registers.register import Register
 from corpora.tei.edition import Edition
-from corpora.tei.reader import entity_of
-from corpora.tei.style import reference
+from corpora.tei.prefixes import prefix_of
+from corpora.tei.reader import entity_of, with_space, without_prefix
+from corpora.tei.style import abbreviated, reference
 
 MIN_RATIO = 0.5
 """The least ratio of the references with a label that must have a style for it to be used."""
 _HOLE = "{}"
+_NO_POINTER = re.compile("[:/#]")
+"""What no id of an element has: addresses do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +31,15 @@ class Style:
     value: str
     scheme: str = ""
     """The scheme of the id; empty: the id in the register itself."""
+    before: str = ""
+    """The beginning of the id for which a prefix stands: ``pmb`` where ``pmb:12`` is ``pmb12``."""
 
     def write(self, entry: Entry) -> str | None:
         """Return the value for an entry; None if it has no such id."""
         id = entry.id_in(self.scheme) if self.scheme else entry.id
-        return self.value.replace(_HOLE, id) if id else None
+        if not id or not id.startswith(self.before):
+            return None
+        return self.value.replace(_HOLE, id.removeprefix(self.before))
 
 
 def parse_style(text: str, edition: Edition) -> Style:
@@ -84,7 +92,13 @@ class Referrer:
             if value.endswith(entry.id):
                 yield Style(attribute, f"{value.removesuffix(entry.id)}{_HOLE}")
                 continue
-            id = read_id(value)
+            full = without_prefix(value, self._edition)
+            prefix, _, rest = value.partition(":")
+            if full != value and full.endswith(entry.id) and entry.id.endswith(rest):
+                before = entry.id.removesuffix(rest)
+                yield Style(attribute, f"{prefix}:{_HOLE}", before=before)
+                continue
+            id = read_id(full)
             if id in entry.ids and id is not None and value.count(id.id) == 1:
                 yield Style(attribute, value.replace(id.id, _HOLE), id.scheme)
 
@@ -186,6 +200,9 @@ class Habits:
 
     def _count(self, mention: Mention, attribute: str, value: str) -> None:
         read = (mention.entity or "").partition(":")
+        is_abbreviated = without_prefix(value, self._edition) != value
+        if is_abbreviated and not value.endswith(f":{read[2]}"):
+            return  # its address is no end of it: ``reference`` writes such a value
         for id in (read[2], value.rpartition("#")[2], value.rpartition("/")[2]):
             is_known = self._known is None or f"{read[0]}:{id}" in self._known
             if id and is_known and value.endswith(id):
@@ -206,14 +223,28 @@ class Habits:
         return self._refer(mention, [mention.entity or ""]) or mention
 
     def _refer(self, mention: Mention, entities: Sequence[str]) -> Mention | None:
-        styles = [self._style(mention.label, entity) for entity in entities]
-        ids = [entity.partition(":")[2] for entity in entities]
-        values = [one.value.replace(_HOLE, id) for one, id in zip(styles, ids, strict=True) if one]
-        attributes = {one.attribute for one in styles if one}
+        written = [self._written(mention.label, entity) for entity in entities]
+        values = [value for _, value in filter(None, written)]
+        attributes = {attribute for attribute, _ in filter(None, written)}
         if len(values) < len(entities) or len(attributes) != 1:
             return None
         [attribute], value = attributes, " ".join(values)
         return _referring(mention, attribute, value, edition=self._edition)
+
+    def _written(self, label: str | None, entity: str) -> tuple[str, str] | None:
+        """Return the attribute and the value for an entity; None if nothing shows how it is.
+
+        A prefix (``gnd:{}``) of files elsewhere is only used if these files declare it, too.
+        """
+        edition, style, id = self._edition, self._style(label, entity), entity.partition(":")[2]
+        if style is not None and not (style.value == f"#{_HOLE}" and _NO_POINTER.search(id)):
+            value = style.value.replace(_HOLE, id)
+            is_abbreviated = style.value == f"{prefix_of(style.value)}:{_HOLE}"
+            is_known = style is self._given or edition.prefixes.defines(value)
+            if not is_abbreviated or is_known or with_space(value, edition) == entity:
+                return style.attribute, value
+        tried = ((name, abbreviated(entity, name, edition)) for name in edition.entity)
+        return next((found for found in tried if found[1]), None)
 
     def refer_to_same(self, mention: Mention) -> Mention:
         """Return a mention with the reference to its entity, or to its several entities.

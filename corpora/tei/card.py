@@ -9,6 +9,7 @@ from corpora.segmentation.language_tags import primary_language
 from corpora.segmentation.sentences import table_name
 from corpora.tei.abbreviations import Learned
 from corpora.tei.edition import CHARACTERS
+from corpora.tei.prefixes import NOT_READ
 
 Counts = Mapping[str, int]
 _PASSED_OVER = re.compile(r"((?:left out|not chosen|not read): .+?)(?: \((characters|names)\))?")
@@ -30,6 +31,12 @@ def warnings_of(counters: Counts, patterns: Sequence[str]) -> Iterator[str]:
             f"{n:,} empty <c> or <g> are not in the text: say for which characters they stand, in "
             "[characters] (--inspect --output lists them)"
         )
+    for name, n in counters.items():
+        if name.startswith(NOT_READ):
+            yield (
+                f"{name} (in {n:,} texts). References with this prefix are ids of the edition; say "
+                "what the prefix stands for in [entities.spaces] of the edition file"
+            )
     languages = languages_of(counters)
     without = {lang: n for lang, n in languages.items() if not table_name(lang)}
     if n := sum(without.values()):

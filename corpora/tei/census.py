@@ -38,7 +38,8 @@ from corpora.tei.edition import (
 )
 from corpora.tei.languages import said_language
 from corpora.tei.patterns import Pattern
-from corpora.tei.reader import ROOTS, ids_of, read_tree
+from corpora.tei.prefixes import NO_MATCH, RESOLVED, union
+from corpora.tei.reader import ROOTS, ids_of, read_tree, without_prefix
 from corpora.tei.xml import Element, XmlError, encoding_of, parse_xml
 
 N_SHOWN = 10
@@ -190,11 +191,14 @@ class Census:
     counters: Counter[str] = field(default_factory=Counter)
     """The counters that a run would have."""
     touching: _Touching = field(init=False)
+    _own: Edition = field(init=False)
+    """The edition with the prefixes of the file that is counted."""
     texts: list[tuple[str | None, str]] = field(default_factory=list)
     """Language and text of the first documents, to learn abbreviations from."""
 
     def __post_init__(self) -> None:
         self.touching = _Touching(self.edition)
+        self._own = self.edition
 
     def add(self, data: bytes, *, name: str) -> None:
         """Count a file; if it cannot be read, note the message."""
@@ -205,6 +209,7 @@ class Census:
         except XmlError as error:
             self.unread.append(str(error))
             return
+        self._own = self.edition.with_prefixes(union(text.prefixes for text in texts))
         for text in texts:
             self.counters += text.counters
             if text.document:
@@ -281,7 +286,8 @@ class Census:
             if is_name or element.name not in {"date", "title"}:
                 kind.suggested.update(suggested := [*_suggestions(element)])
                 if is_name or suggested:
-                    schemes = map(_scheme, ids_of(element.attributes, self.edition))
+                    ids = ids_of(element.attributes, self.edition)
+                    schemes = (_scheme(without_prefix(id, self._own)) for id in ids)
                     self.addresses.update(filter(_ADDRESS.match, schemes))
         return lost_in
 
@@ -406,6 +412,19 @@ def _tables(census: Census) -> Iterator[tuple[str, Sequence[str], list[Sequence[
         [
             (attribute, n, scheme)
             for (attribute, scheme), n in census.schemes.most_common(2 * N_SHOWN)
+        ],
+    )
+    yield (
+        "Prefixes of references (prefixDef)",
+        ("prefix", "resolved", "matched by none"),
+        [
+            (prefix, census.counters[RESOLVED + prefix], census.counters[NO_MATCH + prefix])
+            for prefix in dict.fromkeys(
+                name.removeprefix(kind)
+                for kind in (RESOLVED, NO_MATCH)
+                for name in census.counters
+                if name.startswith(kind)
+            )
         ],
     )
     yield "Registers", ("element", "entries"), [*census.registers.most_common()]

@@ -24,6 +24,7 @@ from corpora.tei.languages import (
     keeps_hyphens,
 )
 from corpora.tei.patterns import Pattern, parse_pattern, template_of
+from corpora.tei.prefixes import Prefixes
 from corpora.tei.xml import Element
 
 T = TypeVar("T")
@@ -162,6 +163,8 @@ class Edition:
     """The abbreviations that the edition declares, for all languages."""
     learned: Mapping[str, Abbreviations] = field(default_factory=dict)
     """The abbreviations that were learned from the edition's text, by language."""
+    prefixes: Prefixes = Prefixes()
+    """The prefixes that the file that is read, or the files, declare for pointers."""
 
     _rules: dict[str, _Rules] = field(default_factory=dict, compare=False, repr=False)
     _languages: dict[str | None, Language] = field(default_factory=dict, compare=False, repr=False)
@@ -170,6 +173,10 @@ class Edition:
     def with_learned(self, learned: Mapping[str, Abbreviations]) -> "Edition":
         """Return a copy of the edition with these learned abbreviations."""
         return replace(self, learned=learned, _languages={}, _segmenters={})
+
+    def with_prefixes(self, prefixes: Prefixes) -> "Edition":
+        """Return the edition for files that declare these prefixes."""
+        return replace(self, prefixes=prefixes) if prefixes or self.prefixes else self
 
     @property
     def makes_several(self) -> bool:

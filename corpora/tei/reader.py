@@ -21,6 +21,14 @@ from corpora.tei.include import INCLUDE, with_included
 from corpora.tei.languages import Language, Passage, Segmenters, count_languages, said_language
 from corpora.tei.layout import XML_SPACE, Layout, OpenName
 from corpora.tei.pieces import merge_pieces
+from corpora.tei.prefixes import (
+    NO_MATCH,
+    NOT_READ,
+    RESOLVED,
+    Prefixes,
+    prefix_of,
+    read_prefixes,
+)
 from corpora.tei.spans import StandOff, places_of_ids, stand_off_names
 from corpora.tei.xml import Element, XmlError, parse_xml
 
@@ -41,6 +49,8 @@ class TeiText:
     """The passages of the text, each with its language."""
     split_with: str = ""
     """The id of the document whose split it shares: its own, or for a note that of its document."""
+    prefixes: Prefixes = Prefixes()
+    """The prefixes that its file declares for pointers."""
 
     def segmenter_at(self, edition: Edition) -> Callable[[int], Segmenter]:
         """Return a function from the offset of a character to its segmenter."""
@@ -85,6 +95,7 @@ def read_tree(
     texts: list[TeiText] = []
     for tei, document_id in zip(roots, ids, strict=True):
         file = _File(name, tei, taken, numbers)
+        edition = edition.with_prefixes(_prefixes_of(tei, edition))
         whole = _start(tei, document_id, edition, lang=said_language(root))
         starts, n_before = deque([whole]), len(texts)
         while starts:
@@ -94,7 +105,17 @@ def read_tree(
         for name_beside in whole.stand_off:
             if name_beside.element not in file.beside_found:
                 texts[n_before].counters[_points_nowhere(name_beside.element)] += 1
+        for unread in edition.prefixes.unread:
+            texts[n_before].counters[f"{NOT_READ}{unread}"] += 1
     return texts
+
+
+def _prefixes_of(tei: Element, edition: Edition) -> Prefixes:
+    """Read the prefixes that a ``TEI`` element declares, and what the ids in it point to."""
+    prefixes = read_prefixes(tei)
+    if prefixes.definitions:
+        prefixes.learn(id for element in tei.walk() for id in ids_of(element.attributes, edition))
+    return prefixes
 
 
 def _single_texts(root: Element, edition: Edition) -> Iterator[Element]:
@@ -309,7 +330,7 @@ class _Reader:
             metadata["at"] = str(here.end)
         if not text:
             self.apart = [replace(one, columns=_without_place(one)) for one in self.apart]
-            return TeiText(None, self.counters)
+            return TeiText(None, self.counters, prefixes=self.edition.prefixes)
         if self.layout.hyphens_removed:
             self.counters["hyphens removed at line ends"] = self.layout.hyphens_removed
         mentions = self._mentions(text)
@@ -328,7 +349,8 @@ class _Reader:
             sentences=tuple(self._sentences(text, paragraphs, mentions, segmenters=segmenters)),
             **self.start.columns,
         )
-        return TeiText(document, self.counters, passages, self.start.split_with)
+        prefixes = self.edition.prefixes
+        return TeiText(document, self.counters, passages, self.start.split_with, prefixes)
 
     def _sentences(
         self,
@@ -585,6 +607,7 @@ class _Reader:
             attributes["file"] = name.element.file
         attributes |= {"in": name.mark.origin, **name.mark.at.attributes()}
         attributes |= {f"@{key}": value for key, value in name.element.attributes.items()}
+        self._count_prefixes(name.element)
         return Mention(
             span.start,
             span.end,
@@ -592,6 +615,13 @@ class _Reader:
             label=name.label,
             attributes=attributes,
         )
+
+    def _count_prefixes(self, element: Element) -> None:
+        """Count the ids of a name that begin with a prefix of the file."""
+        for id in ids_of(element.attributes, self.edition):
+            if self.edition.prefixes.defines(id) and not _beginning(id, self.edition):
+                is_resolved = self.edition.prefixes.resolve(id) is not None
+                self.counters[f"{RESOLVED if is_resolved else NO_MATCH}{prefix_of(id)}"] += 1
 
 
 def _points_nowhere(element: Element) -> str:
@@ -657,7 +687,22 @@ def ids_of(attributes: Mapping[str, str], edition: Edition) -> list[str]:
 
 def with_space(reference: str, edition: Edition) -> str:
     """Return the entity of a reference, in the space of its longest beginning or of the edition."""
-    if beginnings := [start for start in edition.spaces if reference.startswith(start)]:
-        beginning = max(beginnings, key=len)
+    reference = without_prefix(reference, edition)
+    if beginning := _beginning(reference, edition):
         return f"{edition.spaces[beginning]}:{reference.removeprefix(beginning).rstrip('/')}"
     return f"{edition.name}:{reference.removeprefix('#')}"
+
+
+def without_prefix(reference: str, edition: Edition) -> str:
+    """Return the address that a reference stands for by a ``prefixDef``, or else the reference.
+
+    What the edition file says of how references begin comes first.
+    """
+    if _beginning(reference, edition):
+        return reference
+    return edition.prefixes.resolve(reference) or reference
+
+
+def _beginning(reference: str, edition: Edition) -> str:
+    """Return the longest beginning of a reference that has a space; nothing if none has."""
+    return max((b for b in edition.spaces if reference.startswith(b)), key=len, default="")

@@ -286,7 +286,7 @@ def apply_candidates(
     unplaced: list[tuple[str, str]] = []
     seen: dict[tuple[str, Mention | None, Mention], Candidate] = {}
     for candidate in candidates:
-        found = located(_with_entity(candidate, edition), texts)
+        found = located(_with_entity(candidate, file.edition), texts)
         if refer is not None and not isinstance(found, str):
             found = replace(found, mention=refer(found.mention))
         if isinstance(found, str):

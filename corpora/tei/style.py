@@ -7,7 +7,7 @@ from corpora.document import Mention
 from corpora.errors import UsageError
 from corpora.tei.edition import Edition
 from corpora.tei.patterns import template_of
-from corpora.tei.reader import entity_of
+from corpora.tei.reader import entity_of, with_space
 from corpora.tei.xml import Element
 
 _ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"}
@@ -71,13 +71,25 @@ def reference(mention: Mention, edition: Edition) -> tuple[str, str] | None:
         value = mention.attributes.get(f"@{attribute}", "")
         if not NO_XML.search(value) and entity_of({attribute: value}, edition) == entity:
             return attribute, value
-    for attribute in edition.entity:
-        ids = entity.split(" ") if attribute == "ref" else [entity]
-        values = [_value(one, attribute, edition) for one in ids]
-        value = " ".join(values)
-        if all(values) and entity_of({attribute: value}, edition) == entity:
-            return attribute, value
+    for write in (abbreviated, _value):
+        for attribute in edition.entity:
+            ids = entity.split(" ") if attribute == "ref" else [entity]
+            values = [write(one, attribute, edition) for one in ids]
+            value = " ".join(values)
+            if all(values) and entity_of({attribute: value}, edition) == entity:
+                return attribute, value
     return None
+
+
+def abbreviated(entity: str, attribute: str, edition: Edition) -> str:
+    """Return the value of one id with a prefix that references of the edition have, or nothing."""
+    if attribute != "ref" and "ref" in edition.entity:
+        return ""
+    for shape, _ in edition.prefixes.shapes.most_common():
+        id = entity.removeprefix(with_space(shape.before, edition)).removesuffix(shape.after)
+        if with_space(value := f"{shape.prefix}:{id}", edition) == entity:
+            return value
+    return ""
 
 
 def _value(entity: str, attribute: str, edition: Edition) -> str:
@@ -97,7 +109,9 @@ def typed_entity(text: str, edition: Edition) -> str:
     """Parse an entity as a person types it: ``gnd:118540238``, or as files have it, ``#p1``."""
     if text.partition(":")[0] in {edition.name, *edition.spaces.values()}:
         return text
-    is_pointer = "ref" in edition.entity and (text.startswith("#") or "://" in text)
+    is_pointer = "ref" in edition.entity and (
+        text.startswith("#") or "://" in text or edition.prefixes.defines(text)
+    )
     attribute = "ref" if is_pointer else edition.entity[0]
     return entity_of({attribute: text}, edition) or text
 

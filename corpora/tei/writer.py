@@ -27,6 +27,7 @@ from corpora.tei.edition import Edition
 from corpora.tei.fragments import Fragment, Fragmenter, Unplaceable
 from corpora.tei.markup import Added, Failure, compose
 from corpora.tei.places import Places, read_source
+from corpora.tei.prefixes import union
 from corpora.tei.proof import prove
 from corpora.tei.provenance import Model, Responsibility
 from corpora.tei.reader import TeiText
@@ -157,7 +158,9 @@ class TeiFile:
     def read(cls, data: bytes, edition: Edition, *, name: str) -> "TeiFile":
         """Read a file; raises ``XmlError`` if it is malformed or no TEI."""
         source = Source(data, name=name)
-        return cls(source, edition, read_source(source, edition))
+        texts = read_source(source, edition)
+        prefixes = union(text.prefixes for text, _ in texts)
+        return cls(source, edition.with_prefixes(prefixes), texts)
 
     @property
     def documents(self) -> list[Document]:

@@ -12,7 +12,7 @@ from corpora.registers.register import read_registers
 from corpora.runs.plan import find_inputs
 from corpora.tei.edition import SUFFIXES, Edition
 from corpora.tei.provenance import Model
-from corpora.tei.reader import read_tei
+from corpora.tei.reader import TeiText, read_tei
 from corpora.tei.writer import Standing, TeiFile, WriteOptions, Written
 from corpora.tei.xml import XmlError
 from modeling.training.run_folder import versions
@@ -79,11 +79,10 @@ def open_register(
     return OpenRegister(dictionary, model, referrer)
 
 
-def documents_of(files: Mapping[str, Path], edition: Edition) -> Iterator[Document]:
-    """Read the documents of an edition; skip files that cannot be read."""
+def texts_of(files: Mapping[str, Path], edition: Edition) -> Iterator[TeiText]:
+    """Read the texts of an edition; skip files that cannot be read."""
     for name, path in files.items():
         try:
-            texts = read_tei(path.read_bytes(), edition, name=name)
+            yield from read_tei(path.read_bytes(), edition, name=name)
         except XmlError:
             continue  # the file is rejected later, when names are to be written into it
-        yield from (text.document for text in texts if text.document is not None)

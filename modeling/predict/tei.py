@@ -35,7 +35,9 @@ from corpora.tei.decisions import (
     read_decisions,
 )
 from corpora.tei.edition import SUFFIXES, Edition, edition_path, load_edition, shipped_editions
+from corpora.tei.prefixes import union
 from corpora.tei.provenance import Model
+from corpora.tei.reader import TeiText
 from corpora.tei.review import (
     REVIEW,
     Refer,
@@ -50,7 +52,7 @@ from corpora.tei.schema import default_schema, expect
 from corpora.tei.style import NO_XML, template
 from corpora.tei.undo import CHANGED, Kept, take_out
 from corpora.tei.writer import Skipped, Standing, TeiFile, WriteOptions, Written
-from modeling.predict.dictionary import OpenRegister, documents_of, open_register
+from modeling.predict.dictionary import OpenRegister, open_register, texts_of
 from modeling.predict.linking import OpenLinker, open_linker
 from modeling.taggers.counts import PRECISION
 from modeling.taggers.folders import read_manifest, weights_of
@@ -210,7 +212,7 @@ class _Work:
         opened = open_register(
             given.register,
             self.documents,
-            self.edition,
+            self.referring,
             reference=given.reference,
             offers=given.candidates is not None,
         )
@@ -222,14 +224,24 @@ class _Work:
         """The way in which the files, or ``--reference``, refer to entities."""
         given = self.options.reference
         style = parse_style(given, self.edition) if given else None
-        habits = Habits(self.edition, given=style)
+        habits = Habits(self.referring, given=style)
         habits.learn(self.documents)
         return habits
 
     @cached_property
     def documents(self) -> list[Document]:
         """The documents of all files, to learn from before any file is written."""
-        return list(documents_of(self.files, self.edition))
+        return [text.document for text in self.texts if text.document is not None]
+
+    @cached_property
+    def texts(self) -> list[TeiText]:
+        """The texts of all files that can be read."""
+        return list(texts_of(self.files, self.edition))
+
+    @cached_property
+    def referring(self) -> Edition:
+        """The edition with the prefixes of all files, for references in any of them."""
+        return self.edition.with_prefixes(union(text.prefixes for text in self.texts))
 
     def refer(self, mention: Mention) -> Mention:
         """Give a mention the reference to its entity in the way of the files."""
@@ -261,7 +273,7 @@ class _Work:
         return open_linker(
             given.link,
             self.documents,
-            self.edition,
+            self.referring,
             threshold=None if given.model or given.register else given.threshold,
             reference=given.reference,
         )

@@ -536,6 +536,23 @@ def test_a_file_that_was_tagged_is_not_parsed_again_for_the_register(
     assert len(parsed) == len(set(parsed)) <= 3  # the input, and what each step wrote
 
 
+def test_ids_are_written_with_the_prefix_that_the_files_declare(letter, register, tmp_path):
+    prefix = '<prefixDef ident="o" matchPattern="([0-9]+)" replacementPattern="r.xml#O.$1"/>'
+    header = f"<teiHeader><encodingDesc>{prefix}</encodingDesc></teiHeader>"
+    text = '<text><body><p>In Ulm. In <placeName ref="o:2">Ried</placeName>.</p></body></text>'
+    letter.write_text(f"<TEI>{header}{text}</TEI>")
+    (letter.parent / "b.xml").write_text(f"<TEI>{header}<text><p>In Ulm.</p></text></TEI>")
+    (letter.parent / "c.xml").write_text("<TEI><text><p>In Ulm.</p></text></TEI>")
+    options = ("--dictionary", "--register", register, "--edition", "tei")
+
+    assert predict(*options, "--tei", letter.parent, "--output", tmp_path / "out") == 0
+
+    written = [(tmp_path / "out" / f"{name}.xml").read_text() for name in "abc"]
+    assert 'In <placeName ref="o:1" resp' in written[0]
+    assert 'In <placeName ref="o:1" resp' in written[1]
+    assert 'In <placeName key="r.xml#O.1" resp' in written[2]
+
+
 def test_a_list_has_ids_though_no_name_shows_how_they_are_written(
     letter, register, tmp_path, capsys
 ):
