@@ -28,6 +28,9 @@ _OUTSIDE = {"D": r"\P{Nd}", "S": r"[^ \t\n\r]", **{key: f"[{c}]" for key, c in _
 _INSIDE = {"D": r"\P{Nd}", "S": r"\S", **_CLASSES}
 _IN_REPLACEMENT = re.compile(r"\\([\\$])|\$(\d+)|(\\)")
 _MAX_GROUP = 9
+_VARIABLE = re.compile(r"[.\\\[(*+?{|]")
+"""What only patterns have that match several texts."""
+_GROUP = re.compile(r"\$\d")
 
 
 class Definition(NamedTuple):
@@ -141,6 +144,8 @@ def _define(pattern: str | None, replacement: str | None) -> Definition | str:
     """Translate a definition for RE2; returns the reason if it cannot be read."""
     if pattern is None or replacement is None:
         return f"no @{'matchPattern' if pattern is None else 'replacementPattern'}"
+    if _VARIABLE.search(pattern) and not _GROUP.search(replacement):
+        return "no $1 in @replacementPattern, so that all references would be the same"
     if max(len(pattern), len(replacement)) > MAX_PATTERN:
         return f"longer than {MAX_PATTERN:,} characters"
     try:

@@ -172,6 +172,10 @@ def test_a_pattern_that_cannot_be_read_is_reported_and_the_others_are_used(patte
     ("given", "why"),
     [
         ('ident="x" matchPattern="a"', "x: no @replacementPattern"),
+        (
+            'ident="x" matchPattern="(.+)" replacementPattern="list.xml"',
+            "x: no $1 in @replacementPattern, so that all references would be the same",
+        ),
         ('ident="x" replacementPattern="a"', "x: no @matchPattern"),
         ('matchPattern="a" replacementPattern="a"', "without @ident: no name of a prefix"),
         (
