@@ -34,8 +34,8 @@ def warnings_of(counters: Counts, patterns: Sequence[str]) -> Iterator[str]:
     for name, n in counters.items():
         if name.startswith(NOT_READ):
             yield (
-                f"{name} (in {n:,} texts). References with this prefix are ids of the edition; say "
-                "what the prefix stands for in [entities.spaces] of the edition file"
+                f"{name} ({n:,} references, which stay ids of the edition). Say what the prefix "
+                "stands for in [entities.spaces] of the edition file"
             )
     languages = languages_of(counters)
     without = {lang: n for lang, n in languages.items() if not table_name(lang)}

@@ -56,8 +56,8 @@ class Prefixes:
 
     definitions: Mapping[str, tuple[Definition, ...]] = field(default_factory=dict)
     """The definitions of each prefix; the first that matches a pointer decides."""
-    unread: tuple[str, ...] = ()
-    """The prefixes with a definition that cannot be read, each with the reason."""
+    unread: Mapping[str, str] = field(default_factory=dict)
+    """The prefixes with a definition that cannot be read, and the reason."""
     known: dict[str, str | None] = field(default_factory=dict, compare=False, repr=False)
     """What the pointers so far stand for; None: no definition matches."""
     shapes: Counter[Shape] = field(default_factory=Counter, compare=False, repr=False)
@@ -103,14 +103,14 @@ class Prefixes:
 def union(several: Iterable[Prefixes]) -> Prefixes:
     """Return the prefixes of several files; the definitions of the first are tried first."""
     definitions: dict[str, dict[Definition, None]] = {}
-    unread: dict[str, None] = {}
+    unread: dict[str, str] = {}
     pointers: dict[str, None] = {}
     for one in several:
         for prefix, some in one.definitions.items():
             definitions.setdefault(prefix, {}).update(dict.fromkeys(some))
-        unread |= dict.fromkeys(one.unread)
+        unread = {**one.unread, **unread}
         pointers |= dict.fromkeys(one.known)
-    prefixes = Prefixes({key: tuple(some) for key, some in definitions.items()}, tuple(unread))
+    prefixes = Prefixes({key: tuple(some) for key, some in definitions.items()}, unread)
     prefixes.learn(pointers)
     return prefixes
 
@@ -124,19 +124,20 @@ def prefix_of(pointer: str) -> str:
 def read_prefixes(tei: Element) -> Prefixes:
     """Read the prefixes that a ``TEI`` element declares, and then those of the corpus around it."""
     found: dict[str, list[Definition]] = {}
-    unread: list[str] = []
+    unread: dict[str, str] = {}
     headers = (e for around in tei.chain() for e in around.elements() if e.name == "teiheader")
     for element in (e for header in headers for e in header.walk() if e.name == "prefixdef"):
         attributes = element.attributes
         prefix = attributes.get("ident", "").strip()
         given = attributes.get("matchPattern"), attributes.get("replacementPattern")
+        definition = _define(*given)
         if not _PREFIX.fullmatch(prefix):
-            unread.append(f"{prefix or 'without @ident'}: no name of a prefix")
-        elif isinstance(definition := _define(*given), str):
-            unread.append(f"{prefix}: {definition}")
+            definition = f"@ident {prefix!r} is no name of a prefix"
+        if isinstance(definition, str):
+            unread.setdefault(prefix_of(prefix) or prefix, definition)
         else:
             found.setdefault(prefix, []).append(definition)
-    return Prefixes({prefix: tuple(some) for prefix, some in found.items()}, tuple(unread))
+    return Prefixes({prefix: tuple(some) for prefix, some in found.items()}, unread)
 
 
 @lru_cache(maxsize=1_000)

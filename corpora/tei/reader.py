@@ -105,8 +105,6 @@ def read_tree(
         for name_beside in whole.stand_off:
             if name_beside.element not in file.beside_found:
                 texts[n_before].counters[_points_nowhere(name_beside.element)] += 1
-        for unread in edition.prefixes.unread:
-            texts[n_before].counters[f"{NOT_READ}{unread}"] += 1
     return texts
 
 
@@ -618,10 +616,17 @@ class _Reader:
 
     def _count_prefixes(self, element: Element) -> None:
         """Count the ids of a name that begin with a prefix of the file."""
-        for id in ids_of(element.attributes, self.edition):
-            if self.edition.prefixes.defines(id) and not _beginning(id, self.edition):
-                is_resolved = self.edition.prefixes.resolve(id) is not None
-                self.counters[f"{RESOLVED if is_resolved else NO_MATCH}{prefix_of(id)}"] += 1
+        prefixes = self.edition.prefixes
+        for id in ids_of(element.attributes, self.edition) if prefixes else ():
+            prefix = prefix_of(id)
+            if _beginning(id, self.edition):
+                continue
+            if prefixes.resolve(id) is not None:
+                self.counters[f"{RESOLVED}{prefix}"] += 1
+            elif prefix in prefixes.unread:
+                self.counters[f"{NOT_READ}{prefix}: {prefixes.unread[prefix]}"] += 1
+            elif prefixes.defines(id):
+                self.counters[f"{NO_MATCH}{prefix}"] += 1
 
 
 def _points_nowhere(element: Element) -> str:
