@@ -34,8 +34,9 @@ _CHUNKS = frozenset({
     "ADJP", "ADVP", "CONJP", "INTJ", "LST", "NC", "NP", "PC", "PP", "PRT", "SBAR", "UCP", "VC",
     "VP",
 })  # fmt: skip
-_FIXED = {"labels": "iob1", "brat": "iob2"}
+_FIXED = {"labels": "iob1", "brat": "iob2", "spans": "iob2"}
 """The schemes of formats that have no letters before their labels."""
+_JSON = {"json", "cluener", "tokens", "spans"}
 _FORCED = {"germeval": (1, 2, 3), "uner": (1, 2, None), "danplus": (0, 1, 2)}
 
 
@@ -138,16 +139,21 @@ def detect_layout(head: str, *, name: str, said: Overrides) -> Layout:
     form = said.format
     if form in {None, "brat"} and is_standoff(text, name=name):
         layout = Layout(format="brat")
-    elif form in {"json", "cluener"} or (form is None and start in {"[", "{"} and _is_json(text)):
-        found = form or ("json" if start == "[" else "cluener")
-        layout = Layout(format=found)
+    elif form in _JSON or (
+        form is None and start in {"[", "{"} and (form := _json(text, name=name))
+    ):
+        layout = Layout(format=form)
     else:
         layout = _detect_columns(text, name=name, said=said)
     return replace(layout, scheme=_scheme(text, layout, name=name, said=said))
 
 
-def _is_json(text: str) -> bool:
-    return bool(re.match(r"\s*(?:\[\s*(?:\]|\[\s*(?:\]|\[\s*\"))|\{\s*\")", text))
+def _json(text: str, *, name: str) -> str | None:
+    """Find the format of a file that begins as JSON does."""
+    from corpora.ner.records import format_of
+
+    is_array = re.match(r"\s*\[\s*(?:\]|\[\s*(?:\]|\[\s*\"))", text)
+    return "json" if is_array else format_of(text, name=name)
 
 
 def _detect_columns(text: str, *, name: str, said: Overrides) -> Layout:

@@ -158,15 +158,15 @@ class _Window:
         return bool(more)
 
 
-_Row = tuple[str, str, str]
+Row = tuple[str, str, str]
 """A token, its tag, and its inner tag (``_`` for none)."""
 
 
-class _BadRecordError(Exception):
+class BadRecordError(Exception):
     """A record that cannot be used: the reason to count, and what is wrong."""
 
 
-def _found(sentences: Sequence[tuple[int, Sequence[_Row]]], rejected: Sequence[Rejected]) -> Found:
+def found_of(sentences: Sequence[tuple[int, Sequence[Row]]], rejected: Sequence[Rejected]) -> Found:
     """Concatenate sentences, each with its place."""
     rows = [(*row, place) for place, sentence in sentences for row in sentence]
     tokens, tags, inner, places = zip(*rows, strict=True) if rows else ((), (), (), ())
@@ -187,56 +187,57 @@ def read_cluener(data: bytes, origin: Origin, *, first_line: int = 1) -> Found:
         try:
             if raw.strip():
                 sentences.append((number, _parse_line(raw)))
-        except _BadRecordError as error:
+        except BadRecordError as error:
             reason, problem = error.args
             what = f"{problem}. The line is left out; fix it."
             excerpt = raw[:400].decode("utf-8", "replace")
             rejected.append(origin.reject(number, reason, what=what, excerpt=excerpt))
-    return _found(sentences, rejected)
+    return found_of(sentences, rejected)
 
 
-def _parse_line(raw: bytes) -> list[_Row]:
+def _parse_line(raw: bytes) -> list[Row]:
     try:
         record = json.loads(raw)
     except UnicodeDecodeError as error:
-        raise _BadRecordError("not_utf8", "bytes that are not UTF-8") from error
+        raise BadRecordError("not_utf8", "bytes that are not UTF-8") from error
     except (ValueError, RecursionError) as error:
-        raise _BadRecordError("malformed_json", f"no JSON ({error})") from error
+        raise BadRecordError("malformed_json", f"no JSON ({error})") from error
     match record:
         case {"text": str(text), "label": dict(labels)} if text:
             pass
         case {"text": str(), "label": dict()}:
-            raise _BadRecordError("empty_token", "an empty text")
+            raise BadRecordError("empty_token", "an empty text")
         case _:
-            raise _BadRecordError("no_label", 'no object with "text" and "label"')
-    _check_characters(text)
+            raise BadRecordError("no_label", 'no object with "text" and "label"')
+    check_characters(text)
     outer, inner = _levels(sorted(_spans(text, labels), key=lambda s: (s.start, -s.end, s.label)))
     inner_tags = to_iob2(inner, len(text)) if inner else "_" * len(text)
     return list(zip(text, to_iob2(outer, len(text)), inner_tags, strict=True))
 
 
-def _check_characters(text: str) -> None:
+def check_characters(text: str) -> None:
+    """Raise ``BadRecordError`` for half a character, or a NUL."""
     if _SURROGATE.search(text):
-        raise _BadRecordError("not_utf8", "half a character (\\ud800 …)")
+        raise BadRecordError("not_utf8", "half a character (\\ud800 …)")
     if "\0" in text:
-        raise _BadRecordError("nul", "a NUL character")
+        raise BadRecordError("nul", "a NUL character")
 
 
 def _spans(text: str, labels: Mapping[str, object]) -> Iterator[TokenSpan]:
     """Yield the spans of a text; raises if a surface is not the text at its place."""
     for label, surfaces in labels.items():
         if not label or not label.isprintable() or " " in label or not isinstance(surfaces, dict):
-            raise _BadRecordError("bad_label", f"{label!r} is no label with spans")
+            raise BadRecordError("bad_label", f"{label!r} is no label with spans")
         for surface, places in surfaces.items():
             for place in places if isinstance(places, list) else [places]:
                 match place:
                     case [int(start), int(last)] if 0 <= start <= last < len(text):
                         here = text[start : last + 1]
                     case _:
-                        raise _BadRecordError("bad_span", f"{place!r} is no [start, last] in it")
+                        raise BadRecordError("bad_span", f"{place!r} is no [start, last] in it")
                 if here != surface:
                     what = f"{surface!r} is {here!r} at {place} (ends are inclusive)"
-                    raise _BadRecordError("bad_span", what)
+                    raise BadRecordError("bad_span", what)
                 yield TokenSpan(start=start, end=last + 1, label=label)
 
 
@@ -246,7 +247,7 @@ def _levels(spans: Iterable[TokenSpan]) -> tuple[list[TokenSpan], list[TokenSpan
     for span in spans:
         level = next((one for one in levels if not one or one[-1].end <= span.start), None)
         if level is None:
-            raise _BadRecordError("third_level", f"{span.label}: a third span at one place")
+            raise BadRecordError("third_level", f"{span.label}: a third span at one place")
         level.append(span)
     return levels
 
@@ -260,7 +261,7 @@ def read_sentence_array(data: bytes, origin: Origin) -> Found:
         for number, sample in enumerate(items, 1):
             try:
                 sentences.append((number, _parse_sample(sample)))
-            except _BadRecordError as error:
+            except BadRecordError as error:
                 reason, problem = error.args
                 what = f"{problem}. The sentence is left out; fix it."
                 rejected.append(origin.reject(number, reason, what=what, excerpt=str(sample)))
@@ -270,26 +271,27 @@ def read_sentence_array(data: bytes, origin: Origin) -> Found:
     except MalformedJsonError as error:
         what = f"the rest of the file cannot be read: {error}"
         rejected.append(origin.reject(number + 1, "malformed_json", what=what))
-    return _found(sentences, rejected)
+    return found_of(sentences, rejected)
 
 
-def _parse_sample(sample: object) -> list[_Row]:
+def _parse_sample(sample: object) -> list[Row]:
     if not isinstance(sample, list) or not sample:
-        raise _BadRecordError("empty_token", f"{str(sample)[:80]!r} has no [token, tag]")
-    return [_row(pair) for pair in sample]
+        raise BadRecordError("empty_token", f"{str(sample)[:80]!r} has no [token, tag]")
+    return [row_of(pair) for pair in sample]
 
 
-def _row(pair: object) -> _Row:
+def row_of(pair: object) -> Row:
+    """Read ``[token, tag]`` or ``[token, tag, inner tag]``; raises ``BadRecordError``."""
     match pair:
         case [str(token), str(tag)]:
             inner = "_"
         case [str(token), str(tag), str(inner)]:
             pass
         case _:
-            raise _BadRecordError("columns", f"{str(pair)[:80]!r} is no [token, tag]")
+            raise BadRecordError("columns", f"{str(pair)[:80]!r} is no [token, tag]")
     if not token:
-        raise _BadRecordError("empty_token", f"no token before {tag!r}")
+        raise BadRecordError("empty_token", f"no token before {tag!r}")
     if not READABLE.fullmatch(tag) or not (inner == "_" or READABLE.fullmatch(inner)):
-        raise _BadRecordError("bad_tag", f"{tag!r}, {inner!r}: no tags that can be read")
-    _check_characters(token + tag + inner)
+        raise BadRecordError("bad_tag", f"{tag!r}, {inner!r}: no tags that can be read")
+    check_characters(token + tag + inner)
     return token, tag, inner

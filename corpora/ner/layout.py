@@ -21,6 +21,9 @@ FORMATS = {
     "labels": "conll with labels without B- and I- (PERSON, O), as Stanford NER is trained on",
     "europeana": "conll without sentence breaks, the text of a file in one",
     "cluener": "JSON Lines with text and label {class: {surface: [[start, last], …]}}",
+    "tokens": 'JSON Lines or an array of objects with tokens and tags, as {"tokens", "ner_tags"}',
+    "spans": "the same with a text and names at its characters: doccano, Prodigy, Label Studio, "
+    "spaCy",
     "brat": "brat's standoff T1 TAB Person 0 12 TAB Ada Lovelace, with its text in .txt beside it",
     "json": "a JSON array of sentences of [token, tag] or [token, tag, inner tag]",
     "parquet": "Parquet with tokens and tags, as Hugging Face has them",

@@ -18,6 +18,7 @@ from corpora.ner.columns import Flags, Indices, Tags
 from corpora.ner.found import Found, Origin, any_of
 from corpora.ner.json import read_cluener, read_sentence_array
 from corpora.ner.layout import BLANKS, SPACE, TAB, Layout
+from corpora.ner.records import read_spans, read_tokens
 from corpora.ner.schemes import LABEL, READABLE, continues
 
 BOM = b"\xef\xbb\xbf"
@@ -43,6 +44,10 @@ def read_text(data: bytes, layout: Layout, origin: Origin, *, first_line: int = 
             found = read_cluener(data, origin, first_line=first_line)
         case "json":
             found = read_sentence_array(data, origin)
+        case "tokens":
+            found = read_tokens(data, origin)
+        case "spans":
+            found = read_spans(data, origin, lang=layout.lang)
         case _:
             found = _read_columns(data, layout, origin, first_line=first_line)
     found.counters["byte_order_marks"] += has_bom

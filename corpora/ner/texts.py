@@ -36,10 +36,10 @@ def read_brat(lines: str, text: str, *, lang: str | None, origin: Origin) -> Fou
             error.line, error.reason, what=what, excerpt=excerpt
         )
         return _found([], Counter(), [rejected])
-    return _cut(text, mentions, lang=lang, source=origin.source, counters=counters)
+    return cut_text(text, mentions, lang=lang, source=origin.source, counters=counters)
 
 
-def _cut(
+def cut_text(
     text: str,
     mentions: Sequence[Mention],
     *,
@@ -47,7 +47,7 @@ def _cut(
     source: str,
     counters: Counter[str],
 ) -> Found:
-    """Cut a text into sentences, and count the names that are left out."""
+    """Cut a text into sentences, and count the names that are left out in ``counters``."""
     kept, crossing = without_crossing(mentions)
     if text.startswith("\ufeff"):  # a character of the text for brat, but of no word
         text = f" {text[1:]}"

@@ -1,0 +1,336 @@
+"""JSON objects, one a line or in an array: tokens with tags, or texts with names at characters.
+
+Texts are those of annotation tools and of training data: doccano, Prodigy, Label Studio, spaCy. A
+name is ``[start, end, label]``, or an object with keys for these; offsets count characters,
+half-open. A text is cut into sentences and tokens here, as the texts of brat are.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from io import StringIO
+from itertools import islice
+from typing import NamedTuple, cast
+
+import pyarrow as pa
+
+from corpora.document import Mention, Rejected
+from corpora.errors import UsageError
+from corpora.ner.columns import SentenceColumns, Tags
+from corpora.ner.found import Found, Origin
+from corpora.ner.json import (
+    BadRecordError,
+    MalformedJsonError,
+    Row,
+    check_characters,
+    found_of,
+    read_items,
+    row_of,
+)
+from corpora.ner.parquet import INNER, TAGS, TOKENS
+
+TEXTS = ("text", "full_text", "sentence", "data")
+"""The keys of a text."""
+NAMES = ("spans", "entities", "label", "labels", "annotations")
+"""The keys of a list of names."""
+_STARTS = ("start", "start_offset", "start_position", "begin")
+_ENDS = ("end", "end_offset", "end_position")
+_LABELS = ("label", "type", "entity_type", "labels")
+_SURFACES = ("text", "name", "entity_value")
+_FIRST = 20
+"""The number of records that are looked at to find the format."""
+_PRODIGY = "_task_hash"
+"""A key of objects that Prodigy wrote, which have tokens, but no list if there is no name."""
+
+
+class Text(NamedTuple):
+    """A text, and the names in it."""
+
+    text: str
+    names: Sequence[Mention]
+    is_accepted: bool = True
+    """False if somebody rejected or skipped it in the tool."""
+
+
+def format_of(head: str, *, name: str) -> str | None:
+    """Find the format of records from the beginning of a file; None if it is no such file.
+
+    The first of some records counts that is an object with tokens and tags (``tokens``), a text
+    with a dictionary of labels (``cluener``), or a text with names (``spans``). Raises
+    ``UsageError`` if tags are numbers.
+    """
+    found = None
+    for _, item in islice(records(head.encode(), where=""), _FIRST):
+        match item:
+            case BadRecordError():
+                continue
+            case {"text": str(), "label": dict()}:
+                return "cluener"
+            case dict() as record if _list(record, TOKENS, str) is not None:
+                return "tokens" if _has_tags(record, name=name) else None
+            case record:
+                names = _names(record)
+                if names:
+                    is_right = all(isinstance(name, dict | list) for name in names)
+                    return "spans" if is_right else None
+                found = found if names is None else "spans"
+    return found
+
+
+def _has_tags(record: Mapping[str, object], *, name: str) -> bool:
+    tags = _first(record, TAGS)
+    if tags and all(isinstance(tag, int) for tag in tags):
+        raise UsageError(
+            f"{name}: its tags are numbers ({tags[:3]} …), whose names are not in the file. Write "
+            "the names in their place, or save the set as Parquet with datasets, as ClassLabel."
+        )
+    return tags is not None
+
+
+def _names(record: object) -> Sequence[object] | None:
+    """Return the list of names beside a text, whatever is in it; None if there is none."""
+    try:
+        parts = _parts(record)
+    except BadRecordError:
+        return None
+    return parts and parts[1]
+
+
+def records(data: bytes, *, where: str) -> Iterator[tuple[int, object]]:
+    """Yield the values of JSON Lines by line, or those of an array by number.
+
+    What cannot be read is a ``BadRecordError``; after one in an array, nothing follows.
+    """
+    if data.lstrip()[:1] != b"[":
+        for number, raw in enumerate(data.split(b"\n"), 1):
+            if raw.strip():
+                yield number, _parse(raw)
+        return
+    number = 0
+    try:
+        for number, item in enumerate(read_items(StringIO(data.decode()), where=where), 1):
+            yield number, item
+    except UnicodeDecodeError as error:
+        yield number + 1, BadRecordError("not_utf8", f"byte {error.start} is not UTF-8")
+    except MalformedJsonError as error:
+        yield number + 1, BadRecordError("malformed_json", f"the rest cannot be read: {error}")
+
+
+def _parse(raw: bytes) -> object:
+    try:
+        return json.loads(raw)
+    except UnicodeDecodeError:
+        return BadRecordError("not_utf8", "bytes that are not UTF-8")
+    except (ValueError, RecursionError) as error:
+        return BadRecordError("malformed_json", f"no JSON ({error})")
+
+
+def read_tokens(data: bytes, origin: Origin) -> Found:
+    """Read objects with tokens, their tags, and inner tags; the keys are the columns of Parquet."""
+    sentences: list[tuple[int, list[Row]]] = []
+    rejected = []
+    for number, record in records(data, where=origin.source):
+        try:
+            sentences.append((number, _sentence(record)))
+        except BadRecordError as error:
+            rejected.append(_reject(number, error, record, origin=origin))
+    return found_of(sentences, rejected)
+
+
+def _sentence(record: object) -> list[Row]:
+    if isinstance(record, BadRecordError):
+        raise record
+    tokens = _list(record, TOKENS, str)
+    tags, inner = _list(record, TAGS, str), _list(record, INNER, str)
+    if not tokens or tags is None:
+        raise BadRecordError("columns", "no object with tokens and tags in words")
+    if len(tags) != len(tokens) or len(inner or tags) != len(tokens):
+        raise BadRecordError("columns", f"{len(tags)} tags for {len(tokens)} tokens")
+    return [row_of(list(row)) for row in zip(tokens, tags, inner or ["_"] * len(tags), strict=True)]
+
+
+def read_spans(data: bytes, origin: Origin, *, lang: str | None) -> Found:
+    """Read texts with names; each is a document, cut into sentences."""
+    from corpora.ner.texts import cut_text
+
+    made: list[Found] = []
+    documents: list[str] = []
+    rejected: list[Rejected] = []
+    counters: Counter[str] = Counter()
+    for number, record in records(data, where=origin.source):
+        try:
+            text = text_of(record)
+        except BadRecordError as error:
+            rejected.append(_reject(number, error, record, origin=origin))
+            continue
+        if not text.is_accepted:
+            counters["texts.not accepted"] += 1
+            continue
+        name = f"{origin.source}:{number}"
+        own = cut_text(text.text, text.names, lang=lang, source=name, counters=counters)
+        made.append(own)
+        documents += [name] * len(own)
+    return _joined(made, documents, rejected=rejected, counters=counters)
+
+
+def _joined(
+    made: Sequence[Found],
+    documents: Sequence[str],
+    *,
+    rejected: Sequence[Rejected],
+    counters: Counter[str],
+) -> Found:
+    """Concatenate the sentences of texts, with ids ``FILE:LINE#SENTENCE``."""
+    empty = SentenceColumns.of_sentences([])
+    if not made:
+        return Found(
+            tokens=empty.tokens,
+            begins=empty.begins,
+            tags=empty.tags,
+            places=empty.begins[:0],
+            rejected=rejected,
+            counters=counters,
+        )
+    import numpy as np
+
+    lengths = np.concatenate([np.diff(found.begins) for found in made])
+    inner = [found.inner.strings() if found.inner else _blank(len(found.tokens)) for found in made]
+    ids = [f"{name}#{n}" for name, n in zip(documents, _numbers(made), strict=True)]
+    return Found(
+        tokens=pa.concat_arrays([found.tokens for found in made]),
+        begins=np.append(0, np.cumsum(lengths)),
+        tags=Tags.of(pa.concat_arrays([found.tags.strings() for found in made])),
+        inner=Tags.of(pa.concat_arrays(inner)) if any(found.inner for found in made) else None,
+        places=np.repeat(np.arange(1, len(lengths) + 1), lengths),
+        documents=documents,
+        ids=ids,
+        token_starts=pa.concat_arrays(
+            [found.token_starts for found in made if found.token_starts is not None]
+        ),
+        rejected=rejected,
+        counters=counters,
+    )
+
+
+def _blank(n: int) -> pa.StringArray:
+    return pa.array(["_"] * n, pa.string())
+
+
+def _numbers(made: Sequence[Found]) -> Iterator[int]:
+    for found in made:
+        yield from range(1, len(found) + 1)
+
+
+def text_of(record: object) -> Text:
+    """Read a text and its names from a value; raises ``BadRecordError``."""
+    if isinstance(record, BadRecordError):
+        raise record
+    parts = _parts(record)
+    if parts is None:
+        raise BadRecordError("no_label", "no text with a list of names")
+    text, names = parts
+    if not text.strip():
+        raise BadRecordError("empty_token", "an empty text")
+    check_characters(text)
+    answer = record.get("answer", "accept") if isinstance(record, dict) else "accept"
+    if answer != "accept":
+        return Text(text, (), is_accepted=False)
+    return Text(text, [_name(name, text) for name in names])
+
+
+def _parts(record: object) -> tuple[str, Sequence[object]] | None:
+    """Find the text and the list of its names; None without them.
+
+    Raises ``BadRecordError`` for a task of Label Studio with the results of several annotators.
+    """
+    match record:
+        case [str(text), {"entities": list(names)}]:
+            return text, names
+        case {"data": dict(data), "annotations": list(made)}:
+            return _task(made, data)
+        case dict() as fields:
+            found = _first(fields, NAMES)
+            texts = [fields[key] for key in TEXTS if isinstance(fields.get(key), str)]
+            is_without = _PRODIGY in fields and isinstance(fields.get("tokens"), list)
+            if texts and (found is not None or is_without):
+                return texts[0], found or []
+    return None
+
+
+def _task(made: Sequence[object], data: Mapping[str, object]) -> tuple[str, list[object]]:
+    """Find the text of a task of Label Studio, and the names in its annotation."""
+    kept = [
+        one["result"]
+        for one in made
+        if isinstance(one, dict) and isinstance(one.get("result"), list)
+        if not one.get("was_cancelled")
+    ]
+    if len(kept) != 1:
+        what = f"{len(kept)} annotations of one text in Label Studio; keep one"
+        raise BadRecordError("several_annotations" if kept else "no_label", what)
+    values = [
+        one["value"]
+        for one in kept[0]
+        if isinstance(one, dict) and isinstance(one.get("value"), dict)
+    ]
+    texts = [data[key] for key in TEXTS if isinstance(data.get(key), str)]
+    texts += [value for value in data.values() if isinstance(value, str)]
+    if not texts:
+        raise BadRecordError("empty_token", "a task of Label Studio without a text")
+    return str(texts[0]), [value for value in values if "start" in value and "end" in value]
+
+
+def _name(name: object, text: str) -> Mention:
+    """Read a name; blanks in its label become ``_``."""
+    surface: object = None
+    match name:
+        case [start, end, label]:
+            pass
+        case {**fields}:
+            where = fields.get("span")
+            start, end = where if isinstance(where, list) and len(where) == 2 else (None, None)
+            start, end = _value(fields, _STARTS, start), _value(fields, _ENDS, end)
+            label, surface = _value(fields, _LABELS, None), _value(fields, _SURFACES, None)
+        case _:
+            start = end = label = None
+    if isinstance(label, list) and len(label) == 1:
+        label = label[0]
+    if not isinstance(start, int) or not isinstance(end, int) or not isinstance(label, str):
+        what = f"{str(name)[:80]!r} is no name with start, end and one label"
+        raise BadRecordError("bad_label" if isinstance(start, int) else "bad_span", what)
+    label = "_".join(label.split())
+    if not label or not label.isprintable():
+        raise BadRecordError("bad_label", f"{str(name)[:80]!r} has no label")
+    if not 0 <= start < end <= len(text) or not text[start:end].strip():
+        what = f"{label} {start}–{end} is no place in the text of {len(text):,} characters"
+        raise BadRecordError("bad_span", what)
+    here = text[start:end]
+    if isinstance(surface, str) and surface.split() != here.split():
+        what = f"{surface[:80]!r} is {here[:80]!r} at {start}–{end}"
+        raise BadRecordError("bad_span", f"{what} (offsets count characters, ends are exclusive)")
+    return Mention(start, end, label=label)
+
+
+def _value(fields: Mapping[object, object], keys: Sequence[str], default: object) -> object:
+    return next((fields[key] for key in keys if key in fields), default)
+
+
+def _first(fields: Mapping[str, object], keys: Sequence[str]) -> list[object] | None:
+    """Return the first of the keys that has a list."""
+    lists = (value for key in keys if isinstance(value := fields.get(key), list))
+    return next(lists, None)
+
+
+def _list(record: object, keys: Sequence[str], kind: type) -> list[str] | None:
+    """Return the first of the keys that has a list of strings."""
+    found = _first(record, keys) if isinstance(record, dict) else None
+    is_right = found is not None and all(isinstance(value, kind) for value in found)
+    return cast("list[str]", found) if is_right else None
+
+
+def _reject(number: int, error: BadRecordError, record: object, *, origin: Origin) -> Rejected:
+    reason, problem = error.args
+    excerpt = "" if record is error else json.dumps(record, ensure_ascii=True)
+    what = f"{problem}. The record is left out; fix it."
+    return replace(origin, unit="record").reject(number, reason, what=what, excerpt=excerpt)
