@@ -29,13 +29,20 @@ _GLOBAL_COLUMNS = re.compile(r"#\s*global\.columns\s*=\s*(.*\S)\s*")
 _OF_NAMES = re.compile(r"(?:.*:)?(?:NER|NE)", re.IGNORECASE)  # as CONLL:NER
 N_CONLLU = 10
 """The number of columns in CoNLL-U; MISC is the last."""
-_LABEL = re.compile(r"(?!.*[-_][BIMESLUW]$)[^\W\d_]\S+")  # no B, I without a label, no PER-B
+_LABEL = re.compile(r"(?!.*[-_][BIMESLUW]$)[^\W\d_][^\s^]+")  # no B, I alone, no PER-B, no O^O
 _CHUNKS = frozenset({
     "ADJP", "ADVP", "CONJP", "INTJ", "LST", "NC", "NP", "PC", "PP", "PRT", "SBAR", "UCP", "VC",
     "VP",
 })  # fmt: skip
 _FIXED = {"labels": "iob1", "brat": "iob2", "spans": "iob2"}
 """The schemes of formats that have no letters before their labels."""
+_NOT_READ = {
+    r"version https://git-lfs\.": "is a pointer of Git LFS, not the file. Fetch it: git lfs pull.",
+    r"#FORMAT=WebAnno TSV": "is WebAnno TSV, which is not read. Export the set as CoNLL 2002.",
+    r"\s*<[?!\w]": "is XML or SGML. TEI is read by onoma tei. Write other texts and their names as "
+    "JSON Lines (spans in docs/ner.md), or leave the file out with --exclude.",
+}
+"""Beginnings of files that are not read, each with what to say."""
 _JSON = {"json", "cluener", "tokens", "spans"}
 _FORCED = {"germeval": (1, 2, 3), "uner": (1, 2, None), "danplus": (0, 1, 2)}
 
@@ -78,7 +85,7 @@ class _Table:
     def column(self, index: int) -> list[str]:
         return [row[index] for row in self.rows if len(row) == self.n_columns]
 
-    def has_tags(self, index: int, *, blank: str = "") -> bool:
+    def has_tags(self, index: int, *, blank: str | None = None) -> bool:
         """Tell whether a column holds tags, or ``blank`` for none."""
         values = self.column(index)
         n = sum(bool(READABLE.fullmatch(value)) or value == blank for value in values)
@@ -119,14 +126,23 @@ class _Table:
         has_tag = any(READABLE.fullmatch(value) for value in row[1:])
         return len(row) == self.n_columns and has_tag and not self.is_numbered
 
+    def has_names(self, index: int) -> bool:
+        """Tell whether a column holds tags of names, not all ``O``; tags of chunks are none."""
+        labels = {value[2:] for value in self.column(index)} - {""}
+        return bool(labels) and not labels & _CHUNKS and self.has_tags(index, blank="_")
+
     @cached_property
     def has_second_level(self) -> bool:
         """Whether the last two columns are both tags of names; tags of chunks are not."""
         outer = self.n_columns - 2
         if not (self.has_tags(outer) and self.has_tags(outer + 1, blank="_")):
             return False
-        labels = {value[2:] for value in self.column(outer) if value != "O"}
-        return not labels & _CHUNKS and (bool(labels) or self.n_columns == 3)
+        return self.has_names(outer) or (self.n_columns == 3 and set(self.column(outer)) == {"O"})
+
+    @cached_property
+    def levels(self) -> list[int]:
+        """The columns with tags of names."""
+        return [index for index in range(1, self.n_columns) if self.has_names(index)]
 
 
 def detect_layout(head: str, *, name: str, said: Overrides) -> Layout:
@@ -177,17 +193,35 @@ def _detect_columns(text: str, *, name: str, said: Overrides) -> Layout:
     tables = ([line for line in rows if not _MARK.match(line)], rows)
     table = next((found for some in tables if (found := _Table.of(some, form=said.format))), None)
     layout = _of_table(table, lines, said=said) if table else None
+    if table and said.tag_column is None and said.format is None:
+        _check_levels(table, layout, name=name)
     if layout is None:
-        raise _unknown(name, said)
+        raise _unknown(text, name=name, said=said)
     return layout
 
 
-def _unknown(name: str, said: Overrides) -> UsageError:
+def _check_levels(table: _Table, layout: Layout | None, *, name: str) -> None:
+    """Raise ``UsageError`` if names stand in other columns than the two that are read."""
+    read = set() if layout is None else {layout.tag, layout.inner}
+    if layout is None or layout.format in {"conll", "danplus"}:
+        columns = [index + 1 for index in table.levels]
+        if not {*table.levels} <= read and (len(columns) > 1 or not read & {*table.levels}):
+            raise UsageError(
+                f"{name}: tags of names are in column {', '.join(map(str, columns))} of "
+                f"{table.n_columns}. Name what to read: --tag-column N for the (outer) names, "
+                "--inner-column N for the inner ones, or none. No third level is read."
+            )
+
+
+def _unknown(text: str, *, name: str, said: Overrides) -> UsageError:
     if said.format:
         return UsageError(
             f"{name}: is not laid out as {said.format}: {FORMATS[said.format]}. Name another "
             "--format, or none."
         )
+    for pattern, what in _NOT_READ.items():
+        if re.match(pattern, text):
+            return UsageError(f"{name}: {what}")
     return UsageError(
         f"{name}: in no format that is known ({', '.join(FORMATS)}). Name it with --format, or "
         "leave the file out with --exclude."

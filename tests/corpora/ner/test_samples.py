@@ -217,6 +217,30 @@ def test_second_level_can_be_left_out():
     assert [row["inner_tags"] for row in rows] == [None, None]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Bad B-LOC O O O\nBerg I-LOC B-PER O O\nda O O O O\n",  # the last two are empty here
+        "Bad\tB-LOC\tO\tO\t\nBerg\tI-LOC\tB-PER\tO\t\n",  # a tab at the end
+        "Bad B-LOC O B-A\nBerg I-LOC B-PER O\n",
+        "1\tBad\tbad\tADJ\t_\tB-LOC\tO\n2\tBerg\tberg\tNOUN\t_\tI-LOC\tO\n",
+    ],
+)
+def test_more_columns_of_names_than_are_read_are_a_question(tmp_path, text):
+    (tmp_path / "file").write_text(text)
+
+    with pytest.raises(UsageError, match=r"tags of names are in column .*Name what to read"):
+        describe(tmp_path / "file", name="file", said=NONE)
+
+
+def test_columns_that_are_named_are_read_among_others_with_names(tmp_path):
+    (tmp_path / "file").write_text("Bad B-LOC O O\nBerg I-LOC B-PER B-X\n")
+
+    _, [row], _ = read(tmp_path / "file", tag_column="2", inner_column="3")
+
+    assert (row["tags"], row["inner_tags"]) == (["B-LOC", "I-LOC"], ["O", "B-PER"])
+
+
 FEW = "Ada PERSON\n" + "geht O\n" * 30 + "\n"
 
 
@@ -249,6 +273,7 @@ def test_labels_without_letters_are_recognized_by_the_tokens_outside(tmp_path, t
         "Ada PERSON-B\nSá PERSON-I\ngeht O\n. O\n",  # a letter at the end
         "Ada B.PERSON\ngeht O\n",
         "Ada B-\ngeht O\n",
+        "Ada O^O\ngeht O\n",  # tags of the parts of a word
     ],
 )
 def test_columns_of_other_things_are_not_taken_for_labels(tmp_path, text):
@@ -283,6 +308,9 @@ def test_labels_that_few_tokens_are_outside_of_can_be_named(tmp_path):
         (FEW, {"scheme": "iob2"}, "has no tags of iob2. Leave --scheme out"),
         ("Jena B-LOC\n", {"format": "parquet"}, "is no Parquet file"),
         ("Jena B-LOC\n", {"tag_column": "3"}, "no such column. There are 1 to 2"),
+        ("version https://git-lfs.github.com/spec/v1\noid 1\n", {}, "is a pointer of Git LFS"),
+        ("#FORMAT=WebAnno TSV 3.2\n\n1-1\t0-1\t@\t_\t_\t\n", {}, "is WebAnno TSV"),
+        ("<DOC>\n<ENAMEX TYPE='PERSON'>Ada</ENAMEX>\n", {}, "is XML or SGML"),
         ("TOKEN\tNE-FINE\nUlm\tB-LOC\n", {}, "has no NE-COARSE-LIT"),
     ],
 )
