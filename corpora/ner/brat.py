@@ -1,12 +1,14 @@
 """brat's standoff (brat.nlplab.org/standoff.html): a text, and a file with the names in it.
 
 A line ``T1 TAB Person 0 12 TAB Ada Lovelace`` is a name; its offsets count characters, half-open.
-``0 5;10 15`` is a name of several pieces. A line ``N1 TAB Reference T1 ID TAB …`` is the id of a
-name. Other lines are counted: relations, events, attributes, notes, equivalences.
+``0 5;10 15`` is a name of several pieces. Tabs may stand for the spaces, as in NER-UK 2. A line
+``N1 TAB Reference T1 ID TAB …`` is the id of a name. Other lines are counted: relations, events,
+attributes, notes, equivalences.
 """
 
 import re
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from corpora.document import Mention
@@ -14,8 +16,8 @@ from corpora.errors import CorpusError
 
 SUFFIXES = (".ann", ".a1", ".a2")
 """How names of files with standoff end; the text beside them ends in ``.txt``."""
-_PLACE = "[0-9]{1,12} [0-9]{1,12}"
-_NAME = re.compile(rf"(T\S*)\t(\S+) ({_PLACE}(?:;{_PLACE})*)(?:\t(.*))?")
+_PLACE = "[0-9]{1,12}[ \t][0-9]{1,12}"
+_NAME = re.compile(rf"(T\S*)\t(\S+)[ \t]({_PLACE}(?:;{_PLACE})*)(?:\t(.*))?")
 _ID = re.compile(r"N\S*\t\S+ (\S+) (\S+)(?:\t.*)?")
 _ESCAPES = re.compile(r"(?:%[0-9A-F]{2})+")
 _KINDS = {
@@ -23,7 +25,7 @@ _KINDS = {
     "*": "equivalence",
 }  # fmt: skip
 _FIRST = re.compile(
-    r"T\d+\t\S+ \d+ \d+|R\d+\t\S+ \S+:[TE]\d|E\d+\t\S+:T\d|[AM]\d+\t\S+ [TRE]\d+\b"
+    r"T\d+\t\S+[ \t]\d+[ \t]\d+|R\d+\t\S+ \S+:[TE]\d|E\d+\t\S+:T\d|[AM]\d+\t\S+ [TRE]\d+\b"
     r"|N\d+\t\S+ T\d+ |#\d*\t\S+ [TREA]\d+\t|\*\t\S+ T\d"
 )
 
@@ -61,7 +63,7 @@ def parse_standoff(lines: str, text: str) -> tuple[list[Mention], Counter[str]]:
     ids: dict[str, str] = {}
     counters: Counter[str] = Counter()
     plain = lines.removeprefix("\ufeff").replace("\r\n", "\n")
-    for number, line in enumerate(plain.split("\n"), 1):
+    for number, line in _whole_names(plain.split("\n"), text):
         kind = _KINDS.get(line[:1])
         if found := _NAME.fullmatch(line):
             key = found[1]
@@ -83,6 +85,23 @@ def parse_standoff(lines: str, text: str) -> tuple[list[Mention], Counter[str]]:
         for key, name in names.items()
     ]
     return mentions, counters
+
+
+def _whole_names(lines: Sequence[str], text: str) -> Iterator[tuple[int, str]]:
+    """Yield lines with their numbers; one name of several lines of the text may stand on as many.
+
+    brat has spaces for the line ends, but NER-UK 2 does not.
+    """
+    at = 0
+    while at < len(lines):
+        n = 1
+        if (found := _NAME.fullmatch(lines[at])) and ";" not in found[3]:
+            start, end = map(int, found[3].split())
+            surface = text[start:end]
+            shown = " ".join([found[4] or "", *lines[at + 1 : at + 1 + surface.count("\n")]])
+            n += surface.count("\n") if shown.split() == surface.split() else 0
+        yield at + 1, " ".join(lines[at : at + n])
+        at += n
 
 
 def _plain(found: re.Match[str]) -> str:

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from corpora.errors import UsageError
 from corpora.ner.brat import is_standoff
-from corpora.ner.layout import BLANKS, FORMATS, SPACE, TAB, Layout
+from corpora.ner.layout import BLANKS, FORMATS, OUTSIDE, SPACE, TAB, Layout
 from corpora.ner.schemes import LABEL, READABLE, detect_scheme
 
 HEAD_BYTES = 1 << 20
@@ -39,8 +39,9 @@ _FIXED = {"labels": "iob1", "brat": "iob2", "spans": "iob2"}
 _NOT_READ = {
     r"version https://git-lfs\.": "is a pointer of Git LFS, not the file. Fetch it: git lfs pull.",
     r"#FORMAT=WebAnno TSV": "is WebAnno TSV, which is not read. Export the set as CoNLL 2002.",
-    r"\s*<[?!\w]": "is XML or SGML. TEI is read by onoma tei. Write other texts and their names as "
-    "JSON Lines (spans in docs/ner.md), or leave the file out with --exclude.",
+    r"\s*<(?:[?!]|[A-Za-z][\w:.-]*[\s>])": "is XML or SGML. TEI is read by onoma tei. Write other "
+    "texts and their names as JSON Lines (spans in docs/ner.md), or leave the file out with "
+    "--exclude.",
 }
 """Beginnings of files that are not read, each with what to say."""
 _JSON = {"json", "cluener", "tokens", "spans"}
@@ -92,13 +93,13 @@ class _Table:
         return n >= MIN_RATIO * max(len(values), 1)
 
     def has_labels(self, index: int, *, is_said: bool = False) -> bool:
-        """Tell whether a column holds labels without ``B-`` and ``I-``: words, and ``O``.
+        """Tell whether a column holds labels without ``B-`` and ``I-``: words, and ``O`` or ``0``.
 
         Parts of speech are words, too. So half of the values must be ``O``, unless the user says
         that they are labels. Chunks and ``B``, ``I`` without a label are none.
         """
         counts = Counter(self.column(index))
-        n_outside = counts.pop("O", 0)
+        n_outside = sum(counts.pop(value, 0) for value in OUTSIDE)
         n_labels = sum(n for value, n in counts.items() if LABEL.fullmatch(value))
         if is_said or n_labels < MIN_RATIO * counts.total():
             return n_labels >= MIN_RATIO * counts.total()

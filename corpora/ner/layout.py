@@ -31,6 +31,8 @@ FORMATS = {
 """The values of ``--format``, each with a description."""
 SCHEMES = ("iob2", "iob1", "iobes")
 """The schemes of tags; IOB2 is BIO; IOBES is also BMES, BMESO, BIOES, BILOU."""
+OUTSIDE = ("O", "0")
+"""What stands for no name in the format ``labels``: the letter, or a zero."""
 TAB, SPACE, BLANKS = "\t", " ", ""
 """The separators of columns; ``BLANKS`` are any number of spaces and tabs."""
 

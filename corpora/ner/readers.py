@@ -17,7 +17,7 @@ from corpora.document import Rejected
 from corpora.ner.columns import Flags, Indices, Tags
 from corpora.ner.found import Found, Origin, any_of
 from corpora.ner.json import read_cluener, read_sentence_array
-from corpora.ner.layout import BLANKS, SPACE, TAB, Layout
+from corpora.ner.layout import BLANKS, OUTSIDE, SPACE, TAB, Layout
 from corpora.ner.records import read_spans, read_tokens
 from corpora.ner.schemes import LABEL, READABLE, continues
 
@@ -220,7 +220,7 @@ class _Rows:
         self._flag("bad_tag", "no tag that can be read", np.array(unreadable, bool)[tags.codes])
         if not is_label:
             return tags
-        return Tags(tags.codes, tuple(n if n in plain else f"I-{n}" for n in tags.names))
+        return Tags(tags.codes, tuple("O" if n in OUTSIDE else f"I-{n}" for n in tags.names))
 
     def begins(self, lines: _Lines) -> Indices:
         """Find the first row of each sentence, and the end of the last, shape (N + 1,)."""

@@ -119,6 +119,19 @@ def test_names_nest_cross_and_have_pieces(tmp_path):
     assert {name: made.counters[name] for name in expected} == expected
 
 
+def test_tabs_stand_for_spaces_and_a_name_of_two_lines_for_itself(tmp_path):
+    lines = "T1\tPER\t0\t12\tAda Lovelace\nT2\tLOC\t21\t29\tBad\nBerg\nT3\tLOC 31 36\tNorth\n"
+
+    rows, made = rows_of(write(tmp_path, lines))
+
+    assert [name for row in rows for name in names_of(row)] == [
+        (0, 12, "PER"),
+        (21, 29, "LOC"),
+        (31, 36, "LOC"),
+    ]
+    assert not made.rejected
+
+
 def test_a_sentence_without_inner_names_has_none(tmp_path):
     path = write(tmp_path, "T1\tPer 0 3\tAda\nT2\tPer 0 1\tA\n", "Ada kam.\nSie ging.")
 
@@ -205,6 +218,7 @@ def test_a_text_in_another_encoding_is_named(tmp_path):
         ("T1\tPer 0 3;5 8\tAda\n", "brat"),
         ("\nR1\tfrom Arg1:T1 Arg2:T3\nT1\tPer 0 3\tAda\n", "brat"),
         ("#1\tAnnotatorNotes T1\twhy\n", "brat"),
+        ("T1\tPer\t0\t3\tAda\n", "brat"),
         ("T1\tO\nJena\tB-LOC\n", "conll"),
         ("R1\tB-PER\nkam\tO\n", "conll"),
         ("#\tO\nT1\tB-X\n", "conll"),

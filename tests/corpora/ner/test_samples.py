@@ -252,6 +252,7 @@ FEW = "Ada PERSON\n" + "geht O\n" * 30 + "\n"
         ("EU NNP B-NP ORG\nrejects VBZ B-VP O\n. . O O\n", ["B-ORG", "O", "O"]),
         ("1\tAda\tPERSON\n2\tgeht\tO\n3\t.\tO\n\n", ["B-PERSON", "O", "O"]),
         ("Ada\tPERSON\n#\tPERSON\ngeht\tO\n,\tO\n", ["B-PERSON", "I-PERSON", "O", "O"]),
+        ("Ada   PERSON\nSá   PERSON\ngeht   0\n,   0\n", ["B-PERSON", "I-PERSON", "O", "O"]),
         ("# a comment of ours\nAda PERSON\n# comment\ngeht O\n", ["B-PERSON", "O"]),
     ],
 )
@@ -310,6 +311,7 @@ def test_labels_that_few_tokens_are_outside_of_can_be_named(tmp_path):
         ("Jena B-LOC\n", {"tag_column": "3"}, "no such column. There are 1 to 2"),
         ("version https://git-lfs.github.com/spec/v1\noid 1\n", {}, "is a pointer of Git LFS"),
         ("#FORMAT=WebAnno TSV 3.2\n\n1-1\t0-1\t@\t_\t_\t\n", {}, "is WebAnno TSV"),
+        ("<http://a.b/c> <http://a.b/d> <http://a.b/e> .\n", {}, "in no format that is known"),
         ("<DOC>\n<ENAMEX TYPE='PERSON'>Ada</ENAMEX>\n", {}, "is XML or SGML"),
         ("TOKEN\tNE-FINE\nUlm\tB-LOC\n", {}, "has no NE-COARSE-LIT"),
     ],
