@@ -40,6 +40,8 @@ _LABELS = ("label", "type", "entity_type", "labels")
 _SURFACES = ("text", "name", "entity_value")
 _FIRST = 20
 """The number of records that are looked at to find the format."""
+_NOT_ACCEPTED = ("reject", "ignore")
+"""The values of ``answer`` that Prodigy gives to texts which are no data."""
 _PRODIGY = "_task_hash"
 """A key of objects that Prodigy wrote, which have tokens, but no list if there is no name."""
 
@@ -67,7 +69,7 @@ def format_of(head: str, *, name: str) -> str | None:
                 continue
             case {"text": str(), "label": dict()}:
                 return "cluener"
-            case dict() as record if _list(record, TOKENS, str) is not None:
+            case dict() as record if _list(record, TOKENS, str):
                 return "tokens" if _has_tags(record, name=name) else None
             case record:
                 names = _names(record)
@@ -85,7 +87,7 @@ def _has_tags(record: Mapping[str, object], *, name: str) -> bool:
             f"{name}: its tags are numbers ({tags[:3]} …), whose names are not in the file. Write "
             "the names in their place, or save the set as Parquet with datasets, as ClassLabel."
         )
-    return tags is not None
+    return tags is not None and all(isinstance(tag, str) for tag in tags)
 
 
 def _names(record: object) -> Sequence[object] | None:
@@ -233,8 +235,7 @@ def text_of(record: object) -> Text:
     if not text.strip():
         raise BadRecordError("empty_token", "an empty text")
     check_characters(text)
-    answer = record.get("answer", "accept") if isinstance(record, dict) else "accept"
-    if answer != "accept":
+    if isinstance(record, dict) and record.get("answer") in _NOT_ACCEPTED:
         return Text(text, (), is_accepted=False)
     return Text(text, [_name(name, text) for name in names])
 

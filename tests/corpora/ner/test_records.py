@@ -119,6 +119,12 @@ def test_nested_names_are_two_levels(tmp_path):
     assert [row["inner_tags"] for row in rows] == [["O", "B-PER", "O"], None]
 
 
+def test_an_answer_of_something_else_leaves_nothing_out(tmp_path):
+    [row], _, _ = read(tmp_path, {"text": "Ada", "label": [[0, 3, "PER"]], "answer": "42"})
+
+    assert row["tags"] == ["B-PER"]
+
+
 def test_blanks_in_labels_become_underscores(tmp_path):
     [row], _, _ = read(tmp_path, {"text": "Ada", "label": [[0, 3, "given  name"]]})
 
@@ -225,6 +231,8 @@ def test_bad_object_with_tokens_is_rejected_with_its_number(tmp_path, record, re
         {"text": "good", "label": "positive", "_task_hash": 1},
         {"text": "good", "cats": {"A": 1.0}},
         {"tokens": ["a"], "upos": ["X"]},
+        {"tokens": ["a"], "ner": [[0, 0, "PER"]]},
+        {"tokens": ["a"], "text": "a", "entities": [{"start": 0, "end": 1, "type": "PER"}]},
     ],
 )
 def test_objects_without_names_are_in_no_format(tmp_path, record):
