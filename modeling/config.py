@@ -180,7 +180,8 @@ class EncoderConfig(Config):
     embeddings as NEISS."""
     foreign: str = ""
     """The text of the ``config.json`` of a model that transformers runs (DeBERTa, ModernBERT …);
-    other settings than sizes have then no effect. Empty: an encoder of ours."""
+    other settings than sizes, and whether it has learned positions, have then no effect. Empty: an
+    encoder of ours."""
 
     def __post_init__(self) -> None:
         """Raise ``ConfigError`` for a size or a dropout that no encoder has."""

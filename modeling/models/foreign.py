@@ -122,8 +122,14 @@ def encoder_config(values: dict[str, object]) -> EncoderConfig:
     theirs = _read_settings(text)
     first = int(theirs.pad_token_id or 0) + 1 if theirs.model_type in _AFTER_PADDING else 0
     n_positions = theirs.max_position_embeddings - first
-    settings = {"foreign": text, "max_positions": n_positions, "positions": "none"}
+    positions = "learned" if _has_table(theirs) else "none"
+    settings = {"foreign": text, "max_positions": n_positions, "positions": positions}
     return EncoderConfig.from_json({**_sizes(theirs), **settings})
+
+
+def _has_table(theirs: "PretrainedConfig") -> bool:
+    """Tell whether a model has a vector for each position, and so a longest sequence."""
+    return theirs.model_type != "modernbert" and getattr(theirs, "position_biased_input", True)
 
 
 def _read_settings(text: str) -> "PretrainedConfig":

@@ -10,13 +10,14 @@ from safetensors.torch import load_file, save_file
 
 from corpora.errors import CorpusError
 from modeling.config import ConfigError
+from modeling.data.tagger_inputs import window_settings
 from modeling.huggingface.importing import read_pretrained
 from modeling.huggingface.transfer import take_encoder
-from modeling.models.foreign import ForeignEncoder
+from modeling.models.foreign import ForeignEncoder, encoder_config
 from modeling.models.tagging import TaggingModel
 from modeling.models.text_encoder import build_encoder
 from modeling.models.weights import WeightsError
-from modeling.tagging_config import HeadConfig, TaggerConfig
+from modeling.tagging_config import HeadConfig, SentencesConfig, TaggerConfig
 from tests.modeling.models.huggingface.small_models import CLOSE, SIZES
 
 DISTIL = {"vocab_size": 60, "dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 24}
@@ -113,6 +114,22 @@ def test_a_tagger_on_an_encoder_that_transformers_runs_is_read_back_alone(
     batch = samples.batch(samples.uneven(1, with_mentions=False), with_segments=False)
     with torch.no_grad():
         assert model.encoder(batch).subwords.equal(read.encoder(batch).subwords)
+
+
+@pytest.mark.parametrize(
+    ("settings", "longest"),
+    [
+        ({"model_type": "albert", "max_position_embeddings": 128}, 128),
+        ({"model_type": "mpnet", "max_position_embeddings": 128}, 126),  # from the id of [PAD] on
+        ({"model_type": "deberta-v2", "max_position_embeddings": 128}, 128),
+        ({"model_type": "deberta-v2", "position_biased_input": False}, 512),
+        ({"model_type": "modernbert", "max_position_embeddings": 128}, 512),
+    ],
+)
+def test_windows_are_no_longer_than_the_positions_that_a_model_has(settings, longest):
+    windows = window_settings(SentencesConfig(), HeadConfig(), encoder_config(settings))
+
+    assert windows.max_length == longest
 
 
 def test_settings_that_ask_for_more_than_the_weights_are_refused_before_memory_is_taken(
