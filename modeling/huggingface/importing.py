@@ -109,7 +109,7 @@ def read_pretrained(folder: Path) -> Pretrained:
         for name, tensor in read_tensors(folder).items()
     }
     config = PretrainConfig(
-        encoder=settings.read_encoder_config(theirs), heads=_find_heads(found, theirs.model_type)
+        encoder=settings.read_encoder_config(theirs), heads=_find_heads(found, theirs)
     )
     with torch.device("meta"):
         expected = dict(PretrainingModel.from_config(config).state_dict())
@@ -147,10 +147,15 @@ def _read_foreign(values: settings.Settings, folder: Path) -> Pretrained:
     )
 
 
-def _find_heads(found: dict[str, Tensor], model_type: str) -> HeadsConfig:
-    head = names.subword_head(model_type)
+def _find_heads(found: dict[str, Tensor], theirs: "PretrainedConfig") -> HeadsConfig:
+    """Find the heads that are read: those that are there, and compute what ours compute.
+
+    The subword head of RoBERTa and LUKE always has GELU, and ours the activation of the layers.
+    """
+    head = names.subword_head(theirs.model_type)
+    is_there = f"{head}.bias" in found or f"{head}.decoder.bias" in found
     objectives = {
-        "subwords": f"{head}.bias" in found or f"{head}.decoder.bias" in found,
+        "subwords": is_there and (theirs.model_type == "bert" or theirs.hidden_act == "gelu"),
         "entities": "entity_predictions.bias" in found,
         "pairs": set(names.PAIRS + names.POOLER) <= set(found),
     }

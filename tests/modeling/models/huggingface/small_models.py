@@ -30,12 +30,12 @@ THEIRS = {
 CLOSE = {"rtol": 0, "atol": 1e-5}
 
 
-def make_theirs(name, folder):
+def make_theirs(name, folder, **changes):
     """Save a model of transformers in a folder, all of whose weights are random."""
     kind, settings = THEIRS[name]
     model_class = getattr(transformers, kind)
     torch.manual_seed(0)
-    model = model_class(model_class.config_class(**SIZES | settings)).eval()
+    model = model_class(model_class.config_class(**SIZES | settings | changes)).eval()
     with torch.no_grad():
         for weights in model.parameters():
             weights.normal_(std=0.4)

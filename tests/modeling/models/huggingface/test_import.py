@@ -23,6 +23,20 @@ def test_imported_models_give_the_same_hidden_states_and_logits(name, samples, t
     assert_same_outputs(theirs, ours, [texts[1]], samples)  # a batch without any mention
 
 
+@pytest.mark.parametrize("name", ["roberta", "luke"])
+def test_a_subword_head_with_another_activation_than_the_layers_is_not_read(
+    name, samples, tmp_path
+):
+    theirs = make_theirs(name, tmp_path, hidden_act="relu")  # these heads have GELU all the same
+
+    given = read_pretrained(tmp_path)
+
+    assert "subwords" not in given.config.heads.weights
+    assert "lm_head.dense.weight" in given.unused
+    texts = samples.uneven(1, with_mentions=name == "luke")
+    assert_same_outputs(theirs, given.build().eval(), texts, samples)
+
+
 @pytest.mark.parametrize("name", THEIRS)
 def test_every_weight_of_theirs_is_used_or_named(name, tmp_path):
     make_theirs(name, tmp_path)
