@@ -30,12 +30,15 @@ def read_json(folder: Path) -> Settings:
 
 
 def is_foreign(values: Settings) -> bool:
-    """Tell whether transformers has to run a model, because its layers are not ours."""
+    """Tell whether transformers has to run a model, because its layers are not ours.
+
+    Those of a decoder are not: each subword sees only those before it.
+    """
     kind = values.get("model_type")
     if kind not in foreign.TYPES:
         return False
     activation = values.get("activation" if kind == "distilbert" else "hidden_act", "gelu")
-    if kind not in _TYPES or activation not in _ACTIVATIONS:
+    if kind not in _TYPES or activation not in _ACTIVATIONS or values.get("is_decoder"):
         return True
     return kind == "electra" and _is_factored(values)
 

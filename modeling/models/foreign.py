@@ -36,8 +36,8 @@ TYPES: Final = (
     "xlm-roberta",
 )
 """The values of ``model_type`` that are accepted; deberta-v2 includes DeBERTa-v3. Models like BERT
-come here only if their activation is not one of ours, ELECTRA models also if their embeddings have
-another width than their layers; otherwise our own encoder runs them."""
+come here only if their activation is not one of ours, or if they are decoders, ELECTRA models also
+if their embeddings have another width than their layers; otherwise our own encoder runs them."""
 _LEFT_OUT: Final = frozenset(
     {"_attn_implementation", "attn_implementation", "auto_map", "dtype", "torch_dtype"}
 )
@@ -116,7 +116,16 @@ def count_values(config: EncoderConfig) -> int:
 
 
 def encoder_config(values: dict[str, object]) -> EncoderConfig:
-    """Convert the ``config.json`` of a model of transformers to our settings."""
+    """Convert the ``config.json`` of a model of transformers to our settings.
+
+    Raises ``ConfigError`` for relative positions that transformers no longer computes.
+    """
+    kind = values.get("position_embedding_type", "absolute")
+    if kind != "absolute":
+        raise ConfigError(
+            f"config.json: position_embedding_type is {kind!r}, which transformers has no more; it "
+            "would leave these weights out. Take a model with absolute positions, or a DeBERTa."
+        )
     kept = {name: value for name, value in values.items() if name not in _LEFT_OUT}
     text = json.dumps(kept, sort_keys=True, ensure_ascii=False)
     theirs = _read_settings(text)
@@ -149,4 +158,5 @@ def _read_settings(text: str) -> "PretrainedConfig":
 
 def _sizes(theirs: "PretrainedConfig") -> dict[str, int]:
     """Look up the sizes in settings of transformers, by our names."""
-    return {ours: getattr(theirs, name) for ours, name in _SIZES.items()}
+    inner = {"inner_width": "hidden_dim"} if theirs.model_type == "distilbert" else {}
+    return {ours: getattr(theirs, name) for ours, name in (_SIZES | inner).items()}

@@ -33,6 +33,12 @@ FAMILIES = {  # class, settings, and whether its layers are ours
     "distilbert": ("DistilBertForMaskedLM", DISTIL, True),
     "electra, narrow": ("ElectraForPreTraining", {"embedding_size": 8}, False),
     "bert, other activation": ("BertForMaskedLM", {"hidden_act": "gelu_new"}, False),
+    "bert, decoder": ("BertLMHeadModel", {"is_decoder": True}, False),
+    "distilbert, other activation": (
+        "DistilBertForMaskedLM",
+        DISTIL | {"activation": "gelu_new"},
+        False,
+    ),
     "albert": ("AlbertForMaskedLM", {"embedding_size": 8}, False),
     "deberta": ("DebertaForMaskedLM", DEBERTA | {"type_vocab_size": 0}, False),
     "deberta-v3": (
@@ -63,7 +69,7 @@ def folders(tmp_path_factory):
     for name, (kind, settings, _) in FAMILIES.items():
         torch.manual_seed(0)
         model_class = getattr(transformers, kind)
-        sizes = {} if name == "distilbert" else SIZES
+        sizes = {} if name.startswith("distilbert") else SIZES
         model = model_class(model_class.config_class(**sizes | settings)).eval()
         with torch.no_grad():
             for weights in model.parameters():
@@ -130,6 +136,17 @@ def test_windows_are_no_longer_than_the_positions_that_a_model_has(settings, lon
     windows = window_settings(SentencesConfig(), HeadConfig(), encoder_config(settings))
 
     assert windows.max_length == longest
+
+
+def test_relative_positions_that_transformers_leaves_out_are_refused(folders, tmp_path):
+    folder = folders["electra, narrow"][0]
+    values = json.loads((folder / "config.json").read_text())
+    text = json.dumps(values | {"position_embedding_type": "relative_key"})
+    (tmp_path / "config.json").write_text(text)
+    (tmp_path / "model.safetensors").write_bytes((folder / "model.safetensors").read_bytes())
+
+    with pytest.raises(ConfigError, match=r"position_embedding_type is 'relative_key'"):
+        read_pretrained(tmp_path)
 
 
 def test_settings_that_ask_for_more_than_the_weights_are_refused_before_memory_is_taken(
