@@ -33,7 +33,7 @@ from modeling.config import ConfigError
 from modeling.heads.tagging import CrfHead, TokenHead
 from modeling.layers.attention import EntityTable, WholeWordAttention
 from modeling.layers.dense import Padded, attend_densely
-from modeling.layers.embeddings import LearnedPositions, SinusoidalPositions
+from modeling.layers.embeddings import LearnedPositions, SinusoidalPositions, sinusoids
 from modeling.layers.transformer import EncoderLayer
 from modeling.models.foreign import ForeignEncoder
 from modeling.models.onnx_tagging import MODEL, SETTINGS
@@ -70,7 +70,7 @@ class PaddedEncoder(nn.Module):
         if isinstance(embeddings.positions, LearnedPositions):
             x = x + embeddings.positions.table.weight[: subwords.shape[1]]
         elif isinstance(embeddings.positions, SinusoidalPositions):
-            x = x + embeddings.positions.table[: subwords.shape[1]]
+            x = x + sinusoids(subwords.shape[1], x.shape[2]).to(x)  # the table is a limit
         if embeddings.segments is not None:
             x = x + embeddings.segments.weight[0]
         return x if embeddings.norm is None else cast(Tensor, embeddings.norm(x))
@@ -251,7 +251,10 @@ def check_onnx(scorer: Scorer, file: Path) -> float | None:
 
 
 def _difference(scorer: Scorer, file: Path) -> float:
-    """Compute the largest difference between onnxruntime's and torch's scores of random input."""
+    """Compute the largest difference between onnxruntime's and torch's scores of random input.
+
+    It is infinite if a score is NaN.
+    """
     import onnxruntime  # noqa: PLC0415 - optional
 
     session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
@@ -263,7 +266,8 @@ def _difference(scorer: Scorer, file: Path) -> float:
         with evaluating(scorer), torch.no_grad():
             expected = scorer(*inputs)
         stands = inputs[1] > 0
-        worst = max(worst, float((torch.from_numpy(found) - expected)[stands].abs().max()))
+        differences = (torch.from_numpy(found) - expected)[stands].abs()
+        worst = max(worst, float(differences.nan_to_num(torch.inf).max()))
     return worst
 
 
