@@ -150,13 +150,18 @@ def _read_foreign(values: settings.Settings, folder: Path) -> Pretrained:
 def _find_heads(found: dict[str, Tensor], theirs: "PretrainedConfig") -> HeadsConfig:
     """Find the heads that are read: those that are there, and compute what ours compute.
 
-    The subword head of RoBERTa and LUKE always has GELU, and ours the activation of the layers.
+    The subword head of RoBERTa and LUKE always has GELU, and ours the activation of the layers. Our
+    entity head has no vectors of its own.
     """
     head = names.subword_head(theirs.model_type)
     is_there = f"{head}.bias" in found or f"{head}.decoder.bias" in found
     objectives = {
         "subwords": is_there and (theirs.model_type == "bert" or theirs.hidden_act == "gelu"),
-        "entities": "entity_predictions.bias" in found,
+        "entities": "entity_predictions.bias" in found
+        and (
+            names.ENTITY_DECODER not in found
+            or _are_equal(found, names.ENTITY_DECODER, names.ENTITIES)
+        ),
         "pairs": set(names.PAIRS + names.POOLER) <= set(found),
     }
     decoder = f"{head}.decoder.weight"

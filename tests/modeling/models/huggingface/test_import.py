@@ -37,6 +37,16 @@ def test_a_subword_head_with_another_activation_than_the_layers_is_not_read(
     assert_same_outputs(theirs, given.build().eval(), texts, samples)
 
 
+def test_an_entity_head_with_vectors_of_its_own_is_not_read(samples, tmp_path):
+    theirs = make_theirs("luke", tmp_path, tie_word_embeddings=False)
+
+    given = read_pretrained(tmp_path)
+
+    assert "entities" not in given.config.heads.weights
+    assert "entity_predictions.decoder.weight" in given.unused
+    assert_same_outputs(theirs, given.build().eval(), samples.uneven(1), samples)
+
+
 @pytest.mark.parametrize("name", THEIRS)
 def test_every_weight_of_theirs_is_used_or_named(name, tmp_path):
     make_theirs(name, tmp_path)
