@@ -25,7 +25,13 @@ from modeling.export.onnx_model import (
 )
 from modeling.export.trimming import with_layers, with_subwords_of
 from modeling.heads.tagging import TokenHead
-from modeling.huggingface.exporting import depends_on_spaces, export, export_tagger, save_tokenizer
+from modeling.huggingface.exporting import (
+    depends_on_spaces,
+    export,
+    export_tagger,
+    open_tokenizer,
+    save_tokenizer,
+)
 from modeling.huggingface.importing import read_pretrained
 from modeling.models.onnx_tagging import save_beside
 from modeling.models.tagging import TaggingModel
@@ -149,8 +155,8 @@ def _export_pretrained(options: "Options", folder: Path, output: Path) -> list[s
         code = usage.of_onnx(output.name, with_words="words" in scorer.inputs)
         write_card(_card_of_encoder(source, scorer, code, "onnx"), options, folder)
         return [*notes, f"next onnxruntime.InferenceSession({str(output / 'model.onnx')!r})"]
-    given, tokenizer = read_pretrained(source), Tokenizer.open(source)
-    notes = []
+    given, notes = read_pretrained(source), []
+    tokenizer = open_tokenizer(source, given.config.encoder)
     if options.keep_layers:
         given = with_layers(options.keep_layers, given)
     if options.trim_vocabulary:
