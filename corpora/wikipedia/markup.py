@@ -22,6 +22,19 @@ _BOLD = "\x07"
 """Replaces a bold mark while the italic marks are counted."""
 _QUOTES = re.compile(r"'{2,}")
 _ORDINARY = frozenset({2, 3, 5})
+_MAGIC = r"__[^\W\d_]++(?:_[^\W\d_]++)*+__"
+MAGIC_LINE = re.compile(rf"(?:{_MAGIC}[ \t]*+)+")
+"""Matches a line of magic words, if it is not in small letters."""
+MAGIC_WORDS = frozenset(
+    (
+        "disambig", "expectunusedcategory", "forcetoc", "hiddencat", "index", "newsectionlink",
+        "nocc", "nocontentconvert", "noeditsection", "nogallery", "noindex", "nonewsectionlink",
+        "notc", "notitleconvert", "notoc", "staticredirect", "toc",
+    )
+)  # fmt: skip
+"""The English magic words, which may be in small letters; other words in them are text."""
+_QUOTED_ADDRESS = re.compile(r"(\[(?:[A-Za-z]+:)?//(?:(?!'')[^\s\[\]<>\"])++)(?='')")
+"""Matches the address of an external link that ends where bold or italics begin."""
 
 
 class Kind:
@@ -45,14 +58,15 @@ def inline_pattern(trail: str) -> re.Pattern[str]:
       | \[\[()
       | \]\]()
       | <(?i:br)\b[^<>]*+>()
-      | </?([a-zA-Z][a-zA-Z0-9]*+)\b[^<>\[\]{{}}]*+>
-      | &(?:\#\w{{1,8}}|[A-Za-z0-9]{{1,31}});()
+      | </?([a-zA-Z][a-zA-Z0-9]*+)(?=[\s/>\x00-\x02\x06])[^<>\[\]{{}}]*+>
+      | &(?:\#\w{{1,16}}|[A-Za-z0-9]{{1,31}}|רלמ|رلم);()
       | \x00(\d+)\x00
       | \x01()
       | \x02(\d+)\x02
-      | \[(?:(?:https?|ftps?|irc|gopher|news|git):|(?=//)|mailto:)[^\s\[\]<>"\x00-\x05]*+[ ]*()
+      | \[(?:(?i:https?|ftps?):|(?:irc|gopher|news|git|mailto):(?=\S)|(?=//))
+          (?://\[[0-9A-Fa-f:.]++\])?[^\s\[\]<>"\x00-\x05]*+[ ]*()
       | \]()
-      | __[^\W\d_]+__()
+      | {_MAGIC}()
       | \{{(?:\{{++|\|)()
       | \}}\}}++()
       | \|\}}()
@@ -89,6 +103,8 @@ def without_quotes(line: str) -> str:
     >>> without_quotes("l\'\'\'amour\'\' est \'\'bleu\'\'")
     "l'amour est bleu"
     """
+    if "//" in line:
+        line = _QUOTED_ADDRESS.sub(r"\1 ", line)
     if "''''" not in line and "]''" not in line and "[''" not in line:
         n_bold = line.count("'''")
         rest = line.replace("'''", _BOLD) if n_bold else line
@@ -125,9 +141,9 @@ def by_rules(line: str) -> str:
 def _rank(line: str, start: int) -> int:
     """Rank how likely a bold mark is an apostrophe; the lowest rank is the likeliest.
 
-    0: after a word of one letter; 1: after a longer word; 2: after a space.
+    0: after a space and one letter; 1: after anything else, also at the start; 2: after a space.
     """
     before = line[max(0, start - 2) : start]
-    if before[-1:] in ("", " "):
+    if before[-1:] == " ":
         return 2
-    return 0 if len(before) == 1 or before[0] == " " else 1
+    return 0 if before[:1] == " " else 1

@@ -42,6 +42,9 @@ _REST_OF_LINE = re.compile(r"(?:[ \t]*+<!--(?s:.*?)-->)*+[ \t]*+\n")
 _SCRIPT = re.compile(
     r"<(su[bp])\b[^<>]*>\s*((?:[0-9+−–-]|&minus;|&#8722;|&ndash;){1,8})\s*</\1\s*>", re.IGNORECASE
 )
+_NOWIKI = re.compile(r"</?nowiki>", re.IGNORECASE)
+_WHOLE_PAGE = re.compile(r"</?(?:noinclude|onlyinclude)\s*/?>", re.IGNORECASE)
+"""Matches the tags that say what of a page is included elsewhere; on the page they show nothing."""
 _SCRIPTS = {
     "sub": str.maketrans("0123456789+−-", "₀₁₂₃₄₅₆₇₈₉₊₋₋"),
     "sup": str.maketrans("0123456789+−-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻"),
@@ -49,6 +52,13 @@ _SCRIPTS = {
 CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029]")
 _BROKEN_LINK = re.compile(r"\[\[[^\[\]\n|]++\|[^\[\]\n]*+\n[^\[\]]*+\]\]")
 _BROKEN_TAG = re.compile(r"</?[a-zA-Z][a-zA-Z0-9]*+[^<>\n]*+(?:\n(?!\n)[^<>\n]*+)++>")
+_BRACKETED_TAG = re.compile(
+    "<(/?)([a-zA-Z][a-zA-Z0-9]*+)(?=[ \t/\x00-\x02])"
+    "([^<>\\[\\]{}\n\x03-\x05]*+[\\[\\]{}][^<>\n\x03-\x05]*+)>"
+)
+"""Matches a tag with brackets or braces among its attributes."""
+_QUOTED_TITLE = re.compile(r"\[\[(?:(?!'')[^\[\]|\n])*+''[^\[\]|\n]*+(?=[|\]])")
+"""Matches a link to a title with two apostrophes, which are no italics."""
 _LATE_VERSE = re.compile("(?<!\n)\x03")
 _CAPTION = re.compile("\x04[^\x04\x05\n]*+\x05")
 _CAPTION_MARK = re.compile("([\x04\x05])")
@@ -62,7 +72,8 @@ _TEMPLATE_NEXT = re.compile(rf"(?:{PLACE}\d+{PLACE})*+\n(?:{PLACE}\d+{PLACE})*+\
 _NAME = re.compile(r"\{\{+([^{}|]*)")
 _MARK = re.compile("\x00\\d+\x00")
 """Matches the mark of what was dropped."""
-_FLAGS = re.compile(r"[A-Z+;-]*")
+_FLAGS = re.compile(r"[A-Za-z+;\s-]*")
+"""Matches what stands before the pipe of a variant: flags, or codes of languages."""
 _VARIANT = re.compile(r"-\{([^{}]*?)\}-")
 
 
@@ -134,9 +145,20 @@ class Simplifier:
             text = _SCRIPT.sub(_script, text)
         if _BROKEN_TAG.search(text):
             text = _BROKEN_TAG.sub(_on_one_line, text)
+        if _BRACKETED_TAG.search(text):
+            text = _BRACKETED_TAG.sub(self.without_brackets, text)
+        if "''" in text and _QUOTED_TITLE.search(text):
+            text = _QUOTED_TITLE.sub(lambda title: title[0].replace("'", "&#39;"), text)
         if _BROKEN_LINK.search(text):
             text = _BROKEN_LINK.sub(_on_one_line, text)
         return text
+
+    def without_brackets(self, tag: re.Match[str]) -> str:
+        """Remove the attributes of a tag with brackets or braces in them; not of an unknown tag."""
+        if tag[2].lower() not in tags()["all"]:
+            return tag[0]
+        self.count_links(tag[3], "in_tag")
+        return f"<{tag[1]}{tag[2]}>{places_in(tag[3])}"
 
     def count_links(self, text: str, reason: str) -> None:
         """Count the links in a text that is dropped, for a reason."""
@@ -193,7 +215,8 @@ class Simplifier:
         """
         end = text.find("-->", start + 4)
         end = len(text) if end < 0 else end + 3
-        if out[-1].rstrip(" \t")[-1:] == "\n" and (rest := _REST_OF_LINE.match(text, end)):
+        before = text[max(0, start - len(out[-1]) - 1) : start].rstrip(" \t")
+        if before[-1:] == "\n" and (rest := _REST_OF_LINE.match(text, end)):
             out[-1] = out[-1].rstrip(" \t")
             end = rest.end()
         self.count_links(text[start:end], "in_comment")
@@ -203,9 +226,11 @@ class Simplifier:
         """Return the text that remains of a tag with its content."""
         if name in tags()["literal"]:
             self.count_links(content, "in_tag")
+            if name == "pre":
+                content = _NOWIKI.sub("", content)
             self.found.literals.append(decode(content))
             number = f"\x02{len(self.found.literals) - 1}\x02"
-            return number if name == "nowiki" or "\n" not in content else f"\n{number}\n"
+            return number if name == "nowiki" else f"\n\n{number}\n\n"
         if name == "gallery":
             return "".join(self.gallery(content))
         if name == "poem":
@@ -448,7 +473,7 @@ class Simplifier:
         flags, bar, rest = content.partition("|")
         if bar and _FLAGS.fullmatch(flags):
             content = rest
-            if set(flags) & set("HT+-"):
+            if {flag.strip() for flag in flags.split(";")} & {"H", "T", "+", "-"}:
                 self.count_links(content, "in_tag")
                 return ""
         choices = {}
@@ -500,6 +525,8 @@ def _cleaned(source: str) -> str:
         source = source.replace("\r\n", "\n").replace("\r", "\n")
     if has_control(source):
         source = CONTROL.sub(" ", source)
+    if "include>" in source:
+        source = _WHOLE_PAGE.sub("", source)
     return source.replace("\u00a0", " ").replace("\u00ad", "")
 
 
@@ -549,7 +576,9 @@ def _on_one_line(markup: re.Match[str]) -> str:
 def _opening() -> re.Pattern[str]:
     """Compile the pattern of a comment, or of a tag whose content is no ordinary wikitext."""
     names = {"gallery", "poem"}.union(*(tags()[name] for name in _READ))
-    return re.compile(rf"<(?:!--|(?i:({'|'.join(sorted(names))}))(?=[\s/>])([^<>]*)>)")
+    return re.compile(
+        rf"<(?:!--|(?i:({'|'.join(sorted(names))}))(?=[\s/>])([^<>]*+(?:<[^<>]*+){{0,3}}+)>)"
+    )
 
 
 @cache

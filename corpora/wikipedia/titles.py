@@ -6,6 +6,7 @@ and projects, which no dump lists, are in ``wikis.toml``.
 
 import re
 import tomllib
+import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -23,12 +24,15 @@ PLAIN_TITLE = re.compile(r"[^\W_](?:[^\W_]|[,.()'’–-]| (?! ))*+(?<! )")
 """Matches a title in which at most the first letter needs normalising."""
 _BIDI = re.compile("[\u200e\u200f\u202a-\u202e]")
 _SPACES = re.compile(r"[ _\t\n\u00a0\u1680\u180e\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
-_ENTITY = re.compile(r"&(#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z0-9]{1,31});")
+_ENTITY = re.compile(r"&(#0*\d{1,7}|#[xX]0*[0-9a-fA-F]{1,6}|[A-Za-z0-9]{1,31}|רלמ|رلم);")
 _NO_TITLE = re.compile(r"[<>\[\]{}|\x00-\x1f\x7f-\x9f\ufffd]")
 # marks of structure.py, control characters
 _MARKS = re.compile("\x00\\d+\x00|\x02\\d+\x02|[\x00-\x1f\x7f-\x9f\u00ad]")
 _LABEL_SPACES = re.compile("[ \t\n\u00a0\u2028\u2029]+")
+_ADDRESS = re.compile(r"\s*(?:(?i:https?|ftps?):)?//\S*")
 _QUALIFIER = re.compile(r" ?[(（][^()（）]*[)）]$")
+_DOTTED = frozenset({"az", "kaa", "tr"})
+"""The languages in which the capital of ``i`` is ``İ``."""
 _MAX_TITLES = 100_000  # targets in the cache
 _PROJECT = re.compile(r"wik(?:i|tionary|books|news|quote|source|versity|voyage)$")
 
@@ -69,6 +73,8 @@ class Wiki:
     """The codes of scripts or regions of one language (Chinese, Serbian …), the preferred first."""
     codes: tuple[str, ...] = ()
     """The names that the wiki's tables of data may have, see ``codes_of``."""
+    has_subpages: bool = True
+    """Whether ``[[/abc]]`` in an article leads to a subpage of it; if not, to the article /abc."""
     _targets: dict[str, Target] = field(default_factory=dict)
 
     def target(self, raw: str) -> Target:
@@ -96,8 +102,10 @@ class Wiki:
         if "%" in text:
             decoded = unquote(text)
             text = text if "\ufffd" in decoded else decoded
+        if address := _ADDRESS.match(text):  # [[http://example.org Example]]
+            return Target("malformed", text, "", text[address.end() :].strip())
         label = _MARKS.sub("", _LABEL_SPACES.sub(" ", text)).strip()
-        text = _BIDI.sub("", text)
+        text = _BIDI.sub("", text if text == raw else unicodedata.normalize("NFC", text))
         name, _, section = text.partition("#")
         name, section = _spaced(name), _spaced(_MARKS.sub("", section))
         if name.startswith(":"):
@@ -106,7 +114,7 @@ class Wiki:
             return Target("section" if section else "malformed", "", section, label)
         if _NO_TITLE.search(name):
             return Target("malformed", name, section, raw.strip())
-        if name.startswith(("/", "../")):
+        if name.startswith("../") or (name[0] == "/" and self.has_subpages):
             return Target("subpage", name, section, label)
         if reason := self._elsewhere(name):
             return Target(reason, name, section, label)
@@ -143,6 +151,8 @@ class Wiki:
         """Capitalize the first letter, unless the wiki is case-sensitive."""
         if self.case_sensitive or title[:1].isupper():
             return title
+        if title[:1] == "i" and self.lang in _DOTTED:
+            return f"İ{title[1:]}"
         return upper_first(title)
 
 
@@ -181,11 +191,14 @@ def decode(text: str) -> str:
 
 def _decoded(entity: re.Match[str]) -> str:
     name = entity[1]
+    if name in ("רלמ", "رلم"):  # MediaWiki's own names of &rlm;
+        return "\u200f"
     if name[0] != "#":
         return html5.get(f"{name};", entity[0])
     number = int(f"0{name[1:]}", 16) if name[1] in "xX" else int(name[1:])
     valid = number in (9, 10) or 32 <= number < 0x7F or 0xA0 <= number <= 0x10FFFF
-    return chr(number) if valid and not 0xD800 <= number <= 0xDFFF else entity[0]
+    valid = valid and not 0xD800 <= number <= 0xDFFF and number not in (0xFFFE, 0xFFFF)
+    return chr(number) if valid else entity[0]
 
 
 def _spaced(text: str) -> str:
@@ -291,4 +304,5 @@ def wiki_of(
         trail="" if trails["none"] & set(codes) else f"a-z{own}",
         variants=next((tuple(variants[code]) for code in codes if code in variants), ()),
         codes=codes,
+        has_subpages=not (name.endswith("wiki") and language_code(name) in wikis()["languages"]),
     )

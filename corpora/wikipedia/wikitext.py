@@ -15,6 +15,8 @@ from corpora.wikipedia.aside import PLACE, PLACES, Aside, unplaced
 from corpora.wikipedia.blocks import Blocks, Link, PageText
 from corpora.wikipedia.markup import (
     LITERAL_SPACES,
+    MAGIC_LINE,
+    MAGIC_WORDS,
     MARKS,
     SIGNS,
     SILENT,
@@ -33,6 +35,8 @@ _SPACES = re.compile("[ \t]{2,}|\t")
 _LIST = re.compile(r"[*#:;]+[ \t]*")
 _RULE = re.compile(r"^-{4,}")
 _CAPTION = re.compile("\x04([^\x04\x05]*)\x05")
+_GLUED = re.compile("(?<=([\\w.!?,;:)\\]]))(?=\x04[^\x04\x05]*\x05([\\w\\[]))")
+"""Matches the place before a file with a caption that stands inside a word or sentence."""
 _NOTHING = re.compile("(?:\x00\\d+\x00|[\x01 \t])*")
 _CLOSE = re.compile(r"\]\]|\[\[")
 _AFTER = re.compile(r"[ \t]*")
@@ -161,7 +165,7 @@ class Reader:
             kind, line = self.classify(line)
         if "''" in line:
             line = without_quotes(line)
-        if not line or (line[0] in "\x00\x01" and _NOTHING.fullmatch(line)):
+        if not line or (line[0] in "\x00\x01_" and _is_nothing(line)):
             self._pending += captions
             if PLACE in marked:
                 self.place(marked, "", [], start=self.out.length)
@@ -196,7 +200,7 @@ class Reader:
         if first == "=":
             return heading(line)
         if first == "\x03":
-            return "verse", line[1:].lstrip(" :*")
+            return "verse", _RULE.sub("", line[1:].lstrip(" :*"), count=1)
         if line[:2] in _TABLE or (first in "|!" and (self.in_table or "||" in line)):
             if n := line.count("[["):
                 self.page.dropped["in_table"] += n
@@ -246,7 +250,7 @@ class Reader:
         line begins with a caption, all its captions are written now instead, as blocks before it.
         """
         captions = _CAPTION.findall(line)
-        rest = _CAPTION.sub("\x01", line)
+        rest = _CAPTION.sub("\x01", _GLUED.sub(_parted, line))
         if self.out.start >= 0 or unplaced(line)[0] != "\x04":
             return rest, captions
         for caption in captions:
@@ -315,7 +319,7 @@ class Reader:
             unknown = found[Kind.TAG].lower() not in tags()["all"]
             return unknown and not MARKS.search(found[0])
         if kind == Kind.MAGIC:
-            return found[0].islower()
+            return found[0].islower() and found[0][2:-2] not in MAGIC_WORDS
         if kind == Kind.OPENINGS:
             if (n := (len(found[0]) + 2) // 2 - 1) > 0:
                 self.page.dropped["malformed"] += n
@@ -477,6 +481,17 @@ class Reader:
         self.end_link(start, end, target.reason, title=target.title, section=target.section)
         if text[-1:] == " " and not trail:
             self.out.add(" ")
+
+
+def _parted(place: re.Match[str]) -> str:
+    return "" if is_solid(place[1]) or is_solid(place[2]) else " "
+
+
+def _is_nothing(line: str) -> bool:
+    """Tell whether a line has only what was dropped, or magic words."""
+    if line[0] == "_":
+        return MAGIC_LINE.fullmatch(line) is not None and not line.islower()
+    return _NOTHING.fullmatch(line) is not None
 
 
 def _positions(pieces: Sequence[str], shown: str) -> list[int]:

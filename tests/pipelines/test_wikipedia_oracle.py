@@ -96,7 +96,7 @@ class Wiki:
         name = normal(target)
         has_colon = name.startswith(":")
         prefix, colon, _ = name.removeprefix(":").partition(":")
-        if not name.strip(":") or re.search(r"[<>\[\]{}|]", name) or name.startswith("/"):
+        if not name.strip(":") or re.search(r"[<>\[\]{}|]|^\.\./|^(?i:https?:)?//", name):
             return None
         if not colon:
             return 0

@@ -48,6 +48,13 @@ def test_wikitext_becomes_what_was_written_by_hand(case):
         assert value == case.get(key, value), key
 
 
+@pytest.mark.parametrize("wiki", ["dewikibooks", "commonswiki"])
+def test_a_slash_begins_a_subpage_outside_of_wikipedias(wiki):
+    page = extract("[[/a]]", wiki_of(name=wiki, lang="de"), load_templates("de"))
+
+    assert (page.text, page.links, page.dropped) == ("/a", [], {"subpage": 1})
+
+
 @pytest.mark.parametrize("article", EXPECTED["articles"], ids=lambda article: article["title"])
 def test_article_of_the_sample_becomes_what_was_written_by_hand(article, tmp_path):
     dump = examine(SAMPLE, range_bytes=1 << 20, work_directory=tmp_path)
