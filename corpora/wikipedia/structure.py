@@ -57,7 +57,7 @@ _BRACKETED_TAG = re.compile(
     "([^<>\\[\\]{}\n\x03-\x05]*+[\\[\\]{}][^<>\n\x03-\x05]*+)>"
 )
 """Matches a tag with brackets or braces among its attributes."""
-_QUOTED_TITLE = re.compile(r"\[\[(?:(?!'')[^\[\]|\n])*+''[^\[\]|\n]*+(?=[|\]])")
+_QUOTED_TITLE = re.compile(r"\[\[[^\[\]|'\n]*+(?:'(?!')[^\[\]|'\n]*+)*+''[^\[\]|\n]*+(?=[|\]])")
 """Matches a link to a title with two apostrophes, which are no italics."""
 _LATE_VERSE = re.compile("(?<!\n)\x03")
 _CAPTION = re.compile("\x04[^\x04\x05\n]*+\x05")
@@ -576,9 +576,8 @@ def _on_one_line(markup: re.Match[str]) -> str:
 def _opening() -> re.Pattern[str]:
     """Compile the pattern of a comment, or of a tag whose content is no ordinary wikitext."""
     names = {"gallery", "poem"}.union(*(tags()[name] for name in _READ))
-    return re.compile(
-        rf"<(?:!--|(?i:({'|'.join(sorted(names))}))(?=[\s/>])([^<>]*+(?:<[^<>]*+){{0,3}}+)>)"
-    )
+    attributes = "[^<>]*+(?=>)|[^<>]*+(?:<[^<>]*+){1,3}+"  # the first alternative is faster
+    return re.compile(rf"<(?:!--|(?i:({'|'.join(sorted(names))}))(?=[\s/>])({attributes})>)")
 
 
 @cache
