@@ -316,11 +316,12 @@ def _help() -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; return the exit status (docs/commands.md has the table)."""
-    from corpora.system.arguments import execute, fail
+    from corpora.system.arguments import execute, fail, prepare_streams
     from corpora.system.command_names import commands_named
     from corpora.system.extras import missing_extra
     from corpora.system.typed_tables import did_you_mean
 
+    prepare_streams()
     given = list(sys.argv[1:] if argv is None else argv)
     name, *rest = given or ["--help"]
     if name in {"-h", "--help", "help"}:

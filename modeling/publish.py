@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from corpora.errors import UsageError
-from corpora.system.arguments import Summary, option
+from corpora.system.arguments import Summary, not_empty, option
 from corpora.system.buckets import is_url
 from modeling.command import as_json, start
 
@@ -92,6 +92,7 @@ class Options:
     )
     shelf: str = option(
         positional=True,
+        type=not_empty,
         metavar="STORE/NAME",
         help="folder of the model's versions in the store, here or in a bucket (s3://, gs://, "
         "az://)",

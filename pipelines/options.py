@@ -17,7 +17,15 @@ from typing import TypeVar
 
 from corpora.document import ORIGINS
 from corpora.errors import UsageError
-from corpora.system.arguments import add_options, check, make_parser, option, refuse, values_of
+from corpora.system.arguments import (
+    add_options,
+    check,
+    make_parser,
+    not_empty,
+    option,
+    refuse,
+    values_of,
+)
 from corpora.system.buckets import is_url
 
 __all__ = [
@@ -37,7 +45,7 @@ class CommonOptions:
         "glob patterns in quotes",
     )
     output: Path = option(
-        type=str,
+        type=not_empty,
         metavar="DIR",
         help="folder to write the results into: a path, or an address in a bucket (s3://…, gs://…, "
         "az://…)",

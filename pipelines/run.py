@@ -17,7 +17,6 @@ Graphs run in this process (``in_memory.py``), in several of this machine (``pro
 a runner of Beam (``on_beam.py``); the bytes are the same.
 """
 
-import io
 import json
 import logging
 import os
@@ -37,7 +36,7 @@ from corpora.errors import CorpusError, TooManyRejectsError, UsageError
 from corpora.runs.plan import Plan, version_of_code
 from corpora.runs.record_errors import INTERNAL_ERROR
 from corpora.system import command_names
-from corpora.system.arguments import fail, paint
+from corpora.system.arguments import fail, paint, prepare_streams
 from corpora.system.command_names import as_typed
 from corpora.system.extras import missing_extra
 from corpora.system.imports import hide_pandas_from_pyarrow
@@ -77,10 +76,7 @@ class Pipeline:
 
 def main(name: str, argv: Sequence[str] | None = None) -> int:
     """Run the pipeline in the module ``name``; return the exit status."""
-    _open_closed_streams()
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
+    prepare_streams()
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
     output = "the run"
     try:
@@ -105,17 +101,6 @@ def main(name: str, argv: Sequence[str] | None = None) -> int:
         return fail("interrupted. The same command resumes from here.", status=130)
     _say(lines)
     return 0
-
-
-def _open_closed_streams() -> None:
-    """Open standard streams that are closed to the null device."""
-    for number, name in ((1, "stdout"), (2, "stderr")):
-        if getattr(sys, name) is None:
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            if nowhere != number:
-                os.dup2(nowhere, number)
-                os.close(nowhere)
-            setattr(sys, name, os.fdopen(number, "w", encoding="utf-8", closefd=False))
 
 
 def _say(lines: Sequence[str]) -> None:

@@ -239,6 +239,26 @@ def test_output_that_cannot_be_written_is_named(given, to, status, said, letters
     assert done.stderr.count("\n") == bool(said)
 
 
+@pytest.mark.parametrize(
+    ("given", "closed", "status"),
+    [
+        ("--help", ">&-", 0),
+        ("show DATASET", ">&- 2>&-", 0),
+        ("show DATASET/missing", "2>&-", 1),
+        ("nonsense", "2>&-", 2),
+    ],
+)
+def test_command_whose_streams_are_closed_does_its_work(given, closed, status, letters):
+    command = f"{sys.executable} -m onoma {given} {closed}"
+    command = command.replace("DATASET", str(letters[0] / "documents"))
+
+    done = subprocess.run(
+        ["/bin/sh", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode, done.stderr) == (status, "")
+
+
 def test_colours_are_for_terminals_that_want_them(monkeypatch):
     class Terminal:
         def isatty(self):

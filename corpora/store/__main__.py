@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
 
-from corpora.system.arguments import ArgumentParser, execute, make_parser
+from corpora.system.arguments import ArgumentParser, execute, make_parser, not_empty
 from corpora.system.buckets import is_url
 
 
@@ -83,7 +83,7 @@ def _forget(arguments: argparse.Namespace) -> Iterator[str]:
 
 
 def _place(text: str) -> Path | str:
-    return text.rstrip("/") if is_url(text) else Path(text)
+    return text.rstrip("/") if is_url(text) else Path(not_empty(text))
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:

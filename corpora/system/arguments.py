@@ -106,6 +106,8 @@ class ArgumentParser(argparse.ArgumentParser):
         **settings: Any,  # Any: those of argparse
     ) -> None:
         super().__init__(prog=prog and as_typed(prog), **settings)
+        self.register("type", Path, lambda text: Path(not_empty(text)))
+        self.register("type", int, _integer)
         self._is_passed_on = is_passed_on
         """A function that tells whether an unknown option is one of a library, and passed on."""
 
@@ -133,7 +135,7 @@ class ArgumentParser(argparse.ArgumentParser):
         if _is_looked_at.get():
             raise _Made(self)
         given = sys.argv[1:] if args is None else list(args)
-        _take_any_text()
+        prepare_streams()
         self._refuse_unknown(given)
         found = super().parse_known_args(given, namespace)
         try:
@@ -153,6 +155,23 @@ class ArgumentParser(argparse.ArgumentParser):
         wrong = [w for w in words if _OPTION.fullmatch(w) and w not in known]
         if wrong := [word for word in wrong if not self._is_passed_on(word)]:
             self.error("; ".join(f"{w}: no such option{did_you_mean(w, known)}" for w in wrong))
+
+
+def not_empty(text: str) -> str:
+    """Return the text of a path; raise ``ArgumentTypeError`` if it is empty.
+
+    An empty path is a shell's variable that is not set; it would be the current folder.
+    """
+    if not text:
+        raise argparse.ArgumentTypeError("is empty (is a variable not set?)")
+    return text
+
+
+def _integer(text: str) -> int:
+    number = int(text)
+    if abs(number) > sys.maxsize:
+        raise argparse.ArgumentTypeError(f"{text}: at most {sys.maxsize}")
+    return number
 
 
 class _Renamed(argparse.Action):
@@ -326,7 +345,7 @@ def execute(
     standard output, and the lines to standard error. The exit status of a ``CorpusError`` is its
     ``exit_status``; 1 for ``OSError`` (of ``path``, if it names no file), 130 for Ctrl-C.
     """
-    _take_any_text()
+    prepare_streams()
     try:
         for line in command():
             with _writing():
@@ -351,11 +370,25 @@ def execute(
     return 0
 
 
-def _take_any_text() -> None:
-    """Write a question mark for a character that the encoding of the terminal lacks."""
+def prepare_streams() -> None:
+    """Open closed standard streams to the null device, before a file takes their number.
+
+    Also let streams write a question mark for a character that the encoding of the terminal lacks.
+    """
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        if getattr(sys, name) is None:
+            _open_to_nowhere(number)
+            setattr(sys, name, os.fdopen(number, "w", encoding="utf-8", closefd=False))
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+
+
+def _open_to_nowhere(number: int) -> None:
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    if nowhere != number:
+        os.dup2(nowhere, number)
+        os.close(nowhere)
 
 
 @contextmanager

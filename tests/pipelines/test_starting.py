@@ -13,6 +13,7 @@ import pytest
 import pipelines.tei_to_ner as pipeline
 from corpora.errors import CorpusError
 from corpora.runs.build import hold
+from pipelines.run import main
 from tests.pipelines.test_tei_to_ner import run
 
 pytestmark = pytest.mark.usefixtures("without_runner")
@@ -96,6 +97,17 @@ def test_a_path_that_is_no_utf8_is_named(command, tmp_path):
     assert "\\udcff" in done.stderr
     assert "no UTF-8" in done.stderr.splitlines()[-1]
     assert not list(tmp_path.iterdir())
+
+
+def test_an_empty_output_is_no_current_folder(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.txt").write_text("Ein Satz.")
+
+    with pytest.raises(SystemExit, match="2"):
+        main("pipelines.text_to_documents", ["--input", "a.txt", "--output", ""])
+
+    assert "--output: is empty (is a variable not set?). See" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
 
 
 def test_a_current_folder_that_is_no_utf8_is_named(tmp_path):

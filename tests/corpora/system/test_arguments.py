@@ -41,6 +41,13 @@ def test_what_is_no_option_ends_with_status_2(argv):
         read(*argv)
 
 
+def test_empty_path_is_refused_because_it_would_be_the_current_folder(capsys):
+    with pytest.raises(SystemExit, match="2"):
+        parse(Options, ["", "--this", "t"], name="corpora.example", about="What.")
+
+    assert "source: is empty (is a variable not set?). See" in capsys.readouterr().err
+
+
 def test_earlier_name_of_an_option_is_answered_with_the_new_one(capsys):
     with pytest.raises(SystemExit, match="2"):
         read("--number", "3", "--this", "t")
@@ -56,6 +63,7 @@ def test_earlier_name_of_an_option_is_answered_with_the_new_one(capsys):
             "--nmaes: no such option (did you mean --names?); --zzz: no su",
         ),
         (["--n", "x", "--this", "t"], "--n: invalid int value: 'x'. See python -m corpora.example"),
+        (["--n", "9" * 20, "--this", "t"], f"--n: {'9' * 20}: at most 9223372036854775807. See"),
         ([], "one of the arguments --this --that is required. See python -m corpora.example --h"),
     ],
 )
