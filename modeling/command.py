@@ -53,7 +53,7 @@ class Termination:
         If Ctrl-C is ignored when the block begins, it stays ignored.
         """
         earlier = {signal.SIGTERM: signal.signal(signal.SIGTERM, self._hear)}
-        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        if callable(signal.getsignal(signal.SIGINT)):  # SIG_IGN and SIG_DFL are numbers
             earlier[signal.SIGINT] = signal.signal(signal.SIGINT, self._hear)
         try:
             yield

@@ -3,6 +3,7 @@ import signal
 
 import pytest
 
+from corpora.system import interrupts
 from modeling.command import Terminated, Termination
 
 
@@ -38,6 +39,20 @@ def test_the_first_ctrl_c_is_noted_and_the_second_ends_at_once(capfd):
     assert type(termination.end()) is KeyboardInterrupt
     assert "Ctrl-C again ends at once" in capfd.readouterr().err
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ctrl_c_is_noted_where_the_start_of_a_command_listened_before(capfd):
+    earlier = signal.signal(signal.SIGINT, interrupts._end)
+    try:
+        termination = Termination()
+        with termination.heard(), termination.deferred():
+            os.kill(os.getpid(), signal.SIGINT)
+        assert termination.is_asked
+        assert signal.getsignal(signal.SIGINT) is interrupts._end
+    finally:
+        signal.signal(signal.SIGINT, earlier)
+
+    assert "A checkpoint is written" in capfd.readouterr().err
 
 
 def test_where_ctrl_c_is_ignored_it_stays_so():
