@@ -353,8 +353,10 @@ def run_command() -> int:
     if str(_FOLDER) not in sys.path:
         sys.path.insert(0, str(_FOLDER))
     from corpora.system import command_names
+    from corpora.system.interrupts import end_quietly_while_loading
 
     command_names.own_process = True
+    end_quietly_while_loading(is_command=True)
     return main()
 
 

@@ -9,13 +9,15 @@ from types import FrameType
 _STATUS = 130
 
 
-def end_quietly_while_loading() -> None:
-    """Let Ctrl-C end this process at once until a ``main`` runs; only for ``python -m``.
+def end_quietly_while_loading(*, is_command: bool = False) -> None:
+    """Let Ctrl-C end this process at once until the ``main`` of a command runs.
 
-    While Python looks for a module, ``sys.argv`` begins with ``-m``. Code that is being imported
-    may turn the ``KeyboardInterrupt`` into any other error; there is nothing yet to be cleaned up.
+    This is only for ``onoma`` (``is_command``) and ``python -m``: while Python looks for a module,
+    ``sys.argv`` begins with ``-m``. The ``main`` of ``onoma.py`` only loads the command's. Code
+    that is being imported may turn the ``KeyboardInterrupt`` into any other error; there is nothing
+    yet to be cleaned up.
     """
-    is_command = getattr(sys, "argv", [""])[:1] == ["-m"]
+    is_command = is_command or getattr(sys, "argv", [""])[:1] == ["-m"]
     is_free = threading.current_thread() is threading.main_thread()
     if is_command and is_free and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _end)
@@ -24,7 +26,8 @@ def end_quietly_while_loading() -> None:
 def _end(number: int, frame: FrameType | None) -> None:
     above = frame
     while above is not None:
-        if above.f_code.co_name == "main":
+        code = above.f_code
+        if code.co_name == "main" and os.path.basename(code.co_filename) != "onoma.py":  # noqa: PTH119
             signal.default_int_handler(number, frame)
         above = above.f_back
     os.write(2, b"error: interrupted.\n")

@@ -49,11 +49,14 @@ def test_a_folder_for_which_no_plan_can_be_made_is_as_it_was(is_there, tmp_path)
     assert (tmp_path / "out").exists() is is_there
 
 
-@pytest.mark.parametrize("module", ["pipelines.tei_to_ner", "corpora.shards"])
-def test_an_interrupt_while_modules_load_is_no_traceback(module, tmp_path):
+@pytest.mark.parametrize(
+    "command",
+    [["pipelines.tei_to_ner"], ["corpora.shards", "verify"], ["onoma", "tei"], ["onoma", "verify"]],
+)
+def test_an_interrupt_while_modules_load_is_no_traceback(command, tmp_path):
     (tmp_path / "uuid.py").write_text("import time; print('loads', flush=True); time.sleep(60)")
     with subprocess.Popen(
-        [sys.executable, "-m", module, "verify"],
+        [sys.executable, "-m", *command],
         cwd=ROOT,
         env=os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT}"},
         stdout=subprocess.PIPE,
