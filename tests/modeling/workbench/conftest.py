@@ -73,7 +73,7 @@ class Served:
 
     def end(self, how=signal.SIGTERM):
         self.process.send_signal(how)
-        status = self.process.wait(20)
+        status = self.process.wait(60)  # a busy machine
         self.process.stdout.close()
         return status
 
