@@ -1,5 +1,6 @@
 """Errors that a user can fix: each message says where, what is wrong, and what to do."""
 
+from collections.abc import Callable
 from typing import ClassVar
 
 
@@ -8,6 +9,16 @@ class CorpusError(Exception):
 
     exit_status: ClassVar[int] = 1
     """The exit status of a command that ends with the error."""
+
+    def __reduce__(
+        self,
+    ) -> tuple[Callable[..., BaseException], tuple[object, ...], dict[str, object]]:
+        """Describe the error for pickling: its arguments and attributes, whatever made them.
+
+        Otherwise Python calls the class with ``args`` alone. For an error that is made of more,
+        this fails in the process that waits for it, which breaks a ``ProcessPoolExecutor``.
+        """
+        return BaseException.__new__, (type(self), *self.args), self.__dict__
 
 
 class CountedError(CorpusError):
