@@ -122,18 +122,31 @@ def open_dataset(path: str | Path) -> "Dataset":
     return open_(path)
 
 
-def read_tei(xml: str | bytes, *, edition: str = "tei", name: str = "text.xml") -> "Document":
-    """Read a TEI text; ``edition`` is a shipped edition or a TOML file (docs/editions.md).
+def read_tei(
+    xml: str | bytes | Path, *, edition: str | Path = "tei", name: str = "text.xml"
+) -> "Document":
+    """Read a TEI text: a string, bytes, or the ``Path`` of a file.
 
-    ``name`` becomes the id. Raises ``CorpusError`` for what is no TEI, has no text, or holds
-    several texts (``teiCorpus``: run ``onoma tei``).
+    ``edition`` is a shipped edition or a TOML file (docs/editions.md). ``name`` becomes the id; a
+    file has its own. Raises ``CorpusError`` for what is no TEI, has no text, or holds several texts
+    (``teiCorpus``: run ``onoma tei``).
     """
     from corpora.errors import CorpusError
     from corpora.tei.edition import edition_path, load_edition
     from corpora.tei.reader import read_tei as read
+    from corpora.tei.xml import encoded
 
-    data = xml.encode() if isinstance(xml, str) else xml
-    found = [text.document for text in read(data, load_edition(edition_path(edition)), name=name)]
+    if isinstance(xml, Path):
+        name, data = xml.name, xml.read_bytes()
+    elif isinstance(xml, str):
+        if xml and "<" not in xml:
+            raise CorpusError(f"{xml[:80]!r} is no XML. To read a file, give its Path: Path(…).")
+        data = encoded(xml, name=name)
+    else:
+        data = xml
+    found = [
+        text.document for text in read(data, load_edition(edition_path(str(edition))), name=name)
+    ]
     documents = [document for document in found if document is not None]
     if len(documents) != 1:
         raise CorpusError(f"{name}: has {len(documents)} texts, not one. For all: onoma tei.")

@@ -412,6 +412,27 @@ def test_tei_text_becomes_a_document():
         onoma.read_tei("<TEI><text/></TEI>")
 
 
+def test_tei_file_is_read_by_its_path_and_a_path_that_is_a_string_is_named(tmp_path):
+    file = tmp_path / "a.xml"
+    file.write_text("<TEI><text><body><p>Ada</p></body></text></TEI>")
+
+    assert onoma.read_tei(file).id == "a.xml"
+    with pytest.raises(onoma.CorpusError, match=r"a\.xml' is no XML\. .* Path\(…\)"):
+        onoma.read_tei(str(file))
+
+
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize("declared", ["ISO-8859-1", "UTF-16", "UTF-8"])
+def test_tei_string_has_the_characters_that_it_has_whatever_it_declares(declared, mark):
+    xml = "<TEI><text><body><p>Ärger in <placeName>Łódź</placeName></p></body></text></TEI>"
+
+    document = onoma.read_tei(f"{mark}<?xml version='1.0' encoding='{declared}'?>\n{xml}")
+
+    assert onoma.mark(document) == "Ärger in [Łódź|place]"
+    with pytest.raises(onoma.CorpusError, match="character 22 is half a surrogate pair"):
+        onoma.read_tei(xml.replace("rger", "\ud800"))
+
+
 def test_wikitext_becomes_a_document():
     source = "'''Jena''' ist eine Stadt in [[Thüringen]]. Die [[Saale#Lauf|Saale]] fließt durch."
 

@@ -26,6 +26,9 @@ MAX_NAMESPACE = 1000
 _ATTRIBUTE = len(" a=''")  # the fewest characters of an attribute in a file
 _XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace"
 _TEI_NAMESPACE = re.compile(r"https?://www\.tei-c\.org/")
+_DECLARED_ENCODING = re.compile(
+    r"""(\A\ufeff?<\?xml\s[^>]*?)(\bencoding\s*=\s*(?:"[^"]*"|'[^']*'))"""
+)
 _ARCHIVES = {b"PK\x03\x04": "zip", b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
 
 
@@ -361,6 +364,23 @@ def parse_xml(data: bytes, *, name: str) -> Element:
     """Parse a file; raises ``XmlError`` with file, line, column and what to do."""
     check_is_xml(data, name=name)
     return TreeParser(data, name, Element).parse()
+
+
+def encoded(xml: str, *, name: str) -> bytes:
+    """Encode XML that was decoded already: the encoding that it declares no longer holds.
+
+    Spaces stand in place of the declaration, so that all else stays where it is. Raises
+    ``XmlError`` for half a surrogate pair.
+    """
+    try:
+        return _DECLARED_ENCODING.sub(
+            lambda found: found[1] + " " * len(found[2]), xml, count=1
+        ).encode()
+    except UnicodeEncodeError as error:
+        raise XmlError(
+            "bad_character",
+            f"{name}: character {error.start + 1} is half a surrogate pair. Decode it correctly.",
+        ) from error
 
 
 def check_is_xml(data: bytes, *, name: str) -> None:
