@@ -392,6 +392,9 @@ def test_ten_lines_of_the_library(letters):
 
     assert len(documents) == 8
     assert letter in [*documents]
+    assert letter in documents
+    assert "01.xml" in documents
+    assert "99.xml" not in documents
     assert letter.text[slice(letter.mentions[0].start, letter.mentions[0].end)] == "Jena"
     assert onoma.mark(letter).startswith("[Jena|place|letters:o1], den [14. März 1897|date].")
     sentences = onoma.open_dataset(output / "ner")

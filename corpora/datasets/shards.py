@@ -284,6 +284,14 @@ class Dataset:
         """Iterate over documents or sentences, or over rows for other schemas, in order."""
         return iter(self.records() if self.schema.name in FROM_ROW else self.rows())
 
+    def __contains__(self, id: object) -> bool:
+        """Tell whether a record has this id; what is no string is compared with each record."""
+        if not isinstance(id, str):
+            return any(record == id for record in self)
+        paths = [self.path / shard.name for shard in self.shards]
+        batches = read_shards(paths, self.schema, columns=("id",))
+        return any(id in batch.column("id").to_pylist() for batch in batches)
+
     def __getitem__(self, id: object) -> Any:  # Any: as above
         """Find a record by its id, in the form that iteration yields; reads ids until it is found.
 
