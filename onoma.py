@@ -16,7 +16,7 @@ Importing this loads nothing else; each function loads what it needs. docs/libra
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
@@ -51,6 +51,7 @@ __all__ = [
     "open_dataset",
     "parse_wikitext",
     "read_tei",
+    "write_dataset",
 ]
 
 PACKAGES = ("corpora", "pipelines", "modeling")
@@ -120,6 +121,18 @@ def open_dataset(path: str | Path) -> "Dataset":
     from corpora.datasets.shards import open_dataset as open_
 
     return open_(path)
+
+
+def write_dataset(records: "Iterable[Document | Sentence]", folder: str | Path) -> "Dataset":
+    """Write documents, or tagged sentences, as a dataset, which all commands read; open it.
+
+    ``folder`` is new, and appears when all is written. Raises ``UsageError`` where it exists, and
+    for records of other types; ``CorpusError`` where two have the same id.
+    """
+    from corpora.runs.plain import write_dataset as write
+
+    write(records, Path(folder))
+    return open_dataset(folder)
 
 
 def read_tei(

@@ -109,6 +109,9 @@ class Document:
         """
         if not self.id:
             raise InvalidDocumentError(f"{self.source}: a document needs an id")
+        for name in ("paragraphs", "sentences", "mentions"):
+            if isinstance(spans := getattr(self, name), list):
+                object.__setattr__(self, name, tuple(spans))
         for name, spans in (("paragraphs", self.paragraphs), ("sentences", self.sentences)):
             _check_disjoint(f"{self.id}: {name}", spans, length=len(self.text))
         _check_nesting(f"{self.id}: mentions", self.mentions, length=len(self.text))
@@ -196,7 +199,10 @@ def _check_nesting(where: str, mentions: Sequence[Mention], *, length: int) -> N
     ends: list[int] = []
     for mention in mentions:
         if previous is not None and reading_order(mention) < reading_order(previous):
-            raise InvalidDocumentError(f"{where}: {mention.start}:{mention.end} is out of order")
+            raise InvalidDocumentError(
+                f"{where}: {mention.start}:{mention.end} is out of order. Sort them by start, the "
+                "longer one first."
+            )
         while ends and ends[-1] <= mention.start:
             ends.pop()
         if mention.end > (ends[-1] if ends else length):

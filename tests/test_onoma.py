@@ -377,11 +377,12 @@ def test_examples_of_the_documentation_print_what_stands_there(letters, monkeypa
     text = (ROOT / "docs" / "library.md").read_text("utf-8")
     examples = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", text, re.DOTALL)
 
+    names = {"onoma": onoma}
     for code, expected in examples:
-        exec(compile(code, "library.md", "exec"), {"onoma": onoma})  # noqa: S102 - our own page
+        exec(compile(code, "library.md", "exec"), names)  # noqa: S102 - our own page
         assert capsys.readouterr().out == expected
 
-    assert len(examples) == 2
+    assert len(examples) == 3
 
 
 def test_ten_lines_of_the_library(letters):

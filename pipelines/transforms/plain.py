@@ -10,12 +10,10 @@ import pyarrow as pa
 from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
-from corpora.datasets.repeated_ids import find_repeated
 from corpora.datasets.rows import document_from_row, document_to_row
 from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import Shard, ShardWriter, open_dataset, write_json, write_text
+from corpora.datasets.shards import Shard, ShardWriter, open_dataset
 from corpora.document import Document
-from corpora.errors import CorpusError
 from corpora.matching.form_dictionary import (
     FormDictionary,
     Gate,
@@ -23,8 +21,7 @@ from corpora.matching.form_dictionary import (
     choose_forms,
     read_meanings,
 )
-from corpora.runs.plan import fingerprint_of, library_versions
-from corpora.runs.receipts import Accounting
+from corpora.runs.plain import check_new, describe
 from pipelines.outcomes import Rows, Written
 from pipelines.transforms.elements import InUnit
 
@@ -105,8 +102,7 @@ class WriteDocuments(beam.PTransform):
     def expand(self, pcoll: beam.PCollection) -> beam.PCollection:
         """Apply the transform."""
         folder = Path(self.output).absolute()
-        if folder.exists():
-            raise CorpusError(f"{folder}: is there already. Choose another folder.")
+        check_new(folder)
         return (
             pcoll
             | "Shards" >> beam.ParDo(_WriteBundle(str(folder))).with_output_types(tuple[str, Shard])
@@ -146,21 +142,4 @@ def _publish(shards: Sequence[tuple[str, Shard]], output: str) -> int:
     folder = Path(output)
     folder.mkdir(parents=True, exist_ok=True)
     listed = [shard for _, shard in sorted(shards, key=lambda item: item[0])]
-    if found := find_repeated([folder / shard.name for shard in listed], _SCHEMA):
-        raise CorpusError(f"{folder}: the id {found[0]!r} is met twice. Give each its own.")
-    n_documents = sum(shard.rows for shard in listed)
-    described = [shard.to_json() for shard in listed]
-    plan = {"pipeline": "WriteDocuments", "libraries": library_versions()}
-    write_text(folder / "rejected.jsonl", [])
-    write_json(
-        folder / "dataset.json",
-        {
-            "schema": _SCHEMA.name,
-            "version": _SCHEMA.version,
-            "plan": {"fingerprint": fingerprint_of(plan), **plan},
-            "shards": described,
-            "accounting": Accounting(read=n_documents, written=n_documents).to_json(),
-            "counters": {},
-        },
-    )
-    return n_documents
+    return describe(folder, listed, _SCHEMA, made_by="WriteDocuments", name=folder)

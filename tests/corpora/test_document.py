@@ -57,6 +57,13 @@ def test_sentence_needs_a_tag_for_each_token():
         Sentence(id="s", document_id="d", split="train", tokens=("a", "b"), tags=("O",))
 
 
+def test_lists_become_tuples():
+    listed = document(mentions=[Mention(0, 3)])
+
+    assert listed == document(mentions=(Mention(0, 3),))
+    assert hash(listed) == hash(document(mentions=(Mention(0, 3),)))
+
+
 @given(st.lists(mentions(), max_size=12))
 def test_without_crossing_keeps_a_valid_document_and_drops_only_what_crosses(found):
     kept, dropped = without_crossing(found)

@@ -1,0 +1,103 @@
+"""Datasets that no plan describes: of programs and pipelines of the user."""
+
+import shutil
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
+from pathlib import Path
+
+from corpora.datasets.repeated_ids import find_repeated
+from corpora.datasets.rows import Row, row_of
+from corpora.datasets.schemas import SCHEMAS, Schema
+from corpora.datasets.shards import Shard, ShardWriter, write_json, write_text
+from corpora.document import Document, Sentence
+from corpora.errors import CorpusError, UsageError
+from corpora.runs.plan import fingerprint_of, library_versions
+from corpora.runs.receipts import Accounting
+
+SHARD_CHARACTERS = 1 << 26
+"""The number of characters after which another shard begins."""
+
+
+def check_new(folder: Path) -> None:
+    """Raise ``UsageError`` where there is something already."""
+    if folder.exists() or folder.is_symlink():
+        raise UsageError(f"{folder}: is there already. Choose another folder.")
+
+
+def write_dataset(records: Iterable[Document | Sentence], folder: Path) -> int:
+    """Write documents, or tagged sentences, as a dataset; return how many there are.
+
+    The folder appears when all is written; after an error nothing is left. Raises ``UsageError``
+    where ``folder`` exists, for records of both kinds, and for anything else; ``CorpusError`` where
+    two have the same id.
+    """
+    folder = folder.absolute()
+    check_new(folder)
+    unfinished = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}")
+    unfinished.mkdir(parents=True)
+    try:
+        rows = _rows(records)
+        first = next(rows, None)
+        schema = SCHEMAS[first[0] if first else "documents"]
+        shards = list(_write(chain([first] if first else [], rows), schema, unfinished))
+        n_records = describe(unfinished, shards, schema, made_by="write_dataset", name=folder)
+        check_new(folder)
+        unfinished.rename(folder)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+    return n_records
+
+
+def _rows(records: Iterable[Document | Sentence]) -> Iterator[tuple[str, Row]]:
+    for number, record in enumerate(records):
+        if not isinstance(record, Document | Sentence):
+            raise UsageError(
+                f"record {number}: is of type {type(record).__name__}, no Document and no Sentence."
+            )
+        yield row_of(record)
+
+
+def _write(rows: Iterator[tuple[str, Row]], schema: Schema, folder: Path) -> Iterator[Shard]:
+    number = 0
+    while some := list(islice(rows, 1)):
+        n_characters = 0
+        with ShardWriter(folder / f"shard-{number:05}.arrow", schema) as writer:
+            for kind, row in chain(some, rows):
+                if kind != schema.name:
+                    raise UsageError(
+                        f"{row['id']!r}: documents and sentences make two datasets, not one."
+                    )
+                writer.write(row)
+                n_characters += len(row["text"]) if "text" in row else sum(map(len, row["tokens"]))
+                if n_characters >= SHARD_CHARACTERS:
+                    break
+        assert writer.shard is not None  # noqa: S101 - it was closed without an exception
+        yield writer.shard
+        number += 1
+
+
+def describe(
+    folder: Path, shards: Sequence[Shard], schema: Schema, *, made_by: str, name: Path
+) -> int:
+    """Write ``dataset.json`` beside shards that are all there; return the number of rows.
+
+    ``name`` is the folder in messages. Raises ``CorpusError`` where two rows have the same id.
+    """
+    if found := find_repeated([folder / shard.name for shard in shards], schema):
+        raise CorpusError(f"{name}: the id {found[0]!r} is met twice. Give each its own.")
+    n_rows = sum(shard.rows for shard in shards)
+    plan = {"pipeline": made_by, "libraries": library_versions()}
+    write_text(folder / "rejected.jsonl", [])
+    write_json(
+        folder / "dataset.json",
+        {
+            "schema": schema.name,
+            "version": schema.version,
+            "plan": {"fingerprint": fingerprint_of(plan), **plan},
+            "shards": [shard.to_json() for shard in shards],
+            "accounting": Accounting(read=n_rows, written=n_rows).to_json(),
+            "counters": {},
+        },
+    )
+    return n_rows
