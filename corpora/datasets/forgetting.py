@@ -8,7 +8,7 @@ it; pipelines read it (``--forgotten``).
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -61,6 +61,19 @@ def parse_list(data: bytes, *, where: object) -> list[Row]:
     return rows
 
 
+def _ids_in(kind: Kind, name: str | None) -> Iterator[str]:
+    """Yield a name and, if it is a list of ids (``letters:p1 letters:p2``), each of them.
+
+    Only ids have a colon in every part: titles of wikis have spaces, too (``dawiki:Ada Lem``).
+    """
+    if name is None:
+        return
+    yield name
+    parts = name.split() if kind == "entity" else []
+    if parts[1:] and all(":" in part for part in parts):
+        yield from parts
+
+
 @dataclass(slots=True)
 class Forgetting:
     """A filter that removes rows and mentions from batches, and counts what it removed.
@@ -79,8 +92,8 @@ class Forgetting:
         return cls(frozenset(hashes), Counter(), set())
 
     def holds(self, kind: Kind, name: str | None) -> bool:
-        """Tell whether an id is in the list."""
-        return name is not None and hash_of(kind, name) in self.hashes
+        """Tell whether an id, or one of the ids of a mention that has several, is in the list."""
+        return any(hash_of(kind, id) in self.hashes for id in _ids_in(kind, name))
 
     def clean(self, batch: pa.RecordBatch, schema: str) -> pa.RecordBatch:
         """Return a batch without what is to be forgotten: the same object if it has none."""

@@ -161,9 +161,10 @@ def _free(shelf: Path, version: str, hashes: Sequence[str]) -> list[str]:
     source, target = shelf / version, incoming_of(shelf, version)
     lines = make_without(source, target, hashes)
     if lines:
+        elsewhere = source.resolve() if source.is_symlink() else None
         exchange(shelf, version, target)
-        if source.is_symlink():
-            lines.append(f"WARNING {source.resolve()}: the data as it was; remove it")
+        if elsewhere:
+            lines.append(f"WARNING {elsewhere}: the data as it was; remove it")
     return lines
 
 
@@ -252,9 +253,22 @@ def earlier_hashes_of(version: Path) -> set[str]:
     }
 
 
+def _hashes_of_files(version: Path) -> set[str]:
+    """Return the hashes of the shards and other files that a version has now."""
+    shards = {s["sha256"] for f in datasets_in(version) for s in read_description(f)["shards"]}
+    return {*shards, *read_run(version).get("files", {}).values()}
+
+
 def made_of(changed: Sequence[Path], shelves: Sequence[Path]) -> list[Path]:
-    """Find versions that were made from changed ones, directly or not, and hold traces of them."""
-    hashes = {hash for version in changed for hash in earlier_hashes_of(version)}
+    """Find versions that were made from changed ones, directly or not, and hold traces of them.
+
+    What names only files that were not changed was made from other rows, or since.
+    """
+    hashes = {
+        hash
+        for version in changed
+        for hash in earlier_hashes_of(version) - _hashes_of_files(version)
+    }
     versions = [shelf / name for shelf in shelves for name in version_names(shelf)]
     pending = {
         version: inputs_of(version) if datasets_in(version) else named_by(version)  # of a model

@@ -103,6 +103,28 @@ def test_it_says_what_was_made_of_it_and_must_be_made_again(store):
     assert "wiki/v1: documents 1 taken out" in said
 
 
+def test_what_was_made_of_the_rest_since_need_not_be_made_again(store, tmp_path):
+    list(forget(store, documents=["klwiki:2"], today=TODAY))
+    shards = [{"sha256": shard.sha256} for shard in open_dataset(store / "wiki" / "v1").shards]
+    made = write_rows(tmp_path / "since", "entities", [])
+    _complete(made, inputs=shards)
+    publish(made, store / "vocab", version="2")
+
+    said = "\n".join(forget(store, documents=["klwiki:2"], today=TODAY))
+
+    assert str(store / "vocab" / "2") not in said
+
+
+def test_of_a_version_on_another_disk_the_data_that_stays_there_is_named(store, tmp_path):
+    (store / "wiki" / "v1").rename(tmp_path / "disk")
+    (store / "wiki" / "v1").symlink_to(tmp_path / "disk")
+
+    said = list(forget(store, documents=["klwiki:2"], today=TODAY))
+
+    assert f"WARNING {tmp_path / 'disk'}: the data as it was; remove it" in said
+    assert ids_in(store / "wiki" / "v1") == ["klwiki:1"]
+
+
 def test_a_version_is_still_found_by_the_hashes_that_it_had(store, tmp_path):
     run = tmp_path / "model"
     run.mkdir()
@@ -195,6 +217,18 @@ def test_pages_whose_mentions_went_are_read_again_and_redirects_to_a_person_go()
     left = forgetting.clean(reuse, "reuse")
     assert left.column("xml").to_pylist() == ["1" * 32, UNREAD]
     assert forgetting.clean(redirects, "redirects").column("id").to_pylist() == ["klwiki:9"]
+
+
+def test_a_mention_of_several_persons_goes_with_one_of_them_but_a_title_is_one_name():
+    forgetting = Forgetting.of([hash_of("entity", name) for name in ("letters:p2", "dawiki:Ada")])
+    entities = ["letters:p1 letters:p2", "letters:p1", "dawiki:Ada Lem"]
+    row = document_to_row(document(1, links=3))
+    for mention, entity in zip(row["mentions"], entities, strict=True):
+        mention["entity"] = entity
+
+    [left] = forgetting.clean(batch_of("documents", row), "documents").to_pylist()
+
+    assert [mention["entity"] for mention in left["mentions"]] == entities[1:]
 
 
 def test_a_batch_that_holds_nothing_of_it_stays_the_same_object():
