@@ -139,10 +139,15 @@ def _busy(folder: Path, process: str) -> str:
 
 
 def _do(step: Step, folder: Path) -> None:
-    """Run a command in the user's folder, and record the state of its step."""
+    """Run a command in the user's folder, and record the state of its step.
+
+    Meanwhile no state is recorded: the command may change the output, and then fail or be killed.
+    """
     from corpora.datasets.shards import write_json
 
-    before = state_of(step, folder)
+    before, done = state_of(step, folder), _done(folder)
+    if done.pop(step.name, None):
+        write_json(folder / DONE, done)
     onoma = str(import_module("onoma").__file__)
     command = [sys.executable, onoma, *step.command_from(folder)]
     status = status_of(command)
@@ -151,7 +156,7 @@ def _do(step: Step, folder: Path) -> None:
             f"{step.name}: exit status {status}. Repair what it says, and run the same command: "
             "what is done stays done."
         )
-    write_json(folder / DONE, {**_done(folder), step.name: before})
+    write_json(folder / DONE, {**done, step.name: before})
 
 
 def status_of(command: Sequence[str]) -> int:

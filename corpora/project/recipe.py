@@ -234,10 +234,16 @@ def state_of(step: Step, folder: Path) -> str:
 
 
 def _input_lines(value: str, folder: Path) -> Iterator[str]:
-    if "\0" in value or len(value) > 1000 or "://" in value:
+    if not value or "://" in value or not _may_be_path(value):
         return
     for path in _matching(value, folder):
         yield from _described(path)
+
+
+def _may_be_path(value: str) -> bool:
+    """Tell whether a value is short enough for a path, and for each name in it (bytes, Linux)."""
+    lengths = [len(part.encode()) for part in value.split("/")]
+    return "\0" not in value and sum(lengths) <= 1000 and max(lengths) <= 255
 
 
 def _matching(value: str, folder: Path) -> list[Path]:
@@ -246,7 +252,10 @@ def _matching(value: str, folder: Path) -> list[Path]:
     if not any(sign in value for sign in "*?["):
         return [folder / path]
     root = Path(path.anchor) if path.anchor else folder
-    return sorted(root.glob(str(path.relative_to(path.anchor))))
+    try:
+        return sorted(root.glob(str(path.relative_to(path.anchor))))
+    except ValueError:  # two stars beside something else, as in a regular expression
+        return []
 
 
 def _described(path: Path) -> Iterator[str]:
@@ -261,5 +270,6 @@ def _described(path: Path) -> Iterator[str]:
         for parent, folders, names in os.walk(path):
             folders.sort()
             for name in sorted(names):
-                about = (Path(parent) / name).stat()
+                file = Path(parent, name)
+                about = file.stat() if file.exists() else file.lstat()  # a link to nothing
                 yield f"{parent}/{name} {about.st_size} {about.st_mtime_ns}"

@@ -12,7 +12,7 @@ import pytest
 
 from corpora.errors import UsageError
 from corpora.project.__main__ import KINDS, main
-from corpora.project.recipe import check_order, missing_inputs, read_steps, sources_of
+from corpora.project.recipe import check_order, missing_inputs, read_steps, sources_of, state_of
 
 ROOT = Path(__file__).parents[2]
 TEXT = """
@@ -107,6 +107,36 @@ def test_run_does_what_is_not_up_to_date(folder, capfd):
     assert again[1].out.startswith("[2/2] check: up to date\n")
     main(["show", str(folder), "--json"])
     assert [row["done"] for row in json.loads(capfd.readouterr().out)] == [False, True]
+
+
+def test_output_of_a_step_that_failed_since_is_not_up_to_date(folder, capfd):
+    recipe = folder / "onoma.toml"
+    main(["run", str(folder)])
+    recipe.write_text(TEXT.replace('"de"', '"de"\nlimit = 0', 1))
+    assert main(["run", str(folder)]) != 0
+
+    recipe.write_text(TEXT)
+    capfd.readouterr()
+    main(["show", str(folder), "--json"])
+
+    assert [row["done"] for row in json.loads(capfd.readouterr().out)] == [False, True]
+
+
+def test_texts_that_are_no_paths_and_links_that_lead_nowhere_stop_nothing(tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / ".#a.xml").symlink_to("somebody@host.17")  # as Emacs marks open files
+    (tmp_path / "onoma.toml").write_text(
+        '[[step]]\nonoma = "card"\npath = "in"\ncreator = ""\ntitle = "**bold** text"\n'
+        f'about = "{"long " * 60}"\n'
+    )
+    [step] = read_steps(tmp_path / "onoma.toml")
+    before = state_of(step, tmp_path)
+
+    (tmp_path / "other").write_text("is read by no step")
+
+    assert state_of(step, tmp_path) == before
+    (tmp_path / "in" / "a.xml").write_text("is read")
+    assert state_of(step, tmp_path) != before
 
 
 SLOW = """if True:
