@@ -68,7 +68,7 @@ class _Writer:
     def _mentioned(self, kind: str) -> list[Subject]:
         """List the entities of a kind that are mentioned, by name."""
         own = (s for s in self._subjects() if s.kind == kind and s.mentions)
-        return sorted(own, key=lambda subject: (sort_key(subject.name), subject.id))
+        return sorted(own, key=lambda subject: (*_order(subject.name), subject.id))
 
     def pages(self) -> Iterator[Page]:
         """Yield all pages except the first; pages are assigned before any is written."""
@@ -187,7 +187,7 @@ class _Writer:
             return ""
         items = "".join(
             f"<li>{escape(s.name)} <code>{escape(s.id)}</code> {_stands(s.entry)}</li>"
-            for s in sorted(never, key=lambda s: sort_key(s.name))
+            for s in sorted(never, key=lambda s: _order(s.name))
         )
         return (
             f"<h2>Never mentioned: {len(never):,}</h2>"
@@ -297,6 +297,12 @@ def initial(name: str) -> str:
     """Return the letter that a name is sorted under; ``#`` if it begins with none."""
     first = sort_key(name)[:1].upper()
     return first if first.isalpha() else "#"
+
+
+def _order(name: str) -> tuple[bool, str, str]:
+    """Return the key that sorts names so that those of one initial are together, ``#`` first."""
+    first = initial(name)
+    return first != "#", first, sort_key(name)
 
 
 def _plain(first: str) -> str:

@@ -167,6 +167,23 @@ def test_every_link_leads_to_its_entry_whether_there_are_few_pages_or_many():
         assert "<i>&" not in "".join(pages.values())
 
 
+def test_entities_of_one_initial_are_on_one_page_wherever_it_stands_in_the_alphabet():
+    names = ("7 Zwerge", "Anna", "Ida", "Zed", "ılgaz", "〇三")
+    text, mentions = " | ".join(names), []
+    for number, name in enumerate(names):
+        start = text.index(name)
+        mentions.append(Mention(start, start + len(name), f"x:{number}", "place"))
+    one = Document(id="0", group="x", source="0.xml", text=text, mentions=tuple(mentions))
+    documents = [replace(one, id=f"{i}") for i in range(PAGE_MENTIONS // len(names) + 1)]
+    found = collect(documents, None, vocab={}, min_ratio=0.1)
+
+    pages = [*make_pages(found, title="x")]
+
+    assert len({page.name for page in pages}) == len(pages)
+    for name in names:
+        assert any(f"<h3>{name}</h3>" in page.html for page in pages)
+
+
 def test_entities_of_a_vocabulary_have_its_names():
     mentions = (Mention(0, 4, "xwiki:Q"), Mention(9, 13, "xwiki:R"))
     document = Document(
