@@ -43,7 +43,7 @@ class Plan(TypedDict):
     work: str
     archive: str
     earlier: list[str]
-    """Folders of earlier versions, whose articles are not taken again."""
+    """Folders of all other versions, whose articles are not taken again."""
     vocabulary: str
     """The folder of the entity vocabulary; empty: none is current, or none is wanted."""
 
@@ -66,7 +66,7 @@ def _plan(settings: Settings, news: News, version: str) -> Plan:
         "version": version,
         "work": str(settings.work / f"{name}-news" / version),
         "archive": str(news.archive or settings.work / "archives" / name),
-        "earlier": [str(file.parent) for file in earlier if file.parent.name < version],
+        "earlier": [str(file.parent) for file in earlier if file.parent.name != version],
         "vocabulary": str(vocabulary or ""),
     }
 

@@ -165,7 +165,7 @@ def names_of(what: str) -> Param:
 
 
 def chosen(known: Mapping[str, object], names: Sequence[str] | None, *, table: str) -> list[str]:
-    """Return the names that a run is for: the given ones, or all."""
+    """Return the names that a run is for, each once: the given ones, or all."""
     if unknown := [name for name in names or () if name not in known]:
         there = ", ".join(known) or "none"
         raise AirflowFailException(
@@ -173,7 +173,7 @@ def chosen(known: Mapping[str, object], names: Sequence[str] | None, *, table: s
         )
     if not known:
         raise AirflowSkipException(f"the settings have no [[{table}]].")
-    return list(names or known)
+    return list(dict.fromkeys(names or known))
 
 
 def check_version(settings: Settings, shelves: Sequence[str], version: str) -> None:

@@ -116,6 +116,37 @@ def test_a_task_checks_its_parameters_again(make_airflow, tmp_path):
     assert log.count("refused:") == len(outside) + 1
 
 
+PLANS = """
+import json, sys
+from pathlib import Path
+sys.path.append({dags!r})
+from news_refresh import _plan
+from onoma_refresh.schedule import chosen
+from onoma_refresh.settings import read
+settings = read(Path({settings!r}))
+earlier = _plan(settings, settings.news["portal"], "20261101T0430")["earlier"]
+print(json.dumps([earlier, chosen(settings.news, ["portal", "portal"], table="news")]))
+"""
+
+
+def test_a_plan_knows_all_other_versions_and_a_name_given_twice_is_one_plan(make_airflow, tmp_path):
+    settings, shelf = tmp_path / "settings.toml", tmp_path / "store" / "portal-news"
+    settings.write_text('work = "work"\nstore = "store"\n[[news]]\nname = "portal"\n')
+    for version in ("20261031T0430", "20261101T0430", "20261102T0430", "first"):
+        (shelf / version).mkdir(parents=True)
+        (shelf / version / "run.json").touch()
+    (shelf / "current").write_text("20261101T0430\n")
+    airflow = make_airflow(settings)
+
+    process = airflow.start("-c", PLANS.format(dags=str(DAGS), settings=str(settings)))
+
+    assert process.wait() == 0, (airflow.home / "output.log").read_text()[-3000:]
+    earlier, names = json.loads((airflow.home / "output.log").read_text().splitlines()[-1])
+    others = ("20261031T0430", "20261102T0430", "first")
+    assert earlier == [str(shelf / version) for version in others]
+    assert names == ["portal"]
+
+
 def test_every_task_ends_in_time_is_tried_again_and_has_a_pool(loaded):
     pools = json.loads((DAGS / "pools.json").read_text(encoding="utf-8"))
     tasks = {(n, t): task for n, dag in dags(loaded).items() for t, task in dag["tasks"].items()}
