@@ -163,7 +163,7 @@ def _free(shelf: Path, version: str, hashes: Sequence[str]) -> list[str]:
     if lines:
         elsewhere = source.resolve() if source.is_symlink() else None
         exchange(shelf, version, target)
-        if elsewhere:
+        if elsewhere and shelf.resolve().parent not in elsewhere.parents:  # others come in turn
             lines.append(f"WARNING {elsewhere}: the data as it was; remove it")
     return lines
 

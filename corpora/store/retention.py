@@ -49,8 +49,9 @@ def prune(
     """Remove versions of a shelf that nobody needs; return the fate of each.
 
     Kept are the current version, the ``keep`` versions that were published last, versions that a
-    manifest below one of ``keep_for`` names, directly or through other datasets of the store, and
-    versions that the store did not publish. Raises ``CorpusError`` before anything is removed.
+    manifest below one of ``keep_for`` names, directly or through other datasets of the store,
+    versions that the store did not publish, and those that a link among the versions of the store
+    leads to. Raises ``CorpusError`` before anything is removed.
     """
     if keep < 1:
         raise UsageError(f"--keep {keep}: must be at least 1.")
@@ -58,7 +59,8 @@ def prune(
     with hold(shelf):
         there, known = sizes(shelf), set(history(shelf))
         in_use = current(shelf).name
-        needed = needed_by(keep_for, shelf.absolute().parent)  # absolute, because `.` has no parent
+        store = shelf.absolute().parent  # absolute, because `.` has no parent
+        needed, linked, here = needed_by(keep_for, store), _linked(store), shelf.resolve()
         fates = []
         last = [name for name in there if name in known][-keep:]
         for name, n_bytes in there.items():
@@ -66,6 +68,7 @@ def prune(
                 "current": name == in_use,
                 "one of the last": name in last,
                 needed.get((shelf / name).resolve(), ""): True,
+                linked.get(here / name, ""): True,
                 "not published by the store": name not in known,
             }
             reason = next((reason for reason, holds in why.items() if reason and holds), "")
@@ -75,6 +78,18 @@ def prune(
                 if not fate.reason:
                     remove(shelf, fate.version)
     return fates
+
+
+def _linked(store: Path) -> dict[Path, str]:
+    """Map the targets of versions of a store that are links to the reason to keep them."""
+    links = [
+        shelf / name
+        for shelf in sorted(store.iterdir())
+        if shelf.is_dir()
+        for name in version_names(shelf)
+        if (shelf / name).is_symlink()
+    ]
+    return {link.resolve(): f"{link} leads to it" for link in links}
 
 
 def needed_by(runs: Sequence[Path], store: Path) -> dict[Path, str]:

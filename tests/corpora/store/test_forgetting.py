@@ -38,12 +38,12 @@ def made_store(tmp_path):
         folder = write_rows(tmp_path / version, "documents", rows)
         _complete(folder)
         publish(folder, tmp_path / "store" / "wiki", version=version)
-    shards = {"sha256": open_dataset(folder).shards[0].sha256}
+    shards = [{"sha256": shard.sha256} for shard in open_dataset(folder).shards]
     entity = {"entity": "klwiki:0", "title": "0", "count": 2, "retired": False}
     rows = [{"id": id, **entity, "counts": [], "aliases": []} for id in (0, 1)]
     rows[1]["entity"] = "klwiki:1"
     folder = write_rows(tmp_path / "vocab", "entities", rows)
-    _complete(folder, inputs=[shards])
+    _complete(folder, inputs=shards)
     publish(folder, tmp_path / "store" / "vocab", version="1")
     return tmp_path / "store"
 
@@ -118,10 +118,12 @@ def test_what_was_made_of_the_rest_since_need_not_be_made_again(store, tmp_path)
 def test_of_a_version_on_another_disk_the_data_that_stays_there_is_named(store, tmp_path):
     (store / "wiki" / "v1").rename(tmp_path / "disk")
     (store / "wiki" / "v1").symlink_to(tmp_path / "disk")
+    (store / "wiki" / "stable").symlink_to("v2")
 
     said = list(forget(store, documents=["klwiki:2"], today=TODAY))
 
     assert f"WARNING {tmp_path / 'disk'}: the data as it was; remove it" in said
+    assert str(said).count("the data as it was") == 1
     assert ids_in(store / "wiki" / "v1") == ["klwiki:1"]
 
 

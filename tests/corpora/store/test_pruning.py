@@ -159,6 +159,21 @@ def test_of_a_version_on_another_disk_the_link_is_removed_and_no_data(published,
     switch(published, "v2")
 
 
+def test_a_version_to_which_another_leads_stays_until_the_link_is_gone(published):
+    (published / "stable").symlink_to("v1")
+    other = published.parent / "other" / "best"
+    other.parent.mkdir()
+    other.symlink_to(published / "v2")
+    switch(published, "stable")
+
+    fates = prune(published, keep=1)
+
+    assert names_that_stay(fates) == {"stable", "v1", "v2"}
+    verify(current(published))
+    other.unlink()
+    assert names_that_stay(prune(published, keep=1)) == {"stable", "v1"}
+
+
 def test_what_a_run_behind_a_link_names_stays(published, tmp_path):
     for number, folder in ((1, tmp_path / "big-disk"), (2, tmp_path / "runs" / "here")):
         folder.mkdir(parents=True)
