@@ -34,7 +34,7 @@ DOC = """\
 * **publish** verifies, switches `current` in one step, and adds events to `onoma_editions`
   and `onoma_taggers`, with version, fingerprint, totals and F1.
 
-The version is the date and the beginning of the hash. See `docs/airflow.md`.
+The version is the date with the time and the beginning of the hash. See `docs/airflow.md`.
 """
 
 
@@ -69,7 +69,7 @@ def look(job: Job, name: str) -> Plan:
     return {
         "edition": name,
         "state": state,
-        "version": f"{job.version()}-{state[:8]}",
+        "version": f"{job.version('%Y%m%dT%H%M')}-{state[:8]}",
         "work": str(settings.work / f"{name}-edition" / state[:12]),
         "encoder": _encoder(settings, edition.model),
     }

@@ -185,7 +185,7 @@ def model_steps(folder, *, corpus, edition):
 
     first = [bring(corpus, "kleinwiki-examples", "20261108")]
     second = [bring(corpus, "kleinwiki-examples", "20261208")]
-    second += [bring(edition, f"letters-{part}", "20261122-*") for part in ("ner", "tagger")]
+    second += [bring(edition, f"letters-{part}", "20261122T*") for part in ("ner", "tagger")]
     return [
         {"dag": "model_refresh", "date": f"2026-12-{day}T00:00:00+00:00"} | more
         for day, more in (

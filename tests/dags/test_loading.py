@@ -147,6 +147,35 @@ def test_a_plan_knows_all_other_versions_and_a_name_given_twice_is_one_plan(make
     assert names == ["portal"]
 
 
+LOOKS = """
+import json, sys
+from datetime import datetime
+from types import SimpleNamespace
+sys.path.append({dags!r})
+from editions_refresh import look
+def version(hour):
+    run = SimpleNamespace(logical_date=datetime(2026, 11, 22, hour))
+    plan = look.function("letters", params=dict(settings=None, force=True), dag_run=run)
+    return plan["version"]
+print(json.dumps([version(10), version(11), version(11)]))
+"""
+
+
+def test_an_edition_that_is_as_it_was_earlier_that_day_is_another_version(make_airflow, tmp_path):
+    settings = tmp_path / "settings.toml"
+    settings.write_text(
+        'work = "work"\nstore = "store"\n[[edition]]\nname = "letters"\ninput = ["*.xml"]\n'
+    )
+    (tmp_path / "a.xml").touch()
+    airflow = make_airflow(settings)
+
+    process = airflow.start("-c", LOOKS.format(dags=str(DAGS)))
+
+    assert process.wait() == 0, (airflow.home / "output.log").read_text()[-3000:]
+    first, second, again = json.loads((airflow.home / "output.log").read_text().splitlines()[-1])
+    assert first != second == again
+
+
 def test_every_task_ends_in_time_is_tried_again_and_has_a_pool(loaded):
     pools = json.loads((DAGS / "pools.json").read_text(encoding="utf-8"))
     tasks = {(n, t): task for n, dag in dags(loaded).items() for t, task in dag["tasks"].items()}

@@ -141,7 +141,7 @@ def test_an_edition_becomes_ner_data_and_a_tagger(runs):
     assert first["state"] == "success", runs.edition.log[-5000:]
     assert set(events) == {"onoma_editions", "onoma_taggers"}
     tagger = current(store / "letters-tagger")
-    assert tagger.name.startswith("20261122-")
+    assert tagger.name.startswith("20261122T")
     assert verify(tagger)
     scores = json.loads((tagger / "evaluation" / "evaluation.json").read_text())["scores"]
     assert events["onoma_taggers"]["totals"]["strict_f1"] == scores["strict_f1"]["mean"] > 0
