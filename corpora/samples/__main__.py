@@ -73,7 +73,8 @@ def write(options: Options) -> Iterator[str | Summary]:
                 raise UsageError(f"{folder / name}: is there already. Name another folder.")
         z.extractall(folder)
     yield f"made  {folder}: {sample.about}"
-    yield f"next  {sample.next.format(at=folder)}"
+    quoted = str(folder).replace("'", "'\"'\"'")  # inside single quotes, as in ``next``
+    yield f"next  {sample.next.format(at=quoted)}"
     yield Summary({"output": str(folder), "files": names})
 
 

@@ -63,9 +63,9 @@ def test_a_sample_is_written_and_the_next_command_reads_it(
     if request.config.getoption("--update-golden"):
         archive.write_bytes(packed(kind))
 
-    assert main([kind, str(tmp_path / "my files")]) == 0
+    assert main([kind, str(tmp_path / "Ada's files")]) == 0
 
-    found = {name: (tmp_path / "my files" / name).read_bytes() for name, _ in FILES[kind]}
+    found = {name: (tmp_path / "Ada's files" / name).read_bytes() for name, _ in FILES[kind]}
     assert found == {name: path.read_bytes() for name, path in FILES[kind]}
     assert zipfile.ZipFile(archive).namelist() == [*found, *([WARC] if kind == "news" else [])]
     line = re.search("^next  python -m (.*)$", capsys.readouterr().out, re.MULTILINE)[1]
