@@ -19,6 +19,9 @@ PAGE_MENTIONS = 1000
 """The most mentions on a page; a register with more is divided by initials."""
 CONTEXT = 70
 """The characters of context on either side of a mention."""
+_LONGEST_CUT = 30
+"""The characters of the longest word at the edge of a context that is left out; Chinese, Japanese
+and Thai have no spaces between words."""
 _TITLES = {
     "person": "Persons",
     "place": "Places",
@@ -196,7 +199,7 @@ class _Writer:
 
     def _to(self, subject: Subject) -> str:
         page = self.page_of.get(subject.id, f"{subject.kind}.html")
-        return f'<a href="{page}#e{self.numbers[subject.id]}">{escape(subject.name)}</a>'
+        return f'<a href="{page}#e{self.numbers[subject.id]}"><bdi>{escape(subject.name)}</bdi></a>'
 
     def _subject(self, subject: Subject) -> str:
         """Write an entity with its mentions."""
@@ -204,14 +207,15 @@ class _Writer:
         forms = []
         for form, n in subject.forms.most_common():
             is_new = bool(known) and form not in known
-            text = f"<b>{escape(form)}</b>" if not is_new else f'<b class="new">{escape(form)}</b>'
+            style = ' class="new"' if is_new else ""
+            text = f"<bdi><b{style}>{escape(form)}</b></bdi>"
             if form in self.forms:
                 page = self.page_of_form[form]
                 text += f' <a href="{page}#f{self.forms[form]}">≠</a>'
             forms.append(f"{text} {n:,}")
         untagged = [
             f'<a href="{self.page_of_untagged[each.form]}#u{self.untagged[each.form]}">'
-            f"{escape(each.form)}</a> {len(each.occurrences):,}"
+            f"<bdi>{escape(each.form)}</bdi></a> {len(each.occurrences):,}"
             for each in self.n_untagged.get(subject.id, ())
         ]
         lines = [f"<p>{' · '.join(forms)}</p>"]
@@ -238,17 +242,12 @@ class _Writer:
     def _place(self, place: Occurrence) -> str:
         letter = self.data.letters[place.letter]
         text = letter.text
-        left = " ".join(text[max(0, place.start - CONTEXT) : place.start].split(" "))
-        right = text[place.end : place.end + CONTEXT]
-        if place.start > CONTEXT:
-            left = "…" + left.partition(" ")[2]
-        if place.end + CONTEXT < len(text):
-            right = right.rpartition(" ")[0] + "…"
+        left, right = _around(text, place.start, place.end)
         line = letter.lines.at(place.start)
         where = f"<i>{line}</i>" if line else f"<i>c{place.start}</i>"
         label = f' title="{escape(place.label)}"' if place.label else ""
         name = f"<mark{label}>{escape(text[place.start : place.end])}</mark>"
-        return f"<p>{where}{escape(left)}{name}{escape(right)}</p>"
+        return f"<p>{where}<bdi>{escape(left)}{name}{escape(right)}</bdi></p>"
 
     def _form(self, form: str) -> str:
         """Write a form that has several ids or labels."""
@@ -284,6 +283,18 @@ class _Writer:
         around = _neighbours(links, number) if n_pages > 1 else ""
         html = self._html(f"{titles[name]} · {self.title}", around + body + around)
         return Page(_numbered(name, number), html)
+
+
+def _around(text: str, start: int, end: int) -> tuple[str, str]:
+    """Return the context on both sides, without words that it would cut, unless they are long."""
+    left, right = text[max(0, start - CONTEXT) : start], text[end : end + CONTEXT]
+    if start > CONTEXT:
+        word, _, rest = left.partition(" ")
+        left = "…" + (rest if len(word) <= _LONGEST_CUT else left)
+    if end + CONTEXT < len(text):
+        rest, _, word = right.rpartition(" ")
+        right = (rest if len(word) <= _LONGEST_CUT else right) + "…"
+    return left, right
 
 
 def sort_key(name: str) -> str:

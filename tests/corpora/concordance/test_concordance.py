@@ -122,6 +122,44 @@ def test_words_that_are_seldom_a_name_are_counted_not_listed():
     assert "Sie (1 of 21)" in next(make_pages(found, title="x")).html
 
 
+def lines_of(text, *names):
+    """Return the page of the mentions of names in a text, and the lines that show them."""
+    mentions = tuple(
+        Mention(text.index(name), text.index(name) + len(name), f"x:{name}", "person")
+        for name in names
+    )
+    document = Document(id="a", group="x", source="a.xml", text=text, mentions=mentions)
+    pages = {page.name: page.html for page in make_pages(collect_alone(document), title="x")}
+    return pages["person.html"], re.findall(r"<p><i>.*?</p>", pages["person.html"])
+
+
+def collect_alone(document):
+    return collect([document], None, vocab={}, min_ratio=0.1)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("他" * 90 + "李白" + "去" * 90, f"…{'他' * 70}<mark>李白</mark>{'去' * 70}…"),
+        ("他" * 90 + " 见 李白" + "去 " + "去" * 90, f"…{'他' * 67} 见 <mark>李白</mark>去 "),
+        ("Wort " * 30 + "李白" + " Wort" * 30, f"…{'Wort ' * 13}<mark>李白</mark>{' Wort' * 13}…"),
+    ],
+)
+def test_texts_without_spaces_between_words_have_contexts(text, shown):
+    _, [line] = lines_of(text, "李白")
+
+    assert shown in line.replace(' title="person"', "")
+
+
+def test_names_and_lines_from_right_to_left_stand_alone():
+    page, lines = lines_of("דוד הלך אל משה.", "דוד", "משה")
+
+    assert all(re.search(r"</i><bdi>.*\.</bdi></p>", line) for line in lines)
+    assert len(lines) == 2
+    assert "<bdi>דוד</bdi></a> <i>1</i>" in page
+    assert "<bdi><b>דוד</b></bdi> 1" in page
+
+
 class _Links(HTMLParser):
     def __init__(self):
         super().__init__()
