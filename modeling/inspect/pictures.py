@@ -1,6 +1,7 @@
 """Pictures of vectors and of attention; they need matplotlib (the extra ``plots``)."""
 
 from collections.abc import Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -20,6 +21,10 @@ _SHOWN: Final = 20
 _CROSSED: Final = 4
 """The number of components that are drawn against each other."""
 DPI: Final = 150
+_MARKERS: Final = "os^Dv*"
+"""The markers of the first ten labels, of the next ten, …"""
+_LONGEST: Final = 40
+"""The most characters of a label in a legend."""
 
 
 def draw_variances(components: Components) -> "Figure":
@@ -50,8 +55,8 @@ def draw_crossed(components: Components, labels: Sequence[str]) -> "Figure":
                 panel.set_axis_off()
             else:
                 xy = components.points[:, [column, row]]
-                _scatter(panel, xy, labels, has_legend=False, size=3)
-    _legend(figure, labels)
+                _scatter(panel, xy, labels, size=3)
+    _legend(figure, labels, width=2.4 * n)
     return figure
 
 
@@ -60,7 +65,8 @@ def draw_plane(
 ) -> "Figure":
     """Plot (N, 2) points twice: coloured by label, and by length in words."""
     figure, [[left, right]] = new_figure(1, 2, (5.0, 5.0))
-    _scatter(left, points, labels, has_legend=True, size=6)
+    _scatter(left, points, labels, size=6)
+    _legend(figure, labels, width=10)
     left.set_title(f"{title}, by label", fontsize=10)
     lengths = np.asarray(n_words)
     shown = right.scatter(
@@ -92,6 +98,8 @@ def draw_attention(found: AttentionMap, heads: Sequence[int]) -> "Figure":
         panel.set_xticks(places, names, rotation=90, fontsize=6)
         panel.set_yticks(places, names, fontsize=6)
         panel.tick_params(length=0)
+        for tick in (*panel.get_xticklabels(), *panel.get_yticklabels()):
+            tick.set_parse_math(False)
     for panel in flat[len(heads) :]:
         panel.set_axis_off()
     figure.suptitle(f"layer {found.layer}, {found.what}", fontsize=10)
@@ -103,8 +111,8 @@ def save(figure: "Figure", file: Path) -> None:
     figure.savefig(file, dpi=DPI, metadata={"Software": None})
 
 
-def _colours(labels: Sequence[str]) -> dict[str, tuple[float, float, float] | str]:
-    """Assign a colour to each label in alphabetical order; O is grey and comes first.
+def _looks(labels: Sequence[str]) -> dict[str, tuple[tuple[float, float, float] | str, str]]:
+    """Assign a colour and a marker to each label in alphabetical order; O is grey and comes first.
 
     Labels are drawn in this order, so that spans that are no names lie below the others.
     """
@@ -112,26 +120,35 @@ def _colours(labels: Sequence[str]) -> dict[str, tuple[float, float, float] | st
 
     palette = colormaps["tab10"].colors  # type: ignore[attr-defined]
     names = sorted(set(labels) - {"O"})
-    found = {name: palette[place % len(palette)] for place, name in enumerate(names)}
-    return ({"O": _GREY} if "O" in labels else {}) | found
+    looks = ((colour, marker) for marker in _MARKERS for colour in palette)
+    return ({"O": (_GREY, "o")} if "O" in labels else {}) | dict(zip(names, cycle(looks)))
 
 
-def _scatter(
-    panel: "Axes", points: Numbers, labels: Sequence[str], *, has_legend: bool, size: float
-) -> None:
+def _scatter(panel: "Axes", points: Numbers, labels: Sequence[str], *, size: float) -> None:
     own = np.asarray(labels)
-    for label, colour in _colours(labels).items():
+    for label, (colour, marker) in _looks(labels).items():
         x, y = points[own == label].T
-        panel.scatter(x, y, s=size, color=colour, linewidths=0, label=label, rasterized=True)
-    if has_legend:
-        panel.legend(fontsize=8, frameon=False, markerscale=2)
+        panel.scatter(x, y, s=size, color=colour, marker=marker, linewidths=0, rasterized=True)
 
 
-def _legend(figure: "Figure", labels: Sequence[str]) -> None:
+def _legend(figure: "Figure", labels: Sequence[str], *, width: float) -> None:
+    """Add a legend of all labels below the panels, which are ``width`` inches wide together.
+
+    The figure grows by its height.
+    """
     from matplotlib.lines import Line2D  # noqa: PLC0415 - slow, and optional
 
+    looks = _looks(labels)
     dots = [
-        Line2D([], [], color=colour, marker="o", linestyle="", label=label)
-        for label, colour in _colours(labels).items()
+        Line2D([], [], color=colour, marker=marker, linestyle="")
+        for colour, marker in looks.values()
     ]
-    figure.legend(handles=dots, loc="outside lower center", ncols=len(dots), frameon=False)
+    names = [name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…" for name in looks]
+    n_columns = max(1, min(len(names), int(width / (0.5 + 0.09 * max(map(len, names))))))
+    n_lines = -(-len(names) // n_columns)
+    figure.set_size_inches(figure.get_figwidth(), figure.get_figheight() + 0.2 * n_lines)
+    legend = figure.legend(
+        dots, names, loc="outside lower center", ncols=n_columns, frameon=False, fontsize=8
+    )
+    for text in legend.get_texts():
+        text.set_parse_math(False)
