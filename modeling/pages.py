@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem;
        padding: 0 1rem; color: #222; background: #fff; }
+h1, h2, p, li { overflow-wrap: anywhere }
 h1 { font-size: 1.5rem } h2 { font-size: 1.15rem; margin-top: 2.2rem }
 .wide { overflow-x: auto } svg { max-width: 100%; height: auto }
 table { border-collapse: collapse; margin: .6rem 0 } th, td { padding: .2rem .8rem;
@@ -113,9 +114,12 @@ def _plain(text: str) -> str:
 def to_html(blocks: Sequence[Block]) -> str:
     """Render the page as one HTML file that loads no other files."""
     title = next((block.text for block in blocks if isinstance(block, Heading)), "")
-    head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>{_STYLE}</style>'
-    body = "\n".join(map(_html, blocks))
-    return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n{body}\n</body></html>\n'
+    head = (
+        '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(title)}</title><style>{_STYLE}</style>"
+    )
+    body = "\n".join(["<body><main>", *map(_html, blocks), "</main></body>"])
+    return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n{body}</html>\n'
 
 
 def _html(block: Block) -> str:
@@ -127,11 +131,11 @@ def _html(block: Block) -> str:
         case Items(texts):
             return "<ul>" + "".join(f"<li>{escape(text)}</li>" for text in texts) + "</ul>"
         case Table():
-            return f'<div class="wide">{_html_table(block)}</div>'
+            return f'<div class="wide" tabindex="0">{_html_table(block)}</div>'
         case Picture(svg):
             return f'<div class="wide">{svg}</div>'
         case Listing(text):
-            return f"<pre>{escape(text)}</pre>"
+            return f'<pre tabindex="0">{escape(text)}</pre>'
 
 
 def _html_table(table: Table) -> str:

@@ -111,6 +111,15 @@ def test_html_has_pictures_inside_and_asks_for_nothing_outside(folder):
     assert "<title>A | &lt;b&gt;</title>" in page
 
 
+def test_html_fits_a_telephone_and_wide_parts_are_scrolled_by_keys(folder):
+    page = (folder / "report.html").read_text()
+
+    assert '<meta name="viewport" content="width=device-width, initial-scale=1">' in page
+    assert not re.findall(r"<pre>|<div class=.wide.><table", page)
+    assert page.count("<main>") == page.count("</main>") == 1
+    assert "h1, h2, p, li { overflow-wrap: anywhere }" in page
+
+
 def test_what_words_hold_is_no_markup():
     tagged = [written("B-PER O", "O O", tokens=["*a*|_b_", "<i>`c`"])]
     one = evaluate(tagged, labels=["PER"], train=None, dev=None, replicates=5)
