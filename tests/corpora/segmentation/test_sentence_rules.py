@@ -5,6 +5,7 @@ import unicodedata
 import pytest
 
 from corpora.document import Span
+from corpora.segmentation import starts
 from corpora.segmentation.sentences import segmenter, segmenter_plus, segmenter_with
 
 
@@ -226,6 +227,15 @@ def test_a_sentence_may_begin_with_a_small_letter_after_an_apostrophe(lang, mark
     check(lang, marked)
 
 
+@pytest.mark.parametrize("sign", "'’ʼ")
+@pytest.mark.parametrize("quote", ["", *'"“„‘«'])
+def test_texts_that_are_not_searched_for_such_beginnings_have_none(quote, sign):
+    text = f"Ja. {quote}{sign}t is goed."
+
+    assert starts._BEFORE_CLITIC.search(text)
+    assert any(pattern.search(text) for pattern in starts._MAY_BE_CLITICS)
+
+
 @pytest.mark.parametrize("mark", ["\u200f", "\u202c", "\u2069", "\u00ad", "\u2060"])
 def test_an_invisible_mark_after_an_abbreviation_changes_nothing(mark):
     for lang, marked in (
@@ -260,6 +270,11 @@ def test_abbreviations_of_a_user_may_be_composed_or_not():
 )
 def test_the_number_of_a_note_belongs_to_the_sentence_before(lang, marked):
     check(lang, marked)
+
+
+@pytest.mark.parametrize("note", ["[1]", *"¹²³⁰⁴⁵⁶⁷⁸⁹"])
+def test_a_note_may_have_any_digit(note):
+    check("xx", f"Kari kordono!{note} | Tarimo.")
 
 
 @pytest.mark.parametrize("lang", ["ja", "de", "xx"])
