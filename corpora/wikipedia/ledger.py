@@ -141,10 +141,9 @@ def _digits(text: str) -> tuple[int, list[int] | list[str]]:
     if not text.isascii() and _may_be_digits(codes[codes >= _FIRST_OTHER_DIGIT]).any():
         numbers = _NUMBER.findall(text)
         return len(numbers), sorted(numbers)
-    values = codes - codes.dtype.type(48)
-    is_digit = values < 10
-    n_numbers = np.count_nonzero(is_digit[1:] > is_digit[:-1]) + int(is_digit[:1].sum())
-    return int(n_numbers), np.bincount(values[is_digit], minlength=10).tolist()
+    at = np.flatnonzero(codes - codes.dtype.type(48) < 10)
+    n_numbers = np.count_nonzero(np.diff(at, prepend=-2) != 1)
+    return int(n_numbers), np.bincount(codes[at] - 48, minlength=10).tolist()
 
 
 def _may_be_digits(codes: Units) -> npt.NDArray[np.bool_]:

@@ -1,5 +1,7 @@
 """What is dropped is counted, inline or in a block, with its words."""
 
+import re
+
 import pytest
 
 from corpora.wikipedia.ledger import count_page, count_values, count_words
@@ -84,3 +86,8 @@ def test_words_of_other_languages_show_in_every_wiki(lang, template):
 
 def test_templates_that_only_begin_like_a_language_are_not_taken_for_one():
     assert read("Der {{Lang-Navigation|Vesuv}}.").text == "Der."
+
+
+@pytest.mark.parametrize("text", ["7", "a", "12 3a4", "1900–1910", "é 5", "٣ 12 ٤٥"])
+def test_numbers_are_runs_of_digits_in_any_script(text):
+    assert counters_of(text).get("numbers.in_wikitext", 0) == len(re.findall(r"\d+", text))
