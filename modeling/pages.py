@@ -1,6 +1,7 @@
 """Pages made of blocks, as Markdown or as one HTML file, and their pictures by matplotlib."""
 
 import io
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -77,6 +78,10 @@ class Listing:
 Block = Heading | Text | Items | Table | Picture | Listing
 
 
+_MARKUP = re.compile(r"[\\`*_\[\]<>|#$]|&(?=#?\w+;)|~(?=~)|(?<=~)~")
+"""Matches what is markup in Markdown, also GitHub's: formulas, entities, text struck through."""
+
+
 def to_markdown(blocks: Sequence[Block]) -> str:
     """Render the page as Markdown, without its pictures."""
     return "\n\n".join(text for block in blocks for text in _markdown(block)) + "\n"
@@ -106,9 +111,7 @@ def _markdown(block: Block) -> Iterator[str]:
 
 def _plain(text: str) -> str:
     """Escape the characters that are markup in Markdown, and collapse white space."""
-    for mark in "\\`*_[]<>|#":
-        text = text.replace(mark, f"\\{mark}")
-    return " ".join(text.split())
+    return " ".join(_MARKUP.sub(r"\\\g<0>", text).split())
 
 
 def to_html(blocks: Sequence[Block]) -> str:
