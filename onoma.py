@@ -153,7 +153,7 @@ def read_tei(
         name, data = xml.name, xml.read_bytes()
     elif isinstance(xml, str):
         if xml and "<" not in xml:
-            raise CorpusError(f"{xml[:80]!r} is no XML. To read a file, give its Path: Path(…).")
+            raise CorpusError(f"{xml[:300]!r} is no XML. To read a file, give its Path: Path(…).")
         data = encoded(xml, name=name)
     else:
         data = xml
