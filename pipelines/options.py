@@ -5,7 +5,6 @@ for them only when there is an option that the pipeline itself does not know.
 """
 
 import argparse
-import logging
 import shlex
 import sys
 from collections.abc import Callable, Sequence
@@ -27,6 +26,7 @@ from corpora.system.arguments import (
     values_of,
 )
 from corpora.system.buckets import is_url
+from corpora.system.imports import hidden
 
 __all__ = [
     "CommonOptions", "option", "origins_of", "parse_options", "refuse", "said", "values_in",
@@ -182,10 +182,9 @@ def _is_of_beam(option: str) -> bool:
 
 @cache
 def _beam_parser() -> argparse.ArgumentParser:
-    logging.disable()  # Beam warns of missing libraries that it does not need
-    from apache_beam.options.pipeline_options import PipelineOptions
+    with hidden():  # no library; Beam warns of missing ones that it does not need
+        from apache_beam.options.pipeline_options import PipelineOptions
 
-    logging.disable(logging.NOTSET)
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     for kind in PipelineOptions.__subclasses__():
         kind._add_argparse_args(parser)  # noqa: SLF001 - Beam has no public way to ask

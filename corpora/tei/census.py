@@ -347,6 +347,14 @@ def _example(data: bytes, element: Element) -> str:
 # --- what is shown
 
 
+def _prefix_rows(counters: Counter[str]) -> Iterator[Sequence[object]]:
+    """Yield each prefix, and how many references it resolved and did not match."""
+    kinds = (RESOLVED, NO_MATCH)
+    found = (n.removeprefix(kind) for kind in kinds for n in counters if n.startswith(kind))
+    for prefix in dict.fromkeys(found):
+        yield prefix, counters[RESOLVED + prefix], counters[NO_MATCH + prefix]
+
+
 def _tables(census: Census) -> Iterator[tuple[str, Sequence[str], list[Sequence[object]]]]:
     """Yield the title, head and rows of each table."""
     by_number = _by_number(census)
@@ -417,15 +425,7 @@ def _tables(census: Census) -> Iterator[tuple[str, Sequence[str], list[Sequence[
     yield (
         "Prefixes of references (prefixDef)",
         ("prefix", "resolved", "matched by none"),
-        [
-            (prefix, census.counters[RESOLVED + prefix], census.counters[NO_MATCH + prefix])
-            for prefix in dict.fromkeys(
-                name.removeprefix(kind)
-                for kind in (RESOLVED, NO_MATCH)
-                for name in census.counters
-                if name.startswith(kind)
-            )
-        ],
+        [*_prefix_rows(census.counters)],
     )
     yield "Registers", ("element", "entries"), [*census.registers.most_common()]
 
