@@ -67,9 +67,8 @@ def test_documents_of_two_inputs_are_an_error_that_names_both(folder, capsys, na
 
 
 @of_each_pipeline
-@with_one_and_two_workers
-def test_other_documents_of_two_inputs_are_read(folder, name, workers):
-    assert run(name, "wiki", "others", workers=workers) == 0
+def test_other_documents_of_two_inputs_are_read(folder, name):
+    assert run(name, "wiki", "others") == 0
 
     assert (folder / "out" / "dataset.json").exists()
 
