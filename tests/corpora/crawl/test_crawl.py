@@ -58,7 +58,7 @@ contact = "{contact}"
 [defaults]
 allow_private = ["127.0.0.1"]
 delay = 0
-page_seconds = 1.5
+page_seconds = 4
 back_off = 0.05
 tries = {tries}
 [[site]]

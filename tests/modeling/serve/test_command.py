@@ -21,26 +21,27 @@ def test_sigterm_ends_the_service_when_what_was_asked_is_answered(tagger_run):
     ) as process:
         try:
             address = re.search(r"http://\S+", process.stderr.readline())[0]
-            client, answers = httpx.Client(timeout=60, verify=False), []  # noqa: S501 - no TLS
-
-            def ask():
-                text = "ich war in Ulm und sah bei Ida Berg viel.\n" * 400
-                answers.append(client.post(f"{address}/v1/tag", json={"text": text}))
-
-            asking = threading.Thread(target=ask)
-            asking.start()
             here = Client(address)
             assert [name["text"] for name in here.tag("ich war in Ulm.")] == ["Ulm"]
             assert [len(found) for found in here.tag_all(["in Ulm.", "nichts"])] == [1, 0]
             assert here.tag_words([["in", "Ulm"]])[0]["tags"] == ["O", "B-place"]
             with pytest.raises(ServiceError, match="422"):
                 here.tag_tei(b"no TEI")
-            while client.get(f"{address}/health").json()["sentences_waiting"] == 0:
-                assert asking.is_alive()
-                time.sleep(0.01)
-            process.send_signal(signal.SIGTERM)
-            asking.join(60)
-            client.close()
+
+            with httpx.Client(timeout=60, verify=False) as client:  # noqa: S501 - no TLS
+                answers = []
+
+                def ask():
+                    text = "ich war in Ulm und sah bei Ida Berg viel.\n" * 400
+                    answers.append(client.post(f"{address}/v1/tag", json={"text": text}))
+
+                asking = threading.Thread(target=ask)
+                asking.start()
+                while client.get(f"{address}/health").json()["sentences_waiting"] == 0:
+                    assert asking.is_alive()
+                    time.sleep(0.01)
+                process.send_signal(signal.SIGTERM)
+                asking.join(60)
             assert process.wait(60) == 0
         finally:
             process.kill()
