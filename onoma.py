@@ -344,7 +344,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; return the exit status (docs/commands.md has the table)."""
     from corpora.system.arguments import execute, fail, prepare_streams
     from corpora.system.command_names import commands_named
-    from corpora.system.extras import missing_extra
+    from corpora.system.extras import reason_of
     from corpora.system.typed_tables import did_you_mean
 
     prepare_streams()
@@ -362,10 +362,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with commands_named(names_of_modules()):
             return found[name].main(rest)
-    except ModuleNotFoundError as error:
-        if (missing := missing_extra(error)) is None:
+    except (ImportError, MemoryError) as error:
+        if (reason := reason_of(error)) is None:
             raise
-        return fail(str(missing), status=missing.exit_status)
+        return fail(str(reason), status=reason.exit_status)
 
 
 def run_command() -> int:

@@ -20,7 +20,7 @@ from corpora.system.arguments import (
     option,
     values_of,
 )
-from corpora.system.extras import missing_extra
+from corpora.system.extras import reason_of
 from modeling.config import ConfigError
 
 if TYPE_CHECKING:
@@ -137,12 +137,12 @@ def start(
         return summary.status if summary else 0
     except UsageError as error:
         sys.exit(fail(str(error), status=error.exit_status))
-    except ImportError as error:
-        if (missing := missing_extra(error)) is None:
-            raise
-        sys.exit(fail(str(missing), status=missing.exit_status))
     except expected as error:
         return fail(message_of(error), status=1)
+    except (ImportError, MemoryError, RuntimeError) as error:  # torch raises it where memory ends
+        if (reason := reason_of(error)) is None:
+            raise
+        sys.exit(fail(str(reason), status=reason.exit_status))
     except KeyboardInterrupt as end:
         is_asked = isinstance(end, Terminated)
         by = " by SIGTERM" if is_asked else ""

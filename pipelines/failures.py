@@ -1,9 +1,9 @@
 """What ended a run: found in what Beam made of it, and said for people."""
 
-import errno
 import re
 
 from corpora.errors import CorpusError
+from corpora.system.arguments import message_of
 
 _OF_BEAM = r" \[while running '[^']*'\]"
 _IN_TEXT = re.compile(rf"UnitFailedError: (.*?){_OF_BEAM}", re.DOTALL)
@@ -38,8 +38,5 @@ def explain(error: Exception, *, where: str) -> str:
     """Describe an error, and what to do."""
     if not isinstance(error, OSError):
         return str(error)
-    is_full = error.errno in {errno.ENOSPC, errno.EDQUOT}  # of a copy, its target is full
-    return (
-        f"{(is_full and error.filename2) or error.filename or where}: {error.strerror or error}. "
-        "Nothing was published; fix it and run the same command again."
-    )
+    remedy = "Nothing was published; fix it and run the same command again."
+    return f"{message_of(error, path=where)} {remedy}"

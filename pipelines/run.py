@@ -38,7 +38,7 @@ from corpora.runs.record_errors import INTERNAL_ERROR
 from corpora.system import command_names
 from corpora.system.arguments import fail, paint, prepare_streams
 from corpora.system.command_names import as_typed
-from corpora.system.extras import missing_extra
+from corpora.system.extras import reason_of
 from corpora.system.imports import hide_pandas_from_pyarrow
 from corpora.system.staging import url_of
 from pipelines.failures import WorkerDiedError, explain, failure_of
@@ -91,10 +91,10 @@ def main(name: str, argv: Sequence[str] | None = None) -> int:
         lines = _draw(pipeline, options) if options.show_graph else _run_anywhere(pipeline, options)
     except CorpusError as error:
         return fail(str(error), status=error.exit_status)
-    except ModuleNotFoundError as error:
-        if (missing := missing_extra(error)) is None:
+    except (ImportError, MemoryError) as error:
+        if (reason := reason_of(error)) is None:
             raise
-        return fail(str(missing), status=missing.exit_status)
+        return fail(str(reason), status=reason.exit_status)
     except OSError as error:
         return fail(explain(error, where=output), status=1)
     except KeyboardInterrupt:

@@ -10,6 +10,7 @@ options = parse(Options, argv, name="corpora.example", about=__doc__)
 
 import argparse
 import dataclasses
+import errno
 import io
 import json
 import operator
@@ -38,7 +39,7 @@ from typing import (
 from corpora.errors import CorpusError, UsageError
 from corpora.system.buckets import SCHEMES
 from corpora.system.command_names import as_typed, said_as_typed
-from corpora.system.extras import missing_extra
+from corpora.system.extras import reason_of
 from corpora.system.files import check_utf8
 from corpora.system.typed_tables import did_you_mean
 
@@ -359,10 +360,10 @@ def execute(
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except CorpusError as error:
         return fail(str(error), status=error.exit_status)
-    except ModuleNotFoundError as error:
-        if (missing := missing_extra(error)) is None:
+    except (ImportError, MemoryError) as error:
+        if (reason := reason_of(error)) is None:
             raise
-        return fail(str(missing), status=missing.exit_status)
+        return fail(str(reason), status=reason.exit_status)
     except OSError as error:
         return fail(message_of(error, path=path), status=1)
     except KeyboardInterrupt:
@@ -404,12 +405,23 @@ def _writing() -> Iterator[None]:
         ) from error
 
 
-def message_of(error: Exception, *, path: Path | None = None) -> str:
+def message_of(error: Exception, *, path: Path | str | None = None) -> str:
     """Return the message of an error for users; an ``OSError`` names its file, or else ``path``."""
-    where = isinstance(error, OSError) and (error.filename or path)
-    if isinstance(error, OSError) and where:
-        return f"{where}: {error.strerror or error}."
-    return str(error)
+    if not isinstance(error, OSError):
+        return str(error)
+    is_full = error.errno in {errno.ENOSPC, errno.EDQUOT}  # of a copy, its target is full
+    where = (is_full and error.filename2) or error.filename or path
+    if not where:
+        return str(error)
+    if error.errno in {errno.EEXIST, errno.ENOTDIR} and (found := _in_the_way(os.fsdecode(where))):
+        return f"{found}: is no folder. Name another place, or move it away."
+    return f"{where}: {error.strerror or error}."
+
+
+def _in_the_way(path: str) -> Path | None:
+    """Find what stands where a path needs a folder: a file, or a link that leads to no folder."""
+    parts = (Path(path), *Path(path).parents)
+    return next((one for one in parts if os.path.lexists(one) and not one.is_dir()), None)
 
 
 def fail(message: str, *, status: int) -> int:

@@ -1,6 +1,8 @@
-"""Libraries that only some commands need, and the extra of Onoma that installs each."""
+"""Libraries that only some commands need, and why one cannot be loaded."""
 
-from corpora.errors import UsageError
+import re
+
+from corpora.errors import CorpusError, UsageError
 
 EXTRAS = {
     "apache_beam": "pipelines",
@@ -40,6 +42,28 @@ EXTRAS = {
 
 class MissingExtraError(UsageError):
     """A missing library that a command needs."""
+
+
+class NoMemoryError(CorpusError):
+    """Too little memory for a command, or for a library that it loads."""
+
+
+_NO_MEMORY = re.compile(
+    r"(failed to map segment from shared object|annot allocate memory)\Z"  # the dynamic linker's
+    r"|can't allocate memory|out of memory"  # torch's
+)
+
+
+def reason_of(error: Exception) -> CorpusError | None:
+    """Return an error for users: too little memory, or a missing library; None for all others."""
+    if isinstance(error, MemoryError) or _NO_MEMORY.search(str(error)):
+        said = str(error).partition(". ")[0]
+        return NoMemoryError(
+            f"there is not enough memory{said and f' ({said})'}. Close other programs, take fewer "
+            "--workers or smaller batches (training.micro_batch_size), or raise the limit of the "
+            "shell (ulimit -v)."
+        )
+    return missing_extra(error) if isinstance(error, ImportError) else None
 
 
 def missing_extra(error: ImportError) -> MissingExtraError | None:

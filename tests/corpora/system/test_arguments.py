@@ -7,7 +7,8 @@ from typing import Literal
 import pytest
 
 from corpora.errors import CorpusError, UsageError
-from corpora.system.arguments import check, execute, option, parse
+from corpora.system.arguments import check, execute, message_of, option, parse
+from corpora.system.extras import reason_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,3 +117,28 @@ def test_error_of_a_command_is_a_message_and_an_exit_status(error, status, messa
 
     assert execute(command, path=Path("out")) == status
     assert capsys.readouterr() == ("begun\n", message)
+
+
+@pytest.mark.parametrize("path", ["file", "file/inside", "link"])
+def test_what_stands_where_a_folder_is_needed_is_named(path, tmp_path):
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to("nowhere")
+
+    with pytest.raises((FileExistsError, NotADirectoryError)) as error:
+        (tmp_path / path).mkdir(parents=True, exist_ok=True)
+
+    found = tmp_path / path.partition("/")[0]
+    assert message_of(error.value) == f"{found}: is no folder. Name another place, or move it away."
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (MemoryError(), "there is not enough memory. Close"),
+        (ImportError("libtorch.so: failed to map segment from shared object"), "memory (libtorch"),
+        (RuntimeError("CUDA out of memory. Tried to allocate 2 GiB."), "(CUDA out of memory)."),
+    ],
+)
+def test_memory_that_does_not_suffice_is_an_error_for_users(error, said):
+    assert said in str(reason_of(error))
+    assert reason_of(ImportError("x: undefined symbol: y")) is None
