@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import platform
+import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -235,7 +236,8 @@ def find_inputs(
     Names are relative to the folder that all patterns share, and sorted; ``exclude`` holds patterns
     over these names. In a folder, all files are taken that end in ``suffix``, or in one of several,
     except hidden ones and those in hidden folders. Raises ``UsageError`` where a pattern matches
-    nothing, a folder cannot be read or has a link to itself, or a name is not fit for a table.
+    nothing, a folder cannot be read or has a link to itself, a name is not fit for a table, or what
+    has it is no file.
     """
     found: dict[str, Path] = {}
     bases: list[str] = []
@@ -249,17 +251,18 @@ def find_inputs(
             )
         found |= files
         bases.append(base)
-    return dict(sorted(without(name_relative(found, bases), exclude).items()))
+    named = dict(sorted(without(name_relative(found, bases), exclude).items()))
+    for path in named.values():
+        if str(path) in found:  # not in a bucket
+            _check_file(path)
+    return named
 
 
 def name_relative(found: Mapping[str, Path], bases: Sequence[str]) -> dict[str, Path]:
     """Name files, given by addresses, relative to the deepest folder that all bases share."""
     parts = zip(*(base.split("/") for base in bases), strict=False)
     shared = sum(1 for _ in takewhile(lambda names: len(set(names)) == 1, parts))
-    named = {"/".join(address.split("/")[shared:]): path for address, path in found.items()}
-    for name in named:
-        _check_name(name)
-    return named
+    return {"/".join(address.split("/")[shared:]): path for address, path in found.items()}
 
 
 def _expand(pattern: str, *, suffix: Suffix) -> tuple[dict[str, Path], str]:
@@ -277,9 +280,25 @@ def _expand(pattern: str, *, suffix: Suffix) -> tuple[dict[str, Path], str]:
     else:
         while has_magic(str(fixed)):
             fixed = fixed.parent
-        matches = map(Path, glob(str(path), recursive=True))  # noqa: PTH207 - Path.glob is relative
-        files = [file for file in matches if file.is_file()]
+        files = [match for match in _matches(path) if not match.is_dir()]
     return {str(file): file for file in files}, str(fixed).rstrip("/")
+
+
+def _matches(pattern: Path) -> list[Path]:
+    """List what a pattern matches; raises ``UsageError`` for a folder that cannot be read.
+
+    ``glob`` leaves out such folders, with all that is in them.
+    """
+    above = _matches(pattern.parent) if has_magic(str(pattern.parent)) else [pattern.parent]
+    found = [Path(path) for path in glob(str(pattern), recursive=True)]  # noqa: PTH207 - relative
+    needed = os.R_OK | os.X_OK if has_magic(pattern.name) else os.X_OK
+    for folder in above + found if pattern.name == "**" else above:
+        if folder.is_dir() and not os.access(folder, needed):
+            raise UsageError(
+                f"{folder}: cannot be read (Permission denied). Ask for the permission, or name "
+                "the folders beside it."
+            )
+    return found
 
 
 def _files_below(folder: Path, *, suffix: Suffix) -> Iterator[Path]:
@@ -303,16 +322,32 @@ def _files_below(folder: Path, *, suffix: Suffix) -> Iterator[Path]:
                 yield Path(parent) / name
 
 
-def _check_name(name: str) -> None:
+def _check_file(path: Path) -> None:
+    """Raise ``UsageError`` for a pipe, a device, or a link that leads nowhere."""
+    try:
+        is_file = stat.S_ISREG(path.stat().st_mode)
+    except OSError as error:
+        what = "link that leads nowhere" if path.is_symlink() else "file that cannot be read"
+        raise UsageError(
+            f"{path}: is a {what} ({error.strerror}). Repair it, or leave it out."
+        ) from error
+    if not is_file:
+        raise UsageError(
+            f"{path}: is no file, but a pipe or a device, which cannot be read twice. Write its "
+            "content to a file, and name that."
+        )
+
+
+def _check_name(name: str, path: Path) -> None:
     """Raise ``UsageError`` for a name that cannot be an id or a cell of a tab-separated table."""
     if not name.isprintable() or any("\ud800" <= character <= "\udfff" for character in name):
-        raise UsageError(f"{name!r}: not printable UTF-8. Rename the file, or leave it out.")
+        raise UsageError(f"{str(path)!r}: not printable UTF-8. Rename it, or leave it out.")
 
 
 def without(named: Mapping[str, Path], patterns: Sequence[str]) -> dict[str, Path]:
     """Drop the names that ``patterns`` match; raises ``UsageError`` where one matches nothing.
 
-    Also raises it where no name is left.
+    Also raises it where no name is left, or one that is not fit for a table.
     """
     kept = dict(named)
     for pattern in patterns:
@@ -325,6 +360,8 @@ def without(named: Mapping[str, Path], patterns: Sequence[str]) -> dict[str, Pat
             kept.pop(name, None)
     if not kept:
         raise UsageError(f"--exclude {' '.join(patterns)}: leaves no input. Exclude less.")
+    for name, path in kept.items():
+        _check_name(name, path)
     return kept
 
 

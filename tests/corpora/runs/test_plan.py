@@ -77,6 +77,30 @@ def test_pattern_without_a_file_is_an_error(pattern):
         names("a", pattern)
 
 
+@pytest.mark.parametrize("pattern", ["a", "a/*", "**", "a/1.xml", "a/3.xml"])
+def test_pipe_or_link_that_leads_nowhere_is_an_error_unless_it_is_left_out(folder, pattern):
+    (folder / "a" / "1.xml").unlink()
+    os.mkfifo(folder / "a" / "1.xml")
+    (folder / "a" / "3.xml").symlink_to("nowhere")
+
+    with pytest.raises(UsageError, match=r"a/1.xml: is no file, but a pipe|a/3.xml: is a link"):
+        names(pattern)
+    assert "2.xml" in names("a", exclude=["1.xml", "3.xml"])
+
+
+@pytest.mark.parametrize("closed", ["a", "c/deep"])
+@pytest.mark.parametrize("pattern", ["*/*", "**/*.xml", "**", "*/1.xml", "*/deep/*", "c/*/3.XML"])
+def test_folder_that_a_pattern_cannot_look_into_is_an_error(folder, closed, pattern, monkeypatch):
+    may = os.access
+    monkeypatch.setattr(os, "access", lambda at, *how: at != folder / closed and may(at, *how))
+
+    if (closed, pattern) in {("a", "c/*/3.XML"), ("c/deep", "*/*"), ("c/deep", "*/1.xml")}:
+        assert names(pattern)
+        return
+    with pytest.raises(UsageError, match=f"{closed}: cannot be read"):
+        names(pattern)
+
+
 @pytest.mark.usefixtures("folder")
 def test_excluded_names_are_left_out():
     assert names("a", "b", exclude=["b/*"]) == ["a/1.xml", "a/2.xml"]
@@ -93,8 +117,11 @@ def test_exclude_that_matches_nothing_or_all_is_an_error(exclude):
 def test_name_that_cannot_stand_in_a_table_is_an_error(tmp_path, name):
     (tmp_path / os.fsdecode(name)).touch()
 
-    with pytest.raises(UsageError, match="not printable UTF-8"):
+    with pytest.raises(UsageError, match=f"'{tmp_path}/a.*not printable UTF-8"):
         names(str(tmp_path))
+
+    (tmp_path / "b.xml").touch()
+    assert names(str(tmp_path), exclude=["a*"]) == ["b.xml"]
 
 
 def test_input_that_changed_is_not_read(folder):
