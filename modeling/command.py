@@ -18,6 +18,7 @@ from corpora.system.arguments import (
     make_parser,
     message_of,
     option,
+    say,
     values_of,
 )
 from corpora.system.extras import reason_of
@@ -97,7 +98,7 @@ def show(lines: Iterable[str | Summary]) -> Summary | None:
         if isinstance(line, Summary):
             summary = line
         else:
-            sys.stdout.write(f"{line}\n")
+            say(f"{line}\n")
     return summary
 
 
@@ -138,7 +139,7 @@ def start(
     except UsageError as error:
         sys.exit(fail(str(error), status=error.exit_status))
     except expected as error:
-        return fail(message_of(error), status=1)
+        return fail(message_of(error, path=given.get("output")), status=1)
     except (ImportError, MemoryError, RuntimeError) as error:  # torch raises it where memory ends
         if (reason := reason_of(error)) is None:
             raise

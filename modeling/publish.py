@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from corpora.errors import UsageError
-from corpora.system.arguments import Summary, not_empty, option
+from corpora.system.arguments import Summary, not_empty, option, say
 from corpora.system.buckets import is_url
 from modeling.command import as_json, start
 
@@ -116,7 +116,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     def work(options: Options) -> Summary:
         shelf = options.shelf if is_url(options.shelf) else Path(options.shelf)
         made = publish(options.run, shelf, version=options.version, evaluation=options.evaluation)
-        sys.stdout.write(f"{made} is current\n")
+        say(f"{made} is current\n")
         return Summary({"output": str(made), "version": str(made).rpartition("/")[2]})
 
     return start(Options, argv, work, name="publish", about=__doc__)

@@ -36,7 +36,7 @@ from corpora.errors import CorpusError, TooManyRejectsError, UsageError
 from corpora.runs.plan import Plan, version_of_code
 from corpora.runs.record_errors import INTERNAL_ERROR
 from corpora.system import command_names
-from corpora.system.arguments import fail, paint, prepare_streams
+from corpora.system.arguments import execute, fail, paint, prepare_streams
 from corpora.system.command_names import as_typed
 from corpora.system.extras import reason_of
 from corpora.system.imports import hide_pandas_from_pyarrow
@@ -88,7 +88,9 @@ def main(name: str, argv: Sequence[str] | None = None) -> int:
         output = options.bucket or str(options.output)
         if argv is None or command_names.own_process:
             hide_pandas_from_pyarrow()
-        lines = _draw(pipeline, options) if options.show_graph else _run_anywhere(pipeline, options)
+        if options.show_graph:
+            return execute(lambda: _draw(pipeline, options), path=options.output)
+        lines = _run_anywhere(pipeline, options)
     except CorpusError as error:
         return fail(str(error), status=error.exit_status)
     except (ImportError, MemoryError) as error:

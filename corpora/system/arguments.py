@@ -9,6 +9,7 @@ options = parse(Options, argv, name="corpora.example", about=__doc__)
 """
 
 import argparse
+import codecs
 import dataclasses
 import errno
 import io
@@ -46,7 +47,7 @@ from corpora.system.typed_tables import did_you_mean
 if TYPE_CHECKING:
     from argparse import _ActionsContainer
 
-    from _typeshed import DataclassInstance
+    from _typeshed import DataclassInstance, SupportsWrite
 
 T = TypeVar("T", bound="DataclassInstance")
 _Settings = dict[str, Any]
@@ -61,6 +62,8 @@ _ADDRESSES = frozenset(
 _OPTION = re.compile(r"--?[A-Za-z][\w-]*")
 _WRITTEN = frozenset({"archive", "html", "json", "output", "shelf"})
 """Options that name files or folders to write."""
+_ESCAPED = "onoma-escaped"
+"""The name of the handler of characters that standard output cannot write."""
 _BOUNDS = {
     "at_least": operator.ge,
     "above": operator.gt,
@@ -120,6 +123,16 @@ class ArgumentParser(argparse.ArgumentParser):
         """Return the usage."""
         return said_as_typed(super().format_usage())
 
+    def print_help(self, file: "SupportsWrite[str] | None" = None) -> None:
+        """Print the help; end the process with status 1 if that is impossible."""
+        if file is not None:
+            super().print_help(file)
+            return
+        try:
+            say(self.format_help())
+        except CorpusError as error:
+            self.exit(fail(str(error), status=error.exit_status))
+
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
         """End the process; print a message first."""
         super().exit(status, message and said_as_typed(message))
@@ -137,14 +150,22 @@ class ArgumentParser(argparse.ArgumentParser):
             raise _Made(self)
         given = sys.argv[1:] if args is None else list(args)
         prepare_streams()
-        self._refuse_unknown(given)
-        found = super().parse_known_args(given, namespace)
         try:
+            self._refuse_unknown(given)
+            found = super().parse_known_args(given, namespace)
             check_utf8(given)
             for name, value in vars(found[0]).items():
                 setattr(found[0], name, _brought(value, option=name))
         except CorpusError as error:
             self.exit(fail(str(error), status=error.exit_status))
+        except OSError as error:  # of a copy
+            self.exit(fail(message_of(error), status=1))
+        except ImportError as error:
+            if (reason := reason_of(error)) is None:
+                raise
+            self.exit(fail(str(reason), status=reason.exit_status))
+        except KeyboardInterrupt:
+            self.exit(fail("interrupted.", status=130))
         return found
 
     def _refuse_unknown(self, given: Sequence[str]) -> None:
@@ -330,7 +351,7 @@ class Summary:
 
     def write(self) -> None:
         """Write the summary to standard output as one line of JSON."""
-        sys.stdout.write(f"{json.dumps(self.values, ensure_ascii=False)}\n")
+        say(f"{json.dumps(self.values, ensure_ascii=False)}\n")
 
 
 def execute(
@@ -357,7 +378,7 @@ def execute(
         with _writing():
             sys.stdout.flush()
     except BrokenPipeError:  # the reader closed the pipe
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _open_to_nowhere(sys.stdout.fileno())
     except CorpusError as error:
         return fail(str(error), status=error.exit_status)
     except (ImportError, MemoryError) as error:
@@ -374,15 +395,22 @@ def execute(
 def prepare_streams() -> None:
     """Open closed standard streams to the null device, before a file takes their number.
 
-    Also let streams write a question mark for a character that the encoding of the terminal lacks.
+    Also let standard output escape the characters that its encoding lacks, as JSON does, so that no
+    text is lost; standard error writes question marks.
     """
     for number, name in ((1, "stdout"), (2, "stderr")):
         if getattr(sys, name) is None:
             _open_to_nowhere(number)
             setattr(sys, name, os.fdopen(number, "w", encoding="utf-8", closefd=False))
-    for stream in (sys.stdout, sys.stderr):
+    codecs.register_error(_ESCAPED, _escaped)
+    for stream, errors in ((sys.stdout, _ESCAPED), (sys.stderr, "replace")):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
+            stream.reconfigure(errors=errors)
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError)  # noqa: S101 - only streams for writing have it
+    return json.dumps(error.object[error.start : error.end])[1:-1], error.end
 
 
 def _open_to_nowhere(number: int) -> None:
@@ -390,6 +418,19 @@ def _open_to_nowhere(number: int) -> None:
     if nowhere != number:
         os.dup2(nowhere, number)
         os.close(nowhere)
+
+
+def say(text: str) -> None:
+    """Write to standard output at once, or nowhere if the reader has closed the pipe.
+
+    Raises ``CorpusError`` that names the output, such as on a full disk.
+    """
+    try:
+        with _writing():
+            sys.stdout.write(text)
+            sys.stdout.flush()
+    except BrokenPipeError:
+        _open_to_nowhere(sys.stdout.fileno())
 
 
 @contextmanager

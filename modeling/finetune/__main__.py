@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from corpora.errors import UsageError
-from corpora.system.arguments import Summary, option
+from corpora.system.arguments import Summary, option, say
 from corpora.system.parsing import read_json
 from modeling.command import Termination, as_json, check_given, count, counts, start
 from modeling.config import ConfigError
@@ -150,7 +150,7 @@ def _finetune(options: Options) -> Summary:
     from modeling.recipes.tagging import RECIPES, about, recipe  # noqa: PLC0415
 
     if options.list:
-        sys.stdout.writelines(f"{name:<12} {about(name)}\n" for name in RECIPES)
+        say("".join(f"{name:<12} {about(name)}\n" for name in RECIPES))
         return Summary({"recipes": {name: about(name) for name in RECIPES}})
     check_given(options, "recipe", "ner", *([] if options.tagger else ["model"]), "output")
     if not options.teacher and (options.documents or options.sentences):

@@ -19,7 +19,7 @@ from corpora.ner.detection import Overrides
 from corpora.ner.exchange import FORMS, write_new
 from corpora.ner.files import MAX_BYTES, Part, describe, read_file
 from corpora.ner.sentence_rows import RowMaker
-from corpora.system.arguments import Summary
+from corpora.system.arguments import Summary, say
 from corpora.system.command_names import as_typed
 from corpora.system.expat_version import warn_of_old_expat
 from corpora.system.files import write_whole
@@ -176,7 +176,7 @@ def _write(lines: Iterable[str], output: Path | None) -> None:
     """
     made = "".join(lines)
     if output is None:
-        sys.stdout.write(made)
+        say(made)
     elif output.is_dir():
         raise CorpusError(f"--output {output}: is a folder; name a file.")
     else:

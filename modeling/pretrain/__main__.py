@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from corpora.errors import UsageError
-from corpora.system.arguments import Summary, option
+from corpora.system.arguments import Summary, option, say
 from modeling.command import Termination, as_json, check_given, start
 from modeling.config import ConfigError
 
@@ -83,7 +83,7 @@ def _pretrain(options: Options) -> Summary | None:
     from modeling.recipes.pretraining import RECIPES, about, recipe  # noqa: PLC0415 - for --help
 
     if options.list:
-        sys.stdout.writelines(f"{name:<22} {about(name)}\n" for name in RECIPES)
+        say("".join(f"{name:<22} {about(name)}\n" for name in RECIPES))
         return Summary({"recipes": {name: about(name) for name in RECIPES}})
     check_given(options, "recipe", "examples", "output")
     try:

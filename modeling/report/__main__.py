@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from corpora.errors import UsageError
-from corpora.system.arguments import Summary, option, refuse
+from corpora.system.arguments import Summary, option, refuse, say
 from modeling.command import as_json, start
 
 _TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -138,7 +138,7 @@ def _write_table(options: Options) -> Summary:
         mean_over=options.mean_over,
     )
     if options.output is None:
-        sys.stdout.write(made.to_markdown())
+        say(made.to_markdown())
     else:
         is_tsv = options.output.suffix == ".tsv"
         _write(made.to_tsv() if is_tsv else made.to_markdown(), options.output)

@@ -1,5 +1,7 @@
 """Command lines as tables: what a type means, what is refused, and how a command ends."""
 
+import io
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -7,7 +9,15 @@ from typing import Literal
 import pytest
 
 from corpora.errors import CorpusError, UsageError
-from corpora.system.arguments import check, execute, message_of, option, parse
+from corpora.system.arguments import (
+    Summary,
+    check,
+    execute,
+    message_of,
+    option,
+    parse,
+    prepare_streams,
+)
 from corpora.system.extras import reason_of
 
 
@@ -119,6 +129,25 @@ def test_error_of_a_command_is_a_message_and_an_exit_status(error, status, messa
     assert capsys.readouterr() == ("begun\n", message)
 
 
+@pytest.mark.parametrize(
+    ("error", "status", "message"),
+    [
+        (KeyboardInterrupt(), 130, "error: interrupted.\n"),
+        (OSError(28, "No space left", "cache/x"), 1, "error: cache/x: No space left.\n"),
+        (ModuleNotFoundError("x", name="obstore"), 2, "error: obstore is not installed, and"),
+    ],
+)
+def test_copy_of_an_input_that_ends_early_is_a_message(error, status, message, monkeypatch, capsys):
+    def stage(_):
+        raise error
+
+    monkeypatch.setattr("corpora.system.staging.stage", stage)
+
+    with pytest.raises(SystemExit, match=str(status)):
+        parse(Options, ["s3://x/y", "--that", "t"], name="corpora.example", about="What.")
+    assert capsys.readouterr().err.startswith(message)
+
+
 @pytest.mark.parametrize("path", ["file", "file/inside", "link"])
 def test_what_stands_where_a_folder_is_needed_is_named(path, tmp_path):
     (tmp_path / "file").touch()
@@ -142,3 +171,14 @@ def test_what_stands_where_a_folder_is_needed_is_named(path, tmp_path):
 def test_memory_that_does_not_suffice_is_an_error_for_users(error, said):
     assert said in str(reason_of(error))
     assert reason_of(ImportError("x: undefined symbol: y")) is None
+
+
+def test_characters_that_standard_output_lacks_are_escaped_as_in_json(monkeypatch):
+    written = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(written, encoding="latin-1"))
+
+    prepare_streams()
+    Summary({"title": "März 三 𝄞"}).write()
+
+    assert b"\\u4e09" in written.getvalue()
+    assert json.loads(written.getvalue().decode("latin-1")) == {"title": "März 三 𝄞"}
