@@ -62,7 +62,12 @@ class Limit:
 
 
 def limits_of(schema: str, own: Mapping[str, str], given: Sequence[Limit]) -> Iterator[Limit]:
-    """Yield the limits for datasets of a schema; given limits replace the usual ones."""
-    usual = {schema: ROWS, **own, **EVERYWHERE} | {limit.measure: limit.how for limit in given}
-    for measure, how in usual.items():
-        yield Limit(measure, how)
+    """Yield the limits for datasets of a schema.
+
+    Given limits replace the usual ones of their measures; several of one measure all hold.
+    """
+    replaced = {limit.measure for limit in given}
+    for measure, how in {schema: ROWS, **own, **EVERYWHERE}.items():
+        if measure not in replaced:
+            yield Limit(measure, how)
+    yield from given

@@ -72,6 +72,7 @@ def test_limits_can_be_set_and_taken_away(tmp_path):
     assert main([*folders, "--fail-if", "documents=-20%"]) == 0
     assert main([*folders, "--fail-if", "documents=off", "characters=-5%"]) == 3
     assert main([*folders, "--fail-if", "documents=off"]) == 0
+    assert main([*folders, "--fail-if", "documents=-5%", "documents=+50%"]) == 3
 
 
 def test_a_limit_on_what_nothing_has_is_refused(tmp_path, capsys):
