@@ -103,7 +103,7 @@ def read_steps(file: Path) -> list[Step]:
 
 def _step(table: Mapping[str, object], *, where: str, folder: Path) -> Step:
     commands = {command.name: command for command in import_module("onoma").commands()}
-    options = dict(table)
+    options = {key: _at_home(value) for key, value in table.items()}
     name, words = options.pop("name", ""), str(options.pop("onoma", "")).split()
     if not isinstance(name, str):
         raise UsageError(f"{where}: name = {name!r}: a text is expected.")
@@ -129,6 +129,17 @@ def _step(table: Mapping[str, object], *, where: str, folder: Path) -> Step:
         output=output,
         values=tuple(word for value in options.values() for word in _words(value)),
     )
+
+
+def _at_home(value: object) -> object:
+    """Replace the ``~`` of paths by the home of the user."""
+    if isinstance(value, str):
+        return os.path.expanduser(value) if value.startswith("~/") else value  # noqa: PTH111
+    if isinstance(value, list):
+        return [_at_home(one) for one in value]
+    if isinstance(value, dict):
+        return {key: _at_home(one) for key, one in value.items()}
+    return value
 
 
 def _arguments(
@@ -229,7 +240,7 @@ def state_of(step: Step, folder: Path) -> str:
     for value in step.values:
         if value != step.output:
             for line in _input_lines(value, folder):
-                digest.update(f"{line}\n".encode())
+                digest.update(f"{line}\n".encode(errors="surrogateescape"))
     return digest.hexdigest()
 
 

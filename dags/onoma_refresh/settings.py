@@ -1,7 +1,8 @@
 """The settings of refreshes and their commands: a TOML file that is read whenever a task runs.
 
 ``samples/settings.toml`` is an example; docs/airflow.md describes the keys. Relative paths are
-relative to the folder of the file, which is also the working directory of all commands.
+relative to the folder of the file, which is also the working directory of all commands; ``~`` is
+the home of the user that runs Airflow.
 """
 
 import os
@@ -219,7 +220,8 @@ def _value(kind: object, value: object, *, where: str, base: Path) -> object:
     if kind is str and isinstance(value, str):
         return value
     if kind in {Path, Path | None} and isinstance(value, str) and value:
-        return Path(os.path.normpath(base / value))  # not resolved: a store may be a symlink
+        path = base / os.path.expanduser(value)  # noqa: PTH111 - Path's raises RuntimeError
+        return Path(os.path.normpath(path))  # not resolved: a store may be a symlink
     if kind == Options and isinstance(value, list) and all(isinstance(one, str) for one in value):
         return tuple(value)
     if kind == Mapping[str, str] and isinstance(value, dict):

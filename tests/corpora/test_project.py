@@ -2,6 +2,7 @@
 
 import json
 import os
+import os
 import signal
 import subprocess
 import sys
@@ -120,6 +121,29 @@ def test_output_of_a_step_that_failed_since_is_not_up_to_date(folder, capfd):
     main(["show", str(folder), "--json"])
 
     assert [row["done"] for row in json.loads(capfd.readouterr().out)] == [False, True]
+
+
+def test_tilde_is_the_home_of_the_user(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (tmp_path / "onoma.toml").write_text(
+        '[[step]]\nonoma = "text"\ninput = ["~/a/*.txt"]\nlang = "de"\noutput = "~/out"\n'
+    )
+
+    [step] = read_steps(tmp_path / "onoma.toml")
+
+    home = str(tmp_path / "home")
+    assert step.output == f"{home}/out"
+    assert f"--input {home}/a/*.txt" in " ".join(step.command_from(tmp_path / "project"))
+
+
+def test_names_that_are_no_utf8_stop_nothing(tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / os.fsdecode(b"a\xff.xml")).touch()
+    (tmp_path / "onoma.toml").write_text('[[step]]\nonoma = "card"\npath = "in"\n')
+
+    [step] = read_steps(tmp_path / "onoma.toml")
+
+    assert state_of(step, tmp_path)
 
 
 def test_texts_that_are_no_paths_and_links_that_lead_nowhere_stop_nothing(tmp_path):

@@ -52,6 +52,13 @@ def test_paths_are_relative_to_the_file(folder):
     assert settings.shelf("dawiki") == folder.parent / "store" / "dawiki"
 
 
+def test_tilde_is_the_home_of_the_user(folder, monkeypatch):
+    monkeypatch.setenv("HOME", "/home/ada")
+    (folder / "settings.toml").write_text(GOOD.replace("../store", "~/store"))
+
+    assert read(folder / "settings.toml").store == Path("/home/ada/store")
+
+
 def test_the_sample_settings_are_right():
     settings = read(DAGS / "samples" / "settings.toml")
 
