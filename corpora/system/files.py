@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import stat
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from filecmp import cmp
@@ -63,7 +64,15 @@ def inside(folder: Path, name: str) -> Path:
 
 
 def check_utf8(arguments: Sequence[str]) -> None:
-    """Raise ``UsageError`` for an argument, or a current folder, that is no UTF-8."""
+    """Raise ``UsageError`` for an argument, or a current folder, that is no UTF-8.
+
+    Also raises it where Python takes file names for another encoding: names would become others.
+    """
+    if (encoding := sys.getfilesystemencoding()) != "utf-8":
+        raise UsageError(
+            f"file names are read as {encoding}, not UTF-8 (LC_ALL or LANG). Set PYTHONUTF8=1, and "
+            "run the same command again."
+        )
     for path in (*arguments, str(Path.cwd())):
         if any("\ud800" <= character <= "\udfff" for character in path):
             raise UsageError(f"{path!r}: no UTF-8. Rename it, or work in another folder.")

@@ -5,9 +5,10 @@ import os
 import pytest
 
 from corpora.datasets.shards import sha256_of
-from corpora.errors import CorpusError, DamagedDatasetError, FolderInUseError
+from corpora.errors import CorpusError, DamagedDatasetError, FolderInUseError, UsageError
 from corpora.system.files import (
     check_plain,
+    check_utf8,
     inside,
     is_plain,
     locked,
@@ -133,3 +134,10 @@ def test_a_pipe_has_no_hash(tmp_path):
 
     with pytest.raises(OSError, match="Not a file"):
         sha256_of(tmp_path / "pipe")
+
+
+def test_locale_that_is_not_utf8_is_refused_because_names_would_be_others(monkeypatch):
+    monkeypatch.setattr("sys.getfilesystemencoding", lambda: "iso8859-1")
+
+    with pytest.raises(UsageError, match=r"read as iso8859-1, not UTF-8 .* PYTHONUTF8=1"):
+        check_utf8([])
