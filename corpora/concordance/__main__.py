@@ -61,7 +61,7 @@ def write(options: Options) -> Iterator[str | Summary]:
         raise UsageError(f"--min-ratio {options.min_ratio:g}: must be between 0 and 1.")
     dataset, folder = open_documents(options.run)
     output = options.output or folder / "concordance"
-    prepare(output, manifest=MANIFEST)
+    earlier = prepare(output, manifest=MANIFEST)
     register = None
     if options.register:
         register = open_registers(options.register)
@@ -74,6 +74,8 @@ def write(options: Options) -> Iterator[str | Summary]:
         write_text(output / page.name, [page.html])
         names.append(page.name)
     write_json(output / MANIFEST, {"pages": names})
+    for name in set(earlier) - set(names):
+        (output / name).unlink(missing_ok=True)
     mentioned = [subject for subject in concordance.subjects.values() if subject.mentions]
     n = sum(len(subject.mentions) for subject in mentioned)
     yield f"wrote {len(names):,} pages: {len(mentioned):,} entities, {n:,} mentions"

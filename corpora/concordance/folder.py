@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from corpora.datasets.rows import document_from_row
-from corpora.datasets.shards import open_dataset
+from corpora.datasets.shards import open_dataset, write_json
 from corpora.document import Document
 from corpora.errors import CorpusError, UsageError
 from corpora.system.files import is_one_plain_name
@@ -36,21 +36,22 @@ def titles_of(vocab: Path) -> Mapping[str, tuple[str, tuple[str, ...]]]:
     return found
 
 
-def prepare(output: Path, *, manifest: str) -> None:
-    """Create the folder, and delete the pages of an earlier concordance, nothing else.
+def prepare(output: Path, *, manifest: str) -> list[str]:
+    """Create the folder with its manifest; return the names of the pages of an earlier concordance.
 
-    Raises ``UsageError`` if the folder holds files that no concordance wrote.
+    They stay until there are new ones, which may take their names. After a full disk or a kill, the
+    manifest says that the folder is one of ours. Raises ``UsageError`` if the folder holds files
+    that no concordance wrote.
     """
-    if not output.exists():
-        output.mkdir(parents=True)
-        return
     if not (output / manifest).is_file():
-        if not output.is_dir() or any(output.iterdir()):
+        output.mkdir(parents=True, exist_ok=True)
+        if any(output.iterdir()):
             raise UsageError(f"--output {output}: holds something else. Choose a new folder.")
-        return
+        write_json(output / manifest, {"pages": []})
+        return []
     pages = read_json(output / manifest)
     names = pages.get("pages", ()) if isinstance(pages, dict) else ()
     for name in names:
         if not is_one_plain_name(name) or not name.endswith(".html"):
             raise CorpusError(f"{output / manifest}: names {name!r}. Remove the folder.")
-        (output / name).unlink(missing_ok=True)
+    return list(names)

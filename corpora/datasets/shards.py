@@ -25,7 +25,7 @@ from corpora.datasets.schemas import SCHEMAS, Schema
 from corpora.document import Document, Sentence
 from corpora.errors import CorpusError, DamagedDatasetError, ShardSchemaError
 from corpora.system.buckets import is_url
-from corpora.system.files import is_one_plain_name
+from corpora.system.files import is_one_plain_name, name_file
 from corpora.system.parsing import JsonObject, parse_json
 
 _NO_LINK = {
@@ -231,9 +231,24 @@ def write_text(path: Path, lines: Iterable[str]) -> None:
             file.flush()
             os.fsync(file.fileno())
         temporary.rename(path)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        name_file(error, path, instead_of=temporary)
         raise
+
+
+def write_named(path: Path, lines: Iterable[str]) -> None:
+    """Write a file that the user named, in one atomic step; behind a link, the file there.
+
+    A pipe or a device gets the lines as they come: a rename would replace it (``/dev/null``).
+    """
+    if path.exists() and not path.is_file():
+        with path.open("w", encoding="utf-8") as file:
+            file.writelines(lines)
+        return
+    path = Path(os.path.realpath(path))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_text(path, lines)
 
 
 def write_json(path: Path, value: object) -> None:

@@ -104,6 +104,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(options: Options) -> Iterator[str]:
     """Compare, write the requested files, and yield the lines of the comparison."""
+    from corpora.datasets.shards import write_named
     from corpora.diff.limits import Limit
     from corpora.diff.report import to_html, to_json, to_words
 
@@ -113,9 +114,10 @@ def _run(options: Options) -> Iterator[str]:
     given = [Limit.parse(text) for text in options.fail_if]
     found = compare_all(old, new, given=given, n_examples=options.examples)
     if options.html:
-        _write(options.html, to_html(found, old=old.resolve().name, new=new.resolve().name))
+        page = to_html(found, old=old.resolve().name, new=new.resolve().name)
+        write_named(options.html, [page])
     if options.json:
-        _write(options.json, to_json(found))
+        write_named(options.json, [to_json(found)])
     yield from to_words(found)
     yield from (f"{name}: only in {new}" for name in _added(old, new))
     if exceeded := [f"{of.name}: {why}" for of in found for why in of.exceeded]:
@@ -123,16 +125,6 @@ def _run(options: Options) -> Iterator[str]:
             f"{new}: moved too far. {'. '.join(exceeded)}. Look at the comparison; allow more with "
             "--fail-if MEASURE=LIMIT, or MEASURE=off."
         )
-
-
-def _write(file: Path, text: str) -> None:
-    """Write a report in one atomic step, also behind a link; write into a pipe as it is."""
-    from corpora.datasets.shards import write_text
-
-    if file.exists() and not file.is_file():
-        file.write_text(text, encoding="utf-8")
-    else:
-        write_text(file.resolve(), [text])
 
 
 def _added(old: Path, new: Path) -> list[str]:

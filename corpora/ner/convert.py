@@ -132,7 +132,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         files = sorted(path.name for path in output.iterdir())
         yield Summary({"output": str(output), "to": options.to, "files": files})
 
-    return execute(lines, path=source, as_json=options.json)
+    return execute(lines, path=output, as_json=options.json)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ from corpora.project.recipe import (
     state_of,
 )
 from corpora.system.arguments import execute, make_parser
-from corpora.system.files import locked
+from corpora.system.files import check_new, locked, write_whole
 from corpora.system.parsing import parse_json
 
 KINDS = {"tei": "letters", "wikipedia": "dumps", "news": "archives", "chinese": "novels"}
@@ -42,17 +42,14 @@ class StepFailedError(CorpusError):
 
 
 def new(arguments: argparse.Namespace) -> Iterator[str]:
-    """Write a recipe and a README into a folder."""
-    from corpora.datasets.shards import write_text
-
+    """Write a recipe and a README into a folder; raises ``UsageError`` if others are there."""
     folder: Path = arguments.folder
-    recipe = (files("corpora.project") / "recipes" / f"{arguments.kind}.toml").read_text("utf-8")
-    for name in (FILE, "README.md"):
-        if (folder / name).exists():
-            raise UsageError(f"{folder / name}: is there already. Name another folder.")
-    folder.mkdir(parents=True, exist_ok=True)
-    write_text(folder / FILE, [recipe])
-    write_text(folder / "README.md", _readme(folder))
+    recipe = Path(str(files("corpora.project"))) / "recipes" / f"{arguments.kind}.toml"
+    made = {FILE: recipe.read_bytes(), "README.md": "".join(_readme(folder, recipe)).encode()}
+    for name, data in made.items():
+        check_new(folder / name, data)
+    for name, data in made.items():
+        write_whole(folder / name, data)
     yield f"made  {folder / FILE}, {folder / 'README.md'}"
     yield f"read  {folder / FILE}: what it does, and what it asks for"
     kind, sources = arguments.kind, folder / KINDS[arguments.kind]
@@ -60,12 +57,12 @@ def new(arguments: argparse.Namespace) -> Iterator[str]:
     yield f"      python -m corpora.project run {folder}"
 
 
-def _readme(folder: Path) -> Iterator[str]:
+def _readme(folder: Path, recipe: Path) -> Iterator[str]:
     yield f"# {folder.resolve().name}\n\n"
-    comment = (folder / FILE).read_text("utf-8").partition("\n\n")[0]
+    comment = recipe.read_text("utf-8").partition("\n\n")[0]
     yield "".join(f"{line.removeprefix('#').strip()}\n" for line in comment.splitlines())
     yield f"\n`onoma project run` does all steps of `{FILE}`:\n\n```\n"
-    yield from (f"{step.line}\n" for step in read_steps(folder / FILE))
+    yield from (f"{step.line}\n" for step in read_steps(recipe))
     yield "```\n"
 
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 from zipfile import ZipFile
 
-from corpora.errors import UsageError
 from corpora.system.arguments import SUMMARY, Summary, execute, option, parse
+from corpora.system.files import check_new, write_whole
 
 
 class Sample(NamedTuple):
@@ -64,14 +64,14 @@ class Options:
 
 
 def write(options: Options) -> Iterator[str | Summary]:
-    """Write the files of a sample; raises ``UsageError`` if one exists already."""
+    """Write the files of a sample; raises ``UsageError`` if one exists with another content."""
     sample, folder = SAMPLES[options.kind], options.folder
     with (files("corpora.samples") / f"{options.kind}.zip").open("rb") as file, ZipFile(file) as z:
         names = z.namelist()
         for name in names:
-            if (folder / name).exists():
-                raise UsageError(f"{folder / name}: is there already. Name another folder.")
-        z.extractall(folder)
+            check_new(folder / name, z.read(name))
+        for name in names:
+            write_whole(folder / name, z.read(name))
     yield f"made  {folder}: {sample.about}"
     quoted = str(folder).replace("'", "'\"'\"'")  # inside single quotes, as in ``next``
     yield f"next  {sample.next.format(at=quoted)}"

@@ -191,9 +191,20 @@ def write_whole(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.partial")
     temporary.unlink(missing_ok=True)  # left by a process that was killed
-    with temporary.open("xb") as file:
-        file.write(data)
-    temporary.rename(path)
+    try:
+        with temporary.open("xb") as file:
+            file.write(data)
+        temporary.rename(path)
+    except BaseException as error:
+        temporary.unlink(missing_ok=True)
+        name_file(error, path, instead_of=temporary)
+        raise
+
+
+def name_file(error: BaseException, path: Path, *, instead_of: Path) -> None:
+    """Let an ``OSError`` name a file where it names none (a full disk), or its temporary one."""
+    if isinstance(error, OSError) and error.filename in {None, str(instead_of)}:
+        error.filename = str(path)
 
 
 def take_away(path: Path) -> None:

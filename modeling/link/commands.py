@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from corpora.datasets.rows import document_from_row
 from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import open_dataset, read_batches, read_tagged, write_text
+from corpora.datasets.shards import open_dataset, read_batches, read_tagged, write_named
 from corpora.document import Document
 from corpora.entities.lookup import EntityLookup, pairs_of, write_lookup
 from corpora.errors import UsageError
@@ -212,7 +212,7 @@ def apply(options: "ApplyOptions") -> Iterator[str | Summary]:
         sentences = (sentence for shard in shards for sentence in read_tagged(shard))
         counters: Counter[str] = Counter()
         lines = link_sentences(sentences, linker, counters, n_candidates=options.candidates)
-        write_text(options.output, (json.dumps(v, ensure_ascii=False) + "\n" for v in lines))
+        write_named(options.output, (json.dumps(v, ensure_ascii=False) + "\n" for v in lines))
         found: Mapping[str, int] = counters
     else:
         if options.candidates:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from corpora.datasets.rows import sentence_from_row
+from corpora.datasets.shards import write_named
 from corpora.document import Document, Mention, Rejected, Sentence, TokenSpan
 from corpora.errors import CorpusError, UsageError
 from corpora.ner.conll import format_conll
@@ -22,7 +23,6 @@ from corpora.ner.sentence_rows import RowMaker
 from corpora.system.arguments import Summary, say
 from corpora.system.command_names import as_typed
 from corpora.system.expat_version import warn_of_old_expat
-from corpora.system.files import write_whole
 from corpora.tagging import to_iob2
 from corpora.tei.edition import edition_path, load_edition
 from corpora.text.detection import detect
@@ -180,7 +180,7 @@ def _write(lines: Iterable[str], output: Path | None) -> None:
     elif output.is_dir():
         raise CorpusError(f"--output {output}: is a folder; name a file.")
     else:
-        write_whole(output, made.encode())
+        write_named(output, [made])
 
 
 def _check_output(read: str | Path, output: Path | None) -> None:

@@ -111,8 +111,9 @@ def _check(options: Options) -> None:
 
 
 def _write(text: str, output: Path) -> None:
-    output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(text, encoding="utf-8")
+    from corpora.datasets.shards import write_named  # noqa: PLC0415 - for --help
+
+    write_named(output, [text])
     sys.stderr.write(f"made {output}\n")
 
 

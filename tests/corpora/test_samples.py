@@ -103,3 +103,18 @@ def test_files_that_are_there_are_not_overwritten(tmp_path, capsys):
 
     assert "edition.toml: is there already" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["edition.toml"]
+
+
+@pytest.mark.parametrize("command", [["sample", "tei"], ["project", "new", "tei"]])
+def test_command_that_a_full_disk_ended_writes_the_rest_the_next_time(command, tmp_path, capsys):
+    assert onoma.main([*command, str(tmp_path)]) == 0
+    written = sorted(path for path in tmp_path.rglob("*") if path.is_file())
+    written[-1].unlink()
+
+    assert onoma.main([*command, str(tmp_path)]) == 0
+
+    assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == written
+    written[0].write_text("mine")
+    assert onoma.main([*command, str(tmp_path)]) == 2
+    assert f"{written[0]}: is there already" in capsys.readouterr().err
+    assert written[0].read_text() == "mine"

@@ -282,3 +282,21 @@ def test_known_forms_are_found_however_their_letters_are_composed(written, form)
     assert found.ambiguous.keys() == {"Köln"}
     places = [text[at.start : at.end] for each in found.untagged for at in each.occurrences]
     assert places == [text[:end], text[-len(normalize(written, "Zürich")) :]]
+
+
+def test_pages_stay_if_new_ones_cannot_be_made(run, tmp_path, monkeypatch):
+    new = str(tmp_path / "new")
+
+    def full(path, lines):
+        if path.suffix == ".html":
+            raise OSError(28, "No space left on device")
+        path.write_text("".join(lines))
+
+    with monkeypatch.context() as patched:
+        patched.setattr("corpora.datasets.shards.write_text", full)
+        assert main([str(run), "--output", new]) == 1
+    assert main([str(run), "--output", new]) == 0
+
+    before = sorted(path.name for path in Path(new).iterdir())
+    assert main([str(run), "--output", new, "--register", "missing.xml"]) == 2
+    assert sorted(path.name for path in Path(new).iterdir()) == before

@@ -1,0 +1,47 @@
+"""Files that commands write: what a full disk is said to be, and what is behind a name."""
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from corpora.datasets.shards import write_named, write_text
+from corpora.system.files import write_whole
+
+
+def test_device_or_pipe_that_the_user_names_is_written_to_and_not_replaced():
+    reads, writes = os.pipe()
+    try:
+        write_named(Path(f"/dev/fd/{writes}"), ["a", "b"])
+
+        assert os.read(reads, 10) == b"ab"
+    finally:
+        os.close(reads)
+        os.close(writes)
+
+
+def test_file_behind_a_link_that_the_user_names_is_written(tmp_path):
+    (tmp_path / "link").symlink_to("inside/file")
+
+    write_named(tmp_path / "link", ["a"])
+
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "inside" / "file").read_text() == "a"
+
+
+@pytest.mark.parametrize(
+    "write", [lambda path: write_text(path, ["a"]), lambda path: write_whole(path, b"a")]
+)
+def test_full_disk_is_said_of_the_file_and_leaves_nothing(write, tmp_path, monkeypatch):
+    def full(path, _):
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    monkeypatch.setattr(Path, "rename", full)
+    (tmp_path / "a.txt").write_text("earlier")
+
+    with pytest.raises(OSError, match="No space left") as error:
+        write(tmp_path / "a.txt")
+
+    assert error.value.filename == str(tmp_path / "a.txt")
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["earlier"]
