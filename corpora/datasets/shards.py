@@ -13,6 +13,7 @@ import shutil
 import stat
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from itertools import accumulate, islice, pairwise
 from pathlib import Path
@@ -185,8 +186,9 @@ class ShardWriter:
         self.shard = Shard(self.path.name, self._n_rows, self._file.bytes, sha256)
 
     def _abandon(self) -> None:
-        self._file.file.close()
         self._temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # closing writes what is buffered, perhaps to a full disk
+            self._file.file.close()
 
 
 def temporary_path(path: Path) -> Path:

@@ -2,11 +2,13 @@
 
 import errno
 import os
+import resource
 from pathlib import Path
 
 import pytest
 
-from corpora.datasets.shards import write_named, write_text
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import ShardWriter, write_named, write_text
 from corpora.system.files import write_whole
 
 
@@ -45,3 +47,17 @@ def test_full_disk_is_said_of_the_file_and_leaves_nothing(write, tmp_path, monke
 
     assert error.value.filename == str(tmp_path / "a.txt")
     assert [path.read_text() for path in tmp_path.iterdir()] == ["earlier"]
+
+
+def test_shard_that_is_abandoned_on_a_full_disk_leaves_no_file_and_hides_no_error(tmp_path):
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    shard = ShardWriter(tmp_path / "a.arrow", SCHEMAS["redirects"]).__enter__()
+    shard.write({"title": "Jena", "target": "Weimar"})
+
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        shard.__exit__(InterruptedError)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+    assert not list(tmp_path.iterdir())
