@@ -5,6 +5,7 @@ import os
 import resource
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from corpora.datasets.schemas import SCHEMAS
@@ -51,8 +52,9 @@ def test_full_disk_is_said_of_the_file_and_leaves_nothing(write, tmp_path, monke
 
 def test_shard_that_is_abandoned_on_a_full_disk_leaves_no_file_and_hides_no_error(tmp_path):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    shard = ShardWriter(tmp_path / "a.arrow", SCHEMAS["redirects"]).__enter__()
-    shard.write({"title": "Jena", "target": "Weimar"})
+    schema = SCHEMAS["redirects"]
+    shard = ShardWriter(tmp_path / "a.arrow", schema).__enter__()
+    shard.write_batch(pa.RecordBatch.from_pylist([{"title": "Jena"}], schema=schema.columns))
 
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
     try:
