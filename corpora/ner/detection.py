@@ -34,7 +34,7 @@ _CHUNKS = frozenset({
     "ADJP", "ADVP", "CONJP", "INTJ", "LST", "NC", "NP", "PC", "PP", "PRT", "SBAR", "UCP", "VC",
     "VP",
 })  # fmt: skip
-_FIXED = {"labels": "iob1", "brat": "iob2", "spans": "iob2"}
+_FIXED = {"labels": "iob1", "brat": "iob2", "spans": "iob2", "tokenspans": "iob2"}
 """The schemes of formats that have no letters before their labels."""
 _NOT_READ = {
     r"version https://git-lfs\.": "is a pointer of Git LFS, not the file. Fetch it: git lfs pull.",
@@ -44,7 +44,7 @@ _NOT_READ = {
     "--exclude.",
 }
 """Beginnings of files that are not read, each with what to say."""
-_JSON = {"json", "cluener", "tokens", "spans"}
+_JSON = {"json", "cluener", "tokens", "tokenspans", "spans"}
 _FORCED = {"germeval": (1, 2, 3), "uner": (1, 2, None), "danplus": (0, 1, 2)}
 
 

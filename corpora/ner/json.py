@@ -8,6 +8,7 @@ spans are ``[start, last]``, in characters, both inclusive; nested spans make a 
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from io import StringIO
 from json.encoder import encode_basestring_ascii as _quote
 from pathlib import Path
@@ -178,6 +179,24 @@ def found_of(sentences: Sequence[tuple[int, Sequence[Row]]], rejected: Sequence[
         places=np.array(places, np.int64),
         rejected=rejected,
     )
+
+
+def label_of(value: object, name: object) -> str:
+    """Read the label of a name; blanks become ``_``. Raises ``BadRecordError`` without one."""
+    label = "_".join(value.split()) if isinstance(value, str) else ""
+    if not label or not label.isprintable():
+        raise BadRecordError("bad_label", f"{str(name)[:80]!r} has no label")
+    return label
+
+
+def reject_record(
+    number: int, error: BadRecordError, record: object, *, origin: Origin
+) -> Rejected:
+    """Build the rejection of the record with this number."""
+    reason, problem = error.args
+    excerpt = "" if record is error else json.dumps(record, ensure_ascii=True)
+    what = f"{problem}. The record is left out; fix it."
+    return replace(origin, unit="record").reject(number, reason, what=what, excerpt=excerpt)
 
 
 def read_cluener(data: bytes, origin: Origin, *, first_line: int = 1) -> Found:

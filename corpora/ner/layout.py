@@ -22,6 +22,7 @@ FORMATS = {
     "europeana": "conll without sentence breaks, the text of a file in one",
     "cluener": "JSON Lines with text and label {class: {surface: [[start, last], …]}}",
     "tokens": 'JSON Lines or an array of objects with tokens and tags, as {"tokens", "ner_tags"}',
+    "tokenspans": "the same with tokens and names at their numbers: SpERT, GLiNER, DyGIE++, OneIE",
     "spans": "the same with a text and names at its characters: doccano, Prodigy, Label Studio, "
     "spaCy",
     "brat": "brat's standoff T1 TAB Person 0 12 TAB Ada Lovelace, with its text in .txt beside it",

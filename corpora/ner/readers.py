@@ -18,8 +18,9 @@ from corpora.ner.columns import Flags, Indices, Tags
 from corpora.ner.found import Found, Origin, any_of
 from corpora.ner.json import read_cluener, read_sentence_array
 from corpora.ner.layout import BLANKS, OUTSIDE, SPACE, TAB, Layout
-from corpora.ner.records import read_spans, read_tokens
+from corpora.ner.records import read_spans, read_tokens, records
 from corpora.ner.schemes import LABEL, READABLE, continues
+from corpora.ner.token_spans import read_token_spans
 
 BOM = b"\xef\xbb\xbf"
 TITLE, DOCSTART, HEADER = "<title>", "-DOCSTART-", "TOKEN\t"
@@ -46,6 +47,8 @@ def read_text(data: bytes, layout: Layout, origin: Origin, *, first_line: int = 
             found = read_sentence_array(data, origin)
         case "tokens":
             found = read_tokens(data, origin)
+        case "tokenspans":
+            found = read_token_spans(records(data, where=origin.source), origin)
         case "spans":
             found = read_spans(data, origin, lang=layout.lang)
         case _:

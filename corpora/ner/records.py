@@ -8,7 +8,6 @@ half-open. A text is cut into sentences and tokens here, as the texts of brat ar
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from io import StringIO
 from itertools import islice
 from typing import NamedTuple, cast
@@ -25,10 +24,13 @@ from corpora.ner.json import (
     Row,
     check_characters,
     found_of,
+    label_of,
     read_items,
+    reject_record,
     row_of,
 )
 from corpora.ner.parquet import INNER, TAGS, TOKENS
+from corpora.ner.token_spans import is_name, names_at_tokens
 
 TEXTS = ("text", "full_text", "sentence", "data")
 """The keys of a text."""
@@ -58,9 +60,9 @@ class Text(NamedTuple):
 def format_of(head: str, *, name: str) -> str | None:
     """Find the format of records from the beginning of a file; None if it is no such file.
 
-    The first of some records counts that is an object with tokens and tags (``tokens``), a text
-    with a dictionary of labels (``cluener``), or a text with names (``spans``). Raises
-    ``UsageError`` if tags are numbers.
+    The first of some records counts that is an object with tokens and tags (``tokens``) or names
+    (``tokenspans``), a text with a dictionary of labels (``cluener``), or a text with names
+    (``spans``). Raises ``UsageError`` if tags are numbers.
     """
     found = None
     for _, item in islice(records(head.encode(), where=""), _FIRST):
@@ -69,8 +71,14 @@ def format_of(head: str, *, name: str) -> str | None:
                 continue
             case {"text": str(), "label": dict()}:
                 return "cluener"
+            case dict() as record if _list(record, TOKENS, str) and _has_tags(record, name=name):
+                return "tokens"
+            case record if (of_tokens := names_at_tokens(record)) is not None:
+                if of_tokens:
+                    return "tokenspans" if all(map(is_name, of_tokens)) else None
+                found = "tokenspans"
             case dict() as record if _list(record, TOKENS, str):
-                return "tokens" if _has_tags(record, name=name) else None
+                return None
             case record:
                 names = _names(record)
                 if names:
@@ -87,7 +95,7 @@ def _has_tags(record: Mapping[str, object], *, name: str) -> bool:
             f"{name}: its tags are numbers ({tags[:3]} …), whose names are not in the file. Write "
             "the names in their place, or save the set as Parquet with datasets, as ClassLabel."
         )
-    return tags is not None and all(isinstance(tag, str) for tag in tags)
+    return bool(tags) and all(isinstance(tag, str) for tag in tags or ())
 
 
 def _names(record: object) -> Sequence[object] | None:
@@ -136,7 +144,7 @@ def read_tokens(data: bytes, origin: Origin) -> Found:
         try:
             sentences.append((number, _sentence(record)))
         except BadRecordError as error:
-            rejected.append(_reject(number, error, record, origin=origin))
+            rejected.append(reject_record(number, error, record, origin=origin))
     return found_of(sentences, rejected)
 
 
@@ -164,7 +172,7 @@ def read_spans(data: bytes, origin: Origin, *, lang: str | None) -> Found:
         try:
             text = text_of(record)
         except BadRecordError as error:
-            rejected.append(_reject(number, error, record, origin=origin))
+            rejected.append(reject_record(number, error, record, origin=origin))
             continue
         if not text.is_accepted:
             counters["texts.not accepted"] += 1
@@ -300,9 +308,7 @@ def _name(name: object, text: str) -> Mention:
     if not isinstance(start, int) or not isinstance(end, int) or not isinstance(label, str):
         what = f"{str(name)[:80]!r} is no name with start, end and one label"
         raise BadRecordError("bad_label" if isinstance(start, int) else "bad_span", what)
-    label = "_".join(label.split())
-    if not label or not label.isprintable():
-        raise BadRecordError("bad_label", f"{str(name)[:80]!r} has no label")
+    label = label_of(label, name)
     if not 0 <= start < end <= len(text) or not text[start:end].strip():
         what = f"{label} {start}–{end} is no place in the text of {len(text):,} characters"
         raise BadRecordError("bad_span", what)
@@ -328,10 +334,3 @@ def _list(record: object, keys: Sequence[str], kind: type) -> list[str] | None:
     found = _first(record, keys) if isinstance(record, dict) else None
     is_right = found is not None and all(isinstance(value, kind) for value in found)
     return cast("list[str]", found) if is_right else None
-
-
-def _reject(number: int, error: BadRecordError, record: object, *, origin: Origin) -> Rejected:
-    reason, problem = error.args
-    excerpt = "" if record is error else json.dumps(record, ensure_ascii=True)
-    what = f"{problem}. The record is left out; fix it."
-    return replace(origin, unit="record").reject(number, reason, what=what, excerpt=excerpt)

@@ -231,7 +231,7 @@ def test_bad_object_with_tokens_is_rejected_with_its_number(tmp_path, record, re
         {"text": "good", "label": "positive", "_task_hash": 1},
         {"text": "good", "cats": {"A": 1.0}},
         {"tokens": ["a"], "upos": ["X"]},
-        {"tokens": ["a"], "ner": [[0, 0, "PER"]]},
+        {"tokens": ["a"], "ner": [["PER", 0, 0]]},
         {"tokens": ["a"], "text": "a", "entities": [{"start": 0, "end": 1, "type": "PER"}]},
     ],
 )

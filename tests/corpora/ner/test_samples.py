@@ -7,25 +7,10 @@ import pytest
 from corpora.errors import UsageError
 from corpora.ner.detection import Overrides
 from corpora.ner.files import Part, describe, read_file
-from corpora.ner.sentence_rows import RowMaker
+from tests.corpora.ner.reading import read, show
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "ner"
 NONE = Overrides()
-
-
-def show(tokens, tags):
-    """Show tokens with their tags, as ``Clara/B-PER geht``."""
-    pairs = zip(tokens, tags, strict=True)
-    return " ".join(token if tag == "O" else f"{token}/{tag}" for token, tag in pairs)
-
-
-def read(path, **said):
-    """Read a file; returns its layout, its rows, and what made them."""
-    layout = describe(path, name=path.name, said=Overrides(**said))
-    [(found, origin)] = read_file(path, layout, name=path.name, part=Part())
-    made = RowMaker(split="train").make(found, layout, origin)
-    rows = [row for batch in made.batches for row in batch.to_pylist()]
-    return layout, rows, made
 
 
 EXPECTED = {

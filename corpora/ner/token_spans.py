@@ -1,0 +1,170 @@
+"""JSON objects with tokens, and with names at their numbers: SpERT, GLiNER, DyGIE++, OneIE, W2NER.
+
+Tokens are counted from 0. A name that is a list has its last token, ``[start, last, label]``; one
+that is an object ends before ``end``, or lists its tokens, ``{"index": [0, 1], "type": …}``. In an
+object with ``sentences``, each sentence has a list of names, and tokens are counted through all.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import cast
+
+from corpora.document import Mention, Rejected, TokenSpan, without_crossing
+from corpora.ner.alignment import levels
+from corpora.ner.found import Found, Origin
+from corpora.ner.json import (
+    BadRecordError,
+    Row,
+    check_characters,
+    found_of,
+    label_of,
+    reject_record,
+)
+from corpora.tagging import to_iob2
+
+_TOKENS = ("tokens", "words", "tokenized_text", "sentence")
+_NAMES = ("entities", "ner", "entity_mentions")
+_LABELS = ("type", "entity_type", "label")
+_DOCUMENTS = ("doc_key", "doc_id")
+
+Sentences = list[tuple[list[str], list[object]]]
+"""Sentences: the tokens of each, and its names."""
+
+
+def names_at_tokens(record: object) -> list[object] | None:
+    """Return the names of an object with names at tokens; None if it is no such object."""
+    found = _sentences(record)
+    return None if found is None else [name for _, names in found for name in names]
+
+
+def is_name(value: object) -> bool:
+    """Tell whether a value looks like a name at tokens."""
+    match value:
+        case [int(), int(), str(), *_] | {"index": [int(), *_]} | {"start": int(), "end": int()}:
+            return True
+    return False
+
+
+def _sentences(record: object) -> Sentences | None:
+    match record:
+        case {"sentences": list(sentences), "ner": list(names)}:
+            pairs = list(zip(sentences, names, strict=len(sentences) == len(names)))
+            is_right = len(sentences) == len(names) and all(
+                _is_tokens(tokens) and isinstance(own, list) for tokens, own in pairs
+            )
+            return cast("Sentences", pairs) if is_right else None
+        case dict() as fields:
+            tokens = next((fields[key] for key in _TOKENS if _is_tokens(fields.get(key))), None)
+            own = next((fields[key] for key in _NAMES if isinstance(fields.get(key), list)), None)
+            if tokens is None or own is None or ("text" in fields and any(map(_is_unclear, own))):
+                return None
+            return [(tokens, own)]
+    return None
+
+
+def _is_unclear(name: object) -> bool:
+    """Tell whether offsets may count the characters of a text that is beside the tokens."""
+    return isinstance(name, Mapping) and "start" in name
+
+
+def _is_tokens(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(token, str) for token in value)
+
+
+def read_token_spans(records: Iterable[tuple[int, object]], origin: Origin) -> Found:
+    """Read numbered records; names that cross, and those inside two others, are counted."""
+    sentences: list[tuple[int, list[Row]]] = []
+    documents: list[str | None] = []
+    ids: list[str] = []
+    rejected: list[Rejected] = []
+    counters: Counter[str] = Counter()
+    for number, record in records:
+        try:
+            made, own = _rows(record)
+        except BadRecordError as error:
+            rejected.append(reject_record(number, error, record, origin=origin))
+            continue
+        id = f"{origin.source}:{number}"
+        sentences += [(number, rows) for rows in made]
+        ids += [f"{id}#{n}" for n in range(1, len(made) + 1)] if _is_document(record) else [id]
+        documents += [_document(record) or (id if _is_document(record) else None)] * len(made)
+        counters.update(own)
+    found = found_of(sentences, rejected)
+    return replace(found, ids=ids, documents=documents if any(documents) else (), counters=counters)
+
+
+def _is_document(record: object) -> bool:
+    return isinstance(record, dict) and "sentences" in record
+
+
+def _document(record: object) -> str | None:
+    fields = record if isinstance(record, dict) else {}
+    names = (fields.get(key) for key in _DOCUMENTS)
+    return next((name for name in names if isinstance(name, str) and name), None)
+
+
+def _rows(record: object) -> tuple[list[list[Row]], Counter[str]]:
+    """Read the sentences of a record; raises ``BadRecordError``."""
+    if isinstance(record, BadRecordError):
+        raise record
+    found = _sentences(record)
+    if found is None:
+        raise BadRecordError("columns", "no object with tokens and names at their numbers")
+    made, counters, before = [], Counter[str](), 0
+    for tokens, names in found:
+        if not tokens or not all(tokens):
+            raise BadRecordError("empty_token", "a sentence without tokens, or an empty token")
+        check_characters(" ".join(tokens))
+        mentions = [_mention(name, tokens, before, counters=counters) for name in names]
+        made.append(_tagged(tokens, mentions, counters))
+        before += len(tokens)
+    return made, counters
+
+
+def _tagged(tokens: Sequence[str], names: Sequence[Mention], counters: Counter[str]) -> list[Row]:
+    kept, crossing = without_crossing(names)
+    outer, inner = levels(kept, "all")
+    counters.update(f"crossing names not in ner: {name.label}" for name in crossing)
+    deep = Counter(name.label for name in kept) - Counter(name.label for name in (*outer, *inner))
+    counters.update({f"nested names not in ner: {label}": n for label, n in deep.items()})
+    tags, inner_tags = (to_iob2([*map(_span, own)], len(tokens)) for own in (outer, inner))
+    return list(zip(tokens, tags, inner_tags if inner else ["_"] * len(tokens), strict=True))
+
+
+def _span(name: Mention) -> TokenSpan:
+    return TokenSpan(start=name.start, end=name.end, label=name.label or "")
+
+
+def _mention(
+    name: object, tokens: Sequence[str], before: int, *, counters: Counter[str]
+) -> Mention:
+    """Read a name, with tokens in place of characters, ``before`` of which are in other sentences.
+
+    Raises ``BadRecordError``.
+    """
+    label: object = None
+    surface: object = None
+    start = end = -1
+    match name:
+        case [int(first), int(last), found, *_]:
+            start, end, label = first, last + 1, found
+        case {"index": [int(), *_] as index} if all(isinstance(at, int) for at in index):
+            start, end = min(index), max(index) + 1
+        case {"start": int(first), "end": int(limit)}:
+            start, end = first, limit
+    if isinstance(name, Mapping):
+        label = next((name[key] for key in _LABELS if key in name), None)
+        surface = name.get("text")
+    start, end = start - before, end - before
+    if not 0 <= start < end <= len(tokens):
+        what = f"{str(name)[:80]!r} is no place among {len(tokens):,} tokens"
+        raise BadRecordError("bad_span", f"{what} (the first is {before})")
+    here = "".join("".join(tokens[start:end]).split())
+    if isinstance(surface, str) and "".join(surface.split()) != here:
+        what = f"{surface[:80]!r} is {' '.join(tokens[start:end])[:80]!r} at {start}–{end}"
+        raise BadRecordError("bad_span", f"{what} (in objects, ends are exclusive)")
+    mention = Mention(start, end, label=label_of(label, name))
+    if isinstance(name, Mapping) and len({*name.get("index", range(start, end))}) < end - start:
+        counters[f"discontinuous names: {mention.label}"] += 1
+    return mention
