@@ -160,6 +160,8 @@ def detect_layout(head: str, *, name: str, said: Overrides) -> Layout:
         form is None and start in {"[", "{"} and (form := _json(text, name=name))
     ):
         layout = Layout(format=form)
+    elif form in {None, "csv"} and (layout_of_csv := _csv(text, name=name, said=said)):
+        layout = layout_of_csv
     else:
         layout = _detect_columns(text, name=name, said=said)
     return replace(layout, scheme=_scheme(text, layout, name=name, said=said))
@@ -171,6 +173,18 @@ def _json(text: str, *, name: str) -> str | None:
 
     is_array = re.match(r"\s*\[\s*(?:\]|\[\s*(?:\]|\[\s*\"))", text)
     return "json" if is_array else format_of(text, name=name)
+
+
+def _csv(text: str, *, name: str, said: Overrides) -> Layout | None:
+    """Find the columns of CSV by its header."""
+    from corpora.ner.csv import check_tags, csv_layout
+
+    found = csv_layout(text, name=name, is_said=said.format == "csv", tag_column=said.tag_column)
+    if found is None:
+        return None
+    layout = _named(found[0], said, found[1])
+    check_tags(text, layout, name=name)
+    return layout
 
 
 def _detect_columns(text: str, *, name: str, said: Overrides) -> Layout:

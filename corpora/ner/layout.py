@@ -25,6 +25,7 @@ FORMATS = {
     "tokenspans": "the same with tokens and names at their numbers: SpERT, GLiNER, DyGIE++, OneIE",
     "spans": "the same with a text and names at its characters: doccano, Prodigy, Label Studio, "
     "spaCy",
+    "csv": "CSV with a header: Sentence #,Word,POS,Tag, or a sentence or a text in a row",
     "brat": "brat's standoff T1 TAB Person 0 12 TAB Ada Lovelace, with its text in .txt beside it",
     "json": "a JSON array of sentences of [token, tag] or [token, tag, inner tag]",
     "parquet": "Parquet with tokens and tags, as Hugging Face has them",
@@ -54,6 +55,8 @@ class Layout:
     """The column of the second level of tags; None: there is none."""
     misc: int | None = None
     """The column that may hold ``EndOfSentence``; None: there is none."""
+    sentence: int | None = None
+    """The column that numbers the sentences, in CSV; None: there is none."""
     key: str = ""
     """The key before each tag in its column, as ``name`` in ``name=B-PER|SpaceAfter=No``; empty:
     none."""

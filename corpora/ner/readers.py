@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from corpora.document import Rejected
 from corpora.ner.columns import Flags, Indices, Tags
+from corpora.ner.csv import read_csv
 from corpora.ner.found import Found, Origin, any_of
 from corpora.ner.json import read_cluener, read_sentence_array
 from corpora.ner.layout import BLANKS, OUTSIDE, SPACE, TAB, Layout
@@ -50,7 +51,9 @@ def read_text(data: bytes, layout: Layout, origin: Origin, *, first_line: int = 
         case "tokenspans":
             found = read_token_spans(records(data, where=origin.source), origin)
         case "spans":
-            found = read_spans(data, origin, lang=layout.lang)
+            found = read_spans(records(data, where=origin.source), origin, lang=layout.lang)
+        case "csv":
+            found = read_csv(data, layout, origin)
         case _:
             found = _read_columns(data, layout, origin, first_line=first_line)
     found.counters["byte_order_marks"] += has_bom

@@ -7,7 +7,7 @@ half-open. A text is cut into sentences and tokens here, as the texts of brat ar
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import StringIO
 from itertools import islice
 from typing import NamedTuple, cast
@@ -160,15 +160,15 @@ def _sentence(record: object) -> list[Row]:
     return [row_of(list(row)) for row in zip(tokens, tags, inner or ["_"] * len(tags), strict=True)]
 
 
-def read_spans(data: bytes, origin: Origin, *, lang: str | None) -> Found:
-    """Read texts with names; each is a document, cut into sentences."""
+def read_spans(records: Iterable[tuple[int, object]], origin: Origin, *, lang: str | None) -> Found:
+    """Read numbered texts with names; each is a document, cut into sentences."""
     from corpora.ner.texts import cut_text
 
     made: list[Found] = []
     documents: list[str] = []
     rejected: list[Rejected] = []
     counters: Counter[str] = Counter()
-    for number, record in records(data, where=origin.source):
+    for number, record in records:
         try:
             text = text_of(record)
         except BadRecordError as error:
