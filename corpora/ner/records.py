@@ -6,6 +6,7 @@ half-open. A text is cut into sentences and tokens here, as the texts of brat ar
 """
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import StringIO
@@ -32,14 +33,17 @@ from corpora.ner.json import (
 from corpora.ner.parquet import INNER, TAGS, TOKENS
 from corpora.ner.token_spans import is_name, names_at_tokens
 
-TEXTS = ("text", "full_text", "sentence", "data")
+TEXTS = ("text", "full_text", "sentence", "data", "content", "originalText")
 """The keys of a text."""
-NAMES = ("spans", "entities", "label", "labels", "annotations")
+NAMES = ("spans", "entities", "label", "labels", "annotations", "annotation")
 """The keys of a list of names."""
-_STARTS = ("start", "start_offset", "start_position", "begin")
-_ENDS = ("end", "end_offset", "end_position")
-_LABELS = ("label", "type", "entity_type", "labels")
-_SURFACES = ("text", "name", "entity_value")
+_STARTS = ("start", "start_offset", "start_position", "begin", "start_idx", "start_pos")
+_ENDS = ("end", "end_offset", "end_position", "end_idx", "end_pos")
+_LABELS = ("label", "type", "entity_type", "labels", "label_type", "tag_name")
+_SURFACES = ("text", "name", "entity_value", "value", "entity")
+_LISTS = ("annotations", "examples", "data", "documents")
+"""The keys of the list of records, in an object that holds them all."""
+_LIST = re.compile(rf'"(?:{"|".join(_LISTS)})"\s*:\s*(?=\[)')
 _FIRST = 20
 """The number of records that are looked at to find the format."""
 _NOT_ACCEPTED = ("reject", "ignore")
@@ -100,19 +104,27 @@ def _has_tags(record: Mapping[str, object], *, name: str) -> bool:
 
 def _names(record: object) -> Sequence[object] | None:
     """Return the list of names beside a text, whatever is in it; None if there is none."""
+    parts = _parts_or_none(record)
+    return parts and parts[1]
+
+
+def _parts_or_none(record: object) -> tuple[str, Sequence[object]] | None:
     try:
-        parts = _parts(record)
+        return _parts(record)
     except BadRecordError:
         return None
-    return parts and parts[1]
 
 
 def records(data: bytes, *, where: str) -> Iterator[tuple[int, object]]:
     """Yield the values of JSON Lines by line, or those of an array by number.
 
-    What cannot be read is a ``BadRecordError``; after one in an array, nothing follows.
+    The array may be in an object, as NER Annotator has it; a null in it is no record. What cannot
+    be read is a ``BadRecordError``; after one in an array, nothing follows.
     """
-    if data.lstrip()[:1] != b"[":
+    start = data.lstrip()[:1]
+    if start == b"{" and (array := _array_in(data)) is not None:
+        data, start = array, b"["
+    if start != b"[":
         for number, raw in enumerate(data.split(b"\n"), 1):
             if raw.strip():
                 yield number, _parse(raw)
@@ -120,11 +132,33 @@ def records(data: bytes, *, where: str) -> Iterator[tuple[int, object]]:
     number = 0
     try:
         for number, item in enumerate(read_items(StringIO(data.decode()), where=where), 1):
-            yield number, item
+            if item is not None:
+                yield number, item
     except UnicodeDecodeError as error:
         yield number + 1, BadRecordError("not_utf8", f"byte {error.start} is not UTF-8")
     except MalformedJsonError as error:
         yield number + 1, BadRecordError("malformed_json", f"the rest cannot be read: {error}")
+
+
+def _array_in(data: bytes) -> bytes | None:
+    """Find the array of records in an object; None if the data are lines of records.
+
+    In the beginning of such an object, whose end is not there, it is found by its key.
+    """
+    first = _parse(data.lstrip().partition(b"\n")[0])
+    if isinstance(first, dict) and (_parts_or_none(first) or names_at_tokens(first) is not None):
+        return None
+    whole = _parse(data) if isinstance(first, BadRecordError) else first
+    match whole:
+        case dict():
+            found = next((whole[key] for key in _LISTS if isinstance(whole.get(key), list)), None)
+            is_list = found and all(isinstance(item, dict | list | None) for item in found)
+            return json.dumps(found).encode() if is_list else None
+        case BadRecordError():
+            text = data.decode("utf-8", "replace")
+            match = _LIST.search(text)
+            return text[match.end() :].encode() if match else None
+    return None
 
 
 def _parse(raw: bytes) -> object:
@@ -245,7 +279,12 @@ def text_of(record: object) -> Text:
     check_characters(text)
     if isinstance(record, dict) and record.get("answer") in _NOT_ACCEPTED:
         return Text(text, (), is_accepted=False)
-    return Text(text, [_name(name, text) for name in names])
+    read = [_name(name) for name in names]
+    n_exclusive, n_inclusive = (
+        sum(text[name.start : name.end + more] == name.surface for name in read) for more in (0, 1)
+    )
+    more = int(n_inclusive > n_exclusive)  # the last characters, as Dataturks and CMeEE have them
+    return Text(text, [_mention(name, text, name.end + more) for name in read])
 
 
 def _parts(record: object) -> tuple[str, Sequence[object]] | None:
@@ -290,12 +329,23 @@ def _task(made: Sequence[object], data: Mapping[str, object]) -> tuple[str, list
     return str(texts[0]), [value for value in values if "start" in value and "end" in value]
 
 
-def _name(name: object, text: str) -> Mention:
+class _Name(NamedTuple):
+    """A name as it is written; ``surface`` is None if only its place is."""
+
+    start: int
+    end: int
+    label: str
+    surface: str | None
+
+
+def _name(name: object) -> _Name:
     """Read a name; blanks in its label become ``_``."""
     surface: object = None
     match name:
-        case [start, end, label]:
+        case [start, end, label, *_]:
             pass
+        case {"points": [{**place}], "label": label}:  # Dataturks
+            start, end, surface = place.get("start"), place.get("end"), place.get("text")
         case {**fields}:
             where = fields.get("span")
             start, end = where if isinstance(where, list) and len(where) == 2 else (None, None)
@@ -308,15 +358,21 @@ def _name(name: object, text: str) -> Mention:
     if not isinstance(start, int) or not isinstance(end, int) or not isinstance(label, str):
         what = f"{str(name)[:80]!r} is no name with start, end and one label"
         raise BadRecordError("bad_label" if isinstance(start, int) else "bad_span", what)
-    label = label_of(label, name)
+    return _Name(start, end, label_of(label, name), surface if isinstance(surface, str) else None)
+
+
+def _mention(name: _Name, text: str, end: int) -> Mention:
+    """Find a name in its text, without blanks around it."""
+    start, label = name.start, name.label
     if not 0 <= start < end <= len(text) or not text[start:end].strip():
         what = f"{label} {start}–{end} is no place in the text of {len(text):,} characters"
         raise BadRecordError("bad_span", what)
     here = text[start:end]
-    if isinstance(surface, str) and surface.split() != here.split():
-        what = f"{surface[:80]!r} is {here[:80]!r} at {start}–{end}"
+    if name.surface is not None and name.surface.split() != here.split():
+        what = f"{name.surface[:80]!r} is {here[:80]!r} at {start}–{end}"
         raise BadRecordError("bad_span", f"{what} (offsets count characters, ends are exclusive)")
-    return Mention(start, end, label=label)
+    start += len(here) - len(here.lstrip())
+    return Mention(start, start + len(here.strip()), label=label)
 
 
 def _value(fields: Mapping[object, object], keys: Sequence[str], default: object) -> object:

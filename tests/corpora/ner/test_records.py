@@ -95,6 +95,33 @@ def spans(start, end, label):
             id="presidio",
         ),
         pytest.param([TEXT, {"entities": NAMES}], id="spacy"),
+        pytest.param(
+            {
+                "content": TEXT,
+                "annotation": [
+                    {
+                        "label": [x],
+                        "points": [{"start": a, "end": b - 1, "text": TEXT[a:b]}],
+                    }
+                    for a, b, x in NAMES
+                ],
+            },
+            id="dataturks, ends inclusive",
+        ),
+        pytest.param(
+            {
+                "text": TEXT,
+                "entities": [
+                    {"start_idx": a, "end_idx": b - 1, "type": x, "entity": TEXT[a:b]}
+                    for a, b, x in NAMES
+                ],
+            },
+            id="cmeee, ends inclusive",
+        ),
+        pytest.param(
+            {"originalText": TEXT, "entities": spans("start_pos", "end_pos", "label_type")},
+            id="ccks",
+        ),
     ],
 )
 def test_names_of_a_text_are_found_however_they_are_written(tmp_path, record, lines):
@@ -103,6 +130,45 @@ def test_names_of_a_text_are_found_however_they_are_written(tmp_path, record, li
     assert layout.format == "spans"
     assert names_in(rows) == NAMES
     assert not made.rejected
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize(
+    "whole",
+    [
+        {"classes": ["PER"], "annotations": [[TEXT, {"entities": NAMES}], None, DOCCANO]},
+        {
+            "examples": [
+                {"content": TEXT, "annotations": spans("start", "end", "tag_name")},
+                DOCCANO,
+            ]
+        },
+    ],
+)
+def test_an_object_may_hold_all_texts(tmp_path, whole, indent):
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(whole, indent=indent))
+
+    layout = describe(path, name="a.json", said=Overrides())
+    [(found, _)] = read_file(path, layout, name="a.json", part=Part())
+
+    assert layout.format == "spans"
+    assert (len(set(found.documents)), len(found.rejected)) == (2, 0)
+
+
+def test_an_object_is_recognized_by_its_beginning(tmp_path):
+    texts = [[TEXT, {"entities": NAMES}]] * 20_000
+
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({"classes": ["PER"], "annotations": texts}))
+
+    assert describe(path, name="a.json", said=Overrides()).format == "spans"
+
+
+def test_blanks_around_a_name_are_not_in_it(tmp_path):
+    rows, _, _ = read(tmp_path, {"text": TEXT, "label": [[25, 35, "LOC"]]})
+
+    assert names_in(rows) == [(26, 35, "LOC")]
 
 
 def test_a_text_is_a_document_of_sentences_named_by_its_line(tmp_path):
