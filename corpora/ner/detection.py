@@ -9,8 +9,16 @@ from itertools import pairwise
 
 from corpora.errors import UsageError
 from corpora.ner.brat import is_standoff
-from corpora.ner.layout import BLANKS, FORMATS, OUTSIDE, SPACE, TAB, Layout
-from corpora.ner.schemes import LABEL, READABLE, detect_scheme
+from corpora.ner.layout import BLANKS, FORMATS, OUTSIDE, SPACE, TAB, USUAL, Layout
+from corpora.ner.schemes import (
+    CONTINUING,
+    LABEL,
+    LETTERS,
+    NOTHING,
+    READABLE,
+    SUFFIXED,
+    detect_scheme,
+)
 
 HEAD_BYTES = 1 << 20
 MIN_RATIO = 0.9
@@ -24,6 +32,8 @@ sentence."""
 
 _CONTRACTION = re.compile(r"\d+[-.]\d+")  # as in CoNLL-U: ids of contractions and empty nodes
 _MARK = re.compile(r"-DOCSTART-|<title>|#(?:\s*$|[\s#])")
+_OTHER_MARKS = ";$%"
+"""The characters with which comments begin in few sets."""
 _PREFIX = re.compile(r"[a-z]{2,3}(?:-[a-z]+)*:")
 _GLOBAL_COLUMNS = re.compile(r"#\s*global\.columns\s*=\s*(.*\S)\s*")
 _OF_NAMES = re.compile(r"(?:.*:)?(?:NER|NE)", re.IGNORECASE)  # as CONLL:NER
@@ -79,7 +89,8 @@ class _Table:
             [(n_columns, n)] = Counter(map(len, rows)).most_common(1)
             table = cls(separator, rows, n_columns)
             is_even = n_columns > 1 and n >= MIN_RATIO * len(rows)
-            if is_even and (form == "labels" or any(map(table.can_be_tags, range(1, n_columns)))):
+            has_tags = table.has_tags_first or any(map(table.can_be_tags, range(1, n_columns)))
+            if is_even and (form == "labels" or has_tags):
                 return table
         return None
 
@@ -89,7 +100,8 @@ class _Table:
     def has_tags(self, index: int, *, blank: str | None = None) -> bool:
         """Tell whether a column holds tags, or ``blank`` for none."""
         values = self.column(index)
-        n = sum(bool(READABLE.fullmatch(value)) or value == blank for value in values)
+        plain = {blank, *CONTINUING}
+        n = sum(bool(READABLE.fullmatch(value)) or value in plain for value in values)
         return n >= MIN_RATIO * max(len(values), 1)
 
     def has_labels(self, index: int, *, is_said: bool = False) -> bool:
@@ -109,22 +121,42 @@ class _Table:
 
     def can_be_tags(self, index: int) -> bool:
         """Tell whether a column holds tags, or labels."""
-        return self.has_tags(index) or self.has_labels(index)
+        return self.has_tags(index) or self.has_labels(index) or self.spelling(index) != USUAL
+
+    def spelling(self, index: int) -> str:
+        """Tell how the tags of a column are written, as in a ``Layout``."""
+        counts = Counter(self.column(index))
+        n_outside = sum(counts.pop(value, 0) for value in NOTHING)
+        n_tags = sum(n for value, n in counts.items() if READABLE.fullmatch(value))
+        if not n_outside or 10 * n_tags >= counts.total():
+            return USUAL
+        if counts.keys() <= LETTERS and not counts.keys() <= CONTINUING:
+            return "B"
+        n_suffixed = sum(n for value, n in counts.items() if SUFFIXED.fullmatch(value))
+        return "PER-B" if n_suffixed >= MIN_RATIO * counts.total() else USUAL
+
+    @cached_property
+    def has_tags_first(self) -> bool:
+        """Whether the first of two columns holds tags, and the second words."""
+        return self.n_columns == 2 and self.has_tags(0) and not self.can_be_tags(1)
 
     @cached_property
     def is_numbered(self) -> bool:
-        """Whether the first column counts: most values are 1, or one more than the one before."""
+        """Whether the first column counts tokens, words or sentences.
+
+        Most values are 1, that of the row before, or one more.
+        """
         if self.n_columns < 3:
             return False
         values = [value for value in self.column(0) if not _CONTRACTION.fullmatch(value)]
         numbers = [int(value) if value.isdecimal() else -1 for value in values]
-        steps = sum(b in {1, a + 1} for a, b in pairwise([0, *numbers]))
+        steps = sum(b >= 0 and b in {1, a, a + 1} for a, b in pairwise([0, *numbers]))
         return steps >= MIN_RATIO * len(numbers)
 
     def is_row(self, line: str) -> bool:
         """Tell whether a line with ``#`` is the row of a token."""
         row = line.split(self.separator or None)
-        has_tag = any(READABLE.fullmatch(value) for value in row[1:])
+        has_tag = any(READABLE.fullmatch(value) for value in row[1 - self.has_tags_first :])
         return len(row) == self.n_columns and has_tag and not self.is_numbered
 
     def has_names(self, index: int) -> bool:
@@ -205,7 +237,8 @@ def _detect_columns(text: str, *, name: str, said: Overrides) -> Layout:
             is_numbered=True,
             has_comments=True,
         )
-    tables = ([line for line in rows if not _MARK.match(line)], rows)
+    plain = [line for line in rows if not _MARK.match(line)]
+    tables = (plain, rows, [line for line in plain if line[0] not in _OTHER_MARKS])
     table = next((found for some in tables if (found := _Table.of(some, form=said.format))), None)
     layout = _of_table(table, lines, said=said) if table else None
     if table and said.tag_column is None and said.format is None:
@@ -218,7 +251,7 @@ def _detect_columns(text: str, *, name: str, said: Overrides) -> Layout:
 def _check_levels(table: _Table, layout: Layout | None, *, name: str) -> None:
     """Raise ``UsageError`` if names stand in other columns than the two that are read."""
     read = set() if layout is None else {layout.tag, layout.inner}
-    if layout is None or layout.format in {"conll", "danplus"}:
+    if layout is None or layout.format in {"conll", "danplus", "uner"}:
         columns = [index + 1 for index in table.levels]
         if not {*table.levels} <= read and (len(columns) > 1 or not read & {*table.levels}):
             raise UsageError(
@@ -245,12 +278,15 @@ def _unknown(text: str, *, name: str, said: Overrides) -> UsageError:
 
 def _of_table(table: _Table, lines: Sequence[str], *, said: Overrides) -> Layout | None:
     """Detect the meaning of the columns."""
-    n = table.n_columns
+    n, marks = table.n_columns, f"#{_other_marks(table, lines)}"
     layout = Layout(
         format="conll",
         separator=table.separator,
         n_columns=n,
-        has_comments=any(line.startswith("#") and not table.is_row(line) for line in lines),
+        has_comments=any(
+            line.startswith(tuple(marks)) and not table.is_row(line) for line in lines
+        ),
+        marks=marks,
         tag=n - 1,
     )
     if table.is_numbered:
@@ -259,12 +295,14 @@ def _of_table(table: _Table, lines: Sequence[str], *, said: Overrides) -> Layout
             layout,
             format="germeval" if is_germeval else "uner",
             token=1,
-            tag=2,
+            tag=next(filter(table.can_be_tags, range(2, n)), 2),
             inner=3 if is_germeval else None,
             is_numbered=True,
         )
     elif n > 2 and table.has_second_level:
         layout = replace(layout, format="danplus" if n == 3 else "conll", tag=n - 2, inner=n - 1)
+    elif table.has_tags_first:
+        layout = replace(layout, token=1, tag=0)
     elif n == 2:
         layout = _two_columns(layout, table, lines)
     if any(line.startswith("<title>") for line in lines):
@@ -273,13 +311,30 @@ def _of_table(table: _Table, lines: Sequence[str], *, said: Overrides) -> Layout
         return found
     layout = _named(layout, said)
     is_header_missing = layout.format in {"hipe", "conllu", "conllup", "labels", "brat"}
-    is_outside = max(layout.tag, layout.inner or 0) >= n
-    return None if is_header_missing or is_outside or not table.has_tags(layout.tag) else layout
+    if is_header_missing or max(layout.tag, layout.inner or 0) >= n:
+        return None
+    layout = replace(layout, spelling=table.spelling(layout.tag))
+    is_tag = layout.spelling != USUAL or table.has_tags(layout.tag)
+    return layout if is_tag else None
+
+
+def _other_marks(table: _Table, lines: Sequence[str]) -> str:
+    """Find other characters that begin comments: of no line that is a row, and only before rows.
+
+    Korean sets have the sentence after ``;``, and its names in it after ``$``.
+    """
+    found = ""
+    for mark in _OTHER_MARKS:
+        own = [n for n, line in enumerate(lines) if line.startswith(mark)]
+        is_before_rows = all(n == 0 or not table.is_row(lines[n - 1]) for n in own)
+        if len(own) > 1 and is_before_rows and not any(table.is_row(lines[n]) for n in own):
+            found += mark
+    return found
 
 
 def _of_labels(layout: Layout, table: _Table, said: Overrides) -> Layout | None:
     """Return the layout if the column of tags holds labels, or the user says so."""
-    tag = 2 if table.is_numbered else table.n_columns - 1
+    tag = 2 if table.is_numbered else layout.tag
     if said.tag_column is not None:
         tag = _column(said.tag_column, (), option="--tag-column", n=table.n_columns)
     is_said = said.format == "labels"

@@ -38,6 +38,9 @@ OUTSIDE = ("O", "0")
 TAB, SPACE, BLANKS = "\t", " ", ""
 """The separators of columns; ``BLANKS`` are any number of spaces and tabs."""
 
+USUAL = "B-PER"
+"""How tags are written: a letter, and a label."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
@@ -57,6 +60,8 @@ class Layout:
     """The column that may hold ``EndOfSentence``; None: there is none."""
     sentence: int | None = None
     """The column that numbers the sentences, in CSV; None: there is none."""
+    spelling: str = USUAL
+    """How tags are written: ``B-PER``, ``PER-B``, or ``B`` without labels."""
     key: str = ""
     """The key before each tag in its column, as ``name`` in ``name=B-PER|SpaceAfter=No``; empty:
     none."""
@@ -67,6 +72,8 @@ class Layout:
     is_numbered: bool = False
     """Whether the first column counts the tokens; then every line with ``#`` is a comment."""
     has_comments: bool = False
+    marks: str = "#"
+    """The characters with which comments begin."""
     lang: str | None = None
     """The language of a text that is cut into tokens here, as a BCP 47 tag; None: unknown."""
 

@@ -20,7 +20,7 @@ from corpora.ner.found import Found, Origin, any_of
 from corpora.ner.json import read_cluener, read_sentence_array
 from corpora.ner.layout import BLANKS, OUTSIDE, SPACE, TAB, Layout
 from corpora.ner.records import read_spans, read_tokens, records
-from corpora.ner.schemes import LABEL, READABLE, continues
+from corpora.ner.schemes import LABEL, LETTERS, READABLE, continues, respelled
 from corpora.ner.token_spans import read_token_spans
 
 BOM = b"\xef\xbb\xbf"
@@ -119,7 +119,8 @@ def _read_lines(data: bytes, layout: Layout, counters: Counter[str]) -> _Lines:
     is_blank = _numpy(pc.equal(pc.ascii_trim(texts, " \t"), ""))
     is_token, ends_sentence = ~is_blank, is_blank.copy()
     documents: dict[int, str] = {}
-    for line, shown in _beginning(texts, "#") if layout.has_comments else ():
+    marks = layout.marks if layout.has_comments else ""
+    for line, shown in (found for mark in marks for found in _beginning(texts, mark)):
         if layout.is_numbered or not _is_row(shown, layout):
             is_token[line] = False
             counters["lines.comment"] += 1
@@ -165,7 +166,7 @@ class _Rows:
     """The lines that should hold a token, split into columns, and the first problem of each."""
 
     def __init__(self, lines: _Lines, layout: Layout, counters: Counter[str]) -> None:
-        self.layout, separator = layout, layout.separator or SPACE
+        self.layout, separator, self._counters = layout, layout.separator or SPACE, counters
         self.at = np.flatnonzero(lines.is_token)  # (T,): indices of lines
         self.texts = lines.texts.take(pa.array(self.at))
         if layout.is_numbered:  # leave out contractions and empty nodes of CoNLL-U
@@ -217,7 +218,10 @@ class _Rows:
         cells = pc.list_element(self.cells, column)
         if self.layout.key:
             cells = _values(cells, self.layout.key)
-        tags = Tags.of(pc.if_else(pa.array(self.problems > 0), "O", cells))
+        written = Tags.of(pc.if_else(pa.array(self.problems > 0), "O", cells))
+        tags = respelled(written, self.layout.spelling)
+        is_bare = np.array([name in LETTERS for name in written.names], bool)[written.codes]
+        self._counters["tags.without label"] += int(np.count_nonzero(is_bare))
         may_be_blank = column == self.layout.inner or self.layout.format == "conllup"
         plain = {"O", "_"} if may_be_blank else {"O"}
         is_label = self.layout.format == "labels"

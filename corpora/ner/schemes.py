@@ -19,12 +19,49 @@ from corpora.tagging import IOB2_TAG
 READABLE = re.compile(r"O|[BIMESLUW][-_]\S+")
 LABEL = re.compile(r"O|(?![BIMESLUW][-_.:=])\S+")
 """What stands for a tag where labels have no letter before them: a label, or ``O``."""
+SUFFIXED = re.compile(r"(\S+)[-_]([BIMESLUW])")
+"""A tag with its letter at the end: ``PER-B``."""
+LETTERS = frozenset("BIMESLUW")
+CONTINUING = frozenset("IMEL")
+"""Letters that may stand alone: they continue an entity, whose label is known."""
+NOTHING = ("O", "0", "-", "_")
+"""What stands for no name where tags are written as ``PER-B``, or without labels."""
 _ODD = re.compile(r"[BIMESLUW][.:=]\S+")  # as B.PER
 OUTSIDE, BEGIN, INSIDE, END, SINGLE = range(5)
 _LETTERS = {
     "O": OUTSIDE, "B": BEGIN, "I": INSIDE, "M": INSIDE, "E": END, "L": END,
     "S": SINGLE, "U": SINGLE, "W": SINGLE,
 }  # fmt: skip
+
+
+def respelled(tags: Tags, spelling: str) -> Tags:
+    """Write tags as ``B-PER``; ``spelling`` is that of a ``Layout``.
+
+    A letter alone that continues an entity (``I`` after ``B-PER``) gets its label; one after ``O``
+    stays as it is. Where no tag has a label, it is ``NAME``.
+    """
+    if spelling == "B":
+        return Tags(tags.codes, tuple(f"{n}-NAME" if n in LETTERS else n for n in tags.names))
+    if spelling == "PER-B":
+        found = [SUFFIXED.fullmatch(name) for name in tags.names]
+        names = [
+            f"{match[2]}-{match[1]}" if match else "O" if name in NOTHING else name
+            for name, match in zip(tags.names, found, strict=True)
+        ]
+        return Tags(tags.codes, tuple(names))
+    is_bare = np.array([name in CONTINUING for name in tags.names], bool)[tags.codes]
+    if not is_bare.any():
+        return tags
+    at = np.arange(len(tags.codes))
+    before = np.maximum.accumulate(np.where(is_bare, -1, at))
+    numbers = {name: number for number, name in enumerate(tags.names)}
+    codes = tags.codes.copy()
+    for row in np.flatnonzero(is_bare & (before >= 0)).tolist():
+        whole = tags.names[tags.codes[before[row]]]
+        if READABLE.fullmatch(whole) and whole != "O":
+            name = f"{tags.names[tags.codes[row]]}-{whole[2:]}"
+            codes[row] = numbers.setdefault(name, len(numbers))
+    return Tags(codes, tuple(numbers))
 
 
 @dataclass(frozen=True, slots=True)
