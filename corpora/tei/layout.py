@@ -46,6 +46,7 @@ class Layout:
     _written: Language | None = None  # language of the last character
     _between: int = _NOTHING
     _joined: bool = False
+    _touching: bool = False
     _is_indented: bool = False  # white space follows the line end
     _block_start: int = 0
     _kind: str = "p"
@@ -83,6 +84,9 @@ class Layout:
         self.append(sign, preserve=True)
 
     def _put(self, text: str) -> None:
+        if self._touching:
+            self._touching = False
+            self._between = self._between if self._between == _LINE else _NOTHING
         between = self._between
         if between != _NOTHING or self._joined:
             self._between = _NOTHING
@@ -166,6 +170,10 @@ class Layout:
         """Join what follows to the word before, whatever white space is between."""
         self._joined = True
 
+    def touch(self) -> None:
+        """Drop the white space up to what follows; a hyphen before it stays."""
+        self._touching = True
+
     def block(self, kind: str) -> None:
         """End the block, if it has text, and begin one of this kind."""
         if self._length > self._block_start:
@@ -173,7 +181,7 @@ class Layout:
             self._add("\n")
             self._block_start = self._length
         self._between, self._joined, self._kind = _NOTHING, False, kind
-        self._is_indented = False
+        self._touching = self._is_indented = False
 
     def here(self) -> OpenName:
         """Return this place: its ``end`` stays right if a hyphen before it is removed."""

@@ -34,6 +34,9 @@ from corpora.tei.xml import Element, XmlError, parse_xml
 
 # TEI allows no text directly in these: white space in them is layout of the file.
 _ELEMENT_ONLY = {"choice", "app", "rdggrp", "subst", "list", "table", "row"}
+# No white space stands between a word or sign with this @join and the next one, or the last one.
+_TOUCHES_NEXT, _TOUCHES_LAST = {"right", "both"}, {"left", "both"}
+_SPEECHES = {"sp", "u"}
 _DOCUMENTS = {Role.DOCUMENT, Role.NOTE_DOCUMENT}
 ROOTS = {"tei", "tei.2", "teicorpus", "teicorpus.2"}
 
@@ -150,7 +153,7 @@ class _Place(NamedTuple):
     facs: str = ""
     """``@facs`` of the last ``pb``."""
     who: str = ""
-    """``@who`` of the speech (``sp``) around it."""
+    """``@who`` of the speech (``sp``, ``u``) around it."""
 
     def attributes(self) -> dict[str, str]:
         """Return the attributes that a mention gets from its place."""
@@ -530,18 +533,22 @@ class _Reader:
                 self.abbreviations.append(mark.place)
             if meaning.is_name and "spanTo" not in element.attributes:
                 self.names.append(_Name(element, meaning.label, mark))
+        if element.attributes.get("join") in _TOUCHES_NEXT:
+            self.layout.touch()
         self.preserve = preserve
         if self.at is not around:
             self._go_to(self.at._replace(language=around.language, who=around.who))
 
     def _enter(self, element: Element) -> None:
-        """Apply the white space rule, language and speaker that an element declares."""
+        """Apply the white space rules, language and speaker that an element declares."""
         attributes = element.attributes
+        if attributes.get("join") in _TOUCHES_LAST:
+            self.layout.touch()
         if space := attributes.get("xml:space"):
             self.preserve = space == "preserve"
         if ("xml:lang" in attributes or "lang" in attributes) and (tag := said_language(element)):
             self._go_to(self.at._replace(language=self.edition.language(self.edition.tag_of(tag))))
-        if element.name == "sp":
+        if element.name in _SPEECHES:
             self.at = self.at._replace(who=attributes.get("who", ""))
 
     def _open_mark(self, element: Element, meaning: Meaning) -> _Mark | None:

@@ -457,7 +457,7 @@ def test_mentions_know_their_origin_page_facsimile_and_speaker(tei):
     xml = (
         '<div><head><rs>Ulm</rs></head><pb n="7" facs="a.jpg"/><p><rs>Rom</rs>'
         '<note><rs>Jena</rs></note></p><sp who="#ida"><speaker>Ida</speaker><p><pb n="8"/>'
-        "<rs>Köln</rs></p></sp><p><rs>Bern</rs></p></div>"
+        "<rs>Köln</rs></p></sp><u who='#max'><rs>Ems</rs></u><p><rs>Bern</rs></p></div>"
     )
 
     document = read_text(xml.replace("rs>", "placeName>"), tei)
@@ -475,10 +475,11 @@ def test_mentions_know_their_origin_page_facsimile_and_speaker(tei):
         "Rom": {"in": "text", "page": "7", "facs": "a.jpg"},
         "Jena": {"in": "note", "page": "7", "facs": "a.jpg"},
         "Köln": {"in": "text", "page": "8", "who": "#ida"},
+        "Ems": {"in": "text", "page": "8", "who": "#max"},
         "Bern": {"in": "text", "page": "8"},
     }
     origins = [s.origin for s in to_sentences(document, lambda _: "train")]
-    assert origins == ["heading", "text", "text", "text", "text", "note"]
+    assert origins == ["heading", *["text"] * 5, "note"]
 
 
 def test_index_terms_and_other_text_about_the_text_are_left_out(tei):
