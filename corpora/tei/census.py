@@ -12,6 +12,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from html import escape
 from itertools import takewhile
 from pathlib import Path
@@ -51,21 +52,15 @@ _REGISTERS = {"listperson", "listplace", "listorg", "listbibl", "listevent"}
 _POINTERS = ("ref", "key", "corresp", "sameAs")
 _NAMES = {
     "persname": "person", "placename": "place", "orgname": "organization", "geogname": "place",
-    "settlement": "place", "forename": "person", "surname": "person", "date": "date",
-    "title": "work",
+    "settlement": "place", "country": "place", "region": "place", "district": "place",
+    "bloc": "place", "forename": "person", "surname": "person", "date": "date", "title": "work",
+    "eventname": "event",
 }  # fmt: skip
 _TYPED = ("rs", "name")
 _NO_LANGUAGE = (
     '# lang = "de"  # no file says it: set yours, and inspect again with --edition and this file: '
     "then abbreviations are those that the table of the language lacks"
 )
-_LABELS = {
-    "person": "person", "pers": "person", "per": "person", "place": "place", "geo": "place",
-    "org": "organization", "organisation": "organization", "organization": "organization",
-    "work": "work", "bibl": "work", "event": "event",
-}  # fmt: skip
-
-
 _UNSAYABLE = frozenset("']")
 """Characters that a value in a pattern cannot have."""
 _NO_WORD = re.compile(r"\W")
@@ -190,6 +185,8 @@ class Census:
     matched: set[Pattern] = field(default_factory=set)
     counters: Counter[str] = field(default_factory=Counter)
     """The counters that a run would have."""
+    n_keep_space: int = 0
+    """The number of elements with ``xml:space="preserve"`` in the text or around it."""
     touching: _Touching = field(init=False)
     _own: Edition = field(init=False)
     """The edition with the prefixes of the file that is counted."""
@@ -236,6 +233,8 @@ class Census:
         around = element.parent
         is_top = around is not None and around.name in ROOTS
         in_text = in_text or (is_top and element.name in self.edition.content)
+        if in_text or element.name in ROOTS:
+            self.n_keep_space += element.attributes.get("xml:space") == "preserve"
         if element.name in _REGISTERS:
             entries = [child for child in element.elements() if child.attributes.get("xml:id")]
             self.registers[element.written_name] += len(entries)
@@ -502,7 +501,7 @@ def draft_edition(census: Census, *, name: str) -> str:
         "", "[text]", 'leave_out = ["..."]',
         *(["# also left out now, with names in it:"] if census.lost_names else []),
         *(f"# {of}: {label} {n:,}" for (of, label), n in census.lost_names.most_common()),
-        *_drafted_choice(census), *_drafted_signs(census),
+        *_drafted_choice(census), *_drafted_signs(census), *_drafted_breaks(census),
         "", "[sentences]", "abbreviations = [",
         *(f"  {_quoted(word)},  # {n:,}" for word, n in _by_word(census).most_common()),
         "]", "", "[entities.spaces]",
@@ -539,6 +538,13 @@ def _drafted_signs(census: Census) -> Iterator[str]:
             yield f'# {_quoted(pattern)} = "?"  # {n:,}'
 
 
+def _drafted_breaks(census: Census) -> Iterator[str]:
+    """Draft the section ``breaks``, if elements keep their white space."""
+    if n := census.n_keep_space:
+        yield from ("", "[breaks]")
+        yield f'# xml_space = "ignore"  # xml:space="preserve", {n:,} times: line ends are kept'
+
+
 def _pattern(element: Element) -> str:
     """Return the pattern that matches an element with these attributes."""
     said = (
@@ -561,8 +567,21 @@ def _suggestions(element: Element) -> Iterator[tuple[str, str]]:
         and (value := element.attributes.get("type"))
         and _UNSAYABLE.isdisjoint(value)
     ):
-        label = re.sub(r"\W+", "_", _LABELS.get(value.lower(), value)).strip("_")
+        known = (_labels_of_types().get(word) for word in value.lower().split())
+        label = re.sub(r"\W+", "_", next(filter(None, known), value)).strip("_")
         yield label or "other", f"{written}[@type='{value}']"
+
+
+@cache
+def _labels_of_types() -> dict[str, str]:
+    """Return the label that the defaults give to each value of ``@type``, in small letters."""
+    return {
+        value.lower(): label
+        for label, patterns in load_edition(edition_path("tei")).labels.items()
+        for pattern in patterns
+        for predicate in pattern.last.predicates
+        for value in predicate.values
+    }
 
 
 def _drafted_spaces(census: Census) -> Iterator[str]:

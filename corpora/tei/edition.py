@@ -145,6 +145,8 @@ class Edition:
     line_end_hyphens: str | None = None
     """``keep`` or ``remove`` hyphens at line ends that no markup explains; None: as usual in the
     language."""
+    obeys_xml_space: bool = True
+    """Whether ``@xml:space="preserve"`` keeps white space as it is."""
     entity: tuple[str, ...] = ("key", "ref")
     """The attributes that refer to the entity, the best first."""
     spaces: Mapping[str, str] = field(default_factory=dict)
@@ -258,6 +260,7 @@ _TYPES: Mapping[str, object] = {
     "breaks": {
         **dict.fromkeys(("word", "join", "line", "paragraph"), _STRINGS),
         "line_end_hyphens": Literal["keep", "remove"],
+        "xml_space": Literal["obey", "ignore"],
     },
     "entities": {"attributes": _STRINGS, "spaces": Mapping[str, Text]},
     "sentences": dict.fromkeys(("abbreviations", "may_end"), _STRINGS),
@@ -415,6 +418,7 @@ def _build(tables: JsonObject, source: _Source, *, own: JsonObject, default_name
             for pattern, value in tables.get("characters", {}).items()
         ),
         line_end_hyphens=breaks.get("line_end_hyphens"),
+        obeys_xml_space=breaks.get("xml_space") != "ignore",
         entity=tuple(entities.get("attributes", ())),
         spaces=entities.get("spaces", {}),
         write={label: _template(text, source) for label, text in tables.get("write", {}).items()},

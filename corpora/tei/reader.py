@@ -36,7 +36,14 @@ from corpora.tei.xml import Element, XmlError, parse_xml
 _ELEMENT_ONLY = {"choice", "app", "rdggrp", "subst", "list", "table", "row"}
 # No white space stands between a word or sign with this @join and the next one, or the last one.
 _TOUCHES_NEXT, _TOUCHES_LAST = {"right", "both"}, {"left", "both"}
+_SPACE = "xml:space"
 _SPEECHES = {"sp", "u"}
+# These hold blocks: white space between them is layout of the file, whatever @xml:space says.
+_HOLDS_BLOCKS = {
+    "text", "group", "front", "body", "back", "div", "div0", "div1", "div2", "div3", "div4", "div5",
+    "div6", "div7", "lg", "sp", "list", "table", "row", "castlist", "castgroup", "titlepage",
+    "figure", "floatingtext", "argument", "epigraph", "postscript",
+}  # fmt: skip
 _DOCUMENTS = {Role.DOCUMENT, Role.NOTE_DOCUMENT}
 ROOTS = {"tei", "tei.2", "teicorpus", "teicorpus.2"}
 
@@ -249,7 +256,14 @@ def _start(tei: Element, document_id: str, edition: Edition, *, lang: str | None
         _Place(edition.language(columns["lang"])),
         split_with=document_id,
         stand_off=stand_off_names(tei, edition),
+        preserve=edition.obeys_xml_space and _asks_for_space(tei),
     )
+
+
+def _asks_for_space(element: Element) -> bool:
+    """Tell whether the nearest ``@xml:space``, of the element or around it, keeps white space."""
+    said = (around.attributes.get(_SPACE) for around in element.chain())
+    return next(filter(None, said), "") == "preserve"
 
 
 def _with_rules(columns: Columns, edition: Edition, scope: Element) -> Columns:
@@ -382,7 +396,8 @@ class _Reader:
         self.at, self.layout.language = place, place.language
 
     def _children(self, element: Element) -> None:
-        layout, preserve = self.layout, self.preserve
+        layout = self.layout
+        preserve = self.preserve and element.name not in _HOLDS_BLOCKS
         chosen = self._chosen(element) if element.name in self.edition.choose else None
         only_elements = element.name in _ELEMENT_ONLY
         for child in element.children:
@@ -544,7 +559,7 @@ class _Reader:
         attributes = element.attributes
         if attributes.get("join") in _TOUCHES_LAST:
             self.layout.touch()
-        if space := attributes.get("xml:space"):
+        if (space := attributes.get(_SPACE)) and self.edition.obeys_xml_space:
             self.preserve = space == "preserve"
         if ("xml:lang" in attributes or "lang" in attributes) and (tag := said_language(element)):
             self._go_to(self.at._replace(language=self.edition.language(self.edition.tag_of(tag))))

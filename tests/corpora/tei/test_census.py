@@ -141,6 +141,31 @@ def test_the_draft_suggests_only_labels_of_names_that_are_read():
     assert ("persName" in draft, "forename" in draft, "surname" in draft) == (True, False, False)
 
 
+def test_the_draft_takes_labels_and_types_from_the_defaults():
+    types = ("LOC", "geo", "Pers", "old org", "Amt")
+    names = "".join(f"<name type='{each}'>A</name>" for each in types)
+
+    draft = draft_edition(census_of(f"<p>{names}<country>B</country></p>"), name="mine")
+
+    labels = draft.partition("[labels]")[2].partition("[text]")[0]
+    assert [line for line in labels.split("\n") if line] == [
+        "place = [", "  \"name[@type='LOC']\",  # 1", "  \"name[@type='geo']\",  # 1",
+        '  "country",  # 1', "]",
+        "person = [", "  \"name[@type='Pers']\",  # 1", "]",
+        "organization = [", "  \"name[@type='old org']\",  # 1", "]",
+        "Amt = [", "  \"name[@type='Amt']\",  # 1", "]",
+    ]  # fmt: skip
+
+
+def test_the_draft_says_that_elements_keep_their_white_space():
+    census = census_of("<p xml:space='preserve'>Ja</p><p>Nein</p>")
+
+    assert '\n[breaks]\n# xml_space = "ignore"  # xml:space="preserve", 1 times' in draft_edition(
+        census, name="mine"
+    )
+    assert "[breaks]" not in draft_edition(census_of("<p>Ja</p>"), name="mine")
+
+
 def test_empty_elements_that_stand_for_characters_are_reported_and_drafted(tmp_path):
     body = "<p>So<c rendition='#dots' n='2'/> ja<g ref='#and'/> (<ref target='a'/>) <c>x</c></p>"
     edition = tmp_path / "mine.toml"

@@ -486,3 +486,29 @@ def test_index_terms_and_other_text_about_the_text_are_left_out(tei):
     xml = "<p>Ulm<index><term>Ulm, Stadt</term></index> <span>eine Stadt</span>liegt da.</p>"
 
     assert read_text(xml, tei).text == "Ulm liegt da."
+
+
+SPACED = (
+    "<TEI{root}><text{text}>\n <body>\n\t<div>\n\t\t<p>In Wa\n\t<lb break='no'/>ren</p>\n\n"
+    "\t\t<lg>\n <l>an der  Müritz</l>\n</lg></div>\n</body></text></TEI>"
+)
+
+
+@pytest.mark.parametrize("at", ["root", "text"])
+def test_white_space_between_blocks_is_no_text_even_if_the_file_keeps_it(at, tei):
+    where = {"root": "", "text": "", at: " xml:space='preserve'"}
+
+    [text] = read_tei(SPACED.format(**where).encode(), tei, name="x")
+
+    assert text.document.text == "In Wa\n\tren\nan der  Müritz"
+
+
+@pytest.mark.parametrize("at", ["root", "text"])
+def test_an_edition_can_ignore_that_files_keep_white_space(at, tmp_path):
+    where = {"root": "", "text": "", at: " xml:space='preserve'"}
+    edition = tmp_path / "mine.toml"
+    edition.write_text('[breaks]\nxml_space = "ignore"\n')
+
+    [text] = read_tei(SPACED.format(**where).encode(), load_edition(edition), name="x")
+
+    assert text.document.text == "In Waren\nan der Müritz"
