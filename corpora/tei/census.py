@@ -185,6 +185,8 @@ class Census:
     matched: set[Pattern] = field(default_factory=set)
     counters: Counter[str] = field(default_factory=Counter)
     """The counters that a run would have."""
+    untyped: Counter[str] = field(default_factory=Counter)
+    """The number of names without ``@type`` that the edition does not read, by element."""
     n_keep_space: int = 0
     """The number of elements with ``xml:space="preserve"`` in the text or around it."""
     touching: _Touching = field(init=False)
@@ -282,6 +284,8 @@ class Census:
                 said = "empty"
                 kind.signs[_pattern(element)] += 1
             kind.meanings[said] += 1
+            if element.name in _TYPED and not is_name and "type" not in element.attributes:
+                self.untyped[kind.name] += 1
             if is_name or element.name not in {"date", "title"}:
                 kind.suggested.update(suggested := [*_suggestions(element)])
                 if is_name or suggested:
@@ -496,6 +500,7 @@ def draft_edition(census: Census, *, name: str) -> str:
         "# A first draft: look at each line, and take out what is wrong (docs/editions.md).",
         f"name = {_quoted(name)}  # the group of the documents, and the space of their entities",
         f"lang = {_quoted(lang)}" if lang else _NO_LANGUAGE,
+        *_drafted_unlabelled(census),
         "", "[labels]",
         *(line for key, items in labels.items() for line in (f"{_key(key)} = [", *items, "]")),
         "", "[text]", 'leave_out = ["..."]',
@@ -516,6 +521,14 @@ def _by_word(census: Census) -> Counter[str]:
     for each in census.abbreviations:
         counts[each.written[0]] += each.n
     return counts
+
+
+def _drafted_unlabelled(census: Census) -> Iterator[str]:
+    """Draft the line for names of which no ``@type`` says what they are."""
+    if found := census.untyped.most_common():
+        names = ", ".join(_quoted(name) for name, _ in found)
+        counts = ", ".join(f"{name} {n:,}" for name, n in found)
+        yield f"# unlabelled = [{names}]  # not read now, without @type: {counts}"
 
 
 def _drafted_choice(census: Census) -> Iterator[str]:

@@ -33,6 +33,7 @@ SUFFIXES = (".xml", ".tei")
 """The suffixes of the files that are taken from a folder."""
 _REST = "..."  # in a list: stands for the default's patterns
 _BESIDE = {"annotation", "listannotation", "span", "spangrp", "standoff"}
+_NAMING = {"persname", "placename", "orgname", "geogname", "eventname", "rs", "name"}
 _MAX_KNOWN = 1000  # cached combinations of attribute values for each element name
 
 
@@ -68,9 +69,9 @@ class Meaning(NamedTuple):
     label: str | None = None
     is_name: bool = False
     """Whether it names something, with a label or without."""
-    is_asked_for: bool = False
-    """Whether some label has a pattern for elements of this name; those that fit none are
-    counted."""
+    should_name: bool = False
+    """Whether elements of this name are made to name something, or some label has a pattern for
+    them; those that fit none are counted."""
     fits: tuple[str, ...] = ()
     """The keys of the edition's own patterns that fit the element: ``labels.person: persName``."""
 
@@ -86,7 +87,8 @@ class _Rules:
         self._roles = [(role, own(edition.roles.get(role, ()))) for role in Role]
         self._labels = [(label, own(patterns)) for label, patterns in labels]
         labelled = [p for patterns in edition.labels.values() for p in patterns]
-        self._is_asked_for = any(pattern.last.name == name for pattern in labelled)
+        is_asked_for = any(pattern.last.name == name for pattern in labelled)
+        self._should_name = name in _NAMING or is_asked_for
         self._own = [
             (key, p)
             for key, p in edition.own
@@ -120,7 +122,7 @@ class _Rules:
         role = next((role for role, patterns in self._roles if fits(patterns)), None)
         labels = [label for label, patterns in self._labels if fits(patterns)]
         own = tuple(key for key, pattern in self._own if pattern.matches(element))
-        return Meaning(role, next(iter(labels), None), bool(labels), self._is_asked_for, own)
+        return Meaning(role, next(iter(labels), None), bool(labels), self._should_name, own)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

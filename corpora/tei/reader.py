@@ -535,7 +535,7 @@ class _Reader:
         if element.attributes:
             self._enter(element)
         meaning = self._count_fits(element)
-        if meaning.is_asked_for and not meaning.is_name:
+        if meaning.should_name and not meaning.is_name:
             self.counters[f"without a label: {_tag(element)}"] += 1
         mark = self._open_mark(element, meaning)
         if element.children:

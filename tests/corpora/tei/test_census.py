@@ -157,6 +157,23 @@ def test_the_draft_takes_labels_and_types_from_the_defaults():
     ]  # fmt: skip
 
 
+def test_names_without_a_type_are_drafted_and_counted_by_a_run(tmp_path):
+    body = "<p><rs>Er</rs> und <rs type='person'>Ida</rs> in <name>Ulm</name></p>"
+    draft = draft_edition(census_of(body), name="mine")
+    path = tmp_path / "mine.toml"
+
+    path.write_text(draft, "utf-8")
+    [counted] = read_tei((HEAD + body + TAIL).encode(), load_edition(path), name="x")
+    path.write_text(draft.replace("# unlabelled", "unlabelled"), "utf-8")
+    [read] = read_tei((HEAD + body + TAIL).encode(), load_edition(path), name="x")
+
+    line = '# unlabelled = ["rs", "name"]  # not read now, without @type: rs 1, name 1'
+    assert line in draft.split("\n")
+    found = {name: n for name, n in counted.counters.items() if name.startswith("without")}
+    assert found == {"without a label: rs": 1, "without a label: name": 1}
+    assert [mention.label for mention in read.document.mentions] == [None, "person", None]
+
+
 def test_the_draft_says_that_elements_keep_their_white_space():
     census = census_of("<p xml:space='preserve'>Ja</p><p>Nein</p>")
 
