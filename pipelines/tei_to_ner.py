@@ -39,10 +39,10 @@ from corpora.system.expat_version import warn_of_old_expat
 from corpora.tei.abbreviations import as_tables, last_words, learn_abbreviations
 from corpora.tei.card import languages_of, passed_over, plain_counters, sections_of, warnings_of
 from corpora.tei.edition import SUFFIXES, Edition, edition_path, load_edition
-from corpora.tei.include import MARK, included_names
+from corpora.tei.include import find_included
 from corpora.tei.languages import Abbreviations
 from corpora.tei.reader import read_tei
-from corpora.tei.xml import XmlError, parse_xml
+from corpora.tei.xml import XmlError
 from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
 from pipelines.options import CommonOptions, option, refuse, said, values_in
@@ -146,14 +146,14 @@ def plan(options: Options) -> Plan:
     edition = load_edition(Path(edition_file.path))
     found = find_inputs(options.input, suffix=SUFFIXES, exclude=options.exclude)
     files = describe_files(dict(islice(found.items(), options.limit)))
-    included = _included(files, options)
+    included = {} if options.has_lines else find_included(files, max_bytes=options.max_bytes)
     # An included file is only read as a part of the files that include it.
     files = [file for file in files if file.name not in included]
     settings = Settings(
         **vars(options),
         edition_name=edition.name,
         patterns=[key for key, _ in edition.own],
-        learned=_learned(files, edition, options),
+        learned=_learned(files, edition, options, included=included),
     )
     splits, how = _splits([file.name for file in files], edition, options)
     auxiliary = {"edition": edition_file}
@@ -187,48 +187,33 @@ def _registers(options: Options) -> dict[str, InputFile]:
     return {f"{_REGISTER}{file.name}": file for file in found}
 
 
-def _included(files: Sequence[InputFile], options: Options) -> dict[str, InputFile]:
-    """Describe the files that others include, by name: only files in the folder of the inputs.
-
-    None for documents that know their lines: there, inclusions are not followed, and each file is
-    read by itself.
-    """
-    from corpora.system.buckets import is_url
-
-    if options.has_lines:
-        return {}
-
-    found: dict[str, InputFile] = {}
-    waiting = [file for file in files if not is_url(file.path)]
-    for file in waiting:  # the loop appends to it
-        data = file.read() if file.size <= options.max_bytes else b""
-        if MARK not in data:
-            continue
-        folder = Path(file.path).resolve().parents[file.name.count("/")]
-        with suppress(XmlError):  # the run will reject the file, with the reason
-            for name in included_names(parse_xml(data, name=file.name), file.name):
-                path = (folder / name).resolve()
-                if name not in found and path.is_file() and path.is_relative_to(folder):
-                    found[name] = describe_file(name, path)
-                    waiting.append(found[name])
-    return found
-
-
 def _learned(
-    files: Sequence[InputFile], edition: Edition, options: Options
+    files: Sequence[InputFile],
+    edition: Edition,
+    options: Options,
+    *,
+    included: Mapping[str, InputFile],
 ) -> Mapping[str, Abbreviations]:
     """Learn abbreviations from all files, if the options ask for it."""
     if options.abbreviations != "learned":
         return {}
     readable = [file for file in files if file.size <= options.max_bytes]
-    return as_tables(learn_abbreviations(_texts(readable, edition), edition))
+    texts = _texts(readable, edition, included=included, max_bytes=options.max_bytes)
+    return as_tables(learn_abbreviations(texts, edition))
 
 
-def _texts(files: Sequence[InputFile], edition: Edition) -> Iterator[tuple[str | None, str]]:
+def _texts(
+    files: Sequence[InputFile],
+    edition: Edition,
+    *,
+    included: Mapping[str, InputFile],
+    max_bytes: int,
+) -> Iterator[tuple[str | None, str]]:
     """Yield the language and the text of each document."""
+    read = partial(read_tei, edition=edition, included=included, max_bytes=max_bytes)
     for file in files:
         with suppress(XmlError):  # the run will reject the file, with the reason
-            for text in read_tei(file.read(), edition, name=file.name):
+            for text in read(file.read(), name=file.name):
                 if text.document:
                     yield text.document.lang, text.document.text
 

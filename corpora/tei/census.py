@@ -10,7 +10,7 @@ as ``census.html``, and a draft ``edition.toml`` to start from.
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from html import escape
@@ -20,7 +20,7 @@ from pathlib import Path
 from corpora.document import Document
 from corpora.errors import UsageError
 from corpora.reports import html_page, html_table
-from corpora.runs.plan import find_inputs
+from corpora.runs.plan import InputFile, describe_files, find_inputs
 from corpora.segmentation.abbreviations import MAX_CHARACTERS, Abbreviation
 from corpora.segmentation.language_tags import primary_language
 from corpora.segmentation.sentences import table_name
@@ -37,12 +37,14 @@ from corpora.tei.edition import (
     edition_path,
     load_edition,
 )
+from corpora.tei.include import find_included, with_included
 from corpora.tei.languages import said_language
 from corpora.tei.patterns import Pattern
 from corpora.tei.prefixes import NO_MATCH, RESOLVED, union
 from corpora.tei.reader import ROOTS, ids_of, read_tree, without_prefix
 from corpora.tei.xml import Element, XmlError, encoding_of, parse_xml
 
+_MAX_INCLUDED = 50_000_000  # bytes that a file may include, and of a file that may include others
 N_SHOWN = 10
 N_VALUES = 5
 MAX_VALUES = 1_000
@@ -192,6 +194,9 @@ class Census:
     touching: _Touching = field(init=False)
     _own: Edition = field(init=False)
     """The edition with the prefixes of the file that is counted."""
+    _included: Mapping[str, InputFile] = field(default_factory=dict)
+    _data: dict[str, bytes] = field(default_factory=dict)
+    """The bytes of the file that is counted, and of those that it includes, by name."""
     texts: list[tuple[str | None, str]] = field(default_factory=list)
     """Language and text of the first documents, to learn abbreviations from."""
 
@@ -199,22 +204,27 @@ class Census:
         self.touching = _Touching(self.edition)
         self._own = self.edition
 
-    def add(self, data: bytes, *, name: str) -> None:
-        """Count a file; if it cannot be read, note the message."""
+    def add(
+        self, data: bytes, *, name: str, included: Mapping[str, InputFile] | None = None
+    ) -> None:
+        """Count a file, with the files that it includes; if it cannot be read, note the message."""
         self.n_files += 1
         try:
             root = parse_xml(data, name=name)
+            if included:
+                self.counters += with_included(root, included, name=name, room=_MAX_INCLUDED)
             texts = read_tree(root, self.edition, name=name)
         except XmlError as error:
             self.unread.append(str(error))
             return
+        self._data, self._included = {"": data}, included or {}
         self._own = self.edition.with_prefixes(union(text.prefixes for text in texts))
         for text in texts:
             self.counters += text.counters
             if text.document:
                 self._add_document(text.document)
         self.languages = languages_of(self.counters)
-        self._walk(root, data, lost_in="", in_text=False)
+        self._walk(root, lost_in="", in_text=False)
         self.touching.walk(root)
 
     def _add_document(self, document: Document) -> None:
@@ -231,7 +241,7 @@ class Census:
         learned = learn_abbreviations(self.texts, self.edition)
         return sorted((each for some in learned.values() for each in some), key=lambda a: -a.n)
 
-    def _walk(self, element: Element, data: bytes, *, lost_in: str, in_text: bool) -> None:
+    def _walk(self, element: Element, *, lost_in: str, in_text: bool) -> None:
         around = element.parent
         is_top = around is not None and around.name in ROOTS
         in_text = in_text or (is_top and element.name in self.edition.content)
@@ -245,7 +255,7 @@ class Census:
             for one in filter(None, [value] if attribute == "key" else value.split()):
                 self.schemes[attribute, _scheme(one)] += 1
         if in_text:
-            lost_in = self._count(element, data, lost_in=lost_in)
+            lost_in = self._count(element, lost_in=lost_in)
             if said := said_language(element):
                 self.passages[primary_language(self.edition.tag_of(said))] += 1
         only = self.edition.chosen(element) if in_text else None
@@ -253,9 +263,9 @@ class Census:
             inside = lost_in
             if only is not None and child not in only:
                 inside = inside or f"{element.written_name}/{child.written_name}"
-            self._walk(child, data, lost_in=inside, in_text=in_text)
+            self._walk(child, lost_in=inside, in_text=in_text)
 
-    def _count(self, element: Element, data: bytes, *, lost_in: str) -> str:
+    def _count(self, element: Element, *, lost_in: str) -> str:
         """Count an element of the text; returns the left-out element that it is in, or nothing."""
         kind = self.kinds.setdefault(element.name, Kind(element.written_name))
         kind.n += 1
@@ -263,7 +273,7 @@ class Census:
             len(" ".join(child.split())) for child in element.children if isinstance(child, str)
         )
         kind.n_characters += own
-        kind.example = kind.example or _example(data, element)
+        kind.example = kind.example or _example(self._data_of(element.file), element)
         for name, value in element.attributes.items():
             values = kind.attributes.setdefault(name, Counter())
             values[value if value in values or len(values) < MAX_VALUES else "other"] += 1
@@ -293,6 +303,12 @@ class Census:
                     schemes = (_scheme(without_prefix(id, self._own)) for id in ids)
                     self.addresses.update(filter(_ADDRESS.match, schemes))
         return lost_in
+
+    def _data_of(self, file: str) -> bytes:
+        """Return the bytes of the file that is counted (no name), or of one that it includes."""
+        if file not in self._data:
+            self._data[file] = self._included[file].read()
+        return self._data[file]
 
     def _match(self, element: Element) -> None:
         """Note which patterns of labels match an element."""
@@ -344,7 +360,7 @@ def _example(data: bytes, element: Element) -> str:
     name, _ = encoding_of(data)
     before = data[max(0, element.byte - 4 * BEFORE) : element.byte].decode(name, "ignore")
     start = data[element.byte : element.byte + 4 * EXAMPLE].decode(name, "ignore")
-    return " ".join(before.split())[-BEFORE:] + " ".join(start.split())[:EXAMPLE]
+    return re.sub(r"\s+", " ", before)[-BEFORE:] + " ".join(start.split())[:EXAMPLE]
 
 
 # --- what is shown
@@ -636,10 +652,13 @@ def _key(text: str) -> str:
 
 
 def take_census(files: Iterable[tuple[str, Path]], edition: Edition) -> Census:
-    """Count all files; raises ``OSError``."""
+    """Count all files, with those that they include; raises ``CorpusError``."""
     census = Census(edition)
-    for name, path in files:
-        census.add(path.read_bytes(), name=name)
+    found = describe_files(dict(files))
+    included = find_included(found, max_bytes=_MAX_INCLUDED)
+    for file in found:
+        if file.name not in included:
+            census.add(file.read(), name=file.name, included=included)
     return census
 
 

@@ -2,19 +2,42 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from pathlib import PurePosixPath
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
 from posixpath import normpath
 from urllib.parse import unquote
 
-from corpora.runs.plan import InputFile
+from corpora.runs.plan import InputFile, describe_file
 from corpora.tei.xml import MAX_DEPTH, Element, XmlError, parse_xml
 
 _NAMESPACE = "{http://www.w3.org/2001/xinclude}"
 INCLUDE = f"{_NAMESPACE}include"
-MARK = b"http://www.w3.org/2001/XInclude"
-"""The namespace, which each file that includes another holds."""
+_MARK = b"http://www.w3.org/2001/XInclude"  # the namespace: each file that includes another has it
 _POINTER = re.compile(r"(?:element\()?([\w.-]+)\)?")
+
+
+def find_included(files: Sequence[InputFile], *, max_bytes: int) -> dict[str, InputFile]:
+    """Describe the files that others include, by name: only files in the folder of all files.
+
+    Files above ``max_bytes``, and those in buckets, are not searched for inclusions.
+    """
+    from corpora.system.buckets import is_url
+
+    found: dict[str, InputFile] = {}
+    waiting = [file for file in files if not is_url(file.path)]
+    for file in waiting:  # the loop appends to it
+        data = file.read() if file.size <= max_bytes else b""
+        if _MARK not in data:
+            continue
+        folder = Path(file.path).resolve().parents[file.name.count("/")]
+        with suppress(XmlError):  # who reads the file will say what is wrong with it
+            for name in included_names(parse_xml(data, name=file.name), file.name):
+                path = (folder / name).resolve()
+                if name not in found and path.is_file() and path.is_relative_to(folder):
+                    found[name] = describe_file(name, path)
+                    waiting.append(found[name])
+    return found
 
 
 def included_names(root: Element, name: str) -> Iterator[str]:

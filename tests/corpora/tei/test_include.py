@@ -5,6 +5,7 @@ import json
 import pytest
 
 from corpora.datasets.shards import open_dataset
+from corpora.tei.census import take_census
 from corpora.tei.edition import edition_path, load_edition
 from corpora.tei.include import target_of
 from corpora.tei.reader import read_tei
@@ -161,3 +162,36 @@ def test_files_that_others_include_are_read_by_themselves_where_inclusions_are_n
 
     documents = open_dataset(tmp_path / "out" / "documents").records()
     assert sorted(document.text for document in documents) == ["Anfang", "In Ulm"]
+
+
+def folder_with_a_part(tmp_path):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    line = "Der Kab. Rat kam, sagte er. Da kam er, sagte der Rat."
+    part = f"<div><p>In <placeName>Ulm</placeName></p><p>{line * 4}</p></div>"
+    (folder / "main.xml").write_text(whole(f"<p>Ein Brief.</p>{include('part.xml')}"))
+    (folder / "part.xml").write_text(part)
+    return folder
+
+
+def test_a_census_counts_what_is_included_in_the_file_that_includes_it(tmp_path):
+    folder = folder_with_a_part(tmp_path)
+    found = {path.name: path for path in sorted(folder.iterdir())}
+
+    census = take_census(found.items(), load_edition(edition_path("tei")))
+
+    assert (census.n_files, census.unread) == (1, [])
+    assert census.kinds["placename"].meanings == {"name: place": 1}
+    assert census.kinds["placename"].example.startswith("<div><p>In <placeName>Ulm")
+
+
+def test_abbreviations_are_learned_from_what_is_included(tmp_path):
+    folder = folder_with_a_part(tmp_path)
+    command = ["--input", str(folder), "--abbreviations", "learned", "--output"]
+
+    assert main([*command, str(tmp_path / "out")]) == 0
+
+    [document] = open_dataset(tmp_path / "out" / "documents").records()
+    assert "Der Kab. Rat kam, sagte er." in {
+        document.text[sentence.start : sentence.end] for sentence in document.sentences
+    }
