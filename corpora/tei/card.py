@@ -25,7 +25,10 @@ def warnings_of(counters: Counts, patterns: Sequence[str]) -> Iterator[str]:
     if unmatched := [key for key in patterns if not counters.get(_PATTERN + key)]:
         yield f"patterns of the edition that match nothing: {', '.join(unmatched)}"
     if not any(name.startswith("mentions: ") for name in counters):
-        yield "no name was found: see what the markup holds with --inspect"
+        yield (
+            "no name was found: --inspect shows what the markup holds; labels and content of the "
+            "edition file say what is read as a name, and where (docs/editions.md)"
+        )
     if n := sum(counters.get(f"not read: empty {name}", 0) for name in CHARACTERS):
         yield (
             f"{n:,} empty <c> or <g> are not in the text: say for which characters they stand, in "

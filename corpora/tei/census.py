@@ -58,6 +58,7 @@ _NAMES = {
     "bloc": "place", "forename": "person", "surname": "person", "date": "date", "title": "work",
     "eventname": "event",
 }  # fmt: skip
+_NOT_READ, _CHARACTERS = "not read: ", " (characters)"  # around a part's name in a counter's
 _TYPED = ("rs", "name")
 _NO_LANGUAGE = (
     '# lang = "de"  # no file says it: set yours, and inspect again with --edition and this file: '
@@ -171,6 +172,8 @@ class Census:
     lost_names: Counter[tuple[str, str]] = field(default_factory=Counter)
     """The number of names by left-out element that they are in, and label."""
     lost_characters: Counter[str] = field(default_factory=Counter)
+    outside: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    """The number of names in each child of ``TEI`` that is not read, by label."""
     n_characters: int = 0
     """The number of characters of text that is read."""
     languages: Counter[str] = field(default_factory=Counter)
@@ -224,7 +227,7 @@ class Census:
             if text.document:
                 self._add_document(text.document)
         self.languages = languages_of(self.counters)
-        self._walk(root, lost_in="", in_text=False)
+        self._walk(root, lost_in="", part="")
         self.touching.walk(root)
 
     def _add_document(self, document: Document) -> None:
@@ -241,10 +244,11 @@ class Census:
         learned = learn_abbreviations(self.texts, self.edition)
         return sorted((each for some in learned.values() for each in some), key=lambda a: -a.n)
 
-    def _walk(self, element: Element, *, lost_in: str, in_text: bool) -> None:
-        around = element.parent
-        is_top = around is not None and around.name in ROOTS
-        in_text = in_text or (is_top and element.name in self.edition.content)
+    def _walk(self, element: Element, *, lost_in: str, part: str) -> None:
+        """Count an element; ``part`` is the child of ``TEI`` that it is in, if any."""
+        if element.parent is not None and element.parent.name in ROOTS:
+            part = "" if element.name in ROOTS else element.written_name
+        in_text = part.lower() in self.edition.content
         if in_text or element.name in ROOTS:
             self.n_keep_space += element.attributes.get("xml:space") == "preserve"
         if element.name in _REGISTERS:
@@ -258,12 +262,14 @@ class Census:
             lost_in = self._count(element, lost_in=lost_in)
             if said := said_language(element):
                 self.passages[primary_language(self.edition.tag_of(said))] += 1
+        elif element.children and (meaning := self.edition.meaning(element)).is_name:
+            self.outside[part][meaning.label or "no label"] += 1
         only = self.edition.chosen(element) if in_text else None
         for child in element.elements():
             inside = lost_in
             if only is not None and child not in only:
                 inside = inside or f"{element.written_name}/{child.written_name}"
-            self._walk(child, lost_in=inside, in_text=in_text)
+            self._walk(child, lost_in=inside, part=part)
 
     def _count(self, element: Element, *, lost_in: str) -> str:
         """Count an element of the text; returns the left-out element that it is in, or nothing."""
@@ -403,6 +409,11 @@ def _tables(census: Census) -> Iterator[tuple[str, Sequence[str], list[Sequence[
         ],
     )
     yield (
+        "Parts of files that are not read (content says which are)",
+        ("element", "characters", "names", "of these"),
+        [*_outside_rows(census)],
+    )
+    yield (
         "Words that touch at the edge of an element ([breaks] says where one ends)",
         ("element", "number", "example"),
         [
@@ -449,6 +460,21 @@ def _tables(census: Census) -> Iterator[tuple[str, Sequence[str], list[Sequence[
     yield "Registers", ("element", "entries"), [*census.registers.most_common()]
 
 
+def _outside_rows(census: Census) -> Iterator[Sequence[object]]:
+    """Yield each child of ``TEI`` that is not read: its characters (of a header, none), its names.
+
+    Those without names and text are left out.
+    """
+    n_characters = {
+        name[len(_NOT_READ) : -len(_CHARACTERS)]: n
+        for name, n in census.counters.items()
+        if name.startswith(_NOT_READ) and name.endswith(_CHARACTERS)
+    }
+    for part in dict.fromkeys([*census.outside, *n_characters]):
+        names = census.outside.get(part, Counter())
+        yield part, n_characters.get(part, ""), names.total(), _most(names)
+
+
 def _by_number(census: Census) -> list[Kind]:
     return sorted(census.kinds.values(), key=lambda kind: -kind.n)
 
@@ -469,7 +495,7 @@ def to_words(census: Census) -> Iterator[str]:
     """Yield the lines to print in a terminal."""
     yield f"{census.n_files:,} files, {census.n_characters:,} characters of text"
     yield from (f"NOT READ {message}" for message in census.unread)
-    if not census.kinds:
+    if not census.n_files - len(census.unread):
         return
     for title, head, rows in _tables(census):
         if rows:
@@ -673,7 +699,11 @@ def _run(options: Options) -> Iterator[str]:
     census = take_census(found.items(), load_edition(edition_path(options.edition)))
     yield from to_words(census)
     if not census.kinds:
-        raise UsageError(f"{options.inspect[0]}: no text of TEI in any file.")
+        content = ", ".join(census.edition.content)
+        raise UsageError(
+            f"{options.inspect[0]}: no TEI file has the parts that the edition reads ({content}). "
+            "content of an edition file names others (docs/editions.md)."
+        )
     if options.output is None:
         yield "\nnext  --output DIR writes this as a page, and an edition file to start from"
         return

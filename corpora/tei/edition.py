@@ -404,10 +404,12 @@ def _own_patterns(
 def _build(tables: JsonObject, source: _Source, *, own: JsonObject, default_name: str) -> Edition:
     breaks, entities = tables.get("breaks", {}), tables.get("entities", {})
     lists = {**tables.get("text", {}), **tables.get("documents", {}), **breaks}
+    content = tuple(name.lower() for name in tables.get("content", ["text"]))
+    lists["leave_out"] = [p for p in lists.get("leave_out", ()) if p.lower() not in content]
     edition = Edition(
         name=tables.get("name", default_name),
         lang=tables.get("lang"),
-        content=tuple(name.lower() for name in tables.get("content", ["text"])),
+        content=content,
         labels={label: _compile(items, source) for label, items in tables["labels"].items()},
         unlabelled=_compile(tables.get("unlabelled", []), source),
         roles={role: _compile(lists.get(role.value, []), source) for role in Role},

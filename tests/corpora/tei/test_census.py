@@ -40,6 +40,18 @@ def test_names_and_characters_inside_what_is_left_out_are_counted():
     assert census.lost_characters == {"del": 7}
 
 
+def test_names_in_parts_that_are_not_read_are_counted():
+    census = Census(load_edition(edition_path("tei")))
+    header = "<teiHeader><persName>Ida</persName><persName/><date>1900</date></teiHeader>"
+    pages = "<sourceDoc><line>In <placeName>Ulm</placeName></line></sourceDoc>"
+
+    census.add(f"<TEI>{header}{pages}<text><p/></text></TEI>".encode(), name="x")
+
+    lines = "\n".join(to_words(census))
+    assert "\n  teiHeader                  2  person 1, date 1\n" in lines
+    assert "\n  sourceDoc           6      1  place 1\n" in lines
+
+
 def test_of_a_choice_what_is_not_read_is_left_out():
     census = census_of("<p><choice><sic>Mian</sic><corr>Main</corr></choice></p>")
 

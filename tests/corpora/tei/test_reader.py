@@ -488,6 +488,34 @@ def test_index_terms_and_other_text_about_the_text_are_left_out(tei):
     assert read_text(xml, tei).text == "Ulm liegt da."
 
 
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("sourceDoc", "I am\nhere\nmargin\nnext page"),
+        ("teiHeader", "Ulm Library\nA letter\nby Ida\npaper"),
+    ],
+)
+def test_pages_of_a_source_and_descriptions_of_manuscripts_can_be_the_text(
+    content, expected, tmp_path
+):
+    edition = tmp_path / "mine.toml"
+    edition.write_text(f"content = ['{content}']\n")
+    pages = (
+        "<surface><zone><line>I <del>was</del> am</line>\n<line>here</line></zone>"
+        "<zone><line>margin</line></zone></surface><surface><line>next page</line></surface>"
+    )
+    described = (
+        "<msDesc><msIdentifier><settlement>Ulm</settlement>\n<repository>Library</repository>"
+        "</msIdentifier><msContents><msItem><title>A letter</title></msItem><msItem>by "
+        "<persName>Ida</persName></msItem></msContents><physDesc>paper</physDesc></msDesc>"
+    )
+    xml = f"<TEI><teiHeader>{described}</teiHeader><sourceDoc>{pages}</sourceDoc></TEI>"
+
+    [text] = read_tei(xml.encode(), load_edition(edition), name="x")
+
+    assert text.document.text == expected
+
+
 SPACED = (
     "<TEI{root}><text{text}>\n <body>\n\t<div>\n\t\t<p>In Wa\n\t<lb break='no'/>ren</p>\n\n"
     "\t\t<lg>\n <l>an der  Müritz</l>\n</lg></div>\n</body></text></TEI>"
