@@ -23,6 +23,7 @@ _HOLDERS = {
     "teiheader", "filedesc", "titlestmt", "encodingdesc", "appinfo", "revisiondesc", "standoff",
     "spangrp",
 }  # fmt: skip
+_STATEMENTS = {"respstmt", "application", "change", "list", "item"}
 _BLANKS = {"title", "publicationstmt", "sourcedesc"}
 _ENTRIES = {"change", "item"}
 CHANGED = "changed since it was written"
@@ -128,9 +129,11 @@ class _Undo:
 
     def _is_name(self, node: Node) -> bool:
         """Tell whether an element with our mark is a name, or its ``span``."""
-        if node.number not in self._in_apparatus:
+        if node.number not in self._in_apparatus or node.name == "span":
             return True
-        return node.name == "span" and not any(n.name == "teiheader" for n in node.chain())
+        is_blank = node.name in _BLANKS and node.parent is not None and node.parent.name in _HOLDERS
+        in_header = any(around.name == "teiheader" for around in node.chain())
+        return in_header and not is_blank and node.name not in _HOLDERS | _STATEMENTS
 
     def _choose(self) -> None:
         """Choose the names to remove; a name of which a fragment changed is kept whole."""

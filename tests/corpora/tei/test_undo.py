@@ -112,3 +112,24 @@ def test_a_reference_that_a_person_changed_stays_with_the_statement_on_the_linke
 )
 def test_a_reference_is_added_where_it_is_asked_for_and_nothing_is_in_its_place(data, options):
     assert write(data, LINKER, UND, **options) == data
+
+
+def test_names_of_a_header_that_is_the_text_are_taken_out(tmp_path):
+    path = tmp_path / "catalogue.toml"
+    path.write_text(
+        'content = ["teiHeader"]\n[text]\n'
+        'leave_out = ["titleStmt", "encodingDesc", "revisionDesc"]\n'
+    )
+    described = "<sourceDesc><msDesc><summary>Goethe und Schiller</summary></msDesc></sourceDesc>"
+    data = f"<TEI>{HEADER.replace('</fileDesc>', described + '</fileDesc>')}</TEI>".encode()
+    edition = load_edition(path)
+
+    written = write_predictions(
+        data, edition, {"x": [GOETHE, SCHILLER]}, name="x", model=FIRST
+    ).data
+    edited = written.replace(b">Goethe<", b">Goethes<")
+
+    assert written.count(b"<persName ") == 2
+    assert undo(written, name="x") == data
+    assert b">Goethes</persName> und Schiller</summary>" in undo(edited, name="x")
+    assert b'<respStmt xml:id="onoma-first">' in undo(edited, name="x")
