@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import replace
 
 from corpora.document import Document, Mention
+from corpora.registers.entry import Entry
 from corpora.registers.register import Register
 from corpora.tei.reader import TeiText
 
@@ -30,17 +31,31 @@ def _identify(
 ) -> Mention:
     if mention.entity is None:
         return mention
-    ids = mention.entity.split()
-    found = [register.find(id) for id in ids]
-    counters["register: mentions with an id that it has"] += any(found)
-    counters["register: mentions with an id that leads nowhere"] += not all(found)
-    if not any(found):
+    found = _find(mention.entity.split(), register, space=space)
+    entries = {entry.id: entry.name for entry in found.values() if entry}
+    counters["register: mentions with an id that it has"] += bool(entries)
+    counters["register: mentions with an id that leads nowhere"] += None in found.values()
+    if not entries:
         return mention
-    entity = " ".join(
-        f"{space}:{entry.id}" if entry else id for id, entry in zip(ids, found, strict=True)
-    )
-    names = "; ".join(entry.name for entry in found if entry)
-    return replace(mention, entity=entity, attributes={**mention.attributes, NAME: names})
+    ids = (f"{space}:{entry.id}" if entry else id for id, entry in found.items())
+    entity = " ".join(dict.fromkeys(ids))
+    attributes = {**mention.attributes, NAME: "; ".join(entries.values())}
+    return replace(mention, entity=entity, attributes=attributes)
+
+
+def _find(ids: list[str], register: Register, *, space: str) -> dict[str, Entry | None]:
+    """Find the entry of each id of a mention, in order; None for an id that leads nowhere.
+
+    Several ids are several entities. If each is in another scheme (``#p1 gnd:118``), and the
+    register knows one entity by them, they are ids of this entity: those that lead nowhere are left
+    out, except an id of the edition itself.
+    """
+    found = {id: register.find(id) for id in ids}
+    entries = {entry.id for entry in found.values() if entry}
+    schemes = {id: id.partition(":")[0] for id in found}
+    if len(entries) == 1 and len(set(schemes.values())) == len(schemes):
+        return {id: entry for id, entry in found.items() if entry or schemes[id] == space}
+    return found
 
 
 def identify_text(text: TeiText, register: Register) -> TeiText:

@@ -43,6 +43,31 @@ def test_mentions_get_canonical_ids_and_names():
     }
 
 
+def test_ids_of_several_schemes_are_one_entity_if_the_register_knows_one():
+    register = open_registers([f"{REGISTER}/*.xml"])
+
+    found, counters = identify(
+        document(
+            "gazetteer:15 geonames:2879139",
+            "letters:o2 geonames:2879139",
+            "letters:x geonames:2879139",
+            "geonames:2879139 letters:o1 wiki:Q1",
+        ),
+        register,
+    )
+
+    assert [(m.entity, m.attributes.get("name")) for m in found.mentions] == [
+        ("letters:o2", "Leipzig"),
+        ("letters:o2", "Leipzig"),
+        ("letters:x letters:o2", "Leipzig"),
+        ("letters:o2 letters:o1 wiki:Q1", "Leipzig; Jena"),
+    ]
+    assert counters == {
+        "register: mentions with an id that it has": 4,
+        "register: mentions with an id that leads nowhere": 2,
+    }
+
+
 def test_the_card_names_what_leads_nowhere_and_what_is_never_mentioned():
     register = open_registers([f"{REGISTER}/*.xml"])
 
