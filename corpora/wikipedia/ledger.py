@@ -7,11 +7,12 @@ Counters are called ``links.REASON``, ``numbers.…``, ``words.…``, ``template
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 
-from corpora.matching.arrays import Units, code_units
+from corpora.matching.arrays import code_units
 from corpora.wikipedia.blocks import PageText
 
 _CROWDED = 20
@@ -35,7 +36,8 @@ _MARKUP = re.compile(  # each alternative begins with a literal: that is fast
 LONG_SENTENCE = 800
 """The characters beyond which a sentence counts as very long: about 120 words."""
 _LONG_WORD = 30
-_FIRST_OTHER_DIGIT = 0x660  # the first code point of a digit outside ASCII
+_SHORT = 1000  # characters
+_NEAR_DIGITS, _OTHER_DIGIT = 1, 2  # kinds of code units outside ASCII, see ``_kinds``
 _SPACED, _HANGUL = "\u0e00", "\uac00"
 """The bounds of the code points whose scripts are mostly written without spaces; a sentence in them
 of at most two characters counts as one word."""
@@ -66,7 +68,7 @@ def count_page(
     n_numbers, digits = _digits(outside)
     counters["numbers.in_wikitext"] = n_numbers
     if (n_numbers, digits) != _digits(text.text):
-        lost = Counter(_NUMBER.findall(outside)) - Counter(_NUMBER.findall(text.text))
+        lost = Counter(_numbers(outside)[0]) - Counter(_numbers(text.text)[0])
         counters["numbers.lost"] = lost.total()
     _count_words(text, counters)
     _count_sentences(text, sentences, counters)
@@ -87,7 +89,7 @@ def _count_words(text: PageText, counters: Counter[str]) -> None:
         ("in_tables", text.in_tables),
     ):
         joined = "\n|".join(parts)
-        counters[f"numbers.{place}"] = _digits(joined)[0]
+        counters[f"numbers.{place}"] = len(_numbers(joined)[0]) if joined else 0
         if place != "in_templates":
             counters[f"words.{place}"] = count_values(joined)
 
@@ -135,20 +137,41 @@ def _digits(text: str) -> tuple[int, list[int] | list[str]]:
     A lost number changes both counts, unless the same digits appear again elsewhere on the page. If
     digits of other scripts may occur, the second value is the sorted list of the numbers instead.
     """
-    if not text:
-        return 0, []
-    codes = code_units(text)
-    if not text.isascii() and _may_be_digits(codes[codes >= _FIRST_OTHER_DIGIT]).any():
-        numbers = _NUMBER.findall(text)
+    numbers, may_have_others = _numbers(text)
+    if may_have_others:
         return len(numbers), sorted(numbers)
-    at = np.flatnonzero(codes - codes.dtype.type(48) < 10)
-    n_numbers = np.count_nonzero(np.diff(at, prepend=-2) != 1)
-    return int(n_numbers), np.bincount(codes[at] - 48, minlength=10).tolist()
+    digits = np.frombuffer("".join(numbers).encode(), np.uint8) - ord("0")
+    return len(numbers), np.bincount(digits, minlength=10).tolist()
 
 
-def _may_be_digits(codes: Units) -> npt.NDArray[np.bool_]:
-    """Mark code units, from ``_FIRST_OTHER_DIGIT`` on, that may be or begin a digit."""
-    return (codes < 0x1C60) | ((codes >= 0xA620) & (codes < 0xAC00)) | (codes >= 0xD800)
+def _numbers(text: str) -> tuple[list[str], bool]:
+    """List the numbers in a text; the flag tells whether digits of other scripts may occur."""
+    codes = code_units(text)
+    kind = 0 if text.isascii() else _kinds()[codes].max()
+    if kind == _OTHER_DIGIT or len(text) < _SHORT:
+        return _NUMBER.findall(text), kind > 0
+    # for a long text, arrays are faster than the pattern
+    is_digit = codes - codes.dtype.type(48) < 10
+    is_kept = is_digit.copy()
+    is_kept[1:] |= is_digit[:-1]
+    kept = codes[is_kept].astype(np.uint8)
+    kept[~is_digit[is_kept]] = ord(" ")  # after each number
+    return kept.tobytes().decode().split(), kind > 0
+
+
+@cache
+def _kinds() -> npt.NDArray[np.uint8]:
+    """Make a table of all UTF-16 code units: 0, ``_NEAR_DIGITS`` or ``_OTHER_DIGIT``.
+
+    A surrogate may be half of a digit, and counts as one.
+    """
+    kinds = np.zeros(0x10000, np.uint8)
+    for first, end in ((0x660, 0x1C60), (0xA620, 0xAC00), (0xD800, 0x10000)):
+        kinds[first:end] = _NEAR_DIGITS
+        digits = [code for code in range(first, end) if chr(code).isdecimal()]
+        kinds[digits] = _OTHER_DIGIT
+    kinds[0xD800:0xE000] = _OTHER_DIGIT
+    return kinds
 
 
 def links_add_up(counters: Mapping[str, int]) -> bool:
