@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Self
 
 import torch
-from torch import Tensor
 
 from corpora.datasets.shards import write_json
 from corpora.errors import CorpusError
@@ -183,14 +182,14 @@ class Session(Core):
         if self.config.training.center:
             first, given = self.feed.batches.batch(0), self.progress.transferred
             center_states(self.model, first, self.world, transferred=given)
-        weights = self.copy_weights()
         if self.world.is_first:
+            weights = weights_of(self.model)
             write_tensors(self.folder.start, weights)
             sync_file(self.folder.start)
             made = histograms(weights, self.progress.transferred)
             write_json(self.folder.histograms, {"start": made})
             self.sources.tokenizer.save(self.folder.tokenizer)
-        self._set_up(weights, after=-1)
+        self._set_up(after=-1)
         self.record("model", self._description())
         if self.feed.has_validation:
             if self.world.is_first:
@@ -213,8 +212,7 @@ class Session(Core):
                 f"{self.progress.step}. Copy the folder of the run again, with all its files."
             )
         self.model.to(self.world.device)
-        start = load_tensors(self.folder.start, self.world.device) if self.world.is_first else {}
-        self._set_up(start, after=self.progress.step)
+        self._set_up(after=self.progress.step)
         self.resume(checkpoint)
         if self.world.is_first:
             self.display.say(f"resumes after step {self.progress.step:,} ({checkpoint.path})")
@@ -222,11 +220,11 @@ class Session(Core):
             if then != now:
                 log.warning("%s there, %s here: last digits may differ.", then, now)
 
-    def _set_up(self, start: dict[str, Tensor], *, after: int) -> None:
-        """Set up the optimizer, the distances from the weights ``start``, and the log.
+    def _set_up(self, *, after: int) -> None:
+        """Set up the optimizer, the distances from the weights of the start, and the log.
 
         The log resumes after the step ``after`` (−1: from the beginning). Raises ``ConfigError`` if
-        no weight would be trained.
+        no weight would be trained, and ``CorpusError`` if the file of the start is damaged.
         """
         progress, is_first = self.progress, self.world.is_first
         is_locked = progress.step < self.schedule.unlock_after
@@ -237,7 +235,8 @@ class Session(Core):
                 "--set training.frozen=0 optimizer.unlocked_lr=null."
             )
         self.optimizer = Optimizer(self.model, self.config.optimizer, frozen=frozen)
-        self.distances = Distances(start, progress.transferred)
+        start = load_tensors(self.folder.start, torch.device("cpu")) if is_first else {}
+        self.distances = Distances(start, progress.transferred)  # memory-mapped
         self.recorder = Recorder(self.folder, self.display, after=after, is_silent=not is_first)
         if self.feed.proposal is not None:
             log_q = torch.from_numpy(self.feed.proposal).log().to(self.world.device)

@@ -1,7 +1,7 @@
 """Measures of weights by origin (transferred, new): distances from the start, and histograms."""
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 import torch
 from torch import Tensor
@@ -10,6 +10,8 @@ from modeling.training.records import Histogram, Histograms
 
 EDGE, N_BINS = 1.0, 400
 """Histograms have N_BINS bins from −EDGE to EDGE; weights outside are counted separately."""
+PIECE = 1 << 20
+"""The values that are measured at once: a table of entities may be most of the memory."""
 
 
 def _by_origin(names: Collection[str], transferred: Collection[str]) -> dict[str, list[str]]:
@@ -24,7 +26,7 @@ def _by_origin(names: Collection[str], transferred: Collection[str]) -> dict[str
 class Distances:
     """The L2 distances of transferred and of new parameters from their start (D-T7).
 
-    An instance holds the start on the device, which takes as much memory as the weights.
+    The start may be memory-mapped: it is read piece by piece, and may be on another device.
     """
 
     def __init__(self, start: Mapping[str, Tensor], transferred: Collection[str]) -> None:
@@ -35,14 +37,23 @@ class Distances:
         """Compute the distance of ``weights`` from the start, by origin."""
         return {
             origin: math.sqrt(
-                torch.stack(
-                    [(weights[n].detach() - self.start[n]).double().square().sum() for n in names]
-                )
-                .sum()
-                .item()
+                torch.stack([_squares(weights[name], self.start[name]) for name in names]).sum()
             )
             for origin, names in self.groups.items()
         }
+
+
+def _squares(now: Tensor, start: Tensor) -> Tensor:
+    """Sum the squares of differences, () float64, on the device of ``now``."""
+    pairs = zip(_pieces(now), _pieces(start), strict=True)
+    return sum(
+        ((a - b.to(a.device)).double().square().sum() for a, b in pairs),
+        start=torch.zeros((), dtype=torch.float64, device=now.device),
+    )
+
+
+def _pieces(tensor: Tensor) -> Iterator[Tensor]:
+    return iter(torch.split(tensor.detach().flatten(), PIECE))
 
 
 def histograms(weights: Mapping[str, Tensor], transferred: Collection[str]) -> Histograms:
@@ -70,8 +81,7 @@ def _part(name: str) -> str:
 def _histogram(tensors: Collection[Tensor]) -> Histogram:
     counts = torch.zeros(N_BINS, dtype=torch.int64)
     n, below, above, total, squares = 0, 0, 0, 0.0, 0.0
-    for tensor in tensors:
-        values = tensor.detach().float().cpu().flatten()
+    for values in (piece.float().cpu() for tensor in tensors for piece in _pieces(tensor)):
         inside = values[(values >= -EDGE) & (values <= EDGE)]
         places = ((inside + EDGE) * (N_BINS / (2 * EDGE))).long().clamp(max=N_BINS - 1)
         counts += torch.bincount(places, minlength=N_BINS)
