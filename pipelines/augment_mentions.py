@@ -269,9 +269,7 @@ def index(units: PCollection, settings: Settings, run: Run) -> PCollection:
     """Write the chosen forms as a table on disk that all workers share."""
     from pipelines.transforms.forms import IndexChosen
 
-    step = IndexChosen(
-        folder=run.folder, matching=_matching(settings), group_column=settings.group_column
-    )
+    step = IndexChosen(folder=run.folder, matching=_matching(settings))
     return run.merge(units, step, stage="choose")
 
 

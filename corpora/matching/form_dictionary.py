@@ -9,7 +9,7 @@ unknown too, there is no score.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from itertools import islice, pairwise
 from pathlib import Path
 
@@ -45,8 +45,6 @@ MEANINGS = pa.schema(
 all rows."""
 _ROWS = 1 << 16  # rows handled at once
 _PART_ROWS = 1 << 20  # rows of a part; choosing forms takes 200 bytes a row
-_KEPT = 4
-"""The number of groups whose dictionaries are kept; the documents of a group are adjacent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,11 +64,6 @@ class Matching:
     right: Right = "word"
     ignore_case: bool = True
     overlap: Overlap = "leftmost_longest"
-
-    @property
-    def can_use_table(self) -> bool:
-        """Whether a ``FormTable`` finds the same as a ``SurfaceMatcher``."""
-        return self.right == "word" and self.overlap == "leftmost_longest"
 
 
 def read_meanings(vocab: Iterable[Path]) -> pa.Table:
@@ -302,19 +295,32 @@ def _sums(values: Floats, group_of: Numbers, n_groups: int) -> Floats:
 class FormDictionary:
     """The chosen forms, ready for matching.
 
-    With a ``table`` of the forms, folded if case is ignored, it takes no memory of its own. Without
-    one it takes 0.3 kB per form, and 1 kB while it is built.
+    With a ``table`` of the forms, folded if case is ignored, it takes no memory of its own, and may
+    have the forms of one ``group`` alone. Without one it takes 0.3 kB per form, and 1 kB while it
+    is built.
     """
 
     def __init__(
-        self, chosen: pa.Table, matching: Matching, *, table: FormTable | None = None
+        self,
+        chosen: pa.Table,
+        matching: Matching,
+        *,
+        table: FormTable | None = None,
+        group: str | None = None,
     ) -> None:
         self._batches = chosen.select(["entity", "score"]).to_batches()
         self._begins = np.cumsum([0, *map(len, self._batches)])
         self._find: Find
         lang, ignore_case = matching.lang, matching.ignore_case
         if table is not None:
-            self._find = partial(table.find, lang=lang, ignore_case=ignore_case)
+            self._find = partial(
+                table.find,
+                lang=lang,
+                ignore_case=ignore_case,
+                right=matching.right,
+                overlap=matching.overlap,
+                group=group,
+            )
         else:
             self._find = SurfaceMatcher(
                 [composed(form) for form in chosen.column("form").to_pylist()],
@@ -369,36 +375,18 @@ class FormDictionary:
 
 
 class FormsByGroup:
-    """The dictionaries of chosen forms: one for each group of documents, or one for all.
-
-    A dictionary is built at its first use; the last few are kept.
-    """
+    """The dictionaries of chosen forms: one for each group of documents, or one for all."""
 
     def __init__(
-        self,
-        chosen: Path,
-        groups: Path,
-        *,
-        matching: Matching,
-        column: str | None,
-        table: Path | None = None,
+        self, chosen: Path, table: Path, *, matching: Matching, column: str | None
     ) -> None:
-        """Open shards of ``chosen_forms`` and ``chosen_groups``, and a table of all forms.
+        """Open a shard of ``chosen_forms``, and the table that ``build_table`` made of it.
 
         ``column`` of a document names its group; None: all documents have all forms.
         """
-        ends = [
-            row
-            for batch in read_batches(groups, SCHEMAS["chosen_groups"])
-            for row in batch.to_pylist()
-        ]
-        spans = pairwise([0, *(row["end"] for row in ends)])
-        self._bounds = {row["group"]: span for row, span in zip(ends, spans, strict=True)}
         batches = read_batches(chosen, SCHEMAS["chosen_forms"])
         self._chosen = pa.Table.from_batches(batches, schema=CHOSEN)
-        self._table = None if table is None else FormTable(table)
-        self._matching, self._column = matching, column
-        self._dictionary = lru_cache(maxsize=_KEPT)(self._make)
+        self._table, self._matching, self._column = FormTable(table), matching, column
 
     def dictionaries_for(
         self, batch: pa.RecordBatch
@@ -413,18 +401,23 @@ class FormsByGroup:
             yield self._dictionary(group), batch.slice(begin, end - begin)
             begin = end
 
-    def _make(self, group: str | None) -> FormDictionary:
-        chosen = self._chosen
-        if group is not None:
-            begin, end = self._bounds.get(group, (0, 0))
-            chosen = chosen.slice(begin, end - begin)
-        return FormDictionary(chosen, self._matching, table=self._table)
+    def _dictionary(self, group: str | None) -> FormDictionary:
+        return FormDictionary(self._chosen, self._matching, table=self._table, group=group)
 
 
-def build_table(folder: Path, chosen: Path, *, matching: Matching) -> None:
-    """Build the form table of a shard of ``chosen_forms``, for these settings of matching."""
+def build_table(folder: Path, chosen: Path, groups: Path, *, matching: Matching) -> None:
+    """Build the form table of shards of ``chosen_forms`` and ``chosen_groups``.
+
+    ``matching``: the settings with which the table is searched. Without groups, the forms are those
+    of all documents.
+    """
+    ends = [
+        (row["group"], row["end"])
+        for batch in read_batches(groups, SCHEMAS["chosen_groups"])
+        for row in batch.to_pylist()
+    ]
     batches = read_batches(chosen, SCHEMAS["chosen_forms"], columns=("form",))
     columns = (batch.column("form") for batch in batches)
     ignore_case, lang = matching.ignore_case, matching.lang
     compared = (comparable(forms, ignore_case=ignore_case, lang=lang) for forms in columns)
-    build_form_table(folder, (forms.to_pylist() for forms in compared))
+    build_form_table(folder, (forms.to_pylist() for forms in compared), groups=ends)

@@ -11,9 +11,12 @@ prefix of a form that ends where a word may end:
   part, the index of its first key. So a hash is found in the first or second place looked at.
 
 A search starts wherever a word may begin and goes from one possible end to the next, for all starts
-of a text at once, as long as something is found. Hashes are not compared with the forms: in 10^10
-places that are looked at, among 10^7 forms, a form is found where it is not with a probability of
-1 : 100.
+of a text at once, as long as something is found. Forms that may end inside a word are looked for at
+each character of the next word. Hashes are not compared with the forms: in 10^10 places that are
+looked at, among 10^7 forms, a form is found where it is not with a probability of 1 : 100.
+
+Forms of several groups may lie in one table: the hash of a form is combined with that of its group,
+so that a search finds the forms of one group.
 
 A form of two words takes 47 bytes on disk (16 for each word end), mapped and shared by all
 processes, and about 100 while the table is built, by one process. In scripts without spaces, where
@@ -26,21 +29,29 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
+from corpora.hashing.strings import long_hashes
 from corpora.hashing.tokens import Runs, mix
 from corpora.matching.arrays import Numbers, first_disjoint, run_begins
+from corpora.matching.automaton import Cover
 from corpora.matching.surface_forms import (
+    Overlap,
+    Right,
     boundaries,
     can_be_found,
     find_in_windows,
     fold,
     marks_replaced,
+    may_end_inside,
 )
 from corpora.segmentation.language_tags import primary_language
 
 KEYS, VALUES, FIRSTS = "keys.npy", "values.npy", "firsts.npy"
 WINDOW = 1 << 16
 """The number of characters that are searched at once; longer lines are not cut."""
+PIECE = 1 << 13
+"""The number of characters whose overlapping forms are compared at once, at 170 bytes a form."""
 _FORMS_AT_ONCE = 1 << 16
 _NEWLINE = ord("\n")
 _LAST = np.uint64(0xFFFFFFFFFFFFFFFF)  # a key that ends every search
@@ -49,14 +60,24 @@ _NONE: Numbers = np.zeros(0, np.int64)
 _Keys = npt.NDArray[np.uint64]
 
 
-def build_form_table(folder: Path, forms: Iterable[Sequence[str]]) -> None:
-    """Write the table of forms, numbered from 0 in the order in which they come."""
+def build_form_table(
+    folder: Path, forms: Iterable[Sequence[str]], *, groups: Sequence[tuple[str, int]] = ()
+) -> None:
+    """Write the table of forms, numbered from 0 in the order in which they come.
+
+    ``groups``: the groups of the forms in this order, each with the number of forms up to its end;
+    none: the forms belong to no group.
+    """
+    salts = [_salt_of(name) for name, _ in groups]
+    borders = np.array([end for _, end in groups], np.int64)
     keys, values = [np.empty(0, np.uint64)], [np.empty(0, np.uint32)]
     n_before = 0
     for some in forms:
         for start in range(0, len(some), _FORMS_AT_ONCE):
             part = some[start : start + _FORMS_AT_ONCE]
-            of_keys, of_values = _entries(part, first=n_before + start)
+            of_keys, of_values, of_forms = _entries(part, first=n_before + start)
+            if groups:
+                of_keys ^= np.array(salts)[np.searchsorted(borders, of_forms, side="right")]
             keys.append(of_keys)
             values.append(of_values)
         n_before += len(some)
@@ -92,15 +113,20 @@ def _ranges(keys: _Keys, n: int) -> _Keys:
     return (keys >> np.uint64(32)) * np.uint64(n) >> np.uint64(32)
 
 
-def _entries(forms: Sequence[str], *, first: int) -> tuple[_Keys, npt.NDArray[np.uint32]]:
+def _salt_of(group: str | None) -> np.uint64:
+    """Return what the hashes of the forms of a group are combined with."""
+    return np.uint64(0) if group is None else long_hashes(pa.array([group], pa.string()))[0]
+
+
+def _entries(forms: Sequence[str], *, first: int) -> tuple[_Keys, npt.NDArray[np.uint32], Numbers]:
     """Return keys and values of some forms and of their beginnings, up to each end of a word.
 
-    ``first`` is the index of the first of these forms.
+    Also returns the number of the form of each. ``first`` is that of the first of these forms.
     """
     numbers = np.array([n for n, form in enumerate(forms) if can_be_found(form)], np.int64)
     codes = _codes("\n".join([*(forms[n] for n in numbers.tolist()), ""]))
     if not len(codes):
-        return np.empty(0, np.uint64), np.empty(0, np.uint32)
+        return np.empty(0, np.uint64), np.empty(0, np.uint32), _NONE
     stops = np.flatnonzero(codes == _NEWLINE)
     begins = np.append(0, stops[:-1] + 1)
     _, may_end, _ = boundaries(codes, is_korean=True)  # Korean has all word ends of other languages
@@ -110,8 +136,9 @@ def _entries(forms: Sequence[str], *, first: int) -> tuple[_Keys, npt.NDArray[np
     inside[inside] &= ends[inside] > begins[of[inside]]
     ends, of = ends[inside], of[inside]
     is_whole = ends == stops[of]
-    values = np.where(is_whole, (first + numbers[of] + 1) << 1, 1).astype(np.uint32)
-    return _runs(codes).hash(begins[of], ends), values
+    of_forms = first + numbers[of]
+    values = np.where(is_whole, (of_forms + 1) << 1, 1).astype(np.uint32)
+    return _runs(codes).hash(begins[of], ends), values, of_forms
 
 
 def _merged(values: npt.NDArray[np.uint32], begins: Numbers) -> npt.NDArray[np.uint32]:
@@ -144,41 +171,64 @@ class FormTable:
         *,
         lang: str | None,
         ignore_case: bool = False,
+        right: Right = "word",
+        overlap: Overlap = "leftmost_longest",
+        group: str | None = None,
     ) -> tuple[Numbers, Numbers, Numbers]:
-        """Return starts, ends and numbers of the forms in a text: disjoint, leftmost, longest.
+        """Return starts, ends and numbers of the forms of a group in a text: disjoint, in order.
 
         They are those that a ``SurfaceMatcher`` finds, with the same ``starts`` and ``ends`` of
         occupied spans. Where case is ignored, forms must be folded already.
         """
         text = fold(text, lang=lang) if ignore_case else text
-        find = partial(self._find, is_korean=primary_language(lang) == "ko")
+        find = partial(
+            self._find,
+            is_korean=primary_language(lang) == "ko",
+            right=right,
+            overlap=overlap,
+            salt=_salt_of(group),
+        )
         return find_in_windows(find, text, (starts, ends), size=WINDOW)
 
     def _find(
-        self, text: str, occupied: Iterable[tuple[int, int]], *, is_korean: bool
+        self,
+        text: str,
+        occupied: Iterable[tuple[int, int]],
+        *,
+        is_korean: bool,
+        right: Right,
+        overlap: Overlap,
+        salt: np.uint64,
     ) -> tuple[Numbers, Numbers, Numbers]:
         codes = _codes(text)
         may_start, may_end, _ = boundaries(codes, is_korean=is_korean)
+        may_end_in_word = may_end_inside(codes) if right == "prefix" else None
         for begin, end in occupied:
             codes[max(begin, 0) : end] = _NEWLINE  # no form has a newline
         starts, stops = np.flatnonzero(may_start), np.flatnonzero(may_end)
         runs = _runs(codes)
-        ends, numbers = np.zeros_like(starts), np.full_like(starts, -1)
-        active, next_stop = np.arange(len(starts)), np.cumsum(may_end, dtype=np.int64)[starts]
+        found = [(_NONE, _NONE, _NONE)]
+        active, next_stop = starts, np.cumsum(may_end, dtype=np.int64)[starts]
+        begins = starts  # the place after which the search goes on
         while True:
             n_inside = np.searchsorted(next_stop, len(stops))  # ascending, as starts are
-            active, next_stop = active[:n_inside], next_stop[:n_inside]
+            active, next_stop, begins = active[:n_inside], next_stop[:n_inside], begins[:n_inside]
             if not len(active):
                 break
             at = stops[next_stop]
-            values = self._look_up(runs.hash(starts[active], at))
-            found, goes_on = np.flatnonzero(values > 1), np.flatnonzero(values & 1)
-            places = active[found]
-            ends[places], numbers[places] = at[found], (values[found] >> 1) - 1
-            active, next_stop = active[goes_on], next_stop[goes_on] + 1
-        found = np.flatnonzero(ends)
-        kept = found[first_disjoint(starts[found], ends[found])]
-        return starts[kept], ends[kept], numbers[kept]
+            of, ends, lasts = np.arange(len(at)), at, np.arange(len(at))
+            if may_end_in_word is not None:
+                of, ends, lasts = _between(begins, at, may_end_in_word)
+            values = self._look_up(runs.hash(active[of], ends) ^ salt)
+            places = np.flatnonzero(values > 1)
+            found.append((active[of[places]], ends[places], (values[places] >> 1) - 1))
+            goes_on = np.flatnonzero(values[lasts] & 1)
+            begins, active, next_stop = at[goes_on], active[goes_on], next_stop[goes_on] + 1
+        firsts, ends, numbers = (np.concatenate(column) for column in zip(*found, strict=True))
+        order = np.argsort(firsts, kind="stable")  # then by end, as the search goes to the right
+        matches = firsts[order], ends[order], numbers[order]
+        choose = _longest_cover if overlap == "longest_cover" else _leftmost_longest
+        return choose(*matches, length=len(codes))
 
     def _look_up(self, hashes: _Keys) -> Numbers:
         """Look up the value of each hash; 0 where the table has none."""
@@ -203,3 +253,41 @@ def _codes(text: str) -> npt.NDArray[np.uint32]:
 def _runs(codes: npt.NDArray[np.uint32]) -> Runs:
     """Build hashes of all spans of a text; equal spans have equal hashes wherever they are."""
     return Runs(mix(codes.astype(np.uint64) + np.uint64(1)))
+
+
+def _between(
+    begins: Numbers, ends: Numbers, may_end: npt.NDArray[np.bool_]
+) -> tuple[Numbers, Numbers, Numbers]:
+    """List the places where a match may end from after each of ``begins`` to each of ``ends``.
+
+    Returns the index of the span of each place, the places, and the index of the last place of each
+    span, which is its end.
+    """
+    lengths = ends - begins
+    borders = np.cumsum(lengths)
+    of = np.repeat(np.arange(len(ends)), lengths)
+    places = np.arange(borders[-1]) - np.repeat(borders - ends, lengths) + 1
+    kept = np.flatnonzero(may_end[places])
+    return of[kept], places[kept], np.searchsorted(kept, borders - 1)
+
+
+def _leftmost_longest(
+    starts: Numbers, ends: Numbers, numbers: Numbers, *, length: int
+) -> tuple[Numbers, Numbers, Numbers]:
+    """Choose disjoint matches, ordered by start and end: the leftmost, of these the longest."""
+    del length
+    last = np.append(run_begins(starts)[1:], len(starts)) - 1 if len(starts) else _NONE
+    kept = last[first_disjoint(starts[last], ends[last])]
+    return starts[kept], ends[kept], numbers[kept]
+
+
+def _longest_cover(
+    starts: Numbers, ends: Numbers, numbers: Numbers, *, length: int
+) -> tuple[Numbers, Numbers, Numbers]:
+    """Choose disjoint matches, ordered by start, of a text of this length, as ``Cover`` does."""
+    cover = Cover(length)
+    longest = int((ends - starts).max(initial=0))
+    for begin in reversed(range(0, length, PIECE)):
+        of = slice(*np.searchsorted(starts, (begin, begin + PIECE)).tolist())
+        cover.add(starts[of], ends[of], numbers[of], limit=begin + longest)
+    return cover.chosen()

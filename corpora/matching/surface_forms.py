@@ -38,7 +38,7 @@ only the form."""
 
 Overlap = Literal["leftmost_longest", "longest_cover"]
 """Which of overlapping matches are kept: the leftmost and there the longest, or the disjoint
-matches whose squared lengths have the largest sum, which takes up to three times as long."""
+matches whose squared lengths have the largest sum, which takes up to twice as long."""
 
 WINDOW = 1 << 17
 """The number of characters that are matched at once; longer lines are not cut."""
@@ -314,6 +314,11 @@ def boundaries(codes: _Codes, *, is_korean: bool) -> tuple[_Flags, _Flags, _Flag
     starts, ends = starts & ~inside, ends & ~inside
     starts[-1] = ends[0] = False
     return starts, ends, joined
+
+
+def may_end_inside(codes: _Codes) -> _Flags:
+    """Compute flags, as ``boundaries`` does: whether a match may end there, also inside a word."""
+    return np.append(_classes_of(codes) != _EXTENDS, True)
 
 
 def _classes_of(codes: _Codes) -> npt.NDArray[np.uint8]:

@@ -135,19 +135,15 @@ def _chosen_rows(chosen: pa.Table) -> Iterator[Rows]:
 class IndexChosen(OfRun, Merge[Counts]):
     """Write chosen forms as a table on disk, which all workers map into memory.
 
-    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``. No table is written if groups of
-    documents have different forms, or if matching by a table would give other results.
+    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``.
     """
 
     matching: Matching
-    group_column: str | None = None
-    """The same as in ``AddMentions``."""
 
     def merge(self) -> None:
         """Build the table."""
-        if _has_table(self.matching, self.group_column):
-            chosen = self.work.shard("chosen", 0)
-            build_table(self.work.tables / FORMS, chosen, matching=self.matching)
+        chosen, groups = (self.work.shard(name, 0) for name in ("chosen", "groups"))
+        build_table(self.work.tables / FORMS, chosen, groups, matching=self.matching)
 
 
 class AddMentions(OfRun, PerUnit[pa.RecordBatch, Yield]):
@@ -212,10 +208,5 @@ def _common_of(folder: str) -> npt.NDArray[np.uint64]:
 @lru_cache(maxsize=1)  # a worker opens them once, not for each unit
 def _forms_of(folder: str, matching: Matching, group_column: str | None) -> FormsByGroup:
     work = WorkDirectory(folder)
-    chosen, groups = (work.shard(name, 0) for name in ("chosen", "groups"))
-    table = work.tables / FORMS if _has_table(matching, group_column) else None
-    return FormsByGroup(chosen, groups, matching=matching, column=group_column, table=table)
-
-
-def _has_table(matching: Matching, group_column: str | None) -> bool:
-    return group_column is None and matching.can_use_table
+    chosen, table = work.shard("chosen", 0), work.tables / FORMS
+    return FormsByGroup(chosen, table, matching=matching, column=group_column)

@@ -55,25 +55,24 @@ def shard_of(path, rows, *, size=2):
     return table
 
 
-def augmented(forms, batch):
-    [(dictionary, part)] = forms.dictionaries_for(batch)
-    return dictionary.add_to(part, origin="lexicon")
-
-
 @settings(max_examples=150, deadline=None)
 @given(
     st.data(),
     st.lists(st.text(LETTERS, max_size=6), max_size=10, unique=True),
     st.sampled_from(["de", "tr", "ko", "th", None]),
     st.booleans(),
+    st.sampled_from([{}, {"right": "prefix"}, {"overlap": "longest_cover"}]),
+    st.sampled_from([None, "group"]),
 )
-def test_both_ways_make_the_same_documents(tmp_path_factory, data, forms, lang, ignore_case):
+def test_both_ways_make_the_same_documents(
+    tmp_path_factory, data, forms, lang, ignore_case, options, column
+):
     folder = tmp_path_factory.getbasetemp() / "both"
     folder.mkdir(exist_ok=True)
     rows = [{"form": f, "entity": f"e:{f}", "score": n / 10} for n, f in enumerate(forms)]
     chosen = shard_of(folder / "chosen.arrow", rows)
-    matching = Matching(lang=lang, ignore_case=ignore_case)
-    build_table(folder / "table", folder / "chosen.arrow", matching=matching)
+    matching = Matching(lang=lang, ignore_case=ignore_case, **options)
+    groups = [{"group": "g", "end": len(rows)}] if column else []
     given_documents = data.draw(st.lists(documents(forms), max_size=4))
     batch = pa.RecordBatch.from_pylist(
         [document_to_row(document) for document in given_documents], schema=COLUMNS
@@ -81,17 +80,23 @@ def test_both_ways_make_the_same_documents(tmp_path_factory, data, forms, lang, 
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(form_table, "WINDOW", data.draw(st.sampled_from([4, 1 << 16])))
-        made = augmented(opened(folder, matching), batch)
+        by_group = opened(folder, groups, matching=matching, column=column)
+        parts = by_group.dictionaries_for(batch)
+        made = [dictionary.add_to(part, origin="lexicon") for dictionary, part in parts]
 
     automaton = FormDictionary(chosen, matching)
-    assert made == automaton.add_to(batch, origin="lexicon")
+    assert made == [automaton.add_to(batch, origin="lexicon")] * len(made)
+    assert len(made) == (column is None or len(given_documents) > 0)
 
 
-def opened(folder, matching):
-    with ShardWriter(folder / "groups.arrow", SCHEMAS["chosen_groups"], is_lasting=False):
-        pass
-    files = (folder / name for name in ("chosen.arrow", "groups.arrow"))
-    return FormsByGroup(*files, matching=matching, column=None, table=folder / "table")
+def opened(folder, groups, *, matching, column):
+    path = folder / "groups.arrow"
+    with ShardWriter(path, SCHEMAS["chosen_groups"], is_lasting=False) as writer:
+        for row in groups:
+            writer.write(row)
+    chosen, table = folder / "chosen.arrow", folder / "table"
+    build_table(table, chosen, path, matching=matching)
+    return FormsByGroup(chosen, table, matching=matching, column=column)
 
 
 MEANT = st.tuples(

@@ -21,17 +21,44 @@ def table_of(folder, *parts):
 
 @settings(max_examples=400)
 @given(
-    FORMS, st.lists(st.text(LETTERS, max_size=40), max_size=4), st.sampled_from(["de", "ko", None])
+    FORMS,
+    st.lists(st.text(LETTERS, max_size=40), max_size=4),
+    st.sampled_from(["de", "ko", None]),
+    st.sampled_from(["word", "prefix"]),
+    st.sampled_from(["leftmost_longest", "longest_cover"]),
 )
-def test_finds_what_the_automaton_finds(tmp_path_factory, forms, texts, lang):
+def test_finds_what_the_automaton_finds(tmp_path_factory, forms, texts, lang, right, overlap):
     folder = tmp_path_factory.getbasetemp() / "table"
     forms = list({form.replace("\x03", "\x02"): form for form in forms}.values())
     text = "\n".join([*texts, *forms, " ".join(forms), "".join(forms)])
 
-    found = zip(*table_of(folder, forms[:5], forms[5:]).find(text, lang=lang), strict=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(form_table, "PIECE", 5)
+        table = table_of(folder, forms[:5], forms[5:])
+        found = zip(*table.find(text, lang=lang, right=right, overlap=overlap), strict=True)
 
-    expected = SurfaceMatcher(forms, lang=lang, ignore_case=False).find(text)
-    assert [tuple(map(int, match)) for match in found] == expected
+    matcher = SurfaceMatcher(forms, lang=lang, ignore_case=False, right=right, overlap=overlap)
+    assert [tuple(map(int, match)) for match in found] == matcher.find(text)
+
+
+@settings(max_examples=100)
+@given(
+    st.lists(st.lists(st.sampled_from(["a", "a b", "b", "ab", "水", ""]), unique=True), max_size=4)
+)
+def test_a_search_finds_the_forms_of_its_group_alone(tmp_path_factory, lexicons):
+    folder = tmp_path_factory.getbasetemp() / "groups"
+    ends = np.cumsum([*map(len, lexicons)]).tolist()
+    names = [f"g{number}" for number in range(len(lexicons))]
+    forms = [form for lexicon in lexicons for form in lexicon]
+    build_form_table(folder, [forms[:3], forms[3:]], groups=[*zip(names, ends, strict=True)])
+    text = "a b ab 水 ba"
+
+    for name, lexicon, end in zip([*names, "other"], [*lexicons, []], [*ends, 0], strict=True):
+        found = zip(*FormTable(folder).find(text, lang=None, group=name), strict=True)
+
+        expected = SurfaceMatcher(lexicon, lang=None).find(text)
+        n_before = end - len(lexicon)
+        assert [*found] == [(start, stop, n_before + n) for start, stop, n in expected]
 
 
 def test_windows_end_between_lines_and_forms_are_found_in_all(tmp_path, monkeypatch):
