@@ -38,7 +38,7 @@ only the form."""
 
 Overlap = Literal["leftmost_longest", "longest_cover"]
 """Which of overlapping matches are kept: the leftmost and there the longest, or the disjoint
-matches whose squared lengths have the largest sum, which takes up to twice as long."""
+matches whose squared lengths have the largest sum, which takes up to three times as long."""
 
 WINDOW = 1 << 17
 """The number of characters that are matched at once; longer lines are not cut."""

@@ -1,6 +1,8 @@
 """Receipts of finished units: shards and their hashes, counters, and the outcomes of records."""
 
 import json
+import zlib
+from base64 import b64decode, b64encode
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
@@ -103,13 +105,29 @@ def sorted_counts(counter: Mapping[str, int]) -> dict[str, int]:
 
 
 def write_receipt(path: Path, receipt: Receipt) -> None:
-    """Write a receipt with its hash in one atomic step."""
+    """Write a receipt with its hash in one atomic step.
+
+    Counters with a ``/`` are packed into a string ``named``: a unit of Wikipedia has thousands.
+    """
+    named = {name: n for name, n in receipt.counters.items() if "/" in name}
     values = _fields(receipt) | {
+        "counters": {name: n for name, n in receipt.counters.items() if "/" not in name},
+        "named": _packed(named) if named else "",
         "shards": {dataset: _fields(shard) for dataset, shard in receipt.shards.items()},
         "accounting": _fields(receipt.accounting),
     }
     text = json.dumps(values | {"sha256": fingerprint_of(values)}, ensure_ascii=False)
     write_text(path, [text, "\n"])  # without indents: a third of the time, and receipts are many
+
+
+def _packed(counters: Mapping[str, int]) -> str:
+    text = json.dumps(counters, ensure_ascii=False, separators=(",", ":"))
+    return b64encode(zlib.compress(text.encode())).decode()
+
+
+def _unpacked(named: str) -> dict[str, int]:
+    text = zlib.decompress(b64decode(named)).decode()
+    return dict(parse_json(text))
 
 
 def _fields(record: Receipt | Shard | Accounting) -> dict[str, object]:
@@ -123,8 +141,10 @@ def read_receipt(path: Path) -> Receipt | None:
         values = parse_json(path.read_text(encoding="utf-8"))
         if values.pop("sha256") != fingerprint_of(values):
             return None
+        if named := values.pop("named"):
+            values["counters"] |= _unpacked(named)
         values["shards"] = {name: Shard(**shard) for name, shard in values["shards"].items()}
         values["accounting"] = Accounting(**values["accounting"])
         return Receipt(**values)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, zlib.error):
         return None

@@ -9,7 +9,9 @@ from corpora.datasets.shards import Shard
 from corpora.runs.plan import fingerprint_of
 from corpora.runs.receipts import Accounting, Receipt, Totals, read_receipt, write_receipt
 
-COUNTS = st.dictionaries(st.text(max_size=5), st.integers(0, 1 << 40), max_size=5)
+COUNTS = st.dictionaries(
+    st.text(max_size=5) | st.text("a/b", max_size=5), st.integers(0, 1 << 40), max_size=5
+)
 ROWS = st.lists(st.dictionaries(st.text(max_size=3), st.text(max_size=3), max_size=3), max_size=3)
 RECEIPTS = st.builds(
     Receipt,
@@ -38,12 +40,36 @@ RECEIPT = Receipt(
 def test_receipt_is_written_as_its_dictionary_with_a_hash_and_read_again(tmp_path_factory, receipt):
     path = tmp_path_factory.mktemp("receipts") / "00000.json"
     values = asdict(receipt)
+    values["counters"] = {name: n for name, n in receipt.counters.items() if "/" not in name}
 
     write_receipt(path, receipt)
 
-    written = values | {"sha256": fingerprint_of(values)}
-    assert path.read_text("utf-8") == json.dumps(written, ensure_ascii=False) + "\n"
+    text = path.read_text("utf-8")
+    packed = {"named": json.loads(text)["named"]}
+    written = values | packed | {"sha256": fingerprint_of(values | packed)}
+    assert text == json.dumps(written, ensure_ascii=False) + "\n"
     assert read_receipt(path) == receipt
+
+
+def test_counters_of_names_are_packed(tmp_path):
+    path = tmp_path / "00000.json"
+    names = [f"{what}/Template {number}" for number in range(1000) for what in ("hole", "words")]
+    receipt = replace(RECEIPT, counters={"words.text": 5, **dict.fromkeys(names, 7)})
+
+    write_receipt(path, receipt)
+
+    assert read_receipt(path).counters == receipt.counters
+    assert path.stat().st_size < len(json.dumps(receipt.counters)) / 3
+
+
+def test_a_receipt_whose_packed_counters_are_damaged_is_none(tmp_path):
+    path = tmp_path / "00000.json"
+    write_receipt(path, replace(RECEIPT, counters={"hole/A": 1}))
+    values = json.loads(path.read_text("utf-8")) | {"named": "AAAA"}
+    del values["sha256"]
+    path.write_text(json.dumps(values | {"sha256": fingerprint_of(values)}), "utf-8")
+
+    assert read_receipt(path) is None
 
 
 @given(st.lists(st.tuples(RECEIPTS, st.booleans()), max_size=5))
