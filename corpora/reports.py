@@ -1,6 +1,6 @@
 """Tables in Markdown, and tables, lists and pages in HTML, for reports."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from numbers import Integral
 
@@ -24,19 +24,34 @@ def _markdown(cell: object) -> str:
 def _text(cell: object) -> str:
     """Format a value on one line, without control characters."""
     text = f"{cell:,}" if isinstance(cell, Integral) else str(cell)
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    shown = (c if c.isprintable() or c in _JOINERS else " " for c in text)
+    return " ".join("".join(shown).split())
 
 
-def html_table(head: Row, rows: Iterable[Row]) -> str:
-    """Write a table whose first column holds text, the others numbers."""
-    lines = [_html_row("th", head), *(_html_row("td", row) for row in rows)]
-    return "".join(["<table>\n", *lines, "</table>\n"])
+_JOINERS = "\u200c\u200d"  # in emoji, and in words of Persian and Indian languages
 
 
-def _html_row(tag: str, row: Row) -> str:
-    kinds = ["", *[' class="n"'] * (len(row) - 1)]
-    cells = (f"<{tag}{k}>{escape(_text(c))}</{tag}>" for k, c in zip(kinds, row, strict=True))
-    return f"<tr>{''.join(cells)}</tr>\n"
+def html_table(head: Row, rows: Iterable[Row], *, n_texts: int = 1) -> str:
+    """Write a table whose first ``n_texts`` columns hold texts, the others numbers."""
+    lines = [_html_row(head, n_texts, tag="th"), *(_html_row(row, n_texts) for row in rows)]
+    return wide(f"<table>\n{''.join(lines)}</table>")
+
+
+def _html_row(row: Row, n_texts: int, *, tag: str = "td") -> str:
+    return f"<tr>{''.join(_cells(row, n_texts, tag=tag))}</tr>\n"
+
+
+def _cells(row: Row, n_texts: int, *, tag: str) -> Iterator[str]:
+    for number, cell in enumerate(row):
+        style = "" if number < n_texts else ' class="n"'
+        text = escape(_text(cell))
+        kind = tag if text else "td"  # a heading has a text
+        yield f"<{kind}{style}>{text}</{kind}>"
+
+
+def wide(html: str) -> str:
+    """Let a part of a page be wider than the page: it can be scrolled, also by keys."""
+    return f'<div class="wide" tabindex="0">{html}</div>\n'
 
 
 def html_list(items: Iterable[str]) -> str:
@@ -49,22 +64,28 @@ def html_page(title: str, body: str, *, style: str = "") -> str:
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>{_STYLE}{style}</style>\n</head>\n<body>\n"
-        f"<h1>{escape(title)}</h1>\n{body}</body>\n</html>\n"
+        f"<title>{escape(title)}</title>\n<style>{_STYLE}{style}</style>\n</head>\n<body>\n<main>\n"
+        f"<h1>{escape(title)}</h1>\n{body}</main>\n</body>\n</html>\n"
     )
 
 
 _STYLE = """
+:root { color-scheme: light dark; }
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem;
-  color: #1a1a1a; background: #fff; }
+  color: #1a1a1a; background: #fff; overflow-wrap: anywhere; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 2.5rem; }
 h3 { font-size: 1rem; margin-bottom: .3rem; }
+h1, h2, h3, p, li, dd, th, td, pre { unicode-bidi: plaintext; text-align: left; }
 code { font-size: .9em; }
-table { border-collapse: collapse; margin: .5rem 0; }
-th, td { padding: .15rem .8rem .15rem 0; text-align: left; border-bottom: 1px solid #ddd; }
-td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
-summary { cursor: pointer; }
+.wide { overflow-x: auto; } table { border-collapse: collapse; margin: .5rem 0; }
+th, td { padding: .15rem .8rem .15rem 0; min-width: 5rem; border-bottom: 1px solid #ddd;
+  vertical-align: top; }
+th.n, td.n { text-align: right; font-variant-numeric: tabular-nums; } td.n { white-space: nowrap; }
+th.n, td.n, td:empty { min-width: 0; } th { overflow-wrap: break-word; max-width: 12rem; }
+summary { cursor: pointer; padding: .2rem 0; }
 @media (prefers-color-scheme: dark) {
   body { color: #e6e6e6; background: #161616; } th, td { border-color: #444; }
 }
+@media print { body { max-width: none; margin: 0; } .wide { overflow: visible; }
+  tr, svg { break-inside: avoid; } h1, h2, h3 { break-after: avoid; } }
 """

@@ -8,24 +8,20 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from corpora.errors import CorpusError
+from corpora.reports import html_page, wide
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem;
-       padding: 0 1rem; color: #222; background: #fff; }
-h1, h2, p, li { overflow-wrap: anywhere }
-h1 { font-size: 1.5rem } h2 { font-size: 1.15rem; margin-top: 2.2rem }
-.wide { overflow-x: auto } svg { max-width: 100%; height: auto }
-table { border-collapse: collapse; margin: .6rem 0 } th, td { padding: .2rem .8rem;
-       text-align: right; border-bottom: 1px solid #ddd; vertical-align: top }
-th:first-child, td:first-child, td.text { text-align: left }
-pre { background: #f5f5f3; padding: .8rem; overflow-x: auto; font-size: 12px }
+body { max-width: 72rem; } h2 { margin-top: 2.2rem; } th, td { padding-left: .8rem; }
+pre { background: #f5f5f3; padding: .8rem; overflow-x: auto; font-size: 12px; }
+svg { max-width: max(100%, 40rem); height: auto; background: #fff; }
+@media (prefers-color-scheme: dark) { pre { background: #262624; } }
+@media print { pre { white-space: pre-wrap; } svg { max-width: 100%; } }
 """
-
-_SHADE = (42, 111, 187)  # the colour of a cell with shade 1
+_SHADE = (106, 160, 218)  # the colour of a cell with shade 1, on which dark ink can be read
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,14 +111,10 @@ def _plain(text: str) -> str:
 
 
 def to_html(blocks: Sequence[Block]) -> str:
-    """Render the page as one HTML file that loads no other files."""
-    title = next((block.text for block in blocks if isinstance(block, Heading)), "")
-    head = (
-        '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{_STYLE}</style>"
-    )
-    body = "\n".join(["<body><main>", *map(_html, blocks), "</main></body>"])
-    return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n{body}</html>\n'
+    """Render the page as one HTML file that loads no other files; the first block is its title."""
+    title, *rest = blocks
+    assert isinstance(title, Heading)  # noqa: S101 - all pages have one
+    return html_page(title.text, "".join(f"{_html(block)}\n" for block in rest), style=_STYLE)
 
 
 def _html(block: Block) -> str:
@@ -134,15 +126,15 @@ def _html(block: Block) -> str:
         case Items(texts):
             return "<ul>" + "".join(f"<li>{escape(text)}</li>" for text in texts) + "</ul>"
         case Table():
-            return f'<div class="wide" tabindex="0">{_html_table(block)}</div>'
+            return wide(_html_table(block))
         case Picture(svg):
-            return f'<div class="wide">{svg}</div>'
+            return wide(svg)
         case Listing(text):
             return f'<pre tabindex="0">{escape(text)}</pre>'
 
 
 def _html_table(table: Table) -> str:
-    head = "".join(f"<th>{escape(cell)}</th>" for cell in table.rows[0])
+    head = "".join(_cells(table.rows[0], (), table.n_texts, tag="th"))
     shades = table.shades or [()] * (len(table.rows) - 1)
     body = (
         "".join(_cells(row, shade, table.n_texts))
@@ -151,15 +143,16 @@ def _html_table(table: Table) -> str:
     return f"<table><tr>{head}</tr>" + "".join(f"<tr>{row}</tr>" for row in body) + "</table>"
 
 
-def _cells(row: Sequence[str], shades: Sequence[float], n_texts: int) -> Iterator[str]:
+def _cells(
+    row: Sequence[str], shades: Sequence[float], n_texts: int, *, tag: str = "td"
+) -> Iterator[str]:
     for number, cell in enumerate(row):
-        style = ' class="text"' if number < n_texts else ""
+        style = "" if number < n_texts else ' class="n"'
         if number and shades:
-            shade = shades[number - 1]
-            red, green, blue = (round(255 + shade * (full - 255)) for full in _SHADE)
-            ink = "#fff" if shade > 0.6 else "#222"
-            style += f' style="background:rgb({red},{green},{blue});color:{ink}"'
-        yield f"<td{style}>{escape(cell)}</td>"
+            red, green, blue = (round(255 + shades[number - 1] * (full - 255)) for full in _SHADE)
+            style += f' style="background:rgb({red},{green},{blue});color:#222"'
+        kind = tag if cell else "td"  # a heading has a text
+        yield f"<{kind}{style}>{escape(cell)}</{kind}>"
 
 
 def new_figure(

@@ -317,14 +317,14 @@ PHASES = (
 def write_side_files(build: "Build", settings: Settings) -> None:
     """Write the words as a table, and the report page."""
     from corpora.datasets.shards import write_text
-    from corpora.lexicon.report import page_lines, read_page, table_lines
+    from corpora.lexicon.report import read_page, table_lines, to_html
 
     shards = build.shard_paths("")
     write_text(build.side / "lexicon.tsv", table_lines(shards))
     documents = [file.check() for file in build.plan.inputs]
     page = read_page(shards, documents, per=settings.per)
-    lines = page_lines(page, counters=build.counters, parameters=build.plan.parameters)
-    write_text(build.side / "report.html", lines)
+    html = to_html(page, counters=build.counters, parameters=build.plan.parameters)
+    write_text(build.side / "report.html", [html])
 
 
 next_steps = said("""\

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from corpora.concordance.collect import NO_ID, Concordance, Occurrence, Subject, Untagged
 from corpora.registers.entry import Date, Entry
 from corpora.registers.identifiers import address_of
-from corpora.reports import html_page
+from corpora.reports import html_page, wide
 
 T = TypeVar("T")
 
@@ -104,8 +104,8 @@ class _Writer:
                 f'{len(mentioned):,}</td><td class="n">{len(own) - len(mentioned):,}</td>'
                 f'<td class="n">{n:,}</td></tr>'
             )
-        head = '<tr><th></th><th class="n">mentioned</th><th class="n">never</th>'
-        table = f'<table>{head}<th class="n">mentions</th></tr>{"".join(rows)}</table>'
+        head = '<tr><td></td><th class="n">mentioned</th><th class="n">never</th>'
+        table = wide(f'<table>{head}<th class="n">mentions</th></tr>{"".join(rows)}</table>')
         n_untagged = sum(len(each.occurrences) for each in self.data.untagged)
         findings = {
             "forms with more than one id or label, or without an id": ("forms", len(self.forms)),
@@ -121,7 +121,8 @@ class _Writer:
             after = f": {links}" if links else ""
             lines.append(f"<li>{len(unknown):,} ids that the register has not{after}</li>")
         common = ", ".join(
-            f"{escape(each.form)} ({each.n_tagged:,} of {each.n:,})" for each in self.data.common
+            f"<bdi>{escape(each.form)}</bdi> ({each.n_tagged:,} of {each.n:,})"
+            for each in self.data.common
         )
         if common:
             lines.append(
@@ -189,7 +190,7 @@ class _Writer:
         if not never:
             return ""
         items = "".join(
-            f"<li>{escape(s.name)} <code>{escape(s.id)}</code> {_stands(s.entry)}</li>"
+            f"<li><bdi>{escape(s.name)}</bdi> <code>{escape(s.id)}</code> {_stands(s.entry)}</li>"
             for s in sorted(never, key=lambda s: _order(s.name))
         )
         return (
@@ -222,7 +223,7 @@ class _Writer:
         if untagged:
             lines.append(f"<p>Untagged: {' · '.join(untagged)}</p>")
         about = _about(subject, has_register=self.data.has_register)
-        head = f'<h3>{escape(subject.name)}</h3><p class="a">{about}</p>{"".join(lines)}'
+        head = f'<h2>{escape(subject.name)}</h2><p class="a">{about}</p>{"".join(lines)}'
         mentions = self._occurrences(subject.mentions)
         return f'<section id="e{self.numbers[subject.id]}">{head}{mentions}</section>'
 
@@ -234,7 +235,7 @@ class _Writer:
             places = "".join(map(self._place, group))
             date = f"<time>{escape(letter.date[:10])}</time> " if letter.date else ""
             letters.append(
-                f"<li>{date}{escape(letter.title)} <code>{escape(letter.source)}</code>"
+                f"<li>{date}<bdi>{escape(letter.title)}</bdi> <code>{escape(letter.source)}</code>"
                 f"{places}</li>"
             )
         return f'<ol class="m">{"".join(letters)}</ol>'
@@ -263,13 +264,13 @@ class _Writer:
             )
             if len(found) > 3:
                 rows.append(f"<p>and {len(found) - 3:,} more{'' if id == NO_ID else ' there'}.</p>")
-        return f'<section id="f{self.forms[form]}"><h3>{escape(form)}</h3>{"".join(rows)}</section>'
+        return f'<section id="f{self.forms[form]}"><h2>{escape(form)}</h2>{"".join(rows)}</section>'
 
     def _untagged_form(self, each: Untagged) -> str:
         """Write a form with its untagged occurrences."""
         who = ", ".join(self._to(self.data.subjects[id]) for id in each.subjects)
         return (
-            f'<section id="u{self.untagged[each.form]}"><h3>{escape(each.form)}</h3>'
+            f'<section id="u{self.untagged[each.form]}"><h2>{escape(each.form)}</h2>'
             f"<p>{who} · tagged {each.n_tagged:,}, untagged {len(each.occurrences):,}</p>"
             f"{self._occurrences(each.occurrences)}</section>"
         )
@@ -394,10 +395,10 @@ _LEGEND = (
 )
 _STYLE = """
 nav { margin: .8rem 0; } section { border-top: 1px solid #ccc; margin-top: 1.2rem; }
-h1, h3, p, li { overflow-wrap: anywhere; } h3 { margin-top: .8rem; font-size: 1.1rem; }
+section h2 { margin-top: .8rem; font-size: 1.1rem; }
 p { margin: .2rem 0; } .a { color: #666; font-size: .9em; } .az dt { float: left; clear: left;
   width: 2rem; font-weight: bold; } .az dd { margin: 0 0 .3rem 2rem; } i { font-style: normal;
-  color: #777; font-size: .85em; font-variant-numeric: tabular-nums; }
+  color: #6b6b6b; font-size: .85em; font-variant-numeric: tabular-nums; }
 .m { list-style: none; padding: 0; } .m li { margin: .5rem 0; } .m p { padding-left: 3rem;
   text-indent: -3rem; } .m p i { display: inline-block; width: 2.5rem; margin-right: .5rem;
   text-align: right; text-indent: 0; } time { font-weight: 600; }
@@ -406,5 +407,5 @@ mark { background: #fde68a; color: inherit; padding: 0 .1em; } b.new { font-styl
 @media (max-width: 30rem) { body { margin: 1rem auto; } .m p { padding-left: 0; text-indent: 0; }
   .m p i { width: auto; } }
 @media (prefers-color-scheme: dark) { mark { background: #854d0e; } section { border-color: #444; }
-  .a, i { color: #999; } a { color: #93c5fd; } em { color: #fbbf24; } }
+  .a, i { color: #999; } em { color: #fbbf24; } }
 """

@@ -13,6 +13,7 @@ from corpora.datasets.rows import Row
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import read_shards
 from corpora.lexicon.words import is_word
+from corpora.reports import html_page, html_table, wide
 
 WORDS = 100
 """The number of words of a lexicon that are shown with their contexts."""
@@ -24,12 +25,12 @@ CONTEXT_CHARACTERS = 20_000_000
 """The number of characters of documents that are searched for contexts."""
 _AROUND = 14  # characters of a context on each side
 _BINS = 40
+_DARK, _LIGHT = "#3b6ea5", "#b8c4d0"  # colours of words and of other candidates
 _COLUMNS = ("count", "mi", "left_entropy", "right_entropy", "score")
-_STYLE = """body{font:15px/1.5 sans-serif;margin:2em auto;max-width:72em;padding:0 1em;color:#222}
-table{border-collapse:collapse}td,th{padding:.15em .6em;border-bottom:1px solid #ddd}
-th{text-align:left}
-td.n{text-align:right;font-variant-numeric:tabular-nums}b{color:#a02020}
-rect.word{fill:#3b6ea5}rect.low{fill:#b8c4d0}svg text{font-size:11px;fill:#555}"""
+_STYLE = """
+body { max-width: 72rem; } b { color: #b03020; } svg { max-width: 100%; height: auto; }
+@media (prefers-color-scheme: dark) { b { color: #ff9d8f; } }
+"""
 
 
 def table_lines(shards: Iterable[Path]) -> Iterator[str]:
@@ -111,60 +112,71 @@ def read_page(shards: Iterable[Path], documents: Iterable[Path], *, per: str) ->
     return page
 
 
-def page_lines(
-    page: Page, *, counters: Mapping[str, int], parameters: Mapping[str, object]
-) -> Iterator[str]:
-    """Yield the lines of ``report.html``."""
-    yield "<!doctype html>\n<meta charset='utf-8'>\n<title>Lexicon</title>\n"
-    yield f"<style>{_STYLE}</style>\n<h1>Lexicon</h1>\n<table>\n"
-    for name, value in (*parameters.items(), *counters.items()):
-        if "/" not in name:
-            listed = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-            shown = f"{value:,}" if isinstance(value, int) else listed
-            yield f"<tr><td>{escape(name)}<td>{escape(shown)}\n"
-    yield "</table>\n"
+def to_html(page: Page, *, counters: Mapping[str, int], parameters: Mapping[str, object]) -> str:
+    """Write ``report.html``."""
+    facts = [(name, value) for name, value in (*parameters.items(), *counters.items())]
+    body = html_table(
+        ("setting or number", "value"),
+        ((name, _listed(value)) for name, value in facts if "/" not in name),
+        n_texts=2,
+    )
     if counters["lexicons"] > len(page.words):
-        yield f"<p>The first {len(page.words)} of {counters['lexicons']:,} lexicons are shown.\n"
+        body += (
+            f"<p>The first {len(page.words)} of {counters['lexicons']:,} lexicons are shown.</p>\n"
+        )
     for group, words in page.words.items():
-        yield f"<h2>{escape(group or 'All documents')}</h2>\n"
-        yield _histogram(page.scores[group])
-        yield from _word_lines(words)
+        body += f"<h2>{escape(group or 'All documents')}</h2>\n{_histogram(page.scores[group])}"
+        body += _word_table(words)
+    return html_page("Lexicon", body, style=_STYLE)
 
 
-def _word_lines(words: Sequence[Shown]) -> Iterator[str]:
-    heads = ("", "word", "count", "MI", "left", "right", "score", "flags", "in context")
-    yield "<table>\n<tr>" + "".join(f"<th>{head}" for head in heads) + "\n"
+def _listed(value: object) -> object:
+    return ", ".join(map(str, value)) if isinstance(value, list) else value
+
+
+def _word_table(words: Sequence[Shown]) -> str:
+    counted = "".join(
+        f'<th class="n">{name}</th>' for name in ("count", "MI", "left", "right", "score")
+    )
+    head = f'<th class="n">rank</th><th>word</th>{counted}<th>flags</th><th>in context</th>'
+    lines = [f"<table>\n<tr>{head}</tr>\n"]
     for number, word in enumerate(words, 1):
         row = word.row
-        numbers = f"<td class='n'>{row['count']:,}" + "".join(
-            f"<td class='n'>{row[name]:.2f}" for name in _COLUMNS[1:]
-        )
+        numbers = [f"{row['count']:,}", *(f"{row[name]:.2f}" for name in _COLUMNS[1:])]
         form = escape(row["form"])
         contexts = "<br>".join(f"{escape(b)}<b>{form}</b>{escape(a)}" for b, a in word.contexts)
         flags = " ".join(row["flags"])
-        yield f"<tr><td class='n'>{number}<td>{form}{numbers}<td>{flags}<td>{contexts or '–'}\n"
-    yield "</table>\n"
+        lines.append(
+            f'<tr><td class="n">{number}</td><td>{form}</td>'
+            + "".join(f'<td class="n">{text}</td>' for text in numbers)
+            + f"<td>{escape(flags)}</td><td>{contexts or '–'}</td></tr>\n"
+        )
+    return wide("".join([*lines, "</table>"]))
 
 
 def _histogram(batches: Sequence[pa.RecordBatch]) -> str:
     """Draw how many candidates have which score: words below, the other ranked ones on top."""
     scores, is_word = (column.to_numpy() for column in pa.Table.from_batches(batches).columns)
     if not len(scores):
-        return "<p>No candidate is ranked.\n"
+        return "<p>No candidate is ranked.</p>\n"
     edges = np.linspace(scores.min(), max(scores.max(), scores.min() + 1e-9), _BINS + 1)
     counts = np.array([np.histogram(scores[w], edges)[0] for w in (is_word, ~is_word)])
     tallest = counts.sum(axis=0).max()
     bars = "".join(
-        f"<rect class='{kind}' x='{x}' width='14' y='{top:.1f}' height='{height:.1f}'/>"
+        f'<rect fill="{colour}" x="{x}" width="14" y="{top:.1f}" height="{height:.1f}"/>'
         for x, low, high in zip(range(0, 15 * _BINS, 15), *(120 * counts / tallest), strict=True)
-        for kind, top, height in (("word", 120 - low, low), ("low", 120 - low - high, high))
+        for colour, top, height in (
+            (_DARK, 120 - low, low),
+            (_LIGHT, 120 - low - high, high),
+        )
     )
     labels = "".join(
-        f"<text x='{15 * index}' y='135'>{edges[index]:.1f}</text>"
+        f'<text x="{15 * index}" y="135">{edges[index]:.1f}</text>'
         for index in range(0, _BINS + 1, 8)
     )
     return (
-        f"<svg width='640' height='140' role='img'>{bars}{labels}</svg>\n"
+        '<svg width="640" height="140" viewBox="0 0 640 140" role="img" fill="currentColor" '
+        f'font-size="11"><title>Scores of the ranked candidates</title>{bars}{labels}</svg>\n'
         "<p>Scores of the ranked candidates: words dark, the others light; highest bar "
-        f"{tallest:,}.\n"
+        f"{tallest:,}.</p>\n"
     )

@@ -527,8 +527,8 @@ def to_html(census: Census) -> str:
     body += "".join(f"<p>{escape(text)}</p>\n" for text in problems)
     for title, head, rows in _tables(census):
         if rows:
-            body += f"<h2>{escape(title)}</h2>\n{html_table(head, rows)}"
-    return html_page("What the markup holds", body, style="td.n { text-align: left; }")
+            body += f"<h2>{escape(title)}</h2>\n{html_table(head, rows, n_texts=len(head))}"
+    return html_page("What the markup holds", body)
 
 
 def draft_edition(census: Census, *, name: str) -> str:

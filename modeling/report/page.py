@@ -63,7 +63,7 @@ def read_run(folder: Path) -> Run:
 def make_page(runs: Sequence[Run]) -> str:
     """Make one page about runs; the first is the one whose baselines are drawn."""
     parts: list[tuple[str, Block]] = [
-        ("What came out", Table(_results(runs))),
+        ("What came out", Table(_results(runs), n_texts=2)),
         ("What was trained", Table(_models(runs))),
         ("Learning rate", draw_schedule(runs)),
         ("Losses", draw_losses(runs)),

@@ -11,6 +11,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
 
 from corpora import __version__
 from corpora.errors import CorpusError
+from corpora.reports import html_page
 from modeling.http.guard import Guard, Refused, Rules
 from modeling.serve import corenlp, inception, own, publisher, training
 from modeling.serve.service import Service, said
@@ -21,9 +22,11 @@ if TYPE_CHECKING:
 
 _ABOUT = """Finds names with a tagger. `POST /v1/tag` is for programs; the other paths are those
 that TEI Publisher, reconciliation clients (OpenRefine), INCEpTION and Recogito Studio ask for."""
-_PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Onoma</title>
-<h1>Onoma</h1><p>A service that finds names. See <a href="openapi.json">openapi.json</a>,
-<a href="health">health</a>, <a href="metrics">metrics</a>.</p></html>"""
+_PAGE = html_page(
+    "Onoma",
+    '<p>A service that finds names. See <a href="openapi.json">openapi.json</a>, '
+    '<a href="health">health</a>, <a href="metrics">metrics</a>.</p>\n',
+)
 
 
 def guarded(

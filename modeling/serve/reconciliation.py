@@ -16,6 +16,7 @@ from fastapi.responses import HTMLResponse
 from rapidfuzz import fuzz
 
 from corpora import __version__
+from corpora.reports import html_page
 from modeling.http.guard import Refused
 from modeling.serve.entries import Entries, Found, Value, fold
 from modeling.serve.own import decoded, media_type, to_answer
@@ -62,7 +63,7 @@ _COUNT: Final = re.compile(r"[0-9]{1,9}")
 _YEAR: Final = re.compile(r"-?\d{4}")
 _PREVIEW_SIZE: Final = (400, 160)
 _CSP: Final = "default-src 'none'; style-src 'unsafe-inline'"
-_STYLE: Final = "font: 14px/1.4 system-ui, sans-serif; margin: .6rem"
+_STYLE: Final = "body { font-size: 14px; margin: .6rem; } h1 { font-size: 1rem; margin: 0; }"
 
 
 def routes(entries: Entries, *, space: str) -> APIRouter:
@@ -333,9 +334,6 @@ def page(found: Found) -> str:
         for name, values in found.properties.items()
         if values and name not in {"name", "description"}
     ]
-    kinds = escape(", ".join(found.kinds))
-    return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(found.name)}</title>'
-        f'<body style="{_STYLE}"><b>{escape(found.name)}</b> ({kinds}, {escape(found.id)})'
-        f"<p>{escape(found.description)}</p><dl>{''.join(rows)}</dl></body></html>"
-    )
+    kinds = ", ".join((*found.kinds, found.id))
+    body = f"<p>{escape(kinds)}</p>\n<p>{escape(found.description)}</p>\n<dl>{''.join(rows)}</dl>\n"
+    return html_page(found.name, body, style=_STYLE)

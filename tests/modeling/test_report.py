@@ -71,14 +71,14 @@ def test_accuracies_of_the_last_evaluation_are_in_the_table(page, runs):
     last = read_run(runs[0]).of_kind("evaluation")[-1]
     for objective in ("subwords", "entities"):
         loss, top = last["loss"][objective], last["accuracy"][objective]["50"]
-        assert f"<td>{objective}</td><td>4</td>" in page
-        assert f"<td>{loss:.3f}</td>" in page
-        assert f"<td>{top:.1%}</td>" in page
+        assert f'<td>{objective}</td><td class="n">4</td>' in page
+        assert f">{loss:.3f}</td>" in page
+        assert f">{top:.1%}</td>" in page
 
 
 def test_with_patience_the_best_evaluation_is_in_the_table(worse_page):
-    assert "<td>subwords</td><td>4</td>" in worse_page
-    assert "<td>subwords</td><td>9</td>" not in worse_page
+    assert '<td>subwords</td><td class="n">4</td>' in worse_page
+    assert '<td>subwords</td><td class="n">9</td>' not in worse_page
 
 
 def test_several_runs_stand_side_by_side(reported):

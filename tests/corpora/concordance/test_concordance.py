@@ -50,7 +50,7 @@ def pages(run):
 
 def section(page, name):
     """Return the text of the section of an entity or a form."""
-    [found] = re.findall(rf"<section[^>]*><h3>{re.escape(name)}</h3>.*?</section>", page, re.DOTALL)
+    [found] = re.findall(rf"<section[^>]*><h2>{re.escape(name)}</h2>.*?</section>", page, re.DOTALL)
     return " ".join(re.sub("<[^>]*>", " ", found).split())
 
 
@@ -75,7 +75,7 @@ def test_an_entity_has_its_mentions_by_date_with_file_and_line(pages):
 
 
 def test_forms_that_the_register_has_not_are_marked(pages):
-    shown = pages["person.html"].split("<h3>Lindenrot, Agathe</h3>")[1].split("</section>")[0]
+    shown = pages["person.html"].split("<h2>Lindenrot, Agathe</h2>")[1].split("</section>")[0]
 
     assert '<b class="new">unsre Freundin</b>' in shown
     assert "<b>Agathe Lindenrot</b>" in shown
@@ -119,7 +119,7 @@ def test_words_that_are_seldom_a_name_are_counted_not_listed():
 
     assert not found.untagged
     assert [(each.form, len(each.occurrences)) for each in found.common] == [("Sie", 20)]
-    assert "Sie (1 of 21)" in next(make_pages(found, title="x")).html
+    assert "<bdi>Sie</bdi> (1 of 21)" in next(make_pages(found, title="x")).html
 
 
 def lines_of(text, *names):
@@ -219,7 +219,7 @@ def test_entities_of_one_initial_are_on_one_page_wherever_it_stands_in_the_alpha
 
     assert len({page.name for page in pages}) == len(pages)
     for name in names:
-        assert any(f"<h3>{name}</h3>" in page.html for page in pages)
+        assert any(f"<h2>{name}</h2>" in page.html for page in pages)
 
 
 def test_entities_of_a_vocabulary_have_its_names():

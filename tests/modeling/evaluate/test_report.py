@@ -117,7 +117,8 @@ def test_html_fits_a_telephone_and_wide_parts_are_scrolled_by_keys(folder):
     assert '<meta name="viewport" content="width=device-width, initial-scale=1">' in page
     assert not re.findall(r"<pre>|<div class=.wide.><table", page)
     assert page.count("<main>") == page.count("</main>") == 1
-    assert "h1, h2, p, li { overflow-wrap: anywhere }" in page
+    assert "overflow-wrap: anywhere" in page
+    assert "prefers-color-scheme: dark" in page
 
 
 def test_what_words_hold_is_no_markup():
