@@ -101,15 +101,20 @@ def _finite(value: object) -> object:
 
 
 def read_metrics(path: Path) -> Iterator[Line]:
-    """Iterate over the lines of a run; a line that was cut off by a kill is left out."""
+    """Iterate over the lines of a run; one that was cut off by a kill, or is no line, is left out."""
     if not path.exists():
         return
-    with path.open(encoding="utf-8") as file:
-        for line in file:
+    with path.open("rb") as file:  # a kill may cut a line inside a character
+        for number, line in enumerate(file, 1):
             try:
-                yield parse_json(line)
+                found = parse_json(line)
             except ValueError:
-                log.warning("%s: a line that was cut is left out: %.40s", path, line)
+                found = None
+            if isinstance(found, dict) and found.keys() >= {"kind", "step"}:
+                yield found  # type: ignore[misc]
+            else:
+                said = line.decode("utf-8", "replace").strip()
+                log.warning("%s:%d: a line that was cut is left out: %.40s", path, number, said)
 
 
 def _flat(values: Mapping[str, object], *, prefix: str) -> Iterator[tuple[str, float]]:

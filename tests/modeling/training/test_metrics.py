@@ -92,15 +92,19 @@ def test_the_peak_is_that_of_the_device_and_of_no_other_with_a_longer_name(
     assert peak_flops(torch.device("cuda"), "bfloat16") == (known and _PEAKS[known])
 
 
-def test_going_on_removes_later_lines_and_a_cut_one(tmp_path):
+@pytest.mark.parametrize(
+    "cut", [b'{"kind": "tra', '{"too_long": {"長'.encode()[:-1], b"\0\0\0", b"17", b'{"step": 9}']
+)
+def test_going_on_removes_later_lines_and_a_cut_one(tmp_path, caplog, cut):
     file = MetricsFile(tmp_path / "metrics.jsonl")
     for step in (1, 2, 3):
         file.write({"kind": "train", "step": step})
-    with file.path.open("a") as stream:
-        stream.write('{"kind": "tra')
+    with file.path.open("ab") as stream:
+        stream.write(cut)
 
     file.resume(2)
 
+    assert "metrics.jsonl:4: a line that was cut is left out" in caplog.text
     assert [line["step"] for line in read_metrics(file.path)] == [1, 2]
 
 
