@@ -78,7 +78,7 @@ h3 { font-size: 1rem; margin-bottom: .3rem; }
 h1, h2, h3, p, li, dd, th, td, pre { unicode-bidi: plaintext; text-align: left; }
 code { font-size: .9em; }
 .wide { overflow-x: auto; } table { border-collapse: collapse; margin: .5rem 0; }
-th, td { padding: .15rem .8rem .15rem 0; min-width: 5rem; border-bottom: 1px solid #ddd;
+th, td { padding: .15rem .8rem .15rem 0; min-width: 6.5rem; border-bottom: 1px solid #ddd;
   vertical-align: top; }
 th.n, td.n { text-align: right; font-variant-numeric: tabular-nums; } td.n { white-space: nowrap; }
 th.n, td.n, td:empty { min-width: 0; } th { overflow-wrap: break-word; max-width: 12rem; }

@@ -2,15 +2,18 @@
 
 import io
 import re
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING
+from itertools import cycle, islice
+from typing import TYPE_CHECKING, Final
 
 from corpora.errors import CorpusError
 from corpora.reports import html_page, wide
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -21,6 +24,11 @@ svg { max-width: max(100%, 40rem); height: auto; background: #fff; }
 @media (prefers-color-scheme: dark) { pre { background: #262624; } }
 @media print { pre { white-space: pre-wrap; } svg { max-width: 100%; } }
 """
+_MARKERS: Final = "os^Dv*"
+"""The markers of the first ten looks, of the next ten, …"""
+_LONGEST: Final = 40
+"""The most characters of a name in a legend."""
+Colour = tuple[float, float, float]
 _SHADE = (106, 160, 218)  # the colour of a cell with shade 1, on which dark ink can be read
 
 
@@ -174,12 +182,55 @@ def new_figure(
     return figure, figure.subplots(n_rows, n_columns, squeeze=False).tolist()
 
 
+def looks(n: int) -> list[tuple[Colour, str]]:
+    """List ``n`` colours with markers, all different as long as ``n`` is at most 60."""
+    from matplotlib import colormaps  # noqa: PLC0415 - slow, and optional
+
+    palette = colormaps["tab10"].colors  # type: ignore[attr-defined]
+    every = cycle((colour, marker) for marker in _MARKERS for colour in palette)
+    return list(islice(every, n))
+
+
+def add_legend(figure: "Figure", handles: "Mapping[str, Artist]", *, width: float) -> None:
+    """Add a legend of named lines or dots below the panels, which are ``width`` inches wide.
+
+    The figure grows by its height. Long names are cut in the middle; all are text, not formulas.
+    """
+    names = [name if len(name) <= _LONGEST else f"{name[:26]}…{name[-13:]}" for name in handles]
+    n_columns = max(1, min(len(names), int(width / (0.5 + 0.09 * max(map(len, names))))))
+    n_lines = -(-len(names) // n_columns)
+    figure.set_size_inches(figure.get_figwidth(), figure.get_figheight() + 0.2 * n_lines)
+    legend = figure.legend(
+        list(handles.values()),
+        names,
+        loc="outside lower center",
+        ncols=n_columns,
+        frameon=False,
+        fontsize=8,
+    )
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+
+
 def to_svg(figure: "Figure", name: str, *, dpi: float | None = None) -> str:
-    """Render a figure as an ``svg`` element; the same picture gives the same bytes."""
+    """Render a figure as an ``svg`` element; the same picture gives the same bytes.
+
+    Styles become attributes, which a Content-Security-Policy without inline styles leaves alone.
+    """
     import matplotlib as mpl  # noqa: PLC0415 - slow, and optional
 
     text = io.StringIO()
-    with mpl.rc_context({"svg.hashsalt": name, "svg.fonttype": "none"}):
+    with (
+        mpl.rc_context({"svg.hashsalt": name, "svg.fonttype": "none"}),
+        warnings.catch_warnings(),
+    ):
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # the browser has other fonts
         figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None}, dpi=dpi)
-    svg = text.getvalue()
-    return svg[svg.index("<svg") :]
+    svg = _STYLED.sub(lambda found: _DECLARED.sub(r' \1="\2"', found[1]), text.getvalue())
+    of_all = f'<svg role="img" aria-label="{escape(name)}" stroke-linejoin="round"'
+    return _OF_ALL.sub("", svg[svg.index("<svg") :]).replace("<svg", of_all, 1)
+
+
+_STYLED = re.compile(r' style="([^"]*)"')
+_DECLARED = re.compile(r" ?([\w-]+): ([^;]*);?")
+_OF_ALL = re.compile(r"<style.*?</style>", re.DOTALL)

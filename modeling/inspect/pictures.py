@@ -1,7 +1,6 @@
 """Pictures of vectors and of attention; they need matplotlib (the extra ``plots``)."""
 
 from collections.abc import Sequence
-from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -9,7 +8,7 @@ import numpy as np
 
 from modeling.inspect.attention import AttentionMap
 from modeling.inspect.geometry import Components, Numbers
-from modeling.pages import new_figure
+from modeling.pages import Colour, add_legend, looks, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,10 +20,6 @@ _SHOWN: Final = 20
 _CROSSED: Final = 4
 """The number of components that are drawn against each other."""
 DPI: Final = 150
-_MARKERS: Final = "os^Dv*"
-"""The markers of the first ten labels, of the next ten, …"""
-_LONGEST: Final = 40
-"""The most characters of a label in a legend."""
 
 
 def draw_variances(components: Components) -> "Figure":
@@ -111,17 +106,14 @@ def save(figure: "Figure", file: Path) -> None:
     figure.savefig(file, dpi=DPI, metadata={"Software": None})
 
 
-def _looks(labels: Sequence[str]) -> dict[str, tuple[tuple[float, float, float] | str, str]]:
+def _looks(labels: Sequence[str]) -> dict[str, tuple[Colour | str, str]]:
     """Assign a colour and a marker to each label in alphabetical order; O is grey and comes first.
 
     Labels are drawn in this order, so that spans that are no names lie below the others.
     """
-    from matplotlib import colormaps  # noqa: PLC0415 - slow, and optional
-
-    palette = colormaps["tab10"].colors  # type: ignore[attr-defined]
     names = sorted(set(labels) - {"O"})
-    looks = ((colour, marker) for marker in _MARKERS for colour in palette)
-    return ({"O": (_GREY, "o")} if "O" in labels else {}) | dict(zip(names, cycle(looks)))
+    found = zip(names, looks(len(names)), strict=True)
+    return ({"O": (_GREY, "o")} if "O" in labels else {}) | dict(found)
 
 
 def _scatter(panel: "Axes", points: Numbers, labels: Sequence[str], *, size: float) -> None:
@@ -132,23 +124,11 @@ def _scatter(panel: "Axes", points: Numbers, labels: Sequence[str], *, size: flo
 
 
 def _legend(figure: "Figure", labels: Sequence[str], *, width: float) -> None:
-    """Add a legend of all labels below the panels, which are ``width`` inches wide together.
-
-    The figure grows by its height.
-    """
+    """Add a legend of all labels below the panels, which are ``width`` inches wide together."""
     from matplotlib.lines import Line2D  # noqa: PLC0415 - slow, and optional
 
-    looks = _looks(labels)
-    dots = [
-        Line2D([], [], color=colour, marker=marker, linestyle="")
-        for colour, marker in looks.values()
-    ]
-    names = [name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…" for name in looks]
-    n_columns = max(1, min(len(names), int(width / (0.5 + 0.09 * max(map(len, names))))))
-    n_lines = -(-len(names) // n_columns)
-    figure.set_size_inches(figure.get_figwidth(), figure.get_figheight() + 0.2 * n_lines)
-    legend = figure.legend(
-        dots, names, loc="outside lower center", ncols=n_columns, frameon=False, fontsize=8
-    )
-    for text in legend.get_texts():
-        text.set_parse_math(False)
+    dots = {
+        label: Line2D([], [], color=colour, marker=marker, linestyle="")
+        for label, (colour, marker) in _looks(labels).items()
+    }
+    add_legend(figure, dots, width=width)

@@ -90,9 +90,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         _check(options)
         if options.table or options.rows:
             return _write_table(options)
-        from modeling.report.page import make_page, read_run  # noqa: PLC0415 - for --help
+        from modeling.report.page import make_page, read_runs  # noqa: PLC0415 - for --help
 
-        page = make_page([read_run(folder) for folder in options.runs])
+        page = make_page(read_runs(options.runs))
         output = options.output or options.runs[0] / "report.html"
         _write(page, output)
         return Summary({"output": str(output), "runs": [str(run) for run in options.runs]})

@@ -8,16 +8,28 @@ weights from their start.
 import json
 import math
 import operator
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import cycle
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from corpora.errors import CorpusError
 from corpora.system.parsing import read_json
-from modeling.pages import Block, Heading, Listing, Picture, Table, new_figure, to_html, to_svg
+from modeling.pages import (
+    Block,
+    Colour,
+    Heading,
+    Listing,
+    Picture,
+    Table,
+    add_legend,
+    looks,
+    new_figure,
+    to_html,
+    to_svg,
+)
 from modeling.training.metrics import Line
 from modeling.training.records import Histograms, Manifest
 from modeling.training.run_log import read_metrics
@@ -27,7 +39,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_COLOURS = ("#2a6fbb", "#d1702a", "#2f8f5b", "#8d4fa8", "#b03a48", "#6b6b6b")
+_BLUE, _GREY = "#2a6fbb", "#6b6b6b"
 _PANEL = (5.0, 3.2)  # inches
 
 
@@ -49,6 +61,21 @@ class Run:
     def objectives(self) -> list[str]:
         """The names of the objectives."""
         return list(self.settings["config"]["heads"]["weights"])
+
+
+def read_runs(folders: Sequence[Path]) -> list[Run]:
+    """Read runs, each once; the names of those that are called alike begin with folders above."""
+    places = list(dict.fromkeys(folder.resolve() for folder in folders))
+    return [replace(read_run(place), name=_name(place, places)) for place in places]
+
+
+def _name(place: Path, places: Sequence[Path]) -> str:
+    """Return the last parts of a path, as many as no other path ends with."""
+    for n in range(1, len(place.parts)):
+        last = place.parts[-n:]
+        if sum(other.parts[-n:] == last for other in places) == 1:
+            return "/".join(last)
+    return str(place)
 
 
 def read_run(folder: Path) -> Run:
@@ -168,11 +195,10 @@ def _speed(steps: Sequence[Line]) -> Iterator[tuple[str, str]]:
 def draw_schedule(runs: Sequence[Run]) -> Picture:
     """Draw the learning rate by step (thesis, figure 4.1)."""
     figure, [panel] = _panels(1)
-    for run, colour in _coloured(runs):
-        lines = run.of_kind("train")
-        panel.plot(*_curve(lines, "lr"), color=colour, label=run.name)
-    _finish(panel, "learning rate", n=len(runs))
-    return Picture(to_svg(figure, "schedule"))
+    for run, look in _with_looks(runs):
+        panel.plot(*_curve(run.of_kind("train"), "lr"), **look, label=run.name)
+    _finish(panel, "learning rate")
+    return _picture(figure, "schedule")
 
 
 def draw_losses(runs: Sequence[Run]) -> Picture:
@@ -180,15 +206,16 @@ def draw_losses(runs: Sequence[Run]) -> Picture:
     objectives = _objectives(runs)
     figure, panels = _panels(len(objectives))
     for panel, objective in zip(panels, objectives, strict=True):
-        for run, colour in _coloured(runs, objective):
+        for run, look in _with_looks(runs, objective):
+            faint = {**look, "marker": "", "alpha": 0.35, "linewidth": 1}
             curve = _curve(run.of_kind("train"), "loss", objective)
-            panel.plot(*curve, color=colour, alpha=0.35, linewidth=1, label=f"{run.name}, training")
+            panel.plot(*curve, **faint, label=f"{run.name}, training")
             curve = _curve(run.of_kind("evaluation"), "loss", objective)
-            panel.plot(*curve, color=colour, marker=".", label=f"{run.name}, validation")
-            _mark_unlocking(panel, run, colour)
+            panel.plot(*curve, **look, label=f"{run.name}, validation")
+            _mark_unlocking(panel, run, look["color"])
         _baseline(panel, runs[0], "loss", objective)
-        _finish(panel, f"loss: {objective}", n=2)
-    return Picture(to_svg(figure, "losses"))
+        _finish(panel, f"loss: {objective}")
+    return _picture(figure, "losses")
 
 
 def draw_accuracies(runs: Sequence[Run]) -> Picture:
@@ -199,14 +226,14 @@ def draw_accuracies(runs: Sequence[Run]) -> Picture:
         if len(runs) == 1:
             _draw_top(panel, runs[0], objective)
         else:
-            for run, colour in _coloured(runs, objective):
+            for run, look in _with_looks(runs, objective):
                 curve = _curve(run.of_kind("evaluation"), "accuracy", objective, "1")
-                panel.plot(*curve, color=colour, marker=".", label=run.name)
+                panel.plot(*curve, **look, label=run.name)
         _baseline(panel, runs[0], "accuracy", objective, "1")
         panel.set_ylim(0, 1)
         which = "top-k" if len(runs) == 1 else "top-1"
-        _finish(panel, f"{which} accuracy: {objective}", n=2)
-    return Picture(to_svg(figure, "accuracies"))
+        _finish(panel, f"{which} accuracy: {objective}")
+    return _picture(figure, "accuracies")
 
 
 def _draw_top(panel: "Axes", run: Run, objective: str) -> None:
@@ -214,20 +241,20 @@ def _draw_top(panel: "Axes", run: Run, objective: str) -> None:
     tops = next((list(line["accuracy"].get(objective, {})) for line in lines), [])
     for number, k in enumerate(tops):
         curve = _curve(lines, "accuracy", objective, k)
-        panel.plot(*curve, color=_COLOURS[0], alpha=1 - 0.14 * number, marker=".", label=f"k = {k}")
+        panel.plot(*curve, color=_BLUE, alpha=1 - 0.14 * number, marker=".", label=f"k = {k}")
 
 
 def draw_distances(runs: Sequence[Run]) -> Picture:
     """Draw the L2 distance of weights from their start, for transferred and for new weights."""
     figure, [panel] = _panels(1)
     styles = {"transferred": "-", "new": "--"}
-    for run, colour in _coloured(runs):
+    for run, look in _with_looks(runs):
         for origin, style in styles.items():
             xs, ys = _curve(run.of_kind("train"), "distance", origin)
             if xs:
-                panel.plot(xs, ys, style, color=colour, label=f"{run.name}, {origin}")
-    _finish(panel, "distance from the start", n=2)
-    return Picture(to_svg(figure, "distances"))
+                panel.plot(xs, ys, style, **look, label=f"{run.name}, {origin}")
+    _finish(panel, "distance from the start")
+    return _picture(figure, "distances")
 
 
 def draw_weights(run: Run) -> Picture:
@@ -237,15 +264,15 @@ def draw_weights(run: Run) -> Picture:
     figure, panels = _panels(len(names))
     for panel, (origin, part) in zip(panels, names, strict=True):
         reach = 0.0
-        for when, made, colour in (("start", start, _COLOURS[5]), ("end", end, _COLOURS[0])):
+        for when, made, colour in (("start", start, _GREY), ("end", end, _BLUE)):
             if origin in made:
                 one = made[origin][part]
                 reach = max(reach, _reach(one["counts"]))
                 ratios = [count / max(one["n"], 1) for count in one["counts"]]
                 panel.stairs(ratios, _EDGES, color=colour, fill=True, alpha=0.45, label=when)
         panel.set_xlim(-reach, reach)
-        _finish(panel, f"{part}, {origin}", n=2, x="weight")
-    return Picture(to_svg(figure, f"weights {run.name}"))
+        _finish(panel, f"{part}, {origin}", x="weight")
+    return _picture(figure, f"weights {run.name}")
 
 
 def _reach(counts: Sequence[int], ratio: float = 0.99) -> float:
@@ -267,17 +294,19 @@ def _objectives(runs: Sequence[Run]) -> list[str]:
     return list(dict.fromkeys(name for run in runs for name in run.objectives))
 
 
-def _coloured(runs: Sequence[Run], objective: str = "") -> Iterator[tuple[Run, str]]:
-    """Yield each run with its colour.
+def _with_looks(
+    runs: Sequence[Run], objective: str = ""
+) -> Iterator[tuple[Run, dict[str, Any]]]:  # Any: keywords of matplotlib
+    """Yield each run with the look of its lines, which have about ten markers.
 
-    Runs without ``objective`` are left out; the colours of the other runs do not change.
+    Runs without ``objective`` are left out; the looks of the other runs do not change.
     """
-    for run, colour in zip(runs, cycle(_COLOURS), strict=False):
+    for run, (colour, marker) in zip(runs, looks(len(runs)), strict=True):
         if not objective or objective in run.objectives:
-            yield run, colour
+            yield run, {"color": colour, "marker": marker, "markersize": 4, "markevery": 0.1}
 
 
-def _mark_unlocking(panel: "Axes", run: Run, colour: str) -> None:
+def _mark_unlocking(panel: "Axes", run: Run, colour: Colour) -> None:
     """Draw a line at the step where transferred weights begin to learn."""
     training = run.settings["config"]["training"]
     if step := round(training["frozen"] * training["max_steps"]):
@@ -306,14 +335,25 @@ def _baseline(panel: "Axes", run: Run, *path: str) -> None:
             panel.axhline(values[0], color="black", linestyle=style, linewidth=1, label=kind)
 
 
-def _finish(panel: "Axes", title: str, *, n: int, x: str = "step") -> None:
+def _finish(panel: "Axes", title: str, *, x: str = "step") -> None:
     panel.set_title(title, fontsize=10)
     panel.set_xlabel(x, fontsize=9)
     panel.tick_params(labelsize=8)
     panel.grid(alpha=0.25)
     panel.spines[["top", "right"]].set_visible(False)
-    if n > 1 and panel.get_legend_handles_labels()[0]:
-        panel.legend(fontsize=7, frameon=False)
+
+
+def _picture(figure: "Figure", name: str) -> Picture:
+    """Render a figure, with one legend for all panels if they have more than one label."""
+    artists = (artist for panel in figure.axes for artist in (*panel.lines, *panel.patches))
+    named = {str(artist.get_label()): artist for artist in artists}
+    handles = {label: one for label, one in named.items() if not _UNNAMED.fullmatch(label)}
+    if len(handles) > 1:
+        add_legend(figure, handles, width=figure.get_figwidth())
+    return Picture(to_svg(figure, name))
+
+
+_UNNAMED = re.compile(r"_child\d+")  # the label that matplotlib gives where there is none
 
 
 def _panels(n: int) -> "tuple[Figure, list[Axes]]":

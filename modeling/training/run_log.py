@@ -101,7 +101,7 @@ def _finite(value: object) -> object:
 
 
 def read_metrics(path: Path) -> Iterator[Line]:
-    """Iterate over the lines of a run; one that was cut off by a kill, or is no line, is left out."""
+    """Iterate over the lines of a run; one that was cut off by a kill, or is none, is left out."""
     if not path.exists():
         return
     with path.open("rb") as file:  # a kill may cut a line inside a character

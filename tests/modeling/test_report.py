@@ -10,7 +10,7 @@ import pytest
 
 from modeling.pretrain.__main__ import main as pretrain
 from modeling.report.__main__ import main
-from modeling.report.page import make_page, read_run
+from modeling.report.page import draw_losses, make_page, read_run, read_runs
 
 pytest.importorskip("matplotlib")
 SETTINGS = ["training.max_steps=4", "training.evaluate_every=2", "training.log_every=1"]
@@ -87,6 +87,35 @@ def test_several_runs_stand_side_by_side(reported):
     titles = ["".join(picture.itertext()) for picture in pictures(page)]
     assert len(titles) == 6
     assert all("daluke_small" in title and "neiss_small" in title for title in titles[1:4])
+
+
+def test_runs_of_one_name_are_named_by_the_folders_above(runs, tmp_path):
+    folders = [tmp_path / place for place in ("a/x/run", "b/x/run", "b/other")]
+    for folder in folders:
+        shutil.copytree(runs[0], folder)
+
+    named = read_runs([*folders, folders[0]])
+
+    assert [run.name for run in named] == ["a/x/run", "b/x/run", "other"]
+
+
+def test_each_run_has_a_line_of_its_own_in_the_legend_whatever_its_name(runs):
+    run = read_run(runs[0])
+    names = ["_hidden", "$b^$", "漢<字>", *(f"run {n}" for n in range(12))]
+
+    picture = draw_losses([replace(run, name=name) for name in names]).svg
+
+    [drawn] = pictures(picture)
+    for name in names:
+        assert f"{name}, validation" in "".join(drawn.itertext())
+    looks = re.findall(r'<use xlink:href="(#\w+)"[^>]* fill="(#\w+)"', picture)
+    assert len(set(looks)) == len(names)
+
+
+def test_pictures_have_no_styles_that_a_strict_policy_would_drop(page):
+    for picture in re.findall(r"<svg.*?</svg>", page, flags=re.DOTALL):
+        assert "style" not in picture
+        assert 'role="img" aria-label=' in picture
 
 
 def test_the_same_runs_give_the_same_page(page, runs):
