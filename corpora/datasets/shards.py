@@ -248,7 +248,8 @@ def write_named(path: Path, lines: Iterable[str]) -> None:
         with path.open("w", encoding="utf-8") as file:
             file.writelines(lines)
         return
-    path = Path(os.path.realpath(path))
+    if path.is_symlink():
+        path = Path(os.path.realpath(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, lines)
 

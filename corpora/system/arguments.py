@@ -448,7 +448,7 @@ def _writing() -> Iterator[None]:
 
 def message_of(error: Exception, *, path: Path | str | None = None) -> str:
     """Return the message of an error for users; an ``OSError`` names its file, or else ``path``."""
-    if not isinstance(error, OSError):
+    if not isinstance(error, OSError) or not error.errno:  # without a number: a message of ours
         return str(error)
     is_full = error.errno in {errno.ENOSPC, errno.EDQUOT}  # of a copy, its target is full
     where = (is_full and error.filename2) or error.filename or path

@@ -117,6 +117,7 @@ def test_number_at_its_bound_is_taken():
         (CorpusError("a: b. Do c."), 1, "error: a: b. Do c.\n"),
         (UsageError("a: b. Do c."), 2, "error: a: b. Do c.\n"),
         (OSError(28, "No space left"), 1, "error: out: No space left.\n"),
+        (OSError("a: not written. Do c."), 1, "error: a: not written. Do c.\n"),
         (KeyboardInterrupt(), 130, "error: interrupted.\n"),
     ],
 )
