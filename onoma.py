@@ -126,12 +126,13 @@ def open_dataset(path: str | Path) -> "Dataset":
 def write_dataset(records: "Iterable[Document | Sentence]", folder: str | Path) -> "Dataset":
     """Write documents, or tagged sentences, as a dataset, which all commands read; open it.
 
-    ``folder`` is new, and appears when all is written. Raises ``UsageError`` where it exists, and
-    for records of other types; ``CorpusError`` where two have the same id.
+    ``folder`` is new, on this machine, and appears when all is written. Raises ``UsageError`` where
+    it exists, and for records of other types; ``CorpusError`` where two have the same id, or one
+    holds what cannot be written.
     """
     from corpora.runs.plain import write_dataset as write
 
-    write(records, Path(folder))
+    write(records, folder)
     return open_dataset(folder)
 
 

@@ -3,9 +3,11 @@
 Offsets count Unicode code points, and spans are half-open: ``text[start:end]`` is the surface form.
 """
 
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, Literal, TypeVar, get_args
+from types import NoneType
+from typing import Final, Generic, Literal, TypeVar, get_args
 
 from corpora.errors import InvalidDocumentError
 
@@ -14,6 +16,10 @@ Origin = Literal[
     "link", "self_title", "title_match", "lexicon", "annotation", "prediction"
 ]  # how a mention was made
 ORIGINS: frozenset[str] = frozenset(get_args(Origin))
+_Kind = tuple[type, ...]
+_STRING: Final[_Kind] = (str,)
+_STRING_OR_NONE: Final[_Kind] = (str, NoneType)
+_MAP: Final[_Kind] = (dict, Mapping)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -24,9 +30,33 @@ class Span:
     end: int
 
     def __post_init__(self) -> None:
-        """Refuse an empty or negative span."""
+        """Refuse an empty or negative span; whole numbers of NumPy become ``int``."""
+        if type(self.start) is not int or type(self.end) is not int:
+            object.__setattr__(self, "start", _whole(self.start))
+            object.__setattr__(self, "end", _whole(self.end))
         if not 0 <= self.start < self.end:
             raise InvalidDocumentError(f"span {self.start}:{self.end} is empty or negative")
+
+
+def _whole(value: object) -> int:
+    try:
+        return int(operator.index(value))  # type: ignore[arg-type] # what has no index is refused
+    except TypeError:
+        raise InvalidDocumentError(
+            f"a span begins or ends at {value!r:.60}. Give whole numbers, of characters."
+        ) from None
+
+
+def _check_types(thing: "Document | Mention | Sentence", kinds: Mapping[str, _Kind]) -> None:
+    """Raise ``InvalidDocumentError`` for the first field whose value is of no type of its kind."""
+    for name, kind in kinds.items():
+        value = getattr(thing, name)
+        if not isinstance(value, kind):
+            where = f"{thing.start}:{thing.end}" if isinstance(thing, Mention) else repr(thing.id)
+            types = " or ".join("None" if one is NoneType else one.__name__ for one in kind)
+            raise InvalidDocumentError(
+                f"{type(thing).__name__.lower()} {where:.60}: {name} is {value!r:.60}, no {types}"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +66,11 @@ class Paragraph(Span):
     kind: str = "p"
 
 
+_OF_MENTION: Final[Mapping[str, _Kind]] = {
+    "entity": _STRING_OR_NONE,
+    "label": _STRING_OR_NONE,
+    "attributes": _MAP,
+}
 _PARTS = {"note": "note", **dict.fromkeys(("head", "titlepart", "doctitle"), "heading")}
 
 
@@ -63,8 +98,14 @@ class Mention(Span):
         return self.start, self.end, self.label, self.entity
 
     def __post_init__(self) -> None:
-        """Refuse an empty span, an unknown origin, or a score that is no probability."""
+        """Refuse an empty span, an unknown origin, other types, or a score of no probability."""
         Span.__post_init__(self)
+        if not (
+            isinstance(self.entity, _STRING_OR_NONE)
+            and isinstance(self.label, _STRING_OR_NONE)
+            and isinstance(self.attributes, _MAP)
+        ):
+            _check_types(self, _OF_MENTION)
         if self.origin not in ORIGINS:
             raise InvalidDocumentError(
                 f"mention {self.start}:{self.end} has the origin {self.origin!r}; "
@@ -105,16 +146,41 @@ class Document:
     def __post_init__(self) -> None:
         """Raise ``InvalidDocumentError`` for an empty id, or spans that leave the text or cross.
 
-        Paragraphs must not overlap one another, nor sentences; mentions may nest.
+        Also for values of other types. Paragraphs must not overlap one another, nor sentences;
+        mentions may nest. Lists, generators and so on become tuples.
         """
+        _check_types(self, _OF_DOCUMENT)
         if not self.id:
             raise InvalidDocumentError(f"{self.source}: a document needs an id")
-        for name in ("paragraphs", "sentences", "mentions"):
-            if isinstance(spans := getattr(self, name), list):
-                object.__setattr__(self, name, tuple(spans))
+        for name, kind in _SPANS_OF_DOCUMENT.items():
+            for span in _make_tuple(self, name):
+                if not isinstance(span, kind):
+                    raise InvalidDocumentError(
+                        f"{self.id}: {name}: {span!r:.60} is no {kind.__name__}"
+                    )
         for name, spans in (("paragraphs", self.paragraphs), ("sentences", self.sentences)):
             _check_disjoint(f"{self.id}: {name}", spans, length=len(self.text))
         _check_nesting(f"{self.id}: mentions", self.mentions, length=len(self.text))
+
+
+_OF_DOCUMENT: Final[Mapping[str, _Kind]] = {
+    **dict.fromkeys(("id", "group", "source", "text"), _STRING),
+    **dict.fromkeys(("lang", "title", "url", "revision", "timestamp", "license"), _STRING_OR_NONE),
+    "metadata": _MAP,
+}
+_SPANS_OF_DOCUMENT: Final = {"paragraphs": Paragraph, "sentences": Span, "mentions": Mention}
+
+
+def _make_tuple(thing: "Document | Sentence", name: str) -> tuple[object, ...]:
+    """Make a tuple of a list, a generator and so on, in place; return it."""
+    value = getattr(thing, name)
+    if type(value) is tuple:
+        return value
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise InvalidDocumentError(f"{thing.id}: {name} is {value!r:.60}, no tuple or list")
+    made = tuple(value)
+    object.__setattr__(thing, name, made)
+    return made
 
 
 def reading_order(mention: Span) -> tuple[int, int]:
@@ -224,7 +290,7 @@ class TokenSpan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sentence:
-    """A row of a ``ner`` dataset: tokens and their IOB2 tags."""
+    """A row of a ``ner`` dataset: tokens and their IOB2 tags; lists become tuples."""
 
     id: str
     document_id: str
@@ -240,13 +306,23 @@ class Sentence:
     """The part of text: ``text``, ``note`` or ``heading``; None where it is unknown."""
 
     def __post_init__(self) -> None:
-        """Raise ``InvalidDocumentError`` unless there is one tag (and start) for each token."""
+        """Raise ``InvalidDocumentError`` unless there is one tag (and start) for each token.
+
+        Also for ids and the like of other types.
+        """
+        _check_types(self, _OF_SENTENCE)
+        n_tokens = len(_make_tuple(self, "tokens"))
         for name in ("tags", "inner_tags", "token_starts"):
-            column = getattr(self, name)
-            if column is not None and len(column) != len(self.tokens):
-                raise InvalidDocumentError(
-                    f"{self.id}: {len(self.tokens)} tokens but {len(column)} {name}"
-                )
+            if name != "tags" and getattr(self, name) is None:
+                continue
+            if (n := len(_make_tuple(self, name))) != n_tokens:
+                raise InvalidDocumentError(f"{self.id}: {n_tokens} tokens but {n} {name}")
+
+
+_OF_SENTENCE: Final[Mapping[str, _Kind]] = {
+    **dict.fromkeys(("id", "document_id", "split"), _STRING),
+    "origin": _STRING_OR_NONE,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -165,7 +165,7 @@ class ShardWriter:
 
     def _flush(self) -> None:
         if self._rows:
-            batch = pa.RecordBatch.from_pylist(self._rows, schema=self.schema.columns)
+            batch = _batch_of(self._rows, self.schema)
             self._rows, self._n_characters = [], 0
             self.write_batch(batch)
 
@@ -189,6 +189,19 @@ class ShardWriter:
         self._temporary.unlink(missing_ok=True)
         with suppress(OSError):  # closing writes what is buffered, perhaps to a full disk
             self._file.file.close()
+
+
+def _batch_of(rows: Sequence[Row], schema: Schema) -> pa.RecordBatch:
+    """Convert rows to a batch; raise ``CorpusError`` for values that a column cannot hold."""
+    try:
+        return pa.RecordBatch.from_pylist(rows, schema=schema.columns)
+    except (pa.ArrowException, OverflowError, UnicodeEncodeError) as error:
+        if len(rows) > 1:  # find the row
+            for row in rows:
+                _batch_of([row], schema)
+        raise CorpusError(
+            f"{rows[0].get('id')!r:.300}: cannot be written as {schema.name}: {error}"
+        ) from error
 
 
 def temporary_path(path: Path) -> Path:

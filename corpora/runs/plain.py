@@ -14,6 +14,7 @@ from corpora.document import Document, Sentence
 from corpora.errors import CorpusError, UsageError
 from corpora.runs.plan import fingerprint_of, library_versions
 from corpora.runs.receipts import Accounting
+from corpora.system.buckets import is_url
 
 SHARD_CHARACTERS = 1 << 26
 """The number of characters after which another shard begins."""
@@ -25,14 +26,19 @@ def check_new(folder: Path) -> None:
         raise UsageError(f"{folder}: is there already. Choose another folder.")
 
 
-def write_dataset(records: Iterable[Document | Sentence], folder: Path) -> int:
+def write_dataset(records: Iterable[Document | Sentence], folder: Path | str) -> int:
     """Write documents, or tagged sentences, as a dataset; return how many there are.
 
     The folder appears when all is written; after an error nothing is left. Raises ``UsageError``
-    where ``folder`` exists, for records of both kinds, and for anything else; ``CorpusError`` where
-    two have the same id.
+    where ``folder`` exists or is in a bucket, for records of both kinds, and for anything else;
+    ``CorpusError`` where two have the same id, or a value that cannot be written.
     """
-    folder = folder.absolute()
+    if is_url(folder):
+        raise UsageError(
+            f"{folder}: must be a folder of this machine. Name one, and publish what is in it by "
+            "python -m corpora.store publish."
+        )
+    folder = Path(folder).absolute()
     check_new(folder)
     unfinished = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}")
     unfinished.mkdir(parents=True)

@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,6 +37,15 @@ def mentions(draw, length=16):
         {"sentences": (Span(0, 8), Span(7, 16))},  # overlap
         {"paragraphs": (Paragraph(0, 17, "p"),)},
         {"id": ""},
+        {"id": 1},
+        {"group": None},
+        {"text": b"Fz. Marc"},  # its offsets would count bytes
+        {"lang": 1},
+        {"metadata": None},
+        {"mentions": [(0, 3, "pers")]},
+        {"mentions": None},
+        {"sentences": ["Fz."]},
+        {"paragraphs": [Span(0, 3)]},
     ],
 )
 def test_invalid_document_cannot_be_made(columns):
@@ -45,7 +55,17 @@ def test_invalid_document_cannot_be_made(columns):
 
 @pytest.mark.parametrize(
     "columns",
-    [{"start": 3, "end": 3}, {"start": -1, "end": 2}, {"origin": "guess"}, {"score": 1.5}],
+    [
+        {"start": 3, "end": 3},
+        {"start": -1, "end": 2},
+        {"start": 0.0, "end": 2.5},
+        {"end": "2"},
+        {"origin": "guess"},
+        {"score": 1.5},
+        {"label": 3},
+        {"entity": 3},
+        {"attributes": None},
+    ],
 )
 def test_invalid_mention_cannot_be_made(columns):
     with pytest.raises(InvalidDocumentError):
@@ -62,6 +82,17 @@ def test_lists_become_tuples():
 
     assert listed == document(mentions=(Mention(0, 3),))
     assert hash(listed) == hash(document(mentions=(Mention(0, 3),)))
+    assert document(mentions=(one for one in [Mention(0, 3)])) == listed
+    columns = {"id": "s", "document_id": "d", "split": "train"}
+    sentence = Sentence(**columns, tokens=["a"], tags=["O"], token_starts=[0])
+    assert sentence == Sentence(**columns, tokens=("a",), tags=("O",), token_starts=(0,))
+    assert hash(sentence)
+
+
+def test_whole_numbers_of_numpy_become_those_of_python():
+    mention = Mention(np.int64(0), np.int32(3))
+
+    assert repr(mention) == repr(Mention(0, 3))
 
 
 @given(st.lists(mentions(), max_size=12))

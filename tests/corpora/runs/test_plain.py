@@ -1,5 +1,7 @@
 """Datasets that a program of the user writes."""
 
+from dataclasses import replace
+
 import pytest
 
 import onoma
@@ -60,6 +62,8 @@ def test_a_shard_ends_after_so_many_characters(n_characters, monkeypatch, tmp_pa
         ([*documents(1), make_sentence("s")], UsageError, "'s': documents and sentences make two"),
         ([*documents(1), "text"], UsageError, "record 1: is of type str, no Document"),
         (["text"], UsageError, "record 0: is of type str, no Document"),
+        ([*documents(1), make_document("d1", "\ud800")], CorpusError, "'d1': cannot .* surrogates"),
+        ([replace(make_document("d0"), metadata={"year": 1897})], CorpusError, "'d0': cannot be"),
     ],
 )
 def test_what_cannot_be_written_leaves_nothing(some, error, message, tmp_path):
@@ -74,6 +78,15 @@ def test_nothing_is_replaced(tmp_path):
 
     with pytest.raises(UsageError, match="mine: is there already"):
         onoma.write_dataset(documents(1), tmp_path / "mine")
+
+
+def test_a_bucket_is_refused(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+
+    with pytest.raises(UsageError, match=r"s3://bucket/mine: .* corpora.store publish"):
+        onoma.write_dataset(documents(1), "s3://bucket/mine")
+
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_folder_that_somebody_made_meanwhile_is_not_replaced(tmp_path):
