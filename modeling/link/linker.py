@@ -99,25 +99,25 @@ class _Found(NamedTuple):
         return (pair for pair in zip(self.cases, self.candidates, strict=True) if pair[1].entities)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Linker:
     """A linker of the mentions of documents; made by ``Training.train`` or ``load``."""
 
-    knowledge: Knowledge
+    knowledge: Knowledge = field(repr=False)  # of all training documents: megabytes
     labels: frozenset[str | None]
     """The classes whose mentions are linked: those of which enough have an id in training."""
-    first: Linear
+    first: Linear = field(repr=False)
     """The model of the choice without the other names of the document."""
-    final: Linear
+    final: Linear = field(repr=False)
     """The model of the choice with all columns."""
-    sure: Linear
+    sure: Linear = field(repr=False)
     """The model of the probability that the first candidate is right."""
     threshold: float
     """The least probability of a link that is written."""
     settings: Mapping[str, object] = field(default_factory=dict)
-    contexts: Contexts | None = None
+    contexts: Contexts | None = field(default=None, repr=False)
     """The vectors of the training data; None without an encoder."""
-    plain: Linear | None = None
+    plain: Linear | None = field(default=None, repr=False)
     """The model of the choice without the encoder and the other names of the document; None if
     there is no encoder."""
 

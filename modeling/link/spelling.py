@@ -34,6 +34,10 @@ class Spellings:
         """The function that finds the most similar words, with the similarity of each in percent,
         at least ``_CUTOFF``; its results are cached."""
 
+    def __reduce__(self) -> tuple[type["Spellings"], tuple[Sequence[str]]]:
+        """Describe it for pickling by its words; what is cached stays behind."""
+        return type(self), (self._words,)
+
     def _alike(self, word: str) -> tuple[tuple[str, float], ...]:
         near = [self._words[number] for number in self.near(word)]
         if not near:

@@ -1,4 +1,5 @@
 import math
+import pickle
 import re
 from collections import Counter
 from dataclasses import replace
@@ -233,6 +234,14 @@ def test_a_file_of_a_linker_that_was_edited_is_named(linker, tmp_path, name, old
 
     with pytest.raises(CorpusError, match=rf"{name}: damaged \(.*{said}.*Train it again"):
         Linker.load(tmp_path)
+
+
+def test_a_linker_goes_to_other_processes_and_is_short_in_a_notebook(linker):
+    document = letter("x", "Marc ist da.", ("Marc", None), by="Herwarth")
+
+    assert best(pickle.loads(pickle.dumps(linker)), document) == best(linker, document)  # noqa: S301
+    assert len(repr(linker)) < 200
+    assert hash(linker)
 
 
 def test_documents_are_linked_so_many_at_a_time_as_have_a_thousand_names():
