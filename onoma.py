@@ -119,8 +119,9 @@ def open_dataset(path: str | Path) -> "Dataset":
     of another version.
     """
     from corpora.datasets.shards import open_dataset as open_
+    from corpora.system.buckets import is_url
 
-    return open_(path)
+    return open_(path if is_url(path) else Path(path).absolute())
 
 
 def write_dataset(records: "Iterable[Document | Sentence]", folder: str | Path) -> "Dataset":

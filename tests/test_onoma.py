@@ -398,11 +398,26 @@ def test_ten_lines_of_the_library(letters):
     assert "99.xml" not in documents
     assert letter.text[slice(letter.mentions[0].start, letter.mentions[0].end)] == "Jena"
     assert onoma.mark(letter).startswith("[Jena|place|letters:o1], den [14. März 1897|date].")
+    assert hash(documents) == hash(onoma.open_dataset(output / "documents"))
+    for number in (0, -1, slice(2)):
+        with pytest.raises(TypeError, match=r"is no id\. .* itertools\.islice"):
+            documents[number]
     sentences = onoma.open_dataset(output / "ner")
     first = next(iter(sentences))
     assert sentences[first.id] == first
     with pytest.raises(KeyError, match=r"99\.xml"):
         documents["99.xml"]
+
+
+def test_a_program_may_change_its_folder_after_a_dataset_is_open(letters, tmp_path, monkeypatch):
+    output, _ = letters
+    monkeypatch.chdir(output)
+    documents = onoma.open_dataset("documents")
+
+    monkeypatch.chdir(tmp_path)
+
+    assert len(list(documents)) == 8
+    assert repr(documents) == f"Dataset('{output / 'documents'}', documents, 8 rows)"
 
 
 def test_tei_text_becomes_a_document():

@@ -14,7 +14,7 @@ import stat
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import accumulate, islice, pairwise
 from pathlib import Path
 from typing import IO, Any, NotRequired, Self, TypedDict, cast
@@ -277,10 +277,14 @@ class Dataset:
     """A complete dataset, as ``open_dataset`` returns it."""
 
     path: Path
-    schema: Schema
+    schema: Schema = field(hash=False)
     shards: tuple[Shard, ...]
-    description: Description
+    description: Description = field(hash=False)
     """The content of ``dataset.json``."""
+
+    def __repr__(self) -> str:
+        """Return one line, for notebooks."""
+        return f"Dataset({str(self.path)!r}, {self.schema.name}, {self.n_rows:,} rows)"
 
     @property
     def n_rows(self) -> int:
@@ -326,8 +330,13 @@ class Dataset:
     def __getitem__(self, id: object) -> Any:  # Any: as above
         """Find a record by its id, in the form that iteration yields; reads ids until it is found.
 
-        Raises ``KeyError`` where there is none.
+        Raises ``KeyError`` where there is none, and ``TypeError`` for a number or a slice.
         """
+        if not isinstance(id, str):
+            raise TypeError(
+                f"{id!r:.60} is no id. A record is found by its id, a string; the first ones are "
+                "itertools.islice(dataset, 3), all are list(dataset)."
+            )
         for shard in self.shards:
             path = self.path / shard.name
             batches = read_batches(path, self.schema, columns=("id",))
@@ -388,9 +397,9 @@ def read_batch(reader: pa.RecordBatchFileReader, number: int) -> pa.RecordBatch:
     """
     batch = reader.get_batch(number)
     batch.validate(full=True)
-    for field, column in zip(batch.schema, batch.columns, strict=True):
-        if column.null_count and not field.nullable:
-            raise pa.ArrowInvalid(f"a null in the column {field.name}")
+    for of, column in zip(batch.schema, batch.columns, strict=True):
+        if column.null_count and not of.nullable:
+            raise pa.ArrowInvalid(f"a null in the column {of.name}")
     return batch
 
 

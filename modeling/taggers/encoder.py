@@ -47,6 +47,7 @@ from modeling.models.weights import load_strictly
 from modeling.taggers.archive import opened
 from modeling.taggers.entities import known_entities
 from modeling.taggers.folders import find_model, has_tagger
+from modeling.taggers.processes import device_of, prepare_process
 from modeling.taggers.tagger import Tagger, document_of
 from modeling.tagging_config import HeadConfig, SentencesConfig
 from modeling.training.sources import read_names
@@ -126,12 +127,14 @@ class Encoder:
         ``path`` is a run of ``modeling.pretrain``, a model of one, or a BERT, RoBERTa or LUKE of
         transformers; a run of ``modeling.finetune`` (its best tagger is opened) or a tagger; or an
         archive of any of these. Raises ``CorpusError`` if there is none, ``WeightsError`` if it is
-        damaged.
+        damaged, ``UsageError`` for a device that torch lacks.
 
         If subwords know entities, texts are searched for the forms of the tagger, or, with a
         pre-trained model, for the titles of its entities. ``forms`` (a vocabulary, a lexicon, a
         table) replaces these titles; a tagger takes none (``ConfigError``).
         """
+        prepare_process()
+        device = device_of(device)
         path = opened(Path(path))
         if has_tagger(path):
             if forms is not None:
@@ -331,6 +334,7 @@ class Encoder:
         width: int | None = None,
     ) -> list[Vectors]:
         """Compute (size, width) vectors for each text; read texts of similar length together."""
+        prepare_process()
         nothing = np.zeros((0, width or self.width), np.float32)
         found: list[Vectors] = [nothing] * len(sentences)
         for asked in self._batches(sentences, spans) if sentences else ():

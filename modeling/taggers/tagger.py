@@ -27,6 +27,7 @@ from modeling.models.tagging import TaggingModel
 from modeling.taggers.archive import opened
 from modeling.taggers.counts import PRECISION
 from modeling.taggers.folders import find_tagger, read_manifest, weights_of
+from modeling.taggers.processes import device_of, prepare_process
 
 _AT_ONCE: Final = 2048  # sentences of several documents that are tagged together
 _TEMPERATURES: Final = 41
@@ -67,9 +68,12 @@ class Tagger:
     def load(cls, path: Path | str, *, device: str | torch.device = "cpu") -> "Tagger":
         """Open a run of ``modeling.finetune`` (its best tagger on dev), a tagger, or an archive.
 
-        Raises ``CorpusError`` if there is none, ``WeightsError`` if it is damaged.
+        Raises ``CorpusError`` if there is none, ``WeightsError`` if it is damaged, ``UsageError``
+        for a device that torch lacks.
         """
-        folder = find_tagger(opened(Path(path))).path
+        prepare_process()
+        device = device_of(device)
+        folder = find_tagger(opened(Path(path))).path.absolute()
         is_onnx = weights_of(folder).name == MODEL  # ours are preferred
         model = OnnxTaggingModel.open(folder) if is_onnx else TaggingModel.load(folder)
         model = model.to(device)
@@ -159,6 +163,7 @@ class Tagger:
 
         Raises ``ConfigError`` for a tagger of spans.
         """
+        prepare_process()
         batches = batches_by_length(
             self._collator(SentenceSet.of(sentences)), batch_size=self.batch_size
         )
@@ -202,6 +207,7 @@ def tag_by_batch(
     decoder: str | None = None,
 ) -> Iterator[list[tuple[int, Tagged]]]:
     """Find names in sentences; yield for each batch the indices of sentences and what was found."""
+    prepare_process()
     device = next(model.parameters()).device
     for numbers, batch in batches:
         # inference_mode is not around the loop, because the caller runs other code in between

@@ -3,18 +3,55 @@
 from dataclasses import replace
 
 import pytest
+import torch
 
 from corpora.document import Document, Mention, Paragraph, Sentence, Span
-from corpora.errors import CorpusError
+from corpora.errors import CorpusError, UsageError
 from corpora.ner.labels import LabelMap
 from modeling.finetune.data import NerData
 from modeling.models.tagging import TaggingModel
+from modeling.taggers import processes
+from modeling.taggers.encoder import Encoder
 from modeling.taggers.tagger import Tagger, document_of
 
 
 @pytest.fixture(scope="module")
 def tagger(tagger_run):
     return Tagger.load(tagger_run)
+
+
+@pytest.mark.parametrize("device", ["gpu", "cpu:x", "meta"])
+def test_a_device_that_torch_lacks_is_named(tagger_run, device):
+    for load in (Tagger.load, Encoder.load):
+        with pytest.raises(UsageError, match=f"device '{device}': torch cannot .* Take cpu, or"):
+            load(tagger_run, device=device)
+
+
+def test_a_forked_process_uses_one_thread_of_torch(tagger, monkeypatch):
+    n_threads = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        monkeypatch.setattr(processes, "_USED_IN", set())
+        tagger("ich war in Ulm")
+        in_parent = torch.get_num_threads()
+        monkeypatch.setattr(processes, "_USED_IN", {0})
+        tagger("ich war in Ulm")
+        in_child = torch.get_num_threads()
+    finally:
+        torch.set_num_threads(n_threads)
+
+    assert (in_parent, in_child) == (2, 1)
+
+
+def test_a_program_may_change_its_folder_after_a_tagger_is_loaded(
+    tagger_run, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tagger_run)
+    tagger = Tagger.load(".")
+
+    monkeypatch.chdir(tmp_path)
+
+    assert 0 < tagger.threshold_of_editions <= 1
 
 
 def test_names_of_a_text_have_its_offsets(tagger):
