@@ -172,7 +172,8 @@ def parse_wikitext(source: str, *, wiki: str = "enwiki", title: str = "") -> "Do
     """Parse the wikitext of a page: its text, and each link as a mention (``enwiki:Berlin``).
 
     Redirects are not resolved, and namespaces are the canonical ones and those of the language: for
-    a whole wiki, run ``onoma wikipedia``.
+    a whole wiki, run ``onoma wikipedia``. Raises ``UsageError`` for what is no name of a wiki
+    (``de`` for ``dewiki``).
     """
     from corpora.wikipedia.single_page import read_page
 

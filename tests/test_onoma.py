@@ -466,6 +466,12 @@ def test_wikitext_becomes_a_document():
     assert onoma.parse_wikitext("#REDIRECT [[Berlin]]").text == ""
 
 
+@pytest.mark.parametrize("wiki", ["de", "", "wiki", "de.wikipedia.org"])
+def test_wikitext_of_a_wiki_without_a_language_is_refused(wiki):
+    with pytest.raises(onoma.UsageError, match=r"is no name of a wiki\. .*: dewiki, "):
+        onoma.parse_wikitext("Jena liegt in [[Thüringen]].", wiki=wiki)
+
+
 def test_package_of_the_user_that_is_loaded_is_named(tmp_path):
     (tmp_path / "modeling.py").write_text("")
 

@@ -1,20 +1,27 @@
 """The wikitext of one page, without a dump: its text, and its links as mentions."""
 
 from corpora.document import Document, Mention, Paragraph, Span, without_crossing
+from corpora.errors import UsageError
 from corpora.segmentation.sentences import segmenter
 from corpora.wikipedia.articles import Article, ArticleReader
 from corpora.wikipedia.blocks import Link, PageText
 from corpora.wikipedia.pages import Page
 from corpora.wikipedia.templates import load_templates
-from corpora.wikipedia.titles import language_of, wiki_of
+from corpora.wikipedia.titles import language_code, language_of, wiki_of
 
 
 def read_page(source: str, *, wiki: str, title: str = "") -> Document:
     """Read a page of a wiki by the wiki's name (``dewiki``); its links are as written.
 
     Namespaces are those that the tables know, not those of a dump; redirects are not resolved. A
-    redirect, and a page without text, is an empty document.
+    redirect, and a page without text, is an empty document. Raises ``UsageError`` for a name that
+    says no language.
     """
+    if not language_code(wiki):
+        raise UsageError(
+            f"wiki {wiki!r}: is no name of a wiki. Give the one that its dumps have: dewiki, "
+            "simplewiki, frwikisource."
+        )
     known = wiki_of(name=wiki, lang=language_of(wiki))
     reader = ArticleReader(
         known,
