@@ -10,6 +10,7 @@ from itertools import pairwise
 from corpora.errors import UsageError
 from corpora.ner.brat import is_standoff
 from corpora.ner.layout import BLANKS, FORMATS, OUTSIDE, SPACE, TAB, USUAL, Layout
+from corpora.ner.markup import names_in_text
 from corpora.ner.schemes import (
     CONTINUING,
     LABEL,
@@ -44,7 +45,7 @@ _CHUNKS = frozenset({
     "ADJP", "ADVP", "CONJP", "INTJ", "LST", "NC", "NP", "PC", "PP", "PRT", "SBAR", "UCP", "VC",
     "VP",
 })  # fmt: skip
-_FIXED = {"labels": "iob1", "brat": "iob2", "spans": "iob2", "tokenspans": "iob2"}
+_FIXED = {"labels": "iob1", "brat": "iob2", "spans": "iob2", "tokenspans": "iob2", "markup": "iob2"}
 """The schemes of formats that have no letters before their labels."""
 _NOT_READ = {
     r"version https://git-lfs\.": "is a pointer of Git LFS, not the file. Fetch it: git lfs pull.",
@@ -138,7 +139,10 @@ class _Table:
     @cached_property
     def has_tags_first(self) -> bool:
         """Whether the first of two columns holds tags, and the second words."""
-        return self.n_columns == 2 and self.has_tags(0) and not self.can_be_tags(1)
+        if self.n_columns != 2:
+            return False
+        has_words = not all(map(str.isdecimal, self.column(1)))  # a list of tags has numbers
+        return has_words and self.has_tags(0) and not self.can_be_tags(1)
 
     @cached_property
     def is_numbered(self) -> bool:
@@ -243,6 +247,8 @@ def _detect_columns(text: str, *, name: str, said: Overrides) -> Layout:
     layout = _of_table(table, lines, said=said) if table else None
     if table and said.tag_column is None and said.format is None:
         _check_levels(table, layout, name=name)
+    if layout is None and said.format in {None, "markup"} and names_in_text(text):
+        return Layout(format="markup")
     if layout is None:
         raise _unknown(text, name=name, said=said)
     return layout

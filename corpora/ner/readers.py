@@ -19,6 +19,7 @@ from corpora.ner.csv import read_csv
 from corpora.ner.found import Found, Origin, any_of
 from corpora.ner.json import read_cluener, read_sentence_array
 from corpora.ner.layout import BLANKS, OUTSIDE, SPACE, TAB, Layout
+from corpora.ner.markup import read_markup
 from corpora.ner.records import read_spans, read_tokens, records
 from corpora.ner.schemes import LABEL, LETTERS, READABLE, continues, respelled
 from corpora.ner.token_spans import read_token_spans
@@ -52,6 +53,8 @@ def read_text(data: bytes, layout: Layout, origin: Origin, *, first_line: int = 
             found = read_token_spans(records(data, where=origin.source), origin)
         case "spans":
             found = read_spans(records(data, where=origin.source), origin, lang=layout.lang)
+        case "markup":
+            found = read_markup(data, origin, lang=layout.lang)
         case "csv":
             found = read_csv(data, layout, origin)
         case _:

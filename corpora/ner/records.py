@@ -13,11 +13,8 @@ from io import StringIO
 from itertools import islice
 from typing import NamedTuple, cast
 
-import pyarrow as pa
-
 from corpora.document import Mention, Rejected
 from corpora.errors import UsageError
-from corpora.ner.columns import SentenceColumns, Tags
 from corpora.ner.found import Found, Origin
 from corpora.ner.json import (
     BadRecordError,
@@ -196,10 +193,9 @@ def _sentence(record: object) -> list[Row]:
 
 def read_spans(records: Iterable[tuple[int, object]], origin: Origin, *, lang: str | None) -> Found:
     """Read numbered texts with names; each is a document, cut into sentences."""
-    from corpora.ner.texts import cut_text
+    from corpora.ner.texts import NamedText, cut_texts
 
-    made: list[Found] = []
-    documents: list[str] = []
+    texts: list[NamedText] = []
     rejected: list[Rejected] = []
     counters: Counter[str] = Counter()
     for number, record in records:
@@ -208,62 +204,11 @@ def read_spans(records: Iterable[tuple[int, object]], origin: Origin, *, lang: s
         except BadRecordError as error:
             rejected.append(reject_record(number, error, record, origin=origin))
             continue
-        if not text.is_accepted:
+        if text.is_accepted:
+            texts.append(NamedText(f"{origin.source}:{number}", text.text, text.names))
+        else:
             counters["texts.not accepted"] += 1
-            continue
-        name = f"{origin.source}:{number}"
-        own = cut_text(text.text, text.names, lang=lang, source=name, counters=counters)
-        made.append(own)
-        documents += [name] * len(own)
-    return _joined(made, documents, rejected=rejected, counters=counters)
-
-
-def _joined(
-    made: Sequence[Found],
-    documents: Sequence[str],
-    *,
-    rejected: Sequence[Rejected],
-    counters: Counter[str],
-) -> Found:
-    """Concatenate the sentences of texts, with ids ``FILE:LINE#SENTENCE``."""
-    empty = SentenceColumns.of_sentences([])
-    if not made:
-        return Found(
-            tokens=empty.tokens,
-            begins=empty.begins,
-            tags=empty.tags,
-            places=empty.begins[:0],
-            rejected=rejected,
-            counters=counters,
-        )
-    import numpy as np
-
-    lengths = np.concatenate([np.diff(found.begins) for found in made])
-    inner = [found.inner.strings() if found.inner else _blank(len(found.tokens)) for found in made]
-    ids = [f"{name}#{n}" for name, n in zip(documents, _numbers(made), strict=True)]
-    return Found(
-        tokens=pa.concat_arrays([found.tokens for found in made]),
-        begins=np.append(0, np.cumsum(lengths)),
-        tags=Tags.of(pa.concat_arrays([found.tags.strings() for found in made])),
-        inner=Tags.of(pa.concat_arrays(inner)) if any(found.inner for found in made) else None,
-        places=np.repeat(np.arange(1, len(lengths) + 1), lengths),
-        documents=documents,
-        ids=ids,
-        token_starts=pa.concat_arrays(
-            [found.token_starts for found in made if found.token_starts is not None]
-        ),
-        rejected=rejected,
-        counters=counters,
-    )
-
-
-def _blank(n: int) -> pa.StringArray:
-    return pa.array(["_"] * n, pa.string())
-
-
-def _numbers(made: Sequence[Found]) -> Iterator[int]:
-    for found in made:
-        yield from range(1, len(found) + 1)
+    return cut_texts(texts, lang=lang, rejected=rejected, counters=counters)
 
 
 def text_of(record: object) -> Text:

@@ -7,6 +7,7 @@ deeper names, and those that cross another, are left out, and counted.
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -37,6 +38,57 @@ def read_brat(lines: str, text: str, *, lang: str | None, origin: Origin) -> Fou
         )
         return _found([], Counter(), [rejected])
     return cut_text(text, mentions, lang=lang, source=origin.source, counters=counters)
+
+
+class NamedText(NamedTuple):
+    """A text with names at its characters."""
+
+    id: str
+    """``FILE:LINE``, before the numbers of its sentences."""
+    text: str
+    names: Sequence[Mention]
+    document: str = ""
+    """The name of the document; empty: that is its id."""
+
+
+def cut_texts(
+    texts: Sequence[NamedText],
+    *,
+    lang: str | None,
+    rejected: Sequence[Rejected],
+    counters: Counter[str],
+) -> Found:
+    """Cut texts into sentences, with ids ``FILE:LINE#SENTENCE``; each text is a document."""
+    made: list[Found] = []
+    ids: list[str] = []
+    documents: list[str] = []
+    for text in texts:
+        own = cut_text(text.text, text.names, lang=lang, source=text.id, counters=counters)
+        made.append(own)
+        ids += [f"{text.id}#{number}" for number in range(1, len(own) + 1)]
+        documents += [text.document or text.id] * len(own)
+    if not made:
+        return _found([], counters, rejected)
+    counters["documents"] = len({text.document or text.id for text in texts})
+    lengths = np.concatenate([np.diff(found.begins) for found in made])
+    inner = [found.inner.strings() if found.inner else _blank(len(found.tokens)) for found in made]
+    starts = [found.token_starts for found in made if found.token_starts is not None]
+    return Found(
+        tokens=pa.concat_arrays([found.tokens for found in made]),
+        begins=np.append(0, np.cumsum(lengths)),
+        tags=Tags.of(pa.concat_arrays([found.tags.strings() for found in made])),
+        inner=Tags.of(pa.concat_arrays(inner)) if any(found.inner for found in made) else None,
+        places=np.repeat(np.arange(1, len(lengths) + 1), lengths),
+        documents=documents,
+        ids=ids,
+        token_starts=pa.concat_arrays(starts),
+        rejected=rejected,
+        counters=counters,
+    )
+
+
+def _blank(n: int) -> pa.StringArray:
+    return pa.array(["_"] * n, pa.string())
 
 
 def cut_text(
