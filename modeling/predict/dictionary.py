@@ -17,6 +17,10 @@ from corpora.tei.writer import Standing, TeiFile, WriteOptions, Written
 from corpora.tei.xml import XmlError
 from modeling.training.run_folder import versions
 
+_WITHOUT_ID = (
+    "of these without an id (no name of the files shows how ids are written; see --reference)"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class OpenRegister:
@@ -37,6 +41,12 @@ class OpenRegister:
         own = replace(options, reviewer="")
         made = written.add(found, model=self.model, options=own, decided=decided)
         made.counters["written by the register"] = made.written - written.written
+        left = {(one.document, one.mention) for one in made.skipped}
+        made.counters[_WITHOUT_ID] = sum(
+            mention.entity is None and (id, mention) not in left
+            for id, mentions in found.items()
+            for mention in mentions
+        )
         return made
 
     def merged(self, found: Document, file: TeiFile) -> Document:

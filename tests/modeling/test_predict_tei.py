@@ -483,6 +483,7 @@ def test_a_register_writes_names_without_a_model(letter, register, tmp_path, cap
     options = ("--dictionary", "--register", register, "--edition", "tei")
     assert predict(*options, "--tei", letter, "--output", tmp_path / "out") == 0
     assert "in <placeName resp=" in (tmp_path / "out" / "a.xml").read_text()
+    assert "see --reference): 1\n" in capsys.readouterr().err
     given = ("--reference", "ref=#{}", "--output", tmp_path / "given")
 
     assert predict(*options, "--tei", letter, *given) == 0
@@ -490,6 +491,7 @@ def test_a_register_writes_names_without_a_model(letter, register, tmp_path, cap
     written = (tmp_path / "given" / "a.xml").read_text()
     assert 'in <placeName ref="#O.1" resp="#onoma-' in written
     assert "names found by a dictionary" in written
+    assert "without an id" not in capsys.readouterr().err
     undoing = ("--undo", "--output", tmp_path / "back")
     assert predict("--tei", tmp_path / "given" / "a.xml", *undoing) == 0
     assert (tmp_path / "back" / "a.xml").read_bytes() == letter.read_bytes()
