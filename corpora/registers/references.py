@@ -12,8 +12,8 @@ from corpora.registers.entry import Entry
 from corpora.registers.identifiers import read_id
 from corpora.registers.register import Register
 from corpora.tei.edition import Edition
+from corpora.tei.pointers import entity_of, with_space, without_prefix
 from corpora.tei.prefixes import prefix_of
-from corpora.tei.reader import entity_of, with_space, without_prefix
 from corpora.tei.style import abbreviated, reference
 
 MIN_RATIO = 0.5

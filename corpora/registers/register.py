@@ -14,7 +14,7 @@ from corpora.registers.reader import read_register
 from corpora.runs.plan import find_inputs
 from corpora.system.parsing import parse_json
 from corpora.tei.edition import SUFFIXES, Edition
-from corpora.tei.reader import with_space
+from corpora.tei.pointers import with_space
 
 MAX_BYTES = 500_000_000
 """The most bytes of a register's file."""

@@ -40,8 +40,10 @@ from corpora.tei.edition import (
 from corpora.tei.include import find_included, with_included
 from corpora.tei.languages import said_language
 from corpora.tei.patterns import Pattern
+from corpora.tei.pointers import ids_of, without_prefix
 from corpora.tei.prefixes import NO_MATCH, RESOLVED, union
-from corpora.tei.reader import ROOTS, ids_of, read_tree, without_prefix
+from corpora.tei.reader import read_tree
+from corpora.tei.starts import ROOTS
 from corpora.tei.xml import Element, XmlError, encoding_of, parse_xml
 
 _MAX_INCLUDED = 50_000_000  # bytes that a file may include, and of a file that may include others

@@ -9,34 +9,37 @@ from bisect import bisect_left
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import NamedTuple
 
 from corpora.document import Document, Mention, Paragraph, Span, part_of_text, without_crossing
 from corpora.runs.plan import InputFile
 from corpora.segmentation.sentences import Segmenter
 from corpora.tei.edition import APART, SIGNS, Edition, Meaning, Role
-from corpora.tei.header import Columns, base_of, read_header, read_rules
 from corpora.tei.include import INCLUDE, with_included
-from corpora.tei.languages import Language, Passage, Segmenters, count_languages, said_language
+from corpora.tei.languages import Passage, Segmenters, count_languages, said_language
 from corpora.tei.layout import XML_SPACE, Layout, OpenName
+from corpora.tei.marks import Mark, Name, Place, join_paragraphs, to_mention, trim, trim_paragraphs
 from corpora.tei.pieces import merge_pieces
-from corpora.tei.prefixes import (
-    NO_MATCH,
-    NOT_READ,
-    RESOLVED,
-    Prefixes,
-    prefix_of,
-    read_prefixes,
+from corpora.tei.pointers import count_prefixes
+from corpora.tei.prefixes import Prefixes
+from corpora.tei.spans import StandOff
+from corpora.tei.starts import (
+    ROOTS,
+    SPACE,
+    File,
+    Start,
+    ids_of_texts,
+    prefixes_of,
+    start_of_file,
+    texts_in,
+    with_metadata,
+    without_place,
 )
-from corpora.tei.spans import StandOff, places_of_ids, stand_off_names
 from corpora.tei.xml import Element, XmlError, parse_xml
 
 # TEI allows no text directly in these: white space in them is layout of the file.
 _ELEMENT_ONLY = {"choice", "app", "rdggrp", "subst", "list", "table", "row"}
 # No white space stands between a word or sign with this @join and the next one, or the last one.
 _TOUCHES_NEXT, _TOUCHES_LAST = {"right", "both"}, {"left", "both"}
-_SPACE = "xml:space"
 _SPEECHES = {"sp", "u"}
 # These hold blocks: white space between them is layout of the file, whatever @xml:space says.
 _HOLDS_BLOCKS = {
@@ -44,8 +47,6 @@ _HOLDS_BLOCKS = {
     "div6", "div7", "lg", "sp", "list", "table", "row", "castlist", "castgroup", "titlepage",
     "figure", "floatingtext", "argument", "epigraph", "postscript",
 }  # fmt: skip
-_DOCUMENTS = {Role.DOCUMENT, Role.NOTE_DOCUMENT}
-ROOTS = {"tei", "tei.2", "teicorpus", "teicorpus.2"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +100,14 @@ def read_tree(
             "not_tei",
             f"{name}: is no TEI (the root element is {root.written_name!r}). Leave it out.",
         )
-    roots = list(_single_texts(root, edition))
-    ids = _ids(roots, name)
+    roots = list(texts_in(root, edition))
+    ids = ids_of_texts(roots, name)
     taken, numbers = set(ids), Counter[str]()
     texts: list[TeiText] = []
     for tei, document_id in zip(roots, ids, strict=True):
-        file = _File(name, tei, taken, numbers)
-        edition = edition.with_prefixes(_prefixes_of(tei, edition))
-        whole = _start(tei, document_id, edition, lang=said_language(root))
+        file = File(name, tei, taken, numbers)
+        edition = edition.with_prefixes(prefixes_of(tei, edition))
+        whole = start_of_file(tei, document_id, edition, lang=said_language(root))
         starts, n_before = deque([whole]), len(texts)
         while starts:
             reader = _Reader(edition, file, layout(), starts.popleft())
@@ -118,198 +119,30 @@ def read_tree(
     return texts
 
 
-def _prefixes_of(tei: Element, edition: Edition) -> Prefixes:
-    """Read the prefixes that a ``TEI`` element declares, and what the ids in it point to."""
-    prefixes = read_prefixes(tei)
-    if prefixes.definitions:
-        prefixes.learn(id for element in tei.walk() for id in ids_of(element.attributes, edition))
-    return prefixes
-
-
-def _single_texts(root: Element, edition: Edition) -> Iterator[Element]:
-    """Yield the members of a corpus, and the corpus itself if it has text; else the file's root."""
-    members = [child for child in root.elements() if child.name in ROOTS]
-    if not members or any(child.name in edition.content for child in root.elements()):
-        yield root
-    for member in members:
-        yield from _single_texts(member, edition)
-
-
-def _ids(roots: list[Element], name: str) -> list[str]:
-    """Build ids: the file's name, or that with the ``xml:id`` of each text (or its number)."""
-    if len(roots) == 1:
-        return [name]
-    own = [root.attributes.get("xml:id", "") for root in roots]
-    times = Counter(own)
-    return [f"{name}#{id if id and times[id] == 1 else number}" for number, id in enumerate(own, 1)]
-
-
-def _without_place(start: "_Start") -> Columns:
-    """Return the columns of a document without its place in one that has no text."""
-    metadata = start.columns["metadata"].items()
-    kept = {name: value for name, value in metadata if name not in {"in_document", "at"}}
-    return {**start.columns, "metadata": kept}
-
-
-class _Place(NamedTuple):
-    """The context of the current place: language, page and speaker."""
-
-    language: Language | None = None
-    page: str = ""
-    """``@n`` of the last ``pb``."""
-    facs: str = ""
-    """``@facs`` of the last ``pb``."""
-    who: str = ""
-    """``@who`` of the speech (``sp``, ``u``) around it."""
-
-    def attributes(self) -> dict[str, str]:
-        """Return the attributes that a mention gets from its place."""
-        named = {"page": self.page, "facs": self.facs, "who": self.who}
-        return {name: value for name, value in named.items() if value}
-
-
-class _Mark(NamedTuple):
-    """The place of an element in the text."""
-
-    before: OpenName
-    """Its ``end`` is the number of characters before it."""
-    place: OpenName
-    origin: str
-    at: _Place
-
-    @property
-    def start(self) -> int:
-        """The offset of its first character; of the next one for an element without text."""
-        return self.place.start if self.place.start >= 0 else self.before.end
-
-    @property
-    def end(self) -> int:
-        """The offset after its last character."""
-        return self.place.end if self.place.start >= 0 else self.before.end
-
-
-class _Name(NamedTuple):
-    """An element that names something."""
-
-    element: Element
-    label: str | None
-    mark: _Mark
-
-
-@dataclass
-class _File:
-    """The data shared by the documents of a ``TEI`` element."""
-
-    name: str
-    tei: Element
-    taken: set[str]
-    """The ids of all documents of the file so far."""
-    numbers: Counter[str]
-    """The number of documents without an id of their own, by the name of their element."""
-    beside_found: set[Element] = field(default_factory=set)
-    """The elements of the names beside the text whose place is in one of its documents."""
-
-    @cached_property
-    def places(self) -> dict[str, tuple[str, int]]:
-        """The file and the byte of the element with each id."""
-        return places_of_ids(self.tei)
-
-    def new_id(self, element: Element) -> str:
-        """Create the id of the document that an element becomes."""
-        own = element.attributes.get("xml:id")
-        id = f"{self.name}#{own}" if own else ""
-        while not id or id in self.taken:
-            self.numbers[element.name] += 1
-            id = f"{self.name}#{element.name}{self.numbers[element.name]}"
-        self.taken.add(id)
-        return id
-
-
-@dataclass(frozen=True, slots=True)
-class _Start:
-    """An element that becomes a document, with what is known before it is read."""
-
-    element: Element
-    document_id: str
-    columns: Columns
-    """The columns of the document, except its text and what is read with it."""
-    at: _Place
-    split_with: str
-    part: str | None = None
-    """The name of the element if it is a note; else None."""
-    stand_off: tuple[StandOff, ...] = ()
-    """The names that stand beside the text of the file."""
-    preserve: bool = False
-    """Whether white space is kept around the element."""
-
-
-def _start(tei: Element, document_id: str, edition: Edition, *, lang: str | None) -> _Start:
-    """Begin the document of a file, with the metadata of its header."""
-    header = read_header(tei, default_lang=lang)
-    columns: Columns = {**header, "lang": edition.tag_of(header["lang"])}
-    head = tei.find("teiheader")
-    scope = head if head and edition.makes_several else tei
-    return _Start(
-        tei,
-        document_id,
-        _with_rules(columns, edition, scope),
-        _Place(edition.language(columns["lang"])),
-        split_with=document_id,
-        stand_off=stand_off_names(tei, edition),
-        preserve=edition.obeys_xml_space and _asks_for_space(tei),
-    )
-
-
-def _asks_for_space(element: Element) -> bool:
-    """Tell whether the nearest ``@xml:space``, of the element or around it, keeps white space."""
-    said = (around.attributes.get(_SPACE) for around in element.chain())
-    return next(filter(None, said), "") == "preserve"
-
-
-def _with_rules(columns: Columns, edition: Edition, scope: Element) -> Columns:
-    """Add the metadata that the edition's rules find in an element, outside documents in it."""
-    found = read_rules(edition.metadata, list(_own(scope, edition))) if edition.metadata else {}
-    title = found.pop("title", columns["title"])
-    old = {key: value for key, value in columns["metadata"].items() if base_of(key) not in found}
-    return {**columns, "title": title, "metadata": {**old, **found}}
-
-
-def _own(scope: Element, edition: Edition) -> Iterator[Element]:
-    """Yield the elements of a document: all in its element but those of documents inside it."""
-    waiting = [scope]
-    while waiting:
-        element = waiting.pop()
-        if element.name == "teiheader":  # its notes are no documents
-            yield from element.walk()
-        elif element is scope or edition.meaning(element).role not in _DOCUMENTS:
-            yield element
-            waiting += reversed(element.elements())
-
-
 @dataclass(slots=True)
 class _Reader:
     """A reader of one ``TEI`` element, or of a part of it that is a document; used once."""
 
     edition: Edition
-    file: _File
+    file: File
     layout: Layout
-    start: _Start
-    apart: list[_Start] = field(default_factory=list)
+    start: Start
+    apart: list[Start] = field(default_factory=list)
     """The parts that become documents of their own."""
     places_apart: list[tuple[dict[str, str], OpenName]] = field(default_factory=list)
     """The metadata of these, and where they stand."""
-    names: list[_Name] = field(default_factory=list)
-    parts: deque[tuple[Element, _Place, bool]] = field(default_factory=deque)
+    names: list[Name] = field(default_factory=list)
+    parts: deque[tuple[Element, Place, bool]] = field(default_factory=deque)
     """Notes and the like, which are read at the end of the document: with their places, and whether
     white space is kept there."""
     part: str | None = None
     kind: str = "p"
     preserve: bool = False
-    at: _Place = _Place()
+    at: Place = Place()
     abbreviations: list[OpenName] = field(default_factory=list)
-    marks: dict[str, _Mark | None] = field(default_factory=dict)
+    marks: dict[str, Mark | None] = field(default_factory=dict)
     """The place of each id that something points to; None until it is met."""
-    reaching: list[tuple[StandOff, _Mark]] = field(default_factory=list)
+    reaching: list[tuple[StandOff, Mark]] = field(default_factory=list)
     """The names with ``@spanTo``, and where they begin."""
     skipped_to: int = 0
     """The byte of the file ``skipped_in`` before which no text is read; 0: none is skipped."""
@@ -344,12 +177,12 @@ class _Reader:
         for metadata, here in self.places_apart:
             metadata["at"] = str(here.end)
         if not text:
-            self.apart = [replace(one, columns=_without_place(one)) for one in self.apart]
+            self.apart = [replace(one, columns=without_place(one)) for one in self.apart]
             return TeiText(None, self.counters, prefixes=self.edition.prefixes)
         if self.layout.hyphens_removed:
             self.counters["hyphens removed at line ends"] = self.layout.hyphens_removed
         mentions = self._mentions(text)
-        paragraphs = _trim_paragraphs(self.layout.paragraphs, text)
+        paragraphs = trim_paragraphs(self.layout.paragraphs, text)
         passages = tuple(Passage(start, each.tag) for start, each in self.layout.passages)
         segmenters = Segmenters(passages, [each.segmenter for _, each in self.layout.passages])
         for lang, n in count_languages(passages, text).items():
@@ -376,10 +209,10 @@ class _Reader:
         segmenters: Segmenters,
     ) -> Iterator[Span]:
         """Yield sentences, cut by the languages of the passages."""
-        trimmed = (_trim(place, text) for place in self.abbreviations)
+        trimmed = (trim(place, text) for place in self.abbreviations)
         marked = sorted(span for span in trimmed if span)
         starts = [span.start for span in marked]
-        for part, inside in _join_paragraphs(paragraphs, mentions):
+        for part, inside in join_paragraphs(paragraphs, mentions):
             abbreviations = marked[bisect_left(starts, part.start) : bisect_left(starts, part.end)]
             yield from segmenters.sentences(text, part, names=inside, abbreviations=abbreviations)
 
@@ -392,7 +225,7 @@ class _Reader:
             self.layout.block(self.kind)
             self._inside(element)
 
-    def _go_to(self, place: _Place) -> None:
+    def _go_to(self, place: Place) -> None:
         self.at, self.layout.language = place, place.language
 
     def _children(self, element: Element) -> None:
@@ -480,13 +313,13 @@ class _Reader:
         else:
             self.counters[f"spanTo leads nowhere: {element.written_name}"] += 1
 
-    def _document_of(self, element: Element, *, is_note: bool) -> _Start:
+    def _document_of(self, element: Element, *, is_note: bool) -> Start:
         """Begin the document that an element inside this one becomes, linked to its place."""
         id, around = self.file.new_id(element), self.start
         columns = around.columns.copy()
         heads = [] if is_note else [e.text() for e in element.elements() if e.name == "head"]
         columns["title"] = next(filter(None, heads), columns["title"])
-        columns = _with_rules(columns, self.edition, element)
+        columns = with_metadata(columns, self.edition, element)
         if tag := said_language(element):
             columns["lang"] = self.edition.tag_of(tag)
         elif self.at.language:
@@ -496,7 +329,7 @@ class _Reader:
         place |= {"byte": str(element.byte), **self.at.attributes()}
         columns["metadata"] = {**columns["metadata"], **place}
         self.places_apart.append((columns["metadata"], here))
-        return _Start(
+        return Start(
             element,
             id,
             columns,
@@ -547,7 +380,7 @@ class _Reader:
             if element.name == "abbr":
                 self.abbreviations.append(mark.place)
             if meaning.is_name and "spanTo" not in element.attributes:
-                self.names.append(_Name(element, meaning.label, mark))
+                self.names.append(Name(element, meaning.label, mark))
         if element.attributes.get("join") in _TOUCHES_NEXT:
             self.layout.touch()
         self.preserve = preserve
@@ -559,21 +392,21 @@ class _Reader:
         attributes = element.attributes
         if attributes.get("join") in _TOUCHES_LAST:
             self.layout.touch()
-        if (space := attributes.get(_SPACE)) and self.edition.obeys_xml_space:
+        if (space := attributes.get(SPACE)) and self.edition.obeys_xml_space:
             self.preserve = space == "preserve"
         if ("xml:lang" in attributes or "lang" in attributes) and (tag := said_language(element)):
             self._go_to(self.at._replace(language=self.edition.language(self.edition.tag_of(tag))))
         if element.name in _SPEECHES:
             self.at = self.at._replace(who=attributes.get("who", ""))
 
-    def _open_mark(self, element: Element, meaning: Meaning) -> _Mark | None:
+    def _open_mark(self, element: Element, meaning: Meaning) -> Mark | None:
         """Note the start of a name, an abbreviation, or the target of a pointer."""
         attributes = element.attributes
         id = attributes.get("xml:id", "")
         if not (meaning.is_name or id in self.marks or element.name == "abbr"):
             return None
         origin = self.part or part_of_text(self.kind)
-        mark = _Mark(self.layout.here(), self.layout.open_name(), origin, self.at)
+        mark = Mark(self.layout.here(), self.layout.open_name(), origin, self.at)
         if meaning.is_name and (end := attributes.get("spanTo", "").removeprefix("#")):
             self.marks.setdefault(end)
             self.reaching.append((StandOff(element, meaning.label, (end,)), mark))
@@ -596,18 +429,19 @@ class _Reader:
         # bytes of different files cannot be compared
         several = any(name.element.file for name in names)
         for name in sorted(names, key=lambda n: (several and n.mark.place.start, n.element.byte)):
-            span = _trim(name.mark.place, text)
+            span = trim(name.mark.place, text)
             if span is None:
                 self.counters[f"names without text: {name.element.written_name}"] += 1
                 continue
-            made.append(self._mention(name, span))
+            self.counters.update(count_prefixes(name.element.attributes, self.edition))
+            made.append(to_mention(name, span, self.edition))
         kept, dropped = without_crossing(merge_pieces(made, text))
         if dropped:
             self.counters["names dropped because they cross another"] = len(dropped)
         self.counters.update(f"mentions: {mention.label or 'no label'}" for mention in kept)
         return kept
 
-    def _names_beside(self) -> Iterator[_Name]:
+    def _names_beside(self) -> Iterator[Name]:
         """Yield the names that reach to an anchor, or stand beside the text, with their place."""
         beside = [(one, [mark]) for one, mark in self.reaching]
         beside += [(one, []) for one in self.start.stand_off]
@@ -617,38 +451,9 @@ class _Reader:
                 first = min([*marks, *found], key=lambda mark: mark.start)
                 place = OpenName(first.start, max(mark.end for mark in found))
                 self.file.beside_found.add(one.element)
-                yield _Name(one.element, one.label, first._replace(place=place))
+                yield Name(one.element, one.label, first._replace(place=place))
             elif marks:
                 self.counters[_points_nowhere(one.element)] += 1
-
-    def _mention(self, name: _Name, span: Span) -> Mention:
-        attributes = {"element": name.element.written_name, "byte": str(name.element.byte)}
-        if name.element.file:
-            attributes["file"] = name.element.file
-        attributes |= {"in": name.mark.origin, **name.mark.at.attributes()}
-        attributes |= {f"@{key}": value for key, value in name.element.attributes.items()}
-        self._count_prefixes(name.element)
-        return Mention(
-            span.start,
-            span.end,
-            entity=entity_of(name.element.attributes, self.edition),
-            label=name.label,
-            attributes=attributes,
-        )
-
-    def _count_prefixes(self, element: Element) -> None:
-        """Count the ids of a name that begin with a prefix of the file."""
-        prefixes = self.edition.prefixes
-        for id in ids_of(element.attributes, self.edition) if prefixes else ():
-            prefix = prefix_of(id)
-            if _beginning(id, self.edition):
-                continue
-            if prefixes.resolve(id) is not None:
-                self.counters[f"{RESOLVED}{prefix}"] += 1
-            elif prefix in prefixes.unread:
-                self.counters[f"{NOT_READ}{prefix}: {prefixes.unread[prefix]}"] += 1
-            elif prefixes.defines(id):
-                self.counters[f"{NO_MATCH}{prefix}"] += 1
 
 
 def _points_nowhere(element: Element) -> str:
@@ -658,78 +463,3 @@ def _points_nowhere(element: Element) -> str:
 def _tag(element: Element) -> str:
     kind = element.attributes.get("type")
     return f"{element.written_name}[{kind}]" if kind else element.written_name
-
-
-def _trim(place: OpenName, text: str) -> Span | None:
-    """Strip white space at both ends; None if nothing is left."""
-    start, end = place.start, min(place.end, len(text))
-    while start < end and text[end - 1].isspace():
-        end -= 1
-    while 0 <= start < end and text[start].isspace():
-        start += 1
-    return Span(start, end) if 0 <= start < end else None
-
-
-def _trim_paragraphs(paragraphs: list[Paragraph], text: str) -> tuple[Paragraph, ...]:
-    spans = ((_trim(OpenName(p.start, p.end), text), p.kind) for p in paragraphs)
-    return tuple(Paragraph(span.start, span.end, kind) for span, kind in spans if span)
-
-
-def _join_paragraphs(
-    paragraphs: tuple[Paragraph, ...], mentions: list[Mention]
-) -> Iterator[tuple[Span, list[Mention]]]:
-    """Yield paragraphs with the names in them.
-
-    Where a name continues in the next paragraph, both are joined.
-    """
-    waiting = iter(mentions)  # in reading order
-    mention = next(waiting, None)
-    start, reach, inside = None, 0, list[Mention]()
-    for paragraph in paragraphs:
-        start = paragraph.start if start is None else start
-        while mention is not None and mention.start < paragraph.end:
-            inside.append(mention)
-            reach = max(reach, mention.end)
-            mention = next(waiting, None)
-        if reach <= paragraph.end:
-            yield Span(start, paragraph.end), inside
-            start, inside = None, []
-
-
-def entity_of(attributes: Mapping[str, str], edition: Edition) -> str | None:
-    """Return the entity of an element, with its space; several ids are one entity, their group."""
-    return " ".join(with_space(one, edition) for one in ids_of(attributes, edition)) or None
-
-
-def ids_of(attributes: Mapping[str, str], edition: Edition) -> list[str]:
-    """Return the ids of an element as they are written: those of the first attribute that has one.
-
-    The edition says which attributes these are.
-    """
-    for attribute in edition.entity:
-        if value := attributes.get(attribute, "").strip():
-            return value.split() if attribute == "ref" else [value]
-    return []
-
-
-def with_space(reference: str, edition: Edition) -> str:
-    """Return the entity of a reference, in the space of its longest beginning or of the edition."""
-    reference = without_prefix(reference, edition)
-    if beginning := _beginning(reference, edition):
-        return f"{edition.spaces[beginning]}:{reference.removeprefix(beginning).rstrip('/')}"
-    return f"{edition.name}:{reference.removeprefix('#')}"
-
-
-def without_prefix(reference: str, edition: Edition) -> str:
-    """Return the address that a reference stands for by a ``prefixDef``, or else the reference.
-
-    What the edition file says of how references begin comes first.
-    """
-    if _beginning(reference, edition):
-        return reference
-    return edition.prefixes.resolve(reference) or reference
-
-
-def _beginning(reference: str, edition: Edition) -> str:
-    """Return the longest beginning of a reference that has a space; nothing if none has."""
-    return max((b for b in edition.spaces if reference.startswith(b)), key=len, default="")

@@ -17,8 +17,8 @@ from corpora.tei.fragments import content_rules
 from corpora.tei.layout import XML_SPACE
 from corpora.tei.places import Places
 from corpora.tei.provenance import P4_ROOTS, Responsibility
-from corpora.tei.reader import ROOTS
 from corpora.tei.source import Edit, Node, Source
+from corpora.tei.starts import ROOTS
 from corpora.tei.style import tag
 
 _POINTER = re.compile(r"#string-range\((.+?)((?:,\d+,\d+)+)\)")

@@ -7,7 +7,7 @@ from corpora.document import Mention
 from corpora.errors import UsageError
 from corpora.tei.edition import Edition
 from corpora.tei.patterns import template_of
-from corpora.tei.reader import entity_of, with_space
+from corpora.tei.pointers import entity_of, with_space
 from corpora.tei.xml import Element
 
 _ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"}

@@ -12,7 +12,7 @@ from corpora.errors import CorpusError, UsageError
 from corpora.registers.identifiers import address_of, read_id
 from corpora.system.parsing import parse_json
 from corpora.tei.edition import Edition
-from corpora.tei.reader import with_space
+from corpora.tei.pointers import with_space
 from modeling.serve.entries import Entries as Index
 from modeling.serve.entries import Found
 from modeling.workbench.messages import Candidate

@@ -5,7 +5,7 @@ import pytest
 from corpora.document import Mention
 from corpora.errors import UsageError
 from corpora.tei.edition import Role, edition_path, load_edition, shipped_editions
-from corpora.tei.reader import with_space
+from corpora.tei.pointers import with_space
 from corpora.tei.style import reference
 from corpora.tei.xml import Element
 

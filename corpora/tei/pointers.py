@@ -1,0 +1,60 @@
+"""Pointers of names: the ids in ``@ref`` and ``@key``, and the entities that they stand for."""
+
+from collections.abc import Iterator, Mapping
+
+from corpora.tei.edition import Edition
+from corpora.tei.prefixes import NO_MATCH, NOT_READ, RESOLVED, prefix_of
+
+
+def entity_of(attributes: Mapping[str, str], edition: Edition) -> str | None:
+    """Return the entity of an element, with its space; several ids are one entity, their group."""
+    return " ".join(with_space(one, edition) for one in ids_of(attributes, edition)) or None
+
+
+def ids_of(attributes: Mapping[str, str], edition: Edition) -> list[str]:
+    """Return the ids of an element as they are written: those of the first attribute that has one.
+
+    The edition says which attributes these are.
+    """
+    for attribute in edition.entity:
+        if value := attributes.get(attribute, "").strip():
+            return value.split() if attribute == "ref" else [value]
+    return []
+
+
+def with_space(reference: str, edition: Edition) -> str:
+    """Return the entity of a reference, in the space of its longest beginning or of the edition."""
+    reference = without_prefix(reference, edition)
+    if beginning := _beginning(reference, edition):
+        return f"{edition.spaces[beginning]}:{reference.removeprefix(beginning).rstrip('/')}"
+    return f"{edition.name}:{reference.removeprefix('#')}"
+
+
+def without_prefix(reference: str, edition: Edition) -> str:
+    """Return the address that a reference stands for by a ``prefixDef``, or else the reference.
+
+    What the edition file says of how references begin comes first.
+    """
+    if _beginning(reference, edition):
+        return reference
+    return edition.prefixes.resolve(reference) or reference
+
+
+def _beginning(reference: str, edition: Edition) -> str:
+    """Return the longest beginning of a reference that has a space; nothing if none has."""
+    return max((b for b in edition.spaces if reference.startswith(b)), key=len, default="")
+
+
+def count_prefixes(attributes: Mapping[str, str], edition: Edition) -> Iterator[str]:
+    """Yield the counter of each id of an element that begins with a prefix of its file."""
+    prefixes = edition.prefixes
+    for id in ids_of(attributes, edition) if prefixes else ():
+        prefix = prefix_of(id)
+        if _beginning(id, edition):
+            continue
+        if prefixes.resolve(id) is not None:
+            yield f"{RESOLVED}{prefix}"
+        elif prefix in prefixes.unread:
+            yield f"{NOT_READ}{prefix}: {prefixes.unread[prefix]}"
+        elif prefixes.defines(id):
+            yield f"{NO_MATCH}{prefix}"
