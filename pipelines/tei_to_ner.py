@@ -406,7 +406,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the pipeline; or, with ``--inspect``, only count what the markup holds."""
     given = list(sys.argv[1:] if argv is None else argv)
     if "--inspect" in given:
-        from corpora.tei.census import main as inspect
+        from corpora.tei.inspection import main as inspect
 
         return inspect(["--help"] if {"-h", "--help"} & {*given} else given)
     return run.main("pipelines.tei_to_ner", argv)

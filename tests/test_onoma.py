@@ -20,7 +20,7 @@ from corpora.system.licenses import kind_of, needed_by
 ROOT = Path(__file__).resolve().parent.parent
 LETTERS = ROOT / "tests" / "data" / "letters"
 COMMANDS = {command.name: command for command in onoma.commands()}
-NO_COMMANDS = {"corpora.system.sandbox", "corpora.tei.census", "pipelines", "pipelines.run"}
+NO_COMMANDS = {"corpora.system.sandbox", "corpora.tei.inspection", "pipelines", "pipelines.run"}
 """With a `main`, but for processes, or called by another command."""
 
 
