@@ -13,6 +13,7 @@ from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING
 
 from corpora.document import Span
 from corpora.segmentation.language_tags import primary_language
@@ -27,6 +28,9 @@ from corpora.segmentation.starts import (
 )
 from corpora.segmentation.stops import follows_stop, with_stops
 from corpora.segmentation.tables import Period, Table, composed, make_table, read_table
+
+if TYPE_CHECKING:
+    from icu4py.breakers import BaseBreaker
 
 # Alphabets whose words are written with spaces between them (Latin, Greek, Cyrillic), with digits,
 # combining marks and soft hyphens. In all other scripts the words of ICU stay as they are.
@@ -153,7 +157,7 @@ class Segmenter:
         """Find the offsets where sentences may begin, in order: those of ICU, and more."""
         from icu4py.breakers import SentenceBreaker
 
-        found = list(accumulate(map(len, SentenceBreaker(text, self.locale))))
+        found = _ends(SentenceBreaker(text, self.locale), len(text))
         found = with_other_starts(text, found, self.table)
         table = self.table
         if not table.stops:
@@ -164,7 +168,7 @@ class Segmenter:
         """Find the offsets where ICU begins and ends words, for the argument of ``words``."""
         from icu4py.breakers import WordBreaker
 
-        found = list(accumulate(map(len, WordBreaker(text, self.locale)), initial=0))
+        found = [0, *_ends(WordBreaker(text, self.locale), len(text))]
         if self.table.characters:
             han = (match.start() for match in _HAN.finditer(text))
             return sorted({*found, *(edge for start in han for edge in (start, start + 1))})
@@ -460,10 +464,18 @@ def _outermost(spans: Iterable[Span]) -> list[tuple[int, int]]:
     return outer
 
 
+def _ends(breaker: "BaseBreaker", length: int) -> list[int]:
+    """List the offsets at which the pieces of a text of ``length`` characters end."""
+    ends = [end for _, end in breaker.segments()]
+    if ends and ends[-1] != length:  # they count UTF-16 code units, not characters
+        return list(accumulate(map(len, breaker)))
+    return ends
+
+
 def _stripped(text: str, start: int, end: int) -> tuple[int, int] | None:
     """Return the span without white space around; None if it has nothing but white space."""
-    content = text[start:end].lstrip()
-    if not content:
-        return None
-    start = end - len(content)
-    return start, start + len(content.rstrip())
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    while start < end and text[start].isspace():
+        start += 1
+    return (start, end) if start < end else None

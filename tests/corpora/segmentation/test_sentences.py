@@ -31,6 +31,7 @@ def words(lang, text, **options):
     ("lang", "marked"),
     [
         ("de", "Das ist gut. | Ich komme! | Kommst Du? | Ja."),
+        ("de", "Das 😀 ist gut. | 𝟙 Mal komme ich! | Ja."),
         ("de", "Ich sah Fz. Marc. | Er malt."),
         ("de", "Es ist z. B. Der Sturm, d. h. Die Aktion, vgl. Die Fackel, gemeint."),
         ("de", "Frl. Kath. Koch, Hr. Prof. Dr. Walden und Hptm. d. R. Marc kamen."),
@@ -244,6 +245,10 @@ def check_cover(text, within, found):
     not_space = {i for i in range(within.start, within.end) if not text[i].isspace()}
     assert not_space <= covered
     assert covered <= set(range(within.start, within.end))
+
+
+def test_words_after_characters_beyond_16_bits_are_whole():
+    assert words("de", "😀😀 gute 𝔘hr!") == ["😀", "😀", "gute", "𝔘hr", "!"]
 
 
 @pytest.mark.parametrize("text", ["Der u. s. w.  – ", "Er ging … – ", "Ende. »– "])
