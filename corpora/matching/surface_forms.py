@@ -219,19 +219,18 @@ def marks_replaced(text: str) -> str:
 def begins_word(text: str, index: int) -> bool:
     """Tell whether a match may begin before the character at ``index``."""
     after = _class_of(text[index])
-    if after == _EXTENDS:
-        return False
-    before = _class_before(text, index)
-    return before == _OTHER or _UNSPACED in {before, after}
+    if after in (_UNSPACED, _EXTENDS):
+        return after == _UNSPACED
+    return _class_before(text, index) in (_OTHER, _UNSPACED)
 
 
 def ends_word(text: str, index: int, *, right: Right, lang: str | None = None) -> bool:
     """Tell whether a match may end before the character at ``index``, or at the end of the text."""
     after = _class_of(text[index]) if index < len(text) else _OTHER
-    if after in {_OTHER, _EXTENDS} or right == "prefix":
+    if after in (_UNSPACED, _OTHER, _EXTENDS) or right == "prefix":
         return after != _EXTENDS
     before = _class_before(text, index)
-    return _UNSPACED in {before, after} or (before == _HANGUL and primary_language(lang) == "ko")
+    return before == _UNSPACED or (before == _HANGUL and primary_language(lang) == "ko")
 
 
 def _class_before(text: str, index: int) -> int:

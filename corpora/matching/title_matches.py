@@ -176,9 +176,11 @@ def _free(folded: str, occupied: Sequence[tuple[int, int]]) -> str:
     parts = []
     position = 0
     for start, end in occupied:
-        if end > position:
-            parts.append(folded[position:start])
-            parts.append("\n" * (end - max(start, position)))
+        if start >= position:
+            parts += folded[position:start], "\n" * (end - start)
+            position = end
+        elif end > position:
+            parts.append("\n" * (end - position))
             position = end
     parts.append(folded[position:])
     return "".join(parts)
