@@ -15,7 +15,8 @@ class App {
   constructor(backend) {
     this.backend = backend;
     this.listing = null;
-    this.letter = null; // the letter on display, with its documents
+    this.letter = null; // the letter on display, with its documents; null where it cannot be read
+    this.at = null; // the number of the letter on display
     this.current = null; // {d, id}: document and id of the current name
     this.order = "text";
     this.linking = false;
@@ -44,6 +45,7 @@ class App {
       return await ask();
     } catch (error) {
       if (error.status === undefined) throw error;
+      this.status = error.status;
       this.say(error.status === 409 ? word("conflict") : error.status ? error.message : word("offline"), true);
       if (error.status === 409) await this.reload();
       return null;
@@ -79,11 +81,15 @@ class App {
     if (found) this.take(found, n);
   }
 
+  // Show a letter; true if it is on display then. Without an answer, the one before stays.
   async goTo(n) {
-    if (this.letter && this.letter.n === n) return;
+    if (this.letter && this.letter.n === n) return true;
     const began = performance.now();
     const found = await this.attempt(() => this.backend.letter(n));
-    if (!found) return this.showProblem(n);
+    if (!found) {
+      if (this.status === 500) this.showProblem(n);
+      return false;
+    }
     this.current = this.markup = null;
     this.linking = false;
     this.take(found, n);
@@ -91,10 +97,16 @@ class App {
     document.getElementById("letter").scrollTop = 0;
     this.shutList();
     performance.measure("letter", { start: began });
+    return true;
+  }
+
+  async goToPlace(hit) {
+    if (await this.goTo(hit.letter)) this.show(hit);
   }
 
   take(found, n) {
     this.letter = { ...found, n, documents: prepared(found.documents) };
+    this.at = n;
     if (this.current && !this.item()) this.current = null;
     this.note(found);
     this.showLetter();
@@ -183,7 +195,10 @@ class App {
 
   showProblem(n) {
     const said = document.getElementById("say").textContent;
-    this.letter = this.current = null;
+    this.letter = this.current = this.chosen = null;
+    this.at = n;
+    document.title = document.getElementById("title").textContent = this.row(n).title;
+    document.getElementById("counts").textContent = "";
     document.getElementById("letter").replaceChildren(make("article", {}, make("h2", {}, word("noLetter")), make("p", {}, this.row(n).error || said)));
     showInspector(this);
   }
@@ -274,7 +289,7 @@ class App {
   async stepToLetter(direction) {
     const rows = this.listing.letters.filter((row) => (row.n - this.letter.n) * direction > 0 && row.open + row.decided);
     if (!rows.length) return;
-    await this.goTo((direction > 0 ? rows[0] : rows.at(-1)).n);
+    if (!(await this.goTo((direction > 0 ? rows[0] : rows.at(-1)).n))) return;
     const all = this.items();
     const { d, item } = all[direction > 0 ? 0 : all.length - 1];
     this.look(d, item.id);
@@ -319,7 +334,7 @@ class App {
   }
 
   nextOpenLetter() {
-    const rows = this.listing.letters, here = this.letter ? this.letter.n : -1;
+    const rows = this.listing.letters, here = this.at ?? -1;
     const next = rows.find((row) => row.n > here && row.open) || rows.find((row) => row.n < here && row.open);
     return next ? next.n : null;
   }
@@ -327,12 +342,11 @@ class App {
   async goToNextOpenLetter() {
     const next = this.nextOpenLetter();
     if (next === null) return this.say(word("nothingOpen"));
-    await this.goTo(next);
-    return this.step(1, { onlyOpen: true });
+    return (await this.goTo(next)) && this.step(1, { onlyOpen: true });
   }
 
   async turn(direction) {
-    const next = this.listing.letters[(this.listing.at.get(this.letter?.n) ?? -direction) + direction];
+    const next = this.listing.letters[(this.listing.at.get(this.at) ?? -direction) + direction];
     if (next) await this.goTo(next.n);
   }
 
@@ -347,7 +361,10 @@ class App {
     const list = wanted();
     if (!list) return null;
     const answer = await this.attempt(() => this.backend.decide(list));
-    if (answer) this.apply(answer);
+    if (answer) {
+      this.say(""); // that an earlier one failed is over
+      this.apply(answer);
+    }
     return answer;
   }
 
@@ -453,8 +470,9 @@ class App {
     this.busy = this.busy.then(() => this.attempt(() => this.backend[kind]()));
     const answer = await this.busy;
     if (!answer) return;
-    if (!this.letter || this.letter.n !== answer.letter) await this.goTo(answer.letter);
+    const isShown = await this.goTo(answer.letter);
     this.apply(answer);
+    if (!isShown) return;
     this.current = { d: answer.document, id: answer.item };
     if (!this.item()) this.current = null;
     this.showCurrent();
@@ -666,7 +684,7 @@ class App {
     if (target.closest?.("input, textarea, select")) return;
     const isCommand = event.ctrlKey || event.metaKey;
     const action = isCommand ? !this.listing?.isReadOnly && this.commandFor(event) : this.hasKeys && this.actionFor(event);
-    if (!action || !this.letter) return;
+    if (!action || this.at === null) return;
     event.preventDefault();
     const began = event.timeStamp;
     Promise.resolve(action()).then(() => performance.measure("key", { start: began }));
@@ -692,6 +710,7 @@ class App {
     const digit = !this.listing.isReadOnly && /^[1-9]$/.test(event.key) ? this.listing.labels[Number(event.key) - 1] : null;
     if (digit) return this.chosen ? () => this.addName(digit) : this.current ? () => this.setLabel(digit) : null;
     if (this.listing.isReadOnly && !"npkjl?[],.".includes(event.key) && event.key !== "Escape") return null;
+    if (!this.letter && !"jzysrg[],./?".includes(event.key.toLowerCase())) return null;
     const isButton = event.target.closest?.("button, a");
     const named = event.key === "Enter" && isButton ? null : KEYS[event.key.length === 1 ? event.key.toLowerCase() : event.key];
     return named ? () => named(this) : this.arrowFor(event, "word");
@@ -699,7 +718,7 @@ class App {
 }
 
 const KEYS = {
-  j: (app) => app.step(1, { onlyOpen: true }),
+  j: (app) => (app.letter ? app.step(1, { onlyOpen: true }) : app.goToNextOpenLetter()),
   k: (app) => app.step(-1, { onlyOpen: true }),
   n: (app) => app.step(1, { onlyOpen: false }),
   p: (app) => app.step(-1, { onlyOpen: false }),

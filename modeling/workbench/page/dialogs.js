@@ -42,8 +42,7 @@ export function searchDialog(app) {
   };
   const go = async (hit) => {
     document.getElementById("dialog").close();
-    await app.goTo(hit.letter);
-    app.show(hit);
+    await app.goToPlace(hit);
   };
   const input = make("input", { class: "field", id: "search-input", type: "search", autocomplete: "off", "aria-label": word("searchHint"), placeholder: word("searchHint"), oninput: () => { clearTimeout(timer); timer = setTimeout(look, 90); } });
   input.addEventListener("keydown", (event) => {
@@ -138,8 +137,7 @@ async function concordanceDialog(app, form) {
   if (!found) return;
   const go = async (hit) => {
     document.getElementById("dialog").close();
-    await app.goTo(hit.letter);
-    app.show(hit);
+    await app.goToPlace(hit);
   };
   const said = (hit) => [hit.item ? [hit.item.label, hit.item.entity].filter(Boolean).join(" ") : "", word(hit.status)].filter(Boolean).join(" · ");
   openDialog(form, make("p", { class: "hint" }, word("found", found.found.length + found.more)), make("ul", { class: "hits" }, found.found.map((hit) => make("li", {}, make("button", { onclick: () => go(hit) }, inContext(hit, said(hit)))))));

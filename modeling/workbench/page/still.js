@@ -21,27 +21,40 @@ class Store {
   constructor(data) {
     this.data = data;
     this.texts = data.letters.map((letter) => letter.documents.map((one) => new Text(one.text)));
-    this.items = data.letters.map((letter) => letter.items);
-    this.done = [];
-    this.undone = [];
-    for (const change of this.remembered()) this.put(change);
+    this.known = ""; // what this browser had stored when it was last read or written
+    this.refresh();
   }
 
-  // The actions that this browser has stored for these letters.
-  remembered() {
+  // Take over the actions that this browser has stored for these letters, also from another window;
+  // true if there were new ones.
+  refresh() {
+    const stored = this.stored();
+    if (stored === this.known) return false;
+    this.known = stored;
+    this.items = this.data.letters.map((letter) => letter.items);
+    this.done = [];
+    this.undone = [];
+    for (const change of JSON.parse(stored)) this.put(change);
+    return true;
+  }
+
+  // The actions as the browser has them; where it has forgotten them, or keeps nothing, as they are here.
+  stored() {
     try {
-      return JSON.parse(localStorage.getItem(this.data.id) || "[]");
+      return localStorage.getItem(this.data.id) || this.known || "[]";
     } catch {
-      return [];
+      return this.known || "[]";
     }
   }
 
   // Store an action, a list of changes [letter, document, old, new], before it is shown.
   act(changes, taken, given) {
+    if (this.refresh()) throw new Refused(word("conflict"), 409);
     const action = { changes };
-    const kept = given === this.done ? [...this.done, action] : this.done.filter((each) => each !== taken);
+    const kept = JSON.stringify(given === this.done ? [...this.done, action] : this.done.filter((each) => each !== taken));
     try {
-      localStorage.setItem(this.data.id, JSON.stringify(kept));
+      localStorage.setItem(this.data.id, kept);
+      this.known = kept;
     } catch (error) {
       throw new Refused(`${word("notKept")} (${error.name})`, 507);
     }
@@ -243,7 +256,10 @@ export function connect() {
   return {
     isStill: true,
     letters: soon(() => ({ ...data.listing, letters: data.letters.map((_, n) => store.state(n).row), journal: store.history() })),
-    letter: soon((n) => ({ ...data.letters[n], ...store.state(n) })),
+    letter: soon((n) => {
+      store.refresh();
+      return { ...data.letters[n], ...store.state(n) };
+    }),
     markup: soon((n, d, b) => store.markup(n, d, b)),
     occurrences: soon((form) => store.occurrences(form)),
     search: soon((words) => store.search(words)),
@@ -253,6 +269,7 @@ export function connect() {
     undo: soon(() => store.undo()),
     redo: soon(() => store.redo()),
     save: soon(() => {
+      store.refresh();
       download(data.list, store.list());
       return { written: [], same: 0, skipped: [], refused: [], exported: data.list };
     }),

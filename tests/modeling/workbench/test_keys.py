@@ -104,6 +104,37 @@ def test_two_tabs_decide_on_one_name_but_once(sample, serve, browser):
     assert [line["verdict"] for line in lines_of(sample)] == ["rejected", "accepted"]
 
 
+def test_keys_lead_on_from_a_letter_that_cannot_be_read_and_none_is_left_without_an_answer(
+    serve, browser
+):
+    editor = Editor(browser)
+    editor.open(serve().address)
+    title = editor.page.inner_text("#title")
+    editor.press("j")
+    name = current(editor)
+    editor.page.route("**/api/letters/1", lambda route: route.abort())
+
+    editor.press(".")
+    assert "does not answer" in editor.page.inner_text("#say")
+    assert (editor.page.inner_text("#title"), current(editor)) == (title, name)
+
+    editor.page.unroute("**/api/letters/1")
+    editor.page.route(
+        "**/api/letters/1", lambda route: route.fulfill(status=500, json={"detail": "line 7 ends"})
+    )
+    editor.press(".")
+    assert "line 7 ends" in editor.page.inner_text("#letter")
+    for key in "axet":  # nothing to be done here
+        editor.page.keyboard.press(key)
+    editor.press(".")
+    assert editor.page.locator("#letter .item").count() > 1
+    editor.press(",", "j")
+    assert current(editor)
+    editor.press(",", ",", "j", "a", "z")
+    assert (editor.page.inner_text("#title"), current(editor)) == (title, name)
+    assert not editor.faults
+
+
 def test_both_languages_have_the_same_words():
     english, german = WORDS.read_text("utf-8").split("const GERMAN = {")
     keys = [re.findall(r"^  (\w+):", part, re.MULTILINE) for part in (english, german)]

@@ -104,3 +104,27 @@ def test_the_page_alone_finds_words_in_any_case(tmp_path, browser):
     assert found("istanbul") == []  # as in the workbench: İ is i with a dot above
     assert found("İSTANBUL") == ["İstanbul"]
     assert found("οδος") == ["ΟΔΟΣ"]
+
+
+def test_two_windows_of_the_page_alone_lose_no_decision_of_each_other(desk, sample, browser):
+    page = sample / "review.html"
+    write_page(desk, page)
+    one = Editor(browser)
+    one.open(page.as_uri())
+    other = Editor(browser)
+    other.page = one.page.context.new_page()
+    other.open(page.as_uri())
+
+    one.press("j", "a")
+    other.press("j", "x")
+    said = other.page.inner_text("#say")
+    other.press("j", "x")
+    one.page.evaluate("localStorage.clear()")  # what the window has, it writes again
+    other.press("a")
+    with one.page.expect_download() as waiting:
+        one.press("s")
+
+    assert "meanwhile" in said
+    waiting.value.save_as(sample / "review.tsv")
+    decided = [line.is_accepted for line in read_candidates(sample / "review.tsv")]
+    assert decided == [True, False, True]
