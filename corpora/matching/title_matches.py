@@ -173,7 +173,7 @@ def match_titles(
 
 def _free(folded: str, occupied: Sequence[tuple[int, int]]) -> str:
     """Replace occupied characters by newlines, which no form has."""
-    parts = []
+    parts: list[str] = []
     position = 0
     for start, end in occupied:
         if start >= position:
