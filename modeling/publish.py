@@ -35,31 +35,33 @@ def publish(
 
     ``version`` defaults to the start of a hash of all files. ``evaluation`` is a folder that
     ``modeling.evaluate`` wrote (default: ``RUN/evaluation``, if there is one). Raises
-    ``CorpusError`` if there is no finished model, or if the version exists with other files.
+    ``CorpusError`` if there is no finished model, if the version exists with other files, or if
+    another process trains or publishes the run.
     """
     from corpora.datasets.shards import link_or_copy, sha256_of, write_json  # noqa: PLC0415
     from corpora.runs.journal import sealed  # noqa: PLC0415
     from corpora.runs.plan import fingerprint_of  # noqa: PLC0415
     from corpora.store import on_bucket, versions  # noqa: PLC0415 - for --help
-    from corpora.system.files import take_away  # noqa: PLC0415
+    from corpora.system.files import locked, take_away  # noqa: PLC0415
 
     files = _files(run, evaluation)
-    hashes = {name: sha256_of(path) for name, path in files.items()}
-    fingerprint = fingerprint_of(hashes)
-    staged = run / ".publishing"
-    take_away(staged)  # left by a run that was killed
-    try:
-        for name, path in files.items():
-            (staged / name).parent.mkdir(parents=True, exist_ok=True)
-            link_or_copy(path, staged / name)
-        about = {"kind": KIND, "fingerprint": fingerprint, "files": hashes}
-        write_json(staged / "run.json", sealed(about))
-        version = version or fingerprint[:12]
-        if isinstance(shelf, str):
-            return on_bucket.publish(staged, shelf, version=version)
-        return versions.publish(staged, shelf, version=version)
-    finally:
-        shutil.rmtree(staged, ignore_errors=True)
+    with locked(run / ".lock", busy=lambda _: f"{run}: another process works here. Wait for it."):
+        hashes = {name: sha256_of(path) for name, path in files.items()}
+        fingerprint = fingerprint_of(hashes)
+        staged = run / ".publishing"
+        take_away(staged)  # left by a run that was killed
+        try:
+            for name, path in files.items():
+                (staged / name).parent.mkdir(parents=True, exist_ok=True)
+                link_or_copy(path, staged / name)
+            about = {"kind": KIND, "fingerprint": fingerprint, "files": hashes}
+            write_json(staged / "run.json", sealed(about))
+            version = version or fingerprint[:12]
+            if isinstance(shelf, str):
+                return on_bucket.publish(staged, shelf, version=version)
+            return versions.publish(staged, shelf, version=version)
+        finally:
+            shutil.rmtree(staged, ignore_errors=True)
 
 
 def _files(run: Path, evaluation: Path | None) -> Mapping[str, Path]:

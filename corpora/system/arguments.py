@@ -454,7 +454,8 @@ def message_of(error: Exception, *, path: Path | str | None = None) -> str:
     where = (is_full and error.filename2) or error.filename or path
     if not where:
         return str(error)
-    if error.errno in {errno.EEXIST, errno.ENOTDIR} and (found := _in_the_way(os.fsdecode(where))):
+    is_of_a_folder = error.errno in {errno.EEXIST, errno.ENOTDIR} and error.filename2 is None
+    if is_of_a_folder and (found := _in_the_way(os.fsdecode(where))):
         return f"{found}: is no folder. Name another place, or move it away."
     return f"{where}: {error.strerror or error}."
 

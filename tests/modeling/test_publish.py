@@ -9,6 +9,7 @@ from corpora.errors import DamagedDatasetError
 from corpora.store import on_bucket
 from corpora.store.inspection import verify
 from corpora.store.versions import current, switch, version_names
+from corpora.system.files import locked
 from corpora.system.staging import stage
 from modeling.publish import main
 from modeling.taggers.folders import find_tagger
@@ -108,6 +109,14 @@ def test_what_a_killed_run_left_is_not_published(run, tmp_path):
     assert about["fingerprint"].startswith(version)
     assert "final/old.txt" not in about["files"]
     assert not (run / ".publishing").exists()
+
+
+def test_two_processes_do_not_publish_a_run_at_once(run, tmp_path, capsys):
+    with locked(run / ".lock", busy=str):
+        assert publish(run, tmp_path / "store" / "tagger") == 1
+
+    assert f"{run}: another process works here" in capsys.readouterr().err
+    assert publish(run, tmp_path / "store" / "tagger") == 0
 
 
 def test_what_is_no_model_is_an_error(tmp_path, capsys):

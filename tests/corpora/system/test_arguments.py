@@ -158,6 +158,8 @@ def test_what_stands_where_a_folder_is_needed_is_named(path, tmp_path):
         (tmp_path / path).mkdir(parents=True, exist_ok=True)
 
     found = tmp_path / path.partition("/")[0]
+    error_of_link = FileExistsError(17, "File exists", str(tmp_path / "file"), None, "b")
+    assert message_of(error_of_link) == f"{tmp_path}/file: File exists."
     assert message_of(error.value) == f"{found}: is no folder. Name another place, or move it away."
 
 
