@@ -169,8 +169,9 @@ def positive(text: str) -> int:
 
 
 def _number(text: str, *, least: int) -> int:
-    if not (text.isascii() and text.isdigit() and int(text) >= least):
-        raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number, {least} or more")
+    if not (text.isascii() and text.isdigit() and least <= int(text) <= sys.maxsize):
+        expected = f"a whole number, {least} or more, up to {sys.maxsize}"
+        raise argparse.ArgumentTypeError(f"{text!r}: expected {expected}")
     return int(text)
 
 

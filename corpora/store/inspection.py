@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -230,7 +231,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _count(text: str) -> int:
-    if not text.isdecimal():
+    if not text.isdecimal() or int(text) > sys.maxsize:
         raise argparse.ArgumentTypeError(f"{text!r} is no number of rows")
     return int(text)
 

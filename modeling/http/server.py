@@ -31,11 +31,12 @@ def listen(host: str, port: int) -> socket.socket:
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         opened.bind((host, port))
-    except OSError as error:
+    except (OSError, OverflowError) as error:  # OverflowError: no port has this number
         opened.close()
+        why = getattr(error, "strerror", None) or error
         raise UsageError(
-            f"--host {host} --port {port}: cannot be had ({error.strerror or error}). Name "
-            "another port, or 0 for any that is free."
+            f"--host {host} --port {port}: cannot be had ({why}). Name another port, or 0 for any "
+            "that is free."
         ) from error
     opened.setblocking(False)  # noqa: FBT003 - the name of the standard library
     return opened

@@ -48,7 +48,7 @@ def test_a_mistyped_name_is_an_error_that_leaves_nothing(arguments, name, said, 
     assert sorted(published.parents[1].rglob("*")) == before
 
 
-@pytest.mark.parametrize("limit", ["abc", "-1", "1.5", ""])
+@pytest.mark.parametrize("limit", ["abc", "-1", "1.5", "", "9" * 20])
 def test_a_limit_that_is_no_number_of_rows_is_named(limit, tmp_path, capsys):
     with pytest.raises(SystemExit):
         shards(["show", str(tmp_path), f"--limit={limit}"])

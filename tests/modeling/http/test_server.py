@@ -45,6 +45,8 @@ def test_a_port_that_is_taken_is_an_error_that_says_so():
         taken.listen()
         with pytest.raises(UsageError, match="another port"):
             listen("127.0.0.1", taken.getsockname()[1])
+    with pytest.raises(UsageError, match="--port 70000: cannot be had"):
+        listen("127.0.0.1", 70_000)
 
 
 def test_requests_that_are_here_are_answered_when_the_server_ends(server):
