@@ -48,6 +48,8 @@ def publish(source: Path, shelf: Path, *, version: str | None = None) -> Path:
     from corpora.store.forgetting import FORGOTTEN, check_forgotten
 
     _check_place(shelf)
+    if source.resolve() in (shelf.resolve(), *shelf.resolve().parents):
+        raise UsageError(f"{shelf}: is, or lies in, what is published. Name a store elsewhere.")
     with _held_while_read(source):
         names = files_of(source)
         version = version or fingerprint_of_run(source)[:12]

@@ -135,3 +135,13 @@ def test_killed_at_any_file_operation_there_is_always_a_whole_current_version(
 
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 10
+
+
+@pytest.mark.parametrize("inside", [".", "a/shelf"])
+def test_a_store_in_what_is_published_is_refused(inside, published, capsys):
+    before = sorted(published.rglob("*"))
+
+    assert main(["publish", str(published), str(published / inside)]) == 2
+
+    assert "lies in, what is published" in capsys.readouterr().err
+    assert sorted(published.rglob("*")) == before
