@@ -10,6 +10,7 @@ from contextlib import contextmanager, nullcontext, redirect_stdout
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from corpora.errors import CorpusError, UsageError
+from corpora.system import command_names
 from corpora.system.arguments import (
     SUMMARY,
     Summary,
@@ -22,6 +23,7 @@ from corpora.system.arguments import (
     values_of,
 )
 from corpora.system.extras import reason_of
+from corpora.system.imports import hide_pandas_from_pyarrow
 from modeling.config import ConfigError
 
 if TYPE_CHECKING:
@@ -126,6 +128,8 @@ def start(
     given = values_of(parser.parse_args(argv))
     # Set before torch is loaded: threads that wait actively slow down other jobs, and this one.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    if argv is None or command_names.own_process:
+        hide_pandas_from_pyarrow()
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
     expected: tuple[type[Exception], ...] = (CorpusError, ConfigError, OSError, *errors)
     try:

@@ -150,6 +150,17 @@ def test_inspect_prints_the_variances(bases, ner, tmp_path, summary):
     assert found["spans"] == read(tmp_path / "inside" / "spans.json")
 
 
+@pytest.mark.parametrize("is_own", [True, False])
+def test_pandas_is_hidden_from_pyarrow_in_processes_that_are_a_command(is_own, monkeypatch):
+    calls = []
+    monkeypatch.setattr("modeling.command.hide_pandas_from_pyarrow", lambda: calls.append(1))
+    monkeypatch.setattr("corpora.system.command_names.own_process", is_own)
+
+    assert onoma.main(["finetune", "--list"]) == 0
+
+    assert bool(calls) == is_own
+
+
 def test_lines_are_written_beside_the_summary(capsys):
     summary = show(["a", Summary({"n": 1}), "b"])
 
