@@ -128,11 +128,11 @@ def start(
     given = values_of(parser.parse_args(argv))
     # Set before torch is loaded: threads that wait actively slow down other jobs, and this one.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    if argv is None or command_names.own_process:
-        hide_pandas_from_pyarrow()
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
     expected: tuple[type[Exception], ...] = (CorpusError, ConfigError, OSError, *errors)
     try:
+        if argv is None or command_names.own_process:
+            hide_pandas_from_pyarrow()
         options = kind(**given)
         is_json = bool(getattr(options, "json", False))
         with redirect_stdout(sys.stderr) if is_json else nullcontext():

@@ -7,20 +7,29 @@ import threading
 from types import FrameType
 
 _STATUS = 130
+_OURS = frozenset({"corpora", "pipelines", "modeling"})
 
 
 def end_quietly_while_loading(*, is_command: bool = False) -> None:
     """Let Ctrl-C end this process at once until the ``main`` of a command runs.
 
-    This is only for ``onoma`` (``is_command``) and ``python -m``: while Python looks for a module,
-    ``sys.argv`` begins with ``-m``. The ``main`` of ``onoma.py`` only loads the command's. Code
-    that is being imported may turn the ``KeyboardInterrupt`` into any other error; there is nothing
-    yet to be cleaned up.
+    This is only for ``onoma`` (``is_command``) and ``python -m`` with a module of Onoma. The
+    ``main`` of ``onoma.py`` only loads the command's. Code that is being imported may turn the
+    ``KeyboardInterrupt`` into any other error; there is nothing yet to be cleaned up.
     """
-    is_command = is_command or getattr(sys, "argv", [""])[:1] == ["-m"]
+    is_command = is_command or _started_module().partition(".")[0] in _OURS
     is_free = threading.current_thread() is threading.main_thread()
     if is_command and is_free and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _end)
+
+
+def _started_module() -> str:
+    """Return the module of ``python -m`` while Python looks for it; empty at other times.
+
+    Until it is found, ``sys.argv`` begins with ``-m``, and has no module.
+    """
+    argv = getattr(sys, "argv", [""])
+    return sys.orig_argv[-len(argv)].removeprefix("-m") if argv[:1] == ["-m"] else ""
 
 
 def _end(number: int, frame: FrameType | None) -> None:
