@@ -15,7 +15,8 @@ FROM apache/beam_python${PYTHON}_sdk:${BEAM} AS beam
 
 FROM python:${PYTHON}-slim AS wheel
 WORKDIR /source
-COPY pyproject.toml README.md LICENSE onoma.py ./
+COPY pyproject.toml README.md LICENSE ./
+COPY onoma onoma
 COPY corpora corpora
 COPY pipelines pipelines
 COPY modeling modeling

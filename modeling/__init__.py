@@ -15,13 +15,15 @@ __all__ = ["Encoder", "Tagger"]
 _MODULES = {"Encoder": "modeling.taggers.encoder", "Tagger": "modeling.taggers.tagger"}
 
 
-def __getattr__(name: str) -> object:
-    """Load ``Encoder`` or ``Tagger`` when it is first asked for (PEP 562)."""
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module  # noqa: PLC0415 - as little as can be
+if not TYPE_CHECKING:  # a name that is misspelt would have a type
 
-    return getattr(import_module(_MODULES[name]), name)
+    def __getattr__(name: str) -> object:
+        """Load ``Encoder`` or ``Tagger`` when it is first asked for (PEP 562)."""
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module  # noqa: PLC0415 - as little as can be
+
+        return getattr(import_module(_MODULES[name]), name)
 
 
 def __dir__() -> list[str]:

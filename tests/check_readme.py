@@ -49,7 +49,7 @@ def place_of(tmp_path_factory):
         (folder / "tests").symlink_to(ROOT / "tests")
         (folder / "bin").mkdir()
         script = folder / "bin" / "onoma"
-        script.write_text(f'#!/bin/sh\nexec {sys.executable} {ROOT / "onoma.py"} "$@"\n')
+        script.write_text(f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} -m onoma "$@"\n')
         script.chmod(0o755)
         return folder
 

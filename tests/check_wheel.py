@@ -86,7 +86,7 @@ def place(tmp_path):
 
 
 def test_wheel_holds_all_files_of_the_packages_and_nothing_else(wheel):
-    command = ("git", "ls-files", *PACKAGES, "onoma.py")
+    command = ("git", "ls-files", *PACKAGES, "onoma")
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
 
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}

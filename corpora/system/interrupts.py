@@ -14,7 +14,7 @@ def end_quietly_while_loading(*, is_command: bool = False) -> None:
     """Let Ctrl-C end this process at once until the ``main`` of a command runs.
 
     This is only for ``onoma`` (``is_command``) and ``python -m`` with a module of Onoma. The
-    ``main`` of ``onoma.py`` only loads the command's. Code that is being imported may turn the
+    ``main`` of ``onoma`` only loads the command's. Code that is being imported may turn the
     ``KeyboardInterrupt`` into any other error; there is nothing yet to be cleaned up.
     """
     is_command = is_command or _started_module().partition(".")[0] in _OURS
@@ -35,8 +35,7 @@ def _started_module() -> str:
 def _end(number: int, frame: FrameType | None) -> None:
     above = frame
     while above is not None:
-        code = above.f_code
-        if code.co_name == "main" and os.path.basename(code.co_filename) != "onoma.py":  # noqa: PTH119
+        if above.f_code.co_name == "main" and above.f_globals.get("__name__") != "onoma":
             signal.default_int_handler(number, frame)
         above = above.f_back
     os.write(2, b"error: interrupted.\n")

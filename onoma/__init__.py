@@ -55,7 +55,7 @@ __all__ = [
 ]
 
 PACKAGES = ("corpora", "pipelines", "modeling")
-_FOLDER = Path(__file__).resolve().parent
+_FOLDER = Path(__file__).resolve().parents[1]
 _LAZY = {
     "Dataset": "corpora.datasets.shards",
     **dict.fromkeys(("Document", "Mention", "Paragraph", "Sentence", "Span"), "corpora.document"),
@@ -68,7 +68,7 @@ _LAZY = {
 
 
 class _OurPackages:
-    """Finds ``corpora``, ``pipelines`` and ``modeling`` beside this file, before all other places.
+    """Finds ``corpora``, ``pipelines`` and ``modeling`` beside this package, before other places.
 
     The current folder of a user may hold packages of these names, too.
     """
@@ -98,13 +98,17 @@ sys.meta_path.insert(0, _OurPackages)
 # --- the library
 
 
-def __getattr__(name: str) -> Any:
-    """Import a class when it is first used (PEP 562)."""
-    if name == "__version__":
-        return import_module("corpora").__version__
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_LAZY[name]), name)
+if TYPE_CHECKING:  # with the function below, a name that is misspelt would have a type
+    __version__: str
+else:
+
+    def __getattr__(name: str) -> object:
+        """Import a class when it is first used (PEP 562)."""
+        if name == "__version__":
+            return import_module("corpora").__version__
+        if name not in _LAZY:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(_LAZY[name]), name)
 
 
 def __dir__() -> list[str]:
@@ -387,7 +391,3 @@ def run_command() -> int:
     command_names.own_process = True
     end_quietly_while_loading(is_command=True)
     return main()
-
-
-if __name__ == "__main__":
-    sys.exit(run_command())
