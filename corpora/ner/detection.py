@@ -20,6 +20,8 @@ from corpora.ner.schemes import (
     SUFFIXED,
     detect_scheme,
 )
+from corpora.ner.webanno import START as WEBANNO
+from corpora.ner.webanno import webanno_layout
 
 HEAD_BYTES = 1 << 20
 MIN_RATIO = 0.9
@@ -45,11 +47,17 @@ _CHUNKS = frozenset({
     "ADJP", "ADVP", "CONJP", "INTJ", "LST", "NC", "NP", "PC", "PP", "PRT", "SBAR", "UCP", "VC",
     "VP",
 })  # fmt: skip
-_FIXED = {"labels": "iob1", "brat": "iob2", "spans": "iob2", "tokenspans": "iob2", "markup": "iob2"}
+_FIXED = {
+    "labels": "iob1",
+    "brat": "iob2",
+    "spans": "iob2",
+    "tokenspans": "iob2",
+    "markup": "iob2",
+    "webanno": "iob2",
+}
 """The schemes of formats that have no letters before their labels."""
 _NOT_READ = {
     r"version https://git-lfs\.": "is a pointer of Git LFS, not the file. Fetch it: git lfs pull.",
-    r"#FORMAT=WebAnno TSV": "is WebAnno TSV, which is not read. Export the set as CoNLL 2002.",
     r"\s*<(?:[?!]|[A-Za-z][\w:.-]*[\s>])": "is XML or SGML. TEI is read by onoma tei. Write other "
     "texts and their names as JSON Lines (spans in docs/ner.md), or leave the file out with "
     "--exclude.",
@@ -153,6 +161,8 @@ class _Table:
         if self.n_columns < 3:
             return False
         values = [value for value in self.column(0) if not _CONTRACTION.fullmatch(value)]
+        if 2 * len(values) < len(self.column(0)):
+            return False
         numbers = [int(value) if value.isdecimal() else -1 for value in values]
         steps = sum(b >= 0 and b in {1, a, a + 1} for a, b in pairwise([0, *numbers]))
         return steps >= MIN_RATIO * len(numbers)
@@ -196,6 +206,8 @@ def detect_layout(head: str, *, name: str, said: Overrides) -> Layout:
         form is None and start in {"[", "{"} and (form := _json(text, name=name))
     ):
         layout = Layout(format=form)
+    elif form in {None, "webanno"} and text.startswith(WEBANNO):
+        layout = webanno_layout(text, name=name, tag_column=said.tag_column)
     elif form in {None, "csv"} and (layout_of_csv := _csv(text, name=name, said=said)):
         layout = layout_of_csv
     else:

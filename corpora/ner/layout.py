@@ -25,6 +25,7 @@ FORMATS = {
     "tokenspans": "the same with tokens and names at their numbers: SpERT, GLiNER, DyGIE++, OneIE",
     "spans": "the same with a text and names at its characters: doccano, Prodigy, Label Studio, "
     "spaCy",
+    "webanno": "WebAnno TSV 3, as INCEpTION exports it; names in the layer NamedEntity",
     "markup": 'XML or SGML with names in tags: <ENAMEX TYPE="PERSON">Ada</ENAMEX>, HAREM, <PER>',
     "csv": "CSV with a header: Sentence #,Word,POS,Tag, or a sentence or a text in a row",
     "brat": "brat's standoff T1 TAB Person 0 12 TAB Ada Lovelace, with its text in .txt beside it",

@@ -23,6 +23,7 @@ from corpora.ner.markup import read_markup
 from corpora.ner.records import read_spans, read_tokens, records
 from corpora.ner.schemes import LABEL, LETTERS, READABLE, continues, respelled
 from corpora.ner.token_spans import read_token_spans
+from corpora.ner.webanno import read_webanno
 
 BOM = b"\xef\xbb\xbf"
 TITLE, DOCSTART, HEADER = "<title>", "-DOCSTART-", "TOKEN\t"
@@ -55,6 +56,8 @@ def read_text(data: bytes, layout: Layout, origin: Origin, *, first_line: int = 
             found = read_spans(records(data, where=origin.source), origin, lang=layout.lang)
         case "markup":
             found = read_markup(data, origin, lang=layout.lang)
+        case "webanno":
+            found = read_webanno(data, layout, origin)
         case "csv":
             found = read_csv(data, layout, origin)
         case _:

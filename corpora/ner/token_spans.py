@@ -117,12 +117,13 @@ def _rows(record: object) -> tuple[list[list[Row]], Counter[str]]:
             raise BadRecordError("empty_token", "a sentence without tokens, or an empty token")
         check_characters(" ".join(tokens))
         mentions = [_mention(name, tokens, before, counters=counters) for name in names]
-        made.append(_tagged(tokens, mentions, counters))
+        made.append(tagged(tokens, mentions, counters))
         before += len(tokens)
     return made, counters
 
 
-def _tagged(tokens: Sequence[str], names: Sequence[Mention], counters: Counter[str]) -> list[Row]:
+def tagged(tokens: Sequence[str], names: Sequence[Mention], counters: Counter[str]) -> list[Row]:
+    """Tag tokens with names at their numbers: two levels; others are counted."""
     kept, crossing = without_crossing(names)
     outer, inner = levels(kept, "all")
     counters.update(f"crossing names not in ner: {name.label}" for name in crossing)

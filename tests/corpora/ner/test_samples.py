@@ -293,7 +293,7 @@ def test_labels_that_few_tokens_are_outside_of_can_be_named(tmp_path):
         ("Jena B-LOC\n", {"format": "parquet"}, "is no Parquet file"),
         ("Jena B-LOC\n", {"tag_column": "3"}, "no such column. There are 1 to 2"),
         ("version https://git-lfs.github.com/spec/v1\noid 1\n", {}, "is a pointer of Git LFS"),
-        ("#FORMAT=WebAnno TSV 3.2\n\n1-1\t0-1\t@\t_\t_\t\n", {}, "is WebAnno TSV"),
+        ("#FORMAT=WebAnno TSV 3.2\n\n1-1\t0-1\t@\t_\t_\t\n", {}, "which layer of WebAnno"),
         ("<http://a.b/c> <http://a.b/d> <http://a.b/e> .\n", {}, "in no format that is known"),
         ("<DOC>\n<ENAMEX TYPE='PERSON'>Ada</ENAMEX>\n", {}, "is XML or SGML"),
         ("TOKEN\tNE-FINE\nUlm\tB-LOC\n", {}, "has no NE-COARSE-LIT"),
