@@ -64,8 +64,8 @@ class Options(CommonOptions):
     lang: str | None = option(
         None,
         metavar="TAG",
-        help="language of texts that are cut into sentences and words (brat, spans, csv, markup), "
-        "such as de or zh-TW (default: unknown)",
+        help="language of texts that are cut into sentences and words (brat, spans …), such as de "
+        "or zh-TW (default: unknown)",
     )
     tag_column: str | None = option(
         None,
@@ -181,7 +181,7 @@ def _layout(file: InputFile, options: Options) -> Layout:
     said = Overrides(options.format, options.scheme, options.tag_column, options.inner_column)
     encoding = options.encoding and check_encoding(options.encoding)
     layout = describe(Path(file.path), name=file.name, said=said, encoding=encoding)
-    has_texts = layout.format in {"brat", "spans", "csv", "markup"}
+    has_texts = layout.format in {"brat", "spans", "csv", "markup", "pubtator"}
     return replace(layout, lang=options.lang) if has_texts else layout
 
 

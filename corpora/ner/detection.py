@@ -8,9 +8,11 @@ from functools import cached_property
 from itertools import pairwise
 
 from corpora.errors import UsageError
+from corpora.ner.bars import bars_layout
 from corpora.ner.brat import is_standoff
 from corpora.ner.layout import BLANKS, FORMATS, OUTSIDE, SPACE, TAB, USUAL, Layout
 from corpora.ner.markup import names_in_text
+from corpora.ner.pubtator import START as PUBTATOR
 from corpora.ner.schemes import (
     CONTINUING,
     LABEL,
@@ -58,6 +60,9 @@ _FIXED = {
 """The schemes of formats that have no letters before their labels."""
 _NOT_READ = {
     r"version https://git-lfs\.": "is a pointer of Git LFS, not the file. Fetch it: git lfs pull.",
+    r"#begin document": "is CoNLL-2012, whose names are in brackets and whose columns differ. "
+    "Write each token and its tag, as B-PER, in two columns.",
+    r"<\?xml[^>]*>\s*<xmi:XMI": "is UIMA XMI, which is not read. Export it as WebAnno TSV 3.",
     r"\s*<(?:[?!]|[A-Za-z][\w:.-]*[\s>])": "is XML or SGML. TEI is read by onoma tei. Write other "
     "texts and their names as JSON Lines (spans in docs/ner.md), or leave the file out with "
     "--exclude.",
@@ -208,6 +213,8 @@ def detect_layout(head: str, *, name: str, said: Overrides) -> Layout:
         layout = Layout(format=form)
     elif form in {None, "webanno"} and text.startswith(WEBANNO):
         layout = webanno_layout(text, name=name, tag_column=said.tag_column)
+    elif form in {None, "pubtator"} and PUBTATOR.match(text):
+        layout = Layout(format="pubtator")
     elif form in {None, "csv"} and (layout_of_csv := _csv(text, name=name, said=said)):
         layout = layout_of_csv
     else:
@@ -259,6 +266,8 @@ def _detect_columns(text: str, *, name: str, said: Overrides) -> Layout:
     layout = _of_table(table, lines, said=said) if table else None
     if table and said.tag_column is None and said.format is None:
         _check_levels(table, layout, name=name)
+    if layout is None and said.format in {None, "bars"} and (of_bars := bars_layout(rows)):
+        return of_bars
     if layout is None and said.format in {None, "markup"} and names_in_text(text):
         return Layout(format="markup")
     if layout is None:

@@ -20,11 +20,13 @@ FORMATS = {
     "titles": "conll in blocks whose first line is <title>WORK",
     "labels": "conll with labels without B- and I- (PERSON, O), as Stanford NER is trained on",
     "europeana": "conll without sentence breaks, the text of a file in one",
+    "bars": "a sentence a line, bars between token and tags: Ada|NNP|I-PER kam|VBD|O (WikiNER)",
     "cluener": "JSON Lines with text and label {class: {surface: [[start, last], …]}}",
     "tokens": 'JSON Lines or an array of objects with tokens and tags, as {"tokens", "ner_tags"}',
     "tokenspans": "the same with tokens and names at their numbers: SpERT, GLiNER, DyGIE++, OneIE",
     "spans": "the same with a text and names at its characters: doccano, Prodigy, Label Studio, "
     "spaCy",
+    "pubtator": "titles and abstracts, ID|t|… and ID|a|…, with lines of names",
     "webanno": "WebAnno TSV 3, as INCEpTION exports it; names in the layer NamedEntity",
     "markup": 'XML or SGML with names in tags: <ENAMEX TYPE="PERSON">Ada</ENAMEX>, HAREM, <PER>',
     "csv": "CSV with a header: Sentence #,Word,POS,Tag, or a sentence or a text in a row",

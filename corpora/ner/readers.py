@@ -14,12 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpora.document import Rejected
+from corpora.ner.bars import read_bars
 from corpora.ner.columns import Flags, Indices, Tags
 from corpora.ner.csv import read_csv
 from corpora.ner.found import Found, Origin, any_of
 from corpora.ner.json import read_cluener, read_sentence_array
 from corpora.ner.layout import BLANKS, OUTSIDE, SPACE, TAB, Layout
 from corpora.ner.markup import read_markup
+from corpora.ner.pubtator import read_pubtator
 from corpora.ner.records import read_spans, read_tokens, records
 from corpora.ner.schemes import LABEL, LETTERS, READABLE, continues, respelled
 from corpora.ner.token_spans import read_token_spans
@@ -56,6 +58,10 @@ def read_text(data: bytes, layout: Layout, origin: Origin, *, first_line: int = 
             found = read_spans(records(data, where=origin.source), origin, lang=layout.lang)
         case "markup":
             found = read_markup(data, origin, lang=layout.lang)
+        case "bars":
+            found = read_bars(data, layout, origin)
+        case "pubtator":
+            found = read_pubtator(data, origin, lang=layout.lang)
         case "webanno":
             found = read_webanno(data, layout, origin)
         case "csv":

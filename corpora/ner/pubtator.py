@@ -1,0 +1,88 @@
+"""PubTator: the title and the abstract of an article, ``ID|t|…`` and ``ID|a|…``, then its names.
+
+A name is ``ID TAB start TAB end TAB text TAB label TAB id``; offsets count characters of the title,
+one more, and the abstract, half-open. Other lines (relations) are counted.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from corpora.document import Mention, Rejected
+from corpora.ner.found import Found, Origin
+from corpora.ner.json import BadRecordError, check_characters, label_of
+
+START = re.compile(r"\s*[\w.:-]+\|t\|.*\n[\w.:-]+\|a\|")
+"""The first two lines of a file."""
+_PART = re.compile(r"([\w.:-]+)\|([ta])\|(.*)")
+_NAME = re.compile(r"[^\t]*\t(\d+)\t(\d+)\t([^\t]*)\t([^\t]*)(?:\t.*)?")
+
+
+def read_pubtator(data: bytes, origin: Origin, *, lang: str | None) -> Found:
+    """Read articles; each is a document with its id as name, and is cut into sentences."""
+    from corpora.ner.texts import NamedText, cut_texts
+
+    texts: list[NamedText] = []
+    rejected: list[Rejected] = []
+    counters: Counter[str] = Counter()
+    text = data.decode("utf-8", "surrogateescape").replace("\r\n", "\n")
+    for first, lines in _articles(text):
+        try:
+            id, content, mentions = _article(lines, first, counters=counters)
+        except BadRecordError as error:
+            reason, problem, line = error.args
+            what = f"{problem}. The article is left out; fix it."
+            rejected.append(origin.reject(line, reason, what=what))
+            continue
+        texts.append(NamedText(f"{origin.source}:{first}", content, mentions, id))
+    return cut_texts(texts, lang=lang, rejected=rejected, counters=counters)
+
+
+def _article(
+    lines: Sequence[str], first: int, *, counters: Counter[str]
+) -> tuple[str, str, list[Mention]]:
+    """Read an article: its id, its text, its names; raises ``BadRecordError`` with a line."""
+    id, parts, mentions = "", ["", ""], list[Mention]()
+    for number, line in enumerate(lines, first):
+        try:
+            if part := _PART.fullmatch(line):
+                id, parts[part[2] == "a"] = part[1], part[3]
+                check_characters(part[3])
+            elif name := _NAME.fullmatch(line):
+                mentions.append(_mention(name, "\n".join(parts)))
+            elif "\t" in line:
+                counters["lines.relation"] += 1
+            else:
+                raise BadRecordError("columns", f"{line[:80]!r} is no line of PubTator")
+        except BadRecordError as error:
+            raise BadRecordError(*error.args, number) from error
+    if not "".join(parts).strip():
+        raise BadRecordError("empty_token", "an article without a title or an abstract", first)
+    return id, "\n".join(parts), mentions
+
+
+def _articles(text: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the lines of each article, and the number of the first; a title begins an article."""
+    own: list[str] = []
+    first = 1
+    for number, line in enumerate(text.split("\n"), 1):
+        if own and (not line.strip() or "|t|" in line.partition("\t")[0][:80]):
+            yield first, own
+            own = []
+        if line.strip():
+            first = first if own else number
+            own.append(line)
+    if own:
+        yield first, own
+
+
+def _mention(name: re.Match[str], text: str) -> Mention:
+    """Find a name in its text; raises ``BadRecordError``."""
+    start, end = int(name[1]), int(name[2])
+    here = text[start:end]
+    label = label_of(name[4], name[0])
+    if not here.strip() or here.split() != name[3].split():
+        what = f"{name[3][:80]!r} is {here[:80]!r} at {start}–{end}"
+        raise BadRecordError("bad_span", f"{what} (offsets count characters, ends are exclusive)")
+    start += len(here) - len(here.lstrip())
+    return Mention(start, start + len(here.strip()), label=label)
