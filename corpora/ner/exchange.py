@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from corpora.document import Document, Mention, Span
 from corpora.errors import CorpusError, UsageError
 from corpora.ner.brat import parse_standoff
+from corpora.ner.webanno import escape, unescape
 from corpora.system.files import check_new, write_whole
 from corpora.system.parsing import parse_json
 
@@ -333,18 +334,7 @@ def _read_spacy(path: Path) -> Annotated:
     return Annotated(doc.user_data.get("id") or path.stem, doc.text, mentions)
 
 
-_ESCAPED = re.compile(r"[\\\[\]|_;*\t\n\r]|->")
 _COLUMNS = f"#T_SP={_NAME}|identifier|value"
-
-
-def _escape(value: str) -> str:
-    plain = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
-    return _ESCAPED.sub(lambda found: plain.get(found[0], f"\\{found[0]}"), value)
-
-
-def _unescape(value: str) -> str:
-    plain = {"\\t": "\t", "\\n": "\n", "\\r": "\r"}
-    return re.sub(r"\\(->|.)", lambda found: plain.get(found[0], found[1]), value)
 
 
 def _write_webanno(document: Document, path: Path) -> None:
@@ -357,21 +347,21 @@ def _write_webanno(document: Document, path: Path) -> None:
     sentences = document.sentences or ((Span(0, len(text)),) if text else ())
     lines = ["#FORMAT=WebAnno TSV 3.3\n", f"{_COLUMNS}\n", "\n"]
     for number, sentence in enumerate(sentences, 1):
-        shown = _escape(text[sentence.start : sentence.end])
+        shown = escape(text[sentence.start : sentence.end])
         lines.append(f"\n#Text={shown}\n")
         first, last = bisect_left(starts, sentence.start), bisect_left(starts, sentence.end)
         for place, index in enumerate(range(first, last), 1):
             token = tokens[index]
             own = [(i + 1, names[i]) for i in owners[index]]
             cells = [
-                "|".join(f"{_escape(value) or '*'}[{i}]" for i, value in values) or "_"
+                "|".join(f"{escape(value) or '*'}[{i}]" for i, value in values) or "_"
                 for values in (
                     [(i, m.entity or "") for i, m in own],
                     [(i, m.label or "") for i, m in own],
                 )
             ]
             at = f"{units[token.start]}-{units[token.end]}"
-            form = _escape(text[token.start : token.end])
+            form = escape(text[token.start : token.end])
             lines.append(f"{number}-{place}\t{at}\t{form}\t{cells[0]}\t{cells[1]}\t\n")
     path.write_bytes("".join(lines).encode())
 
@@ -402,7 +392,7 @@ def _read_webanno(path: Path) -> Annotated:
             layers += [f"{line[6:].split('|')[0]}|{f}" for f in line.split("|")[1:]]
     for cells in rows:
         start, end = (int(unit) - bisect_left(wide, int(unit)) for unit in cells[1].split("-"))
-        quotes.append((start, _unescape(cells[2])))
+        quotes.append((start, unescape(cells[2])))
         values = dict(zip(layers, cells[3:], strict=False))
         ids = _numbered(values.get(f"{_NAME}|identifier", "_"), cells[0])
         for key, label in _numbered(values.get(f"{_NAME}|value", "_"), cells[0]).items():
@@ -414,7 +404,7 @@ def _read_webanno(path: Path) -> Annotated:
 
 def _wide_in(cells: Sequence[str]) -> Iterator[int]:
     """Yield the places, in UTF-16 units, of the characters beyond U+FFFF in a token."""
-    first, form = int(cells[1].partition("-")[0]), _unescape(cells[2])
+    first, form = int(cells[1].partition("-")[0]), unescape(cells[2])
     for character, unit in zip(form, _units(form), strict=False):
         if ord(character) > 0xFFFF:
             yield first + unit
@@ -428,7 +418,7 @@ def _numbered(cell: str, token: str) -> dict[str, str]:
     for part in re.split(r"(?<!\\)\|", cell):
         match = re.fullmatch(r"(.*?)(?:(?<!\\)\[(\d+)\])?", part, re.DOTALL)
         if match and match[1] not in {"_", ""}:
-            found[match[2] or token] = "" if match[1] == "*" else _unescape(match[1])
+            found[match[2] or token] = "" if match[1] == "*" else unescape(match[1])
     return found
 
 

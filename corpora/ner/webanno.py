@@ -25,7 +25,19 @@ _N_BEFORE = 3
 _OF_NAMES = re.compile(r"(?:.*[._])?(?:named)?_?(?:entity|ner?)", re.IGNORECASE)
 _PLACE = re.compile(r"(\d+)-(\d+)(?:\.\d+)?\t(\d+)-(\d+)\t([^\t]*)((?:\t[^\t]*)*)")
 _VALUE = re.compile(r"((?:[^\\\[\]|]|\\.)*)(?:\[(\d+)\])?")
-_ESCAPED = re.compile(r"\\(->|.)")
+_RESERVED = re.compile(r"[\\\[\]|_;*\t\n\r]|->")
+_BLANKS = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
+
+
+def escape(value: str) -> str:
+    """Write what is reserved in a text or a value with a backslash."""
+    return _RESERVED.sub(lambda found: _BLANKS.get(found[0], f"\\{found[0]}"), value)
+
+
+def unescape(value: str) -> str:
+    """Read a text or a value."""
+    plain = {written: blank for blank, written in _BLANKS.items()}
+    return re.sub(r"\\(->|.)", lambda found: plain.get(found[0], found[1]), value)
 
 
 class _Feature(NamedTuple):
@@ -134,7 +146,7 @@ def _sentences(text: str, layout: Layout) -> Iterator[_Sentence]:
 
 def _add(sentence: _Sentence, match: re.Match[str], layout: Layout, *, line: int) -> None:
     """Add a row: a token, or a part of one, and the names at it."""
-    start, end, token = int(match[3]), int(match[4]), _plain(match[5])
+    start, end, token = int(match[3]), int(match[4]), unescape(match[5])
     if "." not in match[0].partition("\t")[0]:
         check_characters(token)
         if not token.strip() or _units(token) != end - start:
@@ -147,7 +159,7 @@ def _add(sentence: _Sentence, match: re.Match[str], layout: Layout, *, line: int
     if cell == "_":
         return
     for order, (value, number) in enumerate(_values(cell)):
-        label = "*" if value in {"*", ""} else label_of(_plain(value), cell)
+        label = "*" if value in {"*", ""} else label_of(unescape(value), cell)
         key = number or f"{line} {order}"
         first, last = sentence.names.get((key, label), (start, end))
         sentence.names[key, label] = min(first, start), max(last, end)
@@ -162,10 +174,6 @@ def _values(cell: str) -> Iterator[tuple[str, str]]:
             raise BadRecordError("bad_tag", f"{cell[:80]!r} is no value with a number in brackets")
         yield match[1], match[2] or ""
         at = match.end() + 1
-
-
-def _plain(text: str) -> str:
-    return _ESCAPED.sub(r"\1", text)
 
 
 def _units(text: str) -> int:

@@ -14,7 +14,8 @@ def show(tokens, tags):
 def read(path, **said):
     """Read a file; returns its layout, its rows, and what made them."""
     layout = describe(path, name=path.name, said=Overrides(**said))
-    [(found, origin)] = read_file(path, layout, name=path.name, part=Part())
+    text = path.with_suffix(".txt") if layout.format == "brat" else None
+    [(found, origin)] = read_file(path, layout, name=path.name, part=Part(), text=text)
     made = RowMaker(split="train").make(found, layout, origin)
     rows = [row for batch in made.batches for row in batch.to_pylist()]
     return layout, rows, made

@@ -4,13 +4,18 @@ import json
 import re
 import zlib
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from cassis import load_cas_from_xmi, load_typesystem
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from corpora.document import Document, Mention, Span
 from corpora.errors import CorpusError, UsageError
 from corpora.ner.exchange import FORMS, files_of, read_annotated, write_documents
+from corpora.tagging import from_iob2
+from tests.corpora.ner.reading import read
 
 TEXT = "Frau 𝔊oethe-Berg [sic] war in Bad\nBerg_1; „Ulm|Au“ \\ \t* Ende.\nUnd -> 100 % hier"
 
@@ -223,3 +228,46 @@ def test_a_packed_file_that_is_a_bomb_is_refused(tmp_path, monkeypatch):
 
     with pytest.raises(CorpusError, match="unpacked"):
         read_annotated(tmp_path / "a.spacy")
+
+
+CHARACTERS = st.text("aB1 \t\n[]|_\\;*->.\U0001d50a\u0301", min_size=1, max_size=20)
+
+
+@st.composite
+def documents(draw):
+    """Draw a text with names that nest in two levels at most."""
+    text = draw(CHARACTERS.filter(str.strip))
+    mentions = []
+    for start, end in pairwise(sorted(draw(st.sets(st.integers(0, len(text)), max_size=4)))):
+        label = draw(st.sampled_from(["a|b", "_", "x[1]", "*y"]))
+        mentions.append(Mention(start, end, label=label))
+        if end - start > 1 and draw(st.booleans()):
+            mentions.append(Mention(start + 1, end, label="inner"))
+    kept = tuple(m for m in mentions if text[m.start : m.end].strip())
+    return Document(id="d", group="g", source="d", text=text, mentions=kept)
+
+
+def surfaces(rows):
+    """Return each name as its characters without blanks, and its label."""
+    return sorted(
+        ("".join("".join(row["tokens"][s.start : s.end]).split()), s.label)
+        for row in rows
+        for tags in (row["tags"], row["inner_tags"] or [])
+        for s in from_iob2(tags)
+    )
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@given(document=documents())
+@pytest.mark.parametrize("form", ["webanno", "brat"])
+def test_files_of_a_tool_are_read_as_a_set_without_loss(tmp_path, form, document):
+    [path] = write_documents([document], form, tmp_path / form)
+
+    _, rows, made = read(path)
+    for written in (tmp_path / form).iterdir():
+        written.unlink()
+
+    names = ((document.text[m.start : m.end], m.label) for m in document.mentions)
+    expected = [("".join(surface.split()), label) for surface, label in names]
+    assert surfaces(rows) == sorted(expected)
+    assert not made.rejected
