@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from corpora.errors import UsageError
 from corpora.ner.bars import bars_layout
+from corpora.ner.brackets import has_names as has_brackets
 from corpora.ner.brat import is_standoff
 from corpora.ner.layout import BLANKS, FORMATS, OUTSIDE, SPACE, TAB, USUAL, Layout
 from corpora.ner.markup import names_in_text
@@ -60,8 +61,8 @@ _FIXED = {
 """The schemes of formats that have no letters before their labels."""
 _NOT_READ = {
     r"version https://git-lfs\.": "is a pointer of Git LFS, not the file. Fetch it: git lfs pull.",
-    r"#begin document": "is CoNLL-2012, whose names are in brackets and whose columns differ. "
-    "Write each token and its tag, as B-PER, in two columns.",
+    r"#begin document": "is CoNLL-2012 without names: they would stand in its eleventh column, in "
+    "brackets. Leave the file out with --exclude.",
     r"<\?xml[^>]*>\s*<xmi:XMI": "is UIMA XMI, which is not read. Export it as WebAnno TSV 3.",
     r"\s*<(?:[?!]|[A-Za-z][\w:.-]*[\s>])": "is XML or SGML. TEI is read by onoma tei. Write other "
     "texts and their names as JSON Lines (spans in docs/ner.md), or leave the file out with "
@@ -213,6 +214,8 @@ def detect_layout(head: str, *, name: str, said: Overrides) -> Layout:
         layout = Layout(format=form)
     elif form in {None, "webanno"} and text.startswith(WEBANNO):
         layout = webanno_layout(text, name=name, tag_column=said.tag_column)
+    elif form in {None, "conll2012"} and has_brackets(text):
+        layout = Layout(format="conll2012")
     elif form in {None, "pubtator"} and PUBTATOR.match(text):
         layout = Layout(format="pubtator")
     elif form in {None, "csv"} and (layout_of_csv := _csv(text, name=name, said=said)):

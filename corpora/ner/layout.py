@@ -21,6 +21,7 @@ FORMATS = {
     "labels": "conll with labels without B- and I- (PERSON, O), as Stanford NER is trained on",
     "europeana": "conll without sentence breaks, the text of a file in one",
     "bars": "a sentence a line, bars between token and tags: Ada|NNP|I-PER kam|VBD|O (WikiNER)",
+    "conll2012": "CoNLL-2012 (OntoNotes): names in brackets, (ORG* … *), in the eleventh column",
     "cluener": "JSON Lines with text and label {class: {surface: [[start, last], …]}}",
     "tokens": 'JSON Lines or an array of objects with tokens and tags, as {"tokens", "ner_tags"}',
     "tokenspans": "the same with tokens and names at their numbers: SpERT, GLiNER, DyGIE++, OneIE",

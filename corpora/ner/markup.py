@@ -219,7 +219,7 @@ class _Document:
         self._open.append((piece, self._length, len(self._parts)))
 
     def _close(self, piece: _Piece) -> None:
-        """Make a mention of a name, without blanks around it."""
+        """Make a mention of a name."""
         own = [number for number, found in enumerate(self._open) if found[0].name == piece.name]
         if not own:
             self.problem = self.problem or (piece.start, f"</{piece.name}> closes nothing")
@@ -231,5 +231,4 @@ class _Document:
             where = "names in other alternatives" if self._is_other else "empty names"
             self.counters[f"{where} not in ner: {label}"] += 1
             return
-        start += len(shown) - len(shown.lstrip())
-        self.mentions.append(Mention(start, start + len(shown.strip()), label=label))
+        self.mentions.append(Mention(start, self._length, label=label))

@@ -84,5 +84,4 @@ def _mention(name: re.Match[str], text: str) -> Mention:
     if not here.strip() or here.split() != name[3].split():
         what = f"{name[3][:80]!r} is {here[:80]!r} at {start}–{end}"
         raise BadRecordError("bad_span", f"{what} (offsets count characters, ends are exclusive)")
-    start += len(here) - len(here.lstrip())
-    return Mention(start, start + len(here.strip()), label=label)
+    return Mention(start, end, label=label)

@@ -6,7 +6,7 @@ Shapes: L lines, T lines that should hold a token, N sentences.
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from corpora.document import Rejected
 from corpora.ner.bars import read_bars
+from corpora.ner.brackets import read_brackets
 from corpora.ner.columns import Flags, Indices, Tags
 from corpora.ner.csv import read_csv
 from corpora.ner.found import Found, Origin, any_of
@@ -36,6 +37,30 @@ _SOURCE = re.compile(
 )  # GermEval: the source and the date of a sentence
 
 
+def _of_records(
+    read: Callable[[Iterable[tuple[int, object]], Origin], Found],
+) -> Callable[[bytes, Layout, Origin], Found]:
+    """Make a reader of files from one of records."""
+    return lambda data, _, origin: read(records(data, where=origin.source), origin)
+
+
+_READERS: Mapping[str, Callable[[bytes, Layout, Origin], Found]] = {
+    "bars": read_bars,
+    "conll2012": lambda data, _, origin: read_brackets(data, origin),
+    "csv": read_csv,
+    "json": lambda data, _, origin: read_sentence_array(data, origin),
+    "markup": lambda data, layout, origin: read_markup(data, origin, lang=layout.lang),
+    "pubtator": lambda data, layout, origin: read_pubtator(data, origin, lang=layout.lang),
+    "spans": lambda data, layout, origin: read_spans(
+        records(data, where=origin.source), origin, lang=layout.lang
+    ),
+    "tokens": _of_records(read_tokens),
+    "tokenspans": _of_records(read_token_spans),
+    "webanno": read_webanno,
+}
+"""The readers of formats that are not cut into parts."""
+
+
 def read_text(data: bytes, layout: Layout, origin: Origin, *, first_line: int = 1) -> Found:
     """Read UTF-8 of any format except Parquet; ``first_line`` is the number of its first line.
 
@@ -43,31 +68,13 @@ def read_text(data: bytes, layout: Layout, origin: Origin, *, first_line: int = 
     """
     has_bom = first_line == 1 and data.startswith(BOM)
     data = data.removeprefix(BOM) if has_bom else data
-    match layout.format:
-        case "europeana":
-            found = _read_running_text(data, layout, origin, first_line=first_line)
-        case "cluener":
-            found = read_cluener(data, origin, first_line=first_line)
-        case "json":
-            found = read_sentence_array(data, origin)
-        case "tokens":
-            found = read_tokens(data, origin)
-        case "tokenspans":
-            found = read_token_spans(records(data, where=origin.source), origin)
-        case "spans":
-            found = read_spans(records(data, where=origin.source), origin, lang=layout.lang)
-        case "markup":
-            found = read_markup(data, origin, lang=layout.lang)
-        case "bars":
-            found = read_bars(data, layout, origin)
-        case "pubtator":
-            found = read_pubtator(data, origin, lang=layout.lang)
-        case "webanno":
-            found = read_webanno(data, layout, origin)
-        case "csv":
-            found = read_csv(data, layout, origin)
-        case _:
-            found = _read_columns(data, layout, origin, first_line=first_line)
+    if read := _READERS.get(layout.format):
+        found = read(data, layout, origin)
+    elif layout.format == "cluener":
+        found = read_cluener(data, origin, first_line=first_line)
+    else:
+        read_lines = _read_running_text if layout.format == "europeana" else _read_columns
+        found = read_lines(data, layout, origin, first_line=first_line)
     found.counters["byte_order_marks"] += has_bom
     return found
 

@@ -167,11 +167,11 @@ def _parse(raw: bytes) -> object:
         return BadRecordError("malformed_json", f"no JSON ({error})")
 
 
-def read_tokens(data: bytes, origin: Origin) -> Found:
-    """Read objects with tokens, their tags, and inner tags; the keys are the columns of Parquet."""
+def read_tokens(records: Iterable[tuple[int, object]], origin: Origin) -> Found:
+    """Read numbered objects with tokens, tags and inner tags, in keys named as in Parquet."""
     sentences: list[tuple[int, list[Row]]] = []
     rejected = []
-    for number, record in records(data, where=origin.source):
+    for number, record in records:
         try:
             sentences.append((number, _sentence(record)))
         except BadRecordError as error:
@@ -307,7 +307,7 @@ def _name(name: object) -> _Name:
 
 
 def _mention(name: _Name, text: str, end: int) -> Mention:
-    """Find a name in its text, without blanks around it."""
+    """Find a name in its text."""
     start, label = name.start, name.label
     if not 0 <= start < end <= len(text) or not text[start:end].strip():
         what = f"{label} {start}–{end} is no place in the text of {len(text):,} characters"
@@ -316,8 +316,7 @@ def _mention(name: _Name, text: str, end: int) -> Mention:
     if name.surface is not None and name.surface.split() != here.split():
         what = f"{name.surface[:80]!r} is {here[:80]!r} at {start}–{end}"
         raise BadRecordError("bad_span", f"{what} (offsets count characters, ends are exclusive)")
-    start += len(here) - len(here.lstrip())
-    return Mention(start, start + len(here.strip()), label=label)
+    return Mention(start, end, label=label)
 
 
 def _value(fields: Mapping[object, object], keys: Sequence[str], default: object) -> object:

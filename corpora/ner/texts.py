@@ -7,6 +7,7 @@ deeper names, and those that cross another, are left out, and counted.
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -99,11 +100,14 @@ def cut_text(
     source: str,
     counters: Counter[str],
 ) -> Found:
-    """Cut a text into sentences, and count the names that are left out in ``counters``."""
-    kept, crossing = without_crossing(mentions)
+    """Cut a text into sentences, and count the names that are left out in ``counters``.
+
+    Blanks around a name are not in it.
+    """
     if text.startswith("\ufeff"):  # a character of the text for brat, but of no word
         text = f" {text[1:]}"
         counters["byte_order_marks"] += 1
+    kept, crossing = without_crossing(_trimmed(mention, text) for mention in mentions)
     document = Document(
         id=source,
         group="",
@@ -118,6 +122,14 @@ def cut_text(
     counters["documents"] += 1
     sentences = to_sentences(document, lambda _: "", nested="all")
     return _found([sentence for sentence in sentences if sentence.tokens], counters)
+
+
+def _trimmed(name: Mention, text: str) -> Mention:
+    here = text[name.start : name.end]
+    if here == here.strip():
+        return name
+    start = name.start + len(here) - len(here.lstrip())
+    return replace(name, start=start, end=start + len(here.strip()))
 
 
 def _sentences(text: str, names: Sequence[Mention], lang: str | None) -> Iterator[Span]:

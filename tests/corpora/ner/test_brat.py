@@ -44,6 +44,15 @@ def write(tmp_path, lines, text=TEXT):
     return tmp_path / "a.ann"
 
 
+@pytest.mark.parametrize("text", [" Ada. Lovelace kam.", "\ufeffAda. Lovelace kam."])
+def test_a_name_with_a_blank_before_it_is_not_cut(tmp_path, text):
+    path = write(tmp_path, "T1\tPER 0 14\tAda. Lovelace\n".replace("Ada", text[:4].strip()), text)
+
+    [row], _ = rows_of(path)
+
+    assert names_of(row) == [(1, 14, "PER")]
+
+
 @st.composite
 def documents(draw):
     """Draw a text with names that nest, at most in pairs, without white space at their ends."""

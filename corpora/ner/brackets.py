@@ -1,0 +1,85 @@
+"""CoNLL-2012 (OntoNotes): a token a line, its names in brackets, ``(ORG*``, ``*``, ``*)``.
+
+Columns stand between blanks; the token is in the fourth, names are in the eleventh. How many follow
+differs between sentences (cemantix.org/conll/2012/data.html).
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from corpora.document import Mention, Rejected
+from corpora.ner.found import Found, Origin
+from corpora.ner.json import BadRecordError, Row, check_characters, found_of
+from corpora.ner.token_spans import tagged
+
+START = "#begin document"
+_DOCUMENT = re.compile(r"#begin document \((.*)\);\s*part\s*(\d+)\s*")
+_TOKEN, _NAMES, _LEAST = 3, 10, 12
+"""The columns of the token and of names, from 0, and how many there are at least."""
+_CELL = re.compile(r"((?:\([^()*\s]+)*)\*?(\)*)")
+
+
+def has_names(text: str) -> bool:
+    """Tell whether the first row has a name in brackets, or ``*``."""
+    rows = (line.split() for line in text.split("\n") if line.strip() and not line.startswith("#"))
+    cells = next(rows, [])
+    return text.startswith(START) and bool(_CELL.fullmatch("".join(cells[_NAMES : _NAMES + 1])))
+
+
+def read_brackets(data: bytes, origin: Origin) -> Found:
+    """Read the sentences; a bad line rejects its sentence."""
+    sentences: list[tuple[int, list[Row]]] = []
+    documents: list[str | None] = []
+    rejected: list[Rejected] = []
+    counters: Counter[str] = Counter()
+    document: str | None = None
+    own: list[str] = []
+    text = data.decode("utf-8", "surrogateescape").replace("\r\n", "\n")
+    for number, line in enumerate([*text.split("\n"), ""], 1):
+        if line.strip() and not line.startswith("#"):
+            own.append(line)
+            continue
+        if own:
+            first = number - len(own)
+            try:
+                sentences.append((first, _sentence(own, first, counters=counters)))
+                documents.append(document)
+            except BadRecordError as error:
+                reason, problem, place = error.args
+                what = f"{problem}. The sentence is left out; fix it."
+                rejected.append(origin.reject(place, reason, what=what))
+            own = []
+        if match := _DOCUMENT.fullmatch(line):
+            document = f"{match[1]}#{match[2]}"
+    return replace(found_of(sentences, rejected), documents=documents, counters=counters)
+
+
+def _sentence(lines: Sequence[str], first: int, *, counters: Counter[str]) -> list[Row]:
+    """Read a sentence; raises ``BadRecordError`` with the number of a line."""
+    tokens: list[str] = []
+    names: list[Mention] = []
+    open_: list[tuple[str, int]] = []
+    for number, line in enumerate(lines, first):
+        cells = line.split()
+        if len(cells) < _LEAST:
+            what = f"{len(cells)} columns in {line[:80]!r}, not {_LEAST} or more"
+            raise BadRecordError("columns", what, number)
+        match = _CELL.fullmatch(cells[_NAMES])
+        if not match:
+            raise BadRecordError("bad_tag", f"{cells[_NAMES]!r} is no name in brackets", number)
+        try:
+            check_characters(cells[_TOKEN])
+        except BadRecordError as error:
+            raise BadRecordError(*error.args, number) from error
+        open_ += [(label, len(tokens)) for label in match[1].split("(")[1:]]
+        tokens.append(cells[_TOKEN])
+        for _ in match[2]:
+            if not open_:
+                raise BadRecordError("bad_tag", "a bracket closes nothing", number)
+            label, start = open_.pop()
+            names.append(Mention(start, len(tokens), label=label))
+    if open_:
+        raise BadRecordError("bad_tag", f"({open_[-1][0]} is never closed", first + open_[-1][1])
+    return tagged(tokens, names, counters)
