@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING
 from corpora.document import Document, Mention, Span
 from corpora.errors import CorpusError, UsageError
 from corpora.ner.brat import parse_standoff
-from corpora.ner.webanno import escape, unescape
 from corpora.system.files import check_new, write_whole
 from corpora.system.parsing import parse_json
 
@@ -334,7 +333,20 @@ def _read_spacy(path: Path) -> Annotated:
     return Annotated(doc.user_data.get("id") or path.stem, doc.text, mentions)
 
 
+_RESERVED = re.compile(r"[\\\[\]|_;*\t\n\r]|->")
+_BLANKS = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 _COLUMNS = f"#T_SP={_NAME}|identifier|value"
+
+
+def escape(value: str) -> str:
+    """Write what is reserved in a text or a value with a backslash."""
+    return _RESERVED.sub(lambda found: _BLANKS.get(found[0], f"\\{found[0]}"), value)
+
+
+def unescape(value: str) -> str:
+    """Read a text or a value."""
+    plain = {written: blank for blank, written in _BLANKS.items()}
+    return re.sub(r"\\(->|.)", lambda found: plain.get(found[0], found[1]), value)
 
 
 def _write_webanno(document: Document, path: Path) -> None:

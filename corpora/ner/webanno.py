@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from corpora.document import Mention, Rejected
 from corpora.errors import UsageError
+from corpora.ner.exchange import unescape
 from corpora.ner.found import Found, Origin
 from corpora.ner.json import BadRecordError, Row, check_characters, found_of, label_of
 from corpora.ner.layout import TAB, Layout
@@ -25,19 +26,6 @@ _N_BEFORE = 3
 _OF_NAMES = re.compile(r"(?:.*[._])?(?:named)?_?(?:entity|ner?)", re.IGNORECASE)
 _PLACE = re.compile(r"(\d+)-(\d+)(?:\.\d+)?\t(\d+)-(\d+)\t([^\t]*)((?:\t[^\t]*)*)")
 _VALUE = re.compile(r"((?:[^\\\[\]|]|\\.)*)(?:\[(\d+)\])?")
-_RESERVED = re.compile(r"[\\\[\]|_;*\t\n\r]|->")
-_BLANKS = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
-
-
-def escape(value: str) -> str:
-    """Write what is reserved in a text or a value with a backslash."""
-    return _RESERVED.sub(lambda found: _BLANKS.get(found[0], f"\\{found[0]}"), value)
-
-
-def unescape(value: str) -> str:
-    """Read a text or a value."""
-    plain = {written: blank for blank, written in _BLANKS.items()}
-    return re.sub(r"\\(->|.)", lambda found: plain.get(found[0], found[1]), value)
 
 
 class _Feature(NamedTuple):
