@@ -53,6 +53,7 @@ def read_brackets(data: bytes, origin: Origin) -> Found:
             own = []
         if match := _DOCUMENT.fullmatch(line):
             document = f"{match[1]}#{match[2]}"
+    counters["documents"] += len({*documents} - {None})
     return replace(found_of(sentences, rejected), documents=documents, counters=counters)
 
 

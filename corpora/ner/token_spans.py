@@ -90,6 +90,7 @@ def read_token_spans(records: Iterable[tuple[int, object]], origin: Origin) -> F
         ids += [f"{id}#{n}" for n in range(1, len(made) + 1)] if _is_document(record) else [id]
         documents += [_document(record) or (id if _is_document(record) else None)] * len(made)
         counters.update(own)
+    counters["documents"] += len({*documents} - {None})
     found = found_of(sentences, rejected)
     return replace(found, ids=ids, documents=documents if any(documents) else (), counters=counters)
 
