@@ -48,6 +48,7 @@ class Role(Enum):
     PARAGRAPH = "paragraph"
     JOIN = "join"
     WORD = "word"
+    SENTENCE = "sentence"
 
 
 Patterns = tuple[Pattern, ...]
@@ -260,7 +261,7 @@ _TYPES: Mapping[str, object] = {
     "text": dict.fromkeys(("leave_out", "parts"), _STRINGS),
     "documents": dict.fromkeys(("each", "notes"), _STRINGS),
     "breaks": {
-        **dict.fromkeys(("word", "join", "line", "paragraph"), _STRINGS),
+        **dict.fromkeys(("word", "join", "line", "paragraph", "sentence"), _STRINGS),
         "line_end_hyphens": Literal["keep", "remove"],
         "xml_space": Literal["obey", "ignore"],
     },

@@ -1,7 +1,8 @@
 """Where elements stand in the text of a document, and the mentions that names become."""
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, TypeVar
 
 from corpora.document import Mention, Paragraph, Span
 from corpora.tei.edition import Edition
@@ -9,6 +10,8 @@ from corpora.tei.languages import Language
 from corpora.tei.layout import OpenName
 from corpora.tei.pointers import entity_of
 from corpora.tei.xml import Element
+
+S = TypeVar("S", bound=Span)
 
 
 class Place(NamedTuple):
@@ -73,7 +76,7 @@ def to_mention(name: Name, span: Span, edition: Edition) -> Mention:
     )
 
 
-def trim(place: OpenName, text: str) -> Span | None:
+def trim(place: OpenName | Span, text: str) -> Span | None:
     """Strip white space at both ends; None if nothing is left."""
     start, end = place.start, min(place.end, len(text))
     while start < end and text[end - 1].isspace():
@@ -83,10 +86,47 @@ def trim(place: OpenName, text: str) -> Span | None:
     return Span(start, end) if 0 <= start < end else None
 
 
+def trim_all(places: Iterable[OpenName], text: str) -> list[Span]:
+    """Strip white space at both ends of places; those with other characters are left, in order."""
+    return sorted(span for place in places if (span := trim(place, text)))
+
+
+def starting_in(within: Span, spans: Sequence[S]) -> Sequence[S]:
+    """Return those of ordered spans that begin in another."""
+    first = bisect_left(spans, within.start, key=_start)
+    return spans[first : bisect_left(spans, within.end, lo=first, key=_start)]
+
+
+def _start(span: Span) -> int:
+    return span.start
+
+
 def trim_paragraphs(paragraphs: list[Paragraph], text: str) -> tuple[Paragraph, ...]:
     """Strip white space at both ends of paragraphs; those without other characters are left out."""
     spans = ((trim(OpenName(p.start, p.end), text), p.kind) for p in paragraphs)
     return tuple(Paragraph(span.start, span.end, kind) for span, kind in spans if span)
+
+
+def divide(
+    paragraph: Span, marked: Sequence[Span], names: Sequence[Span]
+) -> Iterator[tuple[Span, bool]]:
+    """Divide a paragraph at marked sentences, not inside a name; tell what is a marked sentence.
+
+    ``marked`` are ordered; what overlaps an earlier one is left out. Pieces may begin and end with
+    white space.
+    """
+    cuts = {paragraph.start: False}  # where a piece begins, and whether it is marked
+    reach = paragraph.start
+    for span in marked:
+        if span.start >= reach:
+            reach = min(span.end, paragraph.end)
+            cuts |= {span.start: True, reach: False}
+    for name in names:
+        for cut in [cut for cut in cuts if name.start < cut < name.end]:
+            del cuts[cut]
+    cuts.pop(paragraph.end, None)
+    for (start, is_marked), end in zip(cuts.items(), [*list(cuts)[1:], paragraph.end], strict=True):
+        yield Span(start, end), is_marked
 
 
 def join_paragraphs(

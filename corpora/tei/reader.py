@@ -5,7 +5,6 @@ not in the text; everything else is in it once. A file with a ``teiCorpus`` give
 """
 
 import sys
-from bisect import bisect_left
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,7 +16,18 @@ from corpora.tei.edition import APART, SIGNS, Edition, Meaning, Role
 from corpora.tei.include import INCLUDE, with_included
 from corpora.tei.languages import Passage, Segmenters, count_languages, said_language
 from corpora.tei.layout import XML_SPACE, Layout, OpenName
-from corpora.tei.marks import Mark, Name, Place, join_paragraphs, to_mention, trim, trim_paragraphs
+from corpora.tei.marks import (
+    Mark,
+    Name,
+    Place,
+    divide,
+    join_paragraphs,
+    starting_in,
+    to_mention,
+    trim,
+    trim_all,
+    trim_paragraphs,
+)
 from corpora.tei.pieces import merge_pieces
 from corpora.tei.pointers import count_prefixes
 from corpora.tei.prefixes import Prefixes
@@ -140,6 +150,8 @@ class _Reader:
     preserve: bool = False
     at: Place = Place()
     abbreviations: list[OpenName] = field(default_factory=list)
+    marked: list[OpenName] = field(default_factory=list)
+    """The sentences that the file marks."""
     marks: dict[str, Mark | None] = field(default_factory=dict)
     """The place of each id that something points to; None until it is met."""
     reaching: list[tuple[StandOff, Mark]] = field(default_factory=list)
@@ -208,13 +220,22 @@ class _Reader:
         *,
         segmenters: Segmenters,
     ) -> Iterator[Span]:
-        """Yield sentences, cut by the languages of the passages."""
-        trimmed = (trim(place, text) for place in self.abbreviations)
-        marked = sorted(span for span in trimmed if span)
-        starts = [span.start for span in marked]
+        """Yield the sentences that the file marks; others are cut by the languages of passages."""
+        abbreviations, marked = trim_all(self.abbreviations, text), trim_all(self.marked, text)
         for part, inside in join_paragraphs(paragraphs, mentions):
-            abbreviations = marked[bisect_left(starts, part.start) : bisect_left(starts, part.end)]
-            yield from segmenters.sentences(text, part, names=inside, abbreviations=abbreviations)
+            for place, is_marked in divide(part, starting_in(part, marked), inside):
+                piece = trim(place, text)
+                if piece is None:
+                    continue
+                if is_marked:
+                    yield piece
+                else:
+                    yield from segmenters.sentences(
+                        text,
+                        piece,
+                        names=starting_in(piece, inside),
+                        abbreviations=starting_in(piece, abbreviations),
+                    )
 
     def _read_parts(self) -> None:
         """Read notes and the like, each in its own blocks; parts inside parts follow them."""
@@ -293,6 +314,11 @@ class _Reader:
             case Role.WORD:
                 self._inside(element)
                 self.layout.line_end()
+            case Role.SENTENCE:
+                place = self.layout.open_name()
+                self._inside(element)
+                self.layout.close_name(place)
+                self.marked.append(place)
 
     def _leave_out(self, element: Element) -> None:
         if element.children:

@@ -540,3 +540,31 @@ def test_an_edition_can_ignore_that_files_keep_white_space(at, tmp_path):
     [text] = read_tei(SPACED.format(**where).encode(), load_edition(edition), name="x")
 
     assert text.document.text == "In Waren\nan der Müritz"
+
+
+@pytest.mark.parametrize(
+    ("xml", "expected"),
+    [
+        ("<p><s>Am 3. Mai. Ja</s> <s>im Haus</s> <s>da</s></p>", "Am 3. Mai. Ja|im Haus|da"),
+        ("<p>Er kam. Gut. <s>Da. So</s> war er. Ja.</p>", "Er kam.|Gut.|Da. So|war er.|Ja."),
+        ("<p><s>Er sah <s>das. So</s> war es. Ja.</s></p>", "Er sah das. So war es. Ja."),
+        ("<p><s/>Er kam. <s> </s>Sie ging.</p>", "Er kam.|Sie ging."),
+        ("<p><s>Er kam. Und<note>So. Ja.</note> blieb.</s></p>", "Er kam. Und blieb.|So.|Ja."),
+        ("<div><s>Er kam.<p>Sie ging.</p></s></div>", "Er kam.|Sie ging."),
+    ],
+)
+def test_sentences_are_those_that_the_file_marks(xml, expected, tei):
+    document = read_text(xml, tei)
+
+    found = [document.text[sentence.start : sentence.end] for sentence in document.sentences]
+    assert "|".join(found) == expected
+
+
+def test_a_name_in_two_marked_sentences_joins_them(tei):
+    name = "<persName part='{}'>{}</persName>"
+    parts = f"<s>Da war {name.format('I', 'Dr. A.')}</s> <s>{name.format('F', 'Boll')}.</s>"
+
+    document = read_text(f"<p>{parts} <s>So. Ja.</s></p>", tei)
+
+    found = [document.text[sentence.start : sentence.end] for sentence in document.sentences]
+    assert found == ["Da war Dr. A. Boll.", "So. Ja."]
