@@ -115,6 +115,9 @@ def divide(
     ``marked`` are ordered; what overlaps an earlier one is left out. Pieces may begin and end with
     white space.
     """
+    if not marked:
+        yield paragraph, False
+        return
     cuts = {paragraph.start: False}  # where a piece begins, and whether it is marked
     reach = paragraph.start
     for span in marked:
