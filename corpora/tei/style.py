@@ -36,9 +36,9 @@ def template(edition: Edition, label: str) -> Element:
     if label in edition.write:
         return edition.write[label]
     if label not in edition.labels:
-        known = ", ".join(edition.labels)
+        known = f"only {', '.join(edition.labels)}" if edition.labels else "nor any other"
         raise UsageError(
-            f"edition {edition.name}: has no label {label!r}, only {known}. "
+            f"edition {edition.name}: has no label {label!r}, {known}. "
             "Add it to [labels], or predict with a model that was trained on this edition."
         )
     for pattern in edition.labels[label]:

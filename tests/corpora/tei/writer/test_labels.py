@@ -1,11 +1,14 @@
 """Labels and documents: which an edition can write, and which it cannot."""
 
+from dataclasses import replace
+
 import pytest
 
 from corpora.document import Mention
 from corpora.errors import UsageError
 from corpora.tei.edition import edition_path, load_edition
 from corpora.tei.reader import read_tei
+from corpora.tei.style import template
 from corpora.tei.writer import write_predictions
 from tests.corpora.tei.writer.written_names import MODEL, body, find, tei, write
 
@@ -13,6 +16,8 @@ from tests.corpora.tei.writer.written_names import MODEL, body, find, tei, write
 def test_an_unknown_label_is_an_error_that_lists_the_known(edition):
     data = tei("<p>Goethe</p>")
 
+    with pytest.raises(UsageError, match="has no label 'PER', nor any other"):
+        template(replace(edition, labels={}), "PER")
     with pytest.raises(UsageError, match="has no label 'PER', only person, place"):
         write(data, edition, find(data, edition, "Goethe", label="PER"))
 
