@@ -132,7 +132,8 @@ class Blocks:
         start = self.start
         if start < 0:
             return
-        self.trim(_WHITE)
+        if self.parts and self.parts[-1][-1].isspace():
+            self.trim(_WHITE)
         if self.has_gap and not self.has_link and not any(map(str.isalnum, self._shown())):
             while self.length > start:
                 self.length -= len(self.parts.pop())

@@ -147,7 +147,7 @@ def _digits(text: str) -> tuple[int, list[int] | list[str]]:
 def _numbers(text: str) -> tuple[list[str], bool]:
     """List the numbers in a text; the flag tells whether digits of other scripts may occur."""
     codes = code_units(text)
-    kind = 0 if text.isascii() else _kinds()[codes].max()
+    kind = 0 if text.isascii() else _kinds().take(codes).max()
     if kind == _OTHER_DIGIT or len(text) < _SHORT:
         return _NUMBER.findall(text), kind > 0
     # for a long text, arrays are faster than the pattern

@@ -2,6 +2,7 @@
 
 import re
 from functools import cache
+from itertools import accumulate
 
 from corpora.wikipedia.titles import read_table
 
@@ -20,7 +21,7 @@ PARTING = "\x06"
 and brackets on both sides of it do not join."""
 _BOLD = "\x07"
 """Replaces a bold mark while the italic marks are counted."""
-_QUOTES = re.compile(r"'{2,}")
+_QUOTES = re.compile(r"('{2,})")
 _ORDINARY = frozenset({2, 3, 5})
 _MAGIC = r"__[^\W\d_]++(?:_[^\W\d_]++)*+__"
 MAGIC_LINE = re.compile(rf"(?:{_MAGIC}[ \t]*+)+")
@@ -118,24 +119,25 @@ def by_rules(line: str) -> str:
 
     ``without_quotes`` has a shortcut for most.
     """
-    lengths = [len(mark) for mark in _QUOTES.findall(line)]
+    pieces = _QUOTES.split(line)  # text, quotes, text …
+    lengths = list(map(len, pieces[1::2]))
     if _ORDINARY.issuperset(lengths) and "]''" not in line and "[''" not in line:
         odd_bold, odd_italic = (sum(n in kind for n in lengths) % 2 for kind in ((3, 5), (2, 5)))
         if not (odd_bold and odd_italic):
-            return _QUOTES.sub("", line)
-    marks = list(_QUOTES.finditer(line))
+            return "".join(pieces[::2])
     kept = ["'" * (n - 5 if n > 5 else n == 4) for n in lengths]
     n_bold = sum(n in (3, 4) or n >= 5 for n in lengths)
     n_italic = sum(n == 2 or n >= 5 for n in lengths)
     if n_bold % 2 and n_italic % 2:
         bold = [i for i, n in enumerate(lengths) if n in (3, 4)]
         if bold:
-            kept[min(bold, key=lambda i: (_rank(line, marks[i].start()), i))] += "'"
-    for i, mark in enumerate(marks):
-        if line[mark.start() - 1 : mark.start()] in ("[", "]"):
+            starts = list(accumulate(map(len, pieces)))[::2]
+            kept[min(bold, key=lambda i: (_rank(line, starts[i]), i))] += "'"
+    for i, before in enumerate(pieces[:-1:2]):
+        if before[-1:] in ("[", "]"):
             kept[i] += PARTING
-    kept.reverse()
-    return _QUOTES.sub(lambda _: kept.pop(), line)
+    pieces[1::2] = kept
+    return "".join(pieces)
 
 
 def _rank(line: str, start: int) -> int:

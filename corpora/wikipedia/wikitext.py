@@ -8,6 +8,7 @@ is appended. Every ``[[`` of the source is a link or is counted with a reason.
 import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import accumulate
 
 from corpora.segmentation.scripts import is_solid
@@ -31,8 +32,7 @@ from corpora.wikipedia.structure import Simplifier
 from corpora.wikipedia.templates import TemplateTable
 from corpora.wikipedia.titles import VANISHING, Target, Wiki, decode, pipe_trick
 
-_SPACES = re.compile("[ \t]{2,}|\t")
-_LIST = re.compile(r"[*#:;]+[ \t]*")
+_ITEMS = "*#:;"
 _RULE = re.compile(r"^-{4,}")
 _CAPTION = re.compile("\x04([^\x04\x05]*)\x05")
 _GLUED = re.compile("(?<=([\\w.!?,;:)\\]]))(?=\x04[^\x04\x05]*\x05([\\w\\[]))")
@@ -41,6 +41,8 @@ _NOTHING = re.compile("(?:\x00\\d+\x00|[\x01 \t])*")
 _CLOSE = re.compile(r"\]\]|\[\[")
 _AFTER = re.compile(r"[ \t]*")
 _LINK = Kind.LINK
+_MAY_BE_TEXT = frozenset({Kind.BRACKET, Kind.ORPHAN, Kind.TAG, Kind.MAGIC, Kind.OPENINGS})
+"""The kinds of markup that are plain text in some places, see ``Reader.is_text``."""
 _PARTED = re.compile("''+|[ \t]{2,}|[\x01\x06]")
 """Matches what does not stay in a line as it is."""
 _NEEDS_LINES = re.compile(f"[\n\x04{PLACE}]|  ")
@@ -173,8 +175,7 @@ class Reader:
                 self.close()
             return
         self.begin(kind, line)
-        if "  " in line or "\t" in line:
-            line = _SPACES.sub(" ", line)
+        line = _with_single_spaces(line)
         if PLACE in marked:
             self.with_places(line, marked)
         elif SPECIAL.search(line):
@@ -195,8 +196,8 @@ class Reader:
         """Return the kind of a line, by its first characters, and the line without them."""
         line = line.strip(" \t")
         first = line[:1]
-        if found := _LIST.match(line):
-            return "item", line[found.end() :]
+        if first and first in _ITEMS:
+            return "item", line.lstrip(_ITEMS).lstrip(" \t")
         if first == "=":
             return heading(line)
         if first == "\x03":
@@ -259,7 +260,7 @@ class Reader:
 
     def caption(self, text: str) -> None:
         """Write a caption as a block."""
-        line = _SPACES.sub(" ", without_quotes(unplaced(text))).strip()
+        line = _with_single_spaces(without_quotes(unplaced(text))).strip()
         self.out.open("caption")
         self.with_places(line, text)
         self.close()
@@ -272,7 +273,7 @@ class Reader:
         steps: list[Step] = []
         position = 0
         for found in self._pattern.finditer(line):
-            start = found.start()
+            start, end = found.span()
             if start < position:
                 continue  # inside a link that was read already
             kind = found.lastindex
@@ -281,8 +282,8 @@ class Reader:
                     add(line[position:start])
                 before = self.out.length
                 self.link(*found.group(1, 2, 3))
-                position = found.end()
-            elif not self.is_text(kind, found):
+                position = end
+            elif kind not in _MAY_BE_TEXT or not self.is_text(kind, found):
                 if start > position:
                     add(line[position:start])
                 before = self.out.length
@@ -332,8 +333,7 @@ class Reader:
         if kind == Kind.OPEN:
             return self.complex_link(line, end)
         if kind == Kind.ENTITY:
-            text = decode(found[0]).replace("\u00a0", " ").replace("\u00ad", "")
-            self.out.add(" " if text in "\t\n\u2028\u2029" and text else text)
+            self.out.add(_shown_entity(found[0]))
         elif kind == Kind.BREAK:
             self.out.break_line()
         elif kind == Kind.TAG:
@@ -361,7 +361,7 @@ class Reader:
         """Remove a tag, or begin another block; an unknown tag stays as text without marks."""
         name = found[Kind.TAG].lower()
         if name not in tags()["all"]:
-            self.out.add(_SPACES.sub(" ", MARKS.sub("", found[0])))
+            self.out.add(_with_single_spaces(MARKS.sub("", found[0])))
         elif not self.in_link and name in tags()["blocks"]:
             block = self.out.kind
             self.close()
@@ -408,7 +408,7 @@ class Reader:
         if raw.replace(" ", "").isalnum() and "  " not in raw and raw[0] != " " != raw[-1]:
             reason = section = ""  # most links: nothing to normalise
             label = raw
-            title = raw if raw[0].isupper() else self.wiki.upper(raw)
+            title = raw if raw[0].upper() == raw[0] else self.wiki.upper(raw)
         else:
             reason, title, section, label = self.wiki.target(raw)
             if reason in VANISHING:
@@ -416,19 +416,22 @@ class Reader:
                 self.out.add(trail)
                 return
         shown = (label if anchor is None else anchor) + trail
-        out = self.out
         after = ""
         if shown.strip() != shown:
             length = len(shown.rstrip())
             shown, after = shown[:length], shown[length:]
-            out.add(shown[: length - len(shown.lstrip())])
+            self.out.add(shown[: length - len(shown.lstrip())])
             shown = shown.lstrip()
-        start = end = out.length
+        start = end = self.out.length
         if shown:
-            end = out.append(shown)
-        self.end_link(start, end, reason, title=title, section=section)
+            end = self.out.append(shown)
+        if shown and not reason:  # as in ``end_link``; a call takes longer
+            self.out.has_link = True
+            self.page.links.append(Link(start, end, title, section))
+        else:
+            self.page.dropped[reason or "empty"] += 1
         if after:
-            out.add(after)
+            self.out.add(after)
 
     def end_link(self, start: int, end: int, reason: str, *, title: str, section: str) -> None:
         """Add a link whose text was appended, or count why it is no mention."""
@@ -481,6 +484,22 @@ class Reader:
         self.end_link(start, end, target.reason, title=target.title, section=target.section)
         if text[-1:] == " " and not trail:
             self.out.add(" ")
+
+
+def _with_single_spaces(line: str) -> str:
+    """Replace each tab, and each run of spaces and tabs, by a space."""
+    if "\t" in line:
+        line = line.replace("\t", " ")
+    while "  " in line:
+        line = line.replace("  ", " ")
+    return line
+
+
+@lru_cache(maxsize=1000)
+def _shown_entity(entity: str) -> str:
+    """Return the text that an entity shows."""
+    text = decode(entity).replace("\u00a0", " ").replace("\u00ad", "")
+    return " " if text in "\t\n\u2028\u2029" and text else text
 
 
 def _parted(place: re.Match[str]) -> str:
