@@ -6,6 +6,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, islice
 
 import numpy as np
 import numpy.typing as npt
@@ -31,9 +32,12 @@ class _Lists:
 
     def add(self, structs: Sequence[tuple[object, ...]]) -> None:
         """Add a row."""
-        if structs:
-            for column, values in zip(self.fields, zip(*structs, strict=True), strict=True):
-                column.extend(values)
+        self.add_columns(zip(*structs, strict=True) if structs else ())
+
+    def add_columns(self, columns: Iterable[Sequence[object]]) -> None:
+        """Add a row, as the values of each field; of no field if the list is empty."""
+        for field, values in zip(self.fields, columns, strict=False):
+            field.extend(values)
         self.ends.append(len(self.fields[0]))
 
     def array(self) -> pa.ListArray:
@@ -73,8 +77,8 @@ class DocumentColumns:
 
         Raises ``UnicodeEncodeError``, and adds nothing, where a string has lone surrogates.
         """
-        strings = [*scalars.values(), *metadata, *metadata.values()]
-        strings += [string for link in links for string in link[2:]]
+        starts, stops, entities, sections = zip(*links, strict=True) if links else [()] * 4
+        strings = [*scalars.values(), *metadata, *metadata.values(), *entities, *sections]
         "".join(filter(None, strings)).encode()
         for name, column in self._scalars.items():
             column.append(scalars.get(name))
@@ -82,9 +86,17 @@ class DocumentColumns:
         self._lists["paragraphs"].add(blocks)
         self._lists["sentences"].add(sentences)
         self._lists["metadata"].add([*metadata.items()])
-        self._links.add([link[:3] for link in links])
-        for link in links:
-            self._attributes.add([("section", link[3])] if link[3] else ())
+        self._links.add_columns((starts, stops, entities))
+        self._add_attributes(sections)
+
+    def _add_attributes(self, sections: Sequence[str]) -> None:
+        """Add a row of attributes for each link: its section, if it has one."""
+        names, values = self._attributes.fields
+        ends = accumulate(map(bool, sections), initial=len(names))
+        self._attributes.ends.extend(islice(ends, 1, None))
+        given = list(filter(None, sections))
+        names += ["section"] * len(given)
+        values += given
 
     def batch(self) -> pa.RecordBatch:
         """Return the collected rows as a batch, and start an empty one."""
@@ -94,7 +106,7 @@ class DocumentColumns:
         columns |= {name: lists.array() for name, lists in self._lists.items()}
         links = self._links.array()
         starts, stops, entities = links.values.flatten()
-        mentions = mention_array(starts, stops, entities, origins=["link"] * len(starts))
+        mentions = mention_array(starts, stops, entities, origins=pa.repeat("link", len(starts)))
         mentions = with_field(mentions, "attributes", self._attributes.array())
         columns["mentions"] = pa.ListArray.from_arrays(links.offsets, mentions)
         self._clear()
@@ -131,18 +143,20 @@ def mention_array(
     stops: Sequence[int] | Offsets,
     entities: Sequence[str | None] | pa.Array,
     *,
-    origins: Sequence[str],
+    origins: Sequence[str] | pa.Array,
 ) -> pa.StructArray:
     """Build structs of mentions without label, score and attributes."""
     n = len(starts)
     if not isinstance(entities, pa.Array):
         entities = pa.array(entities, pa.string())
+    if not isinstance(origins, pa.Array):
+        origins = pa.array(origins, pa.string())
     arrays = [
         pa.array(starts, pa.int32()),
         pa.array(stops, pa.int32()),
         entities,
         pa.nulls(n, pa.string()),
-        pa.array(origins, pa.string()),
+        origins,
         pa.nulls(n, pa.float32()),
         pa.ListArray.from_arrays(
             pa.array(np.zeros(n + 1, np.int32)), pa.nulls(0, _PAIRS.value_type)
