@@ -39,7 +39,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.chinese_texts import command, spent
-from benchmarks.tables import read_sets
+from benchmarks.result_cells import read_sets
 from corpora.datasets.shards import open_dataset
 from modeling.training.run_log import read_metrics
 

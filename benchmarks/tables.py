@@ -42,15 +42,12 @@ import re
 import shlex
 import shutil
 import signal
-import statistics
 import sys
 import time
-import tomllib
 import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from functools import partial
 from itertools import islice, takewhile
@@ -60,101 +57,41 @@ from typing import Any
 import torch
 
 from benchmarks.resources import measure
-from benchmarks.time_picture import Row, draw, in_words
+from benchmarks.result_cells import (
+    CPU,
+    SEEDS,
+    Cell,
+    NerSet,
+    Record,
+    read_records,
+    read_sets,
+    sets_in_order,
+)
+from benchmarks.result_tables import (
+    compare_heads,
+    differences,
+    picture_rows,
+    render,
+    write_picture,
+    write_results,
+)
 from modeling.tagging_config import DECODERS
 from modeling.training.world import best_device
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORDS = ROOT / "benchmarks" / "records"
 PAGE = ROOT / "docs" / "results.md"
-HEADS = ("crf", "span", "softmax", "cse", "crf_ner")
-SEEDS = (1, 2, 3)
 LEARNING = ("optimizer.lr=1e-4", "training.head_lr_ratio=10")
 SETTINGS = {"span": ["head.span_features=words"]}
 """Settings of heads; the encoders of these tables read no entities."""
 SAMPLES, SAMPLED_EPOCHS = 1600, 4
 """Samples in an epoch, and epochs, of learning curves: the same number of steps for all sizes."""
 NEW = "form not in train"
-CPU = "CPU"
 STOPPED = {128 + signal.SIGINT, 128 + signal.SIGTERM}
 """Statuses of commands that Ctrl-C or SIGTERM stopped."""
 
-Record = dict[str, Any]
-Key = tuple[str, "Cell"]
+Key = tuple[str, Cell]
 """The name of a table, and one of its cells."""
-
-
-@dataclass(frozen=True)
-class NerSet:
-    """A NER set: its files, how they are split, and what others published about it."""
-
-    name: str
-    folder: str
-    files: tuple[str, ...]
-    epochs: int
-    test: str
-    split: str = ""
-    blocks: int = 0
-    """Sentences in a block, which is in one split, for a set without documents; 0: no blocks."""
-    source: str = ""
-    published: Mapping[str, float] | None = None
-    is_nested: bool = False
-    """Whether the set has names inside names; it is then not scored with other sets."""
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One fine-tuning run: a set, a head, a seed, and what a learning curve varies."""
-
-    set: str
-    head: str
-    seed: int
-    size: int = 0
-    has_names: bool = False
-
-    @property
-    def row(self) -> str:
-        """The name of the cell without the seed."""
-        more = [f"{self.size}"] if self.size else []
-        return "-".join([self.set, self.head, *more, *(["names"] if self.has_names else [])])
-
-    @property
-    def name(self) -> str:
-        """The name of the cell in the records."""
-        return f"{self.row}-seed{self.seed}"
-
-
-def read_sets(path: Path) -> tuple[dict[str, NerSet], dict[str, list[Cell]]]:
-    """Read the sets, and the cells of each table in the order in which they are run."""
-    read = tomllib.loads(path.read_text("utf-8"))
-    sets = {
-        name: NerSet(name=name, **values | {"files": tuple(values["files"])})
-        for name, values in read["sets"].items()
-    }
-    return sets, {name: list(plan(**table)) for name, table in read["tables"].items()}
-
-
-def plan(
-    sets: Sequence[str],
-    heads: Sequence[str] = HEADS,
-    *,
-    sizes: Sequence[int] = (),
-    left_out: Sequence[str] = (),
-) -> Iterator[Cell]:
-    """Yield the cells of a table in the order in which they are run.
-
-    The first two heads come with their first seed on all sets, then with the other seeds, and then
-    the other heads. ``left_out`` has patterns of names of cells that are not run.
-    """
-    kinds = [(size, names) for size in sizes for names in (False, True)] or [(0, False)]
-    for some in (heads[:2], heads[2:]):
-        for seed in SEEDS:
-            for head in some:
-                for size, names in kinds:
-                    for name in sets:
-                        cell = Cell(name, head, seed, size, names)
-                        if not any(fnmatch(cell.name, pattern) for pattern in left_out):
-                            yield cell
 
 
 # --- runs
@@ -312,280 +249,6 @@ def in_blocks(files: Sequence[Path], folder: Path, *, size: int) -> Iterator[Pat
 
 def split_blank(text: str) -> list[str]:
     return [part for part in re.split(r"\n[ \t]*\n", text.strip("\n")) if part.strip()]
-
-
-# --- tables
-
-
-def render(
-    name: str, cells: Sequence[Cell], *, sets: Mapping[str, NerSet], records: Mapping[str, Record]
-) -> Iterator[str]:
-    """Yield the lines of a table: the scores of each row, and commands for the cells left."""
-    rows: dict[str, list[Cell]] = {}
-    for cell in by_set(cells):
-        rows.setdefault(cell.row, []).append(cell)
-    done = {row: [records[c.name] for c in own if c.name in records] for row, own in rows.items()}
-    if any(done.values()):
-        every = [record for some in done.values() for record in some]
-        encoders = {record["encoder"] for record in every}
-        gpus = {device_of(record) for record in every} - {CPU}
-        yield f"Encoder: {', '.join(sorted(encoders))}. GPU: {', '.join(sorted(gpus)) or 'none'}.\n"
-        titles = ("", "F1", "95 %", "other decoders", "new names", "a list", "ECE", "minutes")
-        lines = [list(columns(rows[row][0], sets, some)) for row, some in done.items() if some]
-        yield from table_lines([*titles, "published"], lines)
-        yield from conditions(rows, done)
-        yield from notes({own[0].set for row, own in rows.items() if done[row]}, sets)
-    yield from not_run(name, cells, records)
-
-
-def not_run(name: str, cells: Sequence[Cell], records: Mapping[str, Record]) -> Iterator[str]:
-    """Yield lines that name the cells that are left, and the command that runs them."""
-    left = [cell for cell in cells if cell.name not in records]
-    if not left:
-        return
-    yield f"Not run: {len(left)} of {len(cells)}. This runs those of a name or pattern:"
-    yield f"`python -m benchmarks.tables {name} --model MODEL --data DATA --only 'NAME'`.\n"
-    for of in sets_in_order(left):
-        own = [cell for cell in left if cell.set == of]
-        n_all = sum(cell.set == of for cell in cells)
-        named = [f"`{cell.name}`" for cell in own]
-        shown = f"all {n_all}" if len(own) == n_all else ", ".join(named)
-        yield f"- `{of}-*`: {shown}"
-
-
-def sets_in_order(cells: Sequence[Cell]) -> list[str]:
-    return list(dict.fromkeys(cell.set for cell in cells))
-
-
-def by_set(cells: Sequence[Cell]) -> list[Cell]:
-    """Sort the cells by set and size; those of one set and size stay in the order they have."""
-    order = sets_in_order(cells)
-    return sorted(cells, key=lambda cell: (order.index(cell.set), cell.size))
-
-
-def columns(cell: Cell, sets: Mapping[str, NerSet], records: Sequence[Record]) -> Iterator[str]:
-    """Yield the columns of a row, which has the records of a cell's seeds.
-
-    F1 is the mean over the seeds; interval, other decoders, new names, list and ECE are those of
-    the first seed that was run.
-    """
-    main, *others = DECODERS[cell.head]
-    first, f1 = records[0], [record["f1"][main] for record in records]
-    yield head_of(cell)
-    spread = f" ± {statistics.stdev(f1):.1f}" if len(f1) > 1 else ""
-    yield f"**{statistics.fmean(f1):.1f}**{spread} ({len(f1)})"
-    yield "–".join(f"{value:.1f}" for value in first["interval"])
-    yield ", ".join(f"`{name}` {first['f1'][name]:.1f}" for name in others)
-    yield f"{first['new'][0]:.1f} of {first['new'][1]:,}"
-    yield f"{first['list']:.1f}"
-    yield f"{first['ece']:.1f}"
-    yield ", ".join(in_minutes(records))
-    published = (sets[cell.set].published or {}) if not cell.size else {}
-    yield f"{published[cell.head]:.1f}" if cell.head in published else ""
-
-
-def in_minutes(records: Sequence[Record]) -> Iterator[str]:
-    """Yield the minutes of the processor, and those on a GPU."""
-    on_cpu = [record["minutes"] for record in records if device_of(record) == CPU]
-    on_gpu = [record["minutes"] for record in records if device_of(record) != CPU]
-    if on_cpu:
-        yield f"{sum(on_cpu):.0f}"
-    if on_gpu:
-        yield f"GPU {sum(on_gpu):.1f}"
-
-
-def device_of(record: Record) -> str:
-    """Return the device of a record; the first records were all made on a CPU."""
-    return str(record.get("device", CPU))
-
-
-def head_of(cell: Cell) -> str:
-    """Return the first column of the cell's row."""
-    more = [f"{cell.size:,} sentences"] if cell.size else []
-    more += ["with names"] if cell.has_names else []
-    return ", ".join([f"{cell.set}: `{cell.head}`", *more])
-
-
-def notes(shown: set[str], sets: Mapping[str, NerSet]) -> Iterator[str]:
-    """Yield lines that say what is scored of each set, and where published figures are from."""
-    for name in sorted(shown):
-        source = f" Published: {sets[name].source}." if sets[name].published else ""
-        what = sets[name].test
-        part = "the published test part" if what == "published" else f"{what}, so no paper's figure"
-        yield f"- {name}: scored is {part}; {sets[name].epochs} epochs.{source}"
-    yield ""
-
-
-def write_results(text: str, name: str, lines: Sequence[str]) -> str:
-    """Return the text of a page with other lines between the marks of a table.
-
-    Raises ``ValueError`` if a mark is missing.
-    """
-    begin, end = f"<!-- table {name} -->", f"<!-- end of table {name} -->"
-    before, found, rest = text.partition(begin)
-    _, also_found, after = rest.partition(end)
-    if not found or not also_found:
-        raise ValueError(f"there is no {begin} … {end}: write both where the table shall stand")
-    return "\n\n".join([before + begin, "\n".join(lines).strip(), end + after])
-
-
-def read_records(path: Path) -> dict[str, Record]:
-    lines = path.read_text("utf-8").splitlines() if path.is_file() else []
-    return {record["cell"]: record for record in map(json.loads, lines)}
-
-
-def conditions(
-    rows: Mapping[str, Sequence[Cell]], done: Mapping[str, Sequence[Record]]
-) -> Iterator[str]:
-    """Yield the lines of two tables: noise and speed; scores on other sets.
-
-    Of each row the first record counts that has these figures.
-    """
-    found = {
-        head_of(rows[row][0]): one
-        for row, some in done.items()
-        for one in [record for record in some if "noise" in record][:1]
-    }
-    if not found:
-        return
-    noise = list(dict.fromkeys(percent for one in found.values() for percent in one["noise"]))
-    titles = [f"{percent} % noise" for percent in noise]
-    titles += ["without `deriv`, `part`", "sentences a second"]
-    yield from table_lines(
-        ["", *titles],
-        [
-            [
-                name,
-                *(scored(one["noise"][percent]) for percent in noise),
-                scored(one["without"]) if "without" in one else "",
-                f"{one['speed']:.0f}",
-            ]
-            for name, one in found.items()
-        ],
-    )
-    others = {name: one["others"] for name, one in found.items() if "others" in one}
-    names = list(dict.fromkeys(other for own in others.values() for other in own))
-    if names:
-        yield from table_lines(
-            ["trained on; tested, persons, places and organizations alone, on", *names],
-            [
-                [name, *(scored(own[other]) if other in own else "" for other in names)]
-                for name, own in others.items()
-            ],
-        )
-
-
-def table_lines(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    yield f"| {' | '.join(titles)} |"
-    yield f"| --- |{' ---: |' * (len(titles) - 1)}"
-    for row in rows:
-        yield f"| {' | '.join(row)} |"
-    yield ""
-
-
-def scored(one: Mapping[str, Any]) -> str:
-    """Format F1, its interval, and the F1 of a list."""
-    low, high = one["interval"]
-    return f"**{one['f1']:.1f}** ({low:.1f}–{high:.1f}; {one['list']:.1f})"
-
-
-def differences(
-    tables: Mapping[str, Sequence[Cell]], records: Mapping[str, Record], against: Path
-) -> Iterator[str]:
-    """Yield lines that compare the F1 of records with that of the same cells in another folder.
-
-    Each row has the means of both and that of the differences, over the cells that both have; the
-    last one those of all cells. ``±`` is the standard error of the mean difference.
-    """
-    pairs: dict[str, list[tuple[float, float]]] = {}
-    for name, cells in tables.items():
-        theirs = read_records(against / f"{name}.jsonl")
-        for cell in by_set(cells):
-            if cell.name in records and cell.name in theirs:
-                decoder = DECODERS[cell.head][0]
-                own, other = (of[cell.name]["f1"][decoder] for of in (records, theirs))
-                pairs.setdefault(head_of(cell), []).append((own, other))
-    every = [pair for some in pairs.values() for pair in some]
-    yield from table_lines(
-        ["", "seeds", "F1", f"F1 of {against.name}", "difference"],
-        [
-            [name, f"{len(some)}", *compared(some)]
-            for name, some in [*pairs.items(), *([("all", every)] if every else [])]
-        ],
-    )
-
-
-def compared(pairs: Sequence[tuple[float, float]]) -> Iterator[str]:
-    """Yield both means, and the mean difference with its standard error."""
-    for side in zip(*pairs, strict=True):
-        yield f"{statistics.fmean(side):.1f}"
-    yield mean_difference([own - other for own, other in pairs])
-
-
-def mean_difference(found: Sequence[float]) -> str:
-    """Format the mean of differences with its standard error."""
-    error = f" ± {statistics.stdev(found) / len(found) ** 0.5:.1f}" if len(found) > 1 else ""
-    return f"{statistics.fmean(found):+.1f}{error}"
-
-
-def compare_heads(
-    tables: Mapping[str, Sequence[Cell]], records: Mapping[str, Record]
-) -> Iterator[str]:
-    """Yield the lines of a table that compares each head with a CRF on the same sets and seeds.
-
-    A difference is that of a set: the mean over its seeds. ``±`` is the standard error over sets.
-    """
-    found: dict[str, dict[str, list[float]]] = {}
-    for cell in dict.fromkeys(cell for cells in tables.values() for cell in cells):
-        chain = replace(cell, head=HEADS[0])
-        if cell.head != chain.head and {cell.name, chain.name} <= records.keys():
-            own, other = (records[one.name]["f1"][DECODERS[one.head][0]] for one in (cell, chain))
-            found.setdefault(cell.head, {}).setdefault(cell.set, []).append(own - other)
-    yield from table_lines(
-        ["", "sets", "cells", f"F1 minus that of `{HEADS[0]}`", "least", "most"],
-        [[f"`{head}`", *differences_of(found[head])] for head in HEADS if head in found],
-    )
-
-
-def differences_of(by_set: Mapping[str, Sequence[float]]) -> Iterator[str]:
-    """Yield the numbers of sets and cells, the mean difference, and the least and the largest."""
-    means = {name: statistics.fmean(some) for name, some in by_set.items()}
-    yield f"{len(means)}"
-    yield f"{sum(map(len, by_set.values()))}"
-    yield mean_difference(list(means.values()))
-    for name in (min(means, key=means.__getitem__), max(means, key=means.__getitem__)):
-        yield f"{means[name]:+.1f} ({name})"
-
-
-def picture_rows(
-    tables: Mapping[str, Sequence[Cell]], records: Mapping[str, Record]
-) -> Iterator[Row]:
-    """Yield what is drawn of each row that has a record; learning curves are left out."""
-    for cells in tables.values():
-        rows: dict[tuple[str, str], list[Record]] = {}
-        for cell in by_set(cells):
-            if cell.name in records and not cell.size:
-                rows.setdefault((cell.set, cell.head), []).append(records[cell.name])
-        for (of, head), own in rows.items():
-            first, speeds = own[0], [record["speed"] for record in own if "speed" in record]
-            minutes = [record["minutes"] for record in own if device_of(record) == CPU]
-            yield Row(
-                f"{of} {head}",
-                f1=statistics.fmean(record["f1"][DECODERS[head][0]] for record in own),
-                interval=tuple(first["interval"]),
-                list=first["list"],
-                minutes=statistics.fmean(minutes) if minutes else None,
-                speed=speeds[0] if speeds else None,
-            )
-
-
-def write_picture(page: Path, rows: Sequence[Row]) -> None:
-    """Draw the picture of time and F1, and show it on the page, with its content in words."""
-    file = page.parent / "pictures" / "time.svg"
-    file.parent.mkdir(exist_ok=True)
-    file.write_text(draw(rows), encoding="utf-8")
-    shown = f"![{in_words(rows)}](pictures/{file.name})"
-    page.write_text(write_results(page.read_text("utf-8"), "time", [shown]), encoding="utf-8")
 
 
 # --- the command

@@ -7,10 +7,10 @@ from functools import partial
 
 import pytest
 
-from benchmarks import tables
-from benchmarks.tables import Cell, NerSet
+from benchmarks import result_tables, tables
+from benchmarks.result_cells import Cell, NerSet, plan, read_records, read_sets
 
-SETS, TABLES = tables.read_sets(tables.ROOT / "benchmarks" / "tables.toml")
+SETS, TABLES = read_sets(tables.ROOT / "benchmarks" / "tables.toml")
 
 
 def record(name, f1, **more):
@@ -27,7 +27,7 @@ def test_a_published_figure_stands_only_beside_the_part_that_papers_score():
 
 
 def test_cells_come_in_the_order_of_what_they_tell_and_each_once():
-    cells = list(tables.plan(["a", "b"]))
+    cells = list(plan(["a", "b"]))
 
     assert [cell.name for cell in cells[:4]] == [
         *("a-crf-seed1", "b-crf-seed1", "a-span-seed1", "b-span-seed1")
@@ -36,7 +36,7 @@ def test_cells_come_in_the_order_of_what_they_tell_and_each_once():
 
 
 def test_cells_that_cannot_be_run_are_left_out():
-    cells = list(tables.plan(["a", "b"], ["crf"], sizes=[50, 100], left_out=["b-crf-100*"]))
+    cells = list(plan(["a", "b"], ["crf"], sizes=[50, 100], left_out=["b-crf-100*"]))
 
     assert {cell.row for cell in cells} == {
         *("a-crf-50", "a-crf-50-names", "a-crf-100", "a-crf-100-names", "b-crf-50"),
@@ -52,7 +52,7 @@ def test_a_row_has_the_mean_of_its_seeds_and_what_was_not_run_is_named():
     }
     records = {f"s-crf-seed{n}": record(f"s-crf-seed{n}", f1) for n, f1 in ((1, 80), (2, 84))}
 
-    text = "\n".join(tables.render("x", cells, sets=sets, records=records))
+    text = "\n".join(result_tables.render("x", cells, sets=sets, records=records))
 
     assert "| s: `crf` | **82.0** ± 2.8 (2) | 70.1–90.2 |" in text
     assert "| 61.2 of 40 | 42.0 | 3.0 | 13 | 87.8 |" in text
@@ -69,7 +69,7 @@ def test_minutes_of_a_gpu_are_not_added_to_those_of_a_processor():
     for n in (2, 3):
         records[f"s-crf-seed{n}"] = record(f"s-crf-seed{n}", 84, device="X100") | {"minutes": 0.8}
 
-    text = "\n".join(tables.render("x", cells, sets=sets, records=records))
+    text = "\n".join(result_tables.render("x", cells, sets=sets, records=records))
 
     assert "Encoder: e5. GPU: X100." in text
     assert "| 3.0 | 6, GPU 1.6 |" in text
@@ -85,7 +85,7 @@ def test_noise_speed_and_other_sets_stand_below_for_rows_that_have_them():
         "t-crf-seed1": record("t-crf-seed1", 80),
     }
 
-    text = "\n".join(tables.render("x", cells, sets=sets, records=records))
+    text = "\n".join(result_tables.render("x", cells, sets=sets, records=records))
 
     shown = "**61.2** (55.0–67.0; 40.0)"
     assert f"| s: `crf` | {shown} | {shown} |  | 31 |" in text
@@ -103,8 +103,8 @@ def test_time_and_f1_of_all_rows_are_drawn_and_said_in_words(tmp_path):
     page = tmp_path / "results.md"
     page.write_text("a\n<!-- table time -->\n\n<!-- end of table time -->\nz\n", "utf-8")
 
-    rows = list(tables.picture_rows(cells, records))
-    tables.write_picture(page, rows)
+    rows = list(result_tables.picture_rows(cells, records))
+    result_tables.write_picture(page, rows)
 
     said = "s crf F1 82.0 (70.1 to 90.2; a list 42.0), 6 min, 31 sentences/s."
     drawn = (tmp_path / "pictures" / "time.svg").read_text("utf-8")
@@ -144,7 +144,7 @@ def test_records_are_compared_cell_by_cell(tmp_path):
         for name, f1 in (("s-crf-seed1", 80), ("s-crf-seed2", 82), ("s-crf-seed3", 99))
     }
 
-    lines = list(tables.differences(cells, ours, tmp_path))
+    lines = list(result_tables.differences(cells, ours, tmp_path))
 
     assert lines[2] == "| s: `crf` | 2 | 81.0 | 78.5 | +2.5 ± 0.5 |"
     assert lines[3] == "| all | 2 | 81.0 | 78.5 | +2.5 ± 0.5 |"
@@ -152,14 +152,14 @@ def test_records_are_compared_cell_by_cell(tmp_path):
 
 
 def test_heads_are_compared_with_a_crf_on_the_sets_and_seeds_that_both_have():
-    cells = {"x": list(tables.plan(["a", "b", "c"]))}
+    cells = {"x": list(plan(["a", "b", "c"]))}
     scores = {
         "a-crf-seed1": 80, "a-crf-seed2": 82, "b-crf-seed1": 70, "c-crf-seed3": 60,
         "a-cse-seed1": 81, "a-cse-seed2": 84, "b-cse-seed1": 66, "c-cse-seed1": 99,
     }  # fmt: skip
 
     records = {name: record(name, f1) for name, f1 in scores.items()}
-    lines = list(tables.compare_heads(cells, records))
+    lines = list(result_tables.compare_heads(cells, records))
 
     assert lines[2:] == ["| `cse` | 2 | 3 | -1.2 ± 2.7 | -4.0 (b) | +1.5 (a) |", ""]
 
@@ -262,7 +262,7 @@ def test_cells_that_run_when_the_minutes_are_over_are_kept(tmp_path, monkeypatch
 
     assert list(tables.run_cells({"danish": TABLES["danish"]}, SETS, args)) == []
 
-    kept = tables.read_records(tmp_path / "danish.jsonl")
+    kept = read_records(tmp_path / "danish.jsonl")
     assert list(kept) in (["ddt-crf-seed1", "danplus-crf-seed1"],
                           ["danplus-crf-seed1", "ddt-crf-seed1"])  # fmt: skip
 
