@@ -14,6 +14,7 @@ from corpora.registers.register import open_registers
 from corpora.runs.plan import find_inputs
 from corpora.tei.decisions import decisions_path
 from corpora.tei.edition import SUFFIXES, Edition, edition_path, load_edition, shipped_editions
+from corpora.tei.provenance import is_reviewer
 from corpora.tei.review import model_of_list, read_candidates
 from modeling.workbench.candidates import Reconciled, Vocabulary
 from modeling.workbench.datasets import open_documents, open_evaluation
@@ -50,7 +51,7 @@ def make_desk(options: "Options") -> Desk:
     return Desk(
         letters,
         Journal(path),
-        reviewer=options.reviewer or _NO_ID.sub("-", getpass.getuser()),
+        reviewer=_reviewer(options.reviewer),
         output=output,
         register=entries,
         sources=(
@@ -58,6 +59,18 @@ def make_desk(options: "Options") -> Desk:
             *(Reconciled(address, edition) for address in options.reconcile),
         ),
     )
+
+
+def _reviewer(given: str) -> str:
+    """Return who decides; raises ``UsageError`` if names could not be saved under this id."""
+    reviewer = given or _NO_ID.sub("-", getpass.getuser())
+    if not is_reviewer(reviewer):
+        whose = "" if given else " (the login name)"
+        raise UsageError(
+            f"--reviewer {reviewer!r}{whose}: expected an id that begins with a letter, without "
+            "spaces (kb), or a pointer (people.xml#kb), and nothing that begins with onoma-."
+        )
+    return reviewer
 
 
 def _suggester(options: "Options", edition: Edition) -> Suggester:

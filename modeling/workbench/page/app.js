@@ -527,6 +527,7 @@ class App {
   chooseWord() {
     const before = this.item() || this.chosen;
     const d = (this.current || this.chosen)?.d ?? 0;
+    if (!this.article(d)) return; // an empty letter
     const words = this.words(d);
     const from = before ? before.end : this.firstInView(d);
     const found = words.find(([start]) => start >= from) || words[0];
@@ -591,8 +592,11 @@ class App {
   async lookAtMarkup() {
     const span = this.item() || this.chosen || { start: 0 };
     const one = this.document();
-    const block = one.blocks.find((each) => each.start <= span.start && span.start < each.end);
-    if (!block) return;
+    const block = one?.blocks.find((each) => each.start <= span.start && span.start < each.end);
+    if (!block) {
+      this.markup = null;
+      return this.say(word("noTei"), true);
+    }
     const found = await this.attempt(() => this.backend.markup(this.letter.n, one.number, block.index));
     this.markup = found;
     showInspector(this);

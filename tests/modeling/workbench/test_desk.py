@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from corpora.errors import CorpusError
+from corpora.errors import CorpusError, UsageError
 from corpora.tei import decisions as journal_file
 from corpora.tei.edition import load_edition
 from corpora.tei.reader import read_tei
@@ -377,3 +377,15 @@ def test_texts_are_tagged_again_where_edition_or_labels_have_changed(tagger_run,
     without_heads = '[text]\nleave_out = ["...", "head"]\n'
     assert {("Ulm", "place"), ("Anna", "person")} <= suggested("person", without_heads)
     assert {("Ulm", "place"), ("Anna", "work")} <= suggested("work", without_heads)
+
+
+@pytest.mark.parametrize("login", ["0815", "onoma-x"])
+def test_a_reviewer_under_whose_id_nothing_could_be_saved_is_refused_before_anything_is_decided(
+    sample, monkeypatch, login
+):
+    monkeypatch.setattr("getpass.getuser", lambda: login)
+
+    with pytest.raises(UsageError, match=r"--reviewer '[^']+' \(the login name\): expected an id"):
+        open_desk(sample, reviewer="")
+    with pytest.raises(UsageError, match="--reviewer 'k b': expected an id"):
+        open_desk(sample, reviewer="k b")
