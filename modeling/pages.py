@@ -226,11 +226,17 @@ def to_svg(figure: "Figure", name: str, *, dpi: float | None = None) -> str:
     ):
         warnings.filterwarnings("ignore", "Glyph .* missing")  # the browser has other fonts
         figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None}, dpi=dpi)
-    svg = _STYLED.sub(lambda found: _DECLARED.sub(r' \1="\2"', found[1]), text.getvalue())
+    svg = _OF_ALL.sub("", _STYLED.sub(_with_attributes, text.getvalue()))
     of_all = f'<svg role="img" aria-label="{escape(name)}" stroke-linejoin="round"'
-    return _OF_ALL.sub("", svg[svg.index("<svg") :]).replace("<svg", of_all, 1)
+    return svg[svg.index("<svg") :].replace("<svg", of_all, 1)
 
 
-_STYLED = re.compile(r' style="([^"]*)"')
-_DECLARED = re.compile(r" ?([\w-]+): ([^;]*);?")
+_STYLED = re.compile(r'(<[^<>]*) style="([^"]*)"')
 _OF_ALL = re.compile(r"<style.*?</style>", re.DOTALL)
+
+
+def _with_attributes(tag: re.Match[str]) -> str:
+    """Turn the style of a tag into attributes; the last of each name counts, as in a style."""
+    declared = (each.partition(":") for each in tag[2].split(";"))
+    found = {name.strip(): value.strip() for name, _, value in declared}
+    return tag[1] + "".join(f' {name}="{value}"' for name, value in found.items() if name)
