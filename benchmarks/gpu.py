@@ -53,6 +53,8 @@ import torch
 import transformers
 
 from benchmarks import attention, tables
+from benchmarks.result_cells import read_sets
+from benchmarks.result_tables import table_lines
 from benchmarks.synthetic_files import write_dataset
 from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
 from modeling.config import PretrainConfig
@@ -344,7 +346,7 @@ def finetuned(args: argparse.Namespace, name: str, *, model: Path, output: Path)
     Args:
         name: the name of a set in ``tables.toml``.
     """
-    of = tables.read_sets(Path(tables.__file__).with_suffix(".toml"))[0][name]
+    of = read_sets(Path(tables.__file__).with_suffix(".toml"))[0][name]
     ner, seeds = tables.make_ner(of, args), "1" if args.tiny else "1,2,3"
     samples = ["training.samples=16"] if args.tiny else []
     settings = [*tables.LEARNING, f"training.epochs={1 if args.tiny else of.epochs}"]
@@ -613,7 +615,7 @@ def render_step(lines: Sequence[Values]) -> Iterator[str]:
     names = list(dict.fromkeys(name for values in rows.values() for name in values))
     if rows:
         made = [[n, *(as_text(v.get(name, "")) for name in names)] for n, v in rows.items()]
-        yield from tables.table_lines([lines[0]["step"], *names], made)
+        yield from table_lines([lines[0]["step"], *names], made)
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -1,6 +1,10 @@
-"""``python -m onoma``, the same as the command ``onoma``."""
+"""``python -m onoma``, the same as the command ``onoma``; also ``python`` and this folder."""
 
 import sys
+from pathlib import Path
+
+if not __package__:
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from onoma import run_command
 

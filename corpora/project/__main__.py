@@ -145,7 +145,7 @@ def _do(step: Step, folder: Path) -> None:
     before, done = state_of(step, folder), _done(folder)
     if done.pop(step.name, None):
         write_json(folder / DONE, done)
-    onoma = str(import_module("onoma").__file__)
+    [onoma] = import_module("onoma").__path__
     command = [sys.executable, onoma, *step.command_from(folder)]
     status = status_of(command)
     if status:

@@ -49,6 +49,8 @@ def test_recipe_is_a_chain_of_commands_that_there_are(kind, tmp_path):
     assert all(sources_of(step, steps) for step in steps[1:])
     readme = (target / "README.md").read_text("utf-8")
     assert all(f"\n{step.line}\n" in readme for step in steps)
+    assert main(["new", kind, str(target)]) == 0  # nothing is lost: the files are the same
+    (target / "README.md").write_text("Ours.", "utf-8")
     assert main(["new", kind, str(target)]) == 2
 
 
