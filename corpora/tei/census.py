@@ -24,7 +24,8 @@ from corpora.tei.reader import read_tree
 from corpora.tei.starts import ROOTS
 from corpora.tei.xml import Element, XmlError, encoding_of, parse_xml
 
-_MAX_INCLUDED = 50_000_000  # bytes that a file may include, and of a file that may include others
+MAX_INCLUDED = 50_000_000
+"""The most bytes that files include, all together, for inclusions to be followed."""
 MAX_VALUES = 1_000
 """The most distinct values that are counted for an attribute; all others are counted as one."""
 EXAMPLE, BEFORE = 80, 30  # characters shown: of an element, and before it
@@ -162,7 +163,7 @@ class Census:
         try:
             root = parse_xml(data, name=name)
             if included:
-                self.counters += with_included(root, included, name=name, room=_MAX_INCLUDED)
+                self.counters += with_included(root, included, name=name, room=MAX_INCLUDED)
             texts = read_tree(root, self.edition, name=name)
         except XmlError as error:
             self.unread.append(str(error))
@@ -360,10 +361,15 @@ def _labels_of_types() -> dict[str, str]:
 
 
 def take_census(files: Iterable[tuple[str, Path]], edition: Edition) -> Census:
-    """Count all files, with those that they include; raises ``CorpusError``."""
+    """Count all files, with those that they include; raises ``CorpusError``.
+
+    If those are larger than ``MAX_INCLUDED``, each file is counted by itself.
+    """
     census = Census(edition)
     found = describe_files(dict(files))
-    included = find_included(found, max_bytes=_MAX_INCLUDED)
+    included = find_included(found, max_bytes=MAX_INCLUDED)
+    if sum(file.size for file in included.values()) > MAX_INCLUDED:
+        included = {}
     for file in found:
         if file.name not in included:
             census.add(file.read(), name=file.name, included=included)

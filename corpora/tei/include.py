@@ -104,8 +104,12 @@ class _Inclusion:
             return self._fallback(element, names, depth=depth)
         self.room -= file.size
         if self.room < 0:
-            what = "with all that it includes larger than --max-file-size allows"
-            raise XmlError("too_large", f"{names[0]}: {what}. Divide it, or raise the bound.")
+            raise XmlError(
+                "too_large",
+                f"{names[0]}: with all that it includes larger than --max-file-size allows. Raise "
+                "the bound, or leave the file out with --exclude: what it includes is then read by "
+                "itself.",
+            )
         data = file.read()
         if element.attributes.get("parse") == "text":
             self.counters["included files"] += 1

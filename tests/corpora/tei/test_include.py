@@ -185,6 +185,20 @@ def test_a_census_counts_what_is_included_in_the_file_that_includes_it(tmp_path)
     assert census.kinds["placename"].example.startswith("<div><p>In <placeName>Ulm")
 
 
+def test_a_census_counts_each_file_by_itself_if_the_included_are_large(tmp_path, monkeypatch):
+    monkeypatch.setattr("corpora.tei.census.MAX_INCLUDED", 300)
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "main.xml").write_text(f"<teiCorpus>{include('a.xml')}</teiCorpus>")
+    (folder / "a.xml").write_text(whole("<p><persName>Ida</persName></p>" + "<p>Ja</p>" * 30))
+    found = {path.name: path for path in sorted(folder.iterdir())}
+
+    census = take_census(found.items(), load_edition(edition_path("tei")))
+
+    assert (census.n_files, census.unread) == (2, [])
+    assert census.kinds["persname"].meanings == {"name: person": 1}
+
+
 def test_abbreviations_are_learned_from_what_is_included(tmp_path):
     folder = folder_with_a_part(tmp_path)
     command = ["--input", str(folder), "--abbreviations", "learned", "--output"]
