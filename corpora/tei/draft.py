@@ -11,7 +11,7 @@ from corpora.tei.edition import CHARACTERS, edition_path, load_edition
 N_SPACES = 20
 """The most addresses of ids that get a space."""
 _NO_LANGUAGE = (
-    '# lang = "de"  # no file says it: set yours, and inspect again with --edition and this file: '
+    '# lang = "de"  # most text says none: set it, and inspect again with --edition and this file: '
     "then abbreviations are those that the table of the language lacks"
 )
 
