@@ -97,7 +97,7 @@ class _Rules:
         ]
         every = [p for _, patterns in (*self._roles, *self._labels) for p in patterns]
         every += [pattern for _, pattern in self._own]
-        self._look_above = any(pattern.before for pattern in every)
+        self._look_above = name == "del" or any(pattern.before for pattern in every)
         self._attributes = {p.attribute for pattern in every for p in pattern.last.predicates}
         self._known: dict[tuple[str | None, ...], Meaning] = {}
         self.may_name = bool(self._own) or any(patterns for _, patterns in self._labels)
@@ -121,9 +121,17 @@ class _Rules:
             return any(pattern.matches(element) for pattern in patterns)
 
         role = next((role for role, patterns in self._roles if fits(patterns)), None)
+        if role is Role.LEAVE_OUT and _is_restored(element):
+            role = None
         labels = [label for label, patterns in self._labels if fits(patterns)]
         own = tuple(key for key, pattern in self._own if pattern.matches(element))
         return Meaning(role, next(iter(labels), None), bool(labels), self._should_name, own)
+
+
+def _is_restored(element: Element) -> bool:
+    """Tell whether an element is a deletion that was cancelled (``restore/del``)."""
+    around = element.parent
+    return element.name == "del" and around is not None and around.name == "restore"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -568,3 +568,14 @@ def test_a_name_in_two_marked_sentences_joins_them(tei):
 
     found = [document.text[sentence.start : sentence.end] for sentence in document.sentences]
     assert found == ["Da war Dr. A. Boll.", "So. Ja."]
+
+
+def test_a_deletion_that_was_cancelled_is_read(tei):
+    xml = (
+        "<p>In <restore><del><placeName>Ulm</placeName> <del>und</del></del></restore> war er.</p>"
+    )
+
+    document = read_text(xml, tei)
+
+    assert document.text == "In Ulm war er."
+    assert [mention.label for mention in document.mentions] == ["place"]
