@@ -83,9 +83,10 @@ th, td { padding: .15rem .8rem .15rem 0; min-width: 6.5rem; border-bottom: 1px s
 th.n, td.n { text-align: right; font-variant-numeric: tabular-nums; } td.n { white-space: nowrap; }
 th.n, td.n, td:empty { min-width: 0; } th { overflow-wrap: break-word; max-width: 12rem; }
 summary { cursor: pointer; padding: .2rem 0; }
-@media (prefers-color-scheme: dark) {
+@media screen and (prefers-color-scheme: dark) {
   body { color: #e6e6e6; background: #161616; } th, td { border-color: #444; }
 }
-@media print { body { max-width: none; margin: 0; } .wide { overflow: visible; }
+@media print { :root { color-scheme: light; } body { max-width: none; margin: 0; }
+  .wide { overflow: visible; }
   tr, svg { break-inside: avoid; } h1, h2, h3 { break-after: avoid; } }
 """

@@ -21,7 +21,7 @@ _STYLE = """
 body { max-width: 72rem; } h2 { margin-top: 2.2rem; } th, td { padding-left: .8rem; }
 pre { background: #f5f5f3; padding: .8rem; overflow-x: auto; font-size: 12px; }
 svg { max-width: max(100%, 40rem); height: auto; background: #fff; }
-@media (prefers-color-scheme: dark) { pre { background: #262624; } }
+@media screen and (prefers-color-scheme: dark) { pre { background: #262624; } }
 @media print { pre { white-space: pre-wrap; } svg { max-width: 100%; } }
 """
 _MARKERS: Final = "os^Dv*"
@@ -191,12 +191,18 @@ def looks(n: int) -> list[tuple[Colour, str]]:
     return list(islice(every, n))
 
 
+def shorten(name: str, longest: int) -> str:
+    """Cut the middle of a name that has more than ``longest`` characters."""
+    end = longest // 3
+    return name if len(name) <= longest else f"{name[: longest - end - 1]}…{name[-end:]}"
+
+
 def add_legend(figure: "Figure", handles: "Mapping[str, Artist]", *, width: float) -> None:
     """Add a legend of named lines or dots below the panels, which are ``width`` inches wide.
 
     The figure grows by its height. Long names are cut in the middle; all are text, not formulas.
     """
-    names = [name if len(name) <= _LONGEST else f"{name[:26]}…{name[-13:]}" for name in handles]
+    names = [shorten(name, _LONGEST) for name in handles]
     n_columns = max(1, min(len(names), int(width / (0.5 + 0.09 * max(map(len, names))))))
     n_lines = -(-len(names) // n_columns)
     figure.set_size_inches(figure.get_figwidth(), figure.get_figheight() + 0.2 * n_lines)

@@ -406,6 +406,8 @@ mark { background: #fde68a; color: inherit; padding: 0 .1em; } b.new { font-styl
   font-weight: 600; border-bottom: 1px dotted; } em { color: #b45309; }
 @media (max-width: 30rem) { body { margin: 1rem auto; } .m p { padding-left: 0; text-indent: 0; }
   .m p i { width: auto; } }
-@media (prefers-color-scheme: dark) { mark { background: #854d0e; } section { border-color: #444; }
+@media print { mark { font-weight: 600; } }
+@media screen and (prefers-color-scheme: dark) { mark { background: #854d0e; }
+  section { border-color: #444; }
   .a, i { color: #999; } em { color: #fbbf24; } }
 """

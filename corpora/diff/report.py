@@ -12,7 +12,8 @@ FATES = ("added", "removed", "renamed", "changed", "same")
 _STYLE = """
 .far { border-left: .3rem solid #b3261e; background: #fdecea; padding: .4rem .9rem; }
 .good { border-left: .3rem solid #2e7d32; background: #edf7ed; padding: .4rem .9rem; }
-@media (prefers-color-scheme: dark) { .far { background: #3b1512; } .good { background: #12301a; } }
+@media screen and (prefers-color-scheme: dark) {
+  .far { background: #3b1512; } .good { background: #12301a; } }
 """
 
 

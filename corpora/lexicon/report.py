@@ -29,7 +29,7 @@ _DARK, _LIGHT = "#3b6ea5", "#b8c4d0"  # colours of words and of other candidates
 _COLUMNS = ("count", "mi", "left_entropy", "right_entropy", "score")
 _STYLE = """
 body { max-width: 72rem; } b { color: #b03020; } svg { max-width: 100%; height: auto; }
-@media (prefers-color-scheme: dark) { b { color: #ff9d8f; } }
+@media screen and (prefers-color-scheme: dark) { b { color: #ff9d8f; } }
 """
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from modeling.inspect.attention import AttentionMap
 from modeling.inspect.geometry import Components, Numbers
-from modeling.pages import Colour, add_legend, looks, new_figure
+from modeling.pages import Colour, add_legend, looks, new_figure, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,6 +19,8 @@ _SHOWN: Final = 20
 """The number of components whose fraction of the variance is drawn."""
 _CROSSED: Final = 4
 """The number of components that are drawn against each other."""
+_LONGEST: Final = 20
+"""The most characters of a word beside a map; a longer one would cover it."""
 DPI: Final = 150
 
 
@@ -86,7 +88,7 @@ def draw_attention(found: AttentionMap, heads: Sequence[int]) -> "Figure":
     size = float(np.clip(0.14 * len(found.names) + 1, 2.6, 12))
     figure, panels = new_figure(n_rows, n_columns, (size, size))
     flat = [panel for row in panels for panel in row]
-    names, places = found.names, range(len(found.names))
+    names, places = [shorten(name, _LONGEST) for name in found.names], range(len(found.names))
     for panel, head in zip(flat, heads, strict=False):
         panel.imshow(found.weights[head - 1].numpy(), cmap="Blues", vmin=0, vmax=1)
         panel.set_title(f"head {head}", fontsize=9)

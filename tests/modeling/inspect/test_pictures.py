@@ -45,3 +45,17 @@ def test_subwords_with_dollar_signs_are_no_formulas():
     found = AttentionMap(1, "words", ("US$5/US$", "$^$"), torch.eye(2)[None])
 
     draw_attention(found, [1]).draw_without_rendering()
+
+
+@pytest.mark.filterwarnings("error")
+def test_long_words_leave_room_for_the_map():
+    from modeling.inspect.pictures import draw_attention
+
+    found = AttentionMap(1, "words", ("x" * 90, "y"), torch.eye(2)[None])
+
+    figure = draw_attention(found, [1])
+
+    figure.draw_without_rendering()
+    [panel] = figure.axes
+    assert panel.get_xticklabels()[0].get_text() == "x" * 13 + "…" + "x" * 6
+    assert panel.get_window_extent().width > figure.bbox.width / 4
