@@ -1,4 +1,4 @@
-"""Fixtures that more than one test needs: real data, and golden files."""
+"""Fixtures that more than one test needs: real data, golden files, and a browser."""
 
 import difflib
 import gc
@@ -39,6 +39,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared" / "data"
 GOLDEN = ROOT / "tests" / "data" / "golden"
+CHROMIUM = Path("/usr/bin/chromium")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -140,3 +141,29 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
             )
 
     return compare
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    """Start Debian's Chromium; skip where it is missing.
+
+    For the tests of one module only: while it runs, its event loop runs, and no other can in this
+    thread.
+    """
+    playwright = pytest.importorskip("playwright.sync_api", reason="no playwright (extra dev)")
+    if not CHROMIUM.exists():
+        pytest.skip(f"no browser: {CHROMIUM} is not there (apt-get install chromium)")
+    with playwright.sync_playwright() as program:
+        browser = program.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"]
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def browser(chromium):
+    """Close what the test opens: nothing of it is kept, no cookie and no decision."""
+    yield chromium
+    for context in chromium.contexts:
+        context.close()

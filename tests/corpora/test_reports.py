@@ -1,6 +1,14 @@
 import re
 
+import pytest
+
+from corpora.concordance.collect import collect
+from corpora.concordance.pages import make_pages
+from corpora.document import Document, Mention
 from corpora.reports import html_list, html_page, html_table, markdown_table
+from modeling.pages import Heading, Items, Table, Text, to_html
+
+LONG = "x" * 300
 
 
 def test_a_page_has_a_language_a_width_one_main_part_and_one_title():
@@ -27,3 +35,31 @@ def test_emoji_and_persian_words_keep_their_joiners():
     [*_, line] = markdown_table(("", ""), [(family, f"{books}\u202e\x07x")])
 
     assert line == f"| {family} | {books} x |"
+
+
+def concordance_pages():
+    of = {"id": LONG, "group": "g", "source": f"{LONG}.xml", "text": f"{LONG} שלום", "title": LONG}
+    document = Document(**of, mentions=(Mention(0, 300, f"g:{LONG}", "person"),))
+    pages = make_pages(collect([document], None, vocab={}, min_ratio=0.1), title=LONG)
+    return [page.html for page in pages]
+
+
+def evaluation_page():
+    rows = [["", LONG, "F1"], [LONG, LONG, "0.5"], ["b", "c", "1"]]
+    return to_html(
+        [Heading(LONG, 1), Text(LONG), Items([LONG]), Table(rows), Table(rows, n_texts=2)]
+    )
+
+
+@pytest.mark.parametrize("width", [320, 1280])
+def test_names_of_any_length_fit_the_window(browser, width):
+    table = html_page(LONG, html_table((LONG, "n"), [(LONG, 1), ("b", LONG)]))
+    window = browser.new_page(viewport={"width": width, "height": 800})
+
+    shown = [table, evaluation_page(), *concordance_pages()]
+    widths = []
+    for page in shown:
+        window.set_content(page)
+        widths.append(window.evaluate("document.documentElement.scrollWidth"))
+
+    assert widths == [width] * 4

@@ -15,7 +15,6 @@ from modeling.workbench.session import make_desk
 from tests.modeling.workbench.sample import make_sample
 
 ROOT = Path(__file__).parents[3]
-CHROMIUM = Path("/usr/bin/chromium")
 
 
 @pytest.fixture(scope="session")
@@ -101,29 +100,3 @@ def serve(sample):
     for one in started:
         if one.process.poll() is None:
             one.end(signal.SIGKILL)
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    """Start Debian's Chromium; skip where it is missing.
-
-    For the tests of one module only: while it runs, its event loop runs, and no other can in this
-    thread.
-    """
-    playwright = pytest.importorskip("playwright.sync_api", reason="no playwright (extra dev)")
-    if not CHROMIUM.exists():
-        pytest.skip(f"no browser: {CHROMIUM} is not there (apt-get install chromium)")
-    with playwright.sync_playwright() as program:
-        browser = program.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"]
-        )
-        yield browser
-        browser.close()
-
-
-@pytest.fixture
-def browser(chromium):
-    """Close what the test opens: nothing of it is kept, no cookie and no decision."""
-    yield chromium
-    for context in chromium.contexts:
-        context.close()
