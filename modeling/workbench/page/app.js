@@ -55,23 +55,24 @@ class App {
   async refresh() {
     const said = this.listing?.isReadOnly ? document.getElementById("filter").value : "";
     const found = await this.attempt(() => this.backend.letters(said));
-    if (!found) return;
+    if (!found) return false;
     this.listing = { ...found, at: new Map(found.letters.map((row, index) => [row.n, index])) };
     if (found.isReadOnly) this.readOnly();
     document.getElementById("train-button").hidden = !found.canTrain;
     this.showList();
     if (found.unreadable.length) this.say(found.unreadable.join(" "), true);
+    return true;
   }
 
-  async poll() {
+  async poll(wait = POLL) {
     const isOpen = (row) => !row.isRead || row.isWaiting;
     if (!this.listing.letters.some(isOpen) || this.backend.isStill) return;
-    await new Promise((done) => setTimeout(done, POLL));
+    await new Promise((done) => setTimeout(done, wait));
     const wasWaiting = this.letter && this.letter.row.isWaiting;
-    await this.refresh();
+    const isAnswered = await this.refresh();
     if (wasWaiting && this.letter && !this.row(this.letter.n).isWaiting) await this.reload();
     this.showCounts();
-    this.poll();
+    this.poll(isAnswered ? POLL : 20 * POLL);
   }
 
   async reload() {
