@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from corpora.document import Sentence
-from corpora.errors import CorpusError, UsageError
+from corpora.errors import UsageError
 from corpora.ner.card import Health, list_findings, to_json, to_markdown
 from corpora.ner.conll import read_conll
 from corpora.system.arguments import SUMMARY, Summary, execute, option, parse
@@ -49,7 +49,9 @@ def _examine(options: Options) -> Iterator[str | Summary]:
         if path is not None
     }
     from corpora.ner.health import examine
+    from corpora.runs.named_files import refuse_published
 
+    refuse_published(options.output / "card.json")
     health = examine(sources)
     _write_card(health, options.output, title=options.title or options.train.stem)
     read = ", ".join(f"{row.sentences:,} of {split}" for split, row in health.splits.items())
@@ -77,15 +79,11 @@ def _open_source(path: Path, *, split: str, limit: int | None) -> Callable[[], I
 
 
 def _write_card(health: Health, folder: Path, *, title: str) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(to_json(health), ensure_ascii=False, indent=2)
-        (folder / "card.json").write_text(text + "\n", encoding="utf-8")
-        (folder / "card.md").write_text(to_markdown(health, title=title), encoding="utf-8")
-    except OSError as error:
-        raise CorpusError(
-            f"{folder}: cannot write the card ({error.strerror}). Choose another --output."
-        ) from error
+    from corpora.runs.named_files import write_named
+
+    text = json.dumps(to_json(health), ensure_ascii=False, indent=2)
+    write_named(folder / "card.json", [f"{text}\n"])
+    write_named(folder / "card.md", [to_markdown(health, title=title)])
 
 
 if __name__ == "__main__":

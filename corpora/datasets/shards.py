@@ -252,21 +252,6 @@ def write_text(path: Path, lines: Iterable[str]) -> None:
         raise
 
 
-def write_named(path: Path, lines: Iterable[str]) -> None:
-    """Write a file that the user named, in one atomic step; behind a link, the file there.
-
-    A pipe or a device gets the lines as they come: a rename would replace it (``/dev/null``).
-    """
-    if path.exists() and not path.is_file():
-        with path.open("w", encoding="utf-8") as file:
-            file.writelines(lines)
-        return
-    if path.is_symlink():
-        path = Path(os.path.realpath(path))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, lines)
-
-
 def write_json(path: Path, value: object) -> None:
     """Write indented JSON in one atomic step."""
     write_text(path, [json.dumps(value, ensure_ascii=False, indent=1), "\n"])

@@ -104,9 +104,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(options: Options) -> Iterator[str]:
     """Compare, write the requested files, and yield the lines of the comparison."""
-    from corpora.datasets.shards import write_named
     from corpora.diff.limits import Limit
     from corpora.diff.report import to_html, to_json, to_words
+    from corpora.runs.named_files import write_named
 
     if options.examples < 0:
         raise UsageError("--examples: must not be negative.")

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from corpora.datasets.rows import document_from_row
 from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import open_dataset, read_batches, read_tagged, write_named
+from corpora.datasets.shards import open_dataset, read_batches, read_tagged
 from corpora.document import Document
 from corpora.entities.lookup import EntityLookup, pairs_of, write_lookup
 from corpora.errors import UsageError
 from corpora.registers.references import Usage, usages_of, usual
 from corpora.registers.register import open_registers
 from corpora.runs.dataset_inputs import check_shared, find_documents, find_shards
+from corpora.runs.named_files import write_named
 from corpora.system.arguments import Summary
 from corpora.system.parsing import read_json
 from modeling.huggingface.hub import local_folder

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from corpora.datasets.rows import sentence_from_row
-from corpora.datasets.shards import write_named
 from corpora.document import Document, Mention, Rejected, Sentence, TokenSpan
 from corpora.errors import CorpusError, UsageError
 from corpora.ner.conll import format_conll
@@ -20,6 +19,7 @@ from corpora.ner.detection import Overrides
 from corpora.ner.exchange import FORMS, write_new
 from corpora.ner.files import MAX_BYTES, Part, describe, read_file
 from corpora.ner.sentence_rows import RowMaker
+from corpora.runs.named_files import write_named
 from corpora.system.arguments import Summary, say
 from corpora.system.command_names import as_typed
 from corpora.system.expat_version import warn_of_old_expat

@@ -111,7 +111,7 @@ def _check(options: Options) -> None:
 
 
 def _write(text: str, output: Path) -> None:
-    from corpora.datasets.shards import write_named  # noqa: PLC0415 - for --help
+    from corpora.runs.named_files import write_named  # noqa: PLC0415 - for --help
 
     write_named(output, [text])
     sys.stderr.write(f"made {output}\n")

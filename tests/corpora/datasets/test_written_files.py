@@ -1,7 +1,6 @@
-"""Files that commands write: what a full disk is said to be, and what is behind a name."""
+"""Files that commands write: what a full disk is said to be, and what it leaves."""
 
 import errno
-import os
 import resource
 from pathlib import Path
 
@@ -9,28 +8,8 @@ import pyarrow as pa
 import pytest
 
 from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import ShardWriter, write_named, write_text
+from corpora.datasets.shards import ShardWriter, write_text
 from corpora.system.files import write_whole
-
-
-def test_device_or_pipe_that_the_user_names_is_written_to_and_not_replaced():
-    reads, writes = os.pipe()
-    try:
-        write_named(Path(f"/dev/fd/{writes}"), ["a", "b"])
-
-        assert os.read(reads, 10) == b"ab"
-    finally:
-        os.close(reads)
-        os.close(writes)
-
-
-def test_file_behind_a_link_that_the_user_names_is_written(tmp_path):
-    (tmp_path / "link").symlink_to("inside/file")
-
-    write_named(tmp_path / "link", ["a"])
-
-    assert (tmp_path / "link").is_symlink()
-    assert (tmp_path / "inside" / "file").read_text() == "a"
 
 
 @pytest.mark.parametrize(

@@ -330,7 +330,7 @@ def test_errors_have_a_status_and_a_message(files, capsys, train, status, proble
 
 def test_output_that_cannot_be_written_is_reported(files, capsys):
     assert main([f"--train={files}/train.conll", f"--output={files}/dev.conll"]) == 1
-    assert "Choose another --output" in capsys.readouterr().err
+    assert f"{files}/dev.conll: is no folder. Name another place" in capsys.readouterr().err
 
 
 def test_unknown_option_ends_with_status_two(files):
