@@ -174,6 +174,16 @@ def _taken(
             raise
 
 
+def home() -> Path:
+    """Return the home folder of the user; raises ``UsageError`` where none is known."""
+    try:
+        return Path.home()
+    except RuntimeError as error:  # an id without a name, as in a container
+        raise UsageError(
+            f"user {os.getuid()} has no home folder. Set HOME to a folder of yours."
+        ) from error
+
+
 def check_new(path: Path, data: bytes | Path) -> None:
     """Raise ``UsageError`` for a file that exists with other bytes, or others than a file has."""
     if not path.exists():

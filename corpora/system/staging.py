@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 
 from corpora.errors import CorpusError, DamagedDatasetError
 from corpora.system.buckets import N_TRANSFERS, Bucket, Found, is_url
-from corpora.system.files import check_plain
+from corpora.system.files import check_plain, home
 from corpora.system.parsing import parse_json
 from corpora.system.threads import map_in_order
 
@@ -29,7 +29,7 @@ _found: dict[str, tuple[Bucket, Found]] = {}
 
 def cache_folder() -> Path:
     """Return the folder for copies from buckets; make it if necessary, and remove old copies."""
-    above = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
+    above = os.environ.get("XDG_CACHE_HOME") or home() / ".cache"
     return _cleared(Path(os.environ.get(CACHE) or Path(above) / "onoma").absolute())
 
 

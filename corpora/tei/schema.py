@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from corpora.errors import CorpusError, UsageError
 from corpora.system.arguments import SUMMARY, Summary, execute, option, parse
+from corpora.system.files import home
 from corpora.tei.xml import XmlError
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class Options:
 
 def default_schema() -> Path:
     """Return the default path of the TEI's schema: ``onoma/tei_all.rng`` in the user's data."""
-    data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    data = os.environ.get("XDG_DATA_HOME") or home() / ".local" / "share"
     return Path(data) / "onoma" / "tei_all.rng"
 
 

@@ -63,7 +63,7 @@ def make_desk(options: "Options") -> Desk:
 
 def _reviewer(given: str) -> str:
     """Return who decides; raises ``UsageError`` if names could not be saved under this id."""
-    reviewer = given or _NO_ID.sub("-", getpass.getuser())
+    reviewer = given or _login_name()
     if not is_reviewer(reviewer):
         whose = "" if given else " (the login name)"
         raise UsageError(
@@ -71,6 +71,14 @@ def _reviewer(given: str) -> str:
             "spaces (kb), or a pointer (people.xml#kb), and nothing that begins with onoma-."
         )
     return reviewer
+
+
+def _login_name() -> str:
+    """Return the login name as an id; raises ``UsageError`` where the system knows none."""
+    try:
+        return _NO_ID.sub("-", getpass.getuser())
+    except (KeyError, OSError) as error:  # an id without a name, as in a container
+        raise UsageError("--reviewer: your login name is not known. Name yourself.") from error
 
 
 def _suggester(options: "Options", edition: Edition) -> Suggester:

@@ -16,6 +16,8 @@ from corpora.system.files import (
     refuse_links,
     take_away,
 )
+from corpora.system.staging import cache_folder
+from corpora.tei.schema import default_schema
 
 
 def busy(holder):
@@ -141,3 +143,16 @@ def test_locale_that_is_not_utf8_is_refused_because_names_would_be_others(monkey
 
     with pytest.raises(UsageError, match=r"read as iso8859-1, not UTF-8 .* PYTHONUTF8=1"):
         check_utf8([])
+
+
+def test_user_without_a_home_is_told_to_set_one(monkeypatch):
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)
+
+    for place in (default_schema, cache_folder):
+        with pytest.raises(UsageError, match="has no home folder"):
+            place()
+    monkeypatch.setenv("HOME", "/home/ada")
+    assert default_schema().is_relative_to("/home/ada")

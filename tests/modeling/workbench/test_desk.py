@@ -389,3 +389,13 @@ def test_a_reviewer_under_whose_id_nothing_could_be_saved_is_refused_before_anyt
         open_desk(sample, reviewer="")
     with pytest.raises(UsageError, match="--reviewer 'k b': expected an id"):
         open_desk(sample, reviewer="k b")
+
+
+def test_reviewer_whose_login_name_is_not_known_is_asked_for_it(sample, monkeypatch):
+    def getuser():
+        raise KeyError("getpwuid(): uid not found: 54321")
+
+    monkeypatch.setattr("getpass.getuser", getuser)
+
+    with pytest.raises(UsageError, match="--reviewer: your login name is not known"):
+        open_desk(sample, reviewer="")
