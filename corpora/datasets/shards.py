@@ -26,7 +26,7 @@ from corpora.datasets.schemas import SCHEMAS, Schema
 from corpora.document import Document, Sentence
 from corpora.errors import CorpusError, DamagedDatasetError, ShardSchemaError
 from corpora.system.buckets import is_url
-from corpora.system.files import is_one_plain_name, name_file
+from corpora.system.files import KEPT, is_one_plain_name, name_file
 from corpora.system.parsing import JsonObject, parse_json
 
 _NO_LINK = {
@@ -211,7 +211,7 @@ def temporary_path(path: Path) -> Path:
     try a unit again while the first attempt still works on another machine, where processes have
     the same numbers.
     """
-    return path.with_name(f".tmp-{uuid.uuid4().hex}-{path.name}")
+    return path.with_name(f".tmp-{uuid.uuid4().hex}-{path.name[-KEPT:]}")
 
 
 def sha256_of(path: Path) -> str:

@@ -20,6 +20,8 @@ from typing import IO, Any
 from corpora.errors import CorpusError, DamagedDatasetError, FolderInUseError, UsageError
 
 _MAX_PART_BYTES = 255  # the longest file name on common file systems
+KEPT = 50
+"""The number of characters at the end of a name that a temporary name has, which is longer."""
 _HOLDER = re.compile(r"\d{0,20}\n?", re.ASCII)
 _TEMPORARY = re.compile(r"\.tmp-[0-9a-f]{32}-.+", re.DOTALL)
 
@@ -199,7 +201,7 @@ def check_new(path: Path, data: bytes | Path) -> None:
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file, which appears when it is complete."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.partial")
+    temporary = path.with_name(f".{path.name[-KEPT:]}.partial")
     temporary.unlink(missing_ok=True)  # left by a process that was killed
     try:
         with temporary.open("xb") as file:

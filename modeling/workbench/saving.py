@@ -9,6 +9,7 @@ from pathlib import Path
 from corpora.document import Mention
 from corpora.errors import CorpusError
 from corpora.runs.build import sync_folder
+from corpora.system.files import KEPT
 from corpora.tei.provenance import Model
 from corpora.tei.review import REVIEW
 from corpora.tei.source import Source
@@ -166,7 +167,7 @@ def _hash(data: bytes) -> str:
 def _replace(path: Path, data: bytes) -> None:
     """Replace a file atomically: its content is complete and on the disk when it appears."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.partial")
+    temporary = path.with_name(f".{path.name[-KEPT:]}.partial")
     temporary.unlink(missing_ok=True)  # left by a process that was killed
     try:
         with temporary.open("xb") as file:

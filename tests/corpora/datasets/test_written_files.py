@@ -11,10 +11,18 @@ from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter, write_text
 from corpora.system.files import write_whole
 
+WAYS = [lambda path: write_text(path, ["a"]), lambda path: write_whole(path, b"a")]
 
-@pytest.mark.parametrize(
-    "write", [lambda path: write_text(path, ["a"]), lambda path: write_whole(path, b"a")]
-)
+
+@pytest.mark.parametrize("write", WAYS)
+@pytest.mark.parametrize("name", ["a" * 255, "三" * 85])
+def test_name_may_be_as_long_as_the_file_system_allows(write, name, tmp_path):
+    write(tmp_path / name)
+
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize("write", WAYS)
 def test_full_disk_is_said_of_the_file_and_leaves_nothing(write, tmp_path, monkeypatch):
     def full(path, _):
         raise OSError(errno.ENOSPC, "No space left on device", str(path))
