@@ -5,6 +5,7 @@ import logging
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -51,10 +52,13 @@ class Termination:
 
     @contextmanager
     def heard(self) -> Iterator[None]:
-        """Listen to the signals inside the block; only possible in the main thread.
+        """Listen to the signals inside the block; other threads than the main one hear none.
 
         If Ctrl-C is ignored when the block begins, it stays ignored.
         """
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
         earlier = {signal.SIGTERM: signal.signal(signal.SIGTERM, self._hear)}
         if callable(signal.getsignal(signal.SIGINT)):  # SIG_IGN and SIG_DFL are numbers
             earlier[signal.SIGINT] = signal.signal(signal.SIGINT, self._hear)

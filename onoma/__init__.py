@@ -51,6 +51,7 @@ __all__ = [
     "open_dataset",
     "parse_wikitext",
     "read_tei",
+    "run",
     "write_dataset",
 ]
 
@@ -221,6 +222,37 @@ def link(document: "Document", linker: "Linker") -> "Document":
     from modeling.link.datasets import link_document
 
     return link_document(document, linker, Counter())
+
+
+def run(*command: str | Path) -> Any:  # Any: JSON
+    """Run a command of ``onoma`` in this process: ``run("vocab", "--input", …, "--output", …)``.
+
+    Returns what ``--json`` prints: an object, or a list of those of several lines. All else that a
+    command prints goes to standard error. Raises ``UsageError`` for a wrong command, and
+    ``CorpusError`` where it ends with an error.
+    """
+    import io
+    import json
+    import logging
+    import random
+    from contextlib import redirect_stdout
+
+    from corpora.system.arguments import errors_raised
+
+    handlers, state = logging.root.handlers[:], random.getstate()  # Beam draws from ``random``
+    try:
+        with errors_raised(), redirect_stdout(io.StringIO()) as printed:
+            status = main([*map(str, command), "--json"])
+    except SystemExit:  # of --help; its errors are raised
+        sys.stderr.write(printed.getvalue())
+        return []
+    finally:
+        logging.root.handlers[:] = handlers
+        random.setstate(state)
+    if status >= 128:  # by a signal
+        raise KeyboardInterrupt
+    found = [json.loads(line) for line in printed.getvalue().splitlines()]
+    return found[0] if len(found) == 1 else found
 
 
 # --- the command

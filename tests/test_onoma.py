@@ -1,7 +1,9 @@
 """`onoma`: one command for all, and a library for notebooks that loads when it is used."""
 
 import json
+import logging
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -382,7 +384,7 @@ def test_examples_of_the_documentation_print_what_stands_there(letters, monkeypa
         exec(compile(code, "library.md", "exec"), names)  # noqa: S102 - our own page
         assert capsys.readouterr().out == expected
 
-    assert len(examples) == 3
+    assert len(examples) == 4
 
 
 def test_ten_lines_of_the_library(letters):
@@ -470,6 +472,32 @@ def test_wikitext_becomes_a_document():
 def test_wikitext_of_a_wiki_without_a_language_is_refused(wiki):
     with pytest.raises(onoma.UsageError, match=r"is no name of a wiki\. .*: dewiki, "):
         onoma.parse_wikitext("Jena liegt in [[Thüringen]].", wiki=wiki)
+
+
+def test_command_runs_in_a_program_which_gets_its_summary_and_its_errors(letters, tmp_path, capfd):
+    output, _ = letters
+    handlers, state = list(logging.root.handlers), random.getstate()
+
+    made = onoma.run("convert", output, "--to", "conll", "--output", tmp_path / "conll")
+    shown = onoma.run("show", output / "documents", "--limit", 2)
+
+    assert "train.conll" in made["files"]
+    assert [row["id"] for row in shown] == ["01.xml", "02.xml"]
+    assert capfd.readouterr().out == ""
+    for command, error, message in (
+        (("convert", output, "--nope"), onoma.UsageError, "--nope: no such option"),
+        (("convret",), onoma.UsageError, "did you mean convert"),
+        (("finetune", "crf"), onoma.UsageError, "--ner is needed"),
+        (("tei", "--input", "nope", "--output", tmp_path / "x"), onoma.UsageError, "no file"),
+        (("show", tmp_path / "nope"), onoma.CorpusError, "no such folder"),
+        (("serve", tmp_path), onoma.UsageError, "--json: no such option"),
+    ):
+        with pytest.raises(error, match=message):
+            onoma.run(*command)
+    assert (logging.root.handlers, random.getstate()) == (handlers, state)
+    assert capfd.readouterr().err == ""
+    assert onoma.run("convert", "--help") == []
+    assert capfd.readouterr().err.startswith("usage: onoma convert")
 
 
 def test_package_of_the_user_that_is_loaded_is_named(tmp_path):

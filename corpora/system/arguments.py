@@ -466,8 +466,24 @@ def _in_the_way(path: str) -> Path | None:
     return next((one for one in parts if os.path.lexists(one) and not one.is_dir()), None)
 
 
+_raises: ContextVar[bool] = ContextVar("_raises", default=False)
+
+
+@contextmanager
+def errors_raised() -> Iterator[None]:
+    """Let commands raise their errors inside the block, for a program that calls them."""
+    token = _raises.set(True)
+    try:
+        yield
+    finally:
+        _raises.reset(token)
+
+
 def fail(message: str, *, status: int) -> int:
-    """Write an error message; return the exit status."""
+    """Write an error message; return the exit status. Inside ``errors_raised``, raise it."""
+    if _raises.get():
+        kinds = {2: UsageError, 130: KeyboardInterrupt}
+        raise kinds.get(status, CorpusError)(said_as_typed(message))
     sys.stderr.write(f"{paint('error:', '1;31', sys.stderr)} {said_as_typed(message)}\n")
     return status
 

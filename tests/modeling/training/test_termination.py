@@ -1,5 +1,6 @@
 import os
 import signal
+import threading
 
 import pytest
 
@@ -15,6 +16,20 @@ def test_sigterm_is_noted_at_once():
 
     assert termination.is_asked
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_other_threads_hear_no_signal():
+    heard = []
+
+    def work():
+        with Termination().heard():
+            heard.append(signal.getsignal(signal.SIGTERM))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+
+    assert heard == [signal.SIG_DFL]
 
 
 def test_while_it_is_deferred_sigterm_is_only_noted():
