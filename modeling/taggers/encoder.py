@@ -194,6 +194,7 @@ class Encoder:
         ``pooling`` takes the first subword of a word, or the mean or maximum of all. ``lang`` is a
         BCP 47 tag: the language whose rules cut texts into words.
         """
+        _check_list(texts)
         sentences = [_sentence(text, number, (), lang=lang) for number, text in enumerate(texts)]
 
         def read(asked: _Asked) -> Tensor:
@@ -313,6 +314,7 @@ class Encoder:
         lang: str | None,
         width: int,
     ) -> list[Vectors]:
+        _check_list(texts)
         sentences = [
             _sentence(text, number, own, lang=lang)
             for number, (text, own) in enumerate(zip(texts, spans, strict=True))
@@ -356,6 +358,12 @@ class Encoder:
             chosen = Chosen.of(encoded, numbers)
             of_batch = [spans[number] for number in numbers.tolist()]
             yield _Asked(numbers.tolist(), batch, given_spans(chosen, of_batch))
+
+
+def _check_list(texts: Sequence[Text]) -> None:
+    """Raise ``TypeError`` for a string, each character of which would be a text."""
+    if isinstance(texts, str):
+        raise TypeError(f"{texts!r:.60} is one text. Give a list of texts: [text].")
 
 
 def _sentence(text: Text, number: int, spans: Sequence[Place], *, lang: str | None) -> Sentence:

@@ -46,6 +46,16 @@ def test_words_have_the_states_of_their_first_subwords_and_their_characters(plai
     np.testing.assert_allclose(words.vectors, states(plain, TEXT)[1:-1], atol=1e-5)
 
 
+def test_a_string_is_no_list_of_texts(luke):
+    for read in (
+        luke.words,
+        lambda text: luke.spans(text, []),
+        lambda text: luke.entities(text, []),
+    ):
+        with pytest.raises(TypeError, match=r"'Ulm' is one text\. Give a list"):
+            read("Ulm")
+
+
 def test_pooling_reads_all_subwords_of_a_word(plain):
     [first], [mean], [most] = (plain.words(["Theo"], pooling=p) for p in ("first", "mean", "max"))
 
