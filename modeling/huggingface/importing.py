@@ -84,7 +84,7 @@ class Pretrained:
     def build(self) -> PretrainingModel:
         """Build the model with these weights."""
         with Undrawn():
-            model = PretrainingModel.from_config(self.config)
+            model = PretrainingModel.from_config(self.config).float()
         model.load_state_dict(self.weights)
         return model
 

@@ -114,7 +114,7 @@ def load_model(make: Callable[[], _M], encoder: EncoderConfig, folder: Path) -> 
     weights = load_weights(folder / FILE)
     check_size(encoder, weights, where=folder)
     with Undrawn():
-        model = make()
+        model = make().float()  # whatever type the program has made the default
     load_strictly(model, weights, where=folder)
     return model
 

@@ -144,7 +144,7 @@ class Encoder:
         given = read_pretrained(folder)
         config = given.config.encoder
         with Undrawn():
-            model = build_encoder(config)
+            model = build_encoder(config).float()  # whatever the default type is
         weights = {
             name.removeprefix(_PREFIX): tensor
             for name, tensor in given.weights.items()

@@ -43,6 +43,20 @@ def test_a_forked_process_uses_one_thread_of_torch(tagger, monkeypatch):
     assert (in_parent, in_child) == (2, 1)
 
 
+def test_a_default_type_of_the_program_changes_nothing(tagger, tagger_run):
+    text = "ich war in Ulm und bei Ida Berg."
+    torch.set_default_dtype(torch.bfloat16)
+    try:
+        found = Tagger.load(tagger_run)(text)
+        [words] = Encoder.load(tagger_run).words([text])
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+    assert found == tagger(text)
+    [expected] = Encoder.of(tagger).words([text])
+    assert (words.vectors == expected.vectors).all()
+
+
 def test_a_program_may_change_its_folder_after_a_tagger_is_loaded(
     tagger_run, tmp_path, monkeypatch
 ):
