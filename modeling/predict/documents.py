@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import tee
 from pathlib import Path
 
 import torch
@@ -73,10 +74,12 @@ def _plan(source: Path, tagger: Tagger, *, threshold: float) -> Plan:
 def _do(unit: Unit, build: Build, *, tagger: Tagger, threshold: float) -> None:
     """Write the shard of a unit, and then its completion marker."""
     counters: Counter[str] = Counter()
+    n_documents = 0
     with ShardWriter(build.staging("") / unit.shard_name, _DOCUMENTS) as writer:
-        documents = list(_read(unit.inputs[0].check()))
-        found = tagger.annotate_all(documents, threshold=threshold)
-        for document, annotated in zip(documents, found, strict=True):
+        documents, tagged = tee(_read(unit.inputs[0].check()))  # a shard may be large
+        found = tagger.annotate_all(tagged, threshold=threshold)
+        pairs = zip(documents, found, strict=True)
+        for n_documents, (document, annotated) in enumerate(pairs, 1):  # noqa: B007 - counted
             is_uncut = bool(document.text.strip()) and not document.sentences
             counters["documents.without_sentences"] += is_uncut
             writer.write(document_to_row(_together(document, annotated, counters)))
@@ -85,7 +88,7 @@ def _do(unit: Unit, build: Build, *, tagger: Tagger, threshold: float) -> None:
         fingerprint=build.plan.fingerprint,
         unit=unit.number,
         shards={"": writer.shard},
-        accounting=Accounting(read=len(documents), written=len(documents)),
+        accounting=Accounting(read=n_documents, written=n_documents),
         counters=sorted_counts(counters),
         rejected=[],
     )

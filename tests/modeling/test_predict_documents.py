@@ -10,6 +10,7 @@ from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter, open_dataset
 from corpora.document import Document, Mention, Span
 from corpora.store.inspection import main as shards
+from modeling.predict import documents as module
 from modeling.taggers.tagger import Tagger
 from tests.modeling.test_predict import predict
 
@@ -106,3 +107,27 @@ def test_a_dataset_without_documents_gives_one(tagger_run, tmp_path):
     assert predict(tagger_run, "--documents", tmp_path / "none", "--output", out) == 0
 
     assert list(open_dataset(out, "documents").rows()) == []
+
+
+def test_documents_are_written_while_a_shard_is_read(tagger_run, tmp_path, monkeypatch):
+    texts = [Document(id=f"{n}", group="g", source="s", text="Ulm") for n in range(3)]
+    write_documents(tmp_path / "documents", texts)
+    seen = []
+
+    def converted(row):
+        seen.append("read")
+        return document_from_row(row)
+
+    def written(document):
+        seen.append("written")
+        return document_to_row(document)
+
+    monkeypatch.setattr(module, "document_from_row", converted)
+    monkeypatch.setattr(module, "document_to_row", written)
+    monkeypatch.setattr(Tagger, "annotate_all", lambda _, documents, **__: iter(documents))
+
+    out = tmp_path / "out"
+    assert predict(tagger_run, "--documents", tmp_path / "documents", "--output", out) == 0
+
+    assert seen == 3 * ["read", "written"]
+    assert json.loads((out / "dataset.json").read_text())["accounting"]["written"] == 3
