@@ -39,6 +39,7 @@ VECTORS: Final = "vectors.npy"
 DESCRIPTIONS: Final = "descriptions.jsonl"
 TEXT, NAME = 0, 1
 _MAX_SUBWORDS: Final = 32
+_MIN_LAYERS: Final = 6  # an encoder is read up to its middle layer, but through so many at least
 _N_NEAREST: Final = 3
 _AT_ONCE: Final = 512  # windows that are read together, sorted by length
 _PROBE: Final = Window("", "Onoma", ": names, and who is meant.")
@@ -63,7 +64,9 @@ class Reader:
     def _encoder(self) -> "Encoder":
         from modeling.taggers.encoder import Encoder  # noqa: PLC0415 - slow
 
-        return Encoder.load(self.folder)
+        encoder = Encoder.load(self.folder)
+        encoder.keep_layers(max(_MIN_LAYERS, encoder.config.n_layers // 2))
+        return encoder
 
     @cached_property
     def guesser(self) -> "EntityGuesser | None":
@@ -178,7 +181,7 @@ class Contexts:
     def read(self, windows: Sequence[Window]) -> Vectors:
         """Compute (N, 2, D) vectors of mentions to link, centred and of length 1.
 
-        Raises ``CorpusError`` if the encoder is not the one of training.
+        Raises ``CorpusError`` if the encoder is not the one of training, read as it was then.
         """
         if not self._is_checked:
             [probe] = self.reader.read([_PROBE])
@@ -186,8 +189,9 @@ class Contexts:
                 probe, self.vectors[_OF_PROBE], atol=1e-3
             ):
                 raise CorpusError(
-                    f"{self.reader.folder}: not the encoder that the linker was trained with. "
-                    "Bring that one back, or train the linker again."
+                    f"{self.reader.folder}: not the encoder that the linker was trained with, or "
+                    "another version of Onoma made the linker. Bring that encoder back, or train "
+                    "the linker again."
                 )
             self._is_checked = True
         return _to_length_1(_to_length_1(self.reader.read(windows)) - self.vectors[_MENTIONS])

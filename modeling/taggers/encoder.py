@@ -172,6 +172,14 @@ class Encoder:
             of_words=tagger.entities,
         )
 
+    def keep_layers(self, n: int) -> None:
+        """Keep the first ``n`` layers, whose states are the vectors from then on.
+
+        An encoder that transformers runs keeps all its layers.
+        """
+        if not self.config.foreign:
+            self.model.encoder.layers = self.model.encoder.layers[:n]
+
     @property
     def width(self) -> int:
         """The width D of the vectors."""

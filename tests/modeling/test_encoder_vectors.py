@@ -1,5 +1,6 @@
 """Vectors of words, entities and spans are the states of the encoder, however they are read."""
 
+import copy
 import subprocess
 import sys
 
@@ -37,6 +38,19 @@ def states(encoder, text, **options):
     """Return the states (T, D) of a text that is read alone."""
     with torch.inference_mode():
         return encoder.model(encoder.windows(text, **options)).subwords.numpy()
+
+
+def test_layers_that_are_not_kept_are_not_read(bases):
+    encoder = Encoder.load(bases / "plain")
+    layers = encoder.model.encoder.layers
+    of_one_layer = states(encoder, TEXT)
+    layers.append(copy.deepcopy(layers[0]))
+    of_two_layers = states(encoder, TEXT)
+
+    encoder.keep_layers(1)
+
+    assert abs(of_two_layers - of_one_layer).max() > 1e-3
+    np.testing.assert_array_equal(states(encoder, TEXT), of_one_layer)
 
 
 def test_words_have_the_states_of_their_first_subwords_and_their_characters(plain):

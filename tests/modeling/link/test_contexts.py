@@ -2,11 +2,13 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from corpora.errors import CorpusError
+from modeling.config import EncoderConfig
 from modeling.link.__main__ import main
 from modeling.link.candidates import FEATURES, N_PLAIN, READ, Known
 from modeling.link.choice import softmax
@@ -14,6 +16,7 @@ from modeling.link.commands import describe_entry, read_documents
 from modeling.link.contexts import Reader
 from modeling.link.linker import Linker, Training
 from modeling.link.records import Window, record_of
+from modeling.taggers.encoder import Encoder
 from tests.modeling.link.samples import letter
 from tests.modeling.test_predict_documents import write_documents
 
@@ -61,6 +64,16 @@ def test_a_name_is_like_the_mentions_whose_texts_are_like_its_text(reader):
     for name in ("like one mention", "like three mentions"):
         assert found[PAINTER][name] > 0 > found[POET][name]
     assert found[PAINTER]["no description"] == 1
+
+
+@pytest.mark.parametrize(("n_layers", "n_read"), [(3, 3), (6, 6), (11, 6), (12, 6), (24, 12)])
+def test_an_encoder_is_read_up_to_its_middle_layer(monkeypatch, n_layers, n_read):
+    model = SimpleNamespace(encoder=SimpleNamespace(layers=list(range(n_layers))))
+    encoder = Encoder.__new__(Encoder)
+    encoder.model, encoder.config = model, EncoderConfig(n_layers=n_layers)
+    monkeypatch.setattr(Encoder, "load", lambda _: encoder)
+
+    assert Reader("encoder", keeps=False)._encoder.model.encoder.layers == list(range(n_read))
 
 
 def test_mentions_of_the_document_itself_are_left_out(reader):
