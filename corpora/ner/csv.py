@@ -33,6 +33,8 @@ _SENTENCES = (
 _SEPARATORS = (",", ";", TAB)
 _MAX_CELL = 16 << 20
 """The most characters of a cell: bounds the memory for a file with an open quotation mark."""
+_MAX_HEADER = 10_000
+"""The most characters of a first line that may name columns."""
 _AT_FIRST = 1000
 """The number of rows that are looked at to find what the column of tags holds."""
 _MIN_TAGS = 0.9
@@ -67,7 +69,7 @@ def csv_layout(
     user says that it is CSV, or its name does, and for a column of tags that holds something else.
     """
     header = text.partition("\n")[0].rstrip("\r")
-    for separator in _SEPARATORS:
+    for separator in _SEPARATORS if len(header) <= _MAX_HEADER else ():
         columns = next(csv.reader([header], delimiter=separator), [])
         known = [column.strip().lower() for column in columns]
         token, tag = _first(known, _TOKENS), _first(known, _TAGS)

@@ -117,6 +117,13 @@ def test_bytes_that_are_no_utf8_reject_their_sentence(tmp_path):
     assert [row["tokens"] for row in rows] == [["Ulm"]]
 
 
+def test_a_long_first_line_is_no_header(tmp_path):
+    path = write(tmp_path, f'word,"{"x" * 200_000}",tag\n').rename(tmp_path / "a.json")
+
+    with pytest.raises(UsageError, match="in no format that is known"):
+        describe(path, name="a.json", said=Overrides())
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
