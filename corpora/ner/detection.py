@@ -32,6 +32,8 @@ MIN_RATIO = 0.9
 values that must be tags."""
 MAX_LINES = 20_000
 """The most lines that are split into columns."""
+MAX_COLUMNS = 200
+"""The most columns of a table; a line with more is prose."""
 MIN_RUNNING = 500
 """The mean number of lines between empty ones from which on they are a running text, not a
 sentence."""
@@ -103,9 +105,11 @@ class _Table:
             rows = [line.split(separator or None) for line in lines]
             [(n_columns, n)] = Counter(map(len, rows)).most_common(1)
             table = cls(separator, rows, n_columns)
-            is_even = n_columns > 1 and n >= MIN_RATIO * len(rows)
+            is_even = 1 < n_columns <= MAX_COLUMNS and n >= MIN_RATIO * len(rows)
+            if not is_even:
+                continue
             has_tags = table.has_tags_first or any(map(table.can_be_tags, range(1, n_columns)))
-            if is_even and (form == "labels" or has_tags):
+            if form == "labels" or has_tags:
                 return table
         return None
 
@@ -297,6 +301,12 @@ def _unknown(text: str, *, name: str, said: Overrides) -> UsageError:
             f"{name}: is not laid out as {said.format}: {FORMATS[said.format]}. Name another "
             "--format, or none."
         )
+    if keys := _keys(text):
+        return UsageError(
+            f"{name}: in no format that is known: JSON whose first object has {keys}. Write texts "
+            'and names as {"text": "Ada kam.", "label": [[0, 3, "PER"]]} (spans in docs/ner.md), '
+            "or leave the file out with --exclude."
+        )
     for pattern, what in _NOT_READ.items():
         if re.match(pattern, text):
             return UsageError(f"{name}: {what}")
@@ -304,6 +314,16 @@ def _unknown(text: str, *, name: str, said: Overrides) -> UsageError:
         f"{name}: in no format that is known ({', '.join(FORMATS)}). Name it with --format, or "
         "leave the file out with --exclude."
     )
+
+
+def _keys(text: str) -> str:
+    """List the keys of the first object in JSON; empty if there is none."""
+    from corpora.ner.records import records
+
+    if text.lstrip()[:1] not in {"{", "["}:
+        return ""
+    found = (record for _, record in records(text.encode(), where="") if isinstance(record, dict))
+    return ", ".join(map(repr, next(found, {})))[:200]
 
 
 def _of_table(table: _Table, lines: Sequence[str], *, said: Overrides) -> Layout | None:

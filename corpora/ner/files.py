@@ -46,6 +46,11 @@ def describe(path: Path, *, name: str, said: Overrides, encoding: str | None = N
         from corpora.ner.parquet import parquet_layout
 
         return replace(parquet_layout(path, name=name), scheme=said.scheme or "iob2")
+    if name.endswith(".spacy"):
+        raise UsageError(
+            f"{name}: is spaCy's DocBin, which is not read as a set. Write its texts and names as "
+            'JSON Lines, {"text": "Ada kam.", "label": [[0, 3, "PER"]]}.'
+        )
     if said.format == "parquet":
         raise UsageError(f"{name}: is no Parquet file. Name another --format, or none.")
     try:
