@@ -9,9 +9,9 @@ write them. Texts: ``text,label`` with names as JSON, as Label Studio exports th
 import ast
 import csv
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from io import StringIO
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
 from corpora.errors import UsageError
@@ -115,8 +115,10 @@ def _first(known: Sequence[str], names: Sequence[str]) -> int | None:
 
 def read_csv(data: bytes, layout: Layout, origin: Origin) -> Found:
     """Read the rows of a table; ``layout.lang`` is the language of texts with names."""
-    rows = list(_rows(data.decode("utf-8", "surrogateescape"), layout))
-    filled = [cell for row in rows if (cell := row.cell(layout.tag))]
+    rows = _rows(data.decode("utf-8", "surrogateescape"), layout)
+    first = list(islice(rows, _AT_FIRST))
+    rows = chain(first, rows)
+    filled = [cell for row in first if (cell := row.cell(layout.tag))]
     if any(cell.startswith(("[{", "[[", "[(", "{")) for cell in filled):
         return read_spans(_texts(rows, layout), origin, lang=layout.lang)
     n_lists = sum(cell[0] == "[" or " " in cell for cell in filled)
@@ -155,7 +157,7 @@ def _rows(text: str, layout: Layout) -> Iterator[_Row]:
         yield _Row(before + 1, [what])
 
 
-def _by_token(rows: Sequence[_Row], layout: Layout) -> _Sentences:
+def _by_token(rows: Iterable[_Row], layout: Layout) -> _Sentences:
     """Read sentences whose tokens have a row each, and find bad rows."""
     seen: set[str] = set()
     for number, sentence in _sentences(rows, layout):
@@ -175,7 +177,7 @@ def _by_token(rows: Sequence[_Row], layout: Layout) -> _Sentences:
             yield sentence[0], found
 
 
-def _sentences(rows: Sequence[_Row], layout: Layout) -> Iterator[tuple[str, list[_Row]]]:
+def _sentences(rows: Iterable[_Row], layout: Layout) -> Iterator[tuple[str, list[_Row]]]:
     """Yield the rows of each sentence, with its number, which may be empty."""
     number, sentence = "", list[_Row]()
     for row in rows:
@@ -212,7 +214,7 @@ def _tag(value: str) -> str:
     return "O" if value == "0" else value
 
 
-def _by_row(rows: Sequence[_Row], layout: Layout) -> _Sentences:
+def _by_row(rows: Iterable[_Row], layout: Layout) -> _Sentences:
     """Read sentences that have a row each, with lists of tokens and tags."""
     for row in (row for row in rows if row.cells):
         try:
@@ -235,7 +237,7 @@ def _list(cell: str) -> list[str]:
     return value
 
 
-def _texts(rows: Sequence[_Row], layout: Layout) -> Iterator[tuple[int, object]]:
+def _texts(rows: Iterable[_Row], layout: Layout) -> Iterator[tuple[int, object]]:
     """Yield each row as an object with a text and its names."""
     for row in (row for row in rows if row.cells):
         try:

@@ -169,14 +169,15 @@ class BadRecordError(Exception):
 
 def found_of(sentences: Sequence[tuple[int, Sequence[Row]]], rejected: Sequence[Rejected]) -> Found:
     """Concatenate sentences, each with its place."""
-    rows = [(*row, place) for place, sentence in sentences for row in sentence]
-    tokens, tags, inner, places = zip(*rows, strict=True) if rows else ((), (), (), ())
+    rows = [row for _, sentence in sentences for row in sentence]
+    lengths = [len(sentence) for _, sentence in sentences]
+    inner = [row[2] for row in rows]
     return Found(
-        tokens=pa.array(tokens, pa.string()),
-        begins=np.cumsum([0, *(len(sentence) for _, sentence in sentences)]),
-        tags=Tags.of(pa.array(tags, pa.string())),
+        tokens=pa.array([row[0] for row in rows], pa.string()),
+        begins=np.cumsum([0, *lengths]),
+        tags=Tags.of(pa.array([row[1] for row in rows], pa.string())),
         inner=Tags.of(pa.array(inner, pa.string())) if {*inner} - {"_"} else None,
-        places=np.array(places, np.int64),
+        places=np.repeat(np.array([place for place, _ in sentences], np.int64), lengths),
         rejected=rejected,
     )
 
