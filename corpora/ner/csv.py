@@ -68,7 +68,7 @@ def csv_layout(
     None if no columns of tokens and tags are named. Raises ``UsageError`` for such a file if the
     user says that it is CSV, or its name does, and for a column of tags that holds something else.
     """
-    header = text.partition("\n")[0].rstrip("\r")
+    header = text.partition("\n")[0].partition("\r")[0]
     for separator in _SEPARATORS if len(header) <= _MAX_HEADER else ():
         columns = next(csv.reader([header], delimiter=separator), [])
         known = [column.strip().lower() for column in columns]

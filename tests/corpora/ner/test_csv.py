@@ -30,6 +30,7 @@ def write(tmp_path, text):
     [
         pytest.param(KAGGLE, id="the first row of a sentence has its number"),
         pytest.param(KAGGLE.replace("\n", "\r\n"), id="CRLF"),
+        pytest.param(KAGGLE.replace("\n", "\r"), id="CR"),
         pytest.param("\ufeff" + KAGGLE, id="byte order mark"),
         pytest.param(
             ',sentence_idx,word,tag,\n0,1,Clara,B-per,\n1,1,Schumann,I-per,\n2,1,",",O,\n'
@@ -122,6 +123,13 @@ def test_a_long_first_line_is_no_header(tmp_path):
 
     with pytest.raises(UsageError, match="in no format that is known"):
         describe(path, name="a.json", said=Overrides())
+
+
+def test_a_carriage_return_in_the_first_line_of_another_file_is_no_error(tmp_path):
+    path = write(tmp_path, "Ada B-PER\rSá I-PER\nkam O\n")
+
+    with pytest.raises(UsageError, match="in no format that is known"):
+        describe(path, name="a.txt", said=Overrides())
 
 
 @pytest.mark.parametrize(
