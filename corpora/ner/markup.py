@@ -20,10 +20,10 @@ from corpora.text.paragraphs import is_hard_wrapped
 
 _ATTRIBUTE = r"""([\w:.-]+)\s*=\s*("[^"]*"|'[^']*'|[^\s"'<>]+)"""
 _TAG = re.compile(
-    rf"<!--.*?-->|<\?.*?\?>|<![A-Z][^>\[]*(?:\[.*?\]\s*)?>"
-    rf"|<(?P<end>/?)(?P<name>[^\W\d_][\w:.|-]*)(?P<attributes>(?:\s+{_ATTRIBUTE})*)\s*(?P<empty>/?)>",
-    re.DOTALL,
+    rf"<[?!][^<>]*>|<(?P<end>/?)(?P<name>[^\W\d_][\w:.|-]*)"
+    rf"(?:\s+{_ATTRIBUTE})*\s*(?P<empty>/?)>"
 )
+_DOCTYPE = re.compile(r"\s*(?:<\?[^<>]*>\s*)?<!DOCTYPE[^<>\[]*\[")
 _PAIR = re.compile(_ATTRIBUTE)
 _LABELS = ("type", "categ", "sem", "label", "category")
 _DOCUMENTS = frozenset({"doc", "document", "article"})
@@ -77,8 +77,23 @@ def _pieces(text: str, start: int = 0, end: int | None = None) -> Iterator[_Piec
     yield _Piece(limit, text[at:limit], "", is_end=False, label="", id="", is_line=end is not None)
 
 
+def _without_comments(text: str) -> str:
+    """Replace comments, and what a DOCTYPE declares, by their line ends."""
+    parts, at = list[str](), 0
+    while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start)) >= 0:
+        parts += [text[at:start], "\n" * text.count("\n", start, end)]
+        at = end + len("-->")
+    text = "".join(parts) + text[at:]
+    if found := _DOCTYPE.match(text):
+        end = max(text.find("]", found.end()), found.end())
+        declared = "\n" * text.count("\n", found.end(), end)
+        text = f"{text[: found.end() - 1]}{declared}{text[end + 1 :]}"
+    return text
+
+
 def names_in_text(text: str) -> frozenset[str]:
     """Find the elements that are names, of those in a text or in its beginning."""
+    text = _without_comments(text)
     if _FOREIGN.search(text[:2000]):
         return frozenset()
     n_open, n_ends, n_beside = Counter[str](), Counter[str](), Counter[str]()
@@ -103,6 +118,7 @@ def read_markup(data: bytes, origin: Origin, *, lang: str | None) -> Found:
     from corpora.ner.texts import NamedText, cut_texts
 
     text = data.decode("utf-8", "surrogateescape").replace("\r\n", "\n")
+    text = _without_comments(text)
     names = names_in_text(text)
     texts: list[NamedText] = []
     rejected: list[Rejected] = []
@@ -175,7 +191,8 @@ class _Document:
         self._names = names
         self._parts: list[str] = []
         self._length = 0
-        self._open: list[tuple[_Piece, int, int]] = []  # tag, place in the text, and in _parts
+        self._n_full = 0  # characters that are no blanks
+        self._open: list[tuple[_Piece, int, int]] = []  # tag, _length, _n_full
         self._about = ""  # the element open that describes the document
         self._is_other: bool | None = None  # whether a later alternative is open; None: none is
         self._has_paragraphs = any(piece.name.lower() in _PARAGRAPHS for piece in pieces)
@@ -200,6 +217,7 @@ class _Document:
     def _append(self, text: str) -> None:
         self._parts.append(text)
         self._length += len(text)
+        self._n_full += len(text) - sum(map(str.isspace, text))
 
     def _add_tag(self, piece: _Piece) -> None:
         name = piece.name.lower()
@@ -216,18 +234,18 @@ class _Document:
             self._append("\n")
 
     def _start(self, piece: _Piece) -> None:
-        self._open.append((piece, self._length, len(self._parts)))
+        self._open.append((piece, self._length, self._n_full))
 
     def _close(self, piece: _Piece) -> None:
         """Make a mention of a name."""
-        own = [number for number, found in enumerate(self._open) if found[0].name == piece.name]
-        if not own:
+        numbers = reversed(range(len(self._open)))
+        own = next((n for n in numbers if self._open[n][0].name == piece.name), None)
+        if own is None:
             self.problem = self.problem or (piece.start, f"</{piece.name}> closes nothing")
             return
-        begin, start, part = self._open.pop(own[-1])
+        begin, start, n_full = self._open.pop(own)
         label = "_".join(begin.label.split())
-        shown = "".join(self._parts[part:])
-        if not shown.strip():
+        if n_full == self._n_full:
             where = "names in other alternatives" if self._is_other else "empty names"
             self.counters[f"{where} not in ner: {label}"] += 1
             return

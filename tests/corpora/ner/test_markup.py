@@ -10,8 +10,11 @@ from corpora.ner.files import describe
 from tests.corpora.ner.reading import read, show
 
 HAREM = """<?xml version="1.0" encoding="UTF-8"?>
-<!DOCTYPE colHAREM>
-<colHAREM versao="2">
+<!DOCTYPE colHAREM [
+<!ELEMENT EM (#PCDATA)>
+]>
+<!-- <EM CATEG="X">a comment</EM> of
+two lines --><colHAREM versao="2">
 <DOC DOCID="H2-1">
   <P>
     Em
@@ -109,7 +112,7 @@ def test_a_broken_document_is_rejected_alone(tmp_path):
 
     _, rows, made = read(write(tmp_path, broken))
 
-    assert [r.position for r in made.rejected] == ["line 7"]
+    assert [r.position for r in made.rejected] == ["line 10"]
     assert shown(rows) == ["Nada & tudo < 3 ."]
 
 
