@@ -150,11 +150,9 @@ def _found(
 ) -> Found:
     """Concatenate the sentences of a document, whose places are their numbers."""
     columns = SentenceColumns.of_sentences(sentences)
-    inner = [
-        tag if set(sentence.inner_tags or ()) - {"O"} else "_"
-        for sentence in sentences
-        for tag in sentence.inner_tags or ()
-    ]
+    inner = list[str]()
+    for tags in (sentence.inner_tags or () for sentence in sentences):
+        inner += tags if {*tags} - {"O"} else ["_"] * len(tags)
     starts = [sentence.token_starts for sentence in sentences]
     return Found(
         tokens=columns.tokens,

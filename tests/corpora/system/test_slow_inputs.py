@@ -235,6 +235,12 @@ RSS = (b"<rss><channel>", b"</channel></rss>")
 LABELS = (b"[labels]\na = ['", b"b']")
 LD = b"<script type='application/ld+json'>"
 CONLL = b"Anna B-PER\nliest O\n\n" * 3
+XML = b"<doc>a <NE>a</NE> b "
+WEBANNO = (
+    b"#FORMAT=WebAnno TSV 3.3\n#T_SP=webanno.custom.NamedEntity|identifier|value\n\n\n"
+    b"#Text=a b\n1-1\t0-1\ta\t_\tPER\t\n"
+)
+CONLL2012 = b"#begin document (a); part 000\na 0 0 a NN * - - - - (PERSON) -\na 0 1 a NN * - - - - "
 JSON = (b'[[["a", "O"]],[["', b'", "O"]]]')
 STRING = (b'{"text": "a"}\n{"text": "', b'"}\n')
 # For each reader: what a file begins with, what is repeated, what it ends with.
@@ -419,6 +425,25 @@ REPEATED: dict[str, dict[str, tuple[bytes, bytes, bytes]]] = {
         "sentences of JSON": (b"[", b'[["a", "O"]],', b'[["a", "O"]]]'),
         "arrays of JSON": (b'[[["a", "O"]],', b"[", b""),
         "one token of JSON": (JSON[0], b"a", JSON[1]),
+        "text without blanks": (b'{"text": "', b"<!--", b'", "entities": [[0, 4, "X"]]}'),
+        "marks of JSON": (b'{"text": "', b". ", b'", "entities": [[0, 1, "X"]]}'),
+        "names of XML": (XML, b"<NE>a</NE> b ", b"</doc>"),
+        "open names of XML": (XML * 100, b"b <NE>", b"</doc>"),
+        "comments of XML": (XML, b"<!--", b"</doc>"),
+        "text of XML": (XML, b"<", b"</doc>"),
+        "blanks of XML": (XML + b"<NE", b" ", b"</doc>"),
+        "attributes of XML": (XML + b"<NE", b" a='b'", b"</doc>"),
+        "quotes of XML": (XML, b"<NE a='\"", b"</doc>"),
+        "ENAMEX": (b"", b"a <ENAMEX TYPE='P'>b</ENAMEX> c\n", b""),
+        "rows of CSV": (b"word,tag\na,B-P\n", b"a,O\n", b""),
+        "quotes of CSV": (b"word,tag\na,B-P\n", b'"a', b""),
+        "cells of CSV": (b"word,tag\na,B-P\n", b",", b""),
+        "list of CSV": (b"text,tags\na b,B-P O\n[", b"[", b",O\n"),
+        "rows of WebAnno": (WEBANNO, b"1-2\t2-3\tb\t_\t_\t\n", b""),
+        "text of WebAnno": (WEBANNO + b"#Text=", b"a ", b"\n"),
+        "PubTator": (b"1|t|a\n1|a|b\n", b"1\t0\t1\ta\tX\tY\n", b"\n"),
+        "brackets of CoNLL-2012": (CONLL2012, b"(X", b"\n"),
+        "bars": (b"a|N|I-PER ", b"b|N|O ", b"\n"),
     },
     "conll": {
         "tokens": (CONLL, b"a O\n", b""),
@@ -570,6 +595,12 @@ MADE: dict[str, dict[str, Callable[[int], bytes]]] = {
     "ner": {
         "spans of CLUENER": lambda n: json.dumps(
             {"text": "ab" * n, "label": {"x": {"a": [[2 * i, 2 * i] for i in range(n)]}}}
+        ).encode(),
+        "names of a text": lambda n: json.dumps(
+            {"text": "ab " * n, "entities": [[3 * i, 3 * i + 2, "X"] for i in range(n)]}
+        ).encode(),
+        "names in names": lambda n: json.dumps(
+            {"text": "a " * n, "entities": [[i, 2 * n - i, "X"] for i in range(n)]}
         ).encode(),
     },
     "urls": {"rows": lambda n: numbered(n, b"a%d\tb\n", start=b"file\turl\na\tb\n")},
