@@ -79,8 +79,11 @@ class RunFolder:
         default there.
 
         Raises ``OtherRunError`` with the differences, unless forced. A forced run resumes all the
-        same, or, with ``restarts``, removes the old checkpoints and model and begins again.
+        same, or, with ``restarts``, removes the old checkpoints and model and begins again. Also
+        raises it where the folder holds datasets, such as those that are read.
         """
+        if any((self.path / name).exists() for name in ("run.json", "dataset.json")):
+            raise OtherRunError(f"{self.path}: holds datasets. Choose another --output.")
         differing = self._differing(settings, is_forced=is_forced, kind=kind)
         if differing and not is_forced:
             what, force = ("tagger", "begin again") if restarts else ("run", "resume all the same")

@@ -94,3 +94,13 @@ def test_two_runs_do_not_share_a_folder(tmp_path):
     other.communicate()
     with RunFolder(tmp_path).hold():
         pass
+
+
+@pytest.mark.parametrize("name", ["run.json", "dataset.json"])
+def test_a_folder_of_datasets_is_left_alone(tmp_path, name):
+    (tmp_path / name).write_text("{}", "utf-8")
+
+    with pytest.raises(OtherRunError, match=f"{tmp_path}: holds datasets"):
+        RunFolder(tmp_path).claim({"config": {}}, is_forced=True)
+
+    assert [path.name for path in tmp_path.iterdir()] == [name]
