@@ -2,7 +2,7 @@
 # make test    set up, and run the tests
 # make check   ruff, mypy, the tests, the site, the tutorials as they are printed, and the wheel
 # make docs    build/site: the documentation as a site; looks at it in Chromium, where there is one
-# make tutorials  run the commands of docs/tutorials, compare with what the pages show, and run new projects; readme-test: the front page, too
+# make tutorials  run the commands of docs/tutorials and more pages, compare with what they show, and run new projects; readme-test: the front page, too
 # make wheel   build/dist: sdist and wheel; make wheel-test installs it as a stranger would, with each extra alone
 # make image-test  the steps of the Dockerfile in clean roots, and what comes out: root, debootstrap and Go, no Docker
 # make lock    find versions of all that make installs, and write them down

@@ -1,7 +1,7 @@
-"""The commands of the front page and of the tutorials, as printed there. Some train models.
+"""The commands of the front page, tutorials and other pages, as printed there. Some train models.
 
-`make readme-test` runs all of them, `make tutorials` the tutorials alone. Both also run the recipes
-of `onoma project new` with the samples.
+`make readme-test` runs all of them, `make tutorials` all but the front page. Both also run the
+recipes of `onoma project new` with the samples.
 """
 
 import os
@@ -18,20 +18,31 @@ from corpora.project.__main__ import KINDS
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = {"front": ROOT / "README.md"}
 PAGES |= {page.stem: page for page in sorted((ROOT / "docs" / "tutorials").glob("*.md"))}
-BLOCK = re.compile(r"^```\n(.*?)^```", re.MULTILINE | re.DOTALL)
-COMMANDS = re.compile(r"(onoma|cat|head|echo) ")
+PAGES |= {name: ROOT / "docs" / f"{name}.md" for name in ("registers", "sharing")}
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+COMMANDS = re.compile(r"(onoma|cat|head|echo|grep) ")
+NOT_RUN = re.compile(r"(hf|pip) ")
 SECONDS = re.compile(r"\d+\.\d s\)")
 
 
 def steps(page):
-    """Yield each block of commands of a section with the output that the next block shows.
+    """Yield each block of commands, or of Python, with the output that the next block shows.
 
-    The output is empty where the next block has commands, too.
+    The output is empty where the next block is none.
     """
-    found = [match[1] for match in BLOCK.finditer(page.read_text("utf-8"))]
-    for commands, after in zip(found, [*found[1:], ""], strict=True):
-        if COMMANDS.match(commands):
-            yield commands, "" if COMMANDS.match(after) else after
+    found = [as_commands(*match.groups()) for match in BLOCK.finditer(page.read_text("utf-8"))]
+    for (commands, _), (_, output) in zip(found, [*found[1:], ("", "")], strict=True):
+        if commands:
+            yield commands, output
+
+
+def as_commands(language, block):
+    """Return the commands of a block, or else what it shows as output."""
+    if language == "python":
+        return f"python - <<'END'\n{block}END\n", ""
+    if language or NOT_RUN.match(block):
+        return "", ""
+    return (block, "") if COMMANDS.match(block) else ("", block)
 
 
 def comparable(line):
@@ -48,9 +59,10 @@ def place_of(tmp_path_factory):
         folder = tmp_path_factory.mktemp(name)
         (folder / "tests").symlink_to(ROOT / "tests")
         (folder / "bin").mkdir()
-        script = folder / "bin" / "onoma"
-        script.write_text(f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} -m onoma "$@"\n')
-        script.chmod(0o755)
+        for command, module in (("onoma", "-m onoma"), ("python", "")):
+            script = folder / "bin" / command
+            script.write_text(f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} {module} "$@"\n')
+            script.chmod(0o755)
         return folder
 
     return make
@@ -61,7 +73,12 @@ def run(commands, place):
     done = subprocess.run(
         ["/bin/bash", "-e", "-c", commands],
         cwd=place,
-        env={**os.environ, "PATH": f"{place / 'bin'}{os.pathsep}{os.environ['PATH']}"},
+        env={
+            **os.environ,
+            "PATH": f"{place / 'bin'}{os.pathsep}{os.environ['PATH']}",
+            "HF_HOME": str(place / "cache"),
+            "HF_HUB_OFFLINE": "1",
+        },
         capture_output=True,
         text=True,
         check=False,

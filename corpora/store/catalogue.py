@@ -113,7 +113,9 @@ def describe(options: Options) -> Iterator[str | Summary]:
     yield f"made  {folder / CARD}, {folder / CROISSANT}: {', '.join(part.name for part in parts)}"
     if license is None:
         yield "WARNING no licence: name it with --license, or nobody may use the data"
-    yield f"next  hf upload USER/NAME {shlex.quote(str(folder))} . --repo-type dataset"
+    upload = f"hf upload USER/NAME {shlex.quote(str(folder))} . --repo-type dataset"
+    # A run has its working files in hidden ones (.build/, .lock), which `hf` uploads unless told.
+    yield f"next  {upload}" + (" --exclude '.*'" if options.parquet is None else "")
     files = [str(folder / name) for name in (CARD, CROISSANT)]
     yield Summary({"files": files, "datasets": [part.name for part in parts], "license": license})
 

@@ -175,4 +175,5 @@ def test_a_card_beside_a_run_changes_nothing_that_is_verified(tmp_path, capsys):
     assert main([str(run), "--license", "CC0-1.0"]) == 0
 
     assert verify(run) == before
-    assert "hf upload USER/NAME" in capsys.readouterr().out
+    assert "hf upload USER/NAME" in (said := capsys.readouterr().out)
+    assert "--exclude '.*'" in said  # .build/ and .lock are no data
