@@ -9,7 +9,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -85,6 +85,8 @@ class Forgetting:
     counts: Counter[str]
     touched: set[str]
     """Ids of the documents that have lost mentions."""
+    found: set[str] = field(default_factory=set)
+    """Hashes of the list that an id in the data had."""
 
     @classmethod
     def of(cls, hashes: Iterable[str]) -> "Forgetting":
@@ -93,7 +95,9 @@ class Forgetting:
 
     def holds(self, kind: Kind, name: str | None) -> bool:
         """Tell whether an id, or one of the ids of a mention that has several, is in the list."""
-        return any(hash_of(kind, id) in self.hashes for id in _ids_in(kind, name))
+        found = self.hashes.intersection(hash_of(kind, id) for id in _ids_in(kind, name))
+        self.found |= found
+        return bool(found)
 
     def clean(self, batch: pa.RecordBatch, schema: str) -> pa.RecordBatch:
         """Return a batch without what is to be forgotten: the same object if it has none."""

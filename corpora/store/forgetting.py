@@ -6,7 +6,7 @@ beside the old one, verified, and put in the place of the old one; all other dat
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from corpora.datasets.forgetting import Forgetting, Kind, hash_of, parse_list, read_hashes
@@ -63,23 +63,33 @@ def forget(
     shelves = _shelves(store)
     with locked(store / LOCK, busy=lambda _: f"{store}: another process forgets. Wait for it."):
         file = store / FORGOTTEN
-        rows = parse_list(file.read_bytes(), where=file) if file.exists() else []
-        rows = noted(rows, documents, entities, why=why, today=today)
+        before = parse_list(file.read_bytes(), where=file) if file.exists() else []
+        rows = noted(before, documents, entities, why=why, today=today)
         write_json(file, {"forgotten": rows})
-        hashes, changed = hashes_in(rows), []
+        hashes, changed, found = hashes_in(rows), [], set[str]()
         for shelf in shelves:
             with hold(shelf):
                 for version in version_names(shelf):
-                    said = _free(shelf, version, hashes)
+                    said = _free(shelf, version, hashes, found=found)
                     yield from said
                     if said or earlier_hashes_of(shelf / version):
                         changed.append(shelf / version)
         if not changed:
             yield f"{store}: no version holds any of it"
+        yield from not_found(documents, entities, [*hashes_in(before), *found])
         for made in made_of(changed, shelves):
             yield to_make_again(made)
         write_json(file, {"forgotten": done(rows, hashes, today)})
     yield what_is_next(file)
+
+
+def not_found(
+    documents: Sequence[str], entities: Sequence[str], found: Collection[str]
+) -> Iterator[str]:
+    """Yield a warning for each id whose hash is not among those that were found, or asked for."""
+    for kind, name in _each(documents, entities):
+        if hash_of(kind, name) not in found:
+            yield f"WARNING {name}: no version holds this {kind}; see how onoma show spells the id"
 
 
 def to_make_again(version: object) -> str:
@@ -96,7 +106,7 @@ def check_forgotten(source: Path, file: Path) -> None:
     """Raise ``CorpusError`` where a run holds anything on the store's list."""
     if not file.exists():
         return
-    if counts := _held(source, read_hashes(file)):
+    if counts := +_held(source, read_hashes(file)).counts:
         raise CorpusError(
             f"{source}: holds what is to be forgotten ({_listed(counts)}). Run the pipeline again "
             f"with --forgotten {url_of(file) or file}."
@@ -121,16 +131,18 @@ def noted(
 ) -> list[Row]:
     """Add entries to the rows of the list; raises ``UsageError`` where the list stays empty."""
     rows, known = list(rows), hashes_in(rows)
-    kinds: tuple[tuple[Kind, Sequence[str]], ...]
-    kinds = ("document", documents), ("entity", entities)
-    for kind, names in kinds:
-        for name in names:
-            if (sha256 := hash_of(kind, name)) not in known:
-                row = {"kind": kind, "sha256": sha256, "why": why, "asked": today, "done": None}
-                rows.append(row)
+    for kind, name in _each(documents, entities):
+        if (sha256 := hash_of(kind, name)) not in known:
+            row = {"kind": kind, "sha256": sha256, "why": why, "asked": today, "done": None}
+            rows.append(row)
     if not rows:
         raise UsageError("--documents or --entities: name what is to be forgotten.")
     return rows
+
+
+def _each(documents: Sequence[str], entities: Sequence[str]) -> Iterator[tuple[Kind, str]]:
+    yield from (("document", name) for name in documents)
+    yield from (("entity", name) for name in entities)
 
 
 def hashes_in(rows: Sequence[Row]) -> list[str]:
@@ -146,20 +158,20 @@ def done(rows: Sequence[Row], hashes: Sequence[str], today: str) -> list[Row]:
     ]
 
 
-def _held(source: Path, hashes: Sequence[str]) -> Counter[str]:
-    """Count what a run or a dataset holds of a list; reads all rows."""
+def _held(source: Path, hashes: Sequence[str]) -> Forgetting:
+    """Find and count what a run or a dataset holds of a list; reads all rows."""
     forgetting = Forgetting.of(hashes)
     for folder in datasets_in(source):
         dataset = open_dataset(folder)
         for batch in dataset.batches():
             forgetting.clean(batch, dataset.schema.name)
-    return +forgetting.counts
+    return forgetting
 
 
-def _free(shelf: Path, version: str, hashes: Sequence[str]) -> list[str]:
+def _free(shelf: Path, version: str, hashes: Sequence[str], *, found: set[str]) -> list[str]:
     """Replace a version by one without forgotten data; return the lines to print."""
     source, target = shelf / version, incoming_of(shelf, version)
-    lines = make_without(source, target, hashes)
+    lines = make_without(source, target, hashes, found=found)
     if lines:
         elsewhere = source.resolve() if source.is_symlink() else None
         exchange(shelf, version, target)
@@ -168,12 +180,17 @@ def _free(shelf: Path, version: str, hashes: Sequence[str]) -> list[str]:
     return lines
 
 
-def make_without(source: Path, target: Path, hashes: Sequence[str]) -> list[str]:
+def make_without(
+    source: Path, target: Path, hashes: Sequence[str], *, found: set[str]
+) -> list[str]:
     """Make a version again without forgotten data, and verify it; return the lines to print.
 
-    Makes nothing, and returns no line, where the version holds none of it.
+    Makes nothing, and returns no line, where the version holds none of it. Adds to ``found`` the
+    hashes of the ids that it holds.
     """
-    if not _held(source, hashes):
+    held = _held(source, hashes)
+    found |= held.found
+    if not +held.counts:
         return []
     forgetting, earlier = Forgetting.of(hashes), sorted(hashes_of(source))
     made: dict[str, str] = {}

@@ -24,6 +24,7 @@ from corpora.store.forgetting import (
     hashes_in,
     made_of,
     make_without,
+    not_found,
     noted,
     to_make_again,
     what_is_next,
@@ -103,8 +104,12 @@ def forget(
     store = Bucket(url)
     shelves = _shelves(store)
 
+    known: set[str] = set()  # and then what is found: all other ids that are named get a warning
+
     def note(data: bytes) -> bytes:
-        return _to_json(noted(_rows(data, store), documents, entities, why=why, today=today))
+        rows = _rows(data, store)
+        known.update(hashes_in(rows))
+        return _to_json(noted(rows, documents, entities, why=why, today=today))
 
     hashes = hashes_in(_rows(update(store, FORGOTTEN, note), store))
     with _copies() as copies:
@@ -113,7 +118,7 @@ def forget(
             bucket = store / name
             remove_unfinished(bucket)
             for version in version_names(bucket.url):
-                lines = _free(bucket, version, hashes=hashes, folder=folder / name)
+                lines = _free(bucket, version, hashes, folder=folder / name, found=known)
                 yield from map(copies.named, lines)
         _bring_store(store, folder)
         there = {folder / name: names_in_folder(folder / name) for name in shelves}
@@ -125,6 +130,7 @@ def forget(
         ]
         if not changed:
             yield f"{store.url}: no version holds any of it"
+        yield from not_found(documents, entities, known)
         for made in made_of(changed, [*there]):
             yield copies.named(to_make_again(made))
     update(store, FORGOTTEN, lambda data: _to_json(done(_rows(data, store), hashes, today)))
@@ -144,13 +150,15 @@ def _shelves(store: Bucket) -> list[str]:
     return sorted(found)
 
 
-def _free(bucket: Bucket, version: str, *, hashes: Sequence[str], folder: Path) -> list[str]:
+def _free(
+    bucket: Bucket, version: str, hashes: Sequence[str], *, folder: Path, found: set[str]
+) -> list[str]:
     """Replace a version by one without forgotten data; return the lines to print."""
     source, target = folder / version, folder / ".incoming"
     try:
         inside = bucket / version
         _bring(inside, [found.name for found in inside.list()], source)
-        lines = make_without(source, target, hashes)
+        lines = make_without(source, target, hashes, found=found)
         if lines:
             new = _put_under_new_name(bucket, version, target)
             _put_in_place(bucket, version, new)

@@ -96,6 +96,16 @@ def test_an_entity_has_no_mention_left_and_no_name_in_the_vocabulary(store):
     verify(store / "vocab" / "1", rows=True)
 
 
+def test_an_id_that_no_version_holds_is_named_when_it_is_first_asked_for(store):
+    asked = {"documents": ["klwiki:1", "klwiki:l"], "entities": ["klwiki:1"], "today": TODAY}
+
+    first, again = list(forget(store, **asked)), list(forget(store, **asked))
+
+    warning = "WARNING klwiki:l: no version holds this document; see how onoma show spells the id"
+    assert [line for line in first if "no version" in line] == [warning]
+    assert warning not in again
+
+
 def test_it_says_what_was_made_of_it_and_must_be_made_again(store):
     said = "\n".join(forget(store, documents=["klwiki:1"], today=TODAY))
 
