@@ -120,7 +120,11 @@ def run(arguments: argparse.Namespace) -> Iterator[str]:
             yield f"{head}: {step.line_from(folder)}"
             sys.stdout.flush()
             _do(step, folder)
-    yield f"{folder}: all steps are done"
+        left = [step.name for step in steps if not _is_done(step, folder, _done(folder))]
+    if left:
+        yield f"{folder}: not up to date: {', '.join(left)}"
+    else:
+        yield f"{folder}: all steps are done"
 
 
 def _check_inputs(steps: list[Step], folder: Path) -> None:

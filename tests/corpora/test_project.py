@@ -106,7 +106,7 @@ def test_run_does_what_is_not_up_to_date(folder, capfd):
     )
     assert failed[0] == 1
     assert "error: texts: exit status 1. Repair what it says" in failed[1].err
-    assert again[1].out.startswith("[2/2] check: up to date\n")
+    assert again[1].out == f"[2/2] check: up to date\n{folder}: not up to date: texts\n"
     main(["show", str(folder), "--json"])
     assert [row["done"] for row in json.loads(capfd.readouterr().out)] == [False, True]
 
