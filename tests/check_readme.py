@@ -18,10 +18,8 @@ from corpora.project.__main__ import KINDS
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = {"front": ROOT / "README.md"}
 PAGES |= {page.stem: page for page in sorted((ROOT / "docs" / "tutorials").glob("*.md"))}
-PAGES |= {
-    name: ROOT / "docs" / f"{name}.md"
-    for name in ("forgetting", "projects", "registers", "sharing")
-}
+MORE = "datasets entities examples forgetting lexicon projects registers sharing tokenizers"
+PAGES |= {name: ROOT / "docs" / f"{name}.md" for name in MORE.split()}
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMANDS = re.compile(r"(onoma|cat|head|echo|grep) ")
 NOT_RUN = re.compile(r"(hf|pip) ")
