@@ -131,7 +131,7 @@ def routes(service: Service, trainer: Trainer | None) -> APIRouter:
     @router.post("/train/", tags=["TEI Publisher"], openapi_extra=body_of(TrainRequest))
     async def train(request: Request) -> int:
         """Start to train a model on samples; return the id of the training."""
-        asked, trainer_ = await service.read(request, TrainRequest), _given(trainer)
+        trainer_, asked = _given(trainer), await service.read(request, TrainRequest)
         if asked.base is not None and asked.base not in service.models.names():
             raise Refused(404, f"No model {asked.base[:80]!r}.")
         documents = await service.prepare(lambda: list(_of_samples(asked)))
@@ -151,7 +151,7 @@ def routes(service: Service, trainer: Trainer | None) -> APIRouter:
     )
     async def train_recommender(request: Request) -> Response:
         """Start to train the model of a project on its documents."""
-        asked, trainer_ = await service.read(request, CasTrainRequest), _given(trainer)
+        trainer_, asked = _given(trainer), await service.read(request, CasTrainRequest)
         documents = await service.prepare(lambda: [_of_cas(asked, d) for d in asked.documents])
         name = f"inception-{asked.metadata.projectId}"
         await trainer_.start(name, documents, service=service)

@@ -41,10 +41,11 @@ def test_without_leave_nobody_trains(ask):
             ("POST", "/train/", {"json": request()}),
             ("GET", "/train/1", {}),
             ("POST", "/train", {"json": documents()}),
+            ("POST", "/train/", {"content": "no JSON"}),
         ]
     )
 
-    assert [answer.status_code for answer in answers] == [403, 403, 403]
+    assert [answer.status_code for answer in answers] == [403, 403, 403, 403]
     assert "--allow-training" in answers[0].json()["detail"]
 
 
