@@ -178,6 +178,7 @@ def _run(
 
 def _draw(pipeline: Pipeline, options: CommonOptions) -> list[str]:
     """Plan, and draw the graph of what would be done."""
+    import_module("pipelines.in_memory")  # first, for it loads only what graphs need of Beam
     from pipelines.picture import to_mermaid
 
     return [to_mermaid(pipeline.phases, plan=pipeline.plan(options), options=options)]
