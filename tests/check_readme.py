@@ -18,9 +18,11 @@ from corpora.project.__main__ import KINDS
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = {"front": ROOT / "README.md"}
 PAGES |= {page.stem: page for page in sorted((ROOT / "docs" / "tutorials").glob("*.md"))}
-MORE = "datasets entities examples forgetting lexicon ner projects registers sharing text"
-MORE += " tokenizers"
-PAGES |= {name: ROOT / "docs" / f"{name}.md" for name in MORE.split()}
+MORE = (
+    *("chinese", "datasets", "entities", "examples", "forgetting", "lexicon", "ner", "projects"),
+    *("registers", "sharing", "text", "tokenizers"),
+)
+PAGES |= {name: ROOT / "docs" / f"{name}.md" for name in MORE}
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMANDS = re.compile(r"(onoma|cat|head|echo|grep) ")
 NOT_RUN = re.compile(r"(hf|pip) ")
