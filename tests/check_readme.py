@@ -19,8 +19,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGES = {"front": ROOT / "README.md"}
 PAGES |= {page.stem: page for page in sorted((ROOT / "docs" / "tutorials").glob("*.md"))}
 MORE = (
-    *("chinese", "datasets", "entities", "examples", "forgetting", "lexicon", "ner", "projects"),
-    *("registers", "sharing", "text", "tokenizers"),
+    *("chinese", "datasets", "enriching", "entities", "examples", "forgetting", "lexicon", "ner"),
+    *("projects", "registers", "sharing", "text", "tokenizers"),
 )
 PAGES |= {name: ROOT / "docs" / f"{name}.md" for name in MORE}
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
