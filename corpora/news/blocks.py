@@ -88,6 +88,19 @@ class Block:
         return key_of(self.text)
 
 
+@dataclass(frozen=True, slots=True)
+class Box:
+    """An element of a page that begins a block, and the blocks that stand in it."""
+
+    tag: str
+    classes: str
+    id: str
+    """The ``id`` of the element; empty for a heading, whose ``id`` is often its text."""
+    start: int
+    """The index of the first block in the box; ``end`` is behind the last one."""
+    end: int
+
+
 def key_of(text: str) -> str:
     """Return the letters, vowel signs and digits of a text, case-folded."""
     return _NO_KEY.sub("", text.casefold())
@@ -113,6 +126,7 @@ class _Writer:
     """The number of line breaks since the last character; two end a paragraph."""
     open: list[tuple[int, str]] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
+    boxes: list[Box] = field(default_factory=list)
 
     def add(self, text: str | None) -> None:
         """Append running text."""
@@ -174,10 +188,20 @@ def _trimmed(link: Link, text: str) -> Link | None:
 
 def read_blocks(element: "HtmlElement", kinds: Mapping[str, str]) -> list[Block]:
     """Read the blocks of an lxml tree; ``kinds`` is ``EXTRACTED`` or ``PAGE``."""
+    return _read(element, kinds).blocks
+
+
+def read_page(tree: "HtmlElement") -> tuple[list[Block], list[Box]]:
+    """Read the blocks of a page, and its boxes: inner ones stand before those around them."""
+    writer = _read(tree, PAGE)
+    return writer.blocks, writer.boxes
+
+
+def _read(element: "HtmlElement", kinds: Mapping[str, str]) -> _Writer:
     writer = _Writer()
     _walk(element, kinds, writer)
     writer.close()
-    return writer.blocks
+    return writer
 
 
 def _walk(element: "HtmlElement", kinds: Mapping[str, str], writer: _Writer) -> None:
@@ -186,8 +210,10 @@ def _walk(element: "HtmlElement", kinds: Mapping[str, str], writer: _Writer) -> 
     if not isinstance(tag, str) or (tag in _UNSEEN and tag not in kinds):
         return
     kind = kinds.get(tag)
+    n_before = 0
     if kind:
         writer.close()
+        n_before = len(writer.blocks)
         writer.kinds.append(kind)
     target = element.get(_LINKS[tag]) if tag in _LINKS else None
     if target:
@@ -203,6 +229,10 @@ def _walk(element: "HtmlElement", kinds: Mapping[str, str], writer: _Writer) -> 
     if kind:
         writer.close()
         writer.kinds.pop()
+        if n_before < len(writer.blocks):
+            id = "" if kind == "head" else element.get("id", "")
+            classes = element.get("class", "")
+            writer.boxes.append(Box(tag, classes, id, n_before, len(writer.blocks)))
 
 
 def with_places(blocks: Iterable[Block], page: Iterable[Block]) -> tuple[list[Block], int]:

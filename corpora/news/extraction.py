@@ -15,10 +15,20 @@ from typing import TYPE_CHECKING
 
 from corpora.errors import CountedError
 from corpora.hashing.shingles import words_of
-from corpora.news.blocks import EXTRACTED, PAGE, Block, Link, key_of, read_blocks, with_places
+from corpora.news.blocks import (
+    EXTRACTED,
+    PAGE,
+    Block,
+    Link,
+    key_of,
+    read_blocks,
+    read_page,
+    with_places,
+)
+from corpora.news.boxes import keys_in_boxes, leads_in_boxes
 from corpora.news.bylines import find_authors
 from corpora.news.page_metadata import PageMetadata, absolute_url, read_metadata
-from corpora.news.tidying import tidy
+from corpora.news.tidying import tidy, with_leads
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -71,18 +81,23 @@ def extract(html: str, *, url: str | None, extractor: str) -> Article:
     metadata = read_metadata(tree, url)
     base = next(iter(tree.xpath("//base/@href")), None)
     counters["articles.further"] += drop_further_articles(tree)
-    page = read_blocks(tree, PAGE)
+    page, boxes = read_page(tree)
     metadata = _with_authors(metadata, tree, page)
     blocks, n_unplaced = with_places(EXTRACTORS[extractor](html, tree, url), page)
     counters["blocks.without_place"] += n_unplaced
     linked = _link_ratio(blocks)
+    lead = _lead(page, metadata.descriptions)
+    in_boxes = keys_in_boxes(page, boxes, found=blocks) - {block.key for block in lead}
+    kept = [block for block in blocks if block.key not in in_boxes]
+    counters["blocks.box"] += len(blocks) - len(kept)
     blocks = tidy(
-        blocks,
+        kept,
         titles=metadata.titles,
         authors=metadata.bylines,
-        lead=_lead(page, metadata.descriptions),
         counters=counters,
     )
+    lead += leads_in_boxes(page, boxes, found=blocks, metadata=metadata)
+    blocks = with_leads(blocks, lead, counters)
     article = _joined(blocks, metadata, base=absolute_url(url, base) or url, counters=counters)
     return replace(article, linked=linked)
 
@@ -191,11 +206,11 @@ EXTRACTORS: Mapping[str, Callable[[str, "HtmlElement", str | None], list[Block]]
 }
 
 
-def _lead(page: list[Block], descriptions: Iterable[str]) -> Block | None:
-    """Find the block of the page that repeats its description, after a place name at most."""
+def _lead(page: list[Block], descriptions: Iterable[str]) -> list[Block]:
+    """Find the first block of the page that repeats its description, after a place name at most."""
     keys = tuple(key for key in map(key_of, descriptions) if len(key) >= _MIN_LEAD)
     most = max(map(len, keys), default=0) + _MAX_PLACE
-    return next((b for b in page if keys and b.key.endswith(keys) and len(b.key) <= most), None)
+    return [b for b in page if keys and b.key.endswith(keys) and len(b.key) <= most][:1]
 
 
 def _joined(

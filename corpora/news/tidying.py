@@ -45,14 +45,13 @@ def tidy(
     *,
     titles: Iterable[str],
     authors: Iterable[str],
-    lead: Block | None,
     counters: Counter[str],
 ) -> list[Block]:
-    """Drop blocks that are not of the body, and put the lead in front if it is missing.
+    """Drop blocks that are not of the body.
 
-    ``titles`` are all forms of the title; ``lead`` is the block of the page that repeats its
-    description. Drops the title, datelines, bylines, blocks of nothing but links, lines of
-    copyright, blocks that repeat another or a part of one, and headings with nothing after them.
+    ``titles`` are all forms of the title. Drops the title, datelines, bylines, blocks of nothing
+    but links, lines of copyright, blocks that repeat another or a part of one, and headings with
+    nothing after them.
     """
     title_keys = {key_of(title) for title in titles}
     names = sorted({key_of(author) for author in authors} - {""}, key=len, reverse=True)
@@ -82,10 +81,20 @@ def tidy(
     while kept and kept[-1].kind == "head":
         kept.pop()
         counters["blocks.last_head"] += 1
-    if kept and lead and not any(lead.key in block.key for block in kept):
-        counters["blocks.lead"] += 1
-        kept.insert(0, lead)
     return kept
+
+
+def with_leads(
+    blocks: Sequence[Block], leads: Iterable[Block], counters: Counter[str]
+) -> list[Block]:
+    """Put the leads that are missing in front of the blocks, each once, if there are blocks."""
+    missing = {
+        lead.key: lead for lead in leads if not any(lead.key in block.key for block in blocks)
+    }
+    if not blocks or not missing:
+        return list(blocks)
+    counters["blocks.lead"] += len(missing)
+    return [*missing.values(), *blocks]
 
 
 def _is_byline(block: Block, names: Sequence[str]) -> bool:

@@ -11,7 +11,7 @@ from corpora.news.blocks import Block, Link
 from corpora.news.bylines import names_of
 from corpora.news.extraction import ExtractionError, extract
 from corpora.news.page_metadata import absolute_url, moment
-from corpora.news.tidying import tidy
+from corpora.news.tidying import tidy, with_leads
 
 SAMPLES = Path(__file__).resolve().parents[2] / "data" / "news"
 URL = "https://www.kreisbote.example/stadt/bruecke.html"
@@ -33,10 +33,10 @@ def page(head="", body=PARAGRAPHS):
     return f"<html><head>{head}</head><body><article>{body}</article></body></html>"
 
 
-def tidied(*texts, titles=(), authors=(), lead=None):
+def tidied(*texts, titles=(), authors=()):
     blocks = [text if isinstance(text, Block) else Block(text, "p") for text in texts]
     counters = Counter()
-    kept = tidy(blocks, titles=titles, authors=authors, lead=lead, counters=counters)
+    kept = tidy(blocks, titles=titles, authors=authors, counters=counters)
     return [block.text for block in kept], dict(counters)
 
 
@@ -239,8 +239,12 @@ def test_headings_at_the_end_go():
 def test_a_lead_that_is_missing_is_put_in_front_and_one_that_is_there_is_not():
     lead = Block("Nach zwei Jahren ist sie frei.", "p")
 
-    assert tidied("Ein Absatz.", lead=lead)[0] == [lead.text, "Ein Absatz."]
-    assert tidied(f"Moor. {lead.text}", lead=lead)[0] == [f"Moor. {lead.text}"]
+    absent, there = [Block("Ein Absatz.", "p")], [Block(f"Moor. {lead.text}", "p")]
+    counters = Counter()
+
+    assert with_leads(absent, [lead, lead], counters) == [lead, *absent]
+    assert with_leads(there, [lead], counters) == there
+    assert counters == {"blocks.lead": 1}
 
 
 def ld(text):

@@ -30,7 +30,8 @@ from corpora.ner.conll import read_conll
 from corpora.ner.detection import Overrides
 from corpora.ner.files import Part, describe, read_file
 from corpora.ner.json import read_json
-from corpora.news.blocks import PAGE, read_blocks, with_places
+from corpora.news.blocks import read_page, with_places
+from corpora.news.boxes import keys_in_boxes, leads_in_boxes
 from corpora.news.decoding import decode
 from corpora.news.extraction import parse
 from corpora.news.page_metadata import read_metadata
@@ -155,9 +156,10 @@ def page(path: Path) -> None:
     """Read a page as the news do, without the extractor."""
     tree = parse(decode(path.read_bytes(), content_type=None, name="a").text)
     metadata = read_metadata(tree, URL)
-    blocks = read_blocks(tree, PAGE)
-    values = {"titles": metadata.titles, "authors": metadata.authors}
-    tidy(blocks, **values, lead=None, counters=Counter())
+    blocks, boxes = read_page(tree)
+    tidy(blocks, titles=metadata.titles, authors=metadata.authors, counters=Counter())
+    keys_in_boxes(blocks, boxes, found=blocks)
+    leads_in_boxes(blocks, boxes, found=blocks[-1:], metadata=metadata)
     with_places(blocks, blocks)
 
 

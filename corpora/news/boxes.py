@@ -1,0 +1,102 @@
+"""Boxes of a page that are no text of its article, or its lead, by the words of their classes.
+
+The words are those that the systems behind the pages use in all languages: ``newsletter-signup``,
+``AuthorBio``, ``article__lead``.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import chain
+
+from corpora.news.blocks import Block, Box, key_of
+from corpora.news.page_metadata import PageMetadata
+
+_NO_TEXT = frozenset(
+    {"affiliate", "author", "authors", "banner", "bio", "biography", "byline", "caption"}
+    | {"comment", "comments", "copyright", "cta", "ctas", "disclaimer", "disclosure", "figcaption"}
+    | {"modal", "newsletter", "newsletters", "popup", "related", "sharing", "signup", "social"}
+    | {"subscribe", "trending"}
+)
+"""The words of boxes that are no text, and the tag of a caption."""
+_LEAD = frozenset(
+    {"chapeau", "chapo", "dek", "excerpt", "intro", "lead", "lede", "sapo", "standfirst", "teaser"}
+)
+_NO_LEAD = _NO_TEXT | {"aside", "figure", "footer", "form", "nav"}
+_TAGS = frozenset({"aside", "figcaption", "figure", "footer", "form", "nav"})
+"""The tags that count as words."""
+_WORD = re.compile("[A-Z]?[a-z]+|[A-Z]+")
+"""The words of a name, also of one in ``camelCase``."""
+_ABOUT = re.compile("(?:has|with)(?:[-_]|[A-Z])")
+"""The beginning of a name that says what is in a box, or beside it: ``has-caption``."""
+_MAX_WORDS = 4
+"""The most words of an ``id``; longer ones are made of the text: ``why-authors-need-a-bio``."""
+_MAX_PART = 0.25
+"""The highest ratio of the letters of the text in boxes of a word for them to be no text."""
+_MIN_LEAD, _MAX_LEAD = 40, 1_000
+"""The least and most letters of a lead."""
+_LEAD_END = re.compile(r"(?<!\.\.)[.!?。！？।۔።][\"'”’»›“‘」』)）\]]*\Z")
+"""The end of a sentence that is not cut short by an ellipsis."""
+
+
+def keys_in_boxes(
+    page: Sequence[Block], boxes: Iterable[Box], *, found: Iterable[Block]
+) -> frozenset[str]:
+    """Find the blocks of ``found`` that stand only in boxes that are no text; return their keys.
+
+    Boxes that hold more than a quarter of what was found are text, whatever their names; so are
+    all boxes of a word that together do.
+    """
+    keys = {block.key for block in found} - {""}
+    letters = [len(block.key) if block.key in keys else 0 for block in page]
+    most = _MAX_PART * sum(map(len, keys))
+    inside: dict[str, set[int]] = defaultdict(set)
+    for box in boxes:
+        for word in _NO_TEXT & _words(box):
+            if sum(letters[box.start : box.end]) <= most:
+                inside[word].update(range(box.start, box.end))
+    indices = set().union(
+        *(places for places in inside.values() if sum(letters[i] for i in places) <= most)
+    )
+    times = Counter(page[index].key for index in indices)
+    everywhere = Counter(block.key for block in page)
+    return frozenset(key for key in keys if key in times and times[key] == everywhere[key])
+
+
+def leads_in_boxes(
+    page: Sequence[Block], boxes: Iterable[Box], *, found: Iterable[Block], metadata: PageMetadata
+) -> list[Block]:
+    """Find the lead of an article between its title and the first block of ``found``.
+
+    It consists of whole sentences, in a box that says that it is a lead, or at the beginning of a
+    description.
+    """
+    title_keys = {key_of(title) for title in metadata.titles}
+    description_keys = [key_of(text) for text in metadata.descriptions]
+    keys = {block.key for block in found if len(block.key) >= _MIN_LEAD}
+    end = next((i for i, block in enumerate(page) if block.key in keys), 0)
+    start = 1 + max((i for i in range(end) if page[i].key in title_keys), default=end)
+    told = {
+        i for i in range(start, end) if any(d.startswith(page[i].key) for d in description_keys)
+    }
+    other = set[int]()
+    for box in boxes:
+        within = range(max(start, box.start), box.end if box.end <= end else 0)
+        words = _words(box)
+        if not words.isdisjoint(_NO_LEAD):
+            other.update(within)
+        elif not words.isdisjoint(_LEAD) and sum(len(page[i].key) for i in within) <= _MAX_LEAD:
+            told.update(within)
+    return [page[i] for i in sorted(told - other) if _is_lead(page[i])]
+
+
+def _is_lead(block: Block) -> bool:
+    return len(block.key) >= _MIN_LEAD and _LEAD_END.search(block.text) is not None
+
+
+def _words(box: Box) -> set[str]:
+    """Return the words of a box's classes and id in lower case, and its tag if that says much."""
+    names = (_WORD.findall(name) for name in box.classes.split() if not _ABOUT.match(name))
+    of_id = _WORD.findall(box.id)
+    every = chain(*names, of_id if len(of_id) <= _MAX_WORDS else ())
+    return {word.lower() for word in every} | ({box.tag} & _TAGS)
