@@ -14,7 +14,18 @@ from corpora.news.page_metadata import PageMetadata
 
 _NO_TEXT = frozenset(
     {"affiliate", "author", "authors", "banner", "bio", "biography", "byline", "caption"}
-    | {"comment", "comments", "copyright", "cta", "ctas", "disclaimer", "disclosure", "figcaption"}
+    | {
+        "comment",
+        "comments",
+        "cookie",
+        "cookies",
+        "copyright",
+        "cta",
+        "ctas",
+        "disclaimer",
+        "disclosure",
+        "figcaption",
+    }
     | {"modal", "newsletter", "newsletters", "popup", "related", "sharing", "signup", "social"}
     | {"subscribe", "trending"}
 )

@@ -21,6 +21,7 @@ _PARTICLES = frozenset(
     {"al", "bin", "da", "de", "del", "della", "den", "der", "di", "do", "dos"}
     | {"du", "el", "la", "le", "ten", "ter", "van", "von", "zu"}
 )
+_AND = re.compile(r"\s(?:and|und|et|y|e|og|och|en|i)\s")
 _CLASS = re.compile(
     r"(?:^|[\s_-])(?:byline|author|autor|auteur|autore)s?(?:[_-]{1,2}names?)?(?:$|\s)",
     re.IGNORECASE,
@@ -71,6 +72,12 @@ def names_of(line: str) -> tuple[str, ...]:
     """Extract the names from a line like ``By Jane Doe``; empty for any other line."""
     found = _BY.match(line) if len(line) <= _MAX_BYLINE else None
     return _names_in(line[found.end() :]) if found else ()
+
+
+def joined_names(line: str) -> tuple[str, ...]:
+    """Split ``Jane Doe, Ann Poe and John Smith``; empty where any part is no name."""
+    parts = [part.removeprefix("and ") for part in _BETWEEN.split(line.strip())]
+    return tuple(parts) if _AND.search(line) and all(map(_is_name, parts)) else ()
 
 
 def _names_in(line: str) -> tuple[str, ...]:

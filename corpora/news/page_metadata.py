@@ -6,15 +6,17 @@ page does not give is None.
 
 import re
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from email.utils import parsedate_to_datetime
 from html import unescape
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
 from corpora.news.blocks import key_of
+from corpora.news.bylines import joined_names, names_of
 from corpora.system.parsing import ParseError, parse_json
 
 if TYPE_CHECKING:
@@ -35,6 +37,9 @@ _AUTHORS = ("article:author", "author", "dc.creator", "parsely-author", "sailthr
 _PUBLISHED = (
     "article:published_time",
     "og:article:published_time",
+    "article:published",
+    "article:publicationdate",
+    "og:published_time",
     "datepublished",
     "parsely-pub-date",
     "sailthru.date",
@@ -43,6 +48,12 @@ _PUBLISHED = (
     "dc.date",
     "date",
     "publishdate",
+    "publish_date",
+    "publish-date",
+    "pubdate",
+    "pub_date",
+    "publication_date",
+    "citation_publication_date",
     "last-modified",
 )
 _MODIFIED = ("article:modified_time", "og:updated_time", "datemodified", "dcterms.modified")
@@ -55,10 +66,15 @@ _WRAPPED = re.compile(
     r"|(?://|/\*)?[ \t]?(?:\]\]>|-->)(?:\s*\*/)?\s*\Z"
 )
 """Marks of comments and CDATA around a script, for old browsers and XML."""
+_YEAR_FIRST = re.compile(r"(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?!\d)")
+_DAY_FIRST = re.compile(r"(\d{1,2})\.\s?(\d{1,2})\.\s?(\d{4})(?!\d)")
+_MONTH_FIRST = re.compile(r"\b([A-Za-z]{3})[a-z]*\.? (\d{1,2})(?:st|nd|rd|th)?, (\d{4})(?!\d)")
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_TAG = re.compile(r"<[^<>]*>")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
-_LAST_PART = re.compile(r"(.*\S)(?:\s+[-–—|·•:*]+\s+|\s*(?:\||--|__|::)\s*)(\S.*)", re.DOTALL)
+_LAST_PART = re.compile(r"(.*\S)(?:\s+[-–—|·•:*]+\s+|\s*(?:[|｜：]|--|__|::)\s*)(\S.*)", re.DOTALL)
 """Splits a title before its last part, behind a dash or the like between spaces, or behind a bar,
-``--``, ``__`` or ``::``."""
+``--``, ``__``, ``::`` or a wide colon."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,13 +135,19 @@ class _Reader:
         authors = self._authors()
         if not any(map(self._is_author, authors)):
             authors = _once(*authors, *self._seen_authors())
+        authors = _single_names(authors)
         article = self.article
         return PageMetadata(
             titles=self._titles(),
             descriptions=_once(_text(article.get("description")), *self._all(*_DESCRIPTIONS)),
             authors=tuple(filter(self._is_author, authors)),
             bylines=authors,
-            published=_date(article.get("datePublished"), *self._all(*_PUBLISHED), *self._times()),
+            published=_date(
+                article.get("datePublished"),
+                *self._all(*_PUBLISHED),
+                *(node.get("datePublished") for node in self.nodes),
+                *self._times(),
+            ),
             modified=_date(article.get("dateModified"), *self._all(*_MODIFIED)),
             lang=_text(self.tree.get("lang"))
             or _text(article.get("inLanguage"))
@@ -177,7 +199,7 @@ class _Reader:
         What follows a bar is a site name too, if the part before it is a heading of the page.
         """
         while found := _LAST_PART.fullmatch(title):
-            is_bar = "|" in title[found.end(1) : found.start(2)]
+            is_bar = not {"|", "｜"}.isdisjoint(title[found.end(1) : found.start(2)])
             if key_of(found[2]) not in self.sites and not (is_bar and found[1] in heads):
                 break
             title = found[1]
@@ -203,7 +225,9 @@ class _Reader:
 
     def _times(self) -> list[str]:
         times = [element.get("datetime") or "" for element in self.tree.iter("time")][:1]
-        return [*self._found('.//*[@itemprop="datePublished"]', "content"), *filter(None, times)]
+        marked = ("content", "datetime", "title")
+        found = (self._found('.//*[@itemprop="datePublished"]', name) for name in marked)
+        return [*chain(*found), *filter(None, times)]
 
     def _license(self) -> str | None:
         nodes = (_text(node.get("license")) for node in (self.article, *self.nodes))
@@ -294,16 +318,30 @@ def _once(*values: str | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(value for value in values if value))[:_MAX_VALUES]
 
 
+def _single_names(authors: Sequence[str]) -> tuple[str, ...]:
+    """Take names out of bylines and enumerations; drop what only repeats another author's name.
+
+    ``By Jane Doe`` is ``Jane Doe``, ``Jane Doe and John Smith`` two names. Beside ``Jane Doe``,
+    ``Jane Doe, Kreisbote`` goes.
+    """
+    plain = (" ".join(_TAG.sub(" ", author).split()) for author in authors)
+    names = _once(*chain.from_iterable(names_of(x) or joined_names(x) or (x,) for x in plain))
+    full = [(x, re.compile(rf"(?<![\w-]){re.escape(x)}(?![\w-])")) for x in names if " " in x]
+    return tuple(
+        name for name in names if not any(x != name and found.search(name) for x, found in full)
+    )
+
+
 def _date(*candidates: object) -> str | None:
     """Return the first candidate that is a date, as ISO 8601; what follows a day may be no time.
 
     A day that is in no calendar (``0000-00-00``), or in year 1, stands for no date.
     """
     for text in filter(None, map(_text, candidates)):
-        for read in (date.fromisoformat, datetime.fromisoformat, _day):
+        for read in _DATES:
             try:
                 found = read(text)
-            except ValueError:
+            except (ValueError, OverflowError):
                 continue
             if found.year > 1:
                 return found.isoformat()
@@ -311,7 +349,30 @@ def _date(*candidates: object) -> str | None:
 
 
 def _day(text: str) -> date:
-    return date.fromisoformat(text[:10])
+    """Read the day with which a text begins: ``2026-05-03 …``, ``2026/5/3``, ``3.5.2026``."""
+    year_first = _YEAR_FIRST.match(text)
+    if year_first:
+        return date(int(year_first[1]), int(year_first[3]), int(year_first[4]))
+    day_first = _DAY_FIRST.match(text)
+    if not day_first:
+        raise ValueError(text)
+    day, month, year = map(int, day_first.groups())
+    return date(year, month, day)
+
+
+def _english_day(text: str) -> date:
+    """Read a day with the name of an English month before it: ``Jan 17, 2025``."""
+    found = _MONTH_FIRST.search(text)
+    if not found or found[1].lower() not in _MONTHS:
+        raise ValueError(text)
+    return date(int(found[3]), _MONTHS.index(found[1].lower()) + 1, int(found[2]))
+
+
+_DATES: Sequence[Callable[[str], date]] = (
+    *(date.fromisoformat, datetime.fromisoformat, _day, parsedate_to_datetime, _english_day),
+)
+"""The ways in which dates are read, one after the other; a ``datetime`` is a date, too. Days with
+slashes (``3/5/2026``) are not read: the first number may be the day or the month."""
 
 
 def moment(when: str | None) -> str:

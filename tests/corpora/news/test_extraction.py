@@ -2,6 +2,7 @@
 
 import gzip
 import importlib.util
+import json
 from collections import Counter
 from pathlib import Path
 
@@ -286,6 +287,25 @@ def test_an_author_who_is_marked_in_the_text_alone_is_one_and_the_line_no_text(b
 
 
 @pytest.mark.parametrize(
+    ("written", "authors"),
+    [
+        (["By Anna Quandt, CNN"], ("Anna Quandt",)),
+        (["Anna Quandt and Piet van Loon"], ("Anna Quandt", "Piet van Loon")),
+        (["Ada Lum, Bo Orr, and Cy Fox"], ("Ada Lum", "Bo Orr", "Cy Fox")),
+        (["Anna Quandt", "Alle Beiträge von Anna Quandt →"], ("Anna Quandt",)),
+        (["Anna Quandt", "Anna Quandt-Meyer"], ("Anna Quandt", "Anna Quandt-Meyer")),
+        (["<a href='/q'>Anna Quandt</a>"], ("Anna Quandt",)),
+        (["Institut für Bildung und Forschung"], ("Institut für Bildung und Forschung",)),
+        (["Quandt, A."], ("Quandt, A.",)),
+    ],
+)
+def test_each_author_is_a_name_of_its_own(written, authors):
+    head = ld(json.dumps({"@type": "NewsArticle", "author": written}))
+
+    assert article_of(page(head)).metadata.authors == authors
+
+
+@pytest.mark.parametrize(
     "head",
     [
         ld('{"@type":"NewsArticle","headline":"R&uuml;ckbau &amp; &#8222;mehr&#x201c;"}'),
@@ -317,6 +337,7 @@ def test_what_is_no_entity_stays_in_metadata():
         "Brücke offen — Kreisbote-Verlag",
         "Brücke offen--Kreisbote",
         "Brücke offen | Kreisbote | kreisbote.example",
+        "Brücke offen｜Kreisbote",
     ],
 )
 def test_the_name_of_the_site_is_no_part_of_the_title(title):
@@ -366,6 +387,17 @@ def test_a_title_that_does_not_end_with_the_site_stays(title):
             "2026-10-05",
         ),
         (ld('{"@type":"NewsArticle", broken'), None),
+        (ld('{"@type":"WebPage","datePublished":"2026-10-05"}'), "2026-10-05"),
+        (ld('{"@type":"Article","datePublished":"Oct 5, 2026"}'), "2026-10-05"),
+        (meta("date", "Monday, October 5th, 2026, 07:47 PM EST"), "2026-10-05"),
+        (meta("pubdate", "Mon, 05 Oct 2026 08:30:00 +0200"), "2026-10-05T08:30:00+02:00"),
+        (meta("publish_date", "5 Oct 2026 08:30 GMT"), "2026-10-05T08:30:00+00:00"),
+        (meta("date", "2026-10-5 8:30:00"), "2026-10-05"),
+        (meta("date", "2026/10/05"), "2026-10-05"),
+        (meta("date", "05.10.2026 18:00"), "2026-10-05"),
+        (meta("date", "5/10/2026"), None),
+        (meta("date", "Brumaire 5, 2026"), None),
+        ('<abbr itemprop="datePublished" title="2026-10-05">5.10.</abbr>', "2026-10-05"),
     ],
 )
 def test_a_date_is_read_where_it_stands(head, expected):
