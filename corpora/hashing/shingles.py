@@ -8,10 +8,11 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Sequence
-from itertools import chain, starmap
 
 import numpy as np
 import numpy.typing as npt
+
+from corpora.hashing.marks import HAS_MARKS_BEYOND, MARKS_BEYOND, marks_of
 
 SIZE = 3
 N_HASHES = 128
@@ -21,20 +22,29 @@ _WITHOUT_SPACES = (
     r"\U00020000-\U0003ffff"
 )
 _LETTER = rf"[^\W_{_WITHOUT_SPACES}]"
-_INDIAN = ((0x900, 0xE00), (0x1CD0, 0x1D00), (0xA800, 0xA900), (0xABC0, 0xAC00))
-_SIGN = "".join(
-    character
-    for character in map(chr, chain.from_iterable(starmap(range, _INDIAN)))
-    if unicodedata.category(character)[0] == "M"
+_SIGNS = marks_of(
+    *(range(0x780, 0x7C0), range(0x900, 0xE00), range(0xF00, 0x1000), range(0x1A00, 0x1D00)),
+    *(range(0xA800, 0xAA60), range(0xABC0, 0xAC00)),
 )
-"""Vowel signs and other marks of Indian scripts, which ``\\w`` lacks; joiners may follow them. With
-scripts beyond U+FFFF, such as Chakma, the search would take half as long again."""
-_WORD = re.compile(rf"[{_WITHOUT_SPACES}]|{_LETTER}+(?:[{_SIGN}][{_SIGN}\u200c\u200d]*{_LETTER}*)*")
+"""Vowel signs and other marks of the scripts of India, Tibet, the Maldives and Indonesia, which
+``\\w`` lacks; joiners may follow them."""
+
+
+def _word_pattern(signs: str) -> re.Pattern[str]:
+    """Compile the pattern of a word whose marks are among ``signs``."""
+    rest = rf"(?:[{signs}][{signs}\u200c\u200d]*{_LETTER}*)*"
+    return re.compile(rf"[{_WITHOUT_SPACES}]|{_LETTER}+{rest}")
+
+
+_WORD = _word_pattern(_SIGNS)
+_WORD_BEYOND = _word_pattern(_SIGNS + MARKS_BEYOND)
 
 
 def words_of(text: str) -> list[str]:
     """Split a text into words for comparison: NFKC, case folded, without punctuation."""
-    return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    pattern = _WORD_BEYOND if HAS_MARKS_BEYOND.search(folded) else _WORD
+    return pattern.findall(folded)
 
 
 def shingles_of(words: Sequence[str]) -> set[str]:

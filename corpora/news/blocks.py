@@ -3,9 +3,10 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from typing import TYPE_CHECKING
 from unicodedata import category
+
+from corpora.hashing.marks import HAS_MARKS_BEYOND, MARKS_BEYOND, marks_of
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -39,15 +40,10 @@ PAGE = {
     "th": "cell",
 }
 """The HTML elements of a page that begin a block, with the kind of the block."""
-_VOWELS = "".join(
-    character
-    for character in map(
-        chr, chain(range(0x900, 0x1AB0), range(0x1B00, 0x1D00), range(0xA800, 0xAC00))
-    )
-    if category(character)[0] == "M"
-)
-"""The marks of the scripts of India and South-East Asia, which are vowels of words."""
+_VOWELS = marks_of(range(0x780, 0x7C0), range(0x900, 0x1D00), range(0xA800, 0xAC00))
+"""The marks of the scripts of India, Tibet and South-East Asia, which are vowels of words."""
 _NO_KEY = re.compile(rf"[^\w{_VOWELS}]+|_+")
+_NO_KEY_BEYOND = re.compile(rf"[^\w{_VOWELS}{MARKS_BEYOND}]+|_+")
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
 _LINKS = {"ref": "target", "a": "href"}
 _UNSEEN = frozenset(
@@ -103,7 +99,8 @@ class Box:
 
 def key_of(text: str) -> str:
     """Return the letters, vowel signs and digits of a text, case-folded."""
-    return _NO_KEY.sub("", text.casefold())
+    no_key = _NO_KEY_BEYOND if HAS_MARKS_BEYOND.search(text) else _NO_KEY
+    return no_key.sub("", text.casefold())
 
 
 def is_letter(character: str) -> bool:

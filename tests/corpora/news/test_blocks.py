@@ -59,6 +59,7 @@ def test_kinds_are_those_of_the_innermost_element():
 
 def test_vowel_signs_are_part_of_a_key_and_other_marks_are_not():
     assert key_of("कमल") != key_of("कोमल")
+    assert key_of("𑄇𑄨!") == "𑄇𑄨" != key_of("𑄇𑄪")
     assert key_of("ไทย – แลนด์, १९_9!") == "ไทยแลนด์१९9"
     assert key_of("Cafe\u0301, STRASSE") == key_of("cafe straße") == "cafestrasse"
 
