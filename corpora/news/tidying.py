@@ -35,8 +35,11 @@ _MAX_DATELINE = 25
 _MOMENT = re.compile(r"(?:19|20)\d\d|\d:\d\d")
 _MAX_INTRODUCTION = 40
 """The most letters of a line that introduces links, before or above them: ``Read also:``."""
+_MAX_ANNOUNCEMENT = 30
+"""The most letters of a last line with a colon that announces what was removed."""
 _MIN_HEADLINE = 25
 """The least characters of linked text behind an introduction for it to be a headline."""
+_ADDRESS = re.compile(r"https?://\S+")
 _COPYRIGHT = ("©", "(c)", "(C)", "Copyright")
 
 
@@ -50,8 +53,8 @@ def tidy(
     """Drop blocks that are not of the body.
 
     ``titles`` are all forms of the title. Drops the title, datelines, bylines, blocks of nothing
-    but links, lines of copyright, blocks that repeat another or a part of one, and headings with
-    nothing after them.
+    but links, lines of copyright, blocks that repeat another or a part of one, and headings and
+    short lines with a colon with nothing after them.
     """
     title_keys = {key_of(title) for title in titles}
     names = sorted({key_of(author) for author in authors} - {""}, key=len, reverse=True)
@@ -78,7 +81,7 @@ def tidy(
     repeated = _repeated(kept, heads)  # not of all blocks: removed ones may hold the only copy
     counters.update({"blocks.repeated": len(repeated)} if repeated else {})
     kept = [block for index, block in enumerate(kept) if index not in repeated]
-    while kept and kept[-1].kind == "head":
+    while kept and (kept[-1].kind == "head" or _announces(kept[-1])):
         kept.pop()
         counters["blocks.last_head"] += 1
     return kept
@@ -95,6 +98,11 @@ def with_leads(
         return list(blocks)
     counters["blocks.lead"] += len(missing)
     return [*missing.values(), *blocks]
+
+
+def _announces(block: Block) -> bool:
+    """Tell whether a block is a short line that ends with a colon: ``More on this:``."""
+    return block.text.endswith((":", "：")) and len(block.key) <= _MAX_ANNOUNCEMENT
 
 
 def _is_byline(block: Block, names: Sequence[str]) -> bool:
@@ -153,12 +161,12 @@ def _is_sentence(block: Block) -> bool:
 
 
 def _is_all_links(block: Block) -> bool:
-    """Tell whether all letters and digits of a block stand in links.
+    """Tell whether all letters and digits of a block stand in links, or are an address.
 
     A short introduction that ends with a colon may stand before the links.
     """
     if not block.links:
-        return False
+        return _ADDRESS.fullmatch(block.text) is not None
     before = block.text[: block.links[0].start].rstrip()
     is_long = len(block.text) - len(before) >= _MIN_HEADLINE
     has_introduction = is_long and before.endswith(":") and len(key_of(before)) <= _MAX_INTRODUCTION

@@ -237,6 +237,20 @@ def test_headings_at_the_end_go():
     assert counters == {"blocks.last_head": 2}
 
 
+def test_a_short_line_with_a_colon_at_the_end_goes():
+    last = "Was der Rat dazu sagt, wird sich noch in dieser Woche zeigen, hieß es gestern:"
+
+    assert tidied("Ein Absatz.", "Mehr Themen:")[0] == ["Ein Absatz."]
+    assert tidied("Mehr Themen:", "Ein Absatz.")[0] == ["Mehr Themen:", "Ein Absatz."]
+    assert tidied("Ein Absatz.", last)[0] == ["Ein Absatz.", last]
+
+
+def test_an_address_alone_is_no_text():
+    texts = ("Ein Absatz.", "https://a.example/b?c=1", "Mehr auf https://a.example im Netz.")
+
+    assert tidied(*texts) == ([texts[0], texts[2]], {"blocks.links": 1})
+
+
 def test_a_lead_that_is_missing_is_put_in_front_and_one_that_is_there_is_not():
     lead = Block("Nach zwei Jahren ist sie frei.", "p")
 
