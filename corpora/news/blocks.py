@@ -1,7 +1,7 @@
 """Blocks of text of an HTML tree: paragraphs, headings, items …, each with its links."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from unicodedata import category
@@ -52,6 +52,10 @@ _UNSEEN = frozenset(
 _BREAKS = frozenset({"lb", "br", "graphic", "img"})
 _LINE_BREAKS = frozenset({"lb", "br"})
 _PARAGRAPH_BREAKS = 2
+_MIN_LOST = 0.2
+"""The least ratio of letters that an extractor must have lost for them to be added."""
+_MIN_KEY = 20
+"""The least letters of a block that is looked for in a body."""
 _UNBROKEN = frozenset({"cell", "code", "head", "item"})
 """Kinds of blocks that may hold several lines: line breaks do not end them."""
 
@@ -245,6 +249,33 @@ def with_places(blocks: Iterable[Block], page: Iterable[Block]) -> tuple[list[Bl
     placed = [(block, known.get(block.key or block.text)) for block in blocks]
     n_unknown = sum(1 for _, there in placed if there is None)
     return [_placed(block, there) for block, there in placed], n_unknown
+
+
+def with_lost_parts(blocks: list[Block], page: Sequence[Block], body: str) -> list[Block]:
+    """Add blocks of the page that are in the body that the page names, if an extractor lost much.
+
+    ``body`` is a key (``key_of``). Each block is put behind the last found one before it. Nothing
+    is added if less than a fifth is missing: bodies also hold captions and the like.
+    """
+    found = "\n".join(block.key for block in blocks)
+    if len(body) < (1 + _MIN_LOST) * len(found):
+        return blocks
+    lost = {
+        block.key: block
+        for block in page
+        if len(block.key) >= _MIN_KEY and block.key in body and block.key not in found
+    }
+    if sum(map(len, lost)) < _MIN_LOST * len(found):
+        return blocks
+    keys = {block.key for block in blocks if len(block.key) >= _MIN_KEY}
+    after: dict[str, list[Block]] = {"": []}
+    last = ""
+    for block in page:
+        if block.key in keys:
+            last = block.key
+        elif block.key in lost:
+            after.setdefault(last, []).append(lost.pop(block.key))
+    return [*after.pop(""), *(x for b in blocks for x in (b, *after.pop(b.key, ())))]
 
 
 def _placed(block: Block, there: Block | None) -> Block:

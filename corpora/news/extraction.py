@@ -23,11 +23,12 @@ from corpora.news.blocks import (
     key_of,
     read_blocks,
     read_page,
+    with_lost_parts,
     with_places,
 )
 from corpora.news.boxes import keys_in_boxes, leads_in_boxes
 from corpora.news.bylines import find_authors
-from corpora.news.page_metadata import PageMetadata, absolute_url, read_metadata
+from corpora.news.page_metadata import PageMetadata, absolute_url, body_keys, read_metadata
 from corpora.news.tidying import tidy, with_leads
 
 if TYPE_CHECKING:
@@ -85,6 +86,10 @@ def extract(html: str, *, url: str | None, extractor: str) -> Article:
     metadata = _with_authors(metadata, tree, page)
     blocks, n_unplaced = with_places(EXTRACTORS[extractor](html, tree, url), page)
     counters["blocks.without_place"] += n_unplaced
+    n_found = len(blocks)
+    for body in body_keys(tree):
+        blocks = with_lost_parts(blocks, page, body)
+    counters["blocks.told"] += len(blocks) - n_found
     linked = _link_ratio(blocks)
     lead = _lead(page, metadata.descriptions)
     in_boxes = keys_in_boxes(page, boxes, found=blocks) - {block.key for block in lead}

@@ -113,6 +113,12 @@ def read_metadata(tree: "HtmlElement", url: str | None) -> PageMetadata:
     return _Reader(tree, url).read()
 
 
+def body_keys(tree: "HtmlElement") -> list[str]:
+    """Return the bodies of articles that the JSON-LD of a page holds, as ``key_of`` gives them."""
+    bodies = (node.get("articleBody") for node in _json_ld(tree))
+    return [key_of(_plain(_TAG.sub(" ", body))) for body in bodies if isinstance(body, str)]
+
+
 class _Reader:
     """Reader of the metadata of one page."""
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml.html import document_fromstring, fragment_fromstring
 
-from corpora.news.blocks import PAGE, Block, Link, key_of, read_blocks, with_places
+from corpora.news.blocks import PAGE, Block, Link, key_of, read_blocks, with_lost_parts, with_places
 
 WORDS = st.text("abcäß雨 \n\t", max_size=8)
 INLINE = st.deferred(
@@ -122,3 +122,21 @@ def test_words_that_an_extractor_glued_or_split_are_those_of_the_page():
     placed, _ = with_places([glued, split], page)
 
     assert placed == [Block(page[0].text, "item", page[0].links), page[0]]
+
+
+def test_what_an_extractor_lost_of_the_body_that_a_page_names_is_added_in_order():
+    page = [Block(f"Der Absatz mit der Nummer {n} ist lang genug.", "p") for n in range(6)]
+    page.insert(3, Block("Ein Hinweis der Redaktion, der nicht zum Text gehört.", "p"))
+    body = "".join(block.key for block in page if "Absatz" in block.text)
+
+    added = with_lost_parts([page[1], page[4]], page, body)
+
+    assert added == [page[0], page[1], page[2], page[4], page[5], page[6]]
+
+
+def test_little_that_is_missing_of_a_body_is_not_added():
+    page = [Block(f"Der Absatz mit der Nummer {n} ist lang genug.", "p") for n in range(9)]
+    body = "".join(block.key for block in page)
+
+    assert with_lost_parts(page[1:], page, body) == page[1:]
+    assert with_lost_parts([], [], body) == []
