@@ -76,6 +76,7 @@ _MARK = re.compile("\x00\\d+\x00")
 _FLAGS = re.compile(r"[A-Za-z+;\s-]*")
 """Matches what stands before the pipe of a variant: flags, or codes of languages."""
 _VARIANT = re.compile(r"-\{([^{}]*?)\}-")
+_ENTITY_AT_END = re.compile(r"&#?\w+;$")
 
 
 class Simplifier:
@@ -480,10 +481,13 @@ class Simplifier:
                 self.count_links(content, "in_tag")
                 return ""
         choices = {}
-        for choice in content.split(";"):
+        for choice in _before_variants(self.wiki.variants).split(content):
             name, colon, text = choice.partition(":")
             if colon and primary_language(name.strip()) == primary_language(self.wiki.lang):
-                choices[name.strip()] = text.strip()
+                text = text.strip()
+                choices[name.strip()] = (
+                    text if _ENTITY_AT_END.search(text) else text.removesuffix(";").rstrip()
+                )
         if not choices:
             return content
         preferred = [choices[name] for name in self.wiki.variants if name in choices]
@@ -581,6 +585,13 @@ def _opening() -> re.Pattern[str]:
     names = {"gallery", "poem"}.union(*(tags()[name] for name in _READ))
     attributes = "[^<>]*+(?=>)|[^<>]*+(?:<[^<>]*+){1,3}+"  # the first alternative is faster
     return re.compile(rf"<(?:!--|(?i:({'|'.join(sorted(names))}))(?=[\s/>])({attributes})>)")
+
+
+@cache
+def _before_variants(codes: tuple[str, ...]) -> re.Pattern[str]:
+    """Compile the pattern of the semicolon before a variant; others are part of a text."""
+    languages = "|".join(sorted({code.partition("-")[0] for code in codes}))
+    return re.compile(rf";(?=\s*(?:{languages})(?:-\w+)*\s*:)")
 
 
 @cache
