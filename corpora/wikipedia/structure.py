@@ -16,12 +16,14 @@ that no XML file can hold):
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
+from html.entities import html5
 
 import numpy as np
 import numpy.typing as npt
 
 from corpora.matching.arrays import code_units
 from corpora.segmentation.language_tags import primary_language
+from corpora.segmentation.scripts import is_solid
 from corpora.wikipedia.aside import PLACE, PLACES, Aside, places_in, unplaced
 from corpora.wikipedia.blocks import PageText
 from corpora.wikipedia.definitions import Parts, count_parameters, has_calls, show
@@ -42,6 +44,25 @@ _REST_OF_LINE = re.compile(r"(?:[ \t]*+<!--(?s:.*?)-->)*+[ \t]*+\n")
 """Matches the end of a line that has only comments."""
 _SCRIPT = re.compile(
     r"<(su[bp])\b[^<>]*>\s*((?:[0-9+−–-]|&minus;|&#8722;|&ndash;){1,8})\s*</\1\s*>", re.IGNORECASE
+)
+_SPACE = r"(?:\\[,;:!> ]|\\q?quad|[~\s])*+"
+_SYMBOL = re.compile(
+    rf"{_SPACE}(?P<brace>\{{)?(?:\\(?:mathrm|mathbf|mathit|boldsymbol|(?P<double>mathbb))\s*(?=\{{))?(?P<group>\{{)?"
+    r"(?:(?P<plain>[A-Za-z]|[+-]?\d+(?:[.,]\d+)*)|\\(?:var)?(?P<name>[A-Za-z]+))(?(group)\})"
+    rf"(?:(?P<script>[_^])(?:(?P<digit>\d)|\{{(?P<digits>\d+)\}}))?(?(brace)\}}){_SPACE}"
+)
+"""Matches a formula of one letter or number, which may have an index or a power."""
+_LETTERS = {"infty": "∞", "infin": "∞", "emptyset": "∅", "nothing": "∅", "ell": "ℓ", "hbar": "ℏ"}
+_GREEK = re.compile("[\u0391-\u03a9\u03b1-\u03c9]")
+_LETTERS |= {name[:-1]: letter for name, letter in html5.items() if _GREEK.fullmatch(letter)}
+"""The letters of TeX's commands, without ``var`` before them."""
+_RUBY = re.compile(r"<ruby\b[^<>]*+>(?:[^<]|<(?!/?ruby\b|rp\b))*+</ruby\s*>", re.IGNORECASE)
+"""Matches words with a reading for which the page has no brackets (``<rp>``)."""
+_READING = re.compile(
+    r"<rt\b[^<>]*+>((?:[^<]|<(?!/?(?:rt|rtc|rb|ruby)\b))*+)(?:</rt\s*>)?", re.IGNORECASE
+)
+_GALLERY_CAPTION = re.compile(
+    r"(?<![\w-])caption\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'/]+))", re.IGNORECASE
 )
 _NOWIKI = re.compile(r"</?nowiki>", re.IGNORECASE)
 _WHOLE_PAGE = re.compile(r"</?(?:noinclude|onlyinclude)\s*/?>", re.IGNORECASE)
@@ -143,6 +164,8 @@ class Simplifier:
             text = "\n".join(_flat_captions(line) for line in text.split("\n"))
         if "\x03" in text:
             text = _LATE_VERSE.sub("\n\x03", text)
+        if "<rt" in text or "<RT" in text:
+            text = _RUBY.sub(lambda ruby: _READING.sub(_reading, ruby[0]), text)
         if "<su" in text or "<SU" in text:
             text = _SCRIPT.sub(_script, text)
         if _BROKEN_TAG.search(text):
@@ -206,7 +229,7 @@ class Simplifier:
                         held = ""
                 out.append(mark)
             else:
-                out.append(self.tag(name, text[inside:end]))
+                out.append(self.tag(name, text[inside:end], tag[2]))
         out.append(text[position:] + held)
         return "".join(out)
 
@@ -224,17 +247,16 @@ class Simplifier:
         self.count_links(text[start:end], "in_comment")
         return end
 
-    def tag(self, name: str, content: str) -> str:
+    def tag(self, name: str, content: str, attributes: str) -> str:
         """Return the text that remains of a tag with its content."""
         if name in tags()["literal"]:
             self.count_links(content, "in_tag")
             if name == "pre":
                 content = _NOWIKI.sub("", content)
-            self.found.literals.append(decode(content))
-            number = f"\x02{len(self.found.literals) - 1}\x02"
+            number = self.literal(decode(content))
             return number if name == "nowiki" else f"\n\n{number}\n\n"
         if name == "gallery":
-            return "".join(self.gallery(content))
+            return "".join(self.gallery(content, attributes))
         if name == "poem":
             lines = self.without_tags(content).split("\n")
             return "\n" + "".join(f"\x03{line}\n" for line in lines if unplaced(line).strip())
@@ -242,11 +264,21 @@ class Simplifier:
         if name in tags()["silent"]:
             return ""
         place = self.aside.formula(name, content) if self.aside else ""
+        if name == "math" and (symbol := _symbol(content)):
+            return self.literal(symbol) + place
         return self.drop(f"<{name}>") + place
 
-    def gallery(self, content: str) -> Iterator[str]:
-        """Yield the captions of a gallery, marked."""
+    def literal(self, text: str) -> str:
+        """Note text that is not read any further; returns its mark."""
+        self.found.literals.append(text)
+        return f"\x02{len(self.found.literals) - 1}\x02"
+
+    def gallery(self, content: str, attributes: str) -> Iterator[str]:
+        """Yield the captions of a gallery, marked: its own, and those of its files."""
         yield "\n"
+        own = _GALLERY_CAPTION.search(self.without_tags(attributes))
+        if own and own[own.lastindex or 0].strip():
+            yield f"\x04{' '.join(own[own.lastindex or 0].split())}\x05\n"
         for line in self.without_tags(content).split("\n"):
             caption = _last_part(line, self.options)
             self.found.dropped["in_tag"] += line.count("[[") - caption.count("[[")
@@ -603,6 +635,27 @@ def _file_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
 def _script(found: re.Match[str]) -> str:
     digits = decode(found[2]).replace("–", "−")
     return digits.translate(_SCRIPTS[found[1].lower()])
+
+
+def _symbol(tex: str) -> str:
+    """Return what a formula of one letter or number shows; empty for other formulas."""
+    found = _SYMBOL.fullmatch(tex)
+    if found is None:
+        return ""
+    symbol = found["plain"] or _LETTERS.get(found["name"], "")
+    if found["double"]:
+        symbol = html5.get(f"{symbol}opf;", "")
+    digits = found["digit"] or found["digits"] or ""
+    kind = "sub" if found["script"] == "_" else "sup"
+    return symbol and symbol.replace("-", "−") + digits.translate(_SCRIPTS[kind])
+
+
+def _reading(found: re.Match[str]) -> str:
+    """Put a reading in brackets, as browsers do that do not know ``<ruby>``."""
+    reading = found[1].strip()
+    if not reading:
+        return found[1]
+    return f"（{reading}）" if any(map(is_solid, reading)) else f" ({reading})"
 
 
 def _last_part(text: str, options: ImageOptions) -> str:

@@ -69,7 +69,7 @@ def test_words_are_counted_in_scripts_without_spaces_too(text, n):
 
 
 def test_holes_have_the_names_of_what_dropped_out():
-    page = read("In {{EWZ|1}}{{Jahr|2}} waren <math>x</math> Leute da.", lang="fi")
+    page = read("In {{EWZ|1}}{{Jahr|2}} waren <math>x + 1</math> Leute da.", lang="fi")
 
     assert len(page.holes) == len(page.hole_names) == 2
     assert page.hole_names == ["EWZ|Jahr", "<math>"]
