@@ -2,8 +2,9 @@
 
 A recipe is text with fields: ``{2}`` the second positional parameter, ``{name}`` a named one,
 ``{1|name}`` the first that is not empty, ``{*}`` all positional ones joined by ", ", ``{2*}`` those
-from the second on, ``{date:1,2,3}``, ``{age:1,2,3,4,5,6}``, ``{convert}``, ``{coord}``. What stands
-in ``[ ]`` shows only if a field in it is not empty; a backslash makes the next character plain.
+from the second on, ``{date:1,2,3}``, ``{age:1,2,3,4,5,6}``, ``{convert}``, ``{coord}``,
+``{fraction}``. What stands in ``[ ]`` shows only if a field in it is not empty; a backslash makes
+the next character plain.
 """
 
 import re
@@ -54,6 +55,8 @@ _STRING_FUNCTIONS: Mapping[str, Callable[[str], str]] = {
     "lcfirst": lambda text: text[:1].lower() + text[1:],
     "ucfirst": upper_first,
 }
+_SHOWING = frozenset({"gender", "grammar", "int", "padleft", "padright", "plural"})
+"""Functions that show text, which may be in capitals like those that show none."""
 _MAX_DIGITS = 5  # a number of a parameter has fewer digits
 _FOOTNOTES = ("text", "short", "several", "named")
 
@@ -155,7 +158,7 @@ class TemplateTable:
             if function.lower() == "#tag":
                 return Action("reference" if argument.strip() == "ref" else "drop", "#tag")
             name = function if function[0] == "#" else name
-            if function.isupper() and function.lower() != function:
+            if function.isupper() and function.lower() not in (function, *_SHOWING):
                 return Action("silent", name)  # {{DEFAULTSORT:…}}, in any language
         if _OF_LANGUAGE.fullmatch(name) and name not in self.silent:
             return Action("show", _ANY_LANGUAGE)
@@ -269,7 +272,7 @@ def _show(recipe: Recipe, call: Call, dates: Dates) -> str:
 
 def _field(expression: str, call: Call, dates: Dates) -> str:
     name, colon, arguments = expression.partition(":")
-    if name in _FUNCTIONS and (colon or name in ("convert", "coord")):
+    if name in _FUNCTIONS and (colon or name in ("convert", "coord", "fraction")):
         values = [call.get(a.strip()) for a in arguments.split(",")] if colon else []
         return _FUNCTIONS[name](values, call, dates)
     for alternative in expression.split("|"):
@@ -347,11 +350,24 @@ def _coord(_: Sequence[str], call: Call, __: Dates) -> str:
     return " ".join(filter(None, shown))
 
 
+def _fraction(_: Sequence[str], call: Call, __: Dates) -> str:
+    """Show a fraction: of one number its reciprocal, of three the first is the whole part."""
+    match [part for part in map(str.strip, call.positional) if part]:
+        case [under]:
+            return f"1⁄{under}"
+        case [over, under]:
+            return f"{over}⁄{under}"
+        case [whole, over, under, *_]:
+            return f"{whole} {over}⁄{under}"
+    return ""
+
+
 _FUNCTIONS: Mapping[str, Callable[[Sequence[str], Call, Dates], str]] = {
     "date": _date,
     "age": _age,
     "convert": _convert,
     "coord": _coord,
+    "fraction": _fraction,
 }
 
 

@@ -23,7 +23,7 @@ KNOWN = re.compile(
     rf"(?:{PARAMETER}|\d*\*)(?:\|(?:{PARAMETER}|\d*\*))*"
     rf"|date:{PARAMETER}(?:,{PARAMETER}){{0,2}}"
     rf"|age:{PARAMETER}(?:,{PARAMETER}){{0,5}}"
-    r"|convert|coord"
+    r"|convert|coord|fraction"
 )
 
 
