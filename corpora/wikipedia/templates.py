@@ -3,8 +3,9 @@
 A recipe is text with fields: ``{2}`` the second positional parameter, ``{name}`` a named one,
 ``{1|name}`` the first that is not empty, ``{*}`` all positional ones joined by ", ", ``{2*}`` those
 from the second on, ``{date:1,2,3}``, ``{age:1,2,3,4,5,6}``, ``{convert}``, ``{coord}``,
-``{fraction}``. What stands in ``[ ]`` shows only if a field in it is not empty; a backslash makes
-the next character plain.
+``{fraction}``. What stands in ``[ ]`` shows only if a field in it is not empty; of ``[ | ]`` the
+first part of which this holds. ``{?name}`` shows nothing, and only such fields count where there
+are any. A backslash makes the next character plain.
 """
 
 import re
@@ -30,7 +31,7 @@ from corpora.wikipedia.disambiguation import signs_of
 from corpora.wikipedia.parser_functions import FUNCTIONS
 from corpora.wikipedia.titles import TEMPLATE, namespace_names, upper_first
 
-_FIELD = re.compile(r"\\(.)|\{([^{}]*)\}|([\[\]])", re.DOTALL)
+_FIELD = re.compile(r"\\(.)|\{([^{}]*)\}|([\[\]|])", re.DOTALL)
 _PARAMETER = re.compile(r"([^=<>\[\]{}|]*+)=")
 _OPEN_OR_CLOSE = re.compile(r"\{\{|\}\}|\[\[|\]\]|\|")
 _RANGES = {"to": "to", "-": "–", "–": "–", "and": "and", "&": "and", "or": "or", "x": "×", "×": "×"}
@@ -231,31 +232,36 @@ def split_call(inside: str, today: str = "") -> Call:
 
 
 Recipe = tuple["Part", ...]
-Part = str | list[str] | Recipe
-"""A part of a recipe: text is a string, a field a list of its expression, ``[ … ]`` a nested
-tuple."""
+Part = str | list[str] | tuple[Recipe, ...]
+"""A part of a recipe: text is a string, a field a list of its expression, ``[ … ]`` a tuple of the
+recipes in it."""
 
 
 @cache
 def _parsed(recipe: str) -> Recipe:
-    stack: list[list[Part]] = [[]]
+    stack: list[list[list[Part]]] = [[[]]]
     position = 0
     for mark in _FIELD.finditer(recipe):
-        stack[-1].append(recipe[position : mark.start()])
+        stack[-1][-1].append(recipe[position : mark.start()])
         position = mark.end()
         if mark[1]:
-            stack[-1].append(mark[1])
+            stack[-1][-1].append(mark[1])
         elif mark[3] == "[":
-            stack.append([])
+            stack.append([[]])
+        elif mark[3] == "|":
+            if len(stack) > 1:
+                stack[-1].append([])
+            else:
+                stack[-1][-1].append("|")
         elif mark[3] == "]" and len(stack) > 1:
-            optional = tuple(stack.pop())
-            stack[-1].append(optional)
+            choices = tuple(map(tuple, stack.pop()))
+            stack[-1][-1].append(choices)
         elif mark[2] is not None:
-            stack[-1].append([mark[2]])
-    stack[-1].append(recipe[position:])
+            stack[-1][-1].append([mark[2]])
+    stack[-1][-1].append(recipe[position:])
     if len(stack) > 1:
         raise UsageError(f"template recipe {recipe!r}: a [ is not closed.")
-    return tuple(stack[0])
+    return tuple(stack[0][0])
 
 
 def _show(recipe: Recipe, call: Call, dates: Dates) -> str:
@@ -264,10 +270,19 @@ def _show(recipe: Recipe, call: Call, dates: Dates) -> str:
         if isinstance(part, str):
             shown.append(part)
         elif isinstance(part, list):
-            shown.append(_field(part[0], call, dates))
-        elif any(_field(p[0], call, dates) for p in part if isinstance(p, list)):
-            shown.append(_show(part, call, dates))
+            shown.append("" if part[0].startswith("?") else _field(part[0], call, dates))
+        else:
+            for choice in part:
+                if _holds(choice, call, dates):
+                    shown.append(_show(choice, call, dates))
+                    break
     return "".join(shown)
+
+
+def _holds(choice: Recipe, call: Call, dates: Dates) -> bool:
+    fields = [part[0] for part in choice if isinstance(part, list)]
+    asked = [name for name in fields if name.startswith("?")]
+    return any(_field(name, call, dates) for name in asked or fields)
 
 
 def _field(expression: str, call: Call, dates: Dates) -> str:
@@ -275,7 +290,7 @@ def _field(expression: str, call: Call, dates: Dates) -> str:
     if name in _FUNCTIONS and (colon or name in ("convert", "coord", "fraction")):
         values = [call.get(a.strip()) for a in arguments.split(",")] if colon else []
         return _FUNCTIONS[name](values, call, dates)
-    for alternative in expression.split("|"):
+    for alternative in expression.removeprefix("?").split("|"):
         key = alternative.strip()
         if key.endswith("*"):
             first = int(key[:-1] or 1)
