@@ -17,6 +17,7 @@ def interpreter(settings: Settings) -> str:
     name = os.environ.get(PYTHON) or settings.python
     if not name:
         return sys.executable
+    name = os.path.expanduser(name)  # noqa: PTH111 - as the settings do with paths
     return os.path.normpath(settings.folder / name) if os.sep in name else name
 
 

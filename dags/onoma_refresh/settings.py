@@ -8,8 +8,8 @@ the home of the user that runs Airflow.
 import os
 import re
 import tomllib
-from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, field, fields
 from pathlib import Path
 from typing import TypeVar, get_type_hints
 
@@ -20,6 +20,18 @@ T = TypeVar("T")
 Named = TypeVar("Named", "Wiki", "News", "Edition", "Model")
 Options = tuple[str, ...]
 """More arguments for a command line, one string each."""
+_EXPECTED: Mapping[object, str] = {
+    int: "a whole number above 0",
+    Options: "a list of strings",
+    Mapping[str, str]: 'a table of strings, as { OMP_NUM_THREADS = "4" }',
+    Path: "the path of a file or folder, as a string",
+    Path | None: "the path of a file or folder, as a string",
+}
+"""What a value must be, by the type of its setting; a string where none is named."""
+
+
+TABLES = ("wiki", "news", "edition", "model")
+"""The tables of a settings file that may be there several times."""
 
 
 class SettingsError(ValueError):
@@ -154,13 +166,12 @@ def beside(owners: Path, name: str | None) -> Path:
 def read(path: Path) -> Settings:
     """Read and check a settings file; raises ``SettingsError``."""
     try:
-        with path.open("rb") as file:
-            values = tomllib.load(file)
+        values = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError) as error:
         raise SettingsError(f"{path}: cannot be read ({error}).") from error
     values.pop("step", None)  # a table of `onoma project`, which may share the file
     folder = path.absolute().parent
-    tables = {key: values.pop(key, []) for key in ("wiki", "news", "edition", "model")}
+    tables = {key: values.pop(key, []) for key in TABLES}
     settings = _make(
         Settings,
         values,
@@ -201,20 +212,31 @@ def _make(
     hints = get_type_hints(kind)
     known = [f for f in fields(kind) if f.name not in more]  # type: ignore[arg-type]
     if unknown := sorted(set(table) - {f.name for f in known}):
-        raise SettingsError(
-            f"{where}: {unknown[0]} is no setting. There are: {', '.join(f.name for f in known)}."
-        )
-    for one in known:
-        if one.name not in table and one.default is MISSING and one.default_factory is MISSING:
-            raise SettingsError(f"{where}: {one.name} is missing.")
+        raise SettingsError(f"{where}: {unknown[0]} is no setting. {_there_are(kind, known)}")
     values = {
         name: _value(hints[name], value, where=f"{where}: {name}", base=base)
         for name, value in table.items()
     }
+    needed = [f for f in known if f.default is MISSING and f.default_factory is MISSING]
+    for one in needed:
+        if not values.get(one.name):
+            what = "empty" if one.name in table else "missing"
+            raise SettingsError(f"{where}: {one.name} is {what}.")
     return kind(**values, **more)
 
 
+def _there_are(kind: type[object], known: Sequence[Field[object]]) -> str:
+    """List the settings of a table; say where those of the whole file stand."""
+    names = ", ".join(one.name for one in known)
+    if kind is Settings:
+        return f"There are: {names}, and the tables {', '.join(f'[[{key}]]' for key in TABLES)}."
+    return f"There are: {names}. Settings of the whole file stand above the first [[...]]."
+
+
 def _value(kind: object, value: object, *, where: str, base: Path) -> object:
+    inside = value if isinstance(value, list) else [value]
+    if any(isinstance(one, str) and "\0" in one for one in inside):
+        raise SettingsError(f"{where} = {value!r}: holds the character NUL.")
     if kind is int and type(value) is int and value > 0:
         return value
     if kind is str and isinstance(value, str):
@@ -225,9 +247,18 @@ def _value(kind: object, value: object, *, where: str, base: Path) -> object:
     if kind == Options and isinstance(value, list) and all(isinstance(one, str) for one in value):
         return tuple(value)
     if kind == Mapping[str, str] and isinstance(value, dict):
-        return {name: str(one) for name, one in value.items()}
-    expected: dict[object, str] = {int: "a number above 0", Options: "a list of strings"}
-    raise SettingsError(f"{where} = {value!r}: must be {expected.get(kind, 'a string')}.")
+        return {name: _variable(name, one, where=where) for name, one in value.items()}
+    raise SettingsError(f"{where} = {value!r}: must be {_EXPECTED.get(kind, 'a string')}.")
+
+
+def _variable(name: str, value: object, *, where: str) -> str:
+    """Check a variable of the environment of commands; return its value."""
+    is_text = isinstance(value, str | int | float) and not isinstance(value, bool)
+    if not name or "=" in name or not is_text or "\0" in f"{name}{value}":
+        raise SettingsError(
+            f"{where}: {name} = {value!r}: must be a name without = and a string, without NUL."
+        )
+    return str(value)
 
 
 def _read_tables(
@@ -237,7 +268,10 @@ def _read_tables(
     tables, base = values[key], path.absolute().parent
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise SettingsError(f"{path}: {key}: write [[{key}]], as often as there are some.")
-    made = [_make(kind, table, where=f"{path}: [[{key}]]", base=base) for table in tables]
+    made = [
+        _make(kind, table, where=f"{path}: [[{key}]] {table.get('name', '')}".rstrip(), base=base)
+        for table in tables
+    ]
     names = [one.name for one in made]
     for name in names:
         if not _NAME.fullmatch(name):
@@ -273,7 +307,8 @@ def _check(settings: Settings, path: Path) -> None:
 
 def _check_named(name: str, known: Mapping[str, object], where: str) -> None:
     if name not in known:
-        raise SettingsError(f"{where} = {name!r}: there is none. There are: {', '.join(known)}.")
+        there = ", ".join(known) or "none"
+        raise SettingsError(f"{where} = {name!r}: there is none. There are: {there}.")
 
 
 def shelves_of_wiki(name: str) -> dict[str, str]:

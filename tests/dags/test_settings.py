@@ -10,7 +10,7 @@ DAGS = Path(__file__).resolve().parents[2] / "dags"
 sys.path.append(str(DAGS))
 
 from onoma_refresh import changes  # noqa: E402
-from onoma_refresh.environment import environment_of  # noqa: E402
+from onoma_refresh.environment import environment_of, interpreter  # noqa: E402
 from onoma_refresh.results import describe_rejects, write_json  # noqa: E402
 from onoma_refresh.settings import SettingsError, check_store, read  # noqa: E402
 from tests.file_operations import watched  # noqa: E402
@@ -82,15 +82,26 @@ def test_steps_of_a_project_may_stand_in_the_same_file(folder):
         ('contact = "me@example.org"', "", "contact is missing"),
         ('contact = "me@example.org"', "contact = 3", "contact = 3: must be a string"),
         ('input = ["letters/*.xml"]', 'input = "letters"', "must be a list of strings"),
-        ('work = "work"', 'work = "work"\nkeep = 0', "keep = 0: must be a number above 0"),
+        ('work = "work"', 'work = "work"\nkeep = 0', "keep = 0: must be a whole number above 0"),
         ('wiki = "dawiki"', 'wiki = "svwiki"', "'svwiki': there is none. There are: dawiki."),
         ('edition = "letters"', 'edition = "x"', "'x': there is none. There are: letters."),
         ('name = "dawiki"', 'name = "../x"', "letters, digits"),
         ("[[wiki]]", "[wiki]", "write [[wiki]]"),
         ('work = "work"', "work", "cannot be read"),
-        ('work = "work"', 'work = "work"\nkeep = true', "keep = True: must be a number above 0"),
+        ('work = "work"', 'work = "work"\nkeep = true', "True: must be a whole number above 0"),
         ('work = "work"', 'work = "../store"', "work and store must be two folders"),
         ('store = "../store"', 'store = "work/store"', "work and store must be two folders"),
+        ("[[wiki]]", "[[wikis]]", "and the tables [[wiki]], [[news]], [[edition]], [[model]]."),
+        ('name = "dawiki"', 'name = "dawiki"\nkeep = 3', "Settings of the whole file stand above"),
+        ('name = "dawiki"', 'name = "dawiki"\nkeep = 3', "[[wiki]] dawiki: keep is no setting"),
+        ('work = "work"', 'work = ""', "must be the path of a file or folder"),
+        ('work = "work"', 'work = "wo\\u0000rk"', "holds the character NUL"),
+        ('contact = "me@example.org"', 'contact = ""', "contact is empty"),
+        ('input = ["letters/*.xml"]', "input = []", "input is empty"),
+        ('work = "work"', 'work = "work"\nenvironment = ["A=1"]', "must be a table of strings"),
+        ('work = "work"', 'work = "work"\nenvironment = { A = true }', "A = True: must be a name"),
+        ('work = "work"', 'work = "work"\nenvironment = { A = "\\u0000" }', "without NUL"),
+        ('work = "work"', 'work = "work"\nenvironment = { "A=B" = "1" }', "a name without ="),
     ],
 )
 def test_what_is_wrong_is_named(folder, before, after, message):
@@ -101,6 +112,25 @@ def test_what_is_wrong_is_named(folder, before, after, message):
 
     assert message in str(error.value)
     assert str(folder / "settings.toml") in str(error.value)
+
+
+def test_a_file_with_a_byte_order_mark_is_read(folder):
+    (folder / "settings.toml").write_text(GOOD, encoding="utf-8-sig")
+
+    assert read(folder / "settings.toml").store == folder.parent / "store"
+
+
+def test_numbers_are_values_of_variables_too(folder):
+    (folder / "settings.toml").write_text(f"environment = {{ A = 1 }}\n{GOOD}")
+
+    assert read(folder / "settings.toml").environment == {"A": "1"}
+
+
+def test_tilde_of_the_interpreter_is_the_home_of_the_user(folder, monkeypatch):
+    monkeypatch.setenv("HOME", "/home/ada")
+    (folder / "settings.toml").write_text(f'python = "~/onoma/bin/python"\n{GOOD}')
+
+    assert interpreter(read(folder / "settings.toml")) == "/home/ada/onoma/bin/python"
 
 
 def test_commands_get_nothing_of_airflow_and_write_at_once(folder, monkeypatch):
