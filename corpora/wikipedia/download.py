@@ -63,6 +63,11 @@ class Order:
         LATEST,
         help=f"date of the run, such as 20261101 (default: {LATEST}, the newest complete one)",
     )
+    not_before: str = option(
+        "",
+        metavar="DATE",
+        help="date of the oldest run that is wanted, such as that of the last download",
+    )
     mirror: str = option(MIRROR, metavar="URL", help=f"address of the server (default: {MIRROR})")
     jobs: tuple[str, ...] = option(
         JOBS,
@@ -91,6 +96,12 @@ class Order:
             raise UsageError(
                 f"--date {self.date}: must be as 20261101, or {LATEST} for the newest run that is "
                 "done. (latest/ on the servers is a mixture while a run is under way.)"
+            )
+        if self.not_before and not _DATE.fullmatch(self.not_before):
+            raise UsageError(f"--not-before {self.not_before}: must be a date, as 20261101.")
+        if self.date < self.not_before:  # LATEST is greater than any date
+            raise UsageError(
+                f"--date {self.date}: is older than --not-before {self.not_before}. Leave one out."
             )
         if not re.match(r"https?://[^/]", self.mirror):
             raise UsageError(f"--mirror {self.mirror}: must begin with https:// or http://.")
@@ -131,7 +142,7 @@ def download(order: Order, client: "Client") -> tuple[Path, DumpRun]:
 def choose_run(order: Order, client: "Client") -> DumpRun:
     """Find the run of the order: the one of its date, or the newest whose jobs are done.
 
-    Raises ``NotCompleteError`` if the run of that date, or every run, is incomplete.
+    Raises ``NotCompleteError`` if the run of that date, or every run, is incomplete or too old.
     """
     if order.date != LATEST:
         return _read_run(order, order.date, client)
@@ -146,6 +157,11 @@ def choose_run(order: Order, client: "Client") -> DumpRun:
             "a --date, or choose another --mirror."
         ) from None
     for date in dates:
+        if date < order.not_before:
+            raise NotCompleteError(
+                f"{url}: the newest run that may be complete is {date}, older than --not-before "
+                f"{order.not_before}. Is this mirror out of date? Wait, or choose another --mirror."
+            )
         try:
             return _read_run(order, date, client)
         except (NotCompleteError, MissingError) as error:

@@ -75,6 +75,16 @@ def test_a_run_without_a_status_is_passed_over(server, fetch):
     assert fetch().name == "klwiki-20261101.lock.json"
 
 
+def test_a_mirror_that_has_only_older_runs_is_an_error(server, fetch, tmp_path):
+    server.add_run("klwiki", "20261120", {}, status="in-progress")
+
+    with pytest.raises(NotCompleteError, match="is 20261101, older than --not-before 20261102"):
+        fetch(not_before="20261102")
+
+    assert names(tmp_path) == set()
+    assert fetch(not_before="20261101").name == "klwiki-20261101.lock.json"
+
+
 def test_no_complete_run_is_an_error_that_names_those_there_are(server, fetch, tmp_path):
     server.add_run("klwiki", "20261101", {}, status="waiting")
 
