@@ -59,7 +59,7 @@ def publish(source: Path, shelf: Path, *, version: str | None = None) -> Path:
             check_forgotten(source, shelf.parent / FORGOTTEN)
             if target.exists():
                 _check_same(source, target)
-                verify(target)
+                _verify_there(target)
             else:
                 _bring_in(source, target, names)
             _make_current(shelf, version)
@@ -73,7 +73,7 @@ def switch(shelf: Path, version: str) -> Path:
         if version not in version_names(shelf):
             known = ", ".join(version_names(shelf)) or "none"
             raise UsageError(f"{shelf}: has no version {version}. There are: {known}.")
-        verify(shelf / version)
+        _verify_there(shelf / version)
         _make_current(shelf, version)
     return shelf / version
 
@@ -81,11 +81,16 @@ def switch(shelf: Path, version: str) -> Path:
 def current(shelf: Path) -> Path:
     """Return the folder of the current version; ask once, and keep the answer.
 
-    Raises ``CorpusError`` where nothing is published.
+    Raises ``CorpusError`` where nothing is published, or it is not known which is current.
     """
     try:
         name = (shelf / CURRENT).read_text(encoding="utf-8", errors="replace").strip()
     except (FileNotFoundError, NotADirectoryError):
+        if (shelf / HISTORY).exists() and (there := version_names(shelf)):
+            raise DamagedDatasetError(
+                f"{shelf / CURRENT}: is missing. Switch to one of the versions that are there: "
+                f"{', '.join(there)}."
+            ) from None
         raise CorpusError(
             f"{shelf}: nothing is published there. Run: python -m corpora.store publish DIR {shelf}"
         ) from None
@@ -200,6 +205,17 @@ def _held_while_read(source: Path) -> Iterator[None]:
                 except OSError:
                     raise FolderInUseError(_busy(folder)) from None
         yield
+
+
+def _verify_there(version: Path) -> None:
+    """Verify a version of a shelf; its error says how to get a good one."""
+    try:
+        verify(version)
+    except CorpusError as error:
+        raise DamagedDatasetError(
+            f"{error} That is a published version: remove the folder {version}, and publish the "
+            "run again, or bring the version back from a backup."
+        ) from error
 
 
 def _bring_in(source: Path, target: Path, names: Sequence[str]) -> None:

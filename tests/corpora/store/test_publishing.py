@@ -161,10 +161,32 @@ def test_an_earlier_version_becomes_current_again(published):
 def test_a_damaged_version_does_not_become_current(published):
     (published / "v2" / "report.md").write_text("?", "utf-8")
 
-    with pytest.raises(DamagedDatasetError):
+    with pytest.raises(DamagedDatasetError, match=r"remove the folder .*/v2, and publish"):
         switch(published, "v2")
 
     assert current(published).name == "v5"
+
+
+def test_a_damaged_version_that_was_removed_by_hand_can_be_published_again(published, tmp_path):
+    (published / "v2" / "report.md").unlink()
+    (published / "v2" / "report.md").write_text("?", "utf-8")
+    with pytest.raises(DamagedDatasetError, match=r"remove the folder .*/v2, and publish"):
+        publish(tmp_path / "run2", published, version="v2")
+
+    shutil.rmtree(published / "v2")
+    publish(tmp_path / "run2", published, version="v2")
+
+    assert text_of(current(published)) == "Text 2."
+
+
+def test_a_lost_name_of_the_current_version_is_an_error_that_says_what_is_there(published):
+    (published / "current").unlink()
+
+    with pytest.raises(DamagedDatasetError, match=r"current: is missing.*v1, v2, v3, v4, v5"):
+        current(published)
+
+    switch(published, "v4")
+    assert current(published).name == "v4"
 
 
 def test_nothing_published_and_a_lost_version_are_errors(published, tmp_path):
