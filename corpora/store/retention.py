@@ -110,7 +110,8 @@ def needed_by(runs: Sequence[Path], store: Path) -> dict[Path, str]:
         if not any(named[run] & other for other in others):
             raise CorpusError(
                 f"{run}: names no version in {store}, so what it was made from is not known there. "
-                "Give the dataset that it was trained on to --keep-for, too, or leave it out."
+                "Give the dataset that it was trained on to --keep-for, too, or leave it out. If "
+                "that dataset was removed by hand, bring it back, or remove this folder, too."
             )
     needs = _Needs(shelves, hashes)
     for run in runs:
