@@ -1,5 +1,7 @@
 """The DAG for encoders: trains them on new corpora, and publishes them if taggers stay as good."""
 
+import json
+from collections.abc import Set
 from pathlib import Path
 from typing import TypedDict
 
@@ -7,6 +9,7 @@ from airflow.sdk import task_group
 from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
 from onoma_refresh.job import MODEL, Job, given, step
+from onoma_refresh.results import write_json
 from onoma_refresh.schedule import (
     CORPORA,
     ENCODERS,
@@ -26,7 +29,8 @@ DOC = """\
 
 `plan` → `pretrain` → `finetune` → `evaluate` → `publish_encoder`, `publish_tagger` → `tidy`
 
-Started by the asset `onoma_corpora`; by hand, for all models or those named.
+Started by the asset `onoma_corpora`, for each model whose examples are new since it was last
+trained; by hand, for all models or those named.
 
 * **pretrain** begins with the current encoder (the first time with `init_from`) and learns from
   the new examples: entities keep their ids, and those of the same name their rows.
@@ -57,17 +61,39 @@ def plan(job: Job) -> list[Plan]:
     settings = job.settings
     events = (job.context["triggering_asset_events"] or {}).get(CORPORA, [])
     wikis = {event.extra.get("wiki") for event in events}
-    names = [
-        name
-        for name in chosen(settings.models, job.params["models"], table="model")
-        if not wikis or settings.models[name].wiki in wikis
-    ]
+    run = job.context["dag_run"].run_id
+    names = chosen(settings.models, job.params["models"], table="model")
+    if wikis and None not in wikis:  # an event that somebody made by hand has no wiki
+        names = [name for name in names if _is_due(settings, name, wikis=wikis, run=run)]
     if not names:
         raise AirflowSkipException(f"no [[model]] learns from {', '.join(sorted(wikis))}.")
     version = job.version("%Y%m%dT%H%M")
     for name in names:
         check_version(settings, [f"{name}-encoder"], version)
-    return [_plan(settings, settings.models[name], version) for name in names]
+    plans = [_plan(settings, settings.models[name], version) for name in names]
+    for one in plans:
+        write_json(_begun(settings, one["model"]), {"examples": one["examples"], "run": run})
+    return plans
+
+
+def _is_due(settings: Settings, name: str, *, wikis: Set[str], run: str) -> bool:
+    """Tell whether a model learns from one of the wikis, or from examples that it has not seen.
+
+    Of several events that come while the DAG runs, Airflow hands only the first to the next run.
+    """
+    wiki, begun = settings.models[name].wiki, _begun(settings, name)
+    if wiki in wikis:
+        return True
+    examples = settings.current(f"{wiki}-examples")
+    if not examples or not begun.is_file():
+        return bool(examples) and not settings.current(f"{name}-encoder")
+    last: dict[str, str] = json.loads(begun.read_text(encoding="utf-8"))
+    return last["run"] == run or last["examples"] != str(examples)
+
+
+def _begun(settings: Settings, model: str) -> Path:
+    """Return the file that names the examples, and the run, of the last training of a model."""
+    return settings.work / "models" / f"{model}.json"
 
 
 def _plan(settings: Settings, model: Model, version: str) -> Plan:

@@ -1,10 +1,11 @@
 """Run DAGs one after the other in the interpreter of Airflow: ``STEPS`` in, ``RESULTS`` out.
 
-A step is {"dag", "date", "conf", "settings", "python", "write": {file: text}, "bring": [[folder,
-pattern, shelf]], "kill": [module, folder, pattern]}. ``python``: the interpreter of commands, or
-what stands for it (``warm.py``). ``write``: files that are written before. ``bring``: versions of
-another store that are published here, too. ``kill``: the command that gets SIGKILL when a file of
-this pattern is in the folder.
+A step is {"dag", "date" or "event", "conf", "settings", "python", "write": {file: text}, "bring":
+[[folder, pattern, shelf]], "kill": [module, folder, pattern]}. ``event``: the run is the one that
+Airflow's scheduler makes for events of assets, not one of a date. ``python``: the interpreter of
+commands, or what stands for it (``warm.py``). ``write``: files that are written before. ``bring``:
+versions of another store that are published here, too. ``kill``: the command that gets SIGKILL when
+a file of this pattern is in the folder.
 """
 
 import json
@@ -16,11 +17,17 @@ import threading
 import time
 from datetime import datetime, timedelta
 from pathlib import Path
+from unittest import mock
 
 from airflow import settings
 from airflow.dag_processing import dagbag
+from airflow.jobs.job import Job
+from airflow.jobs.scheduler_job_runner import SchedulerJobRunner
 from airflow.models.asset import AssetEvent
+from airflow.models.dagrun import DagRun
 from airflow.utils.session import create_session
+from airflow.utils.sqlalchemy import prohibit_commit
+from airflow.utils.state import DagRunState
 
 
 def main(steps, results):
@@ -53,10 +60,15 @@ def run(dag, step):
     killed = []
     if "kill" in step:
         threading.Thread(target=kill, args=[*step["kill"], killed], daemon=True).start()
-    done = dag.test(
-        logical_date=datetime.fromisoformat(step["date"]), run_conf=step.get("conf", {})
-    )
+    if "event" in step:
+        done = run_of_events(dag)
+    else:
+        done = dag.test(
+            logical_date=datetime.fromisoformat(step["date"]), run_conf=step.get("conf", {})
+        )
     with create_session() as session:
+        done = session.merge(done)
+        consumed = [event.extra for event in done.consumed_asset_events]
         tasks = {
             ti.task_id: [ti.state, ti.try_number] for ti in done.get_task_instances(session=session)
         }
@@ -65,7 +77,29 @@ def run(dag, step):
             for event in session.query(AssetEvent).order_by(AssetEvent.id)
             if event.source_run_id == done.run_id
         ]
-    return {"state": done.state, "tasks": tasks, "events": events, "killed": killed}
+        return {
+            "state": done.state,
+            "type": done.run_type,
+            "tasks": tasks,
+            "events": events,
+            "consumed": consumed,
+            "killed": killed,
+        }
+
+
+def run_of_events(dag):
+    """Let Airflow's scheduler make the run that is due after events of assets; run its tasks."""
+    with create_session() as session, prohibit_commit(session) as guard:
+        SchedulerJobRunner(job=Job())._create_dagruns_for_dags(guard, session)
+
+    def take(*, session, dag, **_):
+        due = session.query(DagRun).filter_by(dag_id=dag.dag_id, state=DagRunState.QUEUED).one()
+        due.dag, due.state = dag, DagRunState.RUNNING
+        session.commit()
+        return due
+
+    with mock.patch("airflow.models.dagrun.get_or_create_dagrun", take):
+        return dag.test(logical_date=None)
 
 
 def bring(folder, pattern, shelf):

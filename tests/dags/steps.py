@@ -173,7 +173,8 @@ def edition_steps(folder):
 def model_steps(folder, *, corpus, edition):
     """Return the steps of a model.
 
-    These are the first dump, without NER data; the second, with; and a tagger that learns nothing.
+    These are the first dump, without NER data, in a run that events of the corpus start; the
+    second, with; and a tagger that learns nothing.
     """
     store = folder / "store"
 
@@ -187,10 +188,13 @@ def model_steps(folder, *, corpus, edition):
     second = [bring(corpus, "kleinwiki-examples", "20261208")]
     second += [bring(edition, f"letters-{part}", "20261122T*") for part in ("ner", "tagger")]
     return [
-        {"dag": "model_refresh", "date": f"2026-12-{day}T00:00:00+00:00"} | more
-        for day, more in (
-            ("01", {"write": write(rate="5e-3", seed="1"), "bring": first}),
-            ("02", {"write": write(rate="5e-3", seed="2"), "bring": second}),
-            ("03", {"write": write(rate="1e-12", seed="3")}),
+        {"dag": "model_refresh"} | when | more
+        for when, more in (
+            ({"event": "onoma_corpora"}, {"write": write(rate="5e-3", seed="1"), "bring": first}),
+            (
+                {"date": "2026-12-02T00:00:00+00:00"},
+                {"write": write(rate="5e-3", seed="2"), "bring": second},
+            ),
+            ({"date": "2026-12-03T00:00:00+00:00"}, {"write": write(rate="1e-12", seed="3")}),
         )
     ]

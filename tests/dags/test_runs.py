@@ -20,7 +20,6 @@ from tests.dags.steps import dumps, part_of
 
 SHELVES = ("kleinwiki", "kleinwiki-vocab", "kleinwiki-examples")
 ENCODERS, TAGGERS, EXAMPLES = "klein-encoder", "letters-tagger", "kleinwiki-examples"
-VERSIONS = ["20261201T0000", "20261202T0000"]
 
 
 def ids(vocabulary):
@@ -182,9 +181,17 @@ def store(runs):
 
 
 @pytest.fixture(scope="module")
-def finals(store):
+def versions(store):
+    """Return the names of both encoders; that of the first is the time of an event."""
+    first, second = version_names(store / ENCODERS)
+    assert second == "20261202T0000"
+    return [first, second]
+
+
+@pytest.fixture(scope="module")
+def finals(store, versions):
     """Return the folders of both encoders, as they were published."""
-    return [store / ENCODERS / version / "final" for version in VERSIONS]
+    return [store / ENCODERS / version / "final" for version in versions]
 
 
 def names(final):
@@ -213,6 +220,17 @@ def is_published_and_recorded(event, shelf):
     return event["path"] == str(version) and event["fingerprint"] == manifest["fingerprint"]
 
 
+def test_an_event_of_a_corpus_starts_a_run_that_trains_its_model(runs, versions):
+    corpora = [event for step in runs.corpus.steps for event in step["events"]]
+    first, *others = runs.model.steps
+
+    assert first["type"] == "asset_triggered"
+    assert [{"asset": "onoma_corpora", **extra} for extra in first["consumed"]] == corpora[:1]
+    assert len(corpora) > 2  # Airflow's scheduler hands over only the first of several
+    assert [event["version"] for event in first["events"]] == versions[:1]
+    assert all(step["consumed"] == [] for step in others)
+
+
 def test_without_ner_data_an_encoder_is_published_unjudged(runs, store):
     first = runs.model.steps[0]
 
@@ -223,7 +241,7 @@ def test_without_ner_data_an_encoder_is_published_unjudged(runs, store):
     assert is_published_and_recorded(event, store / ENCODERS)
 
 
-def test_a_tagger_that_is_as_good_is_published_with_its_encoder(runs, store):
+def test_a_tagger_that_is_as_good_is_published_with_its_encoder(runs, store, versions):
     second = runs.model.steps[1]
     events = {event["asset"]: event for event in second["events"]}
 
@@ -231,7 +249,7 @@ def test_a_tagger_that_is_as_good_is_published_with_its_encoder(runs, store):
     assert set(events) == {"onoma_encoders", "onoma_taggers"}
     assert is_published_and_recorded(events["onoma_encoders"], store / ENCODERS)
     assert is_published_and_recorded(events["onoma_taggers"], store / TAGGERS)
-    scores = store / TAGGERS / VERSIONS[1] / "evaluation" / "evaluation.json"
+    scores = store / TAGGERS / versions[1] / "evaluation" / "evaluation.json"
     recorded_f1 = events["onoma_taggers"]["totals"]["strict_f1"]
     assert recorded_f1 == json.loads(scores.read_text())["scores"]["strict_f1"]["mean"] > 0
     earlier = version_names(store / TAGGERS)[0]
@@ -280,14 +298,14 @@ def test_the_examples_that_a_model_was_trained_on_are_not_pruned(runs, finals, n
     assert needed == {version: f"needed by {finals[number].parent}"}
 
 
-def test_a_tagger_names_the_encoder_that_it_began_with(store, finals):
-    manifest = (store / TAGGERS / VERSIONS[1] / "final" / "run.json").read_text()
+def test_a_tagger_names_the_encoder_that_it_began_with(store, finals, versions):
+    manifest = (store / TAGGERS / versions[1] / "final" / "run.json").read_text()
 
     assert sha256_of(finals[1] / "model.safetensors") in manifest
     assert sha256_of(finals[0] / "model.safetensors") not in manifest
 
 
-def test_of_a_model_that_is_worse_nothing_is_published(runs, store):
+def test_of_a_model_that_is_worse_nothing_is_published(runs, store, versions):
     last = runs.model.steps[2]
 
     assert last["state"] == "failed"
@@ -297,8 +315,8 @@ def test_of_a_model_that_is_worse_nothing_is_published(runs, store):
     }
     assert last["events"] == []
     for shelf in (ENCODERS, TAGGERS):
-        assert version_names(store / shelf)[-1] == VERSIONS[1]
-        assert current(store / shelf).name == VERSIONS[1]
+        assert version_names(store / shelf)[-1] == versions[1]
+        assert current(store / shelf).name == versions[1]
 
 
 def test_what_was_refused_can_be_looked_at_and_the_rest_is_tidied_up(runs):
