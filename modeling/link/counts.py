@@ -5,9 +5,9 @@ This allows a training document to be linked as if it had not been trained on (l
 
 import math
 from bisect import bisect_left
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from modeling.link.records import Record, normalise
 
@@ -15,59 +15,90 @@ Key = tuple[str, ...]
 _SMOOTHING: Final = 0.5
 
 
+class _Own(NamedTuple):
+    """The counts of the documents with one id, which are left out together."""
+
+    counts: Mapping[Key, Mapping[str, int]]
+    """The counts of entities, by condition; ``()`` is no condition: all linked mentions."""
+    sums: Mapping[Key, int]
+    """The counts of all linked mentions, by condition."""
+
+    @classmethod
+    def of(cls, records: Iterable[Record]) -> "_Own":
+        """Count the linked mentions of documents."""
+        found: dict[Key, dict[str, int]] = defaultdict(dict)
+        for record in records:
+            for case in record.cases:
+                if (entity := case.entity) is None:
+                    continue
+                around: list[Key] = [("around", word) for word in case.around]
+                for key in (*conditions(case.form, case.label, record.facts), *around):
+                    counted = found[key]
+                    counted[entity] = counted.get(entity, 0) + 1
+        return cls(found, {key: sum(counted.values()) for key, counted in found.items()})
+
+
+_NOTHING: Final = _Own({}, {})
+
+
+def _add_to(counts: dict[str, int], more: Mapping[str, int]) -> None:
+    for name, n in more.items():
+        counts[name] = counts.get(name, 0) + n
+
+
 class Counts:
     """Counts of entities under conditions, such as a form, or a form in letters to somebody."""
 
     def __init__(self, records: Iterable[Record]) -> None:
-        self.total: dict[Key, Counter[str]] = defaultdict(Counter)
-        """The counts of entities, by condition; ``()`` is no condition: all linked mentions."""
-        self._own: dict[str, dict[Key, Counter[str]]] = {}
-        self._spread: dict[Key, Counter[str]] = defaultdict(Counter)
-        self._sums: Counter[Key] = Counter()
-        self._own_sums: dict[str, Counter[Key]] = {}
         self.documents: dict[str, set[str]] = defaultdict(set)
         """The ids of the documents in which each entity is meant."""
+        self._total: dict[Key, dict[str, int]] = {}
+        self._sums: dict[Key, int] = {}
+        self._spread: dict[Key, dict[str, int]] = {}
         self._days: dict[str, list[tuple[int, str]]] = defaultdict(list)
+        self._records: dict[str, list[Record]] = defaultdict(list)
+        self._last: tuple[str | None, _Own] = (None, _NOTHING)
         for record in records:
-            self._add(record)
+            self._records[record.id].append(record)
+            for entity in {case.entity: None for case in record.cases if case.entity is not None}:
+                self.documents[entity].add(record.id)
+                if record.day is not None:
+                    self._days[entity].append((record.day, record.id))
+        for some in self._records.values():
+            self._add(_Own.of(some))
         for days in self._days.values():
             days.sort()
 
-    def _add(self, record: Record) -> None:
-        """Count a record; several with one id are left out together."""
-        new: dict[Key, Counter[str]] = defaultdict(Counter)
-        for case in record.cases:
-            if case.entity is None:
-                continue
-            for key in conditions(case.form, case.label, record.facts):
-                new[key][case.entity] += 1
-            for word in case.around:
-                new["around", word][case.entity] += 1
-        own = self._own.setdefault(record.id, {})
-        for key, counter in new.items():
-            self.total[key].update(counter)
-            known = own.setdefault(key, Counter())
+    def _add(self, own: "_Own") -> None:
+        for key, counted in own.counts.items():
+            _add_to(self._total.setdefault(key, {}), counted)
+            self._sums[key] = self._sums.get(key, 0) + own.sums[key]
             if key[:1] == ("normal",):
-                self._spread[key].update(counter.keys() - known.keys())
-            known.update(counter)
-        sums = Counter({key: counter.total() for key, counter in new.items()})
-        self._own_sums.setdefault(record.id, Counter()).update(sums)
-        self._sums.update(sums)
-        for entity in new.get((), ()):
-            self.documents[entity].add(record.id)
-            if record.day is not None:
-                self._days[entity].append((record.day, record.id))
+                _add_to(self._spread.setdefault(key, {}), dict.fromkeys(counted, 1))
+
+    def _own(self, id: str | None) -> "_Own":
+        """Count the mentions of one document; the last one is kept, as all its mentions ask.
+
+        Counts of all documents, each by itself, would take more memory than their texts.
+        """
+        if id is None:
+            return _NOTHING
+        last, own = self._last
+        if last != id:
+            own = _Own.of(self._records.get(id, ()))
+            self._last = id, own
+        return own
 
     def __contains__(self, id: str) -> bool:
         """Tell whether a document was counted."""
-        return id in self._own
+        return id in self._records
 
     def count(self, key: Key, entity: str, *, without: str | None) -> int:
         """Count how often an entity is meant under a condition, without one document."""
-        found = self.total.get(key)
+        found = self._total.get(key)
         if found is None or not (n := found.get(entity, 0)):
             return 0
-        own = self._own.get(without or "", {}).get(key)
+        own = self._own(without).counts.get(key)
         return n - own.get(entity, 0) if own else n
 
     def seen(
@@ -77,21 +108,20 @@ class Counts:
 
         One document is left out.
         """
-        found: Mapping[str, int] = self.total.get(key, {})
-        own: Mapping[str, int] = self._own.get(without or "", {}).get(key, {})
+        found: Mapping[str, int] = self._total.get(key, {})
+        own: Mapping[str, int] = self._own(without).counts.get(key, {})
         for index, entity in enumerate(entities):
             if (n := found.get(entity, 0)) and (left := n - own.get(entity, 0)):
                 yield index, left
 
     def sum(self, key: Key, *, without: str | None) -> int:
         """Count all linked mentions under a condition, without one document."""
-        own = self._own_sums.get(without or "")
-        return self._sums[key] - (own[key] if own else 0)
+        return self._sums.get(key, 0) - self._own(without).sums.get(key, 0)
 
     def distribution(self, key: Key, *, without: str | None) -> Mapping[str, int]:
         """Return the counts of all entities under a condition, without one document."""
-        found: Mapping[str, int] = self.total.get(key, {})
-        own = self._own.get(without or "", {}).get(key)
+        found: Mapping[str, int] = self._total.get(key, {})
+        own = self._own(without).counts.get(key)
         if not own:
             return found
         return {e: left for e, n in found.items() if (left := n - own.get(e, 0)) > 0}
@@ -103,7 +133,7 @@ class Counts:
         """
         key = ("normal", form)
         found: Mapping[str, int] = self._spread.get(key, {})
-        own = self._own.get(without or "", {}).get(key)
+        own = self._own(without).counts.get(key)
         if not own:
             return found
         return {e: left for e, n in found.items() if (left := n - (e in own))}

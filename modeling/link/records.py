@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date
 from functools import lru_cache
+from sys import intern
 from typing import Any, Final, NamedTuple
 
 from corpora.document import Document, Mention
@@ -72,7 +73,9 @@ class Record:
 
 def record_from_json(value: dict[str, Any]) -> Record:  # Any: JSON that is ours
     """Make a record of what ``Record.as_json`` returned."""
-    cases = (Case(form, label, entity, tuple(rest)) for form, label, entity, rest in value["cases"])
+    cases = (
+        _shared(Case(form, label, entity, rest)) for form, label, entity, rest in value["cases"]
+    )
     return Record(value["id"], value["day"], tuple(value["facts"]), tuple(cases))
 
 
@@ -103,12 +106,22 @@ def _window(document: Document, mention: Mention) -> Window:
 
 def _case(document: Document, mention: Mention) -> Case:
     text = document.text
-    before = [w for w, _ in words_of(text[max(0, mention.start - _REACH) : mention.start])]
-    after = [w for w, _ in words_of(text[mention.end : mention.end + _REACH])]
+    before = [w for w, _ in _words(text[max(0, mention.start - _REACH) : mention.start])]
+    after = [w for w, _ in _words(text[mention.end : mention.end + _REACH])]
     around = [*before[-N_AROUND:], *after[:N_AROUND]]
     around += [f"<{word}" for word in before[-1:]] + [f">{word}" for word in after[:1]]
     form = text[mention.start : mention.end]
-    return Case(form, mention.label, mention.entity, tuple(around))
+    return _shared(Case(form, mention.label, mention.entity, tuple(around)))
+
+
+def _shared(case: Case) -> Case:
+    """Make an equal case whose strings are kept once for all cases; most are those of others."""
+    return Case(
+        intern(case.form),
+        intern(case.label) if type(case.label) is str else case.label,  # others cannot be interned
+        intern(case.entity) if type(case.entity) is str else case.entity,
+        tuple(map(intern, case.around)),
+    )
 
 
 def day_of(text: str) -> int | None:

@@ -91,6 +91,17 @@ def test_documents_of_two_datasets_with_one_id_are_left_out_together():
     assert counts.sum((), without=None) == 3
 
 
+def test_documents_can_be_left_out_in_turn():
+    documents = [letter(id, "Marc kam.", ("Marc", f"s:{id}")) for id in "abc"]
+    counts = Counts([record_of(document) for document in documents])
+
+    for without in ("a", None, "b", "a", "c"):
+        found = counts.distribution(("form", "Marc"), without=without)
+        assert set(found) == {f"s:{id}" for id in "abc" if id != without}
+        assert counts.sum((), without=without) == len(found)
+        assert counts.count(("around", "kam"), "s:a", without=without) == (without != "a")
+
+
 def test_gold_ids_of_documents_that_are_linked_change_nothing(linker):
     text = "Gestern kam Marc zu uns. Ich sah Klee."
     named = letter("x", text, ("Marc", MARIA), ("Klee", FRANZ), by="Herwarth")

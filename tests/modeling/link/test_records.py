@@ -40,3 +40,17 @@ def test_a_record_has_the_words_around_and_the_facts_of_a_letter():
     assert case.around == ("gestern", "kam", "zu", "uns", "<kam", ">zu")
     assert record.facts == ("sent_by=walden herwarth",)
     assert record_from_json(record.as_json()) == record
+
+
+def test_equal_words_of_all_records_are_kept_once():
+    one, other = (
+        record_of(letter(id, "Gestern kam Marc zu uns.", ("Marc", "s:Marc"), by="Walden"))
+        for id in "12"
+    )
+    read = record_from_json(one.as_json() | {"id": "3"})
+
+    [[a], [b], [c]] = one.cases, other.cases, read.cases
+    for x, y, z in zip(a.around, b.around, c.around, strict=True):
+        assert x is y is z
+    assert a.form is b.form is c.form
+    assert a.entity is b.entity is c.entity
