@@ -5,7 +5,7 @@ Both are fitted by Newton's method with an L2 penalty: the same data give the sa
 Shapes: M mentions, C candidates of a mention, F features.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypedDict
 
@@ -19,6 +19,9 @@ _LEAST: Final = 1e-9  # least probability of a logarithm
 _MIN_PROBABILITY: Final = 0.5  # least probability of a written link, however few links are wrong
 _STEPS: Final = 30
 _ENOUGH: Final = 1e-8
+_ROUNDING: Final = 1e-14  # of a sum of many logarithms, as a part of it
+_AT_ONCE: Final = 500  # mentions whose candidates are copied together
+_ROWS_AT_ONCE: Final = 4_000
 
 
 class LinearRecord(TypedDict):
@@ -85,67 +88,108 @@ def fit_choice(
     *,
     used: NDArray[np.bool_],
     penalty: float = 1.0,
+    start: Linear | None = None,
 ) -> Linear:
     """Fit a conditional logit to M arrays of features, (C, F), and the index of each right row.
 
-    ``used`` (F,) says which columns may have a weight. Without examples all weights are 0.
+    ``used`` (F,) says which columns may have a weight. Without examples all weights are 0. The
+    arrays are read in blocks, so that only a block is copied. A model ``start`` of similar data
+    saves steps, and changes the result by less than ``_ENOUGH``.
     """
     n_columns = len(used)
     weights = np.zeros(n_columns)
     if not features:
         return Linear(np.zeros(n_columns), np.ones(n_columns), weights)
-    every = np.concatenate(features)
-    mean, deviation = _moments(every)
-    varies = used & (every != every[0]).any(axis=0)  # constant columns get no weight
-    every = (every[:, varies] - mean[varies]) / deviation[varies]
-    sizes = np.array([len(one) for one in features])
-    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-    owner = np.repeat(np.arange(len(sizes)), sizes)
-    right = every[starts + np.array(gold)].sum(axis=0)
+    blocks = _Blocks(features, gold)
+    mean, deviation = _moments(block.rows for block in blocks)
+    first = features[0][0]
+    differs = [(block.rows != first).any(axis=0) for block in blocks]
+    varies = used & np.any(differs, axis=0)  # constant columns get no weight
+    places, scales = mean[varies], deviation[varies]
 
     def look(weights: Reals) -> _Look:
-        scores = every @ weights
-        highest = np.maximum.reduceat(scores, starts)
-        raised = np.exp(scores - highest[owner])
-        sums = np.add.reduceat(raised, starts)
-        weighted = every * (raised / sums[owner])[:, None]
-        means = np.add.reduceat(weighted, starts)  # (M, F)
-        likelihood = right @ weights - (highest + np.log(sums)).sum()
-        hessian = every.T @ weighted - means.T @ means + penalty * np.eye(len(weights))
-        return _Look(
-            float(likelihood - 0.5 * penalty * weights @ weights),
-            right - means.sum(axis=0) - penalty * weights,
-            hessian,
-        )
+        likelihood, gradient = -0.5 * penalty * weights @ weights, -penalty * weights
+        hessian = penalty * np.eye(len(weights))
+        for block in blocks:
+            rows, starts = (block.rows[:, varies] - places) / scales, block.starts
+            scores = rows @ weights
+            highest = np.maximum.reduceat(scores, starts)
+            raised = np.exp(scores - highest[block.owner])
+            sums = np.add.reduceat(raised, starts)
+            weighted = rows * (raised / sums[block.owner])[:, None]
+            means = np.add.reduceat(weighted, starts)  # (M, F)
+            likelihood += (scores[block.right] - highest - np.log(sums)).sum()
+            gradient += (rows[block.right] - means).sum(axis=0)
+            hessian += rows.T @ weighted - means.T @ means
+        return _Look(float(likelihood), gradient, hessian)
 
-    weights[varies] = _climb(look, np.zeros(every.shape[1]))
+    begin = start.weights / start.deviation * deviation if start else weights
+    weights[varies] = _climb(look, begin[varies])
     return Linear(mean, deviation, weights)
 
 
-def fit_logistic(features: Reals, right: NDArray[np.bool_], *, penalty: float) -> Linear:
+class _Block(NamedTuple):
+    """The candidates of some mentions, one after the other; R rows of M mentions."""
+
+    rows: Reals  # (R, F)
+    starts: Numbers
+    """(M,), the first row of each mention."""
+    owner: Numbers
+    """(R,), the mention of each row."""
+    right: Numbers
+    """(M,), the right row of each mention."""
+
+
+class _Blocks:
+    """Features of mentions, and the right candidate of each, read as often as needed."""
+
+    def __init__(self, features: Sequence[Reals], gold: Sequence[int]) -> None:
+        self._features, self._gold = features, gold
+
+    def __iter__(self) -> Iterator[_Block]:
+        """Yield the mentions, ``_AT_ONCE`` in each block."""
+        for n in range(0, len(self._features), _AT_ONCE):
+            some = self._features[n : n + _AT_ONCE]
+            gold = np.array(self._gold[n : n + _AT_ONCE])
+            sizes = np.array([len(one) for one in some])
+            starts = np.cumsum(sizes) - sizes
+            owner = np.repeat(np.arange(len(sizes)), sizes)
+            yield _Block(np.concatenate(some), starts, owner, starts + gold)
+
+
+def fit_logistic(
+    features: Reals, right: NDArray[np.bool_], *, penalty: float, start: Linear | None = None
+) -> Linear:
     """Fit a logistic regression to (M, F) features and (M,) outcomes, right or wrong.
 
-    The bias has a small penalty, 1e-3. Without examples all weights are 0.
+    The bias has a small penalty, 1e-3. Without examples all weights are 0. A model ``start`` of
+    similar data saves steps, as in ``fit_choice``.
     """
+    n_columns = features.shape[1]
     if not len(features):
-        n_columns = features.shape[1]
         return Linear(np.zeros(n_columns), np.ones(n_columns), np.zeros(n_columns))
-    mean, deviation = _moments(features)
-    x = np.concatenate([(features - mean) / deviation, np.ones((len(features), 1))], axis=1)
-    penalties = np.array([penalty] * features.shape[1] + [1e-3])
+    parts = [slice(n, n + _ROWS_AT_ONCE) for n in range(0, len(features), _ROWS_AT_ONCE)]
+    mean, deviation = _moments(features[part] for part in parts)
+    penalties = np.array([penalty] * n_columns + [1e-3])
 
     def look(weights: Reals) -> _Look:
-        scores = x @ weights
-        p = sigmoid(scores)
-        likelihood = right @ scores - np.logaddexp(0, scores).sum()
-        hessian = (x * (p * (1 - p))[:, None]).T @ x + np.diag(penalties)
-        return _Look(
-            float(likelihood - 0.5 * penalties @ weights**2),
-            x.T @ (right - p) - penalties * weights,
-            hessian,
-        )
+        likelihood, gradient = -0.5 * penalties @ weights**2, -penalties * weights
+        hessian = np.diag(penalties)
+        for part in parts:
+            rows = (features[part] - mean) / deviation
+            x = np.concatenate([rows, np.ones((len(rows), 1))], axis=1)
+            scores = x @ weights
+            p = sigmoid(scores)
+            likelihood += right[part] @ scores - np.logaddexp(0, scores).sum()
+            gradient += x.T @ (right[part] - p)
+            hessian += (x * (p * (1 - p))[:, None]).T @ x
+        return _Look(float(likelihood), gradient, hessian)
 
-    weights = _climb(look, np.zeros(x.shape[1]))
+    begin = np.zeros(n_columns + 1)
+    if start is not None:
+        slopes = start.weights / start.deviation
+        begin = np.append(slopes * deviation, start.bias + slopes @ (mean - start.mean))
+    weights = _climb(look, begin)
     return Linear(mean, deviation, weights[:-1], float(weights[-1]))
 
 
@@ -159,10 +203,16 @@ class _Look(NamedTuple):
 
 
 def _climb(look: Callable[[Reals], _Look], weights: Reals) -> Reals:
-    """Find the maximum by Newton's method; a step that leads down is halved."""
+    """Find the maximum by Newton's method; a step that leads down is halved.
+
+    Where a step gains less than the rounding of the likelihood, it is the last: whether it leads
+    down can no longer be seen.
+    """
     here = look(weights)
     for _ in range(_STEPS):
         step = np.linalg.solve(here.hessian, here.gradient)
+        if here.gradient @ step <= _ROUNDING * abs(here.likelihood):
+            return np.asarray(weights + step)
         there = look(weights + step)
         while there.likelihood < here.likelihood and np.abs(step).max() > _ENOUGH:
             step = step / 2
@@ -187,11 +237,12 @@ class Unseen(NamedTuple):
 
     def probabilities(self, penalty: float) -> Reals:
         """Compute the probability that each choice is right, by a model of the other parts."""
+        whole = fit_logistic(self.rows, self.right, penalty=penalty)
         found = np.zeros(len(self.rows))
         for part in np.unique(self.parts):
             others = self.parts != part
             used = others if others.any() else ~others
-            model = fit_logistic(self.rows[used], self.right[used], penalty=penalty)
+            model = fit_logistic(self.rows[used], self.right[used], penalty=penalty, start=whole)
             found[~others] = sigmoid(model.score(self.rows[~others]))
         return found
 
@@ -216,9 +267,20 @@ def sigmoid(scores: Reals) -> Reals:
     return np.asarray(0.5 * (1 + np.tanh(0.5 * scores)))
 
 
-def _moments(features: Reals) -> tuple[Reals, Reals]:
-    deviation = features.std(axis=0)
-    return features.mean(axis=0), np.where(deviation > 1e-9, deviation, 1.0)
+def _moments(parts: Iterable[Reals]) -> tuple[Reals, Reals]:
+    """Compute mean and deviation of the columns of all parts; a deviation of 0 becomes 1."""
+    n, mean, squares = 0, np.zeros(0), np.zeros(0)
+    for part in parts:  # parts are merged by Chan, Golub and LeVeque's formula
+        own = part.mean(axis=0)
+        own_squares = np.square(part - own).sum(axis=0)
+        if not n:
+            n, mean, squares = len(part), own, own_squares
+            continue
+        both = n + len(part)
+        squares = squares + own_squares + np.square(own - mean) * (n * len(part) / both)
+        mean, n = mean + (own - mean) * (len(part) / both), both
+    deviation = np.sqrt(squares / n)
+    return mean, np.where(deviation > 1e-9, deviation, 1.0)
 
 
 def choose_threshold(

@@ -362,7 +362,7 @@ class Training:
         first = self._fit(self._found, uses, N_PLAIN)
         _with_document_features(self._found, first, self.knowledge)
         final = self._fit(self._found, uses, len(FEATURES))
-        unseen = self._unseen(uses)
+        unseen = self._unseen(uses, final)
         penalty = unseen.choose_penalty()
         threshold = choose_threshold(
             unseen.probabilities(penalty), unseen.right, unseen.documents, max_wrong=self.max_wrong
@@ -379,7 +379,14 @@ class Training:
             self._plain,
         )
 
-    def _fit(self, found: Iterable[_Found], uses: Sequence[str], n_columns: int) -> Linear:
+    def _fit(
+        self,
+        found: Iterable[_Found],
+        uses: Sequence[str],
+        n_columns: int,
+        *,
+        start: Linear | None = None,
+    ) -> Linear:
         """Fit the choice on mentions whose entity is among two or more candidates."""
         features, gold = [], []
         used = np.array([name in uses for name in FEATURES[:n_columns]])
@@ -387,10 +394,13 @@ class Training:
             if case.entity in of.entities and len(of.entities) > 1:
                 features.append(of.features[:, :n_columns])
                 gold.append(of.entities.index(case.entity))
-        return fit_choice(features, gold, used=used)
+        return fit_choice(features, gold, used=used, start=start)
 
-    def _unseen(self, uses: Sequence[str]) -> Unseen:
-        """Describe each choice by weights that were fitted on the other parts."""
+    def _unseen(self, uses: Sequence[str], whole: Linear) -> Unseen:
+        """Describe each choice by weights that were fitted on the other parts.
+
+        ``whole`` was fitted on all parts; the others are found faster from there.
+        """
         by_part: dict[int, list[_Found]] = defaultdict(list)
         for one in self._found:
             by_part[int(ratio(one.record.id, seed=self.seed) * N_PARTS)].append(one)
@@ -398,7 +408,7 @@ class Training:
         numbers = {one.record.id: number for number, one in enumerate(self._found)}
         for part, own in sorted(by_part.items()):
             rest = [one for other, of in by_part.items() if other != part for one in of]
-            linear = self._fit(rest or own, uses, len(FEATURES))
+            linear = self._fit(rest or own, uses, len(FEATURES), start=whole)
             for record, (case, of) in ((one.record, pair) for one in own for pair in one.pairs()):
                 if case.entity is None and not self.nil:
                     continue

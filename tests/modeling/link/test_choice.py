@@ -33,6 +33,37 @@ def test_weights_of_a_choice_are_where_the_likelihood_has_no_slope():
     assert fitted.weights[1] < 0
 
 
+def _choices(n: int, *, seed: int) -> tuple[list[np.ndarray], list[int]]:
+    generator = np.random.default_rng(seed)
+    sizes = generator.integers(2, 9, n)
+    features = [generator.normal(3.0, [1.0, 20.0, 0.1], size=(size, 3)) for size in sizes]
+    scores = [f @ [1.0, -0.1, 0.0] for f in features]
+    return features, [int((s + generator.gumbel(size=len(s))).argmax()) for s in scores]
+
+
+def test_blocks_and_another_start_give_the_same_weights(monkeypatch):
+    features, gold = _choices(300, seed=3)
+    x, right = np.concatenate(features)[:600], np.arange(600) % 3 > 0
+    used = np.array([True] * 3)
+    choice, logistic = fit_choice(features, gold, used=used), fit_logistic(x, right, penalty=1.0)
+
+    monkeypatch.setattr("modeling.link.choice._AT_ONCE", 7)
+    monkeypatch.setattr("modeling.link.choice._ROWS_AT_ONCE", 11)
+
+    part = fit_choice(features[:250], gold[:250], used=used)
+    part_of_rows = fit_logistic(x[:500], right[:500], penalty=3.0)
+    for whole, again in (
+        (choice, fit_choice(features, gold, used=used)),
+        (choice, fit_choice(features, gold, used=used, start=part)),
+        (logistic, fit_logistic(x, right, penalty=1.0)),
+        (logistic, fit_logistic(x, right, penalty=1.0, start=part_of_rows)),
+    ):
+        assert again.mean == pytest.approx(whole.mean, rel=1e-12)
+        assert again.deviation == pytest.approx(whole.deviation, rel=1e-12)
+        assert again.weights == pytest.approx(whole.weights, abs=1e-9)
+        assert again.bias == pytest.approx(whole.bias, abs=1e-9)
+
+
 def test_columns_that_are_not_used_have_no_weight():
     features = [np.array([[1.0, 0.0], [0.0, 5.0]])] * 3
 
