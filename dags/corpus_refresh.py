@@ -5,13 +5,14 @@ from pathlib import Path
 from typing import TypedDict
 
 from airflow.sdk import Param, task_group
-from airflow.sdk.exceptions import AirflowSkipException
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
-from onoma_refresh.job import Job, StoppedError, given, step
-from onoma_refresh.results import write_json
+from onoma_refresh.job import Job, given, log, step
+from onoma_refresh.results import date_of_dump, write_json
 from onoma_refresh.schedule import (
     CORPORA,
     JOB,
+    check_unchanged,
     check_version,
     checked,
     chosen,
@@ -19,7 +20,7 @@ from onoma_refresh.schedule import (
     refresh_dag,
     whole,
 )
-from onoma_refresh.settings import NAME, shelves_of_wiki
+from onoma_refresh.settings import NAME, Settings, shelves_of_wiki
 
 NEWEST = "latest-complete"
 """The value of ``date`` that stands for the newest complete dump."""
@@ -67,31 +68,45 @@ def plan(job: Job) -> list[Plan]:
             "wiki": name,
             "version": version,
             "work": str(settings.work / name / version),
-            "previous": {
-                part: str(current)
-                for part, shelf in shelves_of_wiki(name).items()
-                if (current := settings.current(shelf))
-            },
+            "previous": _previous(settings, name),
         }
         for name in names
     ]
+
+
+def _previous(settings: Settings, wiki: str) -> dict[str, str]:
+    """Return the current version of each part; stops where one that models depend on has gone."""
+    shelves = shelves_of_wiki(wiki)
+    found = {part: settings.current(shelf) for part, shelf in shelves.items()}
+    for part in ("documents", "vocabulary"):
+        if found["examples"] and not found[part]:  # examples are published last
+            raise AirflowFailException(
+                f"{settings.shelf(shelves[part])}: nothing is published there, but "
+                f"{found['examples']} was made from it. Bring it back from a backup. To begin "
+                f"again, with other ids of entities, move {found['examples'].parent} away."
+            )
+    return {part: str(version) for part, version in found.items() if version}
 
 
 @step(JOB)
 def download(job: Job, plan: Plan) -> list[str]:
     """Download the newest complete dump, or the dump of a date; return its files.
 
-    The date is written down, so that the same run never takes a newer dump.
+    The date is written down, so that the same run never takes a newer dump. A dump that is older
+    than that of the current version is an error, unless a parameter names its date.
     """
     wiki, work = job.settings.wikis[plan["wiki"]], job.settings.work
     pin = work / "pins" / f"{plan['wiki']}-{plan['version']}.json"
-    date = checked(job.params, "date", DATE)
-    if date == NEWEST and pin.exists():
-        date = json.loads(pin.read_text(encoding="utf-8"))["date"]
-    options = ("--contact", wiki.contact, "--date", date, *given("--mirror", wiki.mirror))
+    date, oldest = checked(job.params, "date", DATE), ""
+    if date == NEWEST:
+        if documents := plan["previous"].get("documents"):
+            oldest = date_of_dump(Path(documents), wiki.name)
+        if pin.exists():
+            date = json.loads(pin.read_text(encoding="utf-8"))["date"]
     lines = job.run(
         "corpora.wikipedia.download",
-        *(wiki.name, "--output", work / "dumps", *options, *wiki.download),
+        *(wiki.name, "--output", work / "dumps", "--contact", wiki.contact, "--date", date),
+        *(*given("--not-before", oldest), *given("--mirror", wiki.mirror), *wiki.download),
     )
     [made] = [line for line in lines if line.startswith("made  ")]
     lock = Path(made.removeprefix("made  ").partition(".lock.json")[0] + ".lock.json")
@@ -122,13 +137,15 @@ def compare(job: Job, plan: Plan, documents: str) -> str:
     work, limits = plan["work"], job.settings.wikis[plan["wiki"]].limits
     if _is_same(plan, documents) and not job.params["rebuild"]:
         job.remove_work(work)
+        job.remove_pins(plan["wiki"])
         raise AirflowSkipException(f"{documents}: the same as {previous}, which is current.")
     files = ("--html", f"{work}/diff.html", "--json", f"{work}/diff.json")
     try:
         job.run("corpora.diff", previous, documents, *files, *given("--fail-if", *limits))
-    except StoppedError:
+    except AirflowException as error:  # also where the versions cannot be compared at all
         if not job.params["accept_drift"]:
             raise
+        log.warning("accept_drift: goes on, in spite of this. %s", error)
     return documents
 
 
@@ -183,6 +200,9 @@ def examples(job: Job, plan: Plan, documents: str, *made: str) -> str:
 def publish(job: Job, plan: Plan, made: dict[str, str]) -> dict[str, dict[str, object]]:
     """Verify and publish, the examples last; add an event to the asset."""
     shelves = shelves_of_wiki(plan["wiki"])
+    for part, shelf in shelves.items():
+        previous = plan["previous"].get(part)
+        check_unchanged(job.settings, shelf, version=plan["version"], previous=previous)
     published = {
         part: job.publish(made[part], shelves[part], plan["version"])
         for part in ("documents", "tokenizer", "vocabulary", "examples")
@@ -198,6 +218,7 @@ def tidy(job: Job, plan: Plan) -> None:
     job.prune(*shelves_of_wiki(plan["wiki"]).values())
     job.remove_dumps(plan["wiki"])
     job.remove_work(plan["work"])
+    job.remove_pins(plan["wiki"])
 
 
 @task_group

@@ -22,7 +22,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from onoma_refresh.environment import environment_of, interpreter
 from onoma_refresh.results import describe_rejects, describe_version
 from onoma_refresh.schedule import JOBS, SHORT, Params, load_settings, version_of
-from onoma_refresh.settings import Edition, Settings
+from onoma_refresh.settings import Edition, Settings, SettingsError
 
 if TYPE_CHECKING:
     from airflow.sdk import XComArg
@@ -53,7 +53,10 @@ def step(
 
     def decorate(function: Callable[..., object]) -> Task:
         def do(*made: object, **context: Any) -> object:  # Any: as ``Context``
-            return function(Job(load_settings(context["params"]), context), *made)
+            try:
+                return function(Job(load_settings(context["params"]), context), *made)
+            except SettingsError as error:
+                raise AirflowFailException(str(error)) from error
 
         do.__name__, do.__doc__ = function.__name__, function.__doc__
         return task(execution_timeout=limit, pool=pool, **more)(do)
@@ -165,12 +168,29 @@ class Job:
                 self.run("corpora.store", "prune", settings.shelf(shelf), *options)
 
     def remove_dumps(self, wiki: str) -> None:
-        """Remove all but the last dumps of a wiki: older locks, and the files that they list."""
-        locks = sorted((self.settings.work / "dumps").glob(f"{wiki}-????????.lock.json"))
+        """Remove all but the last dumps of a wiki: older locks, and the files that they list.
+
+        Also removes what has come of dumps that were given up for a newer one.
+        """
+        folder = self.settings.work / "dumps"
+        locks = sorted(folder.glob(f"{wiki}-????????.lock.json"))
         for lock in locks[: -self.settings.keep]:
             for file in json.loads(lock.read_text(encoding="utf-8"))["files"]:
                 (lock.parent / Path(file["name"]).name).unlink(missing_ok=True)
             lock.unlink()
+        for lock in locks[-1:]:
+            for partial in folder.glob(f".{wiki}-????????-*.partial"):
+                name_and_date = lock.name.removesuffix(".lock.json")
+                if partial.name[1 : 1 + len(name_and_date)] < name_and_date:
+                    partial.unlink()
+
+    def remove_pins(self, wiki: str) -> None:
+        """Remove the notes of runs that have neither published nor left a folder to resume in."""
+        work, shelf = self.settings.work, self.settings.shelf(wiki)
+        for pin in (work / "pins").glob(f"{wiki}-*.json"):
+            version = pin.stem.removeprefix(f"{wiki}-")
+            if not (shelf / version).is_dir() and not (work / wiki / version).is_dir():
+                pin.unlink()
 
     def remove_work(self, folder: str) -> None:
         """Remove the folder in which a run worked; published files are not part of it."""

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
@@ -46,6 +47,15 @@ def describe_version(version: Path) -> dict[str, object]:
         "bytes": sum((version / name).stat().st_size for name in run["files"]),
         "totals": totals,
     }
+
+
+def date_of_dump(documents: Path, wiki: str) -> str:
+    """Return the date of the dump that a version was made from; empty where it names none."""
+    file = documents / "documents" / "dataset.json"
+    plan = json.loads(file.read_text(encoding="utf-8"))["plan"] if file.is_file() else {}
+    names = [str(one["name"]) for one in plan.get("inputs", ())]
+    dates = [re.match(rf"{re.escape(wiki)}-(\d{{8}})-", name) for name in names]
+    return max((found[1] for found in dates if found), default="")
 
 
 def _totals(about: _Object) -> dict[str, int]:

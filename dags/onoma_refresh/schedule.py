@@ -54,9 +54,16 @@ def report_failure(context: "Context") -> None:
     log.error("%s", report)
     try:
         settings = _read(context["params"])
-    except AirflowFailException:
+    except (AirflowFailException, SettingsError):
         return  # the settings themselves are wrong
     if settings.on_failure:
+        _pass_on(report, settings)
+
+
+def _pass_on(report: str, settings: Settings) -> None:
+    """Give a report to the command of the settings; if that fails, only the log says so."""
+    name = settings.on_failure[0]
+    try:
         done = subprocess.run(
             settings.on_failure,
             input=report,
@@ -66,7 +73,10 @@ def report_failure(context: "Context") -> None:
             timeout=60,
             check=False,
         )
-        log.info("%s: exit status %d", settings.on_failure[0], done.returncode)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        log.error("%s: cannot be run (%s). Check on_failure in the settings.", name, error)
+    else:
+        log.info("%s: exit status %d", name, done.returncode)
 
 
 DEFAULTS: Final[dict[str, object]] = {
@@ -93,14 +103,11 @@ SETTINGS: Final = Param(
 def load_settings(params: Params) -> Settings:
     """Read the settings that the environment names, or the file that a parameter names.
 
-    Raises ``AirflowFailException`` where they are wrong, or the store is missing: trying again
-    would not help.
+    Raises ``AirflowFailException`` where there are none, ``SettingsError`` where they are wrong, or
+    the store is missing.
     """
     settings = _read(params)
-    try:
-        check_store(settings)
-    except SettingsError as error:
-        raise AirflowFailException(str(error)) from error
+    check_store(settings)
     return settings
 
 
@@ -111,10 +118,7 @@ def _read(params: Params) -> Settings:
             f"no settings: name a TOML file in {ENVIRONMENT}, in the environment of the workers. "
             "dags/samples/settings.toml is one; docs/airflow.md says more."
         )
-    try:
-        return read(beside(Path(owners), params["settings"]))
-    except SettingsError as error:
-        raise AirflowFailException(str(error)) from error
+    return read(beside(Path(owners), params["settings"]))
 
 
 def refresh_dag(
@@ -189,6 +193,17 @@ def check_version(settings: Settings, shelves: Sequence[str], version: str) -> N
                 f"To go back to it: python -m corpora.store switch {settings.shelf(shelf)} "
                 f"{version}. For new data trigger a new run."
             )
+
+
+def check_unchanged(settings: Settings, shelf: str, *, version: str, previous: str | None) -> None:
+    """Stop a run if another has published since it began: its version would replace a newer one."""
+    current = settings.current(shelf)
+    if current and current.name != version and str(current) != previous:
+        raise AirflowFailException(
+            f"{current}: became current after this run was planned, so {version} is not published. "
+            "Mark this run as failed, and trigger a new one (with `date`, if it is to have this "
+            "dump)."
+        )
 
 
 def version_of(dag_run: "DagRunProtocol", form: str = "%Y%m%d") -> str:

@@ -35,7 +35,7 @@ TABLES = ("wiki", "news", "edition", "model")
 
 
 class SettingsError(ValueError):
-    """Missing or wrong settings; the message says where, what is wrong, and what to do."""
+    """Settings, or a store that they name, are wrong or missing; the message says what to do."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,12 +135,26 @@ class Settings:
         return self.store / name
 
     def current(self, name: str) -> Path | None:
-        """Return the folder of the current version, or None."""
+        """Return the folder of the current version; None if nothing was published.
+
+        Raises ``SettingsError`` where the current version has gone, or is not known any more:
+        without it, a run would make a first version, with other ids of entities.
+        """
+        shelf = self.shelf(name)
+        there = sorted(file.parent.name for file in shelf.glob("[!.]*/run.json"))
         try:
-            version = (self.shelf(name) / "current").read_text(encoding="utf-8").strip()
+            version = (shelf / "current").read_text(encoding="utf-8").strip()
         except FileNotFoundError:
-            return None
-        return self.shelf(name) / version
+            version = ""
+            if not there:
+                return None
+        if version and (shelf / version).is_dir():
+            return shelf / version
+        raise SettingsError(
+            f"{shelf / 'current'}: names no version that is there ({version or 'none'}). Restore "
+            f"it, or go back to another: python -m corpora.store switch {shelf} VERSION. There "
+            f"are: {', '.join(there) or 'none'}."
+        )
 
     def is_past(self, name: str, version: str) -> bool:
         """Tell whether a version is published, but another is current."""
@@ -261,9 +275,23 @@ def _variable(name: str, value: object, *, where: str) -> str:
     return str(value)
 
 
+class _Entries(dict[str, T]):
+    """Entries by name; to ask for one that is not there raises ``SettingsError``."""
+
+    def __init__(self, entries: Mapping[str, T], *, where: str) -> None:
+        super().__init__(entries)
+        self._where = where
+
+    def __missing__(self, name: str) -> T:
+        raise SettingsError(
+            f"{self._where}: {name} is there no more, and this run began with it. Put it back and "
+            "clear the task, or mark the run as failed."
+        )
+
+
 def _read_tables(
     values: Mapping[str, object], key: str, kind: type[Named], *, path: Path
-) -> dict[str, Named]:
+) -> "_Entries[Named]":
     """Build the objects of all ``[[key]]`` tables of a file, by name."""
     tables, base = values[key], path.absolute().parent
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
@@ -278,7 +306,7 @@ def _read_tables(
             raise SettingsError(f"{path}: name = {name!r}: letters, digits, dots and hyphens.")
         if names.count(name) > 1:
             raise SettingsError(f"{path}: {name} is there twice.")
-    return {one.name: one for one in made}
+    return _Entries({one.name: one for one in made}, where=f"{path}: [[{key}]]")
 
 
 def _check(settings: Settings, path: Path) -> None:

@@ -89,12 +89,13 @@ import sys
 sys.path.append({dags!r})
 from airflow.sdk.exceptions import AirflowFailException
 from onoma_refresh.schedule import checked, load_settings
+from onoma_refresh.settings import SettingsError
 uses = [lambda name=name: load_settings(dict(settings=name)) for name in {names!r}]
 uses += [lambda: checked(dict(date="20261101\\n"), "date", "[0-9]{{8}}")]
 for use in uses:
     try:
         use()
-    except AirflowFailException as error:
+    except (AirflowFailException, SettingsError) as error:
         print("refused:", repr(str(error)))
 assert load_settings(dict(settings="other.toml")).keep == 7
 """
@@ -174,6 +175,205 @@ def test_an_edition_that_is_as_it_was_earlier_that_day_is_another_version(make_a
     assert process.wait() == 0, (airflow.home / "output.log").read_text()[-3000:]
     first, second, again = json.loads((airflow.home / "output.log").read_text().splitlines()[-1])
     assert first != second == again
+
+
+MODELS = """
+import json, sys
+from pathlib import Path
+from types import SimpleNamespace
+from datetime import datetime
+sys.path.append({dags!r})
+from airflow.sdk.exceptions import AirflowSkipException
+from model_refresh import CORPORA, plan
+def models(run, *events):
+    due = SimpleNamespace(logical_date=None, run_after=datetime(2026, 11, 22), run_id=run)
+    events = dict([(CORPORA, [SimpleNamespace(extra=extra) for extra in events])])
+    params = dict(settings=None, models=None)
+    try:
+        plans = plan.function(params=params, dag_run=due, triggering_asset_events=events)
+    except AirflowSkipException as skipped:
+        return str(skipped)
+    return [one["model"] for one in plans]
+def publish(wiki, version):
+    Path({store!r}, wiki + "-examples", "current").write_text(version)
+danish, swedish = dict(wiki="dawiki"), dict(wiki="svwiki")
+found = [models("1", danish)]
+publish("dawiki", "2")
+publish("svwiki", "2")
+found += [models("2", danish), models("2", danish), models("3", danish), models("4", dict())]
+found += [models("5", dict(wiki="fiwiki"))]
+print(json.dumps(found))
+"""
+
+
+def test_models_whose_examples_are_new_are_trained_even_if_their_event_came_late(
+    make_airflow, tmp_path
+):
+    settings, store = tmp_path / "settings.toml", tmp_path / "store"
+    text = 'work = "work"\nstore = "store"\n'
+    for wiki, model in (("dawiki", "dansk"), ("svwiki", "svensk")):
+        text += f'[[wiki]]\nname = "{wiki}"\ncontact = "me@example.org"\n'
+        text += f'[[model]]\nname = "{model}"\nwiki = "{wiki}"\nrecipe = "daluke"\n'
+        for version in ("1", "2"):
+            (store / f"{wiki}-examples" / version).mkdir(parents=True)
+            (store / f"{wiki}-examples" / version / "run.json").touch()
+        (store / f"{wiki}-examples" / "current").write_text("1")
+    settings.write_text(text)
+    airflow = make_airflow(settings)
+
+    process = airflow.start("-c", MODELS.format(dags=str(DAGS), store=str(store)))
+
+    assert process.wait() == 0, (airflow.home / "output.log").read_text()[-3000:]
+    found = json.loads((airflow.home / "output.log").read_text().splitlines()[-1])
+    both = ["dansk", "svensk"]
+    # "svensk" has no encoder yet; then new examples; a retry; nothing new; an event made by hand
+    assert found == [both, both, both, ["dansk"], both, "no [[model]] learns from fiwiki."]
+
+
+TASKS = """
+import json, shutil, sys
+from pathlib import Path
+from types import SimpleNamespace
+from datetime import datetime
+sys.path.append({dags!r})
+from airflow.sdk.exceptions import AirflowFailException
+import corpus_refresh
+from onoma_refresh.job import Job
+from onoma_refresh.schedule import load_settings, report_failure
+params = dict(settings=None, wikis=None, version=None)
+run = SimpleNamespace(logical_date=datetime(2026, 12, 8), run_id="1")
+def told(task, *made):
+    try:
+        return task.function(*made, params=params, dag_run=run)
+    except AirflowFailException as error:
+        return str(error)
+store, work = Path({folder!r}, "store"), Path({folder!r}, "work")
+[plan] = told(corpus_refresh.plan)
+accept = dict(params, accept_drift=True, rebuild=True)
+found = [corpus_refresh.compare.function(plan, "new", params=accept, dag_run=run)]
+task = SimpleNamespace(dag_id="a", task_id="b", map_index=-1, try_number=1)
+report_failure(dict(task_instance=task, run_id="1", params=params))
+(store / "dawiki/current").write_text("20261207")
+found.append(told(corpus_refresh.publish, plan, dict()))
+Job(load_settings(params), dict()).remove_pins("dawiki")
+Job(load_settings(params), dict()).remove_dumps("dawiki")
+found += [sorted(file.name for file in (work / name).iterdir()) for name in ("pins", "dumps")]
+shutil.rmtree(store / "dawiki/20261207")
+found.append(told(corpus_refresh.plan))
+(store / "dawiki/current").unlink()
+found.append(told(corpus_refresh.plan))
+(store / "dawiki/current").write_text("20261108")
+(store / "dawiki-examples/20261108").mkdir(parents=True)
+(store / "dawiki-examples/current").write_text("20261108")
+found.append(told(corpus_refresh.plan))
+ran = []
+def note(self, module, *arguments):
+    ran.append(arguments)
+    raise AirflowFailException("not run")
+Job.run = note
+for params["date"] in ("latest-complete", "20261001"):
+    told(corpus_refresh.download, plan)
+found += [[str(argument) for argument in arguments] for arguments in ran]
+settings = Path({folder!r}, "settings.toml")
+settings.write_text(settings.read_text().replace("dawiki", "svwiki"))
+found.append(told(corpus_refresh.documents, plan, []))
+print(json.dumps(found))
+"""
+
+
+@pytest.fixture(scope="module")
+def told(make_airflow, tmp_path_factory):
+    """Let tasks of ``corpus_refresh`` meet what has changed since a run began."""
+    folder = tmp_path_factory.mktemp("changed")
+    settings, store = folder / "settings.toml", folder / "store"
+    text = 'work = "work"\nstore = "store"\non_failure = ["no-such-command"]\n'
+    settings.write_text(f'{text}[[wiki]]\nname = "dawiki"\ncontact = "me@example.org"\n')
+    for version in ("20261108", "20261207"):
+        (store / "dawiki" / version).mkdir(parents=True)
+        (store / "dawiki" / version / "run.json").touch()
+    inputs = [{"name": f"dawiki-20261101-part{number}.xml.bz2"} for number in (1, 2)]
+    (store / "dawiki" / "20261108" / "documents").mkdir()
+    (store / "dawiki" / "20261108" / "documents" / "dataset.json").write_text(
+        json.dumps({"plan": {"inputs": inputs}})
+    )
+    (store / "dawiki" / "current").write_text("20261108\n")
+    (store / "other").mkdir()
+    (store / "other" / "current").write_text("1\n")
+    (folder / "work" / "dawiki" / "20261008").mkdir(parents=True)  # of a run that failed
+    (folder / "work" / "pins").mkdir()
+    for version in ("20260908", "20261008", "20261108"):
+        (folder / "work" / "pins" / f"dawiki-{version}.json").write_text('{"date": "20260901"}')
+    (folder / "work" / "dumps").mkdir()
+    (folder / "work" / "dumps" / "dawiki-20261101.lock.json").write_text('{"files": []}')
+    for date in ("20261001", "20261101", "20261201"):
+        (folder / "work" / "dumps" / f".dawiki-{date}-pages.xml.bz2.0123.partial").touch()
+    airflow = make_airflow(settings)
+    process = airflow.start("-c", TASKS.format(dags=str(DAGS), folder=str(folder)))
+    assert process.wait() == 0, (airflow.home / "output.log").read_text()[-3000:]
+    names = (
+        "accepted",
+        "replaced",
+        "pins",
+        "dumps",
+        "deleted",
+        "forgotten",
+        "lost",
+        "newest",
+        "named",
+        "renamed",
+    )
+    *log, said = (airflow.home / "output.log").read_text().splitlines()
+    return dict(zip(names, json.loads(said), strict=True)) | {"log": "\n".join(log)}
+
+
+def test_versions_that_cannot_be_compared_are_published_if_drift_is_accepted(told):
+    assert told["accepted"] == "new"
+    assert "accept_drift: goes on, in spite of this. corpora.diff: exit status 1" in told["log"]
+
+
+def test_a_command_for_reports_that_cannot_be_run_is_named(told):
+    assert "no-such-command: cannot be run" in told["log"]
+    assert "Check on_failure in the settings." in told["log"]
+
+
+def test_a_run_does_not_replace_what_another_published_since_it_began(told):
+    assert "dawiki/20261207: became current after this run was planned" in told["replaced"]
+
+
+def test_notes_of_runs_that_left_nothing_are_removed(told):
+    assert told["pins"] == ["dawiki-20261008.json", "dawiki-20261108.json"]
+
+
+def test_what_has_come_of_a_dump_that_was_given_up_for_a_newer_one_is_removed(told):
+    assert told["dumps"] == [
+        ".dawiki-20261101-pages.xml.bz2.0123.partial",
+        ".dawiki-20261201-pages.xml.bz2.0123.partial",
+        "dawiki-20261101.lock.json",
+    ]
+
+
+@pytest.mark.parametrize(("name", "version"), [("deleted", "20261207"), ("forgotten", "none")])
+def test_a_current_version_that_has_gone_stops_a_run_and_says_what_to_do(told, name, version):
+    assert f"dawiki/current: names no version that is there ({version})" in told[name]
+    assert "corpora.store switch" in told[name]
+    assert told[name].endswith("There are: 20261108.")
+
+
+def test_a_vocabulary_that_has_gone_is_not_begun_anew(told):
+    assert "dawiki-vocab: nothing is published there, but" in told["lost"]
+    assert "Bring it back from a backup." in told["lost"]
+
+
+def test_no_older_dump_than_that_of_the_current_version_is_taken_unless_it_is_named(told):
+    newest, named = " ".join(told["newest"]), " ".join(told["named"])
+
+    assert "--date latest-complete --not-before 20261101" in newest
+    assert "--date 20261001" in named
+    assert "--not-before" not in named
+
+
+def test_an_entry_that_was_taken_out_of_the_settings_is_named(told):
+    assert "settings.toml: [[wiki]]: dawiki is there no more" in told["renamed"]
 
 
 def test_every_task_ends_in_time_is_tried_again_and_has_a_pool(loaded):
