@@ -15,7 +15,6 @@ from corpora.entities import counts as entity_counts
 from corpora.errors import InputChangedError
 from corpora.examples import maker as examples
 from corpora.lexicon import slices
-from corpora.matching.form_dictionary import SurfaceMatcher
 from corpora.matching.form_table import FormTable
 from corpora.ner import readers, sentence_rows
 from corpora.news import near_duplicates, pages, reading, rows
@@ -252,8 +251,8 @@ CASES = {
     "augmented": (run_augment, FormTable, "find", repr),
     "augmented, forms that begin words": (
         lambda *args: run_augment(*args, "--right", "prefix"),
-        SurfaceMatcher,
-        "find_arrays",
+        FormTable,
+        "find",
         repr,
     ),
     "examples": (run_examples, examples, "encode", lambda a: repr(a[0].texts)),

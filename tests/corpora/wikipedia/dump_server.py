@@ -126,13 +126,16 @@ def _handler(server):
             return first
 
         def _send(self, body):
+            self._count(len(body))  # before: whoever has all of it may look at once
             try:
                 self.wfile.write(body)
                 self.wfile.flush()
             except OSError:  # nobody listens any more
-                return
+                self._count(-len(body))
+
+        def _count(self, n_bytes):
             with server.lock:
-                server.sent[self.path] += len(body)
+                server.sent[self.path] += n_bytes
 
     return Handler
 
