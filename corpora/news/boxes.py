@@ -38,6 +38,8 @@ _TAGS = frozenset({"aside", "figcaption", "figure", "footer", "form", "nav"})
 """The tags that count as words."""
 _WORD = re.compile("[A-Z]?[a-z]+|[A-Z]+")
 """The words of a name, also of one in ``camelCase``."""
+_ANY = re.compile("|".join(sorted(_NO_LEAD | _LEAD)), re.IGNORECASE)
+"""Finds names that may have such a word: most have none, and need not be split."""
 _ABOUT = re.compile("(?:has|with)(?:[-_]|[A-Z])")
 """The beginning of a name that says what is in a box, or beside it: ``has-caption``."""
 _MAX_WORDS = 4
@@ -59,7 +61,8 @@ def keys_in_boxes(
     all boxes of a word that together do.
     """
     keys = {block.key for block in found} - {""}
-    letters = [len(block.key) if block.key in keys else 0 for block in page]
+    page_keys = [block.key for block in page]
+    letters = [len(key) if key in keys else 0 for key in page_keys]
     most = _MAX_PART * sum(map(len, keys))
     inside: dict[str, set[int]] = defaultdict(set)
     for box in boxes:
@@ -69,8 +72,8 @@ def keys_in_boxes(
     indices = set().union(
         *(places for places in inside.values() if sum(letters[i] for i in places) <= most)
     )
-    times = Counter(page[index].key for index in indices)
-    everywhere = Counter(block.key for block in page)
+    times = Counter(page_keys[index] for index in indices)
+    everywhere = Counter(page_keys)
     return frozenset(key for key in keys if key in times and times[key] == everywhere[key])
 
 
@@ -92,7 +95,9 @@ def leads_in_boxes(
     }
     other = set[int]()
     for box in boxes:
-        within = range(max(start, box.start), box.end if box.end <= end else 0)
+        if box.end > end or box.end <= start:
+            continue
+        within = range(max(start, box.start), box.end)
         words = _words(box)
         if not words.isdisjoint(_NO_LEAD):
             other.update(within)
@@ -107,7 +112,10 @@ def _is_lead(block: Block) -> bool:
 
 def _words(box: Box) -> set[str]:
     """Return the words of a box's classes and id in lower case, and its tag if that says much."""
+    tag = {box.tag} & _TAGS
+    if not (_ANY.search(box.classes) or _ANY.search(box.id)):
+        return tag
     names = (_WORD.findall(name) for name in box.classes.split() if not _ABOUT.match(name))
     of_id = _WORD.findall(box.id)
     every = chain(*names, of_id if len(of_id) <= _MAX_WORDS else ())
-    return {word.lower() for word in every} | ({box.tag} & _TAGS)
+    return {word.lower() for word in every} | tag

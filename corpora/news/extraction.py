@@ -87,7 +87,7 @@ def extract(html: str, *, url: str | None, extractor: str) -> Article:
     blocks, n_unplaced = with_places(EXTRACTORS[extractor](html, tree, url), page)
     counters["blocks.without_place"] += n_unplaced
     n_found = len(blocks)
-    for body in body_keys(tree):
+    for body in body_keys(tree) if "articleBody" in html else ():
         blocks = with_lost_parts(blocks, page, body)
     counters["blocks.told"] += len(blocks) - n_found
     linked = _link_ratio(blocks)

@@ -231,9 +231,12 @@ class _Reader:
 
     def _times(self) -> list[str]:
         times = [element.get("datetime") or "" for element in self.tree.iter("time")][:1]
-        marked = ("content", "datetime", "title")
-        found = (self._found('.//*[@itemprop="datePublished"]', name) for name in marked)
-        return [*chain(*found), *filter(None, times)]
+        found = (
+            element.get(attribute)
+            for element in self.tree.iterfind('.//*[@itemprop="datePublished"]')
+            for attribute in ("content", "datetime", "title")
+        )
+        return [date for date in (*found, *times) if date]
 
     def _license(self) -> str | None:
         nodes = (_text(node.get("license")) for node in (self.article, *self.nodes))
