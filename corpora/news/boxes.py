@@ -7,7 +7,7 @@ The words are those that the systems behind the pages use in all languages: ``ne
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import chain
+from itertools import accumulate, chain
 
 from corpora.news.blocks import Block, Box, key_of
 from corpora.news.page_metadata import PageMetadata
@@ -63,11 +63,12 @@ def keys_in_boxes(
     keys = {block.key for block in found} - {""}
     page_keys = [block.key for block in page]
     letters = [len(key) if key in keys else 0 for key in page_keys]
+    before = list(accumulate(letters, initial=0))
     most = _MAX_PART * sum(map(len, keys))
     inside: dict[str, set[int]] = defaultdict(set)
     for box in boxes:
-        for word in _NO_TEXT & _words(box):
-            if sum(letters[box.start : box.end]) <= most:
+        if 0 < before[box.end] - before[box.start] <= most:
+            for word in _NO_TEXT & _words(box):
                 inside[word].update(range(box.start, box.end))
     indices = set().union(
         *(places for places in inside.values() if sum(letters[i] for i in places) <= most)
