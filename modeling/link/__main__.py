@@ -14,6 +14,7 @@ it trains on all documents and links those of --test. Its report compares the li
 Only probable links are written, so that at most about 2 % of them are wrong (--max-wrong).
 """
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
@@ -238,6 +239,8 @@ def _do(name: str, options: Any) -> Iterator[str | Summary]:
         refuse(options, "space", because="is for --register, whose ids begin with it")
     if isinstance(options, EvaluateOptions) and options.test:
         refuse(options, "folds", because="is for a cross-validation, without --test")
+    # Set before numpy is loaded: for small matrices, its threads wait more than they compute.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from modeling.link import commands  # noqa: PLC0415 - for --help
 
     yield from getattr(commands, name)(options)

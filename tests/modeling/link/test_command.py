@@ -1,6 +1,7 @@
 """``python -m modeling.link``, from letters to a linker, to links, to their scores."""
 
 import json
+import os
 import re
 from dataclasses import replace
 
@@ -67,6 +68,18 @@ def test_options_that_would_have_no_effect_are_refused(given, said, tmp_path, ca
     assert main(["evaluate", str(tmp_path), "--output", str(tmp_path / "out"), *given]) == 2
 
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("given", "used"), [(None, "1"), ("4", "4")])
+def test_numpy_gets_one_thread_unless_the_environment_says_more(tmp_path, monkeypatch, given, used):
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", given or "")
+    if given is None:
+        monkeypatch.delenv("OPENBLAS_NUM_THREADS")
+
+    status = main(["apply", str(tmp_path / "no"), "--documents", "no", "--output", "no"])
+
+    assert status == 1
+    assert os.environ["OPENBLAS_NUM_THREADS"] == used
 
 
 def test_new_documents_are_linked_and_scored(made, tmp_path, capsys):
