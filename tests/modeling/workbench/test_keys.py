@@ -115,7 +115,7 @@ def test_keys_lead_on_from_a_letter_that_cannot_be_read_and_none_is_left_without
     editor.page.route("**/api/letters/1", lambda route: route.abort())
 
     editor.press(".")
-    assert "does not answer" in editor.page.inner_text("#say")
+    editor.page.wait_for_selector("#say:has-text('does not answer')")
     assert (editor.page.inner_text("#title"), current(editor)) == (title, name)
 
     editor.page.unroute("**/api/letters/1")
@@ -123,11 +123,11 @@ def test_keys_lead_on_from_a_letter_that_cannot_be_read_and_none_is_left_without
         "**/api/letters/1", lambda route: route.fulfill(status=500, json={"detail": "line 7 ends"})
     )
     editor.press(".")
-    assert "line 7 ends" in editor.page.inner_text("#letter")
+    editor.page.wait_for_selector("#letter:has-text('line 7 ends')")
     for key in "axet":  # nothing to be done here
         editor.page.keyboard.press(key)
     editor.press(".")
-    assert editor.page.locator("#letter .item").count() > 1
+    editor.page.wait_for_selector("#letter .item >> nth=1")
     editor.press(",", "j")
     assert current(editor)
     editor.press(",", ",", "j", "a", "z")
