@@ -145,7 +145,7 @@ def compare(job: Job, plan: Plan, documents: str) -> str:
     except AirflowException as error:  # also where the versions cannot be compared at all
         if not job.params["accept_drift"]:
             raise
-        log.warning("accept_drift: goes on, in spite of this. %s", error)
+        log.warning("accept_drift: continues, in spite of this. %s", error)
     return documents
 
 

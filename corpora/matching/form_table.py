@@ -209,7 +209,7 @@ class FormTable:
         runs = _runs(codes)
         found = [(_NONE, _NONE, _NONE)]
         active, next_stop = starts, np.cumsum(may_end, dtype=np.int64)[starts]
-        begins = starts  # the place after which the search goes on
+        begins = starts  # the place after which the search continues
         while True:
             n_inside = np.searchsorted(next_stop, len(stops))  # ascending, as starts are
             active, next_stop, begins = active[:n_inside], next_stop[:n_inside], begins[:n_inside]

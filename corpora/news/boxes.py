@@ -91,7 +91,7 @@ def leads_in_boxes(
     keys = {block.key for block in found if len(block.key) >= _MIN_LEAD}
     end = next((i for i, block in enumerate(page) if block.key in keys), 0)
     start = 1 + max((i for i in range(end) if page[i].key in title_keys), default=end)
-    told = {
+    described = {
         i for i in range(start, end) if any(d.startswith(page[i].key) for d in description_keys)
     }
     other = set[int]()
@@ -103,8 +103,8 @@ def leads_in_boxes(
         if not words.isdisjoint(_NO_LEAD):
             other.update(within)
         elif not words.isdisjoint(_LEAD) and sum(len(page[i].key) for i in within) <= _MAX_LEAD:
-            told.update(within)
-    return [page[i] for i in sorted(told - other) if _is_lead(page[i])]
+            described.update(within)
+    return [page[i] for i in sorted(described - other) if _is_lead(page[i])]
 
 
 def _is_lead(block: Block) -> bool:

@@ -89,7 +89,7 @@ def extract(html: str, *, url: str | None, extractor: str) -> Article:
     n_found = len(blocks)
     for body in body_keys(tree) if "articleBody" in html else ():
         blocks = with_lost_parts(blocks, page, body)
-    counters["blocks.told"] += len(blocks) - n_found
+    counters["blocks.restored"] += len(blocks) - n_found
     linked = _link_ratio(blocks)
     lead = _lead(page, metadata.descriptions)
     in_boxes = keys_in_boxes(page, boxes, found=blocks) - {block.key for block in lead}

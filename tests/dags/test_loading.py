@@ -328,7 +328,7 @@ def told(make_airflow, tmp_path_factory):
 
 def test_versions_that_cannot_be_compared_are_published_if_drift_is_accepted(told):
     assert told["accepted"] == "new"
-    assert "accept_drift: goes on, in spite of this. corpora.diff: exit status 1" in told["log"]
+    assert "accept_drift: continues, in spite of this. corpora.diff: exit status 1" in told["log"]
 
 
 def test_a_command_for_reports_that_cannot_be_run_is_named(told):
