@@ -16,19 +16,18 @@ that no XML file can hold):
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
-from html.entities import html5
 
 import numpy as np
 import numpy.typing as npt
 
 from corpora.matching.arrays import code_units
 from corpora.segmentation.language_tags import primary_language
-from corpora.segmentation.scripts import is_solid
 from corpora.wikipedia.aside import PLACE, PLACES, Aside, places_in, unplaced
 from corpora.wikipedia.blocks import PageText
 from corpora.wikipedia.definitions import Parts, count_parameters, has_calls, show
 from corpora.wikipedia.disambiguation import signs_of, words
 from corpora.wikipedia.image_options import ImageOptions, options_of
+from corpora.wikipedia.inline_text import SCRIPTS, symbol_of, with_readings
 from corpora.wikipedia.markup import tags
 from corpora.wikipedia.nesting import OPENING, Braces, Brackets, Tags
 from corpora.wikipedia.parser_functions import choose
@@ -45,32 +44,12 @@ _REST_OF_LINE = re.compile(r"(?:[ \t]*+<!--(?s:.*?)-->)*+[ \t]*+\n")
 _SCRIPT = re.compile(
     r"<(su[bp])\b[^<>]*>\s*((?:[0-9+−–-]|&minus;|&#8722;|&ndash;){1,8})\s*</\1\s*>", re.IGNORECASE
 )
-_SPACE = r"(?:\\[,;:!> ]|\\q?quad|[~\s])*+"
-_SYMBOL = re.compile(
-    rf"{_SPACE}(?P<brace>\{{)?(?:\\(?:mathrm|mathbf|mathit|boldsymbol|(?P<double>mathbb))\s*(?=\{{))?(?P<group>\{{)?"
-    r"(?:(?P<plain>[A-Za-z]|[+-]?\d+(?:[.,]\d+)*)|\\(?:var)?(?P<name>[A-Za-z]+))(?(group)\})"
-    rf"(?:(?P<script>[_^])(?:(?P<digit>\d)|\{{(?P<digits>\d+)\}}))?(?(brace)\}}){_SPACE}"
-)
-"""Matches a formula of one letter or number, which may have an index or a power."""
-_LETTERS = {"infty": "∞", "infin": "∞", "emptyset": "∅", "nothing": "∅", "ell": "ℓ", "hbar": "ℏ"}
-_GREEK = re.compile("[\u0391-\u03a9\u03b1-\u03c9]")
-_LETTERS |= {name[:-1]: letter for name, letter in html5.items() if _GREEK.fullmatch(letter)}
-"""The letters of TeX's commands, without ``var`` before them."""
-_RUBY = re.compile(r"<ruby\b[^<>]*+>(?:[^<]|<(?!/?ruby\b|rp\b))*+</ruby\s*>", re.IGNORECASE)
-"""Matches words with a reading for which the page has no brackets (``<rp>``)."""
-_READING = re.compile(
-    r"<rt\b[^<>]*+>((?:[^<]|<(?!/?(?:rt|rtc|rb|ruby)\b))*+)(?:</rt\s*>)?", re.IGNORECASE
-)
 _GALLERY_CAPTION = re.compile(
     r"(?<![\w-])caption\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'/]+))", re.IGNORECASE
 )
 _NOWIKI = re.compile(r"</?nowiki>", re.IGNORECASE)
 _WHOLE_PAGE = re.compile(r"</?(?:noinclude|onlyinclude)\s*/?>", re.IGNORECASE)
 """Matches the tags that say what of a page is included elsewhere; on the page they show nothing."""
-_SCRIPTS = {
-    "sub": str.maketrans("0123456789+−-", "₀₁₂₃₄₅₆₇₈₉₊₋₋"),
-    "sup": str.maketrans("0123456789+−-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻"),
-}
 CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029]")
 _BROKEN_LINK = re.compile(r"\[\[[^\[\]\n|]++\|[^\[\]\n]*+\n[^\[\]]*+\]\]")
 _BROKEN_TAG = re.compile(r"</?[a-zA-Z][a-zA-Z0-9]*+[^<>\n]*+(?:\n(?!\n)[^<>\n]*+)++>")
@@ -165,7 +144,7 @@ class Simplifier:
         if "\x03" in text:
             text = _LATE_VERSE.sub("\n\x03", text)
         if "<rt" in text or "<RT" in text:
-            text = _RUBY.sub(lambda ruby: _READING.sub(_reading, ruby[0]), text)
+            text = with_readings(text)
         if "<su" in text or "<SU" in text:
             text = _SCRIPT.sub(_script, text)
         if _BROKEN_TAG.search(text):
@@ -264,7 +243,7 @@ class Simplifier:
         if name in tags()["silent"]:
             return ""
         place = self.aside.formula(name, content) if self.aside else ""
-        if name == "math" and (symbol := _symbol(content)):
+        if name == "math" and (symbol := symbol_of(content)):
             return self.literal(symbol) + place
         return self.drop(f"<{name}>") + place
 
@@ -634,28 +613,7 @@ def _file_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
 
 def _script(found: re.Match[str]) -> str:
     digits = decode(found[2]).replace("–", "−")
-    return digits.translate(_SCRIPTS[found[1].lower()])
-
-
-def _symbol(tex: str) -> str:
-    """Return what a formula of one letter or number shows; empty for other formulas."""
-    found = _SYMBOL.fullmatch(tex)
-    if found is None:
-        return ""
-    symbol = found["plain"] or _LETTERS.get(found["name"], "")
-    if found["double"]:
-        symbol = html5.get(f"{symbol}opf;", "")
-    digits = found["digit"] or found["digits"] or ""
-    kind = "sub" if found["script"] == "_" else "sup"
-    return symbol and symbol.replace("-", "−") + digits.translate(_SCRIPTS[kind])
-
-
-def _reading(found: re.Match[str]) -> str:
-    """Put a reading in brackets, as browsers do that do not know ``<ruby>``."""
-    reading = found[1].strip()
-    if not reading:
-        return found[1]
-    return f"（{reading}）" if any(map(is_solid, reading)) else f" ({reading})"
+    return digits.translate(SCRIPTS[found[1].lower()])
 
 
 def _last_part(text: str, options: ImageOptions) -> str:
