@@ -1,23 +1,75 @@
-"""Sets and variants of ``benchmarks/chinese.py``, and the folders of their taggers."""
+"""Sets, variants and sizes of ``benchmarks/chinese.py``, and the folders of their taggers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-RECIPES = {
-    "without entities": "bert_fur_small",
-    "our lexicon": "entity_bert_small",
-    "no classification": "entity_bert_no_classification_small",
-    "random n-grams": "entity_bert_small",
-    "open domain": "entity_bert_small",
-    "known words kept": "entity_bert_small",
-}
-LEXICONS = {"random n-grams": "random", "open domain": "open", "known words kept": "all"}
-VARIANTS = ("base", "no pre-training", *list(RECIPES)[:-1])
-OF_NOVEL = ("without entities", "our lexicon", "known words kept")
-MAIN = ("without entities", "our lexicon", "random n-grams", "open domain")
-"""The variants that are trained with more than one seed."""
 BASELINE = "without entities"
+RECIPES = {
+    BASELINE: "bert_fur",
+    "our lexicon": "entity_bert",
+    "by name": "entity_bert",
+    "known words kept": "entity_bert",
+    "random n-grams": "entity_bert",
+    "added to embeddings": "bert_fur_ent",
+    "open domain": "entity_bert",
+    "no classification": "entity_bert_no_classification",
+}
+"""The recipes that train the variants further; those of a small encoder end in ``_small``."""
+SETTINGS = {"by name": ("training.entity_start=names",)}
+"""The settings of the variants that have some of their own."""
+LEXICONS = {"random n-grams": "random", "open domain": "open", "known words kept": "all"}
+"""The lexicons of the variants whose lexicon is not ``ours``."""
+VARIANTS = (BASELINE, "our lexicon", "base", *list(RECIPES)[2:], "no pre-training")
+
+
+@dataclass(frozen=True)
+class Size:
+    """How encoders and taggers are trained."""
+
+    suffix: str
+    """The end of the names of recipes."""
+    length: int
+    """The length of examples in subwords."""
+    first: tuple[str, ...]
+    """Settings of the first encoder, on general text."""
+    further: tuple[str, ...]
+    """Settings of further training, on the text of a set's domain."""
+    tagger: tuple[str, ...]
+    """Settings of fine-tuning."""
+
+
+def _batches(size: int) -> Sequence[str]:
+    return f"training.batch_size={size}", f"training.micro_batch_size={size}"
+
+
+_TRAINING = ("optimizer.bias_correction=true", "optimizer.betas=[0.9,0.98]", "masking.ratio=0.3")
+_SMALL = (*_TRAINING, "encoder.norm=pre")
+_LARGE = (*_TRAINING, "training.frozen=0")
+SMALL = Size(
+    suffix="_small",
+    length=64,
+    first=(*_SMALL, "optimizer.lr=1e-3"),
+    further=(*_SMALL, "optimizer.lr=5e-4"),
+    tagger=(),
+)
+PUBLISHED = Size(
+    suffix="",
+    length=128,
+    first=(
+        *_LARGE,
+        "optimizer.lr=3e-4",
+        "training.batch_size=256",
+        "training.micro_batch_size=256",
+    ),
+    further=(
+        *_LARGE,
+        "optimizer.lr=1e-4",
+        "training.batch_size=64",
+        "training.micro_batch_size=64",
+    ),
+    tagger=("optimizer.lr=1e-4", "training.batch_size=32"),
+)
 
 
 @dataclass(frozen=True)
@@ -31,8 +83,6 @@ class Set:
     """The number of steps of further training."""
     epochs: int
     train_size: int = 0
-    seeds: int = 2
-    """The number of seeds of the variants in ``MAIN``."""
 
 
 SETS = {
@@ -43,7 +93,6 @@ SETS = {
         steps=200,
         epochs=5,
         train_size=3000,
-        seeds=1,
     ),
     "resume": Set(
         ("resume-train.char.bmes", "resume-dev.char.bmes"),
@@ -69,10 +118,6 @@ SETS = {
     "sanguo": Set((), (), ("sanguo",), steps=150, epochs=4, train_size=3000),
 }
 CHAPTERS = {"train": range(1, 81), "dev": range(81, 91), "test": range(91, 121)}
-
-
-def variants_of(name: str) -> Sequence[str]:
-    return OF_NOVEL if name == "sanguo" else VARIANTS
 
 
 def slug(text: str) -> str:

@@ -5,7 +5,6 @@ import csv
 import gzip
 import json
 import os
-import resource
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,15 +22,15 @@ def command(output: Path, module: str, *arguments: object) -> None:
     """
     line = [sys.executable, "-m", module, *map(str, arguments)]
     print("$ python", *line[1:], flush=True)
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     environment = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE"}
     with (output / "log.txt").open("a", encoding="utf-8") as log:
-        ended = subprocess.run(line, stdout=log, stderr=log, env=environment, check=False)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    seconds = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+        process = subprocess.Popen(line, stdout=log, stderr=log, env=environment)
+        _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    minutes = (used.ru_utime + used.ru_stime) / 60
     with (output / "minutes.jsonl").open("a", encoding="utf-8") as file:
-        file.write(json.dumps({"module": module, "minutes": seconds / 60}) + "\n")
-    if ended.returncode:
+        file.write(json.dumps({"module": module, "minutes": minutes}) + "\n")
+    if process.returncode:
         sys.exit(f"{module} failed: the end of {output / 'log.txt'} says why.")
 
 

@@ -358,8 +358,11 @@ def attempt(task: partial[Record]) -> Record | None:
 
 
 def others_of(cell: Cell, sets: Mapping[str, NerSet], cells: Sequence[Cell]) -> list[NerSet]:
-    """Return the sets on which a cell's tagger is scored, too: those of its table."""
-    if sets[cell.set].is_nested:
+    """Return the sets on which a cell's tagger is scored, too: those of its table.
+
+    There are some only for the first seed with all sentences, and if the set has outer names.
+    """
+    if sets[cell.set].is_nested or cell.size or cell.seed != SEEDS[0]:
         return []
     return [
         sets[name] for name in sets_in_order(cells) if name != cell.set and not sets[name].is_nested

@@ -122,12 +122,13 @@ def _check_ratios(config: PretrainConfig) -> None:
 
 
 def _check_entity_start(encoder: EncoderConfig, job: Job) -> None:
-    if job.init_from is None or not encoder.reads_mentions:
-        problem = "there is no such model" if job.init_from is None else "no mentions are read"
+    is_char_entity = encoder.n_entities > 0 and encoder.attention == "char_entity"
+    if job.init_from is None or not (encoder.reads_mentions or is_char_entity):
+        problem = "there is no such model" if job.init_from is None else "no entities are read"
         raise ConfigError(
-            "training.entity_start=names takes the embeddings of names from another model for the "
-            f"entities of mentions, but {problem}: give --init-from and a recipe such as daluke, "
-            "or --set training.entity_start=random."
+            "training.entity_start=names takes the embeddings of names from another model for "
+            f"entities, but {problem}: give --init-from and a recipe such as daluke or "
+            "entity_bert, or --set training.entity_start=random."
         )
 
 
