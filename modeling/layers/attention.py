@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from modeling.data.batch import Known, Layout, Rows, SubwordEntities, Words
+from modeling.layers import fused
 from modeling.layers.scores import attention, relative_attention, window_attention
 from modeling.layers.transformer import drop
 
@@ -72,6 +73,14 @@ class _MultiHead(nn.Module):
         self.dropout = dropout
         for name in (*self.QUERIES, "key", "value", "output"):
             setattr(self, name, nn.Linear(width, width))
+
+    def by_head(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Project rows (R, D) to queries over √K, keys and values, (R, H, K) each."""
+        query, key, value = (
+            project(x).view(len(x), self.n_heads, x.shape[1] // self.n_heads)
+            for project in (self.query, self.key, self.value)
+        )
+        return query * query.shape[2] ** -0.5, key, value
 
     def heads(self, x: Tensor, layout: Layout) -> tuple[Tensor, Tensor, Tensor]:
         """Project rows (R, D) to queries, keys and values, (B, H, N, K) each."""
@@ -278,14 +287,15 @@ class RelativeSelfAttention(_MultiHead):
     def forward(self, x: Tensor, rows: Rows) -> Tensor:
         """Attend among subwords, which must be the only rows: (T, D) -> (T, D)."""
         layout = rows.subwords
-        query, key, value = self.heads(x, layout)
+        query, key, value = self.by_head(x)
+        if fused.covers(query, clip=len(self.keys) // 2):
+            mixed = fused.relative_attention(
+                query, key, value, keys=self.keys, values=self.values, layout=layout
+            )
+            return self.output(mixed.flatten(1))  # type: ignore[no-any-return]
+        query, key, value = (layout.pad(part).transpose(1, 2) for part in (query, key, value))
         mixed = relative_attention(
-            query * query.shape[-1] ** -0.5,
-            key,
-            value,
-            keys=self.keys,
-            values=self.values,
-            attend=layout.attend,
+            query, key, value, keys=self.keys, values=self.values, attend=layout.attend
         )
         return self.merged(mixed, layout)
 
@@ -311,18 +321,19 @@ class WindowAttention(_MultiHead):
 
     def forward(self, x: Tensor, rows: Rows) -> Tensor:
         """Attend from each subword to its window: (T, D) -> (T, D)."""
-        layout = rows.subwords
-        query, key, value = self.heads(x, layout)
+        layout, window = rows.subwords, self.window
         tables = None
         if self.keys is not None and self.values is not None:
             tables = (self.keys[self.offsets], self.values[self.offsets])  # (2ω + 1, K)
+        query, key, value = self.by_head(x)
+        if fused.covers(query, clip=window + 1):
+            mixed = fused.window_attention(
+                query, key, value, window=window, tables=tables, layout=layout
+            )
+            return self.output(mixed.flatten(1))  # type: ignore[no-any-return]
+        query, key, value = (layout.pad(part).transpose(1, 2) for part in (query, key, value))
         mixed = window_attention(
-            query * query.shape[-1] ** -0.5,
-            key,
-            value,
-            window=self.window,
-            tables=tables,
-            attend=layout.attend,
+            query, key, value, window=window, tables=tables, attend=layout.attend
         )
         return self.merged(mixed, layout)
 

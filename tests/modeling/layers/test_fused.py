@@ -1,0 +1,67 @@
+"""The kernels of attention with offsets, run by Triton's interpreter, which needs no GPU."""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from modeling.layers import fused
+from modeling.layers.attention import RelativeSelfAttention
+
+ROOT = Path(__file__).resolve().parents[3]
+NAMES = ("output", "query", "key", "value", "keys", "values")
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    """Compare kernels with today's implementation, in a process where Triton only interprets.
+
+    In this one, a test may have loaded it to compile.
+    """
+    if importlib.util.find_spec("triton") is None:
+        pytest.skip("Triton is not there")
+    record = tmp_path_factory.mktemp("fused") / "record.jsonl"
+    asked = ["--tiny", "--only", "float*", "--record", str(record)]
+    command = [sys.executable, "-m", "benchmarks.relative_attention", *asked]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True)
+    return [json.loads(line) for line in record.read_text("utf-8").splitlines()]
+
+
+@pytest.mark.parametrize(("dtype", "most"), [("float32", 5e-6), ("float16", 2e-3)])
+def test_output_and_gradients_are_those_of_the_formula(measured, dtype, most):
+    lines = [line for line in measured if line["part"].startswith(f"{dtype}: ")]
+    lines = [line["values"] for line in lines if "heads" in line["part"]]
+
+    assert len(lines) == 4
+    for values in lines:
+        assert all(values[name][0] < most for name in NAMES), values
+
+
+def test_a_layer_is_the_same_with_the_kernels_and_without(measured):
+    [values] = [line["values"] for line in measured if "layer" in line["part"]]
+
+    assert values["largest"] < 1e-5
+
+
+def test_sums_in_parts_are_sums_of_all_rows(monkeypatch):
+    monkeypatch.setattr(fused, "_CHUNK", 8)
+    by_offset, rows = torch.randn(7, 3, 4, dtype=torch.float64), torch.randn(7, 3, 5).double()
+
+    sums = fused._sums(by_offset, rows)
+
+    torch.testing.assert_close(sums.double(), torch.einsum("thc,thk->ck", by_offset, rows))
+
+
+def test_on_a_cpu_layers_do_not_use_the_kernels(monkeypatch):
+    monkeypatch.setattr(fused, "IS_USED", True)
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+    fused.can_run.cache_clear()
+    layer = RelativeSelfAttention(width=32, n_heads=2, clip=3)
+
+    assert not fused.covers(layer.by_head(torch.randn(4, 32))[0], clip=3)
