@@ -1,6 +1,5 @@
 """Sets, variants and sizes of ``benchmarks/chinese.py``, and the folders of their taggers."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,10 +38,6 @@ class Size:
     """Settings of fine-tuning."""
 
 
-def _batches(size: int) -> Sequence[str]:
-    return f"training.batch_size={size}", f"training.micro_batch_size={size}"
-
-
 _TRAINING = ("optimizer.bias_correction=true", "optimizer.betas=[0.9,0.98]", "masking.ratio=0.3")
 _SMALL = (*_TRAINING, "encoder.norm=pre")
 _LARGE = (*_TRAINING, "training.frozen=0")
@@ -61,12 +56,14 @@ PUBLISHED = Size(
         "optimizer.lr=3e-4",
         "training.batch_size=256",
         "training.micro_batch_size=256",
+        "data.n_workers=2",
     ),
     further=(
         *_LARGE,
         "optimizer.lr=1e-4",
         "training.batch_size=64",
         "training.micro_batch_size=64",
+        "data.n_workers=0",
     ),
     tagger=("optimizer.lr=1e-4", "training.batch_size=32"),
 )

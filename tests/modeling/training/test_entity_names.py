@@ -8,6 +8,7 @@ import torch
 from corpora.entities.vocabulary import MASK
 from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import EncoderConfig
+from modeling.data.batch import Batch, Layout, Rows, SubwordEntities
 from modeling.layers.embeddings import EntityEmbeddings
 from modeling.models.text_encoder import build_encoder
 from modeling.training import entity_names
@@ -150,3 +151,59 @@ def test_more_names_than_are_held_at_once_and_than_axes_are_computed_from(tokeni
     read = encoder.entity_embeddings.project(encoder.entity_embeddings.entities.weight)
     last = len(names) - len(NAMES) + 4
     torch.testing.assert_close(read[last], vector(encoder, "w3", "w5"), rtol=1e-3, atol=1e-3)
+
+
+SINGLE = ["[PAD]", "[UNK]", "[MASK]", "x:w1", "x:w3", "x:w5", "x:?"]
+
+
+def read_alone(encoder, tokenizer, subword, *, entity=None):
+    """Encode a subword between [CLS] and [SEP], with the entity that it knows."""
+    ids = [tokenizer.special.cls, SUBWORDS.index(subword), tokenizer.special.sep]
+    layout = Layout.of([3])
+    known = entity and SubwordEntities(torch.tensor([1]), torch.tensor([entity]))
+    batch = Batch(("a",), torch.tensor(ids), Rows(layout, layout), subword_entities=known)
+    with torch.no_grad():
+        return encoder(batch).subwords
+
+
+def knowing(**settings):
+    kinds = {"entities": "subwords", "attention": "char_entity", "n_entities": len(SINGLE)}
+    return make_encoder(**kinds, n_layers=3, **settings)
+
+
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_a_subword_with_an_entity_is_read_as_without(tokenizer, norm):
+    encoder = knowing(norm=norm)
+    everyone = torch.ones(len(SINGLE), dtype=torch.bool)
+    before = encoder.entity_embeddings.entities.weight.detach().clone()
+
+    changed = start_from_names(encoder, SINGLE, tokenizer, new=everyone, transferred=())
+
+    for entity, subword in [(3, "w1"), (5, "w5")]:
+        alone = read_alone(encoder, tokenizer, subword)
+        torch.testing.assert_close(
+            read_alone(encoder, tokenizer, subword, entity=entity), alone, rtol=1e-2, atol=1e-2
+        )
+    unknown = torch.tensor([0, 1, 6])
+    assert encoder.entity_embeddings.entities.weight[unknown].equal(before[unknown])
+    assert len(changed) == 1 + 2 * 3
+    assert set(changed) <= {f"encoder.{name}" for name, _ in encoder.named_parameters()}
+
+
+def test_maps_to_keys_that_another_model_gave_stay_with_their_vectors(tokenizer):
+    encoder, before = knowing(), knowing()
+    given = ["encoder.encoder.layers.0.attention.entity_key.weight"]
+    new = torch.ones(len(SINGLE), dtype=torch.bool)
+
+    assert start_from_names(encoder, SINGLE, tokenizer, new=new, transferred=given) == []
+
+    pairs = zip(encoder.parameters(), before.parameters(), strict=True)
+    assert all(here.equal(there) for here, there in pairs)
+
+
+def test_without_entities_there_are_no_names(tokenizer):
+    encoder = make_encoder(n_entities=0)
+    with pytest.raises(TypeError, match="no entities"):
+        start_from_names(
+            make_encoder(n_entities=0), [], tokenizer, new=torch.ones(0), transferred=()
+        )
