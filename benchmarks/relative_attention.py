@@ -28,6 +28,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from functools import partial
+from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,11 @@ TILINGS = {
     "64, narrow": Tiling(Blocks(64, 32, 4, 3), Blocks(64, 32, 4, 3), Blocks(32, 64, 4, 3)),
     "128, narrow": Tiling(Blocks(128, 32, 8, 3), Blocks(128, 32, 8, 3), Blocks(64, 64, 8, 2)),
 }
+EXACT_TILINGS = {
+    "16": fused.TILINGS[torch.float32],
+    "32": Tiling(Blocks(32, 32, 4, 1), Blocks(32, 32, 4, 1), Blocks(32, 32, 4, 1)),
+}
+"""For float32."""
 TINY_TILING = Tiling(Blocks(16, 16, 4, 1), Blocks(32, 16, 4, 1), Blocks(16, 32, 4, 1))
 
 
@@ -200,6 +206,7 @@ def timed_kernels(device: str) -> Iterator[dict[str, list[Callable[[], float]]]]
         begin.record()
         run(kernels, name, *tensors)
         end.record()
+        name += ", window" if kernels.constants["windowed"] else ""
         times.setdefault(name, []).append(lambda: begin.elapsed_time(end))
 
     with patch.object(fused._Kernels, "run", run if device == "cpu" else timed):  # noqa: SLF001
@@ -211,14 +218,16 @@ def time_layer(
     size: tuple[int, int],
     *,
     device: str,
+    dtype: torch.dtype,
     tiling: Tiling | None = None,
     is_used: bool = False,
 ) -> Values:
     """Measure forward and backward of a layer on sequences of one length."""
+    if is_used and not fused.can_run(torch.device(device)):
+        raise RuntimeError("Triton runs no kernel here.")
     warm, rounds = (0, 1) if device == "cpu" else (WARM, ROUNDS)
     n, length = size
-    asked = argparse.Namespace(clock="wall", bfloat16=device != "cpu")
-    dtype = torch.bfloat16 if asked.bfloat16 else torch.float32
+    asked = argparse.Namespace(clock="wall", bfloat16=dtype == torch.bfloat16)
     rows, layer = attention.make_rows(n, length, device), attention.layer_of(kind).to(device)
     x = torch.randn(n * length, attention.WIDTH, device=device, requires_grad=True)
     with settings(dtype, tiling, is_used=is_used), timed_kernels(device) as of_kernels:
@@ -247,23 +256,34 @@ def parts(device: str, *, is_tiny: bool) -> Iterator[Part]:
             )
     layer = partial(layer_differences, device=device, tiling=TINY_TILING if is_tiny else None)
     yield "float32: whole-word attention, a layer", layer
-    tilings = {"tiny": TINY_TILING} if is_tiny else TILINGS
-    for n, length in ((1, 20),) if is_tiny else SIZES:
-        measure = partial(time_layer, size=(n, length), device=device)
-        end = f", {n} x {length}"
-        yield f"absolute{end}", partial(measure, "absolute")
-        yield f"relative, today{end}", partial(measure, "relative")
-        for name, tiling in tilings.items():
-            use = partial(measure, tiling=tiling, is_used=True)
-            yield f"relative, kernels {name}{end}", partial(use, "relative")
-        yield f"whole-word relative, today{end}", partial(measure, "whole-word relative")
-        yield f"whole-word relative, kernels {name}{end}", partial(use, "whole-word relative")
+    if is_tiny:
+        yield from layers((1, 20), device=device, dtype=torch.float32, tilings={"": TINY_TILING})
+    else:
+        for size in SIZES:
+            yield from layers(size, device=device, dtype=torch.bfloat16, tilings=TILINGS)
     for dtype in types:
         for shape in shapes[3:]:
             yield (
                 f"{str(dtype).removeprefix('torch.')}: {shape}",
                 partial(differences, shape, device=device, dtype=dtype),
             )
+    if not is_tiny:
+        for size in SIZES[:2]:
+            yield from layers(size, device=device, dtype=torch.float32, tilings=EXACT_TILINGS)
+
+
+def layers(
+    size: tuple[int, int], *, device: str, dtype: torch.dtype, tilings: dict[str, Tiling]
+) -> Iterator[Part]:
+    """Yield the layers that are timed at one size."""
+    measure = partial(time_layer, size=size, device=device, dtype=dtype)
+    end = f"{size[0]} x {size[1]}, {str(dtype).removeprefix('torch.')}"
+    yield f"absolute, {end}", partial(measure, "absolute")
+    for kind in ("relative", "whole-word relative"):
+        yield f"{kind}, today, {end}", partial(measure, kind)
+        for name, tiling in tilings.items():
+            part = f"{kind}, kernels {name}, {end}"
+            yield part, partial(measure, kind, tiling=tiling, is_used=True)
 
 
 def compile_ahead(device: str) -> None:
@@ -273,11 +293,12 @@ def compile_ahead(device: str) -> None:
     """
     jobs: dict[tuple[torch.dtype, Shape, Tiling | None], None] = {}  # in order, each once
     for dtype in (torch.float32, torch.bfloat16):
-        for shape in SHAPES:
+        for shape in reversed(SHAPES):
             jobs[dtype, replace(shape, lengths=(5,)), None] = None
-    for tiling in TILINGS.values():
-        for window in (None, WINDOW):
-            jobs[torch.bfloat16, Shape((5,), window=window), tiling] = None
+    for dtype, tilings in ((torch.float32, EXACT_TILINGS), (torch.bfloat16, TILINGS)):
+        for tiling in tilings.values():
+            for window in (None, WINDOW):
+                jobs[dtype, Shape((5,), window=window), tiling] = None
     with ProcessPoolExecutor(min(len(jobs), os.cpu_count() or 1, 12), get_context("spawn")) as pool:
         for future in [pool.submit(compile_one, *job, device=device) for job in jobs]:
             if error := future.exception():
@@ -309,7 +330,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         compile_ahead(device)
         print(f"compiled after {time.monotonic() - begin:.0f} s", flush=True)
     name = "cpu" if args.tiny else torch.cuda.get_device_name()
-    versions = {"device": name, "torch": torch.__version__}
+    versions = {"device": name, "torch": torch.__version__, "triton": version("triton")}
+    print(", ".join(versions.values()), flush=True)
     for part, run in parts(device, is_tiny=args.tiny):
         if not fnmatch(part, args.only):
             continue

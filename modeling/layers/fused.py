@@ -60,7 +60,7 @@ class Tiling:
 
 TILINGS = {
     torch.bfloat16: Tiling(Blocks(64, 64, 4, 2), Blocks(64, 64, 4, 2), Blocks(32, 64, 4, 2)),
-    torch.float32: Tiling(Blocks(32, 32, 4, 1), Blocks(32, 32, 4, 1), Blocks(32, 32, 4, 1)),
+    torch.float32: Tiling(Blocks(32, 16, 4, 1), Blocks(16, 32, 4, 1), Blocks(32, 16, 4, 1)),
 }
 
 
