@@ -204,6 +204,4 @@ def test_maps_to_keys_that_another_model_gave_stay_with_their_vectors(tokenizer)
 def test_without_entities_there_are_no_names(tokenizer):
     encoder = make_encoder(n_entities=0)
     with pytest.raises(TypeError, match="no entities"):
-        start_from_names(
-            make_encoder(n_entities=0), [], tokenizer, new=torch.ones(0), transferred=()
-        )
+        start_from_names(encoder, [], tokenizer, new=torch.ones(0), transferred=())
