@@ -17,7 +17,7 @@ from benchmarks.result_cells import (
     read_records,
     sets_in_order,
 )
-from benchmarks.time_picture import Row, draw, in_words
+from benchmarks.time_picture import Row, draw
 from modeling.tagging_config import DECODERS
 
 
@@ -48,13 +48,23 @@ def not_run(name: str, cells: Sequence[Cell], records: Mapping[str, Record]) -> 
     if not left:
         return
     yield f"Not run: {len(left)} of {len(cells)}. This runs those of a name or pattern:"
-    yield f"`python -m benchmarks.tables {name} --model MODEL --data DATA --only 'NAME'`.\n"
+    command = f"python -m benchmarks.tables {name} --model MODEL --data DATA"
+    yield f"`{command} --only '{left[0].name}'`.\n"
     for of in sets_in_order(left):
         own = [cell for cell in left if cell.set == of]
         n_all = sum(cell.set == of for cell in cells)
-        named = [f"`{cell.name}`" for cell in own]
-        shown = f"all {n_all}" if len(own) == n_all else ", ".join(named)
+        shown = f"all {n_all}" if len(own) == n_all else "; ".join(in_seeds(own))
         yield f"- `{of}-*`: {shown}"
+
+
+def in_seeds(cells: Sequence[Cell]) -> Iterator[str]:
+    """Yield which seeds of which rows the cells of a set are; rows with the same seeds at once."""
+    seeds: dict[str, list[str]] = {}
+    for cell in cells:
+        seeds.setdefault(cell.row.removeprefix(f"{cell.set}-"), []).append(str(cell.seed))
+    for some in dict.fromkeys(map(tuple, seeds.values())):
+        rows = ", ".join(f"`{row}`" for row, own in seeds.items() if tuple(own) == some)
+        yield f"seed{'s' * (len(some) > 1)} {', '.join(some)} of {rows}"
 
 
 def columns(cell: Cell, sets: Mapping[str, NerSet], records: Sequence[Record]) -> Iterator[str]:
@@ -121,7 +131,7 @@ def write_results(text: str, name: str, lines: Sequence[str]) -> str:
 def conditions(
     rows: Mapping[str, Sequence[Cell]], done: Mapping[str, Sequence[Record]]
 ) -> Iterator[str]:
-    """Yield the lines of two tables: noise and speed; scores on other sets.
+    """Yield the lines of two folded tables: noise and speed; scores on other sets.
 
     Of each row the first record counts that has these figures.
     """
@@ -135,7 +145,8 @@ def conditions(
     noise = list(dict.fromkeys(percent for one in found.values() for percent in one["noise"]))
     titles = [f"{percent} % noise" for percent in noise]
     titles += ["without `deriv`, `part`", "sentences a second"]
-    yield from table_lines(
+    yield from folded(
+        "Noisy text, and speed",
         ["", *titles],
         [
             [
@@ -150,8 +161,9 @@ def conditions(
     others = {name: one["others"] for name, one in found.items() if "others" in one}
     names = list(dict.fromkeys(other for own in others.values() for other in own))
     if names:
-        yield from table_lines(
-            ["trained on; tested, persons, places and organizations alone, on", *names],
+        yield from folded(
+            "Persons, places and organizations of other sets",
+            ["trained on; tested on", *names],
             [
                 [name, *(scored(own[other]) if other in own else "" for other in names)]
                 for name, own in others.items()
@@ -165,6 +177,13 @@ def table_lines(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterato
     for row in rows:
         yield f"| {' | '.join(row)} |"
     yield ""
+
+
+def folded(about: str, titles: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield the lines of a table that a reader opens."""
+    yield f'<details markdown="1">\n<summary>{about}</summary>\n'
+    yield from table_lines(titles, rows)
+    yield "</details>\n"
 
 
 def scored(one: Mapping[str, Any]) -> str:
@@ -264,9 +283,12 @@ def picture_rows(
 
 
 def write_picture(page: Path, rows: Sequence[Row]) -> None:
-    """Draw the picture of time and F1, and show it on the page, with its content in words."""
+    """Draw the picture of time and F1, and show it on the page, whose tables have the numbers."""
     file = page.parent / "pictures" / "time.svg"
     file.parent.mkdir(exist_ok=True)
     file.write_text(draw(rows), encoding="utf-8")
-    shown = f"![{in_words(rows)}](pictures/{file.name})"
+    about = (
+        f"Strict F1 with intervals, and time, of {len(rows)} taggers; the tables have the numbers"
+    )
+    shown = f"![{about}](pictures/{file.name})"
     page.write_text(write_results(page.read_text("utf-8"), "time", [shown]), encoding="utf-8")
