@@ -93,10 +93,13 @@ def main() -> int:
     n_all, n_failed = sum(row[1] for row in rows), sum(row[2] for row in rows)
     print(f"{n_all} tries, {n_failed} failures, {time.monotonic() - begin:.0f} s")
     if arguments.markdown:
-        print("\n| aims at | attack | tries | failures |\n| --- | --- | ---: | ---: |")
-        for attack, n_tries, n, _ in rows:
-            print(f"| {attack.about} | {attack.name} | {n_tries} | {n} |")
-        print(f"| all | | {n_all} | {n_failed} |")
+        print("\n| aims at | attacks | the first of them | tries | failures |")
+        print("| --- | ---: | --- | ---: | ---: |")
+        for about in dict.fromkeys(attack.about for attack, *_ in rows):
+            own = [row for row in rows if row[0].about == about]
+            n_tries, n = sum(row[1] for row in own), sum(row[2] for row in own)
+            print(f"| {about} | {len(own)} | {own[0][0].name} | {n_tries} | {n} |")
+        print(f"| all | {len(rows)} | | {n_all} | {n_failed} |")
     return 1 if n_failed else 0
 
 

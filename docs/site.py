@@ -31,9 +31,11 @@ GROUPS: Mapping[str, Sequence[str]] = {
         *("tokenizers", "examples", "pretraining", "tagging", "linking", "serving", "spacy"),
         *("exporting", "results", "runs"),
     ),
-    "Operations": ("refresh", "forgetting", "airflow", "scale", "security", "security-policy"),
+    "Operations": ("refresh", "forgetting", "airflow", "scale", "security-policy"),
     "Reference": ("reference-commands", "reference-library"),
-    "Developers": ("pipelines", "contributing", "benchmarks", "roadmap", "changelog"),
+    "Developers": (
+        *("pipelines", "contributing", "benchmarks", "security", "roadmap", "changelog"),
+    ),
 }
 TOP = {
     "README.md": "index.md",
