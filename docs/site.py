@@ -78,6 +78,11 @@ def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
     return _moved(markdown, f"docs/{page.file.src_uri}")
 
 
+def on_page_content(html: str, **_: Any) -> str:
+    """Mark short options in code, which no line shall divide."""
+    return re.sub(r"<code>(-[\w-]{1,24})</code>", r'<code class="option">\1</code>', html)
+
+
 def _name_of(page: Path) -> str:
     return page.relative_to(ROOT / "docs").with_suffix("").as_posix()
 
