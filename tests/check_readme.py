@@ -20,7 +20,17 @@ PAGES = {"front": ROOT / "README.md"}
 PAGES |= {page.stem: page for page in sorted((ROOT / "docs" / "tutorials").glob("*.md"))}
 MORE = (
     *("chinese", "datasets", "enriching", "entities", "examples", "exporting", "forgetting"),
-    *("lexicon", "ner", "pretraining", "projects", "registers", "sharing", "spacy", "text"),
+    *(
+        "lexicon",
+        "linking",
+        "ner",
+        "pretraining",
+        "projects",
+        "registers",
+        "sharing",
+        "spacy",
+        "text",
+    ),
     "tokenizers",
 )
 WITH_A_MODEL = {"exporting", "pretraining", "spacy"}
@@ -35,7 +45,8 @@ SECONDS = re.compile(r"\d+\.\d s\)")
 def steps(page):
     """Yield each block of commands, or of Python, with the output that the next block shows.
 
-    The output is empty where the next block is none.
+    The output is empty where the next block is none. Blocks of another language are not run: `sh`
+    for commands on what is not in the repository.
     """
     found = [as_commands(*match.groups()) for match in BLOCK.finditer(page.read_text("utf-8"))]
     for (commands, _), (_, output) in zip(found, [*found[1:], ("", "")], strict=True):
