@@ -17,22 +17,12 @@ from corpora.project.__main__ import KINDS
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = {"front": ROOT / "README.md"}
-PAGES |= {page.stem: page for page in sorted((ROOT / "docs" / "tutorials").glob("*.md"))}
+TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
+PAGES |= {f"tutorial-{page.stem}": page for page in TUTORIALS}
 MORE = (
-    *("chinese", "datasets", "enriching", "entities", "examples", "exporting", "forgetting"),
-    *(
-        "lexicon",
-        "linking",
-        "ner",
-        "pretraining",
-        "projects",
-        "registers",
-        "sharing",
-        "spacy",
-        "text",
-    ),
-    "tokenizers",
-)
+    "chinese datasets enriching entities examples exporting forgetting lexicon linking ner "
+    "news pretraining projects refresh registers sharing spacy text tokenizers wikipedia"
+).split()
 WITH_A_MODEL = {"exporting", "pretraining", "spacy"}
 """Pages that go on in the folder of the tutorial ``model``, and need its steps before them."""
 PAGES |= {name: ROOT / "docs" / f"{name}.md" for name in MORE}
@@ -111,7 +101,7 @@ def run(commands, place):
     ids=lambda value: value.split("\n")[0][:40],
 )
 def test_commands_of_a_page_do_what_it_says(place_of, name, commands, shown):
-    printed = run(commands, place_of("model" if name in WITH_A_MODEL else name))
+    printed = run(commands, place_of("tutorial-model" if name in WITH_A_MODEL else name))
 
     said = "\n".join(map(comparable, printed.splitlines()))
     missing = [line for line in map(comparable, shown.splitlines()) if line not in said]
