@@ -20,10 +20,12 @@ PAGES = {"front": ROOT / "README.md"}
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 PAGES |= {f"tutorial-{page.stem}": page for page in TUTORIALS}
 MORE = (
-    "chinese datasets enriching entities examples exporting forgetting lexicon linking ner "
-    "news pretraining projects refresh registers sharing spacy text tokenizers wikipedia"
-).split()
-WITH_A_MODEL = {"exporting", "pretraining", "spacy"}
+    *("chinese", "commands", "datasets", "editions", "enriching", "entities", "examples"),
+    *("exporting", "forgetting", "lexicon", "library", "linking", "ner", "news", "pretraining"),
+    *("projects", "refresh", "registers", "sharing", "spacy", "tagging", "text", "tokenizers"),
+    *("wikipedia", "workbench"),
+)
+WITH_A_MODEL = {"exporting", "pretraining", "spacy", "tagging"}
 """Pages that go on in the folder of the tutorial ``model``, and need its steps before them."""
 PAGES |= {name: ROOT / "docs" / f"{name}.md" for name in MORE}
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
