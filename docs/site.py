@@ -34,8 +34,8 @@ GROUPS: Mapping[str, Sequence[str]] = {
     "Operations": ("refresh", "forgetting", "airflow", "scale", "security-policy"),
     "Reference": ("reference-commands", "reference-library"),
     "Developers": (
-        *("pipelines", "contributing", "benchmarks", "linking-tried", "security", "roadmap"),
-        "changelog",
+        *("pipelines", "contributing", "benchmarks", "size", "linking-tried", "security"),
+        *("roadmap", "changelog"),
     ),
 }
 TOP = {
