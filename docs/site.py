@@ -29,12 +29,12 @@ GROUPS: Mapping[str, Sequence[str]] = {
     ),
     "Models": (
         *("tokenizers", "examples", "pretraining", "tagging", "linking", "serving", "spacy"),
-        *("exporting", "results", "runs"),
+        *("exporting", "results"),
     ),
     "Operations": ("refresh", "forgetting", "airflow", "scale", "security-policy"),
     "Reference": ("reference-commands", "reference-library"),
     "Developers": (
-        *("pipelines", "contributing", "benchmarks", "size", "linking-tried", "security"),
+        *("pipelines", "contributing", "benchmarks", "runs", "size", "linking-tried", "security"),
         *("roadmap", "changelog"),
     ),
 }
