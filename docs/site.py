@@ -45,6 +45,8 @@ TOP = {
     "CHANGELOG.md": "changelog.md",
 }
 """Pages that lie outside of docs/."""
+_CODE = re.compile(r"<code>(.*?)</code>", re.DOTALL)
+_OPTION = re.compile(r"(?<![^\s>(])(--?\w[\w-]{,30})(?![^\s<=])")
 _LINK = re.compile(r"\]\((?!https?:|mailto:|#)([^)#\s]+)(#[^)\s]*)?\)")
 
 
@@ -80,8 +82,12 @@ def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
 
 
 def on_page_content(html: str, **_: Any) -> str:
-    """Mark short options in code, which no line shall divide."""
-    return re.sub(r"<code>(-[\w-]{1,24})</code>", r'<code class="option">\1</code>', html)
+    """Keep options in code on one line, and drop what escapes a bar in the code of a table."""
+    return _CODE.sub(lambda code: _OPTION.sub(r"<span class=option>\1</span>", _bars(code)), html)
+
+
+def _bars(code: re.Match[str]) -> str:
+    return code[0] if "<" in code[1] else code[0].replace("\\|", "|")
 
 
 def _name_of(page: Path) -> str:

@@ -12,6 +12,8 @@ from playwright.sync_api import sync_playwright
 SITE = Path(__file__).resolve().parent.parent / "build" / "site"
 CHROMIUM = shutil.which("chromium")
 WIDTHS = (400, 1280)
+WIDEST = """Math.max(...[document.documentElement, ...document.querySelectorAll("pre > code")].map(
+    one => one.scrollWidth))"""
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -51,7 +53,7 @@ def test_pages_fit_and_ask_nobody_else(address, browser, width):
     too_wide = []
     for file in pages:
         page.goto(address + file.relative_to(SITE).as_posix())
-        if page.evaluate("document.documentElement.scrollWidth") > width:
+        if page.evaluate(WIDEST) > width:
             too_wide.append(file.parent.name)
     page.close()
 
@@ -59,6 +61,20 @@ def test_pages_fit_and_ask_nobody_else(address, browser, width):
     assert not elsewhere
     assert not faults
     assert not too_wide
+
+
+def test_a_block_of_code_is_copied_as_it_stands(address, browser):
+    context = browser.new_context(viewport={"width": 400, "height": 900})
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = context.new_page()
+    page.goto(f"{address}editions/")
+
+    page.locator("[data-clipboard-target], .md-code__button").first.click()
+
+    copied = page.evaluate("navigator.clipboard.readText()")
+    commands = (SITE.parent.parent / "docs" / "editions.md").read_text("utf-8").split("```\n")[1]
+    assert copied.strip() == commands.strip()
+    context.close()
 
 
 def test_search_finds_a_page(address, browser):
