@@ -22,10 +22,10 @@ PAGES |= {f"tutorial-{page.stem}": page for page in TUTORIALS}
 MORE = (
     *("chinese", "commands", "datasets", "editions", "enriching", "entities", "examples"),
     *("exporting", "forgetting", "lexicon", "library", "linking", "ner", "news", "pretraining"),
-    *("projects", "refresh", "registers", "sharing", "spacy", "tagging", "text", "tokenizers"),
-    *("wikipedia", "workbench"),
+    *("projects", "refresh", "registers", "serving", "sharing", "spacy", "tagging", "text"),
+    *("tokenizers", "wikipedia", "workbench"),
 )
-WITH_A_MODEL = {"exporting", "pretraining", "spacy", "tagging"}
+WITH_A_MODEL = {"exporting", "pretraining", "serving", "spacy", "tagging"}
 """Pages that go on in the folder of the tutorial ``model``, and need its steps before them."""
 PAGES |= {name: ROOT / "docs" / f"{name}.md" for name in MORE}
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -38,7 +38,7 @@ def steps(page):
     """Yield each block of commands, or of Python, with the output that the next block shows.
 
     The output is empty where the next block is none. Blocks of another language are not run: `sh`
-    for commands on what is not in the repository.
+    and `py` are commands and Python on what is not there.
     """
     found = [as_commands(*match.groups()) for match in BLOCK.finditer(page.read_text("utf-8"))]
     for (commands, _), (_, output) in zip(found, [*found[1:], ("", "")], strict=True):

@@ -9,7 +9,7 @@ import pytest
 
 from tests.test_documented_commands import PAGES
 
-BLOCK = re.compile(r"^ *```python\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^ *```py(?:thon)?\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 OURS = {"corpora", "pipelines", "modeling", "onoma"}
 
 
@@ -27,7 +27,7 @@ def imports_in(page):
 
 
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if "```python" in page.read_text("utf-8")], ids=lambda p: p.name
+    "page", [page for page in PAGES if "```py" in page.read_text("utf-8")], ids=lambda p: p.name
 )
 def test_imports_are_there(page):
     for module, name in imports_in(page):
