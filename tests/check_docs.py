@@ -77,12 +77,15 @@ def test_a_block_of_code_is_copied_as_it_stands(address, browser):
     context.close()
 
 
-def test_search_finds_a_page(address, browser):
+@pytest.mark.parametrize(
+    ("words", "first"),
+    [("croissant", "sharing"), ("--min-count", "lexicon"), ("min-count", "lexicon")],
+)
+def test_search_finds_words_and_options(address, browser, words, first):
     page = browser.new_page(viewport={"width": 1280, "height": 900})
     page.goto(address)
 
-    page.locator("input.md-search__input").first.fill("croissant")
+    page.locator("input.md-search__input").first.press_sequentially(words)
 
-    page.wait_for_selector(".md-search-result__link")
-    assert "sharing" in page.locator(".md-search-result__link").first.get_attribute("href")
+    page.wait_for_selector(f".md-search-result__item:first-child a[href*='{first}']")
     page.close()
