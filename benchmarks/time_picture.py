@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from html import escape
 
 WIDTH, ROW, TOP, BOTTOM = 760, 24, 30, 26  # pixels
-SCALE, BARS, END = (150, 430), 460, 630
+SCALE, BARS, END = (170, 450), 480, 650
 """Pixels from the left: of F1 0 and 100; of 0 minutes; of the most minutes that a row has."""
 BLUE, PALE, GREY, DARK = "#2a6fbb", "#9cc2e5", "#767676", "#222"
 
@@ -53,7 +53,10 @@ def draw(rows: Sequence[Row]) -> str:
         TOP + ROW * len(rows) + BOTTOM,
         max((row.minutes or 0 for row in rows), default=0) or 1,
     )
-    parts = [*axis(height - BOTTOM)]
+    shown = (
+        "speed" if not any(row.minutes for row in rows) else "CPU time to train and score; speed"
+    )
+    parts = [*axis(height - BOTTOM), text(BARS, 18, shown)]
     for number, row in enumerate(rows):
         y = TOP + ROW * (number + 0.5)
         length = (END - BARS) * (row.minutes or 0) / most
@@ -78,7 +81,7 @@ def at(f1: float) -> float:
 
 
 def axis(bottom: float) -> Iterator[str]:
-    """Yield the SVG elements of the grid of F1, and of the titles of both sides.
+    """Yield the SVG elements of the grid of F1, and of its title.
 
     ``bottom`` is the place of the lower end of the grid, in pixels from the top.
     """
@@ -86,7 +89,6 @@ def axis(bottom: float) -> Iterator[str]:
         yield line((at(f1), TOP), (at(f1), bottom), colour="#ddd")
         yield text(at(f1), bottom + 16, f"{f1}", anchor="middle")
     yield text(SCALE[0], 18, "strict F1, 95 % interval; grey: a list of names")
-    yield text(BARS, 18, "training and scoring, processor; speed")
 
 
 def line(begin: tuple[float, float], end: tuple[float, float], *, colour: str) -> str:

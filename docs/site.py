@@ -46,7 +46,7 @@ TOP = {
 }
 """Pages that lie outside of docs/."""
 _CODE = re.compile(r"<code>(.*?)</code>", re.DOTALL)
-_OPTION = re.compile(r"(?<![^\s>(])(--?\w[\w-]{,30})(?![^\s<=])")
+_HYPHENED = re.compile(r"(?<![^\s>(])(?=[^\s<>&]{2,34}(?![^\s<]))([^\s<>&]*-[^\s<>&]*)")
 _LINK = re.compile(r"\]\((?!https?:|mailto:|#)([^)#\s]+)(#[^)\s]*)?\)")
 
 
@@ -84,8 +84,8 @@ def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
 
 
 def on_page_content(html: str, **_: Any) -> str:
-    """Keep options in code on one line, and drop what escapes a bar in the code of a table."""
-    return _CODE.sub(lambda code: _OPTION.sub(r"<span class=option>\1</span>", _bars(code)), html)
+    """Keep options and names in code on one line, and bars in tables without a backslash."""
+    return _CODE.sub(lambda code: _HYPHENED.sub(r"<span class=whole>\1</span>", _bars(code)), html)
 
 
 def _bars(code: re.Match[str]) -> str:
