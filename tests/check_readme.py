@@ -21,8 +21,18 @@ TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 PAGES |= {f"tutorial-{page.stem}": page for page in TUTORIALS}
 MORE = (
     *("chinese", "commands", "datasets", "editions", "enriching", "entities", "examples"),
-    *("exporting", "forgetting", "lexicon", "library", "linking", "ner", "news", "pretraining"),
-    *("projects", "refresh", "registers", "serving", "sharing", "spacy", "tagging", "text"),
+    *("exporting", "forgetting", "lexicon", "library", "linking", "ner", "news", "pipelines"),
+    *(
+        "pretraining",
+        "projects",
+        "refresh",
+        "registers",
+        "serving",
+        "sharing",
+        "spacy",
+        "tagging",
+        "text",
+    ),
     *("tokenizers", "wikipedia", "workbench"),
 )
 WITH_A_MODEL = {"exporting", "pretraining", "serving", "spacy", "tagging"}
