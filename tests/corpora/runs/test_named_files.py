@@ -42,3 +42,50 @@ def test_file_of_a_run_is_not_replaced(name, tmp_path):
         with pytest.raises(UsageError, match=f"{name}: belongs to a run"):
             write_named(path, ["x"])
     write_named(tmp_path / "mine.md", ["x"])
+
+
+@pytest.mark.parametrize("name", ["settings.json", "metrics.jsonl"])
+def test_file_of_a_training_run_is_not_replaced(name, tmp_path):
+    (tmp_path / "settings.json").write_text('{"recipe": "bert"}\n')
+
+    with pytest.raises(UsageError, match=f"{name}: belongs to a training run"):
+        write_named(tmp_path / name, ["{}\n"])
+
+    write_named(tmp_path / "report.html", ["<!DOCTYPE html>\n"])
+
+
+FORMS = {
+    "HTML": "\n<!doctype html>\n<p>a</p>\n",
+    "XML": '<TEI xmlns="http://www.tei-c.org/ns/1.0"/>\n',
+    "JSON": '[\n {"a": 1}]\n',
+    "text": "{\tO\n<\tO\n",
+}
+
+
+@pytest.mark.parametrize("there", FORMS)
+@pytest.mark.parametrize("made", FORMS)
+def test_file_of_another_form_is_not_replaced(there, made, tmp_path):
+    path = tmp_path / "file"
+    path.write_text(FORMS[there])
+
+    if there == made:
+        write_named(path, ["", FORMS[made]])
+    else:
+        with pytest.raises(UsageError, match=f"is {there}, not {made}. Name another place"):
+            write_named(path, ["", FORMS[made]])
+
+    assert path.read_text() == FORMS[there]
+
+
+def test_file_without_text_is_replaced_and_one_of_bytes_is_not(tmp_path):
+    empty, binary = tmp_path / "empty", tmp_path / "weights"
+    empty.touch()
+    binary.write_bytes(b"\x10\0\0\0{}")
+
+    write_named(empty, ["a"])
+    write_named(empty, [])
+    write_named(empty, ["{}"])
+    with pytest.raises(UsageError, match="is binary, not text"):
+        write_named(binary, ["a"])
+
+    assert empty.read_text() == "{}"
