@@ -171,7 +171,6 @@ def _add_prune(command: argparse.ArgumentParser) -> None:
         "--keep-for",
         type=_place,
         nargs="+",
-        action="extend",
         default=[],
         metavar="RUN",
         help="folders of models or datasets; keep the versions that these were made from",
@@ -188,9 +187,7 @@ def _add_forget(command: argparse.ArgumentParser) -> None:
     ids = "ids of documents to remove as a whole"
     entities = "entities, such as dawiki:Title, whose mentions are removed; the text stays"
     for name, metavar, what in (("documents", "ID", ids), ("entities", "ENTITY", entities)):
-        command.add_argument(
-            f"--{name}", nargs="+", action="extend", default=[], metavar=metavar, help=what
-        )
+        command.add_argument(f"--{name}", nargs="+", default=[], metavar=metavar, help=what)
     command.add_argument(
         "--why",
         default="",

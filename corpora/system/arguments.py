@@ -62,6 +62,8 @@ _ADDRESSES = frozenset(
 _OPTION = re.compile(r"--?[A-Za-z][\w-]*")
 _WRITTEN = frozenset({"archive", "html", "json", "output", "shelf"})
 """Options that name files or folders to write."""
+_GIVEN = "given options"
+"""The attribute of a namespace that collects the options given so far."""
 _ESCAPED = "onoma-escaped"
 """The name of the handler of characters that standard output cannot write."""
 _BOUNDS = {
@@ -95,8 +97,30 @@ def parser_of(main: Callable[[Sequence[str]], int]) -> argparse.ArgumentParser:
     raise AssertionError(f"{main.__module__}: reads its arguments in another way")
 
 
+class _Store(argparse.Action):
+    """The action of all options with values: one value once, and lists that add up.
+
+    The last one would count otherwise, in silence.
+    """
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, *rest: object
+    ) -> None:
+        """Store the value; end the process with an error if the option has one already."""
+        values, option_string = rest
+        given: set[str] = vars(namespace).setdefault(_GIVEN, set())
+        if option_string and self.dest in given:  # a positional has no such string
+            if not isinstance(values, list):
+                parser.error(f"{option_string}: is given twice. Leave one out")
+            values = getattr(namespace, self.dest) + values
+        given.add(self.dest)
+        setattr(namespace, self.dest, values)
+
+
 class ArgumentParser(argparse.ArgumentParser):
     """A parser that reports unknown options first, and refuses arguments that are not UTF-8.
+
+    An option is given once; the lists of one that takes several values add up.
 
     An error is one ``error:`` line, as in all commands, with exit status 2. Inputs in buckets
     (``s3://…``) are copied to this machine. Help and messages name commands as the user types them.
@@ -112,6 +136,8 @@ class ArgumentParser(argparse.ArgumentParser):
         super().__init__(prog=prog and as_typed(prog), **settings)
         self.register("type", Path, lambda text: Path(not_empty(text)))
         self.register("type", int, _integer)
+        for action in (None, "store"):
+            self.register("action", action, _Store)
         self._is_passed_on = is_passed_on
         """A function that tells whether an unknown option is one of a library, and passed on."""
 
@@ -153,6 +179,7 @@ class ArgumentParser(argparse.ArgumentParser):
         try:
             self._refuse_unknown(given)
             found = super().parse_known_args(given, namespace)
+            vars(found[0]).pop(_GIVEN, None)
             check_utf8(given)
             for name, value in vars(found[0]).items():
                 setattr(found[0], name, _brought(value, option=name))
@@ -289,7 +316,7 @@ def _settings_for(kind: object, given: Mapping[str, object]) -> _Settings:
     if get_origin(kind) is tuple:
         [kind, _] = get_args(kind)
         is_given = "nargs" in given or "type" in given
-        inferred = {} if is_given else {"nargs": "+", "action": "extend"}
+        inferred = {} if is_given else {"nargs": "+"}
     if get_origin(kind) is Literal:
         inferred["choices"] = get_args(kind)
     elif kind is bool:

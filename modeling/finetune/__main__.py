@@ -118,7 +118,6 @@ class Options:
     set: tuple[str, ...] = option(
         (),
         nargs="+",
-        action="extend",
         metavar="NAME=VALUE",
         help="settings that replace those of the recipe, such as head.decoder=fix; with NAME=A,B "
         "each value is tried",

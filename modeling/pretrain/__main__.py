@@ -53,7 +53,6 @@ class Options:
     set: tuple[str, ...] = option(
         (),
         nargs="+",
-        action="extend",
         metavar="NAME=VALUE",
         help="settings that replace those of the recipe, such as optimizer.lr=1e-4 "
         "training.max_steps=5000",

@@ -11,12 +11,15 @@ import pytest
 from corpora.errors import CorpusError, UsageError
 from corpora.system.arguments import (
     Summary,
+    add_options,
     check,
     execute,
+    make_parser,
     message_of,
     option,
     parse,
     prepare_streams,
+    values_of,
 )
 from corpora.system.extras import reason_of
 
@@ -50,6 +53,27 @@ def test_types_say_how_options_are_read():
 def test_what_is_no_option_ends_with_status_2(argv):
     with pytest.raises(SystemExit, match="2"):
         read(*argv)
+
+
+@pytest.mark.parametrize("option", ["--form", "--n", "--this"])
+def test_option_with_one_value_is_given_once(option, capsys):
+    value = "1" if option == "--n" else "a"
+
+    with pytest.raises(SystemExit, match="2"):
+        read("--this", "t", option, value, f"{option}={value}")
+
+    assert f"error: {option}: is given twice. Leave one out. See" in capsys.readouterr().err
+
+
+def test_flag_may_be_given_twice_and_a_parser_may_be_used_twice():
+    parser = make_parser("corpora.example", "What.")
+    add_options(parser, Options)
+    argv = ["x", "--is-dry", "--is-dry", "--names", "p", "--this", "t"]
+
+    first, second = (values_of(parser.parse_args(argv)) for _ in range(2))
+
+    assert first == second
+    assert first == {"source": Path("x"), "is_dry": True, "names": ("p",), "this": "t"}
 
 
 def test_empty_path_is_refused_because_it_would_be_the_current_folder(capsys):
