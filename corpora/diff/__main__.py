@@ -31,9 +31,10 @@ def compare_all(
     """Compare a dataset with another, or each dataset of a run with the dataset of the same name.
 
     Raises ``CorpusError`` where there is no dataset or one is missing in ``new``, ``UsageError``
-    for a limit on a measure that no dataset has.
+    for a limit on a measure that no dataset can have.
     """
     from corpora.diff.comparison import compare
+    from corpora.diff.kinds import FAMILIES
 
     found = [
         compare(
@@ -45,12 +46,17 @@ def compare_all(
         )
         for name in _datasets(old)
     ]
-    measures = {drift.name for of in found for drift in of.drift}
+    measures = _measures(found)
     for limit in given:
-        if limit.measure not in measures:
+        family, _, value = limit.measure.partition(".")
+        if limit.measure not in measures and not (value and family in FAMILIES):
             known = ", ".join(sorted(m for m in measures if not m.startswith("counters.")))
             raise UsageError(f"--fail-if {limit.measure}: no such measure. There are: {known}.")
     return found
+
+
+def _measures(found: Sequence["Comparison"]) -> set[str]:
+    return {drift.name for of in found for drift in of.drift}
 
 
 def _datasets(folder: Path) -> list[str]:
@@ -119,6 +125,8 @@ def _run(options: Options) -> Iterator[str]:
     if options.json:
         write_named(options.json, [to_json(found)])
     yield from to_words(found)
+    for measure in sorted({limit.measure for limit in given} - _measures(found)):
+        yield f"--fail-if {measure}: neither version has any."
     yield from (f"{name}: only in {new}" for name in _added(old, new))
     if exceeded := [f"{of.name}: {why}" for of in found for why in of.exceeded]:
         raise TooFarError(

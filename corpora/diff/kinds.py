@@ -69,6 +69,10 @@ _KINDS = {
     ),
 }
 _TALLIED = ("split", "group")
+FAMILIES = frozenset(
+    {"counters", "filtered", "group", "labels", "lang", "mentions", "rejected", "split"}
+)
+"""Names before the dot of measures that a dataset has only of what occurs (``labels.PER``)."""
 
 
 def kind_of(schema: Schema) -> Kind:

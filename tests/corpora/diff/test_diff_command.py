@@ -81,6 +81,20 @@ def test_a_limit_on_what_nothing_has_is_refused(tmp_path, capsys):
     assert "links_per_page" in capsys.readouterr().err
 
 
+def test_a_limit_on_a_value_that_neither_version_has_holds_and_is_said(tmp_path, capsys):
+    limits = ("rejected.no_text=x3", "labels.PER=-10%")
+
+    assert main([*pair(tmp_path, n_new=100), "--fail-if", *limits]) == 0
+
+    assert "--fail-if rejected.no_text: neither version has any." in capsys.readouterr().out
+
+
+def test_a_limit_on_a_reason_that_is_new_counts_from_nothing(tmp_path):
+    folders = pair(tmp_path, n_new=100, rejected={"no_text": 31})
+
+    assert main([*folders, "--fail-if", "rejected.no_text=x3", "rejected=off"]) == 3
+
+
 def test_what_is_not_listed_is_counted(tmp_path, capsys):
     main([*pair(tmp_path, n_new=90), "--examples", "3"])
 
