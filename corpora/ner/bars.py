@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from corpora.document import Rejected
 from corpora.ner.found import Found, Origin
-from corpora.ner.json import BadRecordError, Row, found_of, row_of
+from corpora.ner.json import BadRecordError, Gathered, Row, row_of
 from corpora.ner.layout import Layout
 from corpora.ner.schemes import READABLE
 
@@ -36,17 +36,17 @@ def _full(lines: Sequence[str]) -> Iterator[str]:
 
 def read_bars(data: bytes, layout: Layout, origin: Origin) -> Found:
     """Read the sentences; a token without its tags rejects its line."""
-    sentences: list[tuple[int, list[Row]]] = []
+    sentences = Gathered()
     rejected: list[Rejected] = []
     for number, line in enumerate(data.decode("utf-8", "surrogateescape").split("\n"), 1):
         try:
             if line.strip():
-                sentences.append((number, [_row(item, layout) for item in line.split()]))
+                sentences.add(number, [_row(item, layout) for item in line.split()])
         except BadRecordError as error:
             reason, problem = error.args
             what = f"{problem}. The line is left out; fix it."
             rejected.append(origin.reject(number, reason, what=what))
-    return found_of(sentences, rejected)
+    return sentences.found(rejected)
 
 
 def _row(item: str, layout: Layout) -> Row:

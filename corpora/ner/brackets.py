@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from corpora.document import Mention, Rejected
 from corpora.ner.found import Found, Origin
-from corpora.ner.json import BadRecordError, Row, check_characters, found_of
+from corpora.ner.json import BadRecordError, Gathered, Row, check_characters
 from corpora.ner.token_spans import tagged
 
 START = "#begin document"
@@ -30,7 +30,7 @@ def has_names(text: str) -> bool:
 
 def read_brackets(data: bytes, origin: Origin) -> Found:
     """Read the sentences; a bad line rejects its sentence."""
-    sentences: list[tuple[int, list[Row]]] = []
+    sentences = Gathered()
     documents: list[str | None] = []
     rejected: list[Rejected] = []
     counters: Counter[str] = Counter()
@@ -44,7 +44,7 @@ def read_brackets(data: bytes, origin: Origin) -> Found:
         if own:
             first = number - len(own)
             try:
-                sentences.append((first, _sentence(own, first, counters=counters)))
+                sentences.add(first, _sentence(own, first, counters=counters))
                 documents.append(document)
             except BadRecordError as error:
                 reason, problem, place = error.args
@@ -54,7 +54,7 @@ def read_brackets(data: bytes, origin: Origin) -> Found:
         if match := _DOCUMENT.fullmatch(line):
             document = f"{match[1]}#{match[2]}"
     counters["documents"] += len({*documents} - {None})
-    return replace(found_of(sentences, rejected), documents=documents, counters=counters)
+    return replace(sentences.found(rejected), documents=documents, counters=counters)
 
 
 def _sentence(lines: Sequence[str], first: int, *, counters: Counter[str]) -> list[Row]:

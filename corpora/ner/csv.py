@@ -10,13 +10,13 @@ import ast
 import csv
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from io import StringIO
+from io import BytesIO, TextIOWrapper
 from itertools import chain, islice
 from typing import NamedTuple
 
 from corpora.errors import UsageError
 from corpora.ner.found import Found, Origin
-from corpora.ner.json import BadRecordError, Row, found_of, row_of
+from corpora.ner.json import BadRecordError, Gathered, Row, row_of
 from corpora.ner.layout import TAB, Layout
 from corpora.ner.records import read_spans
 from corpora.ner.schemes import READABLE
@@ -98,7 +98,8 @@ def csv_layout(
 
 def check_tags(text: str, layout: Layout, *, name: str) -> None:
     """Raise ``UsageError`` if the column of tags has no tags at the beginning of a file."""
-    cells = [row.cell(layout.tag) for row in islice(_rows(text, layout), _AT_FIRST)]
+    rows = _rows(text.encode("utf-8", "surrogateescape"), layout)
+    cells = [row.cell(layout.tag) for row in islice(rows, _AT_FIRST)]
     filled = [cell.split()[0] for cell in cells if cell]
     odd = [v for v in filled if v[0] not in "[{" and v != "0" and not READABLE.fullmatch(v)]
     if not filled or len(odd) > (1 - _MIN_TAGS) * len(filled):
@@ -115,7 +116,7 @@ def _first(known: Sequence[str], names: Sequence[str]) -> int | None:
 
 def read_csv(data: bytes, layout: Layout, origin: Origin) -> Found:
     """Read the rows of a table; ``layout.lang`` is the language of texts with names."""
-    rows = _rows(data.decode("utf-8", "surrogateescape"), layout)
+    rows = _rows(data, layout)
     first = list(islice(rows, _AT_FIRST))
     rows = chain(first, rows)
     filled = [cell for row in first if (cell := row.cell(layout.tag))]
@@ -123,7 +124,7 @@ def read_csv(data: bytes, layout: Layout, origin: Origin) -> Found:
         return read_spans(_texts(rows, layout), origin, lang=layout.lang)
     n_lists = sum(cell[0] == "[" or " " in cell for cell in filled)
     read = _by_row if n_lists > (1 - _MIN_TAGS) * len(filled) else _by_token
-    sentences: list[tuple[int, list[Row]]] = []
+    sentences = Gathered()
     rejected = []
     for row, found in read(rows, layout):
         if isinstance(found, BadRecordError):
@@ -133,16 +134,16 @@ def read_csv(data: bytes, layout: Layout, origin: Origin) -> Found:
                 origin.reject(row.line, reason, what=what, excerpt=json.dumps(row.cells))
             )
         else:
-            sentences.append((row.line, found))
-    return found_of(sentences, rejected)
+            sentences.add(row.line, found)
+    return sentences.found(rejected)
 
 
-def _rows(text: str, layout: Layout) -> Iterator[_Row]:
+def _rows(data: bytes, layout: Layout) -> Iterator[_Row]:
     """Yield the rows after the header; an empty one has no cells."""
     csv.field_size_limit(_MAX_CELL)
-    has_quotes = layout.separator != TAB or '""""' in text  # a quotation mark as pandas writes it
+    has_quotes = layout.separator != TAB or b'""""' in data  # a quotation mark as pandas writes it
     reader = csv.reader(
-        StringIO(text, newline=""),
+        TextIOWrapper(BytesIO(data), "utf-8", "surrogateescape", newline=""),
         delimiter=layout.separator,
         quoting=csv.QUOTE_MINIMAL if has_quotes else csv.QUOTE_NONE,
     )

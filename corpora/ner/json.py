@@ -7,6 +7,7 @@ spans are ``[start, last]``, in characters, both inclusive; nested spans make a 
 
 import json
 import re
+from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from io import StringIO
@@ -16,6 +17,7 @@ from typing import TextIO
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from corpora.document import Rejected, Sentence, TokenSpan
 from corpora.errors import CorpusError
@@ -25,6 +27,8 @@ from corpora.ner.schemes import READABLE
 from corpora.tagging import IOB2_TAG, to_iob2
 
 _CHUNK = 1 << 20
+_AT_ONCE = 1 << 16
+"""The number of tokens that become columns at once."""
 _LONGEST = 16 << 20  # characters of one sentence, at most: bounds the memory for a broken file
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -167,19 +171,41 @@ class BadRecordError(Exception):
     """A record that cannot be used: the reason to count, and what is wrong."""
 
 
-def found_of(sentences: Sequence[tuple[int, Sequence[Row]]], rejected: Sequence[Rejected]) -> Found:
-    """Concatenate sentences, each with its place."""
-    rows = [row for _, sentence in sentences for row in sentence]
-    lengths = [len(sentence) for _, sentence in sentences]
-    inner = [row[2] for row in rows]
-    return Found(
-        tokens=pa.array([row[0] for row in rows], pa.string()),
-        begins=np.cumsum([0, *lengths]),
-        tags=Tags.of(pa.array([row[1] for row in rows], pa.string())),
-        inner=Tags.of(pa.array(inner, pa.string())) if {*inner} - {"_"} else None,
-        places=np.repeat(np.array([place for place, _ in sentences], np.int64), lengths),
-        rejected=rejected,
-    )
+class Gathered:
+    """Sentences that become columns while they are read, which need a tenth of their memory."""
+
+    def __init__(self) -> None:
+        self._rows: list[Row] = []
+        self._parts: list[tuple[pa.StringArray, ...]] = []
+        self._lengths, self._places = array("q", [0]), array("q")
+
+    def add(self, place: int, rows: Sequence[Row]) -> None:
+        """Add a sentence; ``place`` is its number, or that of its first line."""
+        self._rows += rows
+        self._lengths.append(len(rows))
+        self._places.append(place)
+        if len(self._rows) >= _AT_ONCE:
+            self._close()
+
+    def found(self, rejected: Sequence[Rejected]) -> Found:
+        """Return all sentences, in the order in which they were added."""
+        self._close()
+        tokens, tags, inner = map(pa.concat_arrays, zip(*self._parts, strict=True))
+        lengths = np.frombuffer(self._lengths, np.int64)
+        has_inner = pc.any(pc.not_equal(inner, "_"), min_count=0).as_py()
+        return Found(
+            tokens=tokens,
+            begins=np.cumsum(lengths),
+            tags=Tags.of(tags),
+            inner=Tags.of(inner) if has_inner else None,
+            places=np.repeat(np.frombuffer(self._places, np.int64), lengths[1:]),
+            rejected=rejected,
+        )
+
+    def _close(self) -> None:
+        columns = ([row[n] for row in self._rows] for n in range(3))
+        self._parts.append(tuple(pa.array(column, pa.string()) for column in columns))
+        self._rows.clear()
 
 
 def label_of(value: object, name: object) -> str:
@@ -202,17 +228,17 @@ def reject_record(
 
 def read_cluener(data: bytes, origin: Origin, *, first_line: int = 1) -> Found:
     """Read lines ``{"text": …, "label": {class: {surface: [[start, last], …]}}}``."""
-    sentences, rejected = [], []
+    sentences, rejected = Gathered(), []
     for number, raw in enumerate(data.split(b"\n"), first_line):
         try:
             if raw.strip():
-                sentences.append((number, _parse_line(raw)))
+                sentences.add(number, _parse_line(raw))
         except BadRecordError as error:
             reason, problem = error.args
             what = f"{problem}. The line is left out; fix it."
             excerpt = raw[:400].decode("utf-8", "replace")
             rejected.append(origin.reject(number, reason, what=what, excerpt=excerpt))
-    return found_of(sentences, rejected)
+    return sentences.found(rejected)
 
 
 def _parse_line(raw: bytes) -> list[Row]:
@@ -274,13 +300,13 @@ def _levels(spans: Iterable[TokenSpan]) -> tuple[list[TokenSpan], list[TokenSpan
 
 def read_sentence_array(data: bytes, origin: Origin) -> Found:
     """Read one array of sentences of ``[token, tag]`` or ``[token, tag, inner tag]``."""
-    sentences, rejected = [], []
+    sentences, rejected = Gathered(), []
     number = 0
     try:
         items = read_items(StringIO(data.decode()), where=origin.source)
         for number, sample in enumerate(items, 1):
             try:
-                sentences.append((number, _parse_sample(sample)))
+                sentences.add(number, _parse_sample(sample))
             except BadRecordError as error:
                 reason, problem = error.args
                 what = f"{problem}. The sentence is left out; fix it."
@@ -291,7 +317,7 @@ def read_sentence_array(data: bytes, origin: Origin) -> Found:
     except MalformedJsonError as error:
         what = f"the rest of the file cannot be read: {error}"
         rejected.append(origin.reject(number + 1, "malformed_json", what=what))
-    return found_of(sentences, rejected)
+    return sentences.found(rejected)
 
 
 def _parse_sample(sample: object) -> list[Row]:

@@ -18,10 +18,10 @@ from corpora.errors import UsageError
 from corpora.ner.found import Found, Origin
 from corpora.ner.json import (
     BadRecordError,
+    Gathered,
     MalformedJsonError,
     Row,
     check_characters,
-    found_of,
     label_of,
     read_items,
     reject_record,
@@ -169,14 +169,14 @@ def _parse(raw: bytes) -> object:
 
 def read_tokens(records: Iterable[tuple[int, object]], origin: Origin) -> Found:
     """Read numbered objects with tokens, tags and inner tags, in keys named as in Parquet."""
-    sentences: list[tuple[int, list[Row]]] = []
+    sentences = Gathered()
     rejected = []
     for number, record in records:
         try:
-            sentences.append((number, _sentence(record)))
+            sentences.add(number, _sentence(record))
         except BadRecordError as error:
             rejected.append(reject_record(number, error, record, origin=origin))
-    return found_of(sentences, rejected)
+    return sentences.found(rejected)
 
 
 def _sentence(record: object) -> list[Row]:

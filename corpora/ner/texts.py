@@ -16,7 +16,7 @@ import pyarrow as pa
 from corpora.document import Document, Mention, Rejected, Sentence, Span, without_crossing
 from corpora.ner.alignment import count_untagged, levels, to_sentences
 from corpora.ner.brat import StandoffError, parse_standoff, text_name
-from corpora.ner.columns import SentenceColumns, Tags
+from corpora.ner.columns import AT_ONCE, SentenceColumns, Tags
 from corpora.ner.found import Found, Origin
 from corpora.segmentation.sentences import segmenter
 from corpora.text.paragraphs import BLANK, LINE, find_blocks, is_hard_wrapped
@@ -61,19 +61,21 @@ def cut_texts(
 ) -> Found:
     """Cut texts into sentences, with ids ``FILE:LINE#SENTENCE``; each text is a document."""
     made: list[Found] = []
+    sentences: list[Sentence] = []
     ids: list[str] = []
     documents: list[str] = []
     for text in texts:
-        own = cut_text(text.text, text.names, lang=lang, source=text.id, counters=counters)
-        made.append(own)
+        own = _cut(text.text, text.names, lang=lang, source=text.id, counters=counters)
+        sentences += own
         ids += [f"{text.id}#{number}" for number in range(1, len(own) + 1)]
         documents += [text.document or text.id] * len(own)
-    if not made:
-        return _found([], counters, rejected)
+        if len(sentences) >= AT_ONCE:
+            made.append(_found(sentences, counters))
+            sentences.clear()
+    made.append(_found(sentences, counters))
     counters["documents"] = len({text.document or text.id for text in texts})
     lengths = np.concatenate([np.diff(found.begins) for found in made])
     inner = [found.inner.strings() if found.inner else _blank(len(found.tokens)) for found in made]
-    starts = [found.token_starts for found in made if found.token_starts is not None]
     return Found(
         tokens=pa.concat_arrays([found.tokens for found in made]),
         begins=np.append(0, np.cumsum(lengths)),
@@ -82,7 +84,7 @@ def cut_texts(
         places=np.repeat(np.arange(1, len(lengths) + 1), lengths),
         documents=documents,
         ids=ids,
-        token_starts=pa.concat_arrays(starts),
+        token_starts=pa.concat_arrays([found.token_starts for found in made]),
         rejected=rejected,
         counters=counters,
     )
@@ -104,6 +106,17 @@ def cut_text(
 
     Blanks around a name are not in it.
     """
+    return _found(_cut(text, mentions, lang=lang, source=source, counters=counters), counters)
+
+
+def _cut(
+    text: str,
+    mentions: Sequence[Mention],
+    *,
+    lang: str | None,
+    source: str,
+    counters: Counter[str],
+) -> list[Sentence]:
     if text.startswith("\ufeff"):  # a character of the text for brat, but of no word
         text = f" {text[1:]}"
         counters["byte_order_marks"] += 1
@@ -121,7 +134,7 @@ def cut_text(
     counters.update(count_untagged(document, "all"))
     counters["documents"] += 1
     sentences = to_sentences(document, lambda _: "", nested="all")
-    return _found([sentence for sentence in sentences if sentence.tokens], counters)
+    return [sentence for sentence in sentences if sentence.tokens]
 
 
 def _trimmed(name: Mention, text: str) -> Mention:
@@ -148,7 +161,7 @@ def _sentences(text: str, names: Sequence[Mention], lang: str | None) -> Iterato
 def _found(
     sentences: Sequence[Sentence], counters: Counter[str], rejected: Sequence[Rejected] = ()
 ) -> Found:
-    """Concatenate the sentences of a document, whose places are their numbers."""
+    """Concatenate sentences, whose places are their numbers."""
     columns = SentenceColumns.of_sentences(sentences)
     inner = list[str]()
     for tags in (sentence.inner_tags or () for sentence in sentences):

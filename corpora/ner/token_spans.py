@@ -15,9 +15,9 @@ from corpora.ner.alignment import levels
 from corpora.ner.found import Found, Origin
 from corpora.ner.json import (
     BadRecordError,
+    Gathered,
     Row,
     check_characters,
-    found_of,
     label_of,
     reject_record,
 )
@@ -74,7 +74,7 @@ def _is_tokens(value: object) -> bool:
 
 def read_token_spans(records: Iterable[tuple[int, object]], origin: Origin) -> Found:
     """Read numbered records; names that cross, and those inside two others, are counted."""
-    sentences: list[tuple[int, list[Row]]] = []
+    sentences = Gathered()
     documents: list[str | None] = []
     ids: list[str] = []
     rejected: list[Rejected] = []
@@ -86,12 +86,13 @@ def read_token_spans(records: Iterable[tuple[int, object]], origin: Origin) -> F
             rejected.append(reject_record(number, error, record, origin=origin))
             continue
         id = f"{origin.source}:{number}"
-        sentences += [(number, rows) for rows in made]
+        for rows in made:
+            sentences.add(number, rows)
         ids += [f"{id}#{n}" for n in range(1, len(made) + 1)] if _is_document(record) else [id]
         documents += [_document(record) or (id if _is_document(record) else None)] * len(made)
         counters.update(own)
     counters["documents"] += len({*documents} - {None})
-    found = found_of(sentences, rejected)
+    found = sentences.found(rejected)
     return replace(found, ids=ids, documents=documents if any(documents) else (), counters=counters)
 
 

@@ -15,7 +15,7 @@ from corpora.document import Mention, Rejected
 from corpora.errors import UsageError
 from corpora.ner.exchange import unescape
 from corpora.ner.found import Found, Origin
-from corpora.ner.json import BadRecordError, Row, check_characters, found_of, label_of
+from corpora.ner.json import BadRecordError, Gathered, Row, check_characters, label_of
 from corpora.ner.layout import TAB, Layout
 from corpora.ner.token_spans import tagged
 
@@ -85,7 +85,7 @@ class _Sentence:
 
 def read_webanno(data: bytes, layout: Layout, origin: Origin) -> Found:
     """Read the sentences; a name over several sentences is one in each, and counted."""
-    sentences: list[tuple[int, list[Row]]] = []
+    sentences = Gathered()
     rejected: list[Rejected] = []
     counters: Counter[str] = Counter()
     seen: set[tuple[str, str]] = set()
@@ -103,8 +103,8 @@ def read_webanno(data: bytes, layout: Layout, origin: Origin) -> Found:
         again = seen & sentence.names.keys()
         counters.update(f"names over sentences: {label}" for _, label in again)
         seen |= sentence.names.keys()
-        sentences.append((sentence.line, rows))
-    found = found_of(sentences, rejected)
+        sentences.add(sentence.line, rows)
+    found = sentences.found(rejected)
     found.counters.update(counters)
     return found
 

@@ -1,12 +1,15 @@
 """CSV with a header: a row is a token, a sentence, or a text."""
 
 import re
+import tracemalloc
 
 import pytest
 
 from corpora.errors import UsageError
+from corpora.ner.csv import csv_layout, read_csv
 from corpora.ner.detection import Overrides
 from corpora.ner.files import describe
+from corpora.ner.found import Origin
 from tests.corpora.ner.reading import read, show
 
 KAGGLE = """Sentence #,Word,POS,Tag
@@ -143,3 +146,21 @@ def test_a_carriage_return_in_the_first_line_of_another_file_is_no_error(tmp_pat
 def test_csv_without_tags_is_an_error_that_says_what_it_has(tmp_path, text, problem):
     with pytest.raises(UsageError, match=problem):
         describe(write(tmp_path, text), name="a.csv", said=Overrides())
+
+
+def test_rows_become_columns_while_they_are_read(monkeypatch):
+    monkeypatch.setattr("corpora.ner.json._AT_ONCE", 500)
+    n = 6_000
+    rows = (f"{number},Word{number},B-per\n,of,O\n" for number in range(n // 2))
+    data = ("Sentence #,Word,Tag\n" + "".join(rows)).encode()
+    layout, _ = csv_layout(data[:100].decode(), name="a.csv", is_said=True, tag_column=None)
+
+    tracemalloc.start()
+    found = read_csv(data, layout, Origin("a.csv"))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert len(found.tokens) == n
+    assert found.tokens[n - 2].as_py() == f"Word{n // 2 - 1}"
+    assert found.places[-1] == n
+    assert peak < 160 * n  # bytes; the rows as Python has them take 250

@@ -309,3 +309,14 @@ def test_objects_without_names_are_in_no_format(tmp_path, record):
 def test_numbers_for_tags_end_the_run_with_what_to_do(tmp_path):
     with pytest.raises(UsageError, match=r"a\.json: its tags are numbers.*Write"):
         read(tmp_path, {"tokens": ["a"], "ner_tags": [0]})
+
+
+def test_texts_that_become_columns_apart_are_one_set(tmp_path, monkeypatch):
+    texts = [DOCCANO, {"text": "Jena liegt hier. Und Ulm.", "label": [[0, 4, "LOC"]]}, DOCCANO]
+    whole, *_ = read(tmp_path, *texts)
+
+    monkeypatch.setattr("corpora.ner.texts.AT_ONCE", 3)
+    parts, made, _ = read(tmp_path, *texts)
+
+    assert parts == whole
+    assert made.counters["documents"] == 3
