@@ -24,7 +24,7 @@ import pyarrow as pa
 from corpora.datasets.rows import FROM_ROW, Row
 from corpora.datasets.schemas import SCHEMAS, Schema
 from corpora.document import Document, Sentence
-from corpora.errors import CorpusError, DamagedDatasetError, ShardSchemaError
+from corpora.errors import CorpusError, DamagedDatasetError, ShardSchemaError, UsageError
 from corpora.system.buckets import is_url
 from corpora.system.files import KEPT, is_one_plain_name, name_file
 from corpora.system.parsing import JsonObject, parse_json
@@ -446,15 +446,17 @@ def _other_version(description: Description, known: Schema | None) -> str:
     return f"{name} version {version}, but this code has version {known.version}. {again}."
 
 
-def _no_dataset(path: Path) -> str:
+def _no_dataset(path: Path) -> CorpusError:
     inside = sorted(file.parent.name for file in path.glob("*/dataset.json"))
     if inside:
-        return f"{path}: holds datasets, but is none. Name one: {', '.join(inside)}."
+        return UsageError(f"{path}: holds datasets, but is none. Name one: {', '.join(inside)}.")
+    if path.is_file():
+        what = f"{path}: no dataset, but a file. Name the folder that holds dataset.json."
+        return UsageError(what)
     if not path.exists():
-        return f"{path}: no dataset (dataset.json is missing): there is no such folder."
-    if not path.is_dir():
-        return f"{path}: no dataset, but a file. Name the folder that holds dataset.json."
-    return (
+        what = f"{path}: no dataset (dataset.json is missing): there is no such folder."
+        return CorpusError(what)
+    return CorpusError(
         f"{path}: no dataset (dataset.json is missing). "
         "Run the pipeline again: it resumes where it stopped."
     )
@@ -462,6 +464,8 @@ def _no_dataset(path: Path) -> str:
 
 def read_description(path: Path) -> Description:
     """Read ``dataset.json``; raises ``CorpusError`` where it is missing or damaged.
+
+    It is a ``UsageError`` if the path is a folder of datasets, or a file.
 
     Every part has the form in which runs write it, if it is there at all; what stands in ``plan``
     besides names is not checked.
@@ -471,7 +475,7 @@ def read_description(path: Path) -> Description:
         description: Description = parse_json(file.read_text(encoding="utf-8"))
         missing = {"schema", "version", "plan", "shards", "accounting"} - description.keys()
     except (FileNotFoundError, NotADirectoryError):
-        raise CorpusError(_no_dataset(path)) from None
+        raise _no_dataset(path) from None
     except (ValueError, AttributeError) as error:
         raise CorpusError(f"{file}: damaged ({error}). Run the pipeline again.") from error
     if missing:

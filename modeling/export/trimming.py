@@ -16,6 +16,7 @@ from torch import Tensor
 
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import open_dataset, read_batches, read_tagged
+from corpora.errors import UsageError
 from corpora.tokenization.tokenizers import Tokenizer
 from corpora.tokenization.trimming import trim
 from modeling.config import ConfigError
@@ -64,8 +65,9 @@ def with_subwords_of(
 ) -> tuple[Pretrained, Tokenizer]:
     """Remove from an encoder and its tokenizer the subwords that no text of the datasets has.
 
-    The datasets hold documents or NER sentences. Raises ``ConfigError`` for other datasets and for
-    an encoder that transformers runs, and ``CorpusError`` if there is no such dataset.
+    The datasets hold documents or NER sentences. Raises ``UsageError`` for other datasets,
+    ``ConfigError`` for an encoder that transformers runs, and ``CorpusError`` if there is no such
+    dataset.
     """
     _check_ours("--trim-vocabulary", given)
     used: set[int] = set()
@@ -94,7 +96,7 @@ def _texts(path: Path) -> Iterator[list[str]]:
     dataset = open_dataset(path)
     schema = dataset.description["schema"]
     if schema not in {"documents", "ner"}:
-        raise ConfigError(
+        raise UsageError(
             f"--trim-vocabulary {path}: a dataset of {schema}. Name one of documents or of NER "
             "sentences."
         )

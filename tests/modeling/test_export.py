@@ -154,9 +154,19 @@ def test_a_vocabulary_that_is_larger_than_the_model_is_not_trimmed(
 def test_a_vocabulary_is_trimmed_by_datasets_of_text_alone(tmp_path, bases, examples, capsys):
     arguments = ["--output", str(tmp_path / "small"), "--trim-vocabulary", str(examples)]
 
-    assert main([str(bases / "plain"), *arguments]) == 1
+    with pytest.raises(SystemExit, match="2"):
+        main([str(bases / "plain"), *arguments])
 
     assert "a dataset of examples. Name one of documents" in capsys.readouterr().err
+
+
+def test_folder_of_several_datasets_is_no_dataset_to_trim_by(tmp_path, bases, examples, capsys):
+    arguments = ["--output", str(tmp_path / "small"), "--trim-vocabulary", str(examples.parent)]
+
+    with pytest.raises(SystemExit, match="2"):
+        main([str(bases / "plain"), *arguments])
+
+    assert f"holds datasets, but is none. Name one: {examples.name}" in capsys.readouterr().err
 
 
 def test_some_layers_of_an_encoder_are_a_smaller_one(tmp_path, examples):

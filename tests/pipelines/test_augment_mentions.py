@@ -204,7 +204,7 @@ def test_what_makes_no_sense_is_an_error(inputs, tmp_path, capsys):
     assert run(inputs, tmp_path / "out", "--min-prior", "0.3") == 2
     assert "--min-prior is for --policy gated" in capsys.readouterr().err
     assert run(inputs, tmp_path / "out", forms="absent") == 2
-    assert run(inputs, tmp_path / "out", forms=".") == 1
+    assert run(inputs, tmp_path / "out", forms=".") == 2
 
     assert "holds datasets, but is none" in capsys.readouterr().err
 

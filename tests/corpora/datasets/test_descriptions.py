@@ -90,7 +90,7 @@ def test_counts_may_be_as_large_as_those_of_arrow(tmp_path):
 def test_a_file_is_no_dataset_but_the_folder_around_it(tmp_path, capsys):
     shard = next((make(tmp_path / "run", "Ein Text.") / "documents").glob("*.arrow"))
 
-    assert shards(["show", str(shard)]) == 1
+    assert shards(["show", str(shard)]) == 2
 
     said = capsys.readouterr().err
     assert f"{shard}: no dataset, but a file. Name the folder that holds dataset.json." in said
