@@ -156,7 +156,8 @@ class Document:
             for span in _make_tuple(self, name):
                 if not isinstance(span, kind):
                     raise InvalidDocumentError(
-                        f"{self.id}: {name}: {span!r:.60} is no {kind.__name__}"
+                        f"{self.id}: {name}: {span!r:.60} is no {kind.__name__}. "
+                        f"Write {kind.__name__}(start, end)."
                     )
         for name, spans in (("paragraphs", self.paragraphs), ("sentences", self.sentences)):
             _check_disjoint(f"{self.id}: {name}", spans, length=len(self.text))

@@ -24,6 +24,8 @@ VERSION: Final = 1
 _TIME: Final = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip can hold
 _MODE: Final = 0o100644 << 16  # a regular file, writable by its owner
 _BLOCK: Final = 1 << 20
+_UNPACKED: Final[dict[tuple[int, ...], Path]] = {}
+"""Device, inode, size and time of each archive that this process has unpacked, and its folder."""
 
 
 class ArchiveError(CorpusError):
@@ -87,14 +89,20 @@ def _copy(source: IO[bytes], target: IO[bytes]) -> str:
 def opened(path: Path) -> Path:
     """Return a folder as it is; unpack an archive into a temporary folder and return that.
 
-    The content of the archive is checked; the folder is removed when the process ends. Raises
-    ``ArchiveError`` for a file that is no archive, or not a complete one.
+    The content of the archive is checked; the folder is removed when the process ends. An archive
+    that has not changed since it was unpacked is not unpacked again. Raises ``ArchiveError`` for a
+    file that is no archive, or not a complete one.
     """
     if not path.is_file():
         return path
+    status = path.stat()
+    archive = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+    if (known := _UNPACKED.get(archive)) and known.is_dir():
+        return known
     folder = Path(tempfile.mkdtemp(prefix="onoma-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     unpack(path, folder)
+    _UNPACKED[archive] = folder
     return folder
 
 

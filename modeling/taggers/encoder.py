@@ -323,6 +323,7 @@ class Encoder:
         width: int,
     ) -> list[Vectors]:
         _check_list(texts)
+        _check_places(spans)
         sentences = [
             _sentence(text, number, own, lang=lang)
             for number, (text, own) in enumerate(zip(texts, spans, strict=True))
@@ -372,6 +373,16 @@ def _check_list(texts: Sequence[Text]) -> None:
     """Raise ``TypeError`` for a string, each character of which would be a text."""
     if isinstance(texts, str):
         raise TypeError(f"{texts!r:.60} is one text. Give a list of texts: [text].")
+
+
+def _check_places(spans: Sequence[Sequence[Place]]) -> None:
+    """Raise ``TypeError`` for what is no place, such as a tuple."""
+    for span in (span for own in spans for span in own):
+        if not isinstance(span, Span | TokenSpan):
+            raise TypeError(
+                f"{span!r:.60} is no place. Write Span(start, end), which counts characters, or "
+                "TokenSpan(start, end, label), which counts words."
+            )
 
 
 def _sentence(text: Text, number: int, spans: Sequence[Place], *, lang: str | None) -> Sentence:

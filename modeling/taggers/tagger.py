@@ -275,6 +275,8 @@ def _packed(documents: Iterable[Document]) -> Iterator[list[tuple[Document, list
     some: list[tuple[Document, list[Sentence]]] = []
     n = 0
     for number, document in enumerate(documents):
+        if not isinstance(document, Document):
+            raise TypeError(f"{document!r:.60} is no Document. A text is tagged as tagger(text).")
         own = sentences_of(replace(document, id=str(number)))
         some.append((document, own))
         n += len(own)
@@ -292,7 +294,15 @@ def sentences_of(document: Document) -> list[Sentence]:
 
 
 def document_of(text: str, *, lang: str | None = None) -> Document:
-    """Make a document of a text, with lines as paragraphs, cut into sentences."""
+    """Make a document of a text, with lines as paragraphs, cut into sentences.
+
+    Raises ``TypeError`` for what is no string.
+    """
+    if not isinstance(text, str):
+        raise TypeError(
+            f"{text!r:.60} is no text. Give a string; a tagger reads a Document as "
+            "tagger.annotate(document)."
+        )
     breaker = segmenter(lang)
     paragraphs = [Paragraph(s.start, s.end) for s in _lines(text)]
     sentences = [s for p in paragraphs for s in breaker.sentences(text, p)]

@@ -178,6 +178,18 @@ def test_a_tagger_from_an_archive_finds_the_same(tagger_run, tmp_path):
     assert packed(TEXT)
 
 
+def test_an_archive_is_unpacked_once_until_it_changes(tmp_path):
+    archive = make(tmp_path / "a", [("x", b"1")])
+    first, again = opened(archive), opened(archive)
+
+    archive.unlink()
+    make(archive, [("x", b"23")])
+
+    assert again == first
+    assert (opened(archive) / "x").read_bytes() == b"23"
+    assert (first / "x").read_bytes() == b"1"
+
+
 def test_a_gazetteer_is_carried_too(tmp_path, ner, bases, finetune):
     run = tmp_path / "run"
     assert finetune(run, ner, bases / "plain", epochs=1, augment_lexicon="train") == 0

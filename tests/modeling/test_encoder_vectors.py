@@ -70,6 +70,11 @@ def test_a_string_is_no_list_of_texts(luke):
             read("Ulm")
 
 
+def test_a_tuple_is_no_place(plain):
+    with pytest.raises(TypeError, match=r"^\(0, 3\) is no place\. Write Span\(start, end\)"):
+        plain.spans(["Ulm"], [[(0, 3)]])
+
+
 def test_pooling_reads_all_subwords_of_a_word(plain):
     [first], [mean], [most] = (plain.words(["Theo"], pooling=p) for p in ("first", "mean", "max"))
 

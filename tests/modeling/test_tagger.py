@@ -20,6 +20,15 @@ def tagger(tagger_run):
     return Tagger.load(tagger_run)
 
 
+def test_a_document_is_no_text_and_a_text_no_document(tagger):
+    document = document_of("Peter lebt.")
+
+    with pytest.raises(TypeError, match=r"is no text\. .* tagger\.annotate\(document\)"):
+        tagger(document)
+    with pytest.raises(TypeError, match=r"'Peter' is no Document\. .* tagger\(text\)"):
+        tagger.annotate("Peter")
+
+
 @pytest.mark.parametrize("device", ["gpu", "cpu:x", "meta"])
 def test_a_device_that_torch_lacks_is_named(tagger_run, device):
     for load in (Tagger.load, Encoder.load):
