@@ -56,22 +56,23 @@ class Plan(TypedDict):
 
 
 @step()
-def plan(job: Job) -> list[Plan]:
-    """Make one plan for each wiki."""
+def wikis(job: Job) -> list[str]:
+    """List the wikis of this run."""
+    return chosen(job.settings.wikis, job.params["wikis"], table="wiki")
+
+
+@step()
+def plan(job: Job, name: str) -> Plan:
+    """Make the plan of a wiki; one that cannot be made stops no other wiki."""
     settings = job.settings
     version = checked(job.params, "version", NAME) or job.version()
-    names = chosen(settings.wikis, job.params["wikis"], table="wiki")
-    for name in names:
-        check_version(settings, list(shelves_of_wiki(name).values()), version)
-    return [
-        {
-            "wiki": name,
-            "version": version,
-            "work": str(settings.work / name / version),
-            "previous": _previous(settings, name),
-        }
-        for name in names
-    ]
+    check_version(settings, list(shelves_of_wiki(name).values()), version)
+    return {
+        "wiki": name,
+        "version": version,
+        "work": str(settings.work / name / version),
+        "previous": _previous(settings, name),
+    }
 
 
 def _previous(settings: Settings, wiki: str) -> dict[str, str]:
@@ -222,18 +223,19 @@ def tidy(job: Job, plan: Plan) -> None:
 
 
 @task_group
-def refresh(plan: Plan) -> None:
+def refresh(name: str) -> None:
     """Make and publish everything for one wiki."""
-    made = documents(plan, download(plan))
-    compared = compare(plan, made)
-    vocab = vocabulary(plan, compared)
-    learned = tokenizer(plan, compared)
-    packed = examples(plan, compared, learned, vocab)
+    planned = plan(name)
+    made = documents(planned, download(planned))
+    compared = compare(planned, made)
+    vocab = vocabulary(planned, compared)
+    learned = tokenizer(planned, compared)
+    packed = examples(planned, compared, learned, vocab)
     published = publish(
-        plan,
+        planned,
         {"documents": made, "vocabulary": vocab, "tokenizer": learned, "examples": packed},
     )
-    published >> tidy(plan)
+    published >> tidy(planned)
 
 
 @refresh_dag(
@@ -262,7 +264,7 @@ def refresh(plan: Plan) -> None:
 )
 def corpus_refresh() -> None:
     """Make documents and examples from the dump of each wiki."""
-    refresh.expand(plan=plan())
+    refresh.expand(name=wikis())
 
 
 corpus_refresh()

@@ -56,24 +56,29 @@ class Plan(TypedDict):
 
 
 @step()
-def plan(job: Job) -> list[Plan]:
-    """Make one plan for each model that is to be trained further."""
+def models(job: Job) -> list[str]:
+    """List the models that this run looks at."""
+    return chosen(job.settings.models, job.params["models"], table="model")
+
+
+@step()
+def plan(job: Job, name: str) -> Plan:
+    """Make the plan of a model; skip it where there is nothing new to learn from.
+
+    A plan that cannot be made stops no other model.
+    """
     settings = job.settings
     events = (job.context["triggering_asset_events"] or {}).get(CORPORA, [])
     wikis = {event.extra.get("wiki") for event in events}
     run = job.context["dag_run"].run_id
-    names = chosen(settings.models, job.params["models"], table="model")
-    if wikis and None not in wikis:  # an event that somebody made by hand has no wiki
-        names = [name for name in names if _is_due(settings, name, wikis=wikis, run=run)]
-    if not names:
-        raise AirflowSkipException(f"no [[model]] learns from {', '.join(sorted(wikis))}.")
+    is_by_wiki = wikis and None not in wikis  # an event that somebody made by hand has no wiki
+    if is_by_wiki and not _is_due(settings, name, wikis=wikis, run=run):
+        raise AirflowSkipException(f"{name}: does not learn from {', '.join(sorted(wikis))}.")
     version = job.version("%Y%m%dT%H%M")
-    for name in names:
-        check_version(settings, [f"{name}-encoder"], version)
-    plans = [_plan(settings, settings.models[name], version) for name in names]
-    for one in plans:
-        write_json(_begun(settings, one["model"]), {"examples": one["examples"], "run": run})
-    return plans
+    check_version(settings, [f"{name}-encoder"], version)
+    made = _plan(settings, settings.models[name], version)
+    write_json(_begun(settings, name), {"examples": made["examples"], "run": run})
+    return made
 
 
 def _is_due(settings: Settings, name: str, *, wikis: Set[str], run: str) -> bool:
@@ -169,13 +174,14 @@ def tidy(job: Job, plan: Plan) -> None:
 
 
 @task_group
-def refresh(plan: Plan) -> None:
+def refresh(name: str) -> None:
     """Make and publish everything for one model."""
-    encoder = pretrain(plan)
-    trained = finetune(plan, encoder)
-    scored = evaluate(plan, trained)
-    published = [publish_encoder(plan, encoder), publish_tagger(plan, trained)]
-    scored >> published >> tidy(plan)
+    planned = plan(name)
+    encoder = pretrain(planned)
+    trained = finetune(planned, encoder)
+    scored = evaluate(planned, trained)
+    published = [publish_encoder(planned, encoder), publish_tagger(planned, trained)]
+    scored >> published >> tidy(planned)
 
 
 @refresh_dag(
@@ -186,7 +192,7 @@ def refresh(plan: Plan) -> None:
 )
 def model_refresh() -> None:
     """Train encoder and tagger for each model whose corpus is new."""
-    refresh.expand(plan=plan())
+    refresh.expand(name=models())
 
 
 model_refresh()

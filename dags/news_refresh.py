@@ -49,11 +49,15 @@ class Plan(TypedDict):
 
 
 @step()
-def plan(job: Job) -> list[Plan]:
-    """Make one plan for each file of sites."""
-    names = chosen(job.settings.news, job.params["news"], table="news")
-    version = job.version("%Y%m%dT%H%M")
-    return [_plan(job.settings, job.settings.news[name], version) for name in names]
+def names(job: Job) -> list[str]:
+    """List the files of sites of this run."""
+    return chosen(job.settings.news, job.params["news"], table="news")
+
+
+@step()
+def plan(job: Job, name: str) -> Plan:
+    """Make the plan of a file of sites; one that cannot be made stops no other."""
+    return _plan(job.settings, job.settings.news[name], job.version("%Y%m%dT%H%M"))
 
 
 def _plan(settings: Settings, news: News, version: str) -> Plan:
@@ -122,17 +126,18 @@ def tidy(job: Job, plan: Plan) -> None:
 
 
 @task_group
-def refresh(plan: Plan) -> None:
+def refresh(name: str) -> None:
     """Make and publish everything for one file of sites."""
-    made = documents(plan)
-    published = publish(plan, {"news": made, "annotated": annotate(plan, made)})
-    published >> tidy(plan)
+    planned = plan(name)
+    made = documents(planned)
+    published = publish(planned, {"news": made, "annotated": annotate(planned, made)})
+    published >> tidy(planned)
 
 
 @refresh_dag(DOC, schedule="30 4 * * *", params={"news": names_of("news")})
 def news_refresh() -> None:
     """Make annotated documents for each file of sites."""
-    refresh.expand(plan=plan())
+    refresh.expand(name=names())
 
 
 news_refresh()

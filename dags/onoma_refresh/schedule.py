@@ -50,7 +50,7 @@ def report_failure(context: "Context") -> None:
     where = f"{task.dag_id} {context['run_id']} {task.task_id}"
     if task.map_index is not None and task.map_index >= 0:
         where += f"[{task.map_index}]"
-    report = f"{where}: failed after {task.try_number} tries.\n{context.get('exception')}\n"
+    report = f"{where}: failed at try {task.try_number}.\n{context.get('exception')}\n"
     log.error("%s", report)
     try:
         settings = _read(context["params"])

@@ -111,7 +111,7 @@ def test_drift_that_is_accepted_is_published(runs):
 def test_an_old_run_that_is_repeated_does_not_bring_its_version_back(runs):
     sixth, store = runs.corpus.steps[5], runs.corpus.folder / "store"
 
-    assert sixth["tasks"]["plan"] == ["failed", 1]
+    assert sixth["tasks"]["refresh.plan"] == ["failed", 1]
     assert "corpora.store switch" in runs.corpus.log
     assert {current(store / shelf).name for shelf in SHELVES} == {"20270208"}
 
@@ -172,7 +172,7 @@ def test_a_tagger_that_is_worse_is_not_published(runs):
 def test_a_failure_is_reported_to_the_command_of_the_settings(runs):
     reports = (runs.edition.folder / "failures.txt").read_text(encoding="utf-8")
 
-    assert "refresh.evaluate[0]: failed after 1 tries" in reports
+    assert "refresh.evaluate[0]: failed at try 1." in reports
     assert "points below that of" in reports
 
 
