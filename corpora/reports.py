@@ -1,10 +1,18 @@
-"""Tables in Markdown, and tables, lists and pages in HTML, for reports."""
+"""Tables in Markdown, tables, lists and pages in HTML, and counts with their nouns, for reports."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from numbers import Integral
 
 Row = Sequence[object]
+
+
+def counted(n: int, noun: str) -> str:
+    """Write a number before its noun, which is given in the singular: ``2,000 entities``."""
+    if n == 1:
+        return f"1 {noun}"
+    is_ies = noun.endswith("y") and noun[-2] not in "aeiou"
+    return f"{n:,} {f'{noun[:-1]}ies' if is_ies else f'{noun}s'}"
 
 
 def markdown_table(head: Row, rows: Iterable[Row], *, align: str = "") -> list[str]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from corpora.errors import UsageError
+from corpora.reports import counted
 from corpora.system.arguments import SUMMARY, Summary, check, execute, option, parse
 from corpora.system.command_names import as_typed
 
@@ -78,7 +79,8 @@ def write(options: Options) -> Iterator[str | Summary]:
         (output / name).unlink(missing_ok=True)
     mentioned = [subject for subject in concordance.subjects.values() if subject.mentions]
     n = sum(len(subject.mentions) for subject in mentioned)
-    yield f"wrote {len(names):,} pages: {len(mentioned):,} entities, {n:,} mentions"
+    entities, mentions = counted(len(mentioned), "entity"), counted(n, "mention")
+    yield f"wrote {counted(len(names), 'page')}: {entities}, {mentions}"
     if not any(letter.lines for letter in concordance.letters):
         yield as_typed(
             "places are characters of the texts (c120): python -m pipelines.tei_to_ner --lines "

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from corpora.concordance.collect import NO_ID, Concordance, Occurrence, Subject, Untagged
 from corpora.registers.entry import Date, Entry
 from corpora.registers.identifiers import address_of
-from corpora.reports import html_page, wide
+from corpora.reports import counted, html_page, wide
 
 T = TypeVar("T")
 
@@ -119,7 +119,7 @@ class _Writer:
             unknown = [s for s in self._subjects() if s.entry is None and not s.is_in_vocab]
             links = ", ".join(f"{self._to(s)} ({len(s.mentions):,})" for s in unknown)
             after = f": {links}" if links else ""
-            lines.append(f"<li>{len(unknown):,} ids that the register has not{after}</li>")
+            lines.append(f"<li>{counted(len(unknown), 'id')} that the register has not{after}</li>")
         common = ", ".join(
             f"<bdi>{escape(each.form)}</bdi> ({each.n_tagged:,} of {each.n:,})"
             for each in self.data.common
@@ -130,7 +130,9 @@ class _Writer:
                 f"{common}</li>"
             )
         n = len(self.data.letters)
-        body = f"<p>{n:,} documents.</p>{table}<h2>To look at</h2><ul>{''.join(lines)}</ul>"
+        body = (
+            f"<p>{counted(n, 'document')}.</p>{table}<h2>To look at</h2><ul>{''.join(lines)}</ul>"
+        )
         return html_page(self.title, body, style=_STYLE)
 
     def _parts(self, kind: str) -> list[tuple[str, list[Subject]]]:

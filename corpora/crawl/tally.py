@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 
 from corpora.crawl.archive import Repair
 from corpora.crawl.types import PAGES, Fetched, Kind, Refused
-from corpora.reports import Row, markdown_table
+from corpora.reports import Row, counted, markdown_table
 from corpora.warc.http import Answer
 
 
@@ -130,14 +130,15 @@ class CrawlReport:
     def lines(self) -> Iterator[str]:
         """Yield a line for each site, and a warning for each site that gave no page."""
         if self.repaired.cut_bytes:
-            yield f"half a record was cut off: {self.repaired.cut_bytes:,} bytes"
+            yield f"half a record was cut off: {counted(self.repaired.cut_bytes, 'byte')}"
         if self.repaired.damaged:
-            yield f"WARNING {self.repaired.damaged:,} places of the archive cannot be read"
+            yield f"WARNING {counted(self.repaired.damaged, 'place')} of the archive cannot be read"
         for tally in self.tallies:
             n_fetched, n_archived = tally.fetched.total(), tally.archived.total()
             yield (
-                f"{tally.name}: {tally.n_pages:,} pages ({n_fetched:,} answers fetched, "
-                f"{n_archived:,} from the archive, {tally.refused.total():,} refused), "
+                f"{tally.name}: {counted(tally.n_pages, 'page')} "
+                f"({counted(n_fetched, 'answer')} fetched, {n_archived:,} from the archive, "
+                f"{tally.refused.total():,} refused), "
                 f"{tally.n_bytes / 1e6:.1f} MB, {tally.seconds:.0f} s, {tally.ended}"
             )
         yield from self.warnings()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from corpora.errors import UsageError
 from corpora.hashing.sampling import choose
+from corpora.reports import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -68,5 +69,6 @@ def _check_names(path: Path, listed: set[str], names: set[str]) -> None:
         if wrong:
             examples = ", ".join(sorted(wrong)[:3])
             raise UsageError(
-                f"--split-file {path}: {what} {len(wrong)} documents, among them {examples}."
+                f"--split-file {path}: {what} {counted(len(wrong), 'document')}, among them "
+                f"{examples}."
             )

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from corpora.document import Sentence
 from corpora.errors import CorpusError
+from corpora.reports import counted
 from corpora.tagging import IOB2_TAG
 
 _LINE = re.compile(rf"(\S+) ({IOB2_TAG.pattern})")
@@ -86,7 +87,7 @@ def _explain(line: str) -> str:
     token, *tags = line.split(" ")
     if len(tags) != 1:
         return (
-            f"{len(tags) + 1} columns in {line[:80]!r}, not two. "
+            f"{counted(len(tags) + 1, 'column')} in {line[:80]!r}, not two. "
             "Write each line as the token, one space, the tag."
         )
     if not token:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from corpora.errors import CorpusError
 from corpora.hashing.splits import SPLITS
 from corpora.ner import exchange
+from corpora.reports import counted
 from corpora.system.arguments import SUMMARY, Summary, execute, option, parse
 from corpora.system.files import check_new
 
@@ -92,7 +93,7 @@ def convert(source: Path, form: str, output: Path) -> list[str]:
         for path, split in made.items():
             n, n_empty = write(openers[split.name], split)
             left_out = f"; left out, for they have no token: {n_empty:,}" if n_empty else ""
-            lines.append(f"{path}: {n:,} sentences{left_out}")
+            lines.append(f"{path}: {counted(n, 'sentence')}{left_out}")
         for path, split in made.items():
             check_new(path, split)
         for path, split in made.items():
@@ -108,7 +109,7 @@ def convert_documents(source: Path, form: str, output: Path) -> list[str]:
     output.mkdir(parents=True, exist_ok=True)
     documents = (document_from_row(row) for batch in dataset.batches() for row in batch.to_pylist())
     n = sum(1 for _ in exchange.write_documents(documents, form, output))
-    return [f"{output}: {n:,} documents"]
+    return [f"{output}: {counted(n, 'document')}"]
 
 
 def _open(source: Path, schema: str) -> "Dataset":

@@ -20,6 +20,7 @@ from corpora.ner.json import BadRecordError, Gathered, Row, row_of
 from corpora.ner.layout import TAB, Layout
 from corpora.ner.records import read_spans
 from corpora.ner.schemes import READABLE
+from corpora.reports import counted
 
 _TOKENS = ("word", "words", "token", "tokens", "form", "text", "sentence", "content", "data")
 _TAGS = (
@@ -206,7 +207,8 @@ def _check(row: _Row, layout: Layout) -> None:
     """Raise ``BadRecordError`` for a row with other columns than the header, unless empty ones."""
     n = len(row.cells)
     if n < layout.n_columns or any(row.cells[layout.n_columns :]):
-        what = f"{n} columns in {str(row.cells)[:80]}, not {layout.n_columns} as in the header"
+        there = f"{counted(n, 'column')} in {str(row.cells)[:80]}"
+        what = f"{there}, not {layout.n_columns} as in the header"
         is_open = any("\n" in cell for cell in row.cells)
         raise BadRecordError("columns", f"{what}. {_OPEN}" if is_open else what)
 
@@ -223,7 +225,9 @@ def _by_row(rows: Iterable[_Row], layout: Layout) -> _Sentences:
             tokens = _list(row.cell(layout.token))
             tags = [_tag(tag) for tag in _list(row.cell(layout.tag))]
             if len(tags) != len(tokens) or not tokens:
-                raise BadRecordError("columns", f"{len(tags)} tags for {len(tokens)} tokens")
+                raise BadRecordError(
+                    "columns", f"{counted(len(tags), 'tag')} for {counted(len(tokens), 'token')}"
+                )
             yield row, [row_of([*pair]) for pair in zip(tokens, tags, strict=True)]
         except BadRecordError as error:
             yield row, error

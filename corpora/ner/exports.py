@@ -18,6 +18,7 @@ from corpora.errors import CorpusError, UsageError
 from corpora.ner.columns import Tags, begins_of
 from corpora.ner.readers import DOCSTART
 from corpora.ner.schemes import normalise, to_scheme
+from corpora.reports import counted
 
 LETTERS = {"iobes": "BIES", "bmes": "BMES"}
 HF_SPLITS = {"train": "train", "dev": "validation", "test": "test"}
@@ -155,7 +156,7 @@ def write_hf(openers: Mapping[str, Opener], output: Path) -> list[str]:
     card_file.write_text("\n".join(card) + "\n", encoding="utf-8")
     for split, rows in openers.items():
         n = write_parquet(rows, paths[split], classes=classes, features=features)
-        lines.append(f"{paths[split]}: {n:,} sentences")
+        lines.append(f"{paths[split]}: {counted(n, 'sentence')}")
     return [*lines, f"{card_file}: what datasets.load_dataset({str(output)!r}) opens"]
 
 

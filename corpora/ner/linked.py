@@ -23,6 +23,7 @@ from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter
 from corpora.document import Document, Mention, Span, without_crossing
 from corpora.errors import CorpusError, UsageError
+from corpora.reports import counted
 from corpora.runs.build import Build, hold
 from corpora.runs.plan import Plan, Unit, describe_file, find_inputs
 from corpora.runs.receipts import Accounting, Receipt, sorted_counts, write_receipt
@@ -154,8 +155,8 @@ def read_hipe(lines: Iterable[str], source: str, *, sense: str) -> Iterator[Tabl
             table.id = table.facts.get("document_id", f"{source}:{number}")
         elif len(cells) != len(columns):
             raise CorpusError(
-                f"{source}:{number}: {len(cells)} columns, not {len(columns)}. Write one tab "
-                "between two columns."
+                f"{source}:{number}: {counted(len(cells), 'column')}, not {len(columns)}. Write "
+                "one tab between two columns."
             )
         else:
             row = dict(zip(columns, cells, strict=True))
@@ -300,7 +301,7 @@ def _run(options: Options) -> Iterator[str | Summary]:
             build.publish()
         account, counters = build.published_account()
     left = f", {account.n_filtered:,} left out by --ids" if options.ids else ""
-    yield f"read  {account.read:,} documents, {account.written:,} written{left}"
+    yield f"read  {counted(account.read, 'document')}, {account.written:,} written{left}"
     yield from (f"  {name}: {n:,}" for name, n in sorted(counters.items()))
     yield f"made  {options.output}"
     yield f"next  python -m modeling.link evaluate {options.output} --output …"

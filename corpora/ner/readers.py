@@ -27,6 +27,7 @@ from corpora.ner.records import read_spans, read_tokens, records
 from corpora.ner.schemes import LABEL, LETTERS, READABLE, continues, respelled
 from corpora.ner.token_spans import read_token_spans
 from corpora.ner.webanno import read_webanno
+from corpora.reports import counted
 
 BOM = b"\xef\xbb\xbf"
 TITLE, DOCSTART, HEADER = "<title>", "-DOCSTART-", "TOKEN\t"
@@ -266,7 +267,8 @@ class _Rows:
         row = int(sentence[0] + np.flatnonzero(self.problems[sentence[0] : sentence[1]])[0])
         reason, what = self.kinds[self.problems[row]]
         between, n = _NAMES[self.layout.separator], self.layout.n_columns
-        what = what or f"{self.n_columns[row]} columns with {between} between, not {n},"
+        there = counted(self.n_columns[row], "column")
+        what = what or f"{there} with {between} between, not {n},"
         text = _shown(self.texts[row].as_py())
         what = f"{what} in {text[:80]!r}. The sentence is left out; fix the line."
         return origin.reject(int(self.at[row]) + first_line, reason, what=what, excerpt=text)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from corpora.reports import markdown_table
+from corpora.reports import counted, markdown_table
 from corpora.runs.build import Build
 
 _COLUMNS = ("id", "url", "kind", "similarity", "duplicate_of", "duplicate_of_url")
@@ -20,8 +20,9 @@ def to_markdown(build: Build) -> str:
     """Write the report: outcomes of records, thresholds, counters."""
     account, parameters = build.accounting, build.plan.parameters
     said = (
-        f"Read {account.read:,} records: {account.written:,} are articles, {account.n_filtered:,} "
-        f"were left out on purpose, {account.n_rejected:,} could not be read."
+        f"Read {counted(account.read, 'record')}: {account.written:,} are articles, "
+        f"{account.n_filtered:,} were left out on purpose, {account.n_rejected:,} could not be "
+        "read."
     )
     lines = [
         "# News to documents",

@@ -27,6 +27,7 @@ import pyarrow.compute as pc
 
 from corpora.datasets.shards import Dataset, open_dataset, sha256_of, write_json, write_text
 from corpora.errors import CorpusError, UsageError
+from corpora.reports import counted
 from corpora.segmentation.language_tags import primary_language
 from corpora.system.arguments import SUMMARY, Summary, execute, option, parse
 
@@ -317,7 +318,7 @@ def to_card(
     for part in parts:
         about = part.dataset.description
         yield from (f"## {part.name}", "")
-        yield f"{len(part.dataset):,} rows; each is {part.row}."
+        yield f"{counted(len(part.dataset), 'row')}; each is {part.row}."
         account = about["accounting"]
         read, written = (account.get(fate, 0) for fate in ("read", "written"))
         reasons = account.get("filtered", {}), account.get("rejected", {})

@@ -11,6 +11,7 @@ from corpora.datasets.rows import FROM_ROW
 from corpora.datasets.shards import Dataset, open_dataset, read_batches, read_description, sha256_of
 from corpora.document import Document, Sentence
 from corpora.errors import DamagedDatasetError
+from corpora.reports import counted
 from corpora.runs.journal import is_whole
 from corpora.runs.plan import fingerprint_of
 from corpora.runs.receipts import Accounting
@@ -106,8 +107,9 @@ def _verify_dataset(path: Path, *, rows: bool) -> str:
         for _ in dataset.records() if dataset.schema.name in FROM_ROW else dataset.rows():
             pass
     return (
-        f"{path}: {dataset.schema.name} version {dataset.schema.version}, {dataset.n_rows:,} rows "
-        f"in {len(dataset.shards)} shards; read {account.read:,} = written {account.written:,} "
+        f"{path}: {dataset.schema.name} version {dataset.schema.version}, "
+        f"{counted(dataset.n_rows, 'row')} in {counted(len(dataset.shards), 'shard')}; "
+        f"read {account.read:,} = written {account.written:,} "
         f"+ filtered {account.n_filtered:,} + rejected {account.n_rejected:,}"
     )
 
@@ -122,12 +124,12 @@ def _check_ids(dataset: Dataset) -> None:
             seen.update(map(hash, batch.column("id").to_pylist()))
         if n_rows != shard.rows:
             raise DamagedDatasetError(
-                f"{dataset.path / shard.name}: {n_rows} rows, but dataset.json says {shard.rows}. "
-                "Run the pipeline again."
+                f"{dataset.path / shard.name}: {counted(n_rows, 'row')}, but dataset.json "
+                f"says {shard.rows}. Run the pipeline again."
             )
     if len(seen) != dataset.n_rows:
         raise DamagedDatasetError(
-            f"{dataset.path}: {dataset.n_rows - len(seen)} rows repeat the id of another."
+            f"{dataset.path}: {counted(dataset.n_rows - len(seen), 'row')} with the id of another."
         )
 
 
@@ -145,8 +147,8 @@ def _check_accounting(dataset: Dataset, account: Accounting) -> None:
         n_lines = sum(1 for _ in file)
     if n_lines != account.n_rejected:
         raise DamagedDatasetError(
-            f"{dataset.path / 'rejected.jsonl'}: {n_lines} lines, but {account.n_rejected} "
-            "records were rejected. Run the pipeline again."
+            f"{dataset.path / 'rejected.jsonl'}: {counted(n_lines, 'line')}, but "
+            f"{account.n_rejected} records were rejected. Run the pipeline again."
         )
 
 

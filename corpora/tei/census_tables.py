@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from corpora.reports import html_page, html_table
+from corpora.reports import counted, html_page, html_table
 from corpora.segmentation.sentences import table_name
 from corpora.tei.card import warnings_of
 from corpora.tei.census import Census
@@ -132,7 +132,7 @@ def _values(counts: Counter[str]) -> str:
 
 def to_words(census: Census) -> Iterator[str]:
     """Yield the lines to print in a terminal."""
-    yield f"{census.n_files:,} files, {census.n_characters:,} characters of text"
+    yield _size(census)
     yield from (f"NOT READ {message}" for message in census.unread)
     if not census.n_files - len(census.unread):
         return
@@ -145,6 +145,11 @@ def to_words(census: Census) -> Iterator[str]:
         yield from (f"  {pattern}" for pattern in unmatched)
     for warning in warnings_of(census.counters, []):
         yield f"\nWARNING {warning}"
+
+
+def _size(census: Census) -> str:
+    files, characters = counted(census.n_files, "file"), counted(census.n_characters, "character")
+    return f"{files}, {characters} of text"
 
 
 def _aligned(rows: Sequence[Sequence[object]]) -> Iterator[str]:
@@ -162,7 +167,7 @@ def to_html(census: Census) -> str:
     """Write the HTML page."""
     problems = [*census.unread, *(f"{text}: matches nothing" for text in census.unmatched())]
     problems += warnings_of(census.counters, [])
-    body = f"<p>{census.n_files:,} files, {census.n_characters:,} characters of text.</p>\n"
+    body = f"<p>{_size(census)}.</p>\n"
     body += "".join(f"<p>{escape(text)}</p>\n" for text in problems)
     for title, head, rows in _tables(census):
         if rows:

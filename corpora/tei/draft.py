@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from corpora.reports import counted
 from corpora.tei.census import Census
 from corpora.tei.edition import CHARACTERS, edition_path, load_edition
 
@@ -63,7 +64,7 @@ def _drafted_choice(census: Census) -> Iterator[str]:
     lost = {of: n for of, n in census.lost_characters.items() if of.startswith("choice/")}
     if lost:
         yield from ("", "[choose]")
-        yield from (f"# not read now: {of}, {n:,} characters" for of, n in lost.items())
+        yield from (f"# not read now: {of}, {counted(n, 'character')}" for of, n in lost.items())
         yield '# choice = ["abbr", "orig", "sic", "*"]  # the text as written'
 
 
@@ -81,8 +82,9 @@ def _drafted_signs(census: Census) -> Iterator[str]:
 def _drafted_breaks(census: Census) -> Iterator[str]:
     """Draft the section ``breaks``, if elements keep their white space."""
     if n := census.n_keep_space:
+        times = counted(n, "time")
         yield from ("", "[breaks]")
-        yield f'# xml_space = "ignore"  # xml:space="preserve", {n:,} times: line ends are kept'
+        yield f'# xml_space = "ignore"  # xml:space="preserve", {times}: line ends are kept'
 
 
 def _drafted_spaces(census: Census) -> Iterator[str]:

@@ -21,6 +21,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from corpora.errors import CorpusError, UsageError
+from corpora.reports import counted
 from corpora.system.arguments import SUMMARY, Summary, execute, fail, option, parse
 from corpora.system.files import is_temporary, locked
 from corpora.warc.contact import check_contact
@@ -273,7 +274,8 @@ def _fetch_ordered(order: Order) -> Iterator[str | Summary]:
     lock, run = download(order, Client(order.contact, _say))
     megabytes = sum(part.size for part in run.parts) / 1e6
     name = run.parts[0].name if len(run.parts) == 1 else f"{run.wiki}-{run.date}-*"
-    yield f"made  {lock}: {len(run.parts)} files of {run.wiki} {run.date}, {megabytes:,.1f} MB"
+    n_files = counted(len(run.parts), "file")
+    yield f"made  {lock}: {n_files} of {run.wiki} {run.date}, {megabytes:,.1f} MB"
     yield (
         f"next  python -m pipelines.wikipedia_to_documents --input '{order.output / name}' "
         f"--output build/{run.wiki}-{run.date}"

@@ -35,6 +35,7 @@ from pathlib import Path
 
 from corpora.datasets.shards import read_description, sha256_of
 from corpora.errors import UsageError
+from corpora.reports import counted
 from corpora.runs.journal import read_run
 from corpora.runs.plan import Plan, Unit
 from corpora.system.parsing import JsonObject, read_json
@@ -143,7 +144,8 @@ def say_reused(output: Path) -> Iterator[str]:
     reused = read_json(output / "run.json").get("reused", {})
     if (n := reused.get(TAKEN)) is not None:
         again = reused.get(AGAIN, 0)
-        yield f"reuse {n:,} documents taken over; in {again:,} of them links lead elsewhere now"
+        taken = counted(n, "document")
+        yield f"reuse {taken} taken over; in {again:,} of them links lead elsewhere now"
     damaged = [name.removeprefix(DAMAGED) for name in reused if name.startswith(DAMAGED)]
     if damaged:
         yield (

@@ -16,6 +16,7 @@ from corpora.entities.lookup import EntityLookup, pairs_of, write_lookup
 from corpora.errors import UsageError
 from corpora.registers.references import Usage, usages_of, usual
 from corpora.registers.register import open_registers
+from corpora.reports import counted
 from corpora.runs.dataset_inputs import check_shared, find_documents, find_shards
 from corpora.runs.named_files import write_named
 from corpora.system.arguments import Summary
@@ -63,10 +64,10 @@ def train(options: "TrainOptions") -> Iterator[str | Summary]:
     linker.save(options.output)
     n = sum(case.entity is not None for record in records for case in record.cases)
     n_without = sum(len(record.cases) for record in records) - n
-    yield f"read  {len(records):,} documents, {n:,} names with an id" + (
+    yield f"read  {counted(len(records), 'document')}, {counted(n, 'name')} with an id" + (
         f", {n_without:,} without" if n_without else ""
     )
-    yield f"knows {len(linker.knowledge.counts.documents):,} entities of documents" + (
+    yield f"knows {counted(len(linker.knowledge.counts.documents), 'entity')} of documents" + (
         f", {len(register):,} of the register" if register else ""
     )
     yield from _left_out(records)
@@ -231,7 +232,7 @@ def index(options: "IndexOptions") -> Iterator[str | Summary]:
     """Write the forms of an entity vocabulary into files that are memory-mapped."""
     _check_output(options.output, first="names.bin")
     n = write_lookup(options.output, pairs_of(options.vocabulary))
-    yield f"made  {options.output} ({n:,} entities)"
+    yield f"made  {options.output} ({counted(n, 'entity')})"
     yield f"next  python -m modeling.link train DOCUMENTS --vocabulary {options.output} --output …"
     yield Summary({"output": str(options.output), "entities": n})
 

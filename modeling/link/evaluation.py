@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from corpora.entities.lookup import EntityLookup
 from corpora.errors import UsageError
 from corpora.hashing.sampling import ratio
+from corpora.reports import counted
 from modeling.bootstrap import Interval, Units, percentiles, resample
 from modeling.link.candidates import Known
 from modeling.link.contexts import Reader
@@ -84,7 +85,9 @@ def cross_validate(
     labels = linked_labels(records)
     of_fold = [int(ratio(record.id, seed=seed) * folds) for record in records]
     if len(set(of_fold)) < 2:
-        raise UsageError(f"{len(records)} documents: too few for {folds} folds.")
+        raise UsageError(
+            f"{counted(len(records), 'document')}: too few for {counted(folds, 'fold')}."
+        )
     outcomes: list[Outcome] = []
     for fold in sorted(set(of_fold)):
         train = [record for record, f in zip(records, of_fold, strict=True) if f != fold]
@@ -101,7 +104,7 @@ def cross_validate(
         )
         prior = training.train(uses=PRIOR)
         outcomes += judge(test, training.train(), prior=prior, labels=labels, nil=nil)
-        log(f"fold {fold + 1} of {folds}: {len(train):,} documents to {len(test):,}")
+        log(f"fold {fold + 1} of {folds}: {counted(len(train), 'document')} to {len(test):,}")
     return outcomes
 
 

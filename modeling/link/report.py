@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from corpora.datasets.shards import write_json, write_text
+from corpora.reports import counted
 from modeling.bootstrap import Interval
 from modeling.link.evaluation import F1, RANKS, Outcome, Ratio, Ratios, groups
 from modeling.pages import Block, Heading, Table, Text, to_markdown
@@ -125,9 +126,9 @@ def _describe(
     documents = len({one.document for one in outcomes})
     yield Heading(title, level=1)
     yield Text(
-        f"{len(outcomes):,} names of {documents:,} documents, {n_linked:,} with an id. Intervals: "
-        "95 %, by the bootstrap over documents. A known entity is one of the register, of the "
-        "vocabulary, or of a training document."
+        f"{counted(len(outcomes), 'name')} of {counted(documents, 'document')}, {n_linked:,} "
+        "with an id. Intervals: 95 %, by the bootstrap over documents. A known entity is one of "
+        "the register, of the vocabulary, or of a training document."
     )
     yield Heading("Accuracy")
     rows = [["", "of all names with an id", "", "of those whose entity is known", ""]]

@@ -19,6 +19,7 @@ from corpora.ner.detection import Overrides
 from corpora.ner.exchange import FORMS, write_new
 from corpora.ner.files import MAX_BYTES, Part, describe, read_file
 from corpora.ner.sentence_rows import RowMaker
+from corpora.reports import counted
 from corpora.runs.named_files import write_named
 from corpora.system.arguments import Summary, say
 from corpora.system.command_names import as_typed
@@ -141,7 +142,7 @@ def predict_documents(options: "Options") -> Summary:
         threshold=options.threshold or 0.0,
     )
     sys.stderr.writelines(f"  {name}: {count:,}\n" for name, count in counters.items())
-    sys.stderr.write(f"made  {options.output} ({n:,} documents)\n")
+    sys.stderr.write(f"made  {options.output} ({counted(n, 'document')})\n")
     sys.stderr.write(as_typed(f"next  python -m corpora.shards show {options.output} --limit 1\n"))
     return Summary({"output": str(options.output), "written": n, "counters": dict(counters)})
 

@@ -21,6 +21,7 @@ from corpora.document import Document, Mention, Rejected
 from corpora.errors import CorpusError, UsageError
 from corpora.ner.exchange import Annotated, files_of, read_annotated
 from corpora.registers.references import Habits, parse_style
+from corpora.reports import counted
 from corpora.runs.plan import find_inputs
 from corpora.runs.record_errors import reject
 from corpora.system.arguments import Summary
@@ -175,7 +176,7 @@ class _Work:
         new = [one for one in made if replace(one, time="") not in known]
         append_decisions(self.decisions_path, new)
         if new:
-            self.notes.append(f"{len(new):,} decisions added to {self.decisions_path}")
+            self.notes.append(f"{counted(len(new), 'decision')} added to {self.decisions_path}")
 
     def threshold(self, tagger: "Tagger | None") -> float:
         """Return the lowest probability of a mention to write; add a note if it is the tagger's."""
@@ -322,7 +323,7 @@ class _Work:
             write_text(output / "skipped.tsv", _skipped_lines(self.skipped))
             if self.kept:
                 write_text(output / "kept.tsv", _kept_lines(self.kept))
-        said = [f"read {len(self.files):,} files = written {self.n_written:,}"]
+        said = [f"read {counted(len(self.files), 'file')} = written {self.n_written:,}"]
         said[0] += f" + rejected {len(self.rejected):,}\n"
         said += [f"  {name}: {n:,}\n" for name, n in sorted(self.counters.items()) if n]
         said += self._about_rejected()
@@ -500,14 +501,14 @@ def list_candidates(options: "Options", tagger: "Tagger | None") -> Summary:
             rows.append((file.source.name, document, kept))
     if register is not None and (n_offered := register.referrer.n_offered):
         work.notes.append(
-            f"{n_offered:,} ids: no name of the files shows how they are written. --apply writes "
-            "them as ids of the edition's own; --reference ATTRIBUTE=VALUE says another way."
+            f"{counted(n_offered, 'id')}: no name of the files shows how they are written. --apply "
+            "writes them as ids of the edition's own; --reference ATTRIBUTE=VALUE says another way."
         )
     with tempfile.TemporaryDirectory() as folder:
         n = write_candidates(Path(folder) / "list", rows)
         _write_new(path, (Path(folder) / "list").read_bytes())
     write_json(model_file(path), asdict(model))
-    return work.finish(made=f"{path} ({n:,} names); next: edit it, and --apply {path}")
+    return work.finish(made=f"{path} ({counted(n, 'name')}); next: edit it, and --apply {path}")
 
 
 def apply_list(options: "Options") -> Summary:

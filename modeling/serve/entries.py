@@ -17,6 +17,7 @@ from corpora.datasets.shards import open_dataset
 from corpora.entities.vocabulary import SPECIAL, read_vocab, split_entities
 from corpora.registers.entry import Date, Entry
 from corpora.registers.register import Register, open_registers
+from corpora.reports import counted
 
 _LEAST: Final = 60.0
 """The least similarity of a form to a name for its entry to be found, in percent."""
@@ -176,7 +177,7 @@ class _Vocabulary:
             id=self._names[number],
             name=title,
             kinds=(self._spaces[number],),
-            description=f"{count:,} mentions",
+            description=f"{counted(count, 'mention')}",
             properties={
                 "name": _values([title]),
                 "forms": _values(alias["form"] for alias in aliases),

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
 
 from corpora.errors import UsageError
+from corpora.reports import counted
 from corpora.system.expat_version import warn_of_old_expat
 from corpora.tei.edition import edition_path, load_edition
 from modeling.finetune.process import TrainSettings
@@ -48,7 +49,7 @@ def serve(options: "Options", log: TextIO) -> None:
             def ready(address: str) -> None:
                 log.write(f"serve {name} on {address} (labels: {', '.join(tagger.labels)})\n")
                 if entries is not None:
-                    log.write(f"ids   {address}/reconcile ({len(entries):,} entries)\n")
+                    log.write(f"ids   {address}/reconcile ({counted(len(entries), 'entry')})\n")
                 log.write(f"tei   names of probability {least:.3f} or more are written\n")
                 log.write(f"next  curl {address}/health\n")
                 log.flush()

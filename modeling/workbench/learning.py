@@ -155,15 +155,15 @@ class Learner:
             done, split = self._done()
             if len(done) < _LEAST:
                 raise RefusedError(
-                    f"{len(done)} letters are decided to the end; {_LEAST} are needed, one of "
-                    "which is held out."
+                    f"Letters that are decided to the end: {len(done)}; {_LEAST} are needed, one "
+                    "of which is held out."
                 )
             held_out = set(split["held_out"])
             learned = [d for each in done if each.name not in held_out for d in _decided(each)]
             tested = [d for each in done if each.name in held_out for d in _decided(each)]
         if not tested:
             raise RefusedError(
-                f"All {len(done)} letters that are decided are among those that the tagger has "
+                f"All letters that are decided ({len(done)}) are among those that the tagger has "
                 "learned (--ner), so none can be held out for the scores. Decide others, too."
             )
         sentences = sentences_to_learn(learned)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from corpora.errors import UsageError
 from corpora.registers.register import open_registers
+from corpora.reports import counted
 from corpora.runs.plan import find_inputs
 from corpora.tei.decisions import decisions_path
 from corpora.tei.edition import SUFFIXES, Edition, edition_path, load_edition, shipped_editions
@@ -139,13 +140,15 @@ def serve(options: "Options") -> None:
 
     if path := options.documents or options.evaluation:
         reader = open_documents(path) if options.documents else open_evaluation(path)
-        sys.stderr.write(f"{reader.n_rows:,} rows of {path}\n")
+        sys.stderr.write(f"{counted(reader.n_rows, 'row')} of {path}\n")
         _answer(reading_application(reader), options)
         return
     desk = make_desk(options)
     desk.models.keep()
     reading = Reading(desk)
-    sys.stderr.write(f"{len(desk.letters.all):,} letters; decisions: {desk.journal.path}\n")
+    sys.stderr.write(
+        f"{counted(len(desk.letters.all), 'letter')}; decisions: {desk.journal.path}\n"
+    )
     learner = _learner(options, desk, on_use=reading.again)
     _answer(application(desk, learner), options, on_ready=reading.start)
     if learner:

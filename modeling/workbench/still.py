@@ -16,6 +16,7 @@ from typing import Final
 from corpora.datasets.shards import write_json
 from corpora.document import Mention
 from corpora.errors import CorpusError
+from corpora.reports import counted
 from corpora.system.files import open_own
 from corpora.tei.fragments import content_rules
 from corpora.tei.review import REVIEW, model_file
@@ -53,7 +54,7 @@ def write_page(desk: Desk, path: Path) -> str:
     write_json(model_file(exported), asdict(desk.letters.suggester.model))
     n = len(desk.letters.all)
     return (
-        f"made  {path} ({n:,} letters), {model_file(exported)}\n"
+        f"made  {path} ({counted(n, 'letter')}), {model_file(exported)}\n"
         f"next  open it, decide, export {exported.name} beside it, and --apply {exported}\n"
     )
 

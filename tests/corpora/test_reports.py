@@ -5,10 +5,23 @@ import pytest
 from corpora.concordance.collect import collect
 from corpora.concordance.pages import make_pages
 from corpora.document import Document, Mention
-from corpora.reports import html_list, html_page, html_table, markdown_table
+from corpora.reports import counted, html_list, html_page, html_table, markdown_table
 from modeling.pages import Heading, Items, Table, Text, to_html
 
 LONG = "x" * 300
+
+
+@pytest.mark.parametrize(
+    ("n", "noun", "shown"),
+    [
+        (1, "file", "1 file"),
+        (0, "file", "0 files"),
+        (2000, "entity", "2,000 entities"),
+        (2, "day", "2 days"),
+    ],
+)
+def test_a_count_has_its_noun_in_the_right_number(n, noun, shown):
+    assert counted(n, noun) == shown
 
 
 def test_a_page_has_a_language_a_width_one_main_part_and_one_title():

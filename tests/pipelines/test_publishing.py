@@ -274,7 +274,7 @@ def test_verify_finds_repeated_ids(tmp_path, capsys):
     folder = dataset_with(tmp_path / "d", [document_to_row(letter())] * 2)
 
     assert shards(["verify", str(folder)]) == 1
-    assert "repeat the id" in capsys.readouterr().err
+    assert "1 row with the id of another" in capsys.readouterr().err
 
 
 def test_verify_checks_rows_when_asked(tmp_path, capsys):
@@ -290,5 +290,5 @@ def test_verify_checks_rows_when_asked(tmp_path, capsys):
 def test_show_names_the_datasets_of_a_run(tmp_path, capsys):
     assert run(tmp_path / "out") == 0
 
-    assert shards(["show", str(tmp_path / "out")]) == 1
+    assert shards(["show", str(tmp_path / "out")]) == 2
     assert "Name one: documents, ner" in capsys.readouterr().err

@@ -78,10 +78,10 @@ def test_ratios_that_make_no_sense_are_refused(text):
     ("lines", "message"),
     [
         ("a.xml\ttrain\nb.xml\tvalid\n", "splits.tsv:2"),
-        ("a.xml\ttrain\n", "lacks 1 documents, among them b.xml"),
+        ("a.xml\ttrain\n", "lacks 1 document, among them b.xml"),
         (
             "a.xml\ttrain\nb.xml\tdev\nc.xml\ttest\n",
-            "names no input: 1 documents, among them c.xml",
+            "names no input: 1 document, among them c.xml",
         ),
         ("a.xml\ttrain\na.xml\tdev\n", "splits.tsv:2: a.xml has two splits"),
     ],

@@ -98,10 +98,10 @@ def test_missing_empty_line_at_the_end_is_forgiven(tmp_path):
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        ("Jena", "1 columns"),
+        ("Jena", "1 column "),
         ("Jena B-place x", "3 columns"),
         ("Jena  B-place", "3 columns"),
-        ("Jena\tB-place", "1 columns"),
+        ("Jena\tB-place", "1 column "),
         (" B-place", "is empty"),
         ("Jena place", "no IOB2 tag"),
         ("Jena B-", "no IOB2 tag"),

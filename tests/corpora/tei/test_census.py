@@ -191,7 +191,7 @@ def test_names_without_a_type_are_drafted_and_counted_by_a_run(tmp_path):
 def test_the_draft_says_that_elements_keep_their_white_space():
     census = census_of("<p xml:space='preserve'>Ja</p><p>Nein</p>")
 
-    assert '\n[breaks]\n# xml_space = "ignore"  # xml:space="preserve", 1 times' in draft_edition(
+    assert '\n[breaks]\n# xml_space = "ignore"  # xml:space="preserve", 1 time:' in draft_edition(
         census, name="mine"
     )
     assert "[breaks]" not in draft_edition(census_of("<p>Ja</p>"), name="mine")
