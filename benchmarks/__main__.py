@@ -23,6 +23,8 @@ from glob import glob
 from pathlib import Path
 from typing import Any
 
+from benchmarks.inputs import existing
+
 FIGURES = Path(__file__).with_name("figures.toml")
 ROOT = FIGURES.parent.parent
 TOLERANCE = 0.1
@@ -128,7 +130,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="of benchmarks; otherwise all")
-    parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="real data")
+    parser.add_argument("--data", type=existing, required=True, metavar="DIR", help="real data")
     parser.add_argument("--keep", action="store_true", help="write the values into figures.toml")
     options = parser.parse_args(argv)
     known = {benchmark.name: benchmark for benchmark in read_figures(FIGURES.read_text("utf-8"))}

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
 
+from benchmarks.inputs import existing
 from corpora.datasets.shards import open_dataset
 from corpora.document import Sentence
 from corpora.ner.conll import read_conll
@@ -134,9 +135,9 @@ def sentences_of(folder: Path) -> Iterator[Sentence]:
 def main() -> None:
     """Compare, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--ner", type=Path, required=True, help="a dataset")
-    parser.add_argument("--gold", type=Path, required=True, help="folder with */ID.json")
-    parser.add_argument("--published", type=Path, nargs="*", default=[], help="CoNLL files")
+    parser.add_argument("--ner", type=existing, required=True, help="a dataset")
+    parser.add_argument("--gold", type=existing, required=True, help="folder with */ID.json")
+    parser.add_argument("--published", type=existing, nargs="*", default=[], help="CoNLL files")
     parser.add_argument("--top", type=int, default=12, help="how many differences to show")
     options = parser.parse_args()
     ours: dict[str, list[list[str]]] = defaultdict(list)

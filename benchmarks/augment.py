@@ -27,6 +27,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from benchmarks.inputs import existing
 from corpora.datasets.columns import Mentions
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import open_dataset, read_batches
@@ -170,7 +171,7 @@ def main() -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--input", type=Path, required=True, help="documents of a Wikipedia")
+    parser.add_argument("--input", type=existing, required=True, help="documents of a Wikipedia")
     parser.add_argument("--learn", choices=("same", "other"), default="same")
     parser.add_argument("--min-link-prob", type=float, default=0.05)
     parser.add_argument("--min-prior", type=float, default=0.5)

@@ -16,10 +16,10 @@ import argparse
 import statistics
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
+from benchmarks.inputs import existing
 from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import (
     DataConfig,
@@ -111,8 +111,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--examples", type=Path, required=True)
-    parser.add_argument("--tokenizer", type=Path, help="if it does not lie beside the examples")
+    parser.add_argument("--examples", type=existing, required=True)
+    parser.add_argument("--tokenizer", type=existing, help="if it does not lie beside the examples")
     parser.add_argument("--max-length", type=int, default=512)
     parser.add_argument("--steps", type=int, default=40)
     options = parser.parse_args()

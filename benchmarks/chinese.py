@@ -69,6 +69,7 @@ from benchmarks.chinese_sets import (
 )
 from benchmarks.chinese_tables import write_tables
 from benchmarks.chinese_texts import command, make_documents, make_ner, packed, raw_text
+from benchmarks.inputs import existing
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import open_dataset, read_batches
 from corpora.lexicon.known import jieba_dictionary, read_known
@@ -338,7 +339,7 @@ def run(
 def main() -> None:
     """Make the data of all sets, then train and score all variants, and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("data", type=Path, help="folder with the unpacked sets")
+    parser.add_argument("data", type=existing, help="folder with the unpacked sets")
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--model", type=Path, help="an encoder of transformers to begin with")
     sets = ("cluener", "resume", "sanguo")

@@ -29,6 +29,7 @@ from typing import Any
 
 import torch
 
+from benchmarks.inputs import existing
 from corpora.document import Sentence
 from corpora.ner.labels import LabelMap, label_map_path, load_label_map
 from modeling.data.predictions import Tagged
@@ -131,9 +132,9 @@ def speed(tagger: Tagger, test: Sequence[Sentence]) -> float:
 def main(argv: Sequence[str] | None = None) -> None:
     """Measure a tagger, and write the figures as JSON."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("run", type=Path, help="a run of modeling.finetune")
-    parser.add_argument("--ner", type=Path, required=True, help="what it was trained on")
-    parser.add_argument("--others", type=Path, nargs="*", default=[], help="other sets")
+    parser.add_argument("run", type=existing, help="a run of modeling.finetune")
+    parser.add_argument("--ner", type=existing, required=True, help="what it was trained on")
+    parser.add_argument("--others", type=existing, nargs="*", default=[], help="other sets")
     parser.add_argument("--output", type=Path, required=True, metavar="FILE")
     parser.add_argument("--threads", type=int, default=1)
     args = parser.parse_args(argv)

@@ -23,6 +23,7 @@ from typing import Any
 import torch
 
 from benchmarks.conditions import Scorer
+from benchmarks.inputs import existing
 from modeling.finetune.data import NerData
 from modeling.taggers.folders import find_tagger
 from modeling.taggers.tagger import Tagger
@@ -31,12 +32,12 @@ from modeling.taggers.tagger import Tagger
 def main() -> None:
     """Make what is missing, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("teacher", type=Path, help="a run of modeling.finetune")
-    parser.add_argument("--ner", type=Path, required=True, help="what it was trained on")
+    parser.add_argument("teacher", type=existing, help="a run of modeling.finetune")
+    parser.add_argument("--ner", type=existing, required=True, help="what it was trained on")
     parser.add_argument(
-        "--model", type=Path, required=True, help="an encoder, whose layers are taken"
+        "--model", type=existing, required=True, help="an encoder, whose layers are taken"
     )
-    parser.add_argument("--documents", type=Path, nargs="+", required=True, help="other text")
+    parser.add_argument("--documents", type=existing, nargs="+", required=True, help="other text")
     parser.add_argument("--layers", default="1,5,9,12")
     parser.add_argument("--samples", type=int, default=8000, help="sentences of an epoch")
     parser.add_argument("--epochs", type=int, default=5)

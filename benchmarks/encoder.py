@@ -33,6 +33,7 @@ import torch
 import transformers
 from torch import Tensor
 
+from benchmarks.inputs import existing
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import open_dataset, read_batches
 from modeling.config import EncoderConfig, HeadsConfig, PretrainConfig
@@ -293,7 +294,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--bf16", action="store_true")
-    parser.add_argument("--examples", type=Path, help="a dataset of examples")
+    parser.add_argument("--examples", type=existing, help="a dataset of examples")
     parser.add_argument("--only", choices=("transformers", "padding"))
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()

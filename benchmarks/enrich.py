@@ -21,6 +21,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from benchmarks.inputs import existing
 from corpora.document import Document, Mention, without_crossing
 from corpora.errors import CorpusError
 from corpora.tei.edition import Edition, edition_path, load_edition
@@ -217,7 +218,7 @@ def main() -> None:
     parser.add_argument("pairs", nargs="+", metavar="FOLDER EDITION")
     parser.add_argument("--spans", type=int, default=40, help="random spans for each document")
     parser.add_argument("--limit", type=int, help="files of each folder")
-    parser.add_argument("--schema", type=Path, help="RelaxNG that results must fit")
+    parser.add_argument("--schema", type=existing, help="RelaxNG that results must fit")
     parser.add_argument("--crossing", default="split", choices=("split", "standOff"))
     arguments = parser.parse_args()
     if len(arguments.pairs) % 2:

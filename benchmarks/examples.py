@@ -25,6 +25,7 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 import pyarrow as pa
 
+from benchmarks.inputs import existing, pattern
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter, read_batches
 from corpora.document import ORIGINS
@@ -89,9 +90,9 @@ def main() -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--input", required=True, help="documents")
-    parser.add_argument("--tokenizer", type=Path, required=True)
-    parser.add_argument("--entity-vocab", type=Path)
+    parser.add_argument("--input", type=pattern, required=True, help="documents")
+    parser.add_argument("--tokenizer", type=existing, required=True)
+    parser.add_argument("--entity-vocab", type=existing)
     parser.add_argument("--limit", type=int, help="only the first N shards")
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()

@@ -32,6 +32,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from benchmarks.inputs import existing
 from benchmarks.news import expected_paragraphs, keys, raw_paragraphs
 from corpora.hashing.sampling import ratio
 from corpora.news.decoding import decode
@@ -223,10 +224,14 @@ def show(sample: Sample, counts: Counts, texts: list[str]) -> None:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0], allow_abbrev=False)
-    parser.add_argument("--data", type=Path, required=True, help="folder with clones of the sets")
+    parser.add_argument(
+        "--data", type=existing, required=True, help="folder with clones of the sets"
+    )
     parser.add_argument("--part", choices=("dev", "test"), default="dev")
     parser.add_argument("--sets", nargs="+", choices=tuple(SETS), default=tuple(SETS))
-    parser.add_argument("--without", type=Path, help="pages of news-html, which fundus has, too")
+    parser.add_argument(
+        "--without", type=existing, help="pages of news-html, which fundus has, too"
+    )
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--show", action="store_true", help="where each page differs")
     arguments = parser.parse_args()

@@ -53,6 +53,7 @@ import torch
 import transformers
 
 from benchmarks import attention, tables
+from benchmarks.inputs import existing
 from benchmarks.result_cells import read_sets
 from benchmarks.result_tables import table_lines
 from benchmarks.synthetic_files import write_dataset
@@ -642,9 +643,9 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("--minutes", type=float, default=25, help="of all steps together")
     parser.add_argument("--only", default="*", help=f"steps: {', '.join(s.name for s in STEPS)}")
-    parser.add_argument("--model", type=Path, help="a folder of transformers, to be fine-tuned")
-    parser.add_argument("--data", type=Path, help="the folder with the unpacked sets")
-    parser.add_argument("--examples", type=Path, help="made by documents_to_examples")
+    parser.add_argument("--model", type=existing, help="a folder of transformers, to be fine-tuned")
+    parser.add_argument("--data", type=existing, help="the folder with the unpacked sets")
+    parser.add_argument("--examples", type=existing, help="made by documents_to_examples")
     parser.add_argument("--recipe", default="neiss", help="of what is pre-trained: neiss, daluke")
     parser.add_argument("--subwords", type=int, default=32_768, help="of a step, about")
     parser.add_argument("--output", type=Path, default=Path("build/gpu"))

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import torch
 
+from benchmarks.inputs import existing
 from modeling.evaluate.__main__ import main as evaluate
 from modeling.finetune.__main__ import main as finetune
 from modeling.report.tables import read_evaluations, table
@@ -118,8 +119,8 @@ def write_tables(output: Path, *, best: Sequence[str], minutes: float) -> None:
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--model", type=Path, required=True)
-    parser.add_argument("--ner", type=Path, nargs="+", required=True)
+    parser.add_argument("--model", type=existing, required=True)
+    parser.add_argument("--ner", type=existing, nargs="+", required=True)
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--epochs", type=int, default=8)
     parser.add_argument("--threads", type=int, default=1)

@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from benchmarks.inputs import existing
 from corpora.document import TokenSpan
 from corpora.tagging import from_iob2
 from modeling.link.scores import Link, count_right
@@ -135,8 +136,8 @@ def compare(gold: Path, responses: Path) -> Iterator[str]:
 def main(argv: Sequence[str] | None = None) -> None:
     """Compare, and print."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0], allow_abbrev=False)
-    parser.add_argument("--gold", type=Path, required=True, metavar="DIR")
-    parser.add_argument("--responses", type=Path, required=True, metavar="DIR")
+    parser.add_argument("--gold", type=existing, required=True, metavar="DIR")
+    parser.add_argument("--responses", type=existing, required=True, metavar="DIR")
     arguments = parser.parse_args(argv)
     print("\n".join(compare(arguments.gold, arguments.responses)))
 

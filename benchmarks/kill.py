@@ -27,6 +27,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from benchmarks.inputs import pattern
 from tests.killing import SCENARIOS, files_of
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -121,7 +122,7 @@ def main() -> int:
     at_random = commands.add_parser("random", allow_abbrev=False)
     at_random.set_defaults(kill=kill_at_random)
     at_random.add_argument("--kills", type=int, default=100)
-    at_random.add_argument("--input", required=True)
+    at_random.add_argument("--input", type=pattern, required=True)
     at_random.add_argument("--edition", default="tei")
     at_random.add_argument("--workers", type=int, default=1)
     at_random.add_argument("--seed", type=int, default=1)

@@ -39,6 +39,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.chinese_texts import command, spent
+from benchmarks.inputs import existing
 from benchmarks.result_cells import read_sets
 from corpora.datasets.shards import open_dataset
 from modeling.training.run_log import read_metrics
@@ -62,8 +63,8 @@ TITLE = re.compile(r"[^(),:]{4,}")
 def main() -> None:
     """Make what is missing, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("data", type=Path)
-    parser.add_argument("--model", type=Path, required=True)
+    parser.add_argument("data", type=existing)
+    parser.add_argument("--model", type=existing, required=True)
     parser.add_argument("--layers", default="1,5,9,12")
     parser.add_argument("--files", type=int, default=12, help="of German text, a megabyte each")
     parser.add_argument("--steps", type=int, default=800, help="of 32 examples of 128 subwords")

@@ -48,6 +48,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from benchmarks.inputs import existing
 from benchmarks.lexicon_engines import make_documents, pipeline, smoothnlp
 from benchmarks.lexicon_quality import depths, held_out, quality
 from benchmarks.lexicon_texts import HAN, plain, repeated
@@ -125,11 +126,11 @@ def main() -> None:
     """Run the benchmark that the command line names."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("what", choices=tuple(WHAT))
-    parser.add_argument("data", type=Path, help="folder with zh-novels, zh-news and ner-zh")
+    parser.add_argument("data", type=existing, help="folder with zh-novels, zh-news and ner-zh")
     parser.add_argument("--size", type=float, nargs="+", default=[10, 100], help="MB")
     parser.add_argument("--smoothnlp", metavar="PYTHON", help="of an environment that has it")
     parser.add_argument("--smoothnlp-size", type=float, default=10, help="MB (default: 10)")
-    parser.add_argument("--novels", type=Path, help="folder with TITLE.txt, for depths")
+    parser.add_argument("--novels", type=existing, help="folder with TITLE.txt, for depths")
     parser.add_argument("--scratch", type=Path, help="folder for what is made meanwhile")
     args = parser.parse_args()
     WHAT[args.what](args)

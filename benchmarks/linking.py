@@ -37,6 +37,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from benchmarks.inputs import existing, pattern
 from corpora.entities.lookup import EntityLookup, Pairs, write_lookup
 from corpora.hashing.sampling import ratio
 from modeling.bootstrap import Units, percentiles, resample
@@ -241,11 +242,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--entities", type=int, default=1_000_000)
     parser.add_argument("--lookup", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--letters", metavar="PATTERN", help="TEI files of an edition")
+    parser.add_argument("--letters", type=pattern, metavar="PATTERN", help="TEI files")
     parser.add_argument("--edition", default="tei", help="of --letters")
-    parser.add_argument("--register", metavar="PATTERN", help="of --letters")
-    parser.add_argument("--ambiguous", type=Path, metavar="DIR", help="of modeling.link evaluate")
-    parser.add_argument("--beside", type=Path, metavar="DIR", help="with --ambiguous: another one")
+    parser.add_argument("--register", type=pattern, metavar="PATTERN", help="of --letters")
+    parser.add_argument(
+        "--ambiguous", type=existing, metavar="DIR", help="of modeling.link evaluate"
+    )
+    parser.add_argument(
+        "--beside", type=existing, metavar="DIR", help="with --ambiguous: another one"
+    )
     given = parser.parse_args()
     if given.lookup:
         look_up(given.lookup)

@@ -33,6 +33,7 @@ from typing import Any
 
 import trafilatura
 
+from benchmarks.inputs import existing, pattern
 from corpora.datasets.columns import DocumentColumns
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter
@@ -350,19 +351,19 @@ def main() -> None:
     commands = parser.add_subparsers(required=True)
     for command in (quality, speed):
         one = commands.add_parser(command.__name__)
-        one.add_argument("--pages", type=Path, required=True)
+        one.add_argument("--pages", type=existing, required=True)
         one.add_argument("--every", type=int, default=1, help="of so many pages one (speed)")
         one.add_argument("--show", action="store_true", help="where each page differs (quality)")
         one.set_defaults(run=command)
     one = commands.add_parser("archives")
-    one.add_argument("--archives", required=True)
+    one.add_argument("--archives", type=pattern, required=True)
     one.set_defaults(run=archives)
     one = commands.add_parser("duplicates")
     one.add_argument("--articles", type=int, default=100_000)
     one.add_argument("--share", type=float, default=0.1, help="of duplicates")
     one.set_defaults(run=duplicates)
     one = commands.add_parser("find")
-    one.add_argument("--folder", type=Path, required=True)
+    one.add_argument("--folder", type=existing, required=True)
     one.add_argument("--threshold", type=float, required=True)
     one.set_defaults(run=find)
     arguments = parser.parse_args()

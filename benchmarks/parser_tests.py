@@ -27,6 +27,7 @@ from urllib.parse import unquote
 
 from lxml import html
 
+from benchmarks.inputs import existing
 from corpora.wikipedia.blocks import PageText
 from corpora.wikipedia.templates import TemplateTable, load_templates
 from corpora.wikipedia.titles import Wiki, wiki_of
@@ -272,7 +273,7 @@ def show_test(test: Test) -> None:
 def main() -> None:
     """Run it."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0], allow_abbrev=False)
-    parser.add_argument("files", nargs="+", type=Path)
+    parser.add_argument("files", nargs="+", type=existing)
     parser.add_argument("--show", type=int, default=0, metavar="N", help="differing tests")
     parser.add_argument("--blocks", action="store_true", help="show those with other blocks, too")
     arguments = parser.parse_args()

@@ -23,6 +23,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.inputs import pattern
+
 TOPS = ("1", "5", "10", "50")
 
 
@@ -102,7 +104,7 @@ def main() -> None:
     """Make examples, train, compare."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0], allow_abbrev=False)
     parser.add_argument("source", choices=("text", "dump"))
-    parser.add_argument("--input", nargs="+", required=True)
+    parser.add_argument("--input", type=pattern, nargs="+", required=True)
     parser.add_argument("--lang", default="de")
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--size", type=int, default=16_000, help="of the tokenizer")

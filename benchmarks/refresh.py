@@ -30,6 +30,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from benchmarks.inputs import existing
 from benchmarks.resources import Run, measure
 from benchmarks.wikipedia import PAGE, in_hundreds, renumbered
 from corpora.wikipedia.dump import Range, examine, read_pages
@@ -190,7 +191,7 @@ def beside(values: list[float], read: list[float]) -> str:
 def main() -> None:
     """Make the dumps, and measure reading, refresh and rebuild."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0], allow_abbrev=False)
-    parser.add_argument("dump", type=Path, help="a dump in bz2 whose pages are repeated")
+    parser.add_argument("dump", type=existing, help="a dump in bz2 whose pages are repeated")
     parser.add_argument("--size", type=float, default=400, metavar="MB", help="of XML")
     parser.add_argument("--changed", type=float, default=0.02, metavar="RATIO", help="of the pages")
     parser.add_argument("--workers", type=int, default=2, metavar="N")

@@ -21,6 +21,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from benchmarks.inputs import existing
 from benchmarks.wikipedia import make_dump
 
 LOOPS = 30_000_000
@@ -53,7 +54,7 @@ def measure(work: Callable[[int], object], n: int) -> tuple[float, float]:
 def main() -> None:
     """Measure in turn, and say the medians."""
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
-    parser.add_argument("dump", type=Path)
+    parser.add_argument("dump", type=existing)
     parser.add_argument("--size", type=float, default=60, help="MB of XML")
     parser.add_argument("--repeats", type=int, default=3)
     arguments = parser.parse_args()

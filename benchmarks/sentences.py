@@ -22,6 +22,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.inputs import existing
 from corpora.document import Span
 from corpora.segmentation.abbreviations import learn
 from corpora.segmentation.scripts import is_solid
@@ -127,7 +128,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("files", nargs="+", type=Path)
+    parser.add_argument("files", nargs="+", type=existing)
     parser.add_argument("--part", choices=("all", "first", "second"), default="all")
     parser.add_argument("--learn", action="store_true")
     options = parser.parse_args()

@@ -33,6 +33,7 @@ from urllib.parse import urlencode
 
 import torch
 
+from benchmarks.inputs import existing
 from corpora.tei.edition import edition_path, load_edition
 from corpora.tei.reader import read_tei
 from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
@@ -260,8 +261,12 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--layers", type=int, default=4)
     parser.add_argument("--width", type=int, default=256)
-    parser.add_argument("--tagger", type=Path, help="a trained one (default: of random weights)")
-    parser.add_argument("--texts", type=Path, nargs="*", default=(), help="(default: our letters)")
+    parser.add_argument(
+        "--tagger", type=existing, help="a trained one (default: of random weights)"
+    )
+    parser.add_argument(
+        "--texts", type=existing, nargs="*", default=(), help="(default: our letters)"
+    )
     return parser.parse_args()
 
 

@@ -35,6 +35,7 @@ import transformers
 from tokenizers import trainers
 from torch import Tensor
 
+from benchmarks.inputs import existing
 from corpora.document import Sentence
 from corpora.entities.vocabulary import MASK
 from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
@@ -251,8 +252,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--sentences", type=Path, required=True)
-    parser.add_argument("--tokenizer", type=Path)
+    parser.add_argument("--sentences", type=existing, required=True)
+    parser.add_argument("--tokenizer", type=existing)
     parser.add_argument("--subwords", type=int, default=16_000, help="of a learned tokenizer")
     parser.add_argument("--number", type=int, default=32, help="sentences")
     parser.add_argument("--size", type=size_of, default=(768, 12), metavar="WIDTHxLAYERS")

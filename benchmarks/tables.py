@@ -56,6 +56,7 @@ from typing import Any
 
 import torch
 
+from benchmarks.inputs import existing
 from benchmarks.resources import measure
 from benchmarks.result_cells import (
     CPU,
@@ -386,8 +387,10 @@ def check_encoder(records: Mapping[str, Record], args: argparse.Namespace) -> No
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("name", help="german, danish, chinese, curves or all")
-    parser.add_argument("--model", type=Path, help="a folder of transformers; else nothing is run")
-    parser.add_argument("--data", type=Path, help="the folder with the unpacked sets")
+    parser.add_argument(
+        "--model", type=existing, help="a folder of transformers; else nothing is run"
+    )
+    parser.add_argument("--data", type=existing, help="the folder with the unpacked sets")
     parser.add_argument("--output", type=Path, default=Path("build/tables"))
     parser.add_argument("--only", nargs="+", default=["*"], help="cells, as 'sturm-crf-*'")
     parser.add_argument("--minutes", type=float, default=1e9, help="of all cells; then it ends")
@@ -400,7 +403,7 @@ def parse() -> argparse.Namespace:
         "--set", nargs="+", default=[], metavar="NAME=VALUE", help="other settings of all cells"
     )
     parser.add_argument(
-        "--against", type=Path, metavar="DIR", help="records whose F1 is compared with these"
+        "--against", type=existing, metavar="DIR", help="records whose F1 is compared with these"
     )
     parser.add_argument("--tiny", action="store_true", help="a step or two of a cell, to try it")
     args = parser.parse_args()

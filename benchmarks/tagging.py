@@ -22,6 +22,7 @@ import torch
 from transformers import BertConfig, BertForTokenClassification, pipeline
 from transformers import BertTokenizerFast as TheirTokenizer  # type: ignore[attr-defined]
 
+from benchmarks.inputs import existing
 from corpora.document import Sentence
 from corpora.tokenization.tokenizers import Tokenizer
 from modeling.data.tagset import TagSet
@@ -154,9 +155,9 @@ def agreement(
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--ner", type=Path, required=True)
+    parser.add_argument("--ner", type=existing, required=True)
     parser.add_argument("--split", default="test")
-    parser.add_argument("--tokenizer", type=Path, required=True)
+    parser.add_argument("--tokenizer", type=existing, required=True)
     parser.add_argument("--decoder", default="viterbi")
     parser.add_argument("--limit", type=int, default=0)
     parser.add_argument("--repeats", type=int, default=5)

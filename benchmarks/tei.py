@@ -18,6 +18,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks.inputs import pattern
+
 
 def copy(files: list[Path], folder: Path, n_copies: int) -> float:
     """Copy the files so many times; returns their size in MB."""
@@ -45,7 +47,7 @@ def run(arguments: argparse.Namespace, folder: Path, workers: int) -> tuple[floa
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
-    parser.add_argument("--input", required=True)
+    parser.add_argument("--input", type=pattern, required=True)
     parser.add_argument("--edition", default="tei")
     parser.add_argument("--copies", type=int, default=10)
     parser.add_argument("--runs", type=int, default=3)

@@ -26,13 +26,13 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from transformers import AutoModelForTokenClassification, Trainer, TrainingArguments
 
+from benchmarks.inputs import existing
 from corpora.tagging import from_iob2
 from modeling.config import OptimizerConfig
 from modeling.data.sentence_batches import SentenceCollator
@@ -212,8 +212,8 @@ def spread(values: Sequence[float]) -> str:
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--model", type=Path, required=True, help="a folder of transformers")
-    parser.add_argument("--ner", type=Path, required=True)
+    parser.add_argument("--model", type=existing, required=True, help="a folder of transformers")
+    parser.add_argument("--ner", type=existing, required=True)
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--rate", type=float, default=1e-4)

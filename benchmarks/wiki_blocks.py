@@ -21,6 +21,7 @@ from typing import Any
 
 import mwparserfromhell as mw
 
+from benchmarks.inputs import existing
 from corpora.wikipedia.aside import KINDS, SideBlock
 from corpora.wikipedia.dump import examine, read_pages
 from corpora.wikipedia.pages import Page
@@ -144,7 +145,7 @@ def compare(path: Path, n_pages: int, work_directory: Path) -> None:
 def main() -> None:
     """Run it."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("dumps", nargs="+", type=Path)
+    parser.add_argument("dumps", nargs="+", type=existing)
     parser.add_argument("--pages", type=int, default=150, metavar="N", help="of each dump")
     options = parser.parse_args()
     for dump in options.dumps:

@@ -19,6 +19,8 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.inputs import existing
+
 PAGE = re.compile(r"<page>.*?</page>", re.DOTALL)
 TITLE = re.compile(r"<title>(.*?)</title>")
 NAMESPACE = re.compile(r"<ns>(-?\d+)</ns>")
@@ -231,7 +233,7 @@ def table(dumps: Sequence[Path], n_bytes: int) -> Iterator[str]:
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0], allow_abbrev=False)
-    parser.add_argument("dumps", type=Path, nargs="+", help="in bz2")
+    parser.add_argument("dumps", type=existing, nargs="+", help="in bz2")
     parser.add_argument("--megabytes", type=float, default=20, metavar="MB", help="of XML, of each")
     arguments = parser.parse_args()
     print("\n".join(table(arguments.dumps, int(arguments.megabytes * 1e6))))

@@ -27,6 +27,7 @@ from collections.abc import Iterable, Iterator
 from itertools import count
 from pathlib import Path
 
+from benchmarks.inputs import existing
 from benchmarks.resources import Run, measure
 
 PAGE = re.compile(rb"[ \t]*<page>.*?</page>\n?", re.DOTALL)
@@ -134,7 +135,7 @@ def compare(dump: Path, megabytes: float, repeats: int) -> None:
 def main() -> None:
     """Make dumps of two sizes, and compare all commands on each."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0], allow_abbrev=False)
-    parser.add_argument("dump", type=Path, help="a dump in bz2 whose pages are repeated")
+    parser.add_argument("dump", type=existing, help="a dump in bz2 whose pages are repeated")
     parser.add_argument("--size", type=float, default=200, metavar="MB", help="of XML")
     parser.add_argument("--repeats", type=int, default=3, metavar="N")
     parser.add_argument("--scratch", type=Path, help="where the dumps are made")

@@ -35,6 +35,7 @@ from typing import Any
 from mwparserfromhell import parse
 from wikiextractor.extract import Extractor
 
+from benchmarks.inputs import existing
 from corpora.segmentation.sentences import segmenter
 from corpora.wikipedia import wikiextractor
 from corpora.wikipedia.blocks import PageText
@@ -388,7 +389,7 @@ def show_differences(sample: Sample, n_shown: int, seed: int) -> None:
 def main() -> None:
     """Read the options; measure, or show differences."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0], allow_abbrev=False)
-    parser.add_argument("dump", type=Path)
+    parser.add_argument("dump", type=existing)
     parser.add_argument("--pages", type=int, default=200, metavar="N", help="articles, at random")
     parser.add_argument("--repeats", type=int, default=5, metavar="K")
     parser.add_argument("--seed", type=int, default=1)
