@@ -1,8 +1,9 @@
 """An ASGI middleware that limits who may send requests, how many, how large and how slow.
 
 The middleware reads the whole body before the application sees the request, so that a large, slow
-or incomplete body costs the application nothing. Refusals are JSON, ``{"detail": "…"}``, with a
-status that gives the reason: 400, 401, 403, 408, 413 to 415, 421, 503.
+or incomplete body costs the application nothing. Refusals are JSON, ``{"detail": "…"}``, or a page
+for a browser that opens an address, with a status that gives the reason: 400, 401, 403, 408, 413 to
+415, 421, 503.
 """
 
 import asyncio
@@ -12,10 +13,13 @@ import time
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, urlencode, urlsplit
 
 from starlette.requests import HTTPConnection
+
+from corpora.reports import html_page
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -27,6 +31,10 @@ ANY: Final = "*"
 _MAX_PATH: Final = 2000
 _MAX_DIGITS: Final = 20
 _RETRY_AFTER: Final = 1  # seconds
+_NOT_ADMITTED: Final = (
+    "The token is missing or wrong: open the address as it was printed. A program that was started "
+    "again prints another."
+)
 _CLOSE: Final = (b"connection", b"close")
 _PREFLIGHT_AGE: Final = b"600"  # seconds for which a browser may cache the answer to a preflight
 
@@ -102,7 +110,8 @@ class Guard:
         try:
             await self._admit(scope, receive, answer)
         except Refused as refused:
-            await answer.refuse(refused)
+            accepted = HTTPConnection(scope).headers.get("accept", "")
+            await answer.refuse(refused, is_page="text/html" in accepted)
         except _NotTaken:
             return  # the server closes the connection
         finally:
@@ -193,7 +202,7 @@ class Guard:
                 raise Refused(303, "", headers=found)
         given = (bearer, in_query, asked.cookies.get(name, ""))
         if not any(_is_equal(one, token) for one in given):
-            raise Refused(401, "The token is missing or wrong: open the address as it was printed.")
+            raise Refused(401, _NOT_ADMITTED)
 
     async def _read(
         self, headers: Mapping[str, str], receive: "Receive", answer: "_Answer"
@@ -252,15 +261,21 @@ class _Answer:
         except TimeoutError as error:
             raise _NotTaken from error
 
-    async def refuse(self, refused: Refused) -> None:
+    async def refuse(self, refused: Refused, *, is_page: bool) -> None:
         if self.is_begun:
             raise refused
-        body = json.dumps({"detail": refused.detail}).encode() if refused.detail else b""
+        if not refused.detail:
+            body = b""
+        elif is_page:
+            body = html_page("Onoma", f"<p>{escape(refused.detail)}</p>\n").encode()
+        else:
+            body = json.dumps({"detail": refused.detail}).encode()
         headers = [*refused.headers]
         if refused.status != 204:
             headers.append((b"content-length", str(len(body)).encode()))
         if body:  # the rest of the request is not read: close the connection
-            headers += [(b"content-type", b"application/json"), _CLOSE]
+            kind = b"text/html; charset=utf-8" if is_page else b"application/json"
+            headers += [(b"content-type", kind), _CLOSE]
         await self({"type": "http.response.start", "status": refused.status, "headers": headers})
         await self.send({"type": "http.response.body", "body": body})
 

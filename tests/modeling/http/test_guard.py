@@ -102,6 +102,20 @@ def test_the_token_comes_in_the_address_once_and_is_a_cookie_after_that():
     assert ask("POST", "/page", rules=rules, headers=bearer).status_code == 200
 
 
+def test_a_browser_that_opens_an_address_gets_a_page_and_a_program_json():
+    rules = Rules(token=TOKEN)
+    browser = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+
+    page = ask("GET", "/page?token=old", rules=rules, headers=browser)
+    host = ask("GET", "/", headers={**browser, "Host": "<b>.example"})
+
+    assert page.status_code == 401
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert "<p>The token is missing or wrong: open the address as it was printed." in page.text
+    assert "&lt;b&gt;.example" in host.text
+    assert "detail" in ask("GET", "/page?token=old", rules=rules).json()
+
+
 def test_a_cookie_of_another_server_that_is_none_by_the_rules_hides_no_token():
     rules = Rules(token=TOKEN)
     own = ask("GET", f"/page?token={TOKEN}", rules=rules).headers["set-cookie"].partition(";")[0]
