@@ -148,12 +148,14 @@ def _mention(
     """
     label: object = None
     surface: object = None
+    places: list[int] = []
     start = end = -1
     match name:
         case [int(first), int(last), found, *_]:
             start, end, label = first, last + 1, found
         case {"index": [int(), *_] as index} if all(isinstance(at, int) for at in index):
-            start, end = min(index), max(index) + 1
+            places = sorted({*index})
+            start, end = places[0], places[-1] + 1
         case {"start": int(first), "end": int(limit)}:
             start, end = first, limit
     if isinstance(name, Mapping):
@@ -163,11 +165,11 @@ def _mention(
     if not 0 <= start < end <= len(tokens):
         what = f"{str(name)[:80]!r} is no place among {len(tokens):,} tokens"
         raise BadRecordError("bad_span", f"{what} (the first is {before})")
-    here = "".join("".join(tokens[start:end]).split())
-    if isinstance(surface, str) and "".join(surface.split()) != here:
-        what = f"{surface[:80]!r} is {' '.join(tokens[start:end])[:80]!r} at {start}–{end}"
+    pieces = [tokens[at - before] for at in places] or tokens[start:end]
+    if isinstance(surface, str) and "".join(surface.split()) != "".join("".join(pieces).split()):
+        what = f"{surface[:80]!r} is {' '.join(pieces)[:80]!r} at {start}–{end}"
         raise BadRecordError("bad_span", f"{what} (in objects, ends are exclusive)")
     mention = Mention(start, end, label=label_of(label, name))
-    if isinstance(name, Mapping) and len({*name.get("index", range(start, end))}) < end - start:
+    if len(pieces) < end - start:
         counters[f"discontinuous names: {mention.label}"] += 1
     return mention

@@ -86,12 +86,20 @@ def test_names_inside_names_are_inner_and_others_are_counted(tmp_path):
 
 
 def test_a_name_of_several_pieces_has_what_is_between_and_is_counted(tmp_path):
-    record = {"sentence": TOKENS, "ner": [{"index": [3, 5], "type": "LOC"}]}
+    record = {"sentence": TOKENS, "ner": [{"index": [3, 5], "type": "LOC", "text": "nach Berg"}]}
 
     _, [row], made = read_records(tmp_path, record)
 
     assert show(TOKENS, row["tags"]) == "Ada Lovelace kam nach/B-LOC Bad/I-LOC Berg/I-LOC"
     assert made.counters["discontinuous names: LOC"] == 1
+
+
+def test_a_number_that_is_called_index_is_no_place(tmp_path):
+    name = {"index": 7, "start": 3, "end": 4, "type": "LOC"}
+
+    _, [row], _ = read_records(tmp_path, {"tokens": TOKENS, "ner": [name]})
+
+    assert show(TOKENS, row["tags"]) == "Ada Lovelace kam nach/B-LOC Bad Berg"
 
 
 @pytest.mark.parametrize(
