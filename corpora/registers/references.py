@@ -4,6 +4,8 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
 from corpora.document import Document, Mention
@@ -78,17 +80,14 @@ class Referrer:
         """Count the styles of references that lead to an entry."""
         for document in documents:
             for mention in document.mentions:
-                if mention.entity is None or " " in mention.entity:
-                    continue
-                entry = register.find(mention.entity)
-                if entry is not None:
-                    label = mention.label or ""
-                    self._n[label] += 1
-                    self._counts[label].update(set(self._styles(mention, entry)))
+                label = mention.label or ""
+                for entity in (mention.entity or "").split(" "):
+                    if entity and (entry := register.find(entity)) is not None:
+                        self._n[label] += 1
+                        self._counts[label].update(set(self._styles(mention, entry)))
 
     def _styles(self, mention: Mention, entry: Entry) -> Iterable[Style]:
-        for attribute in self._edition.entity:
-            value = mention.attributes.get(f"@{attribute}", "").strip()
+        for attribute, value in _references(mention, self._edition.entity):
             if value.endswith(entry.id):
                 yield Style(attribute, f"{value.removesuffix(entry.id)}{_HOLE}")
                 continue
@@ -131,6 +130,29 @@ class Referrer:
         return _referring(mention, style.attribute, value, edition=self._edition)
 
 
+def _references(mention: Mention, attributes: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield the attributes of a mention with their values; ``ref`` may hold several."""
+    for attribute in attributes:
+        value = mention.attributes.get(f"@{attribute}", "").strip()
+        for one in value.split() if attribute == "ref" else [value]:
+            yield attribute, one
+
+
+def _with_entities(mention: Mention, attributes: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+    """Yield the entities of a mention, each with an attribute and the value that leads to it.
+
+    Several values lead to as many entities, or, if a register has them as one, all to this.
+    """
+    for attribute, values in groupby(_references(mention, attributes), key=itemgetter(0)):
+        entity, found = mention.entity or "", [value for _, value in values]
+        entities = entity.split(" ") if len(found) > 1 else [entity]
+        if len(entities) == len(found):
+            yield from ((one, attribute, value) for one, value in zip(entities, found, strict=True))
+        elif len(entities) == 1:
+            id = entity.partition(":")[2]
+            yield from ((entity, attribute, value) for value in found if value.endswith(id))
+
+
 class Usage(NamedTuple):
     """The style of references to entities of a space, in mentions with a label."""
 
@@ -144,11 +166,12 @@ class Usage(NamedTuple):
 def usages_of(mentions: Iterable[Mention]) -> Iterator[Usage]:
     """Yield the styles in which mentions refer to their entity, whatever their edition."""
     for mention in mentions:
-        space, _, id = (mention.entity or "").partition(":")
-        for name, value in mention.attributes.items():
-            if id and name.startswith("@") and value.endswith(id):
+        names = [name.removeprefix("@") for name in mention.attributes if name.startswith("@")]
+        for entity, name, value in _with_entities(mention, names):
+            space, _, id = entity.partition(":")
+            if id and value.endswith(id):
                 style = f"{value.removesuffix(id)}{_HOLE}"
-                yield Usage(mention.label or "", space, name.removeprefix("@"), style)
+                yield Usage(mention.label or "", space, name, style)
 
 
 def usual(usages: Counter[Usage]) -> list[Usage]:
@@ -193,13 +216,11 @@ class Habits:
         """Count the styles of the references of mentions."""
         for document in documents:
             for mention in document.mentions:
-                for attribute in self._edition.entity:
-                    value = mention.attributes.get(f"@{attribute}", "").strip()
-                    if value and (attribute != "ref" or " " not in value):
-                        self._count(mention, attribute, value)
+                for entity, name, value in _with_entities(mention, self._edition.entity):
+                    self._count(mention.label or "", entity, attribute=name, value=value)
 
-    def _count(self, mention: Mention, attribute: str, value: str) -> None:
-        read = (mention.entity or "").partition(":")
+    def _count(self, label: str, entity: str, *, attribute: str, value: str) -> None:
+        read = entity.partition(":")
         is_abbreviated = without_prefix(value, self._edition) != value
         if is_abbreviated and not value.endswith(f":{read[2]}"):
             return  # its address is no end of it: ``reference`` writes such a value
@@ -207,7 +228,7 @@ class Habits:
             is_known = self._known is None or f"{read[0]}:{id}" in self._known
             if id and is_known and value.endswith(id):
                 style = Style(attribute, f"{value.removesuffix(id)}{_HOLE}")
-                self._counts[mention.label or "", read[0]][style] += 1
+                self._counts[label, read[0]][style] += 1
                 return
 
     def _style(self, label: str | None, entity: str) -> Style | None:

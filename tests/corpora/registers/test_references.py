@@ -5,7 +5,9 @@ from collections import Counter
 import pytest
 
 from corpora.document import Document, Mention
-from corpora.registers.references import Habits, Usage, parse_style, usages_of, usual
+from corpora.registers.entry import Entry
+from corpora.registers.references import Habits, Referrer, Usage, parse_style, usages_of, usual
+from corpora.registers.register import Register
 from corpora.tei.edition import edition_path, load_edition
 
 
@@ -53,6 +55,31 @@ def test_a_name_is_referred_to_as_others_of_its_label_are(entity, label, written
     referred = habits.refer_to_same(mention(entity, label))
 
     assert (referred.attributes, referred.entity) == (written, entity)
+
+
+def test_several_ids_show_how_each_of_them_is_written(edition):
+    several = mention("mine:o2 pmb:3", ref="#o2 #pmb3")
+    habits = Habits(edition)
+
+    habits.learn([document(several)])
+
+    assert habits.refer_to_same(mention("pmb:7")).attributes == {"@ref": "#pmb7"}
+    assert [*usages_of([several])] == [
+        Usage("place", "mine", "ref", "#{}"),
+        Usage("place", "pmb", "ref", "#pmb{}"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("entity", "ref"), [("mine:o1", "#o1 #pmb2"), ("mine:o1 mine:o2", "#o1 #o2")]
+)
+def test_several_ids_show_how_entries_of_a_register_are_written(entity, ref, edition):
+    entries = {id: Entry(id=id, kind="place", name="Ulm") for id in ("o1", "o2", "o9")}
+    referrer = Referrer(edition)
+
+    referrer.learn([document(mention(entity, ref=ref))], Register(entries, Counter(), {}))
+
+    assert referrer.refer(mention(None), entries["o9"]).attributes == {"@ref": "#o9"}
 
 
 def test_what_files_do_not_show_is_written_as_elsewhere_in_the_edition(edition):
