@@ -24,7 +24,7 @@ from corpora.tei.languages import (
     keeps_hyphens,
 )
 from corpora.tei.patterns import Pattern, parse_pattern, template_of
-from corpora.tei.prefixes import Prefixes
+from corpora.tei.prefixes import Prefixes, declared, union
 from corpora.tei.xml import Element
 
 T = TypeVar("T")
@@ -177,7 +177,8 @@ class Edition:
     learned: Mapping[str, Abbreviations] = field(default_factory=dict)
     """The abbreviations that were learned from the edition's text, by language."""
     prefixes: Prefixes = Prefixes()
-    """The prefixes that the file that is read, or the files, declare for pointers."""
+    """The prefixes of pointers: those of the edition file, then those that the read file, or the
+    files, declare."""
 
     _rules: dict[str, _Rules] = field(default_factory=dict, compare=False, repr=False)
     _languages: dict[str | None, Language] = field(default_factory=dict, compare=False, repr=False)
@@ -188,8 +189,8 @@ class Edition:
         return replace(self, learned=learned, _languages={}, _segmenters={})
 
     def with_prefixes(self, prefixes: Prefixes) -> "Edition":
-        """Return the edition for files that declare these prefixes."""
-        return replace(self, prefixes=prefixes) if prefixes or self.prefixes else self
+        """Return the edition for files that declare these prefixes, beside its own."""
+        return replace(self, prefixes=union([self.prefixes, prefixes])) if prefixes else self
 
     @property
     def makes_several(self) -> bool:
@@ -273,7 +274,10 @@ _TYPES: Mapping[str, object] = {
         "line_end_hyphens": Literal["keep", "remove"],
         "xml_space": Literal["obey", "ignore"],
     },
-    "entities": {"attributes": _STRINGS, "spaces": Mapping[str, Text]},
+    "entities": {
+        "attributes": _STRINGS,
+        **dict.fromkeys(("spaces", "prefixes"), Mapping[str, Text]),
+    },
     "sentences": dict.fromkeys(("abbreviations", "may_end"), _STRINGS),
 }
 """The keys of a file, and the types of their values."""
@@ -434,6 +438,7 @@ def _build(tables: JsonObject, source: _Source, *, own: JsonObject, default_name
         obeys_xml_space=breaks.get("xml_space") != "ignore",
         entity=tuple(entities.get("attributes", ())),
         spaces=entities.get("spaces", {}),
+        prefixes=_prefixes(entities.get("prefixes", {}), source),
         write={label: _template(text, source) for label, text in tables.get("write", {}).items()},
         metadata={
             key: tuple(_compiled(parse_rule, items, source))
@@ -452,6 +457,14 @@ def _build(tables: JsonObject, source: _Source, *, own: JsonObject, default_name
                 "stand in [labels], too",
             )
     return edition
+
+
+def _prefixes(table: Mapping[str, str], source: _Source) -> Prefixes:
+    """Read the prefixes that the edition declares."""
+    prefixes = declared(table)
+    for prefix, why in prefixes.unread.items():
+        raise source.error(prefix, f"[entities.prefixes] {prefix}: {why}")
+    return prefixes
 
 
 def _abbreviations(table: Mapping[str, Sequence[str]], source: _Source) -> Abbreviations:

@@ -140,6 +140,28 @@ def read_prefixes(tei: Element) -> Prefixes:
     return Prefixes({prefix: tuple(some) for prefix, some in found.items()}, unread)
 
 
+def declared(addresses: Mapping[str, str]) -> Prefixes:
+    """Return the prefixes of an edition file: ``https://d-nb.info/gnd/$1`` by ``gnd``.
+
+    Definitions that cannot be read are among those ``unread``.
+    """
+    found: dict[str, tuple[Definition, ...]] = {}
+    unread: dict[str, str] = {}
+    for prefix, address in addresses.items():
+        definition = _define("(.+)", address)
+        if "$1" not in address:
+            definition = (
+                "write $1 where the rest of a reference belongs, as https://d-nb.info/gnd/$1"
+            )
+        if not _PREFIX.fullmatch(prefix):
+            definition = "no name of a prefix: it stands before the colon, without white space"
+        if isinstance(definition, str):
+            unread[prefix] = definition
+        else:
+            found[prefix] = (definition,)
+    return Prefixes(found, unread)
+
+
 @lru_cache(maxsize=1_000)
 def _define(pattern: str | None, replacement: str | None) -> Definition | str:
     """Translate a definition for RE2; returns the reason if it cannot be read."""

@@ -116,11 +116,11 @@ def read_tree(
     texts: list[TeiText] = []
     for tei, document_id in zip(roots, ids, strict=True):
         file = File(name, tei, taken, numbers)
-        edition = edition.with_prefixes(prefixes_of(tei, edition))
-        whole = start_of_file(tei, document_id, edition, lang=said_language(root))
+        own = edition.with_prefixes(prefixes_of(tei, edition))
+        whole = start_of_file(tei, document_id, own, lang=said_language(root))
         starts, n_before = deque([whole]), len(texts)
         while starts:
-            reader = _Reader(edition, file, layout(), starts.popleft())
+            reader = _Reader(own, file, layout(), starts.popleft())
             texts.append(reader.read())
             starts.extend(reader.apart)
         for name_beside in whole.stand_off:

@@ -3,6 +3,7 @@
 import pytest
 
 from corpora.document import Mention
+from corpora.errors import UsageError
 from corpora.registers.references import Habits, Referrer, Usage
 from corpora.registers.register import read_registers
 from corpora.tei.card import warnings_of
@@ -197,6 +198,41 @@ def test_a_definition_that_no_reference_needs_is_not_reported(edition):
     counters = read(tei(names("gnd:1"), definition("("), GND), edition).counters
 
     assert not any(name.startswith("prefixDef") for name in counters)
+
+
+def test_an_edition_file_declares_prefixes_for_files_that_declare_none(tmp_path):
+    file = tmp_path / "e.toml"
+    file.write_text('[entities.prefixes]\npmb = "persons.xml#$1"\n')
+    edition = load_edition(file)
+
+    assert entities(tei(names("pmb:12", "gnd:1")), edition) == ["e:persons.xml#12", "e:gnd:1"]
+    assert entities(tei(names("pmb:12", "gnd:1"), ALL), edition) == ["e:persons.xml#12", "gnd:1"]
+    data = tei(names("pmb:12") + "<p>Eva</p>").encode()
+    made = write(data, edition, find(data, edition, "Eva", entity="e:persons.xml#7"))
+    assert '<persName ref="pmb:7" ' in made.data.decode()
+
+
+def test_prefixes_of_one_text_are_not_those_of_the_next(edition):
+    corpus = tei(tei(names("p:1"), OWN) + tei(names("p:1")), element="teiCorpus").encode()
+
+    texts = read_tei(corpus, edition, name="x.xml")
+
+    found = [mention.entity for text in texts for mention in text.document.mentions]
+    assert found == ["e:p1", "e:p:1"]
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ('"pmb:" = "https://pmb.example/e/$1"', "no name of a prefix"),
+        ('pmb = "https://pmb.example/e/"', r"write \$1 where"),
+    ],
+)
+def test_a_prefix_of_an_edition_file_that_cannot_be_read_is_named(line, why, tmp_path):
+    (tmp_path / "e.toml").write_text(f"[entities.prefixes]\n{line}\n")
+
+    with pytest.raises(UsageError, match=rf"e\.toml:2: \[entities\.prefixes\] pmb:?: {why}"):
+        load_edition(tmp_path / "e.toml")
 
 
 def test_a_pattern_that_backtracking_never_ends_is_matched_at_once():
