@@ -15,8 +15,14 @@ _WITH_ERA = re.compile(
 )
 """Matches a year, or two years, with the era: *44 v. Chr.*, *460–370 BC*, *14 n. Chr.*"""
 _EXACT = ("when-iso", "when", "when-custom")
-_FIRST = ("notBefore-iso", "notBefore", "from-iso", "from")
-_LAST = ("notAfter-iso", "notAfter", "to-iso", "to")
+_FIRST = {
+    "notBefore-iso": "not before",
+    "notBefore": "not before",
+    "from-iso": "from",
+    "from": "from",
+}
+_LAST = {"notAfter-iso": "not after", "notAfter": "not after", "to-iso": "to", "to": "to"}
+"""The attributes of one bound, the best first, and how a date is given that has only this one."""
 
 
 def date_of(element: Element) -> Date | None:
@@ -35,16 +41,24 @@ def date_of(element: Element) -> Date | None:
 
 def span_of(attributes: dict[str, str]) -> Date | None:
     """Read the dates in the attributes of an element itself (``place/@from``)."""
-    exact, first, last = (_value(attributes, names) for names in (_EXACT, _FIRST, _LAST))
+    (_, exact), (begin, first), (end, last) = (
+        _value(attributes, names) for names in (_EXACT, _FIRST, _LAST)
+    )
     if _year(exact) is not None:
         return Date(exact, _year(exact), _year(exact))
     if _year(first) is None and _year(last) is None:
         return None
-    return Date(f"{first}/{last}", _year(first), _year(last))
+    given = f"{first}/{last}"
+    if not (first and last):
+        given = f"{_FIRST[begin]} {first}" if first else f"{_LAST[end]} {last}"
+    return Date(given, _year(first), _year(last))
 
 
-def _value(attributes: dict[str, str], names: Iterable[str]) -> str:
-    return next((attributes[name].strip() for name in names if name in attributes), "")
+def _value(attributes: dict[str, str], names: Iterable[str]) -> tuple[str, str]:
+    """Return the first of the attributes that is there, and its value; empty if there is none."""
+    return next(
+        ((name, attributes[name].strip()) for name in names if name in attributes), ("", "")
+    )
 
 
 def _year(value: str) -> int | None:

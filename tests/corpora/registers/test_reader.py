@@ -115,6 +115,21 @@ def test_dates_ids_description_and_place_in_the_file():
 
 
 @pytest.mark.parametrize(
+    ("attributes", "date"),
+    [
+        ('notBefore="1930"', Date("not before 1930", 1930, None)),
+        ('notAfter="1931-10"', Date("not after 1931-10", None, 1931)),
+        ('from-iso="1910"', Date("from 1910", 1910, None)),
+        ('to="1932" from=""', Date("to 1932", None, 1932)),
+    ],
+)
+def test_a_date_with_one_bound_says_which(attributes, date):
+    data = PERSONS.replace('notBefore="1930" notAfter="1931-10"', attributes)
+
+    assert read(data)["P.2"].death == date
+
+
+@pytest.mark.parametrize(
     ("written", "years"),
     [
         ("um 1810 v. Chr.", (-1810, -1810)),
