@@ -1,14 +1,15 @@
 """Features of a candidate from the other mentions of its document.
 
 There are two: whether other forms of the document mean the same entity, and how strongly the
-candidate is associated with the entities of the other forms. The association of two entities is the
-cosine of the sets of training documents in which each is meant. Only pairs that share a training
-document are compared, so that the time for a mention does not grow with the length of the document.
+candidate is associated with the entities of the other forms. The association of two entities is
+the cosine of the sets of training documents in which each is meant. The time for a mention does not
+grow with the length of the document.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -23,20 +24,15 @@ Reals = NDArray[np.float64]
 class _Chosen(NamedTuple):
     """The likeliest entity of a form of the document."""
 
-    form: str
     entity: str
     probability: float
+    documents: NDArray[np.int32]
+    """The numbers of the training documents in which the entity is meant."""
 
-
-class _Near(NamedTuple):
-    """The association of an entity with the entities of the document's forms."""
-
-    by_form: Mapping[str, float]
-    """The association with the entity of each form, if above 0, in the order of the document."""
-    total: float
-    """The sum of ``by_form``."""
-    own: frozenset[str]
-    """The forms whose likeliest entity is this one."""
+    @property
+    def share(self) -> float:
+        """What each of its documents adds to its association with others, before their part."""
+        return self.probability / math.sqrt(max(len(self.documents), 1))
 
 
 class _Most(NamedTuple):
@@ -68,9 +64,10 @@ def add_document_features(
     most = _most_by_entity(by_form)
     others = _Others(by_form, counts, without)
     for one, form in zip(found, forms, strict=True):
-        one.features[:, N_PLAIN:] = [
-            (_elsewhere(most[entity], form), others.mean(entity, form)) for entity in one.entities
-        ] or np.zeros((0, 2))
+        if not one.entities:
+            continue
+        one.features[:, N_PLAIN] = [_elsewhere(most[entity], form) for entity in one.entities]
+        one.features[:, N_PLAIN + 1] = others.means(one.entities, form)
 
 
 def _most_by_entity(by_form: Mapping[str, Mapping[str, float]]) -> dict[str, _Most]:
@@ -90,65 +87,45 @@ def _elsewhere(most: _Most, form: str) -> float:
 
 
 class _Others:
-    """The likeliest entity of each form of a document, to compare candidates with."""
+    """The likeliest entity of each form of a document, to compare candidates with.
+
+    The sum of an entity's associations with all of these is a sum over its training documents: of
+    what each of them has from the entities in it. So entities are not compared pair by pair.
+    """
 
     def __init__(
         self, by_form: Mapping[str, Mapping[str, float]], counts: Counts, without: str | None
     ) -> None:
-        self._counts, self._without = counts, without
-        best = [(form, max(own.items(), key=_second)) for form, own in by_form.items() if own]
-        self._chosen = [_Chosen(form, *pair) for form, pair in best]
-        self._forms = {one.form for one in self._chosen}
-        self._own: dict[str, list[int]] = defaultdict(list)
-        for number, one in enumerate(self._chosen):
-            self._own[one.entity].append(number)
-        self._probabilities = np.array([one.probability for one in self._chosen])
-        self._n_documents = np.array(
-            [counts.n_documents(one.entity, without=without) for one in self._chosen], np.int64
-        )
-        self._in_document = self._index()
-        self._near = cache(self._find_near)
+        self._documents = partial(counts.documents_of, without=without)
+        best = {form: max(own.items(), key=_second) for form, own in by_form.items() if own}
+        self._chosen = {
+            form: _Chosen(entity, p, self._documents(entity)) for form, (entity, p) in best.items()
+        }
+        self._own: dict[str, dict[str, float]] = defaultdict(dict)
+        self._shares = np.zeros(len(counts.numbers))
+        for form, one in self._chosen.items():
+            self._own[one.entity][form] = one.probability
+            self._shares[one.documents] += one.share
 
-    def _index(self) -> dict[str, NDArray[np.int64]]:
-        """Index the chosen entities by the training documents in which they are meant.
-
-        The document itself is left out.
-        """
-        found: dict[str, list[int]] = defaultdict(list)
-        for number, one in enumerate(self._chosen):
-            for document in self._counts.documents.get(one.entity, ()):
-                found[document].append(number)
-        found.pop(self._without or "", None)
-        return {document: np.array(numbers, np.int64) for document, numbers in found.items()}
-
-    def mean(self, entity: str, form: str) -> float:
-        """Compute the mean association of an entity with the entities of all other forms.
+    def means(self, entities: Sequence[str], form: str) -> Reals:
+        """Compute the mean association of entities with the entities of all other forms; (C,).
 
         Forms that mean the entity itself are left out.
         """
-        near = self._near(entity)
-        n = len(self._chosen) - len(near.own | (self._forms & {form}))
-        if not n:
-            return 0.0
-        if form not in near.by_form:
-            return near.total / n
-        return sum(value for other, value in near.by_form.items() if other != form) / n
-
-    def _find_near(self, entity: str) -> _Near:
-        documents = self._counts.documents.get(entity, ())
-        parts = [self._in_document[one] for one in documents if one in self._in_document]
-        numbers_of_own = self._own.get(entity, [])
-        own = frozenset(self._chosen[number].form for number in numbers_of_own)
-        if not parts:
-            return _Near({}, 0.0, own)
-        n = np.bincount(np.concatenate(parts), minlength=len(self._chosen))
-        n[numbers_of_own] = 0
-        numbers = np.flatnonzero(n)
-        size = self._counts.n_documents(entity, without=self._without)
-        cosines = n[numbers] / np.sqrt(size * self._n_documents[numbers])
-        values = (self._probabilities[numbers] * cosines).tolist()
-        forms = [self._chosen[number].form for number in numbers.tolist()]
-        return _Near(dict(zip(forms, values, strict=True)), sum(values), own)
+        chosen = self._chosen[form]
+        kept = self._shares[chosen.documents]
+        self._shares[chosen.documents] -= chosen.share
+        documents = [self._documents(entity) for entity in entities]
+        sizes = np.array([len(one) for one in documents])
+        owner = np.repeat(np.arange(len(entities)), sizes)
+        sums = np.bincount(owner, self._shares[np.concatenate(documents)], len(entities))
+        self._shares[chosen.documents] = kept
+        own = [self._own.get(entity, {}) for entity in entities]
+        itself = np.array([sum(of.values()) - of.get(form, 0.0) for of in own])  # cosines of 1
+        others = len(self._chosen) - np.array([len(of) + (form not in of) for of in own])
+        known = (sizes > 0) & (others > 0)
+        associations = sums / np.sqrt(np.maximum(sizes, 1)) - itself
+        return np.where(known, associations / np.maximum(others, 1), 0.0)
 
 
 def _second(pair: tuple[str, float]) -> float:

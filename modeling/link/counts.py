@@ -9,6 +9,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from modeling.link.records import Record, normalise
 
 Key = tuple[str, ...]
@@ -39,6 +42,7 @@ class _Own(NamedTuple):
 
 
 _NOTHING: Final = _Own({}, {})
+_NO_DOCUMENTS: Final = np.zeros(0, np.int32)
 
 
 def _add_to(counts: dict[str, int], more: Mapping[str, int]) -> None:
@@ -50,8 +54,6 @@ class Counts:
     """Counts of entities under conditions, such as a form, or a form in letters to somebody."""
 
     def __init__(self, records: Iterable[Record]) -> None:
-        self.documents: dict[str, set[str]] = defaultdict(set)
-        """The ids of the documents in which each entity is meant."""
         self._total: dict[Key, dict[str, int]] = {}
         self._sums: dict[Key, int] = {}
         self._spread: dict[Key, dict[str, int]] = {}
@@ -61,11 +63,18 @@ class Counts:
         for record in records:
             self._records[record.id].append(record)
             for entity in {case.entity: None for case in record.cases if case.entity is not None}:
-                self.documents[entity].add(record.id)
                 if record.day is not None:
                     self._days[entity].append((record.day, record.id))
-        for some in self._records.values():
-            self._add(_Own.of(some))
+        self.numbers = {id: number for number, id in enumerate(self._records)}
+        """The number of each document, by its id."""
+        found: dict[str, list[int]] = defaultdict(list)
+        for id, some in self._records.items():
+            own = _Own.of(some)
+            self._add(own)
+            for entity in own.counts.get((), ()):
+                found[entity].append(self.numbers[id])
+        self.documents = {entity: np.array(numbers, np.int32) for entity, numbers in found.items()}
+        """The numbers of the documents in which each entity is meant, in ascending order."""
         for days in self._days.values():
             days.sort()
 
@@ -149,7 +158,17 @@ class Counts:
     def n_documents(self, entity: str, *, without: str | None) -> int:
         """Count the documents in which an entity is meant, without one document."""
         found = self.documents.get(entity)
-        return len(found) - (without in found) if found else 0
+        return 0 if found is None else len(found) - self._has(without, entity)
+
+    def documents_of(self, entity: str, *, without: str | None) -> NDArray[np.int32]:
+        """Return the numbers of the documents in which an entity is meant, without one document."""
+        found = self.documents.get(entity, _NO_DOCUMENTS)
+        if without is None or not self._has(without, entity):
+            return found
+        return found[found != self.numbers[without]]
+
+    def _has(self, id: str | None, entity: str) -> bool:
+        return entity in self._own(id).counts.get((), ())
 
     def days_away(self, entity: str, day: int, *, without: str | None) -> int | None:
         """Compute the days to the nearest document in which an entity is meant; None without any.
