@@ -106,7 +106,7 @@ def evaluate(options: "EvaluateOptions") -> Iterator[str | Summary]:
         training = Training(records, register, vocabulary, **learning)
         test, *_ = _read(options.test, with_text=with_text, option="--test")
         _check_others(records, test)
-        linker, prior = training.train(), training.train(uses=PRIOR)
+        prior, linker = training.fit_plain(PRIOR), training.train()
         labels = linked_labels(records) | linked_labels(test)
         outcomes = judge(test, linker, prior=prior, labels=labels, nil=options.nil)
     else:

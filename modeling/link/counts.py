@@ -165,7 +165,7 @@ class Counts:
         found = self.documents.get(entity, _NO_DOCUMENTS)
         if without is None or not self._has(without, entity):
             return found
-        return found[found != self.numbers[without]]
+        return np.asarray(found[found != self.numbers[without]])
 
     def _has(self, id: str | None, entity: str) -> bool:
         return entity in self._own(id).counts.get((), ())

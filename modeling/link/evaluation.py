@@ -18,6 +18,7 @@ from corpora.hashing.sampling import ratio
 from corpora.reports import counted
 from modeling.bootstrap import Interval, Units, percentiles, resample
 from modeling.link.candidates import Known
+from modeling.link.choice import Linear
 from modeling.link.contexts import Reader
 from modeling.link.linker import (
     MAX_WRONG,
@@ -102,7 +103,7 @@ def cross_validate(
             reader=reader,
             descriptions=descriptions or {},
         )
-        prior = training.train(uses=PRIOR)
+        prior = training.fit_plain(PRIOR)
         outcomes += judge(test, training.train(), prior=prior, labels=labels, nil=nil)
         log(f"fold {fold + 1} of {folds}: {counted(len(train), 'document')} to {len(test):,}")
     return outcomes
@@ -112,7 +113,7 @@ def judge(
     records: Sequence[Record],
     linker: Linker,
     *,
-    prior: Linker | None = None,
+    prior: Linear | None = None,
     labels: Collection[str | None] = (),
     nil: bool = False,
 ) -> list[Outcome]:
@@ -123,21 +124,16 @@ def judge(
     """
     outcomes = []
     for some in grouped(records, lambda record: len(record.cases)):
-        nothing: list[list[Ranked | None]] = [[None] * len(record.cases) for record in some]
-        by_prior = prior.rank_all(some) if prior else nothing
-        for record, own, simples in zip(some, linker.rank_all(some), by_prior, strict=True):
-            for case, ranked, simple in zip(record.cases, own, simples, strict=True):
+        for record, own in zip(some, linker.rank_all(some, prior=prior), strict=True):
+            for case, ranked in zip(record.cases, own, strict=True):
                 counts = nil or case.label in labels
                 answer = _NOTHING if ranked is None and counts else ranked
                 if answer is not None:
-                    first = simple.entities[0] if simple and simple.entities else None
-                    outcomes.append(_outcome(record, case, answer, linker=linker, prior=first))
+                    outcomes.append(_outcome(record, case, answer, linker=linker))
     return outcomes
 
 
-def _outcome(
-    record: Record, case: Case, ranked: Ranked, *, linker: Linker, prior: str | None
-) -> Outcome:
+def _outcome(record: Record, case: Case, ranked: Ranked, *, linker: Linker) -> Outcome:
     without = record.id if record.id in linker.knowledge.counts else None
     key = ("form", case.form)
     senses = linker.knowledge.counts.distribution(key, without=without)
@@ -149,7 +145,7 @@ def _outcome(
         label=case.label,
         gold=case.entity,
         baseline=best,
-        prior=prior,
+        prior=ranked.by_prior,
         chosen=ranked.entities[0] if ranked.entities else None,
         probability=ranked.probability,
         is_written=bool(ranked.entities) and ranked.probability >= linker.threshold,

@@ -51,10 +51,13 @@ N_PARTS: Final = 5
 MAX_WRONG: Final = 0.02
 """The highest ratio of wrong links among written links that is accepted."""
 _VERSION: Final = 3
-_PRIOR: Final = (
+PRIOR: Final = (
+    *(name for name in FEATURES if name.startswith("found ")),
     *("similarity", "of all names", "of the form", "of the form as written"),
     *("of the form in the vocabulary", "is not in the vocabulary"),
 )
+"""The columns of the choice by the prior alone: how the form was found, and how often the form, and
+any form, means the entity."""
 LEAST_LINKED: Final = 0.05
 """The least ratio of mentions with an id for a class to be linked; below it, the ids are taken for
 exceptions (somebody once gave one to *the novel*)."""
@@ -76,6 +79,8 @@ class Ranked:
     """The probability that the first candidate is right; 0 without candidates."""
     by_name: tuple[str, ...]
     """The candidates in the order in which they were found, before the choice."""
+    by_prior: str | None = None
+    """The choice by the prior alone, if that was asked for."""
 
 
 _T = TypeVar("_T")
@@ -126,22 +131,24 @@ class Linker:
         [ranked] = self.rank_all([record])
         return ranked
 
-    def rank_all(self, records: Sequence[Record]) -> list[list[Ranked | None]]:
+    def rank_all(
+        self, records: Sequence[Record], *, prior: Linear | None = None
+    ) -> list[list[Ranked | None]]:
         """Rank the candidates in several documents, whose mentions an encoder reads together.
 
-        The result of each document is that of ``rank``.
+        The result of each document is that of ``rank``, with what the model ``prior`` chooses.
         """
         found = [_find(self.knowledge, record, self.labels) for record in records]
         if self.contexts is not None and self.plain is not None:
             _with_contexts(found, self.contexts, self.knowledge, plain=self.plain)
         _with_document_features(found, self.first, self.knowledge)
-        every = (self._rank(of) for one in found for of in one.candidates)
+        every = (self._rank(of, prior) for one in found for of in one.candidates)
         return [
             [next(every) if case.label in self.labels else None for case in record.cases]
             for record in records
         ]
 
-    def _rank(self, found: Candidates) -> Ranked:
+    def _rank(self, found: Candidates, prior: Linear | None) -> Ranked:
         if not found.entities:
             return Ranked((), (), 0.0, ())
         choice = softmax(self.final.score(found.features))
@@ -149,7 +156,13 @@ class Linker:
         row = _facts_of_choice(found.features, choice)
         probability = float(sigmoid(self.sure.score(row[None]))[0])
         entities = tuple(found.entities[i] for i in order.tolist())
-        return Ranked(entities, tuple(choice[order].tolist()), probability, found.entities)
+        by_prior = None
+        if prior is not None:
+            scores = softmax(prior.score(found.features[:, :N_PLAIN]))
+            by_prior = found.entities[int(scores.argmax())]
+        return Ranked(
+            entities, tuple(choice[order].tolist()), probability, found.entities, by_prior
+        )
 
     def save(self, folder: Path) -> None:
         """Write the linker into a folder; its ``linker.json`` is an empty object until the end."""
@@ -352,17 +365,19 @@ class Training:
     def _plain(self) -> Linear | None:
         return self._fit(self._named, _WITHOUT_ENCODER, N_PLAIN) if self.reader else None
 
-    def train(
-        self, *, uses: Sequence[str] = FEATURES, settings: Mapping[str, object] | None = None
-    ) -> Linker:
-        """Fit the weights, the model of probabilities, and the threshold.
+    def fit_plain(self, uses: Sequence[str]) -> Linear:
+        """Fit a choice by some of the columns that do not depend on the other names, ``N_PLAIN``.
 
-        ``uses`` names the columns that the choice may use; ``PRIOR`` for the prior alone.
+        ``PRIOR`` are those of the prior alone.
         """
-        first = self._fit(self._found, uses, N_PLAIN)
+        return self._fit(self._found, uses, N_PLAIN)
+
+    def train(self, *, settings: Mapping[str, object] | None = None) -> Linker:
+        """Fit the weights, the model of probabilities, and the threshold."""
+        first = self.fit_plain(FEATURES)
         _with_document_features(self._found, first, self.knowledge)
-        final = self._fit(self._found, uses, len(FEATURES))
-        unseen = self._unseen(uses, final)
+        final = self._fit(self._found, FEATURES, len(FEATURES))
+        unseen = self._unseen(final)
         penalty = unseen.choose_penalty()
         threshold = choose_threshold(
             unseen.probabilities(penalty), unseen.right, unseen.documents, max_wrong=self.max_wrong
@@ -396,7 +411,7 @@ class Training:
                 gold.append(of.entities.index(case.entity))
         return fit_choice(features, gold, used=used, start=start)
 
-    def _unseen(self, uses: Sequence[str], whole: Linear) -> Unseen:
+    def _unseen(self, whole: Linear) -> Unseen:
         """Describe each choice by weights that were fitted on the other parts.
 
         ``whole`` was fitted on all parts; the others are found faster from there.
@@ -408,7 +423,7 @@ class Training:
         numbers = {one.record.id: number for number, one in enumerate(self._found)}
         for part, own in sorted(by_part.items()):
             rest = [one for other, of in by_part.items() if other != part for one in of]
-            linear = self._fit(rest or own, uses, len(FEATURES), start=whole)
+            linear = self._fit(rest or own, FEATURES, len(FEATURES), start=whole)
             for record, (case, of) in ((one.record, pair) for one in own for pair in one.pairs()):
                 if case.entity is None and not self.nil:
                     continue
@@ -449,9 +464,6 @@ def _find(knowledge: Knowledge, record: Record, labels: frozenset[str | None]) -
 
 
 _WITHOUT_ENCODER: Final = tuple(name for name in FEATURES if name not in (*READ, *MASKED))
-PRIOR: Final = (*(name for name in FEATURES if name.startswith("found ")), *_PRIOR)
-"""The columns of the choice by the prior alone: how the form was found, and how often the form, and
-any form, means the entity."""
 _N_FACTS: Final = 4
 
 

@@ -12,11 +12,12 @@ import onoma
 from corpora.document import Mention
 from corpora.entities.lookup import EntityLookup, Pairs, write_lookup
 from corpora.errors import CorpusError
-from modeling.link.candidates import FEATURES, Knowledge
+from modeling.link.candidates import FEATURES, N_PLAIN, Knowledge
+from modeling.link.choice import softmax
 from modeling.link.counts import Counts
 from modeling.link.datasets import PROBABILITY, link_document
 from modeling.link.evaluation import cross_validate
-from modeling.link.linker import Linker, Training, grouped
+from modeling.link.linker import PRIOR, Linker, Training, grouped
 from modeling.link.records import record_of
 from modeling.link.report import measure, write_report
 from tests.modeling.link.samples import (
@@ -184,18 +185,30 @@ def test_an_entity_is_likelier_for_being_called_so():
         for pair in ((town, f"w:{town}"), (town, f"w:{town} (canton)"))
         + ((f"Land {town}", f"w:{town} (canton)"),) * (4 if town == "Zug" else 0)
     ]
-    training = [record_of(letter(f"{n}", f"In {f}.", (f, e))) for n, (f, e) in enumerate(names * 3)]
+    letters = [record_of(letter(f"{n}", f"In {f}.", (f, e))) for n, (f, e) in enumerate(names * 3)]
     toward = [
         record_of(letter(f"t{n}", f"In {t}.", (t, f"w:{t}"))) for n, t in enumerate(TOWNS[:6])
     ]
-    document = letter("x", "In Zug.", ("Zug", None))
+    training = Training([*letters, *toward], {})
+    zug = record_of(letter("x", "In Zug.", ("Zug", None)))
+    [found] = training.knowledge.candidates(zug, zug.cases)
 
     def probability(uses):
-        [ranked] = Training([*training, *toward], {}).train(uses=uses).rank(record_of(document))
-        return ranked.choice[ranked.entities.index("w:Zug")]
+        choice = softmax(training.fit_plain(uses).score(found.features[:, :N_PLAIN]))
+        return choice[found.entities.index("w:Zug")]
 
     without = probability([one for one in FEATURES if "the name" not in one])
     assert probability(FEATURES) > without + 0.05
+
+
+def test_the_prior_alone_does_not_see_who_writes():
+    training = Training([*records(12), *records(24)[12::2]], REGISTER)  # more that mean Franz
+    of_else = record_of(letter("x", "Marc und Xyz", ("Marc", None), ("Xyz", None), by="Else"))
+
+    [[marc, nobody]] = training.train().rank_all([of_else], prior=training.fit_plain(PRIOR))
+
+    assert (marc.by_prior, marc.entities[0]) == (FRANZ, MARIA)
+    assert nobody.by_prior is None
 
 
 def test_ids_that_are_no_names_have_no_name(linker):
