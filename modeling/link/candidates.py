@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import date
 from typing import Final, NamedTuple
@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corpora.entities.lookup import EntityLookup
-from modeling.link.counts import Counts
+from modeling.link.counts import Counts, Key
 from modeling.link.forms import KINDS, Forms, Hit, n_common
 from modeling.link.records import Case, Record, normalise
 
-Reals = NDArray[np.float64]
+Features = NDArray[np.float32]
 
 MAX_CANDIDATES: Final = 30
 READ: Final = (
@@ -47,11 +47,16 @@ FEATURES: Final = (*_PLAIN, *_DOCUMENT)
 """The names of the columns of ``Candidates.features``."""
 N_PLAIN: Final = len(_PLAIN)
 """The number of columns that do not depend on the other names of the document; they come first."""
+_COLUMNS_OF_LABEL: Final = [FEATURES.index(name) for name in ("class", "class is unknown")]
+_COLUMN_OF_WORDS: Final = FEATURES.index("words around")
+_KIND_COLUMNS: Final = np.eye(len(KINDS)).tolist()
 _FOUND_IN_VOCABULARY: Final = Hit(-1, 0, 1.0)
 _MIN_PRIOR: Final = 1e-4
 _ADDED = re.compile(r"\s*[(（].*[)）]\s*$|,.*$")
 """The part of a title that disambiguates it: *Georgia (country)*, *Springfield, Ohio*."""
+_N_KEPT: Final = 1 << 16  # most entities whose names are kept
 _ROLES: Final = ("sent_by", "received_by", "sent_place")
+_NO_LETTER: Final = (0.0,) * 3 * len(_ROLES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,9 +109,9 @@ class Candidates(NamedTuple):
     """The entities that a mention may mean, the likeliest by the mention's form first."""
 
     entities: tuple[str, ...]
-    features: Reals
-    """(C, F), with the columns ``FEATURES``; those of the encoder and the document are 0 at
-    first."""
+    features: Features
+    """(C, F), with the columns ``FEATURES``; those of the encoder and the document are 0 at first.
+    They take most of the memory of training, hence in single precision."""
 
 
 @dataclass(slots=True)
@@ -149,6 +154,8 @@ class Knowledge:
     def name_of(self, entity: str) -> _Name:
         """Return the name of an entity: the first form of its register entry, or its title."""
         if entity not in self._names:
+            if len(self._names) >= _N_KEPT:  # a vocabulary has millions
+                self._names.clear()
             known = self.register.get(entity)
             text = known.forms[0] if known and known.forms else entity.partition(":")[2]
             normal = normalise(_ADDED.sub("", text)) if _is_name(text) else ""
@@ -203,7 +210,6 @@ class _View:
     def __init__(self, knowledge: Knowledge, record: Record, without: str | None) -> None:
         self.knowledge, self.counts, self.without = knowledge, knowledge.counts, without
         self.day = record.day
-        self._hits: dict[str, dict[str, Hit]] = {}
         self.hidden = knowledge.only_in(record) if without is not None else frozenset[int]()
         facts = dict(fact.split("=", 1) for fact in record.facts)
         self.facts = [f"{role}={facts[role]}" if role in facts else None for role in _ROLES]
@@ -215,62 +221,61 @@ class _View:
         for case in record.cases:
             self.words.update((*case.around, *normalise(case.form).split()))
         self.n_all = self.counts.sum((), without=without)
-        self._spreads: dict[str, _Spread] = {}
         self.n_entities = len(self.counts.documents) + len(knowledge.register) + 1
+        self._of_forms: dict[str, Candidates] = {}
 
     def candidates(self, case: Case) -> Candidates:
-        hits = self._hits.get(case.form)
-        if hits is None:
-            hits = self._hits[case.form] = self.knowledge.hits(case.form, hidden=self.hidden)
-        normal = normalise(case.form)
-        found = list(hits)
-        counted = Counter[str]()
-        for index, n in self.counts.seen(("normal", normal), found, without=self.without):
-            counted[found[index]] = n
-        priors = self.knowledge.priors(case.form)
+        """Find the candidates of a mention, with all columns but those of encoder and document."""
+        entities, of_form = self._of_forms.get(case.form) or self._find(case.form)
+        features = of_form.copy()
+        if entities:
+            labels = [self._label(case.label, entity) for entity in entities]
+            features[:, _COLUMNS_OF_LABEL] = labels
+            features[:, _COLUMN_OF_WORDS] = self._fit_of_words(case, entities)
+        return Candidates(entities, features)
+
+    def _find(self, form: str) -> Candidates:
+        """Find the candidates of a form, and the columns that all of its mentions share."""
+        hits = self.knowledge.hits(form, hidden=self.hidden)
+        normal = normalise(form)
+        counted = dict(self.counts.among(("normal", normal), hits, without=self.without))
+        priors = self.knowledge.priors(form)
         order = sorted(
-            found,
+            hits,
             key=lambda e: (
-                -counted[e], hits[e].kind, -priors.get(e, 0.0), -hits[e].similarity, e,
+                -counted.get(e, 0), hits[e].kind, -priors.get(e, 0.0), -hits[e].similarity, e,
             ),
         )  # fmt: skip
         entities = tuple(order[:MAX_CANDIDATES])
-        features = np.zeros((len(entities), len(FEATURES)))
-        fits = self._fit_of_words(case, entities)
+        of_all = [
+            (n + 0.1) / (self.n_all + 0.1 * self.n_entities) for n in self._count((), entities)
+        ]
+        ratios = self._ratios(("normal", normal), entities, of_all)
+        as_written = self._ratios(("form", form), entities, ratios)
+        spread = _Spread.of(self.counts.spread(normal, without=self.without))
+        features = np.zeros((len(entities), len(FEATURES)), np.float32)
         for row, entity in enumerate(entities):
-            ratios = self._ratios(normal, entity)
+            hit = hits[entity]
             features[row, : N_PLAIN - len(READ + MASKED)] = [
-                *self._of_form(case.form, entity, hits[entity], ratios=ratios),
+                *_KIND_COLUMNS[hit.kind],
+                hit.similarity,
+                *map(math.log, (of_all[row], ratios[row], as_written[row])),
                 *_of_vocabulary(priors.get(entity)),
-                *self._of_name(case.form, normal, entity),
-                *self._label(case.label, entity),
-                *self._of_letter(normal, entity, ratios),
-                fits[row],
+                *self._of_name(form, normal, entity),
+                *(0.0, 0.0),  # of the label
+                *self._of_letter(normal, entity, (of_all[row], ratios[row])),
+                0.0,  # of the words around
                 *self._days(entity),
-                *self._documents(normal, entity),
+                *self._documents(spread, entity),
             ]
-        return Candidates(entities, features)
+        found = self._of_forms[form] = Candidates(entities, features)
+        return found
 
-    def _ratios(self, normal: str, entity: str) -> tuple[float, float]:
-        """Estimate the ratio of the entity among all mentions, and among those with the form.
+    def _count(self, key: Key, entities: Collection[str]) -> list[int]:
+        return self.counts.of(key, entities, without=self.without)
 
-        The form is normalised.
-        """
-        n = self.counts.count((), entity, without=self.without)
-        of_all = (n + 0.1) / (self.n_all + 0.1 * self.n_entities)
-        key = ("normal", normal)
-        log = self.counts.log_ratio(key, entity, of_all, without=self.without)
-        return of_all, math.exp(log)
-
-    def _of_form(
-        self, form: str, entity: str, hit: Hit, *, ratios: tuple[float, float]
-    ) -> list[float]:
-        """Compute the columns of the form: how it was found, and how often it means the entity."""
-        of_all, of_normal = ratios
-        key = ("form", form)
-        of_form = self.counts.log_ratio(key, entity, of_normal, without=self.without)
-        found = [float(kind == hit.kind) for kind in range(len(KINDS))]
-        return [*found, hit.similarity, math.log(of_all), math.log(of_normal), of_form]
+    def _ratios(self, key: Key, entities: Collection[str], back: Sequence[float]) -> list[float]:
+        return self.counts.ratios(key, entities, back, without=self.without)
 
     def _of_name(self, form: str, normal: str, entity: str) -> tuple[float, float, float, float]:
         """Compute the columns of the entity's name.
@@ -282,21 +287,24 @@ class _View:
         alike = n_common(normal, name.normal) / max(len(normal), len(name.normal), 1)
         own = normal.split()
         rest = [word for word in name.words if word not in own]  # a set would add in any order
-        there = sum(math.log1p(self.words[word]) for word in rest) / max(len(rest), 1)
+        there = sum(math.log1p(self.words.get(word, 0)) for word in rest) / max(len(rest), 1)
         return float(form == name.text), alike, there, float(not rest)
 
-    def _of_letter(self, normal: str, entity: str, ratios: tuple[float, float]) -> list[float]:
+    def _of_letter(self, normal: str, entity: str, ratios: tuple[float, float]) -> Sequence[float]:
         """Compute the columns of the sender, the receiver and the place of a letter."""
-        of_all, of_normal = ratios
         known = [fact for fact in self.facts if fact]
+        if not known:
+            return _NO_LETTER
+        of_all, of_normal = ratios
         by_fact = {f: self._gain(("fact", f), entity, of_all) for f in known}
         by_both = {f: self._gain(("form fact", normal, f), entity, of_normal) for f in known}
         gains = [by.get(fact or "", 0.0) for by in (by_fact, by_both) for fact in self.facts]
         party = [of[entity].similarity if entity in of else 0.0 for of in self.parties]
         return [*gains, *party]
 
-    def _gain(self, key: tuple[str, ...], entity: str, back: float) -> float:
-        return self.counts.log_ratio(key, entity, back, without=self.without) - math.log(back)
+    def _gain(self, key: Key, entity: str, back: float) -> float:
+        [ratio] = self._ratios(key, [entity], [back])
+        return math.log(ratio) - math.log(back)
 
     def _label(self, label: str | None, entity: str) -> tuple[float, float]:
         """Compute the ratio of an entity's mentions with the label; (0, 1) if it is not known.
@@ -318,15 +326,16 @@ class _View:
         """
         if len(entities) < 2:
             return [0.0] * len(entities)
+        rows = {entity: row for row, entity in enumerate(entities)}
         fits, n_words = [0.0] * len(entities), 0
         for word in case.around:
             key = ("around", word)
             if of := self.counts.sum(key, without=self.without):
                 n_words += 1
                 expected = 2 * of / max(self.n_all, 1)
-                for row, n in self.counts.seen(key, entities, without=self.without):
-                    fits[row] += math.log1p(n / expected)
-        sizes = (self.counts.count((), entity, without=self.without) for entity in entities)
+                for entity, n in self.counts.among(key, rows, without=self.without):
+                    fits[rows[entity]] += math.log1p(n / expected)
+        sizes = self._count((), entities)
         return [
             (fit - n_words * math.log((n + 2) / 2)) / 5 for fit, n in zip(fits, sizes, strict=True)
         ]
@@ -342,16 +351,13 @@ class _View:
         away = (0.0, 1.0) if days is None else (math.log1p(days / 10), 0.0)
         return (*away, float(unborn), float(dead))
 
-    def _documents(self, normal: str, entity: str) -> tuple[float, float, float, float]:
+    def _documents(self, spread: _Spread, entity: str) -> tuple[float, float, float, float]:
         """Compute the columns of documents, of which many mentions in one letter count once.
 
         They are the logs of how many documents have the entity by this form, another entity by it,
         and the entity by any form; and how often the form means an entity that it means in no other
         document: by Good and Turing, the probability that it means a new one here.
         """
-        if normal not in self._spreads:
-            self._spreads[normal] = _Spread.of(self.counts.spread(normal, without=self.without))
-        spread = self._spreads[normal]
         own = spread.by_entity.get(entity, 0)
         of_entity = math.log1p(self.counts.n_documents(entity, without=self.without))
         return math.log1p(own), math.log1p(spread.total - own), of_entity, spread.novelty

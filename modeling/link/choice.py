@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Reals = NDArray[np.float64]
+Features = NDArray[np.float32]
+"""Columns of candidates; computed with in double precision."""
 Numbers = NDArray[np.int64]
 _PENALTIES: Final = (1.0, 3.0, 10.0, 30.0, 100.0)
 _LEAST: Final = 1e-9  # least probability of a logarithm
@@ -42,7 +44,7 @@ class Linear:
     weights: Reals  # (F,)
     bias: float = 0.0
 
-    def score(self, features: Reals) -> Reals:
+    def score(self, features: Features | Reals) -> Reals:
         """Score (C, F) features, shape (C,)."""
         return np.asarray((features - self.mean) / self.deviation @ self.weights + self.bias)
 
@@ -83,7 +85,7 @@ def softmax(scores: Reals) -> Reals:
 
 
 def fit_choice(
-    features: Sequence[Reals],
+    features: Sequence[Features],
     gold: Sequence[int],
     *,
     used: NDArray[np.bool_],
@@ -143,7 +145,7 @@ class _Block(NamedTuple):
 class _Blocks:
     """Features of mentions, and the right candidate of each, read as often as needed."""
 
-    def __init__(self, features: Sequence[Reals], gold: Sequence[int]) -> None:
+    def __init__(self, features: Sequence[Features], gold: Sequence[int]) -> None:
         self._features, self._gold = features, gold
 
     def __iter__(self) -> Iterator[_Block]:
@@ -154,7 +156,7 @@ class _Blocks:
             sizes = np.array([len(one) for one in some])
             starts = np.cumsum(sizes) - sizes
             owner = np.repeat(np.arange(len(sizes)), sizes)
-            yield _Block(np.concatenate(some), starts, owner, starts + gold)
+            yield _Block(np.concatenate(some, dtype=np.float64), starts, owner, starts + gold)
 
 
 def fit_logistic(

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from corpora.document import Span
 from corpora.errors import CorpusError
 from corpora.system.parsing import read_json
-from modeling.link.candidates import FEATURES, READ, Candidates
+from modeling.link.candidates import FEATURES, READ, Candidates, Features
 from modeling.link.records import Record, Window
 
 if TYPE_CHECKING:
@@ -216,7 +216,7 @@ class Contexts:
 _NONE: Final = (np.zeros(0, np.int64), np.zeros(0, str))
 
 
-def _fill(column: NDArray[np.float64]) -> None:
+def _fill(column: Features) -> None:
     """Replace missing values by the lowest, or 0 if all are missing; then subtract the mean."""
     missing = np.isnan(column)
     column[missing] = 0.0 if missing.all() else column[~missing].min()

@@ -3,10 +3,9 @@
 This allows a training document to be linked as if it had not been trained on (leave one out).
 """
 
-import math
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -110,18 +109,31 @@ class Counts:
         own = self._own(without).counts.get(key)
         return n - own.get(entity, 0) if own else n
 
-    def seen(
-        self, key: Key, entities: Sequence[str], *, without: str | None
-    ) -> Iterator[tuple[int, int]]:
-        """Yield index and count of the entities that are meant under a condition.
+    def of(self, key: Key, entities: Collection[str], *, without: str | None) -> list[int]:
+        """Count how often each of some entities is meant under a condition.
 
         One document is left out.
         """
+        found = self._total.get(key)
+        if found is None:
+            return [0] * len(entities)
+        own = self._own(without).counts.get(key)
+        if not own:
+            return [found.get(entity, 0) for entity in entities]
+        return [found.get(entity, 0) - own.get(entity, 0) for entity in entities]
+
+    def among(
+        self, key: Key, entities: Mapping[str, object], *, without: str | None
+    ) -> Iterator[tuple[str, int]]:
+        """Yield those of some entities that are meant under a condition, and how often.
+
+        They come in any order. One document is left out.
+        """
         found: Mapping[str, int] = self._total.get(key, {})
         own: Mapping[str, int] = self._own(without).counts.get(key, {})
-        for index, entity in enumerate(entities):
-            if (n := found.get(entity, 0)) and (left := n - own.get(entity, 0)):
-                yield index, left
+        for entity in found.keys() & entities.keys():
+            if left := found[entity] - own.get(entity, 0):
+                yield entity, left
 
     def sum(self, key: Key, *, without: str | None) -> int:
         """Count all linked mentions under a condition, without one document."""
@@ -147,13 +159,16 @@ class Counts:
             return found
         return {e: left for e, n in found.items() if (left := n - (e in own))}
 
-    def log_ratio(self, key: Key, entity: str, back: float, *, without: str | None) -> float:
-        """Compute the log of the ratio of an entity under a condition.
+    def ratios(
+        self, key: Key, entities: Collection[str], back: Iterable[float], *, without: str | None
+    ) -> list[float]:
+        """Compute the ratio of each of some entities under a condition, without one document.
 
-        The ratio is smoothed towards ``back``, another ratio.
+        The ratios are smoothed towards ``back``, other ratios of the same entities.
         """
-        n, of = self.count(key, entity, without=without), self.sum(key, without=without)
-        return math.log((n + _SMOOTHING * back) / (of + _SMOOTHING))
+        of = self.sum(key, without=without) + _SMOOTHING
+        counted = zip(self.of(key, entities, without=without), back, strict=True)
+        return [(n + _SMOOTHING * ratio) / of for n, ratio in counted]
 
     def n_documents(self, entity: str, *, without: str | None) -> int:
         """Count the documents in which an entity is meant, without one document."""

@@ -29,6 +29,7 @@ _SAME: Final = 100.0
 _MIN_OVERLAP: Final = 0.2
 _SURE: Final = 0.6  # if a form is found with this similarity, names are not compared by spelling
 _MAX_HITS: Final = 200
+_N_KEPT: Final = 4096  # most names whose hits are kept
 _MAX_POSTINGS: Final = 2000
 """Most forms that a word may be in to be looked up by; a more frequent word says too little."""
 _ENDED, _CUT, _INITIAL = 0.95, 0.9, 0.4
@@ -118,6 +119,8 @@ class Forms:
             return self._look_up(name, hidden)
         found = self._found.get(name)
         if found is None:
+            if len(self._found) >= _N_KEPT:
+                self._found.clear()
             found = self._found[name] = self._look_up(name, frozenset())
         if any(hit.form in hidden for hit in found):
             return self._look_up(name, hidden)
@@ -251,4 +254,9 @@ def learn_endings(words_by_entity: Mapping[str, Iterable[str]]) -> dict[str, lis
 
 def n_common(one: str, other: str) -> int:
     """Count the characters that two words both begin with."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+    n = 0
+    for a, b in zip(one, other, strict=False):
+        if a != b:
+            break
+        n += 1
+    return n

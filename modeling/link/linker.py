@@ -28,6 +28,7 @@ from modeling.link.candidates import (
     N_PLAIN,
     READ,
     Candidates,
+    Features,
     Knowledge,
     Known,
 )
@@ -467,7 +468,7 @@ _WITHOUT_ENCODER: Final = tuple(name for name in FEATURES if name not in (*READ,
 _N_FACTS: Final = 4
 
 
-def _facts_of_choice(features: Reals, choice: Reals) -> Reals:
+def _facts_of_choice(features: Features, choice: Reals) -> Reals:
     """Describe how sure a choice is: log-odds, lead, number of candidates, and its features."""
     best = int(choice.argmax())
     p = min(max(float(choice[best]), 1e-6), 1 - 1e-6)

@@ -68,6 +68,16 @@ def test_hidden_forms_are_as_if_they_were_not_known(forms):
     assert forms.look_up("Lichtenstein")
 
 
+def test_only_so_many_names_are_kept_with_what_was_found(monkeypatch):
+    monkeypatch.setattr("modeling.link.forms._N_KEPT", 3)
+    few, names = Forms(PAIRS), [form for form, _ in PAIRS]
+
+    first = [few.look_up(name) for name in names]
+
+    assert len(few._found) <= 3
+    assert [few.look_up(name) for name in names] == first
+
+
 @pytest.mark.parametrize(("n", "is_found"), [(2000, True), (2001, False)])
 def test_a_word_of_very_many_forms_finds_none_of_them(n, is_found):
     many = Forms([(f"Street to Constantinople {number}", f"o:{number}") for number in range(n)])

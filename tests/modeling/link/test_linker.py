@@ -409,3 +409,22 @@ def test_a_vocabulary_brings_candidates_with_their_priors(tmp_path):
     column = found.features[:, FEATURES.index("of the form in the vocabulary")]
     np.testing.assert_allclose(np.exp(column), priors, rtol=1e-6)
     assert knowledge.holds("w:Ulm", without=None)
+
+
+def test_mentions_of_one_form_share_all_columns_but_those_of_label_and_words():
+    knowledge = Knowledge(records(), REGISTER)
+    document = letter("x", "Marc malt, und da kam Marc", ("Marc", None), ("Marc", None))
+    cases = record_of(document).cases
+    one, other = (cases[0]._replace(label="place"), cases[1])
+
+    both = knowledge.candidates(record_of(document), [one, other])
+    alone = [
+        found
+        for case in (one, other)
+        for found in knowledge.candidates(record_of(document), [case])
+    ]
+
+    for found, again in zip(both, alone, strict=True):
+        assert found.features.tolist() == again.features.tolist()
+    differ = np.flatnonzero((both[0].features != both[1].features).any(axis=0))
+    assert [FEATURES[n] for n in differ] == ["class", "words around"]
