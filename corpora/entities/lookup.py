@@ -8,14 +8,18 @@
 ``name_keys.npy``
     the 64-bit hashes of the names, sorted
 
-An entry takes 16 bytes on disk, and 40 while the files are made; a process that looks up holds
-only the memory pages that it touches. Hashes are not compared with the forms: among 10^7 forms, any
+An entry takes 16 bytes on disk, and twice that while the files are made: entries are divided by the
+first bits of their keys, and one part is sorted at a time. So making them takes memory for 24 bytes
+of each entity, and for one part. A process that looks up holds only the memory pages that it
+touches. Hashes are not compared with the forms: among 10^7 forms, any
 of 10^7 names without an entry is taken for a form with a probability of 1 : 180,000.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Final, NamedTuple, TypeVar
+from tempfile import TemporaryFile
+from typing import IO, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -35,8 +39,11 @@ _COLUMNS: Final = ("entity", "aliases", "retired")
 _LOWERED: Final = np.uint64(0x5851F42D4C957F2D)
 """XORed with the hash of a lower-cased form, to keep it apart from forms written in lower case."""
 
-_Number = TypeVar("_Number", np.uint64, np.float32, np.int32)
 Keys = npt.NDArray[np.uint64]
+_ENTRY: Final = np.dtype([("keys", "<u8"), ("priors", "<f4"), ("entities", "<i4")])
+Entries = npt.NDArray[np.void]
+"""An array of ``_ENTRY``."""
+_PART_BITS: Final = 6
 
 
 class Pairs(NamedTuple):
@@ -67,36 +74,53 @@ def write_lookup(folder: Path, pairs: Iterable[Pairs]) -> int:
     """Write the files, ``lookup.json`` last; returns the number of entities."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / ABOUT).unlink(missing_ok=True)
-    keys, owners, priors, lengths, name_keys = [], [], [], [], []
-    n = 0
-    with (folder / "names.bin").open("wb") as names:
+    lengths, name_keys = [], []
+    n = n_pairs = 0
+    with ExitStack() as stack:
+        names = stack.enter_context((folder / "names.bin").open("wb"))
+        parts = [stack.enter_context(TemporaryFile(dir=folder)) for _ in range(1 << _PART_BITS)]
         for some in pairs:
             for form_keys, chosen in _keys_of(some.forms):
-                keys.append(form_keys)
-                owners.append((some.of[chosen] + n).astype(np.int32))
-                priors.append(some.priors[chosen])
+                entries = np.empty(len(chosen), _ENTRY)
+                entries["keys"], entries["priors"] = form_keys, some.priors[chosen]
+                entries["entities"] = some.of[chosen] + n
+                _divide(entries, parts)
+                n_pairs += len(entries)
             text = pc.cast(some.entities, pa.binary())
             lengths.append(np.asarray(pc.binary_length(text), np.int64))
             names.write("".join(some.entities.to_pylist()).encode())
             name_keys.append(long_hashes(some.entities))
             n += len(some.entities)
-    starts = np.concatenate([np.zeros(1, np.int64), *lengths]).cumsum()
-    np.save(folder / "offsets.npy", starts)
-    np.save(folder / "name_keys.npy", np.sort(_joined(name_keys, np.uint64)))
-    every, of_every = _joined(keys, np.uint64), _joined(priors, np.float32)
-    del keys, priors
-    order = np.lexsort((-of_every, every))
-    for name, values in (("keys", every), ("priors", of_every)):
-        np.save(folder / f"{name}.npy", values[order])
-    n_pairs = len(every)
-    del every, of_every
-    np.save(folder / "entities.npy", _joined(owners, np.int32)[order])
+        _write_sorted(folder, parts, n_pairs)
+    np.save(folder / "offsets.npy", np.concatenate([np.zeros(1, np.int64), *lengths]).cumsum())
+    np.save(folder / "name_keys.npy", np.sort(np.concatenate([np.empty(0, np.uint64), *name_keys])))
     write_json(folder / ABOUT, {"version": _VERSION, "entities": n, "pairs": n_pairs})
     return n
 
 
-def _joined(parts: list[npt.NDArray[_Number]], kind: type[_Number]) -> npt.NDArray[_Number]:
-    return np.concatenate(parts) if parts else np.empty(0, kind)
+def _divide(entries: Entries, parts: Sequence[IO[bytes]]) -> None:
+    """Append entries to the files of the parts that they belong to, each in its order."""
+    part = (entries["keys"] >> np.uint64(64 - _PART_BITS)).astype(np.int64)
+    order = np.argsort(part, kind="stable")
+    ends = np.cumsum(np.bincount(part, minlength=len(parts))).tolist()
+    for file, start, end in zip(parts, [0, *ends], ends, strict=False):
+        file.write(entries[order[start:end]].tobytes())
+
+
+def _write_sorted(folder: Path, parts: Sequence[IO[bytes]], n: int) -> None:
+    """Write the columns of all entries as arrays: by key, the highest prior first."""
+    kinds = {name: np.dtype(_ENTRY[name]) for name in ("keys", "priors", "entities")}
+    with ExitStack() as stack:
+        files = {name: stack.enter_context((folder / f"{name}.npy").open("wb")) for name in kinds}
+        for name, file in files.items():
+            head = {"descr": kinds[name].str, "fortran_order": False, "shape": (n,)}
+            np.lib.format.write_array_header_1_0(file, head)
+        for part in parts:
+            part.seek(0)
+            entries = np.frombuffer(part.read(), _ENTRY)
+            order = np.lexsort((-entries["priors"], entries["keys"]))
+            for name, file in files.items():
+                file.write(entries[name][order].tobytes())
 
 
 def _keys_of(forms: pa.StringArray) -> Iterator[tuple[Keys, npt.NDArray[np.int64]]]:

@@ -57,3 +57,24 @@ def test_an_entity_is_known_by_its_name(lookup):
 def test_a_folder_without_the_files_is_an_error_that_says_how_to_make_them(tmp_path):
     with pytest.raises(CorpusError, match=r"modeling\.link index"):
         EntityLookup(tmp_path / "none")
+
+
+def test_entries_are_sorted_by_key_and_prior_though_only_a_part_is_sorted_at_a_time(tmp_path):
+    entities = [f"x:{n}" for n in range(500)]
+    forms = [(f"Form {n % 200}", n, 1 / (n + 1)) for n in range(500)]
+
+    write_lookup(
+        tmp_path,
+        [
+            pairs(entities[:300], *forms[:300]),
+            pairs(entities[300:], *((form, n - 300, prior) for form, n, prior in forms[300:])),
+        ],
+    )
+
+    keys, priors = (np.load(tmp_path / f"{name}.npy") for name in ("keys", "priors"))
+    assert len(keys) == 1000  # each form as it is written, and in lower case
+    order = np.lexsort((-priors, keys))
+    assert order.tolist() == list(range(1000))
+    found = EntityLookup(tmp_path).look_up("Form 7")
+    assert found == [(f"x:{n}", pytest.approx(1 / (n + 1))) for n in (7, 207, 407)]
+    assert len(list(tmp_path.iterdir())) == 7  # nothing that was written on the way
