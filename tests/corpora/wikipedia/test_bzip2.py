@@ -2,13 +2,14 @@
 
 import bz2
 import random
+import sys
 import time
 import zlib
 from itertools import pairwise
 
 import pytest
 
-from corpora.wikipedia.bzip2 import BLOCK, END, Bzip2File
+from corpora.wikipedia.bzip2 import _SMALL, BLOCK, END, Bzip2File
 from corpora.wikipedia.chunks import Chunk, Damage
 
 MAGIC = [0x31, 0x41, 0x59, 0x26, 0x53, 0x59]
@@ -133,6 +134,19 @@ def test_blocks_together_are_the_text(n_bytes, n_streams, path):
     items = read(path, sorted(random.Random(n_bytes).choices(range(size), k=5)))
 
     assert text_of(items) == b"".join(parts)
+
+
+def test_large_blocks_are_read_without_the_library_that_is_not_there_for_every_python(
+    path, monkeypatch
+):
+    data = noise(400_000)
+    path.write_bytes(bz2.compress(data))
+    monkeypatch.setitem(sys.modules, "indexed_bzip2", None)
+
+    items = read(path, [])
+
+    assert path.stat().st_size > _SMALL
+    assert text_of(items) == data
 
 
 def test_empty_streams_and_what_follows_the_last_stream_are_passed_over(path):
