@@ -20,6 +20,7 @@ text, with the same number of steps, and fine-tuned on the set in the same way:
     without entities    trained further without entities (BERT+FUR)
     our lexicon         trained further with entities (``entity_bert``)
     by name             as our lexicon; at the start an entity is read as the characters of its name
+    likely names        as by name, with the words alone that ``augment --words tagger`` matches
     known words kept    the lexicon also keeps the words that jieba knows
     added to embeddings entities are added to the embeddings of characters (BERT+FUR+ENT)
     no classification   the same without the objective ``subword_entities``
@@ -248,11 +249,13 @@ def make_lexicons(args: argparse.Namespace, name: str, ner: Path) -> None:
     for known, made in (("jieba", lexicon), ("none", whole)):
         settings = ["--per", "all", "--known", known, "--output", made]
         command(output, "pipelines.documents_to_lexicon", "--input", *documents, *settings)
-    for kind, forms in {"ours": lexicon, "all": whole, **other_forms(output, lexicon)}.items():
+    lexicons = {"ours": lexicon, "tagger": lexicon, "all": whole, **other_forms(output, lexicon)}
+    for kind, forms in lexicons.items():
         made = output / "examples" / f"{name}-{kind}"
         matched, words = output / "matched" / made.name, output / "words" / made.name
-        entities = ["--entities", "global"] if forms.is_dir() else []  # a table has its own
-        settings = ["--forms", forms, *entities, "--output", matched]
+        settings = ["--forms", forms, "--output", matched]
+        if forms.is_dir():  # a table has entities of its own
+            settings += ["--entities", "global", *(["--words", kind] if kind == "tagger" else [])]
         command(output, "pipelines.augment_mentions", "--input", *documents, *settings)
         settings = ["--origins", "lexicon", "--existing", "any", "--link-probability", "off"]
         settings += ["--min-count", 2, "--output", words]

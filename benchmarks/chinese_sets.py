@@ -8,6 +8,7 @@ RECIPES = {
     BASELINE: "bert_fur",
     "our lexicon": "entity_bert",
     "by name": "entity_bert",
+    "likely names": "entity_bert",
     "known words kept": "entity_bert",
     "random n-grams": "entity_bert",
     "added to embeddings": "bert_fur_ent",
@@ -15,9 +16,14 @@ RECIPES = {
     "no classification": "entity_bert_no_classification",
 }
 """The recipes that train the variants further; those of a small encoder end in ``_small``."""
-SETTINGS = {"by name": ("training.entity_start=names",)}
+SETTINGS = dict.fromkeys(("by name", "likely names"), ("training.entity_start=names",))
 """The settings of the variants that have some of their own."""
-LEXICONS = {"random n-grams": "random", "open domain": "open", "known words kept": "all"}
+LEXICONS = {
+    "likely names": "tagger",
+    "known words kept": "all",
+    "random n-grams": "random",
+    "open domain": "open",
+}
 """The lexicons of the variants whose lexicon is not ``ours``."""
 VARIANTS = (BASELINE, "our lexicon", "base", *list(RECIPES)[2:], "no pre-training")
 
