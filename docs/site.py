@@ -24,12 +24,10 @@ GROUPS: Mapping[str, Sequence[str]] = {
         f"tutorials/{name}" for name in ("edition", "wikipedia", "novel", "news", "model")
     ),
     "Editions": ("editions", "enriching", "registers", "concordance", "workbench", "ner"),
-    "Corpora": (
-        *("wikipedia", "news", "text", "chinese", "entities", "lexicon", "datasets", "sharing"),
-    ),
+    "Corpora": (*("wikipedia", "news", "text", "entities", "lexicon", "datasets", "sharing"),),
     "Models": (
-        *("tokenizers", "examples", "pretraining", "tagging", "linking", "serving", "spacy"),
-        *("exporting", "results"),
+        *("tokenizers", "examples", "pretraining", "chinese", "tagging", "linking", "serving"),
+        *("spacy", "exporting", "results"),
     ),
     "Operations": ("refresh", "forgetting", "airflow", "scale", "security-policy"),
     "Reference": ("reference-commands", "reference-library"),
