@@ -43,6 +43,7 @@ TOP = {
     "CHANGELOG.md": "changelog.md",
 }
 """Pages that lie outside of docs/."""
+_CELL = re.compile(r"<td\b.*?</td>", re.DOTALL)
 _CODE = re.compile(r"<code>(.*?)</code>", re.DOTALL)
 _HYPHENED = re.compile(r"(?<![^\s>(])(?=[^\s<>&]{2,34}(?![^\s<]))([^\s<>&]*-[^\s<>&]*)")
 _LINK = re.compile(r"\]\((?!https?:|mailto:|#)([^)#\s]+)(#[^)\s]*)?\)")
@@ -82,12 +83,14 @@ def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
 
 
 def on_page_content(html: str, **_: Any) -> str:
-    """Keep options and names in code on one line, and bars in tables without a backslash."""
-    return _CODE.sub(lambda code: _HYPHENED.sub(r"<span class=whole>\1</span>", _bars(code)), html)
+    """Say where code may be divided: names with hyphens nowhere, long words of a table at signs."""
+    html = _CELL.sub(lambda cell: _CODE.sub(_in_a_table, cell[0]), html)
+    return _CODE.sub(lambda code: _HYPHENED.sub(r"<span class=whole>\1</span>", code[0]), html)
 
 
-def _bars(code: re.Match[str]) -> str:
-    return code[0] if "<" in code[1] else code[0].replace("\\|", "|")
+def _in_a_table(code: re.Match[str]) -> str:
+    """Change code of a cell; a bar has a backslash there, for those who read the file elsewhere."""
+    return re.sub(r"(?<=\w\w)([_.=/:|])(?=\w)", r"\1<wbr>", code[0].replace("\\|", "|"))
 
 
 def _name_of(page: Path) -> str:
