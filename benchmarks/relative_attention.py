@@ -75,7 +75,6 @@ SHAPES = (
     Shape((50, 300, 1), n_heads=3, width=24, clip=100),
 )
 TINY_SHAPES = (
-    Shape((40,), n_heads=2, width=16, clip=3),
     Shape((1, 17, 0, 33), n_heads=2, width=16, clip=3),
     Shape((1, 17, 0, 33), n_heads=2, width=16, window=2),
     Shape((18, 1), n_heads=1, width=24, clip=100),

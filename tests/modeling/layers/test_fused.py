@@ -38,7 +38,7 @@ def test_output_and_gradients_are_those_of_the_formula(measured, dtype, most):
     lines = [line for line in measured if line["part"].startswith(f"{dtype}: ")]
     lines = [line["values"] for line in lines if "heads" in line["part"]]
 
-    assert len(lines) == 4
+    assert len(lines) == 3
     for values in lines:
         assert all(values[name][0] < most for name in NAMES), values
 
