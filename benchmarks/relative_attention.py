@@ -4,10 +4,10 @@
     python -m benchmarks.relative_attention --only 'bfloat16*' --seconds 20
     python -m benchmarks.relative_attention --tiny
 
-Differences are relative ones: the norm of the difference from today's implementation in float64,
-over the norm of that. Each is listed twice: of the kernels, and of today's implementation in the
-same type. "worst ×" is the largest quotient of the two. Then a layer of NEISS is timed, forward and
-backward in bfloat16 with autocast: with absolute positions, with today's implementation, and with
+Differences are relative ones: the norm of the difference from the blocks of ``scores`` in float64,
+over the norm of that. Each is listed twice: of the kernels, and of the blocks in the same type.
+"worst ×" is the largest quotient of the two. Then a layer of NEISS is timed, forward and
+backward in bfloat16 with autocast: with absolute positions, with the blocks, and with
 the kernels, the work of which is divided in several ways. Medians count. A part that fails becomes
 a line with its error; the others still run. No part begins after --seconds.
 
@@ -36,6 +36,7 @@ from unittest.mock import patch
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from benchmarks import attention
 from modeling.data.batch import Layout
@@ -44,6 +45,7 @@ from modeling.layers.fused import Blocks, Tiling
 
 Values = dict[str, Any]
 Part = tuple[str, Callable[[], Values]]
+Attend = Callable[..., Tensor]
 WARM, ROUNDS, WINDOW = 3, 10, attention.WINDOW
 NAMES = ("output", "query", "key", "value", "keys", "values")
 """The output, and gradients of what it depends on."""
@@ -79,6 +81,7 @@ TINY_SHAPES = (
     Shape((1, 17, 0, 33), n_heads=2, width=16, window=2),
     Shape((18, 1), n_heads=1, width=24, clip=100),
 )
+TINY_PLAIN = Shape((50,), n_heads=2, width=16, clip=3)
 SIZES = ((102, 320), (16, 2_048), (4, 8_192))
 TILINGS = {
     "64": Tiling(Blocks(64, 64, 4, 2), Blocks(64, 64, 4, 2), Blocks(32, 64, 4, 2)),
@@ -87,11 +90,12 @@ TILINGS = {
     "128, narrow": Tiling(Blocks(128, 32, 8, 3), Blocks(128, 32, 8, 3), Blocks(64, 64, 8, 2)),
 }
 EXACT_TILINGS = {
-    "16": fused.TILINGS[torch.float32],
     "32": Tiling(Blocks(32, 32, 4, 1), Blocks(32, 32, 4, 1), Blocks(32, 32, 4, 1)),
+    "16": Tiling(Blocks(32, 16, 4, 1), Blocks(16, 32, 4, 1), Blocks(32, 16, 4, 1)),
 }
 """For float32."""
 TINY_TILING = Tiling(Blocks(16, 16, 4, 1), Blocks(32, 16, 4, 1), Blocks(16, 32, 4, 1))
+DEFAULTS = {torch.float32: EXACT_TILINGS["32"], **fused.TILINGS}
 
 
 # --- differences
@@ -117,7 +121,7 @@ def by_kernels(shape: Shape, layout: Layout, *inputs: Tensor) -> Tensor:
 
 
 def by_blocks(shape: Shape, layout: Layout, *inputs: Tensor) -> Tensor:
-    """Compute as today, on padded rows."""
+    """Compute as without the kernels, on padded rows."""
     *rows, keys, values = inputs
     query, key, value = (layout.pad(x).transpose(1, 2) for x in rows)
     if shape.window is None:
@@ -131,8 +135,15 @@ def by_blocks(shape: Shape, layout: Layout, *inputs: Tensor) -> Tensor:
     return layout.pack(mixed.transpose(1, 2))
 
 
+def by_torch(_: Shape, layout: Layout, *inputs: Tensor) -> Tensor:
+    """Compute plain attention, without the tables, of sequences of one length."""
+    query, key, value = (layout.pad(x).transpose(1, 2) for x in inputs[:3])
+    mixed = functional.scaled_dot_product_attention(query, key, value, scale=1.0)
+    return layout.pack(mixed.transpose(1, 2)) + 0 * (inputs[3].sum() + inputs[4].sum()).to(mixed)
+
+
 def results(
-    attend: Callable[..., Tensor], shape: Shape, inputs: Sequence[Tensor], *, dtype: torch.dtype
+    attend: Attend, shape: Shape, inputs: Sequence[Tensor], *, dtype: torch.dtype
 ) -> list[Tensor]:
     """Return the output and the gradients, in the order of ``NAMES``.
 
@@ -149,11 +160,16 @@ def results(
     return [output, *torch.autograd.grad((output * weights.to(dtype)).sum(), arguments)]
 
 
-def differences(shape: Shape, *, device: str, dtype: torch.dtype) -> Values:
-    """Compare kernels and today's implementation with float64."""
+def differences(
+    shape: Shape, *, device: str, dtype: torch.dtype, tiling: Tiling, other: Attend = by_blocks
+) -> Values:
+    """Compare kernels and another implementation with float64."""
     inputs = inputs_of(shape, device, dtype)
+    if other is by_torch:
+        inputs[3].zero_(), inputs[4].zero_()
     expected = results(by_blocks, shape, inputs, dtype=torch.float64)
-    made = [results(attend, shape, inputs, dtype=dtype) for attend in (by_kernels, by_blocks)]
+    with settings(dtype, tiling, used="where possible"):
+        made = [results(attend, shape, inputs, dtype=dtype) for attend in (by_kernels, other)]
     values: Values = {}
     for name, right, *both in zip(NAMES, expected, *made, strict=True):
         size = right.norm().clamp(min=1e-6 * right.numel() ** 0.5)  # of a gradient that is zero
@@ -162,7 +178,7 @@ def differences(shape: Shape, *, device: str, dtype: torch.dtype) -> Values:
     return values | {"worst ×": max(ours / max(least, other) for ours, other in values.values())}
 
 
-def layer_differences(*, device: str, tiling: Tiling | None) -> Values:
+def layer_differences(*, device: str, tiling: Tiling) -> Values:
     """Compare whole-word attention in float32 as a layer, with and without the kernels."""
     torch.manual_seed(1)
     layer = attention.ATTENTIONS["whole-word relative"]().to(device)
@@ -170,8 +186,8 @@ def layer_differences(*, device: str, tiling: Tiling | None) -> Values:
     x = torch.randn(21, attention.WIDTH, device=device, requires_grad=True)
     weights = torch.randn_like(x)
     made = []
-    for is_used in (True, False):
-        with settings(torch.float32, tiling, is_used=is_used):
+    for used in ("where possible", "never"):
+        with settings(torch.float32, tiling, used=used):
             y = layer(x, rows)
             made.append([y, *torch.autograd.grad((y * weights).sum(), [x, *layer.parameters()])])
     pairs = zip(*made, strict=True)
@@ -182,16 +198,18 @@ def layer_differences(*, device: str, tiling: Tiling | None) -> Values:
 
 
 @contextmanager
-def settings(dtype: torch.dtype, tiling: Tiling | None, *, is_used: bool) -> Iterator[None]:
-    """Use the kernels in layers or not, and divide their work in this way."""
-    before = fused.IS_USED, dict(fused.TILINGS)
-    fused.IS_USED = is_used
-    fused.TILINGS |= {dtype: tiling} if tiling else {}
-    try:
-        yield
-    finally:
-        fused.IS_USED = before[0]
-        fused.TILINGS |= before[1]
+def settings(dtype: torch.dtype, tiling: Tiling, *, used: str) -> Iterator[None]:
+    """Use the kernels in layers or not, and divide their work in this way.
+
+    Products of float32 are exact, whatever the environment says.
+    """
+    precision = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")
+    with patch.object(fused, "USED", used), patch.dict(fused.TILINGS, {dtype: tiling}):
+        try:
+            yield
+        finally:
+            torch.set_float32_matmul_precision(precision)
 
 
 @contextmanager
@@ -219,17 +237,17 @@ def time_layer(
     device: str,
     dtype: torch.dtype,
     tiling: Tiling | None = None,
-    is_used: bool = False,
 ) -> Values:
-    """Measure forward and backward of a layer on sequences of one length."""
-    if is_used and not fused.can_run(torch.device(device)):
+    """Measure forward and backward of a layer on sequences of one length; None: no kernels."""
+    used = "never" if tiling is None else "where possible"
+    if tiling is not None and not fused.can_run(torch.device(device)):
         raise RuntimeError("Triton runs no kernel here.")
     warm, rounds = (0, 1) if device == "cpu" else (WARM, ROUNDS)
     n, length = size
     asked = argparse.Namespace(clock="wall", bfloat16=dtype == torch.bfloat16)
     rows, layer = attention.make_rows(n, length, device), attention.layer_of(kind).to(device)
     x = torch.randn(n * length, attention.WIDTH, device=device, requires_grad=True)
-    with settings(dtype, tiling, is_used=is_used), timed_kernels(device) as of_kernels:
+    with settings(dtype, tiling or TINY_TILING, used=used), timed_kernels(device) as of_kernels:
         times = [attention.seconds(layer, x, rows, arguments=asked) for _ in range(warm + rounds)]
         values = {"ms": 1e3 * statistics.median(times[warm:])}
         for name, each in of_kernels.items():
@@ -246,29 +264,45 @@ def time_layer(
 def parts(device: str, *, is_tiny: bool) -> Iterator[Part]:
     """Yield what is measured, the most important first."""
     types = (torch.float32, torch.float16) if is_tiny else (torch.bfloat16, torch.float32)
+    defaults = dict.fromkeys(types, TINY_TILING) if is_tiny else DEFAULTS
     shapes = TINY_SHAPES if is_tiny else SHAPES
+    first, rest = shapes[:3], shapes[3:]
     for dtype in types:
-        for shape in shapes[:3]:
-            yield (
-                f"{str(dtype).removeprefix('torch.')}: {shape}",
-                partial(differences, shape, device=device, dtype=dtype),
-            )
-    layer = partial(layer_differences, device=device, tiling=TINY_TILING if is_tiny else None)
+        for shape in first:
+            yield difference(shape, device=device, dtype=dtype, tiling=defaults[dtype])
+    half = types[1 if is_tiny else 0]
+    equal = TINY_PLAIN if is_tiny else SHAPES[0]
+    tiling = defaults[half]
+    yield (
+        f"{name_of(half)}: beside torch's own, with tables of zeros: {equal}",
+        partial(differences, equal, device=device, dtype=half, tiling=tiling, other=by_torch),
+    )
+    layer = partial(layer_differences, device=device, tiling=defaults[torch.float32])
     yield "float32: whole-word attention, a layer", layer
     if is_tiny:
         yield from layers((1, 20), device=device, dtype=torch.float32, tilings={"": TINY_TILING})
-    else:
-        for size in SIZES:
-            yield from layers(size, device=device, dtype=torch.bfloat16, tilings=TILINGS)
+        return
+    for size in SIZES:
+        yield from layers(size, device=device, dtype=torch.bfloat16, tilings=TILINGS)
     for dtype in types:
-        for shape in shapes[3:]:
-            yield (
-                f"{str(dtype).removeprefix('torch.')}: {shape}",
-                partial(differences, shape, device=device, dtype=dtype),
-            )
-    if not is_tiny:
-        for size in SIZES[:2]:
-            yield from layers(size, device=device, dtype=torch.float32, tilings=EXACT_TILINGS)
+        for shape in rest:
+            yield difference(shape, device=device, dtype=dtype, tiling=defaults[dtype])
+    for dtype, tilings in ((torch.bfloat16, TILINGS), (torch.float32, EXACT_TILINGS)):
+        for name, tiling in tilings.items():
+            part, run = difference(SHAPES[1], device=device, dtype=dtype, tiling=tiling)
+            yield f"{part}, kernels {name}", run
+    for size in SIZES[:2]:
+        yield from layers(size, device=device, dtype=torch.float32, tilings=EXACT_TILINGS)
+
+
+def difference(shape: Shape, *, device: str, dtype: torch.dtype, tiling: Tiling) -> Part:
+    """Return a part that compares one shape."""
+    run = partial(differences, shape, device=device, dtype=dtype, tiling=tiling)
+    return f"{name_of(dtype)}: {shape}", run
+
+
+def name_of(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
 
 
 def layers(
@@ -276,13 +310,13 @@ def layers(
 ) -> Iterator[Part]:
     """Yield the layers that are timed at one size."""
     measure = partial(time_layer, size=size, device=device, dtype=dtype)
-    end = f"{size[0]} x {size[1]}, {str(dtype).removeprefix('torch.')}"
+    end = f"{size[0]} x {size[1]}, {name_of(dtype)}"
     yield f"absolute, {end}", partial(measure, "absolute")
     for kind in ("relative", "whole-word relative"):
-        yield f"{kind}, today, {end}", partial(measure, kind)
+        yield f"{kind}, blocks, {end}", partial(measure, kind)
         for name, tiling in tilings.items():
             part = f"{kind}, kernels {name}, {end}"
-            yield part, partial(measure, kind, tiling=tiling, is_used=True)
+            yield part, partial(measure, kind, tiling=tiling)
 
 
 def compile_ahead(device: str) -> None:
@@ -290,10 +324,10 @@ def compile_ahead(device: str) -> None:
 
     An error is left to the part that meets it again.
     """
-    jobs: dict[tuple[torch.dtype, Shape, Tiling | None], None] = {}  # in order, each once
+    jobs: dict[tuple[torch.dtype, Shape, Tiling], None] = {}  # in order, each once
     for dtype in (torch.float32, torch.bfloat16):
         for shape in reversed(SHAPES):
-            jobs[dtype, replace(shape, lengths=(5,)), None] = None
+            jobs[dtype, replace(shape, lengths=(5,)), DEFAULTS[dtype]] = None
     for dtype, tilings in ((torch.float32, EXACT_TILINGS), (torch.bfloat16, TILINGS)):
         for tiling in tilings.values():
             for window in (None, WINDOW):
@@ -304,9 +338,9 @@ def compile_ahead(device: str) -> None:
                 print(f"compile ahead: {type(error).__name__}: {str(error)[:300]}", flush=True)
 
 
-def compile_one(dtype: torch.dtype, shape: Shape, tiling: Tiling | None, *, device: str) -> None:
+def compile_one(dtype: torch.dtype, shape: Shape, tiling: Tiling, *, device: str) -> None:
     """Compile the kernels for one type, shape and tiling, by running them."""
-    with settings(dtype, tiling, is_used=True):
+    with settings(dtype, tiling, used="where possible"):
         results(by_kernels, shape, inputs_of(shape, device, dtype), dtype=dtype)
 
 
@@ -324,7 +358,6 @@ def main(argv: Sequence[str] | None = None) -> None:
     device = "cpu" if args.tiny else "cuda"
     if args.tiny:
         os.environ["TRITON_INTERPRET"] = "1"  # before triton is loaded
-        fused.TILINGS |= {torch.float32: TINY_TILING, torch.float16: TINY_TILING}
     else:
         compile_ahead(device)
         print(f"compiled after {time.monotonic() - begin:.0f} s", flush=True)

@@ -16,7 +16,7 @@ import os
 import subprocess
 from dataclasses import dataclass
 from functools import cache
-from typing import Protocol
+from typing import Literal, Protocol
 
 import torch
 from torch import Tensor
@@ -30,8 +30,8 @@ from modeling.layers.scores import product
 
 log = logging.getLogger(__name__)
 
-IS_USED = False
-"""Whether layers use the kernels where they can. Not yet: they have run on no GPU."""
+USED: Literal["where checked", "where possible", "never"] = "where checked"
+"""Where layers use the kernels. They were checked on GPUs of the generation Hopper, in bfloat16."""
 WIDEST, LARGEST_CLIP = 128, 128
 """The widest head and the largest clipping distance that the kernels are made for."""
 _CHUNK = 4_096
@@ -60,21 +60,28 @@ class Tiling:
 
 TILINGS = {
     torch.bfloat16: Tiling(Blocks(64, 64, 4, 2), Blocks(64, 64, 4, 2), Blocks(32, 64, 4, 2)),
-    torch.float32: Tiling(Blocks(32, 16, 4, 1), Blocks(16, 32, 4, 1), Blocks(32, 16, 4, 1)),
 }
+"""The types of rows that layers leave to the kernels."""
+_HOPPER, _AMPERE = 9, 8
 
 
 @uncompiled
 def covers(query: Tensor, *, clip: int) -> bool:
     """Return whether the kernels serve queries (T, H, K) with this clipping distance."""
     return (
-        IS_USED
+        USED != "never"
         and query.dtype in TILINGS
         and len(query) > 0
         and query.shape[2] <= WIDEST
         and clip <= LARGEST_CLIP
+        and (USED == "where possible" or _generation(query.device) == _HOPPER)
         and can_run(query.device)
     )
+
+
+def _generation(device: torch.device) -> int:
+    """Return the major compute capability of a GPU; 0 for other devices."""
+    return torch.cuda.get_device_capability(device)[0] if device.type == "cuda" else 0
 
 
 @cache
@@ -87,7 +94,7 @@ def can_run(device: torch.device) -> bool:
         return False
     if device.type == "cpu":
         return os.environ.get("TRITON_INTERPRET") == "1"
-    if device.type != "cuda" or torch.cuda.get_device_capability(device) < (8, 0):
+    if _generation(device) < _AMPERE:
         return False
     from modeling.layers import relative_kernels  # noqa: PLC0415 - only where it is used
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from benchmarks import relative_attention
 from modeling.layers import fused
 from modeling.layers.attention import RelativeSelfAttention
 
@@ -19,7 +20,7 @@ NAMES = ("output", "query", "key", "value", "keys", "values")
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory):
-    """Compare kernels with today's implementation, in a process where Triton only interprets.
+    """Compare the kernels with what serves elsewhere, in a process where Triton only interprets.
 
     In this one, a test may have loaded it to compile.
     """
@@ -36,11 +37,19 @@ def measured(tmp_path_factory):
 @pytest.mark.parametrize(("dtype", "most"), [("float32", 5e-6), ("float16", 2e-3)])
 def test_output_and_gradients_are_those_of_the_formula(measured, dtype, most):
     lines = [line for line in measured if line["part"].startswith(f"{dtype}: ")]
-    lines = [line["values"] for line in lines if "heads" in line["part"]]
+    lines = [line["values"] for line in lines if "torch" not in line["part"]]
+    lines = [values for values in lines if "output" in values]
 
     assert len(lines) == 3
     for values in lines:
         assert all(values[name][0] < most for name in NAMES), values
+
+
+def test_half_precision_is_as_exact_as_that_of_torch(measured):
+    [values] = [line["values"] for line in measured if "torch" in line["part"]]
+
+    pairs = [values[name] for name in ("output", "query", "key", "value")]
+    assert all(ours < 1.5 * theirs for ours, theirs in pairs), values
 
 
 def test_a_layer_is_the_same_with_the_kernels_and_without(measured):
@@ -59,9 +68,21 @@ def test_sums_in_parts_are_sums_of_all_rows(monkeypatch):
 
 
 def test_on_a_cpu_layers_do_not_use_the_kernels(monkeypatch):
-    monkeypatch.setattr(fused, "IS_USED", True)
+    monkeypatch.setattr(fused, "USED", "where possible")
     monkeypatch.delenv("TRITON_INTERPRET", raising=False)
     fused.can_run.cache_clear()
     layer = RelativeSelfAttention(width=32, n_heads=2, clip=3)
 
     assert not fused.covers(layer.by_head(torch.randn(4, 32))[0], clip=3)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("shape", relative_attention.SHAPES, ids=str)
+def test_the_kernels_are_as_exact_on_a_gpu(shape):
+    if not torch.cuda.is_available():
+        pytest.skip("no GPU")
+    of_type = {"dtype": torch.bfloat16, "tiling": fused.TILINGS[torch.bfloat16]}
+
+    values = relative_attention.differences(shape, device="cuda", **of_type)
+
+    assert values["worst ×"] < 3
