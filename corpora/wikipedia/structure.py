@@ -16,12 +16,14 @@ that no XML file can hold):
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from corpora.matching.arrays import code_units
 from corpora.segmentation.language_tags import primary_language
+from corpora.segmentation.scripts import is_solid
 from corpora.wikipedia.aside import PLACE, PLACES, Aside, places_in, unplaced
 from corpora.wikipedia.blocks import PageText
 from corpora.wikipedia.definitions import Parts, count_parameters, has_calls, show
@@ -533,8 +535,20 @@ class Simplifier:
 
     def caption(self, text: str, *, depth: int) -> str:
         """Mark a caption; captions of files inside it come after it."""
-        text = text.replace("\n", " ").replace("\x03", "")
+        text = _in_one_line(text.replace("\x03", ""))
         return f"\x04{self.without_files(text, depth=depth + 1)}\x05"
+
+
+def _in_one_line(text: str) -> str:
+    """Join lines by a space, or, within Chinese or Japanese text, without one."""
+    if "\n" not in text:
+        return text
+    lines = text.split("\n")
+    joined = lines[:1]
+    for before, line in pairwise(lines):
+        goes_on = is_solid(before.rstrip("]'")[-1:]) and is_solid(line.lstrip("['")[:1])
+        joined.append(line if goes_on else f" {line}")
+    return "".join(joined)
 
 
 def _cleaned(source: str) -> str:
