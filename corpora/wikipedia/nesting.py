@@ -7,9 +7,9 @@ few times.
 import re
 from functools import cache
 
-_BRACES = r"\{\{+|\n[ \t:*#;]*\{\|(?!\})|<table\b"
+_BRACES = r"\{\{+|\n[ \t:*#;]*\{\|(?!\})|<(?i:table)\b"
 OPENING = re.compile(_BRACES)
-_INNER = re.compile(rf"{_BRACES}|\}}\}}+|\n[ \t]*\|\}}(?!\}})|</table\s*>")
+_INNER = re.compile(rf"{_BRACES}|\}}\}}+|\n[ \t]*\|\}}(?!\}})|</(?i:table)\s*>")
 _SIMPLE = re.compile(r"\{\{[^{}]*+\}\}(?!\})")
 _MAX_CAPTION = 10_000  # characters of a caption with blank lines, at most
 _LINKS = re.compile(r"\[\[|\]\]")
@@ -74,7 +74,7 @@ class Braces:
                 used, n_templates = _close_braces(stack, len(mark), n_templates)
                 if used and not stack:
                     return at + used
-            elif kind == "{" or mark[-1] in "|e":
+            elif kind == "{" or mark[-1] in "|eE":
                 if at == start or at not in self.unclosed:
                     stack.append((kind, at, len(mark)))
                     n_templates += kind == "{"

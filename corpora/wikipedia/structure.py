@@ -275,7 +275,7 @@ class Simplifier:
 
     def without_templates(self, text: str, *, depth: int) -> str:
         """Show or drop templates, and remove tables."""
-        if "{" not in text and "<table" not in text:
+        if "{" not in text and not any(tag in text for tag in ("<table", "<Table", "<TABLE")):
             return text  # most parameters; this is faster
         out: list[str] = []
         position = 0
