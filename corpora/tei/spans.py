@@ -38,12 +38,15 @@ def stand_off_names(tei: Element, edition: Edition) -> tuple[StandOff, ...]:
 
 
 def _pointers(element: Element) -> tuple[str, ...]:
-    """Return the ids that an element points to: ``@from`` and ``@to``, or ``@target``."""
+    """Return the ids that an element points to: ``@from`` and ``@to``, or ``@target``.
+
+    Pointers that are not read (``string-range(#p,0,4)``, ``a.xml#p``) stay as they are: they are no
+    ids of the file, so that the name points nowhere.
+    """
     attributes = element.attributes
     values = [attributes.get("from", ""), attributes.get("to", "")]
     words = " ".join(values if all(values) else [attributes.get("target", "")]).split()
-    ids = tuple(word[1:] for word in words if word.startswith("#"))
-    return ids if len(ids) == len(words) else ()
+    return tuple(word.removeprefix("#") for word in words) if all("#" in w for w in words) else ()
 
 
 def places_of_ids(tei: Element) -> dict[str, tuple[str, int]]:

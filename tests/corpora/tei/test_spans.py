@@ -88,6 +88,25 @@ def test_a_pointer_that_leads_nowhere_is_counted(edition):
     assert text.counters["names that point nowhere: milestone"] == 1
 
 
+@pytest.mark.parametrize(
+    ("target", "n"),
+    [
+        ("string-range(#p,0,3)", 1),
+        ("#string-range(p,0,3)", 1),
+        ("match(#p,'Ida')", 1),
+        ("b.xml#p", 1),
+        ("https://example.org/ida", 0),
+        ("", 0),
+    ],
+)
+def test_a_pointer_that_is_not_read_is_counted_and_an_address_is_none(target, n, edition):
+    beside = f'<standOff><annotation ana="#person" target="{target}"/></standOff>'
+
+    counters = read('<p xml:id="p">Ida</p>', edition, beside=beside).counters
+
+    assert counters["names that point nowhere: annotation"] == n
+
+
 @pytest.mark.parametrize("documents", ["each = ['note']", "notes = ['note']"])
 def test_a_pointer_into_a_part_that_is_a_document_leads_there_and_others_are_counted(
     documents, tmp_path
