@@ -51,13 +51,14 @@ def read_mutants(path: Path = LIST) -> list[Mutant]:
 
 
 def copy_of_tree(folder: Path) -> Path:
-    """Copy what git tracks, and what is new and not ignored."""
+    """Copy what git tracks, and what is new and not ignored; link Airflow for the tests of DAGs."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     for name in names.splitlines():
         if (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / name, folder / name)
+    (folder / ".airflow").symlink_to(ROOT / ".airflow")
     return folder
 
 

@@ -1,6 +1,7 @@
 """Datasets that a program of the user writes."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -73,8 +74,13 @@ def test_what_cannot_be_written_leaves_nothing(some, error, message, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_nothing_is_replaced(tmp_path):
-    (tmp_path / "mine").mkdir()
+@pytest.mark.parametrize(
+    "put",
+    [Path.mkdir, Path.touch, lambda path: path.symlink_to("nowhere")],
+    ids=["folder", "file", "link"],
+)
+def test_nothing_is_replaced(put, tmp_path):
+    put(tmp_path / "mine")
 
     with pytest.raises(UsageError, match="mine: is there already"):
         onoma.write_dataset(documents(1), tmp_path / "mine")

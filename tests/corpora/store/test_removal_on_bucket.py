@@ -205,7 +205,11 @@ def test_a_document_is_gone_from_every_version_and_from_all_bytes(people):
     noted, _ = json.loads(Bucket(STORE).read("forgotten.json").data)["forgotten"]
     assert (noted["why"], noted["asked"], noted["done"]) == ("case 7", TODAY, TODAY)
     assert not any(b"klwiki:2" in file.read_bytes() for file in files_in(people / "store"))
-    assert list(forget(STORE, documents=["klwiki:1"], today=TODAY))[1].endswith("wiki/v1.2 now")
+
+    again = list(forget(STORE, documents=["klwiki:1", "klwiki:2"], today=TODAY))
+
+    assert again[1].endswith("wiki/v1.2 now")
+    assert not [line for line in again if "no version holds this" in line]
 
 
 def test_what_a_killed_forget_has_left_goes_when_more_is_to_be_forgotten(people):
