@@ -273,10 +273,10 @@ def header_edits(
     """
     header = _Header(source, by)
     statements = list(_statements(source, header, fingerprints))
-    top, title = source.nodes[0], ("teiheader", "filedesc", "titlestmt")
+    top = source.nodes[0]
     edits = [edit for edit in statements if isinstance(edit, Edit)]
     new = "".join(markup for markup in statements if isinstance(markup, str))
-    parts: list[tuple[tuple[str, ...], str]] = [(title, new)] if new else []
+    parts: list[tuple[tuple[str, ...], str]] = [(_title_path(header), new)] if new else []
     if top.name not in P4_ROOTS and n_names is not None:
         if not _has_application(source, by.model):
             parts.append((("teiheader", "encodingdesc", "appinfo"), _application(header)))
@@ -285,6 +285,17 @@ def header_edits(
     for joined, markup in _joined(header, parts):
         edits += header.put(top, joined, markup)
     yield from edits
+
+
+def _title_path(header: _Header) -> tuple[str, ...]:
+    """Return the path to ``titleStmt``; some headers have it without ``fileDesc`` around it.
+
+    A second one before it would hide the title of the text.
+    """
+    around = header.child(header.root, "teiheader")
+    if around and not header.child(around, "filedesc") and header.child(around, "titlestmt"):
+        return "teiheader", "titlestmt"
+    return "teiheader", "filedesc", "titlestmt"
 
 
 def _joined(

@@ -65,6 +65,7 @@ HEADERS = [
     "<teiHeader>\n <fileDesc><titleStmt>\n  <title>T</title>\n </titleStmt></fileDesc></teiHeader>",
     "<teiHeader><fileDesc><titleStmt/></fileDesc></teiHeader>",
     "<teiHeader><fileDesc></fileDesc></teiHeader>",
+    "<teiHeader><titleStmt><title>T</title></titleStmt></teiHeader>",
     "<teiHeader><!-- empty --></teiHeader>",
     "<teiHeader/>",
     "",
