@@ -271,9 +271,7 @@ def quick(cell, *_, **__):
 def test_cells_that_run_when_the_minutes_are_over_are_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "make_ner", lambda *_: None)
     monkeypatch.setattr(tables, "run", quick)
-    monkeypatch.setattr(
-        tables, "ProcessPoolExecutor", lambda jobs, mp_context: ThreadPoolExecutor(jobs)
-    )
+    monkeypatch.setattr(tables, "ProcessPoolExecutor", lambda jobs, **_: ThreadPoolExecutor(jobs))
     args = argparse.Namespace(model=None, records=tmp_path, only=["*"], jobs=2, minutes=6)
 
     assert list(tables.run_cells({"danish": TABLES["danish"]}, SETS, args)) == []
