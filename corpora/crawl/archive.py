@@ -190,19 +190,25 @@ class Archive:
         path = self.folder / NAME
         is_missing = not path.exists() and bool(self.files())
         try:
-            self.index = ArchiveIndex(path)
-            if self._is_of_others():
-                self.index.close()
-                raise sqlite3.DatabaseError("another archive")
-            self.repaired = self._catch_up(is_rebuilt=is_missing)
+            self._open_table(path, is_rebuilt=is_missing)
         except sqlite3.DatabaseError:
             for name in (NAME, f"{NAME}-journal", f"{NAME}-wal", f"{NAME}-shm"):
                 (self.folder / name).unlink(missing_ok=True)
             try:
-                self.index = ArchiveIndex(path)
-                self.repaired = self._catch_up(is_rebuilt=True)
+                self._open_table(path, is_rebuilt=True)
             except sqlite3.DatabaseError as error:
                 raise CorpusError(f"{path}: cannot be made ({error}). Is the disk full?") from error
+
+    def _open_table(self, path: Path, *, is_rebuilt: bool) -> None:
+        """Open the table and bring it up to date; close it if that fails."""
+        self.index = ArchiveIndex(path)
+        try:
+            if self._is_of_others():
+                raise sqlite3.DatabaseError("another archive")
+            self.repaired = self._catch_up(is_rebuilt=is_rebuilt)
+        except BaseException:
+            self.index.close()
+            raise
 
     def _is_of_others(self) -> bool:
         """Tell whether files are missing, or shorter than the table says."""

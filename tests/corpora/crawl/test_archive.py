@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
 from warcio.archiveiterator import ArchiveIterator
@@ -205,7 +206,7 @@ def test_a_table_that_is_behind_catches_up(folder):
 
 def test_a_page_of_an_older_archive_is_found_by_the_form_that_addresses_have_now(folder):
     write(folder, page("/%c3%a4"))
-    with sqlite3.connect(folder / NAME) as table:
+    with closing(sqlite3.connect(folder / NAME)) as table:
         table.execute("PRAGMA user_version = 1")
 
     with opened(folder, "s2") as archive:
@@ -213,6 +214,23 @@ def test_a_page_of_an_older_archive_is_found_by_the_form_that_addresses_have_now
         assert entry is not None
         assert archive.read(entry).body == HTML
     assert archive.repaired.is_rebuilt
+
+
+def test_a_table_that_turns_out_to_be_damaged_is_closed_and_made_again(folder, monkeypatch):
+    entries = write(folder, *many(3))
+    found, sizes = [], ArchiveIndex.sizes
+
+    def damaged_at_first(index):
+        found.append(index)
+        if len(found) == 1:
+            raise sqlite3.DatabaseError("database disk image is malformed")
+        return sizes(index)
+
+    monkeypatch.setattr(ArchiveIndex, "sizes", damaged_at_first)
+
+    assert every(folder)[0] == entries
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        sizes(found[0])
 
 
 def test_a_table_of_another_archive_is_made_again(folder, tmp_path):

@@ -21,7 +21,8 @@ def test_fifty_clients_at_once_are_answered_without_an_error(tagger_run, monkeyp
 
     said = capsys.readouterr().out
     [statuses] = re.findall(r"^answers: (.*)$", said, re.MULTILINE)
-    assert re.fullmatch(r"\{200: \d{3,}\}", statuses), statuses
+    [(status, n_answers)] = re.findall(r"(\d+): (\d+)", statuses)
+    assert (status, int(n_answers) >= 50) == ("200", True)
     rows = re.findall(r"^\| (letter|reconcile|text) \|", said, re.MULTILINE)
     assert rows == ["letter", "reconcile", "text"]
     memory = [int(m) for m in re.findall(r"(\d+) MB", said)]

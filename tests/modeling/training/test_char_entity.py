@@ -185,6 +185,7 @@ def test_it_learns_sixty_four_examples_by_heart_their_hidden_entities_too(
     torch.__version__ < "2.13", reason="older compilers compile again for each number of scopes"
 )
 @pytest.mark.filterwarnings("ignore:The .grad attribute")  # of torch's compiler itself
+@pytest.mark.filterwarnings("ignore:Guards may run slower")  # on Python 3.13.0
 def test_compiled_it_is_compiled_once_whatever_the_scopes_are(examples):
     graphs = []
 

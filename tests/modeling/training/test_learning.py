@@ -53,6 +53,7 @@ def test_two_layers_learn_sixty_four_examples_by_heart(make_examples, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:The .grad attribute")  # of torch's compiler itself
+@pytest.mark.filterwarnings("ignore:Guards may run slower")  # on Python 3.13.0
 def test_compiled_it_is_compiled_once(examples):
     """For any number of targets; with a compiler that does nothing, for real ones take minutes."""
     graphs = []
