@@ -219,7 +219,7 @@ def timed_kernels(device: str) -> Iterator[dict[str, list[Callable[[], float]]]]
     times: dict[str, list[Callable[[], float]]] = {}
 
     def timed(kernels: Any, name: str, *tensors: Tensor) -> None:  # Any: replaces a method
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         begin.record()
         run(kernels, name, *tensors)
         end.record()
