@@ -45,7 +45,7 @@ import argparse
 import json
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -229,29 +229,25 @@ def train(
 # --- a set
 
 
-def make_lexicons(args: argparse.Namespace, name: str, ner: Path) -> None:
-    """Make the lexicons of a set, and for each of them examples of the domain's text.
+def make_lexicons(args: argparse.Namespace, name: str, kinds: Iterable[str]) -> None:
+    """Make lexicons of a set, and for each of them examples of the domain's text.
 
     Each lexicon is matched in the text; the words that it has there twice or more become the
-    entities of the examples (``words/NAME-KIND`` and ``examples/NAME-KIND``).
-
-    Args:
-        ner: the dataset of the set, whose training sentences are a part of the text (but not of
-            that of ``sanguo``).
+    entities of the examples (``words/NAME-KIND`` and ``examples/NAME-KIND``). The training
+    sentences of the set are a part of the text (but not of that of ``sanguo``).
     """
     output, documents = args.output, [args.output / "documents" / n for n in SETS[name].domain]
     if name != "sanguo":
-        sentences = [
-            "".join(r["tokens"]) for r in open_dataset(ner).rows() if r["split"] == "train"
-        ]
+        rows = open_dataset(output / "ner" / name).rows()
+        sentences = ["".join(row["tokens"]) for row in rows if row["split"] == "train"]
         documents.append(make_documents(output, f"{name}-train", packed(sentences, 50)))
     lexicon, whole = output / "lexicons" / name, output / "lexicons" / f"{name}-all"
     for known, made in (("jieba", lexicon), ("none", whole)):
         settings = ["--per", "all", "--known", known, "--output", made]
         command(output, "pipelines.documents_to_lexicon", "--input", *documents, *settings)
     lexicons = {"ours": lexicon, "tagger": lexicon, "all": whole, **other_forms(output, lexicon)}
-    for kind, forms in lexicons.items():
-        made = output / "examples" / f"{name}-{kind}"
+    for kind in kinds:
+        forms, made = lexicons[kind], output / "examples" / f"{name}-{kind}"
         matched, words = output / "matched" / made.name, output / "words" / made.name
         settings = ["--forms", forms, "--output", matched]
         if forms.is_dir():  # a table has entities of its own
@@ -360,13 +356,13 @@ def main() -> None:
     args = parser.parse_args()
     args.output.mkdir(parents=True, exist_ok=True)
     make_base(args)
+    kinds = dict.fromkeys(LEXICONS.get(variant, "ours") for variant in args.variants)
     for name in args.sets:
-        ner = args.output / "ner" / name
-        if not is_made(ner):
+        if not is_made(args.output / "ner" / name):
             make_ner(args, name)
-        kinds = {LEXICONS.get(variant, "ours") for variant in VARIANTS}
-        if not all(is_made(args.output / "examples" / f"{name}-{kind}") for kind in kinds):
-            make_lexicons(args, name, ner)
+        made = {kind: args.output / "examples" / f"{name}-{kind}" for kind in kinds}
+        if left := [kind for kind, folder in made.items() if not is_made(folder)]:
+            make_lexicons(args, name, left)
     if args.only_data:
         return
     work = [(name, variant) for variant in args.variants for name in args.sets]
