@@ -25,7 +25,8 @@ OPTIONS = ("--edition", str(LETTERS / "edition.toml"))
 
 
 def run(output, *options, inputs=f"{LETTERS}/*.xml"):
-    return main(["--input", str(inputs), "--output", str(output), *OPTIONS, *options])
+    edition = () if "--edition" in options else OPTIONS
+    return main(["--input", str(inputs), "--output", str(output), *edition, *options])
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ import pytest
 
 import corpora.runs.plan
 from corpora.datasets.shards import open_dataset
+from pipelines.wikipedia_to_documents import main
 from tests.pipelines.reuse.small_refreshes import N_DOCUMENTS, WIKI, refresh, run
 
 pytestmark = pytest.mark.usefixtures("without_runner")
@@ -55,9 +56,9 @@ def test_nothing_is_taken_over_from_other_code(tmp_path, caplog, monkeypatch):
 
 
 def test_folder_that_workers_elsewhere_would_not_see_is_refused(earlier, tmp_path, capsys):
-    far = ["--output", "s3://onoma/out", "--runner=FnApiRunner"]
+    command = ["--input", str(tmp_path), "--output", "s3://onoma/out", "--runner=FnApiRunner"]
 
-    assert run(WIKI, tmp_path / "out", *far, "--reuse", earlier) == 2
+    assert main([*command, "--reuse", str(earlier)]) == 2
 
     assert f"--reuse {earlier}: with --runner" in capsys.readouterr().err
 
