@@ -223,6 +223,9 @@ def main() -> None:
     arguments = parser.parse_args()
     if len(arguments.pairs) % 2:
         parser.error("each folder needs its edition")
+    for folder in arguments.pairs[::2]:
+        if not any(Path(folder).rglob("*.xml")):
+            parser.error(f"{folder}: has no TEI files. Name what is to be read")
     failed = 0
     for folder, name in zip(arguments.pairs[::2], arguments.pairs[1::2], strict=True):
         edition = load_edition(edition_path(name))
