@@ -420,25 +420,29 @@ class Training:
         by_part: dict[int, list[_Found]] = defaultdict(list)
         for one in self._found:
             by_part[int(ratio(one.record.id, seed=self.seed) * N_PARTS)].append(one)
-        rows, right, parts, documents = [], [], [], []
-        numbers = {one.record.id: number for number, one in enumerate(self._found)}
-        for part, own in sorted(by_part.items()):
+        models = {}
+        for part, own in by_part.items():
             rest = [one for other, of in by_part.items() if other != part for one in of]
-            linear = self._fit(rest or own, FEATURES, len(FEATURES), start=whole)
-            for record, (case, of) in ((one.record, pair) for one in own for pair in one.pairs()):
-                if case.entity is None and not self.nil:
-                    continue
-                choice = softmax(linear.score(of.features))
-                rows.append(_facts_of_choice(of.features, choice))
-                right.append(of.entities[int(choice.argmax())] == case.entity)
-                parts.append(part)
-                documents.append(numbers[record.id])
-        width = len(FEATURES) + _N_FACTS
+            models[part] = self._fit(rest or own, FEATURES, len(FEATURES), start=whole)
+        every = [
+            (part, one.record.id, *pair)
+            for part, own in sorted(by_part.items())
+            for one in own
+            for pair in one.pairs()
+            if pair[0].entity is not None or self.nil
+        ]
+        rows = np.empty((len(every), len(FEATURES) + _N_FACTS))
+        right = np.empty(len(every), bool)
+        for number, (part, _, case, of) in enumerate(every):
+            choice = softmax(models[part].score(of.features))
+            rows[number] = _facts_of_choice(of.features, choice)
+            right[number] = of.entities[int(choice.argmax())] == case.entity
+        numbers = {one.record.id: number for number, one in enumerate(self._found)}
         return Unseen(
-            np.array(rows).reshape(-1, width),
-            np.array(right, bool),
-            np.array(parts, np.int64),
-            np.array(documents, np.int64),
+            rows,
+            right,
+            np.array([part for part, *_ in every], np.int64),
+            np.array([numbers[id] for _, id, *_ in every], np.int64),
         )
 
 
