@@ -36,7 +36,10 @@ def render(
         yield f"Encoder: {', '.join(sorted(encoders))}. GPU: {', '.join(sorted(gpus)) or 'none'}.\n"
         titles = ("", "F1", "95 %", "other decoders", "new names", "a list", "ECE", "minutes")
         lines = [list(columns(rows[row][0], sets, some)) for row, some in done.items() if some]
-        yield from table_lines([*titles, "published"], lines)
+        if all(own[0].size for own in rows.values()):
+            yield from folded("All sizes", [*titles, "published"], lines)
+        else:
+            yield from table_lines([*titles, "published"], lines)
         yield from conditions(rows, done)
         yield from notes({own[0].set for row, own in rows.items() if done[row]}, sets)
     yield from not_run(name, cells, records)

@@ -127,7 +127,9 @@ def test_time_and_f1_of_all_rows_are_drawn_and_said_in_words(tmp_path):
     assert drawn.count("<circle") == 1
 
 
-def test_other_settings_come_before_those_of_a_cell_and_need_records_of_their_own(monkeypatch):
+def test_other_settings_come_before_those_of_a_cell_and_need_records_of_their_own(
+    tmp_path, monkeypatch, capsys
+):
     args = argparse.Namespace(tiny=False, set=["training.head_lr_ratio=1"])
 
     of_set = tables.settings_of(Cell("sturm", "span", 1), SETS["sturm"], args)
@@ -142,10 +144,11 @@ def test_other_settings_come_before_those_of_a_cell_and_need_records_of_their_ow
     assert of_curve[2:] == [
         *("training.epochs=4", "training.samples=1600", "training.train_size=50")
     ]
-    command = ["tables", "curves", "--model", "e5", "--data", "d", "--set", "optimizer.lr=1"]
-    monkeypatch.setattr(sys, "argv", command)
+    command = ["tables", "curves", "--model", str(tmp_path), "--data", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", [*command, "--set", "optimizer.lr=1"])
     with pytest.raises(SystemExit):
         tables.parse()
+    assert "--records" in capsys.readouterr().err
 
 
 def test_records_are_compared_cell_by_cell(tmp_path):
@@ -188,8 +191,10 @@ def test_names_inside_others_are_not_scored_on_other_sets():
 def test_a_cell_that_has_a_record_is_not_run_again(tmp_path, monkeypatch):
     page, ran = tmp_path / tables.PAGE.name, []
     page.write_text("a\n<!-- table curves -->\nold\n<!-- end of table curves -->\nz\n", "utf-8")
-    command = ["tables", "curves", "--only", "sturm-crf-50-seed*", "--model", "e5", "--data", "d"]
-    command += ["--records", str(tmp_path)]
+    model = tmp_path / "e5"
+    model.mkdir()
+    command = ["tables", "curves", "--only", "sturm-crf-50-seed*", "--model", str(model)]
+    command += ["--data", str(tmp_path), "--records", str(tmp_path)]
 
     def run(cell, *_, **__):
         ran.append(cell.name)
