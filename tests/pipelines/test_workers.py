@@ -140,7 +140,8 @@ def test_what_a_kill_after_publishing_left_behind_goes_with_the_next_run(tmp_pat
     ],
 )
 def test_what_cannot_run_is_said_before_anything_is_done(change, message, tmp_path, capsys):
-    command = ["--input", str(LETTERS), "--output", str(tmp_path / "out"), *change]
+    output = () if "--output" in change else ("--output", str(tmp_path / "out"))
+    command = ["--input", str(LETTERS), *output, *change]
 
     status = tei_to_ner.main(command)
 
