@@ -112,8 +112,10 @@ def _run(options: Options) -> Iterator[str]:
     """Compare, write the requested files, and yield the lines of the comparison."""
     from corpora.diff.limits import Limit
     from corpora.diff.report import to_html, to_json, to_words
-    from corpora.runs.named_files import write_named
+    from corpora.runs.named_files import refuse_published, write_named
 
+    for path in filter(None, (options.html, options.json)):
+        refuse_published(path)
     if options.examples < 0:
         raise UsageError("--examples: must not be negative.")
     old, new = options.old, options.new

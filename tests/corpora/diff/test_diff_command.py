@@ -212,3 +212,14 @@ def test_a_report_for_which_there_is_no_room_leaves_no_file(tmp_path, monkeypatc
 
     assert "No space left" in capsys.readouterr().err
     assert not [file for file in tmp_path.iterdir() if "reports" in file.name]
+
+
+def test_a_report_over_a_file_of_a_run_is_refused_before_anything_is_compared(tmp_path, capsys):
+    (tmp_path / "settings.json").write_text('{"recipe": "bert"}')
+    html = tmp_path / "diff.html"
+    reports = ("--html", str(html), "--json", str(tmp_path / "settings.json"))
+
+    assert main([*pair(tmp_path), *reports]) == 2
+
+    assert "settings.json: belongs to a training run" in capsys.readouterr().err
+    assert not html.exists()
