@@ -24,6 +24,8 @@ _ENOUGH: Final = 1e-8
 _ROUNDING: Final = 1e-14  # of a sum of many logarithms, as a part of it
 _AT_ONCE: Final = 500  # mentions whose candidates are copied together
 _ROWS_AT_ONCE: Final = 4_000
+_MANY: Final = 5_000  # mentions from which on a part of them is fitted first
+_EVERY: Final = 10
 
 
 class LinearRecord(TypedDict):
@@ -47,6 +49,12 @@ class Linear:
     def score(self, features: Features | Reals) -> Reals:
         """Score (C, F) features, shape (C,)."""
         return np.asarray((features - self.mean) / self.deviation @ self.weights + self.bias)
+
+    def widened(self, n_columns: int) -> "Linear":
+        """Return a model with further columns, of weight 0."""
+        n = n_columns - len(self.weights)
+        mean, weights = (np.append(one, np.zeros(n)) for one in (self.mean, self.weights))
+        return Linear(mean, np.append(self.deviation, np.ones(n)), weights, self.bias)
 
     def as_json(self) -> LinearRecord:
         """Return the values that ``linear_from_json`` reads."""
@@ -96,12 +104,15 @@ def fit_choice(
 
     ``used`` (F,) says which columns may have a weight. Without examples all weights are 0. The
     arrays are read in blocks, so that only a block is copied. A model ``start`` of similar data
-    saves steps, and changes the result by less than ``_ENOUGH``.
+    saves steps, and changes the result by less than ``_ENOUGH``; without it, many mentions begin at
+    the model of every ``_EVERY``th of them.
     """
     n_columns = len(used)
     weights = np.zeros(n_columns)
     if not features:
         return Linear(np.zeros(n_columns), np.ones(n_columns), weights)
+    if start is None and len(features) > _MANY:
+        start = fit_choice(features[::_EVERY], gold[::_EVERY], used=used, penalty=penalty)
     blocks = _Blocks(features, gold)
     mean, deviation = _moments(block.rows for block in blocks)
     first = features[0][0]

@@ -377,7 +377,8 @@ class Training:
         """Fit the weights, the model of probabilities, and the threshold."""
         first = self.fit_plain(FEATURES)
         _with_document_features(self._found, first, self.knowledge)
-        final = self._fit(self._found, FEATURES, len(FEATURES))
+        start = first.widened(len(FEATURES))
+        final = self._fit(self._found, FEATURES, len(FEATURES), start=start)
         unseen = self._unseen(final)
         penalty = unseen.choose_penalty()
         threshold = choose_threshold(

@@ -49,12 +49,15 @@ def test_blocks_and_another_start_give_the_same_weights(monkeypatch):
 
     monkeypatch.setattr("modeling.link.choice._AT_ONCE", 7)
     monkeypatch.setattr("modeling.link.choice._ROWS_AT_ONCE", 11)
+    monkeypatch.setattr("modeling.link.choice._MANY", 100)
+    fewer = fit_choice([f[:, :2] for f in features], gold, used=used[:2])
 
     part = fit_choice(features[:250], gold[:250], used=used)
     part_of_rows = fit_logistic(x[:500], right[:500], penalty=3.0)
     for whole, again in (
         (choice, fit_choice(features, gold, used=used)),
         (choice, fit_choice(features, gold, used=used, start=part)),
+        (choice, fit_choice(features, gold, used=used, start=fewer.widened(3))),
         (logistic, fit_logistic(x, right, penalty=1.0)),
         (logistic, fit_logistic(x, right, penalty=1.0, start=part_of_rows)),
     ):
