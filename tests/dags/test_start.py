@@ -5,12 +5,14 @@ import os
 import re
 import signal
 import socket
+import sqlite3
 import stat
 import subprocess
 import sys
 import time
 import urllib.error
 import urllib.request
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -134,6 +136,13 @@ def test_files_are_for_their_user_alone(started):
     open_ones = {path: oct(mode) for path, mode in modes.items() if mode & 0o077}
     assert {Path(p).name for p in open_ones} <= {"output", "settings.toml"}  # of this test
     assert modes[str(started.home / "passwords.json")] == 0o600
+
+
+def test_the_pools_of_the_dags_are_there(started):
+    with closing(sqlite3.connect(started.home / "airflow.db")) as database:
+        found = {name for (name,) in database.execute("SELECT pool FROM slot_pool")}
+
+    assert found > set(json.loads((ROOT / "dags" / "pools.json").read_text("utf-8")))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for sockets in /proc")
