@@ -83,3 +83,15 @@ def test_a_name_of_the_tool_without_a_label_is_not_passed_over(edition):
 
     assert written.data == DATA
     assert written.counters == {"skipped: no label": 1}
+
+
+def test_a_name_that_an_edition_continues_stays_though_the_tool_lacks_it(edition):
+    text = DATA.replace(b" in Ulm", b" in Bad <hi>Ulm oder</hi>")
+    bad_ulm = {"a.xml": [IDA, Mention(7, 14, label="place")]}
+    data = write_predictions(text, edition, bad_ulm, name="a.xml", model=TAGGER).data
+    data = data.replace(b" oder", b' <placeName prev="#onoma-1.2">oder</placeName>')
+
+    written = corrected(data, edition, IDA)
+
+    assert written.data == data
+    assert written.counters == {LEFT: 1}
