@@ -340,7 +340,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("data", type=existing, help="folder with the unpacked sets")
     parser.add_argument("--output", type=Path, required=True)
-    parser.add_argument("--model", type=Path, help="an encoder of transformers to begin with")
+    parser.add_argument("--model", type=existing, help="an encoder of transformers to begin with")
     sets = ("cluener", "resume", "sanguo")
     parser.add_argument("--sets", nargs="+", choices=tuple(SETS), default=sets)
     parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=VARIANTS, metavar="V")
