@@ -21,8 +21,7 @@ from corpora.tei.patterns import Pattern
 from corpora.tei.pointers import ids_of, without_prefix
 from corpora.tei.prefixes import union
 from corpora.tei.reader import read_tree
-from corpora.tei.starts import ROOTS
-from corpora.tei.xml import Element, XmlError, encoding_of, parse_xml
+from corpora.tei.xml import ROOTS, Element, XmlError, encoding_of, parse_xml
 
 MAX_INCLUDED = 50_000_000
 """The most bytes that files include, all together, for inclusions to be followed."""

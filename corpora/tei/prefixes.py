@@ -7,12 +7,12 @@ pattern can hang a run; what RE2 reads in another way is translated here.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
-from corpora.tei.xml import Element
+from corpora.tei.xml import ROOTS, Element
 
 RESOLVED = "references resolved by prefixDef: "
 NO_MATCH = "references that no prefixDef of their prefix matches: "
@@ -125,7 +125,7 @@ def read_prefixes(tei: Element) -> Prefixes:
     """Read the prefixes that a ``TEI`` element declares, and then those of the corpus around it."""
     found: dict[str, list[Definition]] = {}
     unread: dict[str, str] = {}
-    headers = (e for around in tei.chain() for e in around.elements() if e.name == "teiheader")
+    headers = (header for around in tei.chain() for header in _headers(around))
     for element in (e for header in headers for e in header.walk() if e.name == "prefixdef"):
         attributes = element.attributes
         prefix = attributes.get("ident", "").strip()
@@ -138,6 +138,16 @@ def read_prefixes(tei: Element) -> Prefixes:
         else:
             found.setdefault(prefix, []).append(definition)
     return Prefixes({prefix: tuple(some) for prefix, some in found.items()}, unread)
+
+
+def _headers(around: Element) -> Iterator[Element]:
+    """Yield the headers of a ``TEI`` or a corpus, which stand before its texts (maybe many)."""
+    for child in around.children:
+        if not isinstance(child, str):
+            if child.name in ROOTS:
+                return
+            if child.name == "teiheader":
+                yield child
 
 
 def declared(addresses: Mapping[str, str]) -> Prefixes:

@@ -33,7 +33,6 @@ from corpora.tei.pointers import count_prefixes
 from corpora.tei.prefixes import Prefixes
 from corpora.tei.spans import StandOff
 from corpora.tei.starts import (
-    ROOTS,
     SPACE,
     File,
     Start,
@@ -44,7 +43,7 @@ from corpora.tei.starts import (
     with_metadata,
     without_place,
 )
-from corpora.tei.xml import Element, XmlError, parse_xml
+from corpora.tei.xml import ROOTS, Element, XmlError, parse_xml
 
 # TEI allows no text directly in these: white space in them is layout of the file.
 _ELEMENT_ONLY = {"choice", "app", "rdggrp", "subst", "list", "table", "row"}

@@ -18,8 +18,8 @@ from corpora.tei.layout import XML_SPACE
 from corpora.tei.places import Places
 from corpora.tei.provenance import P4_ROOTS, Responsibility
 from corpora.tei.source import Edit, Node, Source
-from corpora.tei.starts import ROOTS
 from corpora.tei.style import tag
+from corpora.tei.xml import ROOTS
 
 _POINTER = re.compile(r"#string-range\((.+?)((?:,\d+,\d+)+)\)")
 _STEP = re.compile(r"/\*\[local-name\(\)='([^']+)'\]\[(\d+)\]")

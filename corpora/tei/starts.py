@@ -11,9 +11,8 @@ from corpora.tei.marks import Place
 from corpora.tei.pointers import ids_of
 from corpora.tei.prefixes import Prefixes, read_prefixes
 from corpora.tei.spans import StandOff, places_of_ids, stand_off_names
-from corpora.tei.xml import Element
+from corpora.tei.xml import ROOTS, Element
 
-ROOTS = {"tei", "tei.2", "teicorpus", "teicorpus.2"}
 SPACE = "xml:space"
 _DOCUMENTS = {Role.DOCUMENT, Role.NOTE_DOCUMENT}
 

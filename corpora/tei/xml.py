@@ -17,6 +17,8 @@ from xml.parsers import expat
 
 from corpora.errors import CorpusError
 
+ROOTS = {"tei", "tei.2", "teicorpus", "teicorpus.2"}
+"""The names of elements that are a TEI text, or a corpus of them."""
 MAX_DEPTH = 200
 MAX_EXPANSION = 1 << 20
 MAX_NESTED = 1000
