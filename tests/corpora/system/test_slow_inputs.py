@@ -636,7 +636,6 @@ LARGE = {
     "model undone: groups in which something stays": 500,
     "model undone: changes": 2_000,
     "names written: names beside the text": 300,
-    "names written: texts": 400,
     "names written: names beside the text, in paragraphs": 300,
     "text: empty streams of bzip2": 10_000,
     "text: empty streams of gzip": 8_000,

@@ -350,3 +350,24 @@ def test_the_prefixes_of_several_files_are_one(edition):
     assert both.unread == {"x": "no regular expression"}
     assert union([]) == Prefixes()
     assert prefix_of("gnd:1:2") == "gnd"
+
+
+class Seen(list):
+    """The children of an element; keeps how many were looked at."""
+
+    n = 0
+
+    def __iter__(self):
+        for child in super().__iter__():
+            self.n += 1
+            yield child
+
+
+def test_of_a_corpus_only_what_stands_before_its_texts_is_searched():
+    text = tei(tei("a") * 50, GND, element="teiCorpus")
+    corpus = parse_xml(text.encode(), name="a.xml")
+    text = corpus.elements()[7]
+    corpus.children = Seen(corpus.children)
+
+    assert read_prefixes(text).definitions.keys() == {"gnd"}
+    assert corpus.children.n == 2  # the header, and the first text
