@@ -38,7 +38,6 @@ from benchmarks.clusters import (
     running,
     wait_for,
 )
-from benchmarks.inputs import existing
 from corpora.datasets.shards import open_dataset
 from corpora.store.inspection import verify
 from corpora.system.buckets import Bucket
@@ -345,7 +344,7 @@ def main() -> None:
     """Run the checks of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
     parser.add_argument("engine", choices=MODULES)
-    parser.add_argument("folder", type=existing)
+    parser.add_argument("folder", type=Path)
     parser.add_argument("--copies", type=int, default=60, help="of the small wiki")
     parser.add_argument("--smoke", action="store_true", help="only what tells soonest")
     arguments = parser.parse_args()

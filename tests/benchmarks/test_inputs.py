@@ -11,7 +11,7 @@ from benchmarks.inputs import existing, pattern
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 WRITTEN = {
     "--folder", "--look-up-redirects", "--lookup", "--output", "--pictures", "--record",
-    "--records", "--scratch",
+    "--records", "--scratch", "folder",
 }  # fmt: skip
 
 
