@@ -78,14 +78,10 @@ def difference(folder: Path, runs: Sequence[Any], others: Sequence[Any]) -> str:
     return f"{error} ({low:+.1f} to {high:+.1f})"
 
 
-def spread(
-    values: Sequence[float], measure: Callable[[Sequence[float]], float] | None = None
-) -> str:
+def spread(values: Sequence[float], measure: Callable[[Sequence[float]], float]) -> str:
     """Format a mean, and with two values or more how far they lie apart."""
     text = percent(statistics.fmean(values))
-    if measure is None or len(values) == 1:
-        return text
-    return f"{text} ± {percent(measure(values))}"
+    return f"{text} ± {percent(measure(values))}" if len(values) > 1 else text
 
 
 def test_names(ner: Path) -> Iterator[str]:

@@ -40,6 +40,8 @@ _N_READ: Final = 1 << 11
 """The most names that are encoded, to fit the keys and values of entities to them."""
 _N_ENCODED: Final = 1 << 8
 """The number of names that are encoded at once."""
+_LONGEST: Final = 30
+"""Subwords; a longer name may have more than there are positions: its first ones are encoded."""
 
 
 @torch.no_grad()
@@ -88,8 +90,8 @@ def _start_in_layers(
 
     The vector of an entity is that of its name on the F main axes of all names, scaled so that the
     axes are equally long, and a vector is about as long as 1. From the vectors of some names, the
-    mean key and value of their subwords are fitted by least squares. Nothing is set if another
-    model gave the maps to keys, as they are for its own vectors.
+    mean key and value of their subwords are fitted by least squares. Nothing is set if no name has
+    a known subword, or if another model gave the maps to keys, as they are for its own vectors.
     """
     assert isinstance(encoder.entity_embeddings, EntityTable)  # noqa: S101 - the caller looked
     table, words = encoder.entity_embeddings.entities.weight, encoder.embeddings
@@ -101,15 +103,17 @@ def _start_in_layers(
     maps = [f"{of}.entity_{part}.weight" for of in attentions for part in ("key", "value")]
     if not set(transferred).isdisjoint(maps):
         return []
+    read = [name for name in _evenly(names, _N_READ) if name not in SPECIAL]
+    is_known = _vectors(read, tokenizer, words).any(1).tolist()
+    read = [name for name, is_one in zip(read, is_known, strict=True) if is_one]
+    if not read:
+        return []
     measured = _vectors(_evenly(names, _N_MEASURED), tokenizer, words)
     axes = _main_axes(measured, table.shape[1])
     lengths = (measured @ axes).square().mean(0).sqrt()
     axes /= lengths.clamp(min=1e-3 * float(lengths.max())) * table.shape[1] ** 0.5
     for ids, vectors in _named(names, tokenizer, words, new=new):
         table[ids] = vectors @ axes
-    read = [name for name in _evenly(names, _N_READ) if name not in SPECIAL]
-    is_known = _vectors(read, tokenizer, words).any(1).tolist()
-    read = [name for name, is_one in zip(read, is_known, strict=True) if is_one]
     given = _vectors(read, tokenizer, words) @ axes
     states = _means(encoder, read, tokenizer, attentions=list(attentions.values()))
     for attention, x in zip(attentions.values(), states, strict=True):
@@ -157,7 +161,8 @@ def _means(
     special, was_training = tokenizer.special, encoder.training
     encoder.eval()
     for start in range(0, len(names), _N_ENCODED):
-        ids = _subwords(names[start : start + _N_ENCODED], tokenizer)
+        some = _subwords(names[start : start + _N_ENCODED], tokenizer)
+        ids = [of_name[:_LONGEST] for of_name in some]
         layout = Layout.of([len(some) + 2 for some in ids])
         framed = torch.tensor([id for some in ids for id in (special.cls, *some, special.sep)])
         is_inside = (framed != special.cls) & (framed != special.sep)

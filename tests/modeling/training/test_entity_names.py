@@ -205,3 +205,14 @@ def test_without_entities_there_are_no_names(tokenizer):
     encoder = make_encoder(n_entities=0)
     with pytest.raises(TypeError, match="no entities"):
         start_from_names(encoder, [], tokenizer, new=torch.ones(0), transferred=())
+
+
+@pytest.mark.parametrize("names", [["[PAD]", "[UNK]", "[MASK]", "x:?"], [f"x:{'w1 ' * 600}"]])
+def test_names_without_subwords_and_longer_than_the_positions(tokenizer, names):
+    encoder = knowing(max_positions=32)
+    new = torch.ones(len(names), dtype=torch.bool)
+
+    changed = start_from_names(encoder, names, tokenizer, new=new, transferred=())
+
+    assert bool(changed) == (len(names) == 1)
+    assert all(parameter.isfinite().all() for parameter in encoder.parameters())
