@@ -106,6 +106,17 @@ def test_the_page_alone_finds_words_in_any_case(tmp_path, browser):
     assert found("οδος") == ["ΟΔΟΣ"]
 
 
+def wait_for_decisions(editor, count):
+    """Wait until a window sees `count` stored decisions: processes of a browser share them late."""
+    editor.page.wait_for_function(
+        """n => {
+            const lists = Object.values(localStorage).filter((value) => value.startsWith("["));
+            return lists.flatMap((list) => JSON.parse(list)).length === n;
+        }""",
+        arg=count,
+    )
+
+
 def test_two_windows_of_the_page_alone_lose_no_decision_of_each_other(desk, sample, browser):
     page = sample / "review.html"
     write_page(desk, page)
@@ -116,11 +127,14 @@ def test_two_windows_of_the_page_alone_lose_no_decision_of_each_other(desk, samp
     other.open(page.as_uri())
 
     one.press("j", "a")
+    wait_for_decisions(other, 1)
     other.press("j", "x")
     said = other.page.inner_text("#say")
     other.press("j", "x")
     one.page.evaluate("localStorage.clear()")  # what the window has, it writes again
+    wait_for_decisions(other, 0)
     other.press("a")
+    wait_for_decisions(one, 3)
     with one.page.expect_download() as waiting:
         one.press("s")
 
