@@ -1,5 +1,6 @@
 """How far a run is: a bar in a terminal, plain lines elsewhere, both on standard error."""
 
+import io
 import os
 import sys
 import threading
@@ -9,6 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
+
+from corpora.system.arguments import Output
 
 _BAR_SECONDS = 0.2
 _LINE_SECONDS = 15.0
@@ -22,7 +25,8 @@ def quiet(log: Path) -> Iterator[TextIO]:
     """
     sys.stderr.flush()
     real = os.dup(2)
-    with log.open("ab") as file, os.fdopen(real, "w", encoding="utf-8") as stream:
+    output = io.BufferedWriter(Output(real, "w"))
+    with log.open("ab") as file, io.TextIOWrapper(output, encoding="utf-8") as stream:
         os.dup2(file.fileno(), 2)
         try:
             yield stream

@@ -109,7 +109,7 @@ def _say(lines: Sequence[str]) -> None:
     try:
         sys.stdout.write("".join(f"{_shown(line)}\n" for line in lines))
         sys.stdout.flush()
-    except OSError:  # the reader closed the pipe, or the disk is full
+    except OSError:  # such as a full disk
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

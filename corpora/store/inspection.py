@@ -4,7 +4,7 @@ import argparse
 import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
 
 from corpora.datasets.rows import FROM_ROW
@@ -15,7 +15,7 @@ from corpora.reports import counted
 from corpora.runs.journal import is_whole
 from corpora.runs.plan import fingerprint_of
 from corpora.runs.receipts import Accounting
-from corpora.system.arguments import execute, make_parser
+from corpora.system.arguments import execute, is_read, make_parser
 from corpora.system.files import check_plain
 from corpora.system.parsing import parse_json
 
@@ -246,6 +246,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments.command == "verify":
             lines = verify(arguments.path, rows=arguments.rows)
             return [json.dumps(summary_of(arguments.path))] if arguments.json else lines
-        return show(arguments.path, limit=arguments.limit, as_json=arguments.json)
+        rows = show(arguments.path, limit=arguments.limit, as_json=arguments.json)
+        return takewhile(lambda _: is_read(), rows)
 
     return execute(lines, path=arguments.path)

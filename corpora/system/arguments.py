@@ -32,6 +32,7 @@ from typing import (
     TextIO,
     TypeVar,
     Union,
+    cast,
     get_args,
     get_origin,
     get_type_hints,
@@ -47,7 +48,7 @@ from corpora.system.typed_tables import did_you_mean
 if TYPE_CHECKING:
     from argparse import _ActionsContainer
 
-    from _typeshed import DataclassInstance, SupportsWrite
+    from _typeshed import DataclassInstance, ReadableBuffer, SupportsWrite
 
 T = TypeVar("T", bound="DataclassInstance")
 _Settings = dict[str, Any]
@@ -404,8 +405,6 @@ def execute(
                     line.write()
         with _writing():
             sys.stdout.flush()
-    except BrokenPipeError:  # the reader closed the pipe
-        _open_to_nowhere(sys.stdout.fileno())
     except CorpusError as error:
         return fail(str(error), status=error.exit_status)
     except (ImportError, MemoryError) as error:
@@ -422,17 +421,53 @@ def execute(
 def prepare_streams() -> None:
     """Open closed standard streams to the null device, before a file takes their number.
 
-    Also let standard output escape the characters that its encoding lacks, as JSON does, so that no
-    text is lost; standard error writes question marks.
+    A command whose reader closes the pipe (``| head``) goes on, and writes to nowhere. Standard
+    output escapes the characters that its encoding lacks, as JSON does, so that no text is lost;
+    standard error writes question marks.
     """
     for number, name in ((1, "stdout"), (2, "stderr")):
-        if getattr(sys, name) is None:
+        if (stream := getattr(sys, name)) is None:
             _open_to_nowhere(number)
             setattr(sys, name, os.fdopen(number, "w", encoding="utf-8", closefd=False))
+        elif stream is getattr(sys, f"__{name}__"):  # the first time, and not in a notebook
+            stream.flush()
+            setattr(sys, name, _to_output(number, like=stream))
     codecs.register_error(_ESCAPED, _escaped)
     for stream, errors in ((sys.stdout, _ESCAPED), (sys.stderr, "replace")):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors=errors)
+
+
+def _to_output(number: int, *, like: io.TextIOWrapper) -> io.TextIOWrapper:
+    output = Output(number, "w", closefd=False)
+    is_direct = like.write_through  # python -u: no buffer
+    return io.TextIOWrapper(
+        cast("io.BufferedWriter", output) if is_direct else io.BufferedWriter(output),
+        encoding=like.encoding,
+        line_buffering=like.line_buffering,
+        write_through=is_direct,
+    )
+
+
+class Output(io.FileIO):
+    """A file descriptor for writing; when its reader closes the pipe, it leads to nowhere."""
+
+    def write(self, data: "ReadableBuffer") -> int:
+        """Write, or pass over what nobody reads; returns the number of bytes."""
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            _open_to_nowhere(self.fileno())
+            _unread.add(self.fileno())
+            return memoryview(data).nbytes
+
+
+_unread: set[int] = set()
+
+
+def is_read() -> bool:
+    """Tell whether standard output has a reader; a command that only prints can end without."""
+    return 1 not in _unread
 
 
 def _escaped(error: UnicodeError) -> tuple[str, int]:
@@ -448,16 +483,13 @@ def _open_to_nowhere(number: int) -> None:
 
 
 def say(text: str) -> None:
-    """Write to standard output at once, or nowhere if the reader has closed the pipe.
+    """Write to standard output at once.
 
     Raises ``CorpusError`` that names the output, such as on a full disk.
     """
-    try:
-        with _writing():
-            sys.stdout.write(text)
-            sys.stdout.flush()
-    except BrokenPipeError:
-        _open_to_nowhere(sys.stdout.fileno())
+    with _writing():
+        sys.stdout.write(text)
+        sys.stdout.flush()
 
 
 @contextmanager
@@ -465,8 +497,6 @@ def _writing() -> Iterator[None]:
     """Name the output in an error of writing it, such as that of a full disk."""
     try:
         yield
-    except BrokenPipeError:
-        raise
     except OSError as error:
         raise CorpusError(
             f"standard output: {error.strerror or error}. What was printed is not whole."

@@ -1,14 +1,20 @@
 """Command lines as tables: what a type means, what is refused, and how a command ends."""
 
+import errno
 import io
 import json
+import os
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+from unittest.mock import patch
 
 import pytest
 
 from corpora.errors import CorpusError, UsageError
+from corpora.store import inspection
+from corpora.system import arguments
 from corpora.system.arguments import (
     Summary,
     add_options,
@@ -209,3 +215,59 @@ def test_characters_that_standard_output_lacks_are_escaped_as_in_json(monkeypatc
 
     assert b"\\u4e09" in written.getvalue()
     assert json.loads(written.getvalue().decode("latin-1")) == {"title": "März 三 𝄞"}
+
+
+@contextmanager
+def unread_output():
+    """Let standard output lead into a pipe that its reader has closed."""
+    reads, writes = os.pipe()
+    earlier = os.dup(1)
+    os.close(reads)
+    os.dup2(writes, 1)
+    stream = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 - no path
+    try:
+        with (
+            patch("sys.stdout", stream),
+            patch("sys.__stdout__", stream),
+            patch.object(arguments, "_unread", set()),
+        ):
+            yield
+    finally:
+        os.dup2(earlier, 1)
+        os.close(earlier)
+        os.close(writes)
+
+
+def test_command_whose_output_nobody_reads_makes_its_files(tmp_path):
+    def command():
+        yield "x" * 100_000
+        assert not arguments.is_read()
+        (tmp_path / "made").touch()
+        yield "made"
+        raise UsageError("and its error counts")
+
+    with unread_output():
+        status = execute(command, path=tmp_path)
+
+    assert status == 2
+    assert (tmp_path / "made").exists()
+
+
+def test_pipe_of_the_command_itself_that_is_closed_is_an_error(tmp_path, capsys):
+    def command():
+        yield "asked"
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe", "answer")
+
+    assert execute(command, path=tmp_path) == 1
+    assert capsys.readouterr().err == "error: answer: Broken pipe.\n"
+
+
+def test_rows_that_nobody_reads_are_not_printed(monkeypatch):
+    rows = iter("x" * 100_000 for _ in range(9))
+    monkeypatch.setattr(inspection, "show", lambda *_, **__: rows)
+
+    with unread_output():
+        status = inspection.main(["show", "dataset"])
+
+    assert status == 0
+    assert len([*rows]) == 7  # the second finds out
