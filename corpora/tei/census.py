@@ -238,23 +238,23 @@ class Census:
         role, label, is_name = meaning.role, meaning.label, meaning.is_name
         self._match(element)
         if not lost_in and role is Role.LEAVE_OUT:
-            lost_in = element.written_name
+            lost_in = kind.name
         if lost_in:
             self.lost_characters[lost_in] += own
             if is_name:
                 self.lost_names[lost_in, label or "no label"] += 1
-            kind.meanings["left out" if lost_in == element.written_name else f"in {lost_in}"] += 1
+            kind.meanings["left out" if lost_in == kind.name else f"in {lost_in}"] += 1
         else:
             said = f"name: {label or 'no label'}" if is_name else ""
             said = said or (role.value.replace("_", " ") if role else "text")
             if said == "text" and _is_unsaid_sign(element, self.edition):
                 said = "empty"
-                kind.signs[_pattern(element)] += 1
+                kind.signs[_pattern(element, kind.name)] += 1
             kind.meanings[said] += 1
             if element.name in _TYPED and not is_name and "type" not in element.attributes:
                 self.untyped[kind.name] += 1
             if is_name or element.name not in {"date", "title"}:
-                kind.suggested.update(suggested := [*_suggestions(element)])
+                kind.suggested.update(suggested := [*_suggestions(element, kind.name)])
                 if is_name or suggested:
                     ids = ids_of(element.attributes, self.edition)
                     schemes = (_scheme(without_prefix(id, self._own)) for id in ids)
@@ -320,19 +320,19 @@ def _example(data: bytes, element: Element) -> str:
     return re.sub(r"\s+", " ", before)[-BEFORE:] + " ".join(start.split())[:EXAMPLE]
 
 
-def _pattern(element: Element) -> str:
-    """Return the pattern that matches an element with these attributes."""
+def _pattern(element: Element, written: str) -> str:
+    """Return the pattern that matches an element of this name with these attributes."""
     said = (
         f"[@{name}='{value}']"
         for name, value in element.attributes.items()
         if name != "xml:id" and _UNSAYABLE.isdisjoint(value)
     )
-    return element.written_name + "".join(said)
+    return written + "".join(said)
 
 
-def _suggestions(element: Element) -> Iterator[tuple[str, str]]:
+def _suggestions(element: Element, written: str) -> Iterator[tuple[str, str]]:
     """Yield the label that an element suggests, and its pattern, unless it is a part of a name."""
-    written, name = element.written_name, element.name
+    name = element.name
     if label := _NAMES.get(name):
         around = (outer.name for outer in element.chain() if outer.name != name)
         if label not in map(_NAMES.get, around):

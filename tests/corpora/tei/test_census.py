@@ -155,6 +155,17 @@ def test_the_draft_suggests_only_labels_of_names_that_are_read():
     assert ("persName" in draft, "forename" in draft, "surname" in draft) == (True, False, False)
 
 
+def test_spellings_of_an_element_are_one_in_the_draft_as_in_the_counts():
+    names = "<persName>Ida</persName> <persname>Orff</persname> <PERSNAME>Kai</PERSNAME>"
+    apart = "<fw><persName>Ida</persName></fw><FW><persName>Orff</persName></FW>"
+
+    census = census_of(f"<p>{names}</p>{apart}")
+
+    labels = draft_edition(census, name="mine").partition("[labels]")[2].partition("[text]")[0]
+    assert labels.split("\n")[1:-1] == ["person = [", '  "persName",  # 3', "]", ""]
+    assert census.lost_names == {("fw", "person"): 2}
+
+
 def test_the_draft_takes_labels_and_types_from_the_defaults():
     types = ("LOC", "geo", "Pers", "old org", "Amt")
     names = "".join(f"<name type='{each}'>A</name>" for each in types)
