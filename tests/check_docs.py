@@ -79,7 +79,13 @@ def test_a_block_of_code_is_copied_as_it_stands(address, browser):
 
 @pytest.mark.parametrize(
     ("words", "first"),
-    [("croissant", "sharing"), ("--min-count", "lexicon"), ("min-count", "lexicon")],
+    [
+        ("croissant", "sharing"),
+        ("--min-count", "lexicon"),
+        ("min-count", "lexicon"),
+        ("三国演义", "lexicon"),
+        ("记者", "lexicon"),
+    ],
 )
 def test_search_finds_words_and_options(address, browser, words, first):
     page = browser.new_page(viewport={"width": 1280, "height": 900})
@@ -88,4 +94,18 @@ def test_search_finds_words_and_options(address, browser, words, first):
     page.locator("input.md-search__input").first.press_sequentially(words)
 
     page.wait_for_selector(f".md-search-result__item:first-child a[href*='{first}']")
+    page.close()
+
+
+def test_graphs_are_boxes_below_each_other(address, browser):
+    page = browser.new_page(viewport={"width": 320, "height": 900})
+    page.goto(f"{address}pipelines/")
+
+    phases = page.locator(".graph").last.locator("> li").all()
+
+    steps = [phase.locator("li").all_inner_texts() for phase in phases]
+    assert len(steps) == 3
+    assert [each[0] for each in steps] == ["units"] * 3
+    assert [each[-1] for each in steps] == ["WriteShards"] * 3
+    assert page.get_by_text("flowchart").count() == 0
     page.close()
