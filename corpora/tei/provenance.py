@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple
 from corpora.errors import UsageError
 from corpora.tei.source import Edit, Node, Source
 from corpora.tei.style import NO_XML, escape, tag
+from corpora.tei.xml import ROOTS
 
 _ID = re.compile(r"onoma-[A-Za-z0-9._-]+")
 _POINTER = re.compile(r"#(onoma-[A-Za-z0-9._-]+)")
@@ -176,8 +177,12 @@ class _Header:
 
     def __init__(self, source: Source, by: Responsibility) -> None:
         self.source, self.by = source, by
-        self.root = source.nodes[0]
-        self.prefix = source.prefix(self.root)
+        root = source.nodes[0]
+        headers = (n for n in source.nodes if n.name == "teiheader" and not n.is_expanded)
+        around = next((header.parent for header in headers), None)
+        self.around = around if around and around.name not in ROOTS else root
+        """The element that has the header: the root, or where readers find it, such as ``text``."""
+        self.prefix = source.prefix(root)
         self.mark = [("resp", f"#{by.model.id}")]
 
     def child(self, node: Node, name: str) -> Node | None:
@@ -283,7 +288,7 @@ def header_edits(
         path, change = _change(header, n_names)
         parts.append((("teiheader", *path), change))
     for joined, markup in _joined(header, parts):
-        edits += header.put(top, joined, markup)
+        edits += header.put(header.around, joined, markup)
     yield from edits
 
 
@@ -292,7 +297,7 @@ def _title_path(header: _Header) -> tuple[str, ...]:
 
     A second one before it would hide the title of the text.
     """
-    around = header.child(header.root, "teiheader")
+    around = header.child(header.around, "teiheader")
     if around and not header.child(around, "filedesc") and header.child(around, "titlestmt"):
         return "teiheader", "titlestmt"
     return "teiheader", "filedesc", "titlestmt"
@@ -302,7 +307,7 @@ def _joined(
     header: _Header, parts: Sequence[tuple[tuple[str, ...], str]]
 ) -> Iterator[tuple[tuple[str, ...], str]]:
     """Join the parts of a header that is missing or empty, so that it is created once."""
-    found = header.child(header.root, "teiheader")
+    found = header.child(header.around, "teiheader")
     if found is not None and not found.is_empty_tag:
         yield from parts
         return
@@ -368,7 +373,7 @@ def _application(header: _Header) -> str:
 def _change(header: _Header, n_names: int) -> tuple[tuple[str, ...], str]:
     """Return the path for the entry on this change, and its markup."""
     by, name, path = header.by, "change", ["revisiondesc"]
-    top = header.child(header.root, "teiheader")
+    top = header.child(header.around, "teiheader")
     around = header.child(top, "revisiondesc") if top else None
     while around and (inner := header.child(around, "listchange") or header.child(around, "list")):
         path.append(inner.name)

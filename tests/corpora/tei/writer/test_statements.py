@@ -88,6 +88,16 @@ def test_a_header_that_lacks_its_parts_gets_them_and_loses_them_again(header, ed
     assert undo(written.data, name="x.xml") == data
 
 
+def test_a_header_inside_the_text_is_the_one_that_is_read_and_gets_the_statement(edition):
+    data = tei("<p>Goethe</p>", header="").replace(b"<text>", b"<text>" + HEADER.encode())
+
+    written = write(data, edition, find(data, edition, "Goethe"))
+
+    assert b'<title>T</title><respStmt xml:id="onoma-1">' in written.data
+    assert written.data.count(b"<teiHeader") == 1
+    assert undo(written.data, name="x.xml") == data
+
+
 def test_elements_have_the_prefix_of_the_file(edition):
     data = (
         b'<t:TEI xmlns:t="http://www.tei-c.org/ns/1.0"><t:text><t:body><t:p>Goethe</t:p></t:body>'
