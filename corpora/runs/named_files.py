@@ -15,6 +15,7 @@ _OF_TRAINING = frozenset(
 )
 """Files of a training run, beside its ``settings.json``."""
 _FORMS = {
+    "text": re.compile(r"\ufeff?\s*\S+[ \t](?:O|[BIES]-\S+)\s*$", re.MULTILINE),  # <unk> O
     "HTML": re.compile(r"\ufeff?\s*<(?:!doctype\s+html|html)\b", re.IGNORECASE),
     "XML": re.compile(r"\ufeff?\s*<[a-zA-Z?!]"),
     "JSON": re.compile(r'\ufeff?\s*(?:\{\s*["}]|\[\s*["\[\]{])'),

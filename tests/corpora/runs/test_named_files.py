@@ -77,6 +77,17 @@ def test_file_of_another_form_is_not_replaced(there, made, tmp_path):
     assert path.read_text() == FORMS[there]
 
 
+@pytest.mark.parametrize("word", ["<unk>", "<!DOCTYPE", '{"a"'])
+def test_tagged_words_are_text_whatever_the_first_is(word, tmp_path):
+    path = tmp_path / "file"
+    path.write_text("Jena B-LOC\n")
+
+    write_named(path, [f"{word} O\n<s> B-PER\n"])
+    write_named(path, ["Jena B-LOC\n"])
+
+    assert path.read_text() == "Jena B-LOC\n"
+
+
 def test_file_without_text_is_replaced_and_one_of_bytes_is_not(tmp_path):
     empty, binary = tmp_path / "empty", tmp_path / "weights"
     empty.touch()
