@@ -24,7 +24,7 @@ from modeling.tagging_config import DECODERS
 def render(
     name: str, cells: Sequence[Cell], *, sets: Mapping[str, NerSet], records: Mapping[str, Record]
 ) -> Iterator[str]:
-    """Yield the lines of a table: the scores of each row, and commands for the cells left."""
+    """Yield the lines of a table: F1 of each set and head, the rest folded, and the cells left."""
     rows: dict[str, list[Cell]] = {}
     for cell in by_set(cells):
         rows.setdefault(cell.row, []).append(cell)
@@ -35,11 +35,12 @@ def render(
         gpus = {device_of(record) for record in every} - {CPU}
         yield f"Encoder: {', '.join(sorted(encoders))}. GPU: {', '.join(sorted(gpus)) or 'none'}.\n"
         titles = ("", "F1", "95 %", "other decoders", "new names", "a list", "ECE", "minutes")
-        lines = [list(columns(rows[row][0], sets, some)) for row, some in done.items() if some]
+        lines = [list(columns(rows[row][0], some)) for row, some in done.items() if some]
         if all(own[0].size for own in rows.values()):
-            yield from folded("All sizes", [*titles, "published"], lines)
+            yield from folded("All sizes", titles, lines)
         else:
-            yield from table_lines([*titles, "published"], lines)
+            yield from by_head({rows[row][0]: some for row, some in done.items() if some}, sets)
+            yield from folded("Intervals, decoders, new names, calibration, time", titles, lines)
         yield from conditions(rows, done)
         yield from notes({own[0].set for row, own in rows.items() if done[row]}, sets)
     yield from not_run(name, cells, records)
@@ -70,25 +71,47 @@ def in_seeds(cells: Sequence[Cell]) -> Iterator[str]:
         yield f"seed{'s' * (len(some) > 1)} {', '.join(some)} of {rows}"
 
 
-def columns(cell: Cell, sets: Mapping[str, NerSet], records: Sequence[Record]) -> Iterator[str]:
+def by_head(done: Mapping[Cell, Sequence[Record]], sets: Mapping[str, NerSet]) -> Iterator[str]:
+    """Yield the lines of a table of F1, with a row for each set and a column for each head."""
+    heads = [head for head in HEADS if any(cell.head == head for cell in done)]
+    lines = []
+    for name in sets_in_order(list(done)):
+        own = {cell.head: records for cell, records in done.items() if cell.set == name}
+        published = (sets[name].published or {}).items()
+        lines.append(
+            [
+                name,
+                *(mean_f1(head, own[head]) if head in own else "" for head in heads),
+                f"{next(iter(own.values()))[0]['list']:.1f}",
+                ", ".join(f"`{head}` {f1:.1f}" for head, f1 in published if head in own),
+            ]
+        )
+    yield from table_lines(["", *(f"`{head}`" for head in heads), "a list", "published"], lines)
+
+
+def mean_f1(head: str, records: Sequence[Record]) -> str:
+    """Format the mean F1 over the seeds, its sample deviation, and the number of seeds."""
+    f1 = [record["f1"][DECODERS[head][0]] for record in records]
+    spread = f" ± {statistics.stdev(f1):.1f}" if len(f1) > 1 else ""
+    return f"**{statistics.fmean(f1):.1f}**{spread} ({len(f1)})"
+
+
+def columns(cell: Cell, records: Sequence[Record]) -> Iterator[str]:
     """Yield the columns of a row, which has the records of a cell's seeds.
 
     F1 is the mean over the seeds; interval, other decoders, new names, list and ECE are those of
     the first seed that was run.
     """
-    main, *others = DECODERS[cell.head]
-    first, f1 = records[0], [record["f1"][main] for record in records]
+    _, *others = DECODERS[cell.head]
+    first = records[0]
     yield head_of(cell)
-    spread = f" ± {statistics.stdev(f1):.1f}" if len(f1) > 1 else ""
-    yield f"**{statistics.fmean(f1):.1f}**{spread} ({len(f1)})"
+    yield mean_f1(cell.head, records)
     yield "–".join(f"{value:.1f}" for value in first["interval"])
     yield ", ".join(f"`{name}` {first['f1'][name]:.1f}" for name in others)
     yield f"{first['new'][0]:.1f} of {first['new'][1]:,}"
     yield f"{first['list']:.1f}"
     yield f"{first['ece']:.1f}"
     yield ", ".join(in_minutes(records))
-    published = (sets[cell.set].published or {}) if not cell.size else {}
-    yield f"{published[cell.head]:.1f}" if cell.head in published else ""
 
 
 def in_minutes(records: Sequence[Record]) -> Iterator[str]:

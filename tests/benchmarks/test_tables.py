@@ -16,7 +16,11 @@ SETS, TABLES = read_sets(tables.ROOT / "benchmarks" / "tables.toml")
 
 
 def record(name, f1, **more):
-    made = {"cell": name, "f1": {"viterbi": f1, "free": 80.0, "fix": 80.5}, "minutes": 6.4}
+    made = {
+        "cell": name,
+        "f1": {"viterbi": f1, "free": 80.0, "fix": 80.5, "cse": 79.5},
+        "minutes": 6.4,
+    }
     made |= {"interval": [70.1, 90.2], "new": [61.2, 40], "list": 42.0, "ece": 3.0}
     return made | {"encoder": "e5"} | more
 
@@ -56,8 +60,9 @@ def test_a_row_has_the_mean_of_its_seeds_and_what_was_not_run_is_named():
 
     text = "\n".join(result_tables.render("x", cells, sets=sets, records=records))
 
+    assert "| s | **82.0** ± 2.8 (2) | 42.0 | `crf` 87.8 |" in text
     assert "| s: `crf` | **82.0** ± 2.8 (2) | 70.1–90.2 |" in text
-    assert "| 61.2 of 40 | 42.0 | 3.0 | 13 | 87.8 |" in text
+    assert "| 61.2 of 40 | 42.0 | 3.0 | 13 |\n" in text
     assert text.startswith("Encoder: e5. GPU: none.")
     assert "Not run: 2 of 4" in text
     assert "- `s-*`: seed 3 of `crf`" in text
@@ -71,6 +76,24 @@ def test_cells_that_are_left_are_named_by_their_seeds():
     lines = list(result_tables.not_run("x", cells, done))
 
     assert lines[2:] == ["- `s-*`: seeds 2, 3 of `crf`, `cse`; seeds 1, 2, 3 of `span`"]
+
+
+def test_a_set_is_a_row_and_all_else_is_folded():
+    cells = [Cell("s", "crf", 1), Cell("s", "cse", 1), Cell("s", "span", 1), Cell("t", "cse", 1)]
+    sets = {name: NerSet(name, "f", (), 4, "the dev part") for name in ("s", "t")}
+    names = ("s-crf-seed1", "s-cse-seed1", "t-cse-seed1")
+
+    lines = list(
+        result_tables.render("x", cells, sets=sets, records={n: record(n, 80) for n in names})
+    )
+
+    assert lines[1:5] == [
+        "|  | `crf` | `cse` | a list | published |",
+        "| --- | ---: | ---: | ---: | ---: |",
+        "| s | **80.0** (1) | **80.0** (1) | 42.0 |  |",
+        "| t |  | **80.0** (1) | 42.0 |  |",
+    ]
+    assert lines[6].startswith("<details")
 
 
 def test_minutes_of_a_gpu_are_not_added_to_those_of_a_processor():
@@ -101,7 +124,7 @@ def test_noise_speed_and_other_sets_stand_below_for_rows_that_have_them():
     shown = "**61.2** (55.0–67.0; 40.0)"
     assert f"| s: `crf` | {shown} | {shown} |  | 31 |" in text
     assert f"on | s | t |\n| --- | ---: | ---: |\n| s: `crf` | {shown} | {shown} |\n" in text
-    assert text.count("<details") == text.count("</details>") == 2
+    assert text.count("<details") == text.count("</details>") == 3
     assert text.count("t: `crf`") == 1
 
 
