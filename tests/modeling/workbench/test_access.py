@@ -1,5 +1,6 @@
 """The page for everybody: axe-core finds nothing, in light and dark, wide and narrow."""
 
+import random
 import shutil
 import subprocess
 
@@ -7,7 +8,10 @@ import pytest
 
 from corpora.datasets.shards import write_text
 from corpora.document import Document, Mention
+from modeling.evaluate.evaluation import evaluate
+from modeling.evaluate.report import write_report
 from modeling.workbench.still import write_page
+from tests.modeling.evaluate.samples import LABELS, random_run
 from tests.modeling.test_predict_documents import write_documents
 from tests.modeling.workbench.conftest import ROOT
 
@@ -118,6 +122,24 @@ def test_axe_core_finds_nothing_where_a_dataset_is_read(axe, tmp_path, serve, br
         page.fill("#filter", "label:place entity:w:*")
         page.wait_for_function("() => document.querySelectorAll('#letters [data-n]').length === 1")
         assert page.inner_text("#letters .letter-title") == "Anna kam nach Ulm."
+
+
+def test_axe_core_finds_nothing_in_an_evaluation_whose_tables_are_scrolled_by_keys(
+    axe, browser, tmp_path
+):
+    tagged = random_run(random.Random(1), 9)
+    one = evaluate(tagged, labels=LABELS, train=None, dev=None, replicates=5)
+    write_report({"1": one}, tmp_path, title="tagger", settings={"a": 1})
+
+    for page in pages_of(browser, (tmp_path / "report.html").as_uri()):
+        page.set_viewport_size({"width": page.viewport_size["width"] * 4 // 5, "height": 800})
+        page.evaluate(f"() => {{ {axe} }}")
+        assert page.evaluate(RUN) == []
+        assert page.evaluate(WIDER) == []
+        if page.viewport_size["width"] == 320:
+            page.keyboard.press("Tab")
+            page.keyboard.press("ArrowRight")
+            page.wait_for_function("() => document.activeElement.scrollLeft > 0")
 
 
 def test_what_lies_over_the_page_is_shut_by_one_key(serve, browser):
