@@ -2,10 +2,10 @@
 
 A recipe is text with fields: ``{2}`` the second positional parameter, ``{name}`` a named one,
 ``{1|name}`` the first that is not empty, ``{*}`` all positional ones joined by ", ", ``{2*}`` those
-from the second on, ``{date:1,2,3}``, ``{age:1,2,3,4,5,6}``, ``{convert}``, ``{coord}``,
-``{fraction}``. What stands in ``[ ]`` shows only if a field in it is not empty; of ``[ | ]`` the
-first part of which this holds. ``{?name}`` shows nothing, and only such fields count where there
-are any. A backslash makes the next character plain.
+from the second on, ``{date:1,2,3}``, ``{american:1,2,3}`` (a date with the month first),
+``{age:1,2,3,4,5,6}``, ``{convert}``, ``{coord}``, ``{fraction}``. What stands in ``[ ]`` shows only
+if a field in it is not empty; of ``[ | ]`` the first part of which this holds. ``{?name}`` shows
+nothing, and only such fields count where there are any. A backslash makes the next character plain.
 """
 
 import re
@@ -69,6 +69,8 @@ class Dates:
     months: tuple[str, ...] = ()
     format: str = "{year}-{month}-{day}"
     month_format: str = "{year}-{month}"
+    american_format: str = ""
+    """The format where a template puts the month first; empty: as ``format``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +304,19 @@ def _field(expression: str, call: Call, dates: Dates) -> str:
     return ""
 
 
-def _date(values: Sequence[str], _: Call, dates: Dates) -> str:
+def _date(values: Sequence[str], call: Call, dates: Dates) -> str:
+    """Write a date, with the month first for ``df=US``."""
+    is_american = call.get("df").upper() == "US"
+    return _written(values, dates.american_format if is_american else "", dates)
+
+
+def _american_date(values: Sequence[str], call: Call, dates: Dates) -> str:
+    """Write a date with the month first, except with ``df=yes``."""
+    is_other = call.get("df").upper() not in {"", "US"}
+    return _written(values, dates.format if is_other else dates.american_format, dates)
+
+
+def _written(values: Sequence[str], form: str, dates: Dates) -> str:
     year, month, day = (*values, "", "", "")[:3]
     if not month:
         return year
@@ -312,7 +326,7 @@ def _date(values: Sequence[str], _: Call, dates: Dates) -> str:
         return dates.month_format.format(year=year, month=month).strip()
     if _DAY.fullmatch(day) and dates.months:
         day = str(int(day))
-    return dates.format.format(year=year, month=month, day=day).strip(" ,")
+    return (form or dates.format).format(year=year, month=month, day=day).strip(" ,")
 
 
 def _age(values: Sequence[str], call: Call, _: Dates) -> str:
@@ -379,6 +393,7 @@ def _fraction(_: Sequence[str], call: Call, __: Dates) -> str:
 
 _FUNCTIONS: Mapping[str, Callable[[Sequence[str], Call, Dates], str]] = {
     "date": _date,
+    "american": _american_date,
     "age": _age,
     "convert": _convert,
     "coord": _coord,

@@ -109,7 +109,7 @@ def test_infobox_has_names_and_values_and_the_references_in_it():
 
     [reference, infobox] = page.aside
     assert [(cell.name, cell.text) for cell in infobox.cells] == [
-        ("name", "A"), ("born", "Ulm, 2 January 1990"),
+        ("name", "A"), ("born", "Ulm, January 2, 1990"),
     ]  # fmt: skip
     assert (infobox.template, links(infobox)) == ("Infobox person", [("Ulm", "Ulm")])
     assert (reference.text, reference.parent, reference.parent_offset) == ("In it.", infobox, 1)

@@ -21,7 +21,7 @@ FIELD = re.compile(r"\{([^{}]*)\}")
 PARAMETER = r"[^\s\[\]{}|:,=*](?:[^\[\]{}|:,=*]*[^\s\[\]{}|:,=*])?"
 KNOWN = re.compile(
     rf"(?:{PARAMETER}|\d*\*)(?:\|(?:{PARAMETER}|\d*\*))*"
-    rf"|date:{PARAMETER}(?:,{PARAMETER}){{0,2}}"
+    rf"|(?:date|american):{PARAMETER}(?:,{PARAMETER}){{0,2}}"
     rf"|age:{PARAMETER}(?:,{PARAMETER}){{0,5}}"
     r"|convert|coord|fraction"
 )
@@ -82,9 +82,10 @@ def test_sections_and_keys_are_those_of_the_format(file):
 def test_dates_have_twelve_months_and_all_parts(lang):
     dates = load(FOLDER / "templates" / f"{lang}.toml")["dates"]
 
-    assert set(dates) == {"months", "format", "month_format"}
+    assert set(dates) - {"american_format"} == {"months", "format", "month_format"}
     assert len(set(dates["months"])) == 12
-    assert set(FIELD.findall(dates["format"])) == {"day", "month", "year"}
+    for form in (dates["format"], dates.get("american_format", dates["format"])):
+        assert set(FIELD.findall(form)) == {"day", "month", "year"}
     assert set(FIELD.findall(dates["month_format"])) == {"month", "year"}
 
 
