@@ -21,7 +21,7 @@ class Store {
   constructor(data) {
     this.data = data;
     this.texts = data.letters.map((letter) => letter.documents.map((one) => new Text(one.text)));
-    this.known = ""; // what this browser had stored when it was last read or written
+    this.known = null; // what this browser had stored when it was last read or written
     this.refresh();
   }
 
@@ -29,44 +29,50 @@ class Store {
   // true if there were new ones.
   refresh() {
     const stored = this.stored();
-    if (stored === this.known) return false;
+    if (String(stored) === String(this.known)) return false;
     this.known = stored;
-    this.items = this.data.letters.map((letter) => letter.items);
+    this.items = this.data.letters.map((letter) => [...letter.items]);
     this.done = [];
     this.undone = [];
-    for (const change of JSON.parse(stored)) this.put(change);
+    const entries = stored.flatMap(([key, text]) => [JSON.parse(text)].flat().map((entry, n) => ({ ...entry, key: `${key}/${n}` })));
+    const taken = new Set(entries.map((entry) => entry.undone));
+    for (const entry of entries) if (entry.changes && !taken.has(entry.key)) this.put(entry);
     return true;
   }
 
-  // The actions as the browser has them; where it has forgotten them, or keeps nothing, as they are here.
+  // The keys and texts that the browser has, in order; where it has forgotten them, or keeps nothing, as they are here.
+  // Each action is an entry of its own, so that two windows never overwrite each other; earlier pages kept one list.
   stored() {
     try {
-      return localStorage.getItem(this.data.id) || this.known || "[]";
+      const keys = Object.keys(localStorage).filter((key) => key === this.data.id || key.startsWith(`${this.data.id}/`));
+      if (keys.length) return keys.sort().map((key) => [key, localStorage.getItem(key)]);
     } catch {
-      return this.known || "[]";
+      // a browser that keeps nothing
     }
+    return this.known || [];
   }
 
-  // Store an action, a list of changes [letter, document, old, new], before it is shown.
-  act(changes, taken, given) {
+  // Store an action, a list of changes [letter, document, old, new], or that one is undone, before it is shown.
+  act(entry) {
     if (this.refresh()) throw new Refused(word("conflict"), 409);
-    const action = { changes };
-    const kept = JSON.stringify(given === this.done ? [...this.done, action] : this.done.filter((each) => each !== taken));
+    const last = Number(this.known.at(-1)?.[0].split("/")[1] || 0);
+    const key = `${this.data.id}/${Math.max(Date.now(), last + 1)}/${Math.random()}`;
+    const kept = [...this.known, [key, JSON.stringify(entry)]];
     try {
-      localStorage.setItem(this.data.id, kept);
+      for (const [name, text] of kept) if (localStorage.getItem(name) === null) localStorage.setItem(name, text);
       this.known = kept;
     } catch (error) {
       throw new Refused(`${word("notKept")} (${error.name})`, 507);
     }
-    return action;
+    return { ...entry, key: `${key}/0` };
   }
 
-  put({ changes }) {
-    for (const [n, d, before, after] of changes) {
+  put(action) {
+    for (const [n, d, before, after] of action.changes) {
       const list = this.items[n][d].filter((item) => !before || item.id !== before.id);
       this.items[n][d] = after ? [...list.filter((item) => item.id !== after.id), after] : list;
     }
-    this.done.push({ changes });
+    this.done.push(action);
   }
 
   shown(n, d) {
@@ -96,8 +102,7 @@ class Store {
 
   decide(list) {
     const changes = list.map((asked) => this.changed(asked));
-    const action = this.act(changes, null, this.done);
-    this.put(action);
+    this.put(this.act({ changes }));
     this.undone.length = 0;
     return this.answer(changes);
   }
@@ -136,7 +141,7 @@ class Store {
     const last = this.done.at(-1);
     if (!last) throw new Refused(word("nothing"));
     const changes = last.changes.map(([n, d, before, after]) => [n, d, after, before]).reverse();
-    this.act(changes, last, this.undone);
+    this.act({ undone: last.key });
     this.put({ changes });
     this.done.splice(-2);
     this.undone.push(last);
@@ -146,8 +151,7 @@ class Store {
   redo() {
     const last = this.undone.at(-1);
     if (!last) throw new Refused(word("nothing"));
-    this.act(last.changes, null, this.done);
-    this.put(last);
+    this.put(this.act({ changes: last.changes }));
     this.undone.pop();
     return this.answer(last.changes);
   }

@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from corpora.tei.edition import load_edition
 from corpora.tei.reader import read_tei
 from corpora.tei.review import apply_candidates, model_of_list, read_candidates
@@ -114,14 +116,17 @@ def wait_for_decisions(editor, count):
     """Wait until a window sees `count` stored decisions: processes of a browser share them late."""
     editor.page.wait_for_function(
         """n => {
-            const lists = Object.values(localStorage).filter((value) => value.startsWith("["));
-            return lists.flatMap((list) => JSON.parse(list)).length === n;
+            const entries = Object.values(localStorage).filter((value) => value.startsWith("{"));
+            return entries.map((entry) => JSON.parse(entry).changes ? 1 : -1)
+                .reduce((all, one) => all + one, 0) === n;
         }""",
         arg=count,
     )
 
 
-def test_two_windows_of_the_page_alone_lose_no_decision_of_each_other(desk, sample, browser):
+@pytest.fixture
+def windows(desk, sample, browser):
+    """Open two windows of a page alone."""
     page = sample / "review.html"
     write_page(desk, page)
     one = Editor(browser)
@@ -129,6 +134,19 @@ def test_two_windows_of_the_page_alone_lose_no_decision_of_each_other(desk, samp
     other = Editor(browser)
     other.page = one.page.context.new_page()
     other.open(page.as_uri())
+    return one, other
+
+
+def exported(editor, path):
+    """Export the list of a window; returns which of its names are accepted."""
+    with editor.page.expect_download() as waiting:
+        editor.press("s")
+    waiting.value.save_as(path)
+    return [line.is_accepted for line in read_candidates(path)]
+
+
+def test_two_windows_of_the_page_alone_lose_no_decision_of_each_other(windows, sample):
+    one, other = windows
 
     one.press("j", "a")
     wait_for_decisions(other, 1)
@@ -139,10 +157,56 @@ def test_two_windows_of_the_page_alone_lose_no_decision_of_each_other(desk, samp
     wait_for_decisions(other, 0)
     other.press("a")
     wait_for_decisions(one, 3)
-    with one.page.expect_download() as waiting:
-        one.press("s")
 
     assert "meanwhile" in said
-    waiting.value.save_as(sample / "review.tsv")
-    decided = [line.is_accepted for line in read_candidates(sample / "review.tsv")]
-    assert decided == [True, False, True]
+    assert exported(one, sample / "review.tsv") == [True, False, True]
+
+
+def test_two_windows_that_decide_at_the_same_time_keep_both_decisions(windows, sample):
+    one, other = windows
+
+    other.page.evaluate(
+        """() => {  // as if what the first window stores came late
+            const keys = Object.keys;
+            Object.keys = (of) => of === localStorage ? [] : keys(of);
+            window.comes = () => Object.keys = keys;
+        }"""
+    )
+    one.press("j", "a")
+    other.press("j", "j", "x")
+    other.page.evaluate("() => { window.comes(); }")
+    wait_for_decisions(one, 2)
+
+    assert exported(one, sample / "one.tsv") == [True, False]
+    assert exported(other, sample / "other.tsv") == [True, False]
+
+
+def test_what_another_window_takes_back_is_taken_back(windows, sample):
+    one, other = windows
+
+    one.press("j", "a", "a")
+    wait_for_decisions(other, 2)
+    other.press("j", "x")  # it hears of the decisions
+    other.press("z")
+    wait_for_decisions(one, 1)
+
+    assert exported(one, sample / "one.tsv") == [True]
+
+
+def test_decisions_of_an_earlier_page_are_kept(windows, sample):
+    one, _ = windows
+    one.press("j", "a", "a")
+    one.page.evaluate(
+        """() => {  // earlier pages kept one list
+            const keys = Object.keys(localStorage).filter((key) => key.includes("/")).sort();
+            const list = keys.map((key) => JSON.parse(localStorage.getItem(key)));
+            for (const key of keys) localStorage.removeItem(key);
+            localStorage.setItem(keys[0].split("/")[0], JSON.stringify(list));
+        }"""
+    )
+
+    one.page.reload()
+    one.open(one.page.url)
+    one.press("z", "j", "j", "x")
+
+    assert exported(one, sample / "one.tsv") == [True, False]
