@@ -39,7 +39,7 @@ def render(
         if all(own[0].size for own in rows.values()):
             yield from folded("All sizes", titles, lines)
         else:
-            yield from by_head({rows[row][0]: some for row, some in done.items() if some}, sets)
+            yield from by_head({rows[row][0]: some for row, some in done.items() if some})
             yield from folded("Intervals, decoders, new names, calibration, time", titles, lines)
         yield from conditions(rows, done)
         yield from notes({own[0].set for row, own in rows.items() if done[row]}, sets)
@@ -71,22 +71,15 @@ def in_seeds(cells: Sequence[Cell]) -> Iterator[str]:
         yield f"seed{'s' * (len(some) > 1)} {', '.join(some)} of {rows}"
 
 
-def by_head(done: Mapping[Cell, Sequence[Record]], sets: Mapping[str, NerSet]) -> Iterator[str]:
+def by_head(done: Mapping[Cell, Sequence[Record]]) -> Iterator[str]:
     """Yield the lines of a table of F1, with a row for each set and a column for each head."""
     heads = [head for head in HEADS if any(cell.head == head for cell in done)]
     lines = []
     for name in sets_in_order(list(done)):
         own = {cell.head: records for cell, records in done.items() if cell.set == name}
-        published = (sets[name].published or {}).items()
-        lines.append(
-            [
-                name,
-                *(mean_f1(head, own[head]) if head in own else "" for head in heads),
-                f"{next(iter(own.values()))[0]['list']:.1f}",
-                ", ".join(f"`{head}` {f1:.1f}" for head, f1 in published if head in own),
-            ]
-        )
-    yield from table_lines(["", *(f"`{head}`" for head in heads), "a list", "published"], lines)
+        f1 = (mean_f1(head, own[head]) if head in own else "" for head in heads)
+        lines.append([name, *f1, f"{next(iter(own.values()))[0]['list']:.1f}"])
+    yield from table_lines(["", *(f"`{head}`" for head in heads), "a list"], lines)
 
 
 def mean_f1(head: str, records: Sequence[Record]) -> str:
@@ -134,7 +127,10 @@ def head_of(cell: Cell) -> str:
 def notes(shown: set[str], sets: Mapping[str, NerSet]) -> Iterator[str]:
     """Yield lines that say what is scored of each set, and where published figures are from."""
     for name in sorted(shown):
-        source = f" Published: {sets[name].source}." if sets[name].published else ""
+        published = ", ".join(
+            f"`{head}` {f1:.1f}" for head, f1 in (sets[name].published or {}).items()
+        )
+        source = f" Published: {sets[name].source}: {published}." if published else ""
         what = sets[name].test
         part = "the published test part" if what == "published" else f"{what}, so no paper's figure"
         yield f"- {name}: scored is {part}; {sets[name].epochs} epochs.{source}"
