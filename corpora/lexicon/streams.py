@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from corpora.document import Span
 from corpora.matching.arrays import code_points
-from corpora.segmentation.language_tags import primary_language
+from corpora.segmentation.language_tags import CHINESE, primary_language
 from corpora.segmentation.scripts import UNSPACED
 from corpora.segmentation.sentences import segmenter
 
@@ -89,7 +89,7 @@ def is_chinese(text: str, lang: str | None) -> bool:
     Most letters of a Chinese text are Han, and none is kana.
     """
     if lang is not None:
-        return primary_language(lang) in {"zh", "lzh", "yue", "wuu", "hak", "nan", "gan"}
+        return primary_language(lang) in CHINESE
     letters = [character for character in text[:_LOOKED_AT] if character.isalpha()]
     n_han = sum("\u3400" <= letter <= "\u9fff" or letter > "\U0001ffff" for letter in letters)
     return 2 * n_han > len(letters) and not any(

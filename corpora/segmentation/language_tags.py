@@ -5,6 +5,14 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 
+CHINESE = frozenset(
+    {
+        "zh", "cdo", "cjy", "cnp", "cpx", "csp", "czh", "czo", "gan", "hak", "hsn", "lzh", "mnp",
+        "nan", "wuu", "yue",
+    }
+)  # fmt: skip
+"""Chinese, and its languages in ISO 639-3: Classical Chinese, Cantonese, Wu …"""
+
 
 @cache
 def primary_language(tag: str | None) -> str:

@@ -16,7 +16,7 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 from corpora.document import Span
-from corpora.segmentation.language_tags import primary_language
+from corpora.segmentation.language_tags import CHINESE, primary_language
 from corpora.segmentation.scripts import begins_low, is_initial
 from corpora.segmentation.starts import (
     CLITIC,
@@ -418,7 +418,7 @@ def _all_conjunctions() -> frozenset[str]:
     return frozenset().union(*(read_table(text, source="").conjunctions for text in texts))
 
 
-_SAME_TABLE = {
+_SAME_TABLE = dict.fromkeys(CHINESE, "zh") | {
     "bs": "hr",
     "nb": "no",
     "nn": "no",

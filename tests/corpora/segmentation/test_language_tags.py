@@ -56,6 +56,7 @@ def test_every_table_is_found_by_every_name_of_its_language():
 def test_related_languages_share_a_table():
     assert segmenter("nob").table == segmenter("nn").table == segmenter("no").table
     assert segmenter("bs").table == segmenter("hr").table
+    assert segmenter("yue").table == segmenter("lzh").table == segmenter("zh").table
 
 
 def test_letters_are_folded_by_language_whatever_its_tag():
