@@ -14,6 +14,9 @@ _CLOSING = "”’」』）】》〉〕］)]}"
 _OPENING = "“‘「『（【《〈〔［([{"
 _AROUND = re.compile(rf"[{re.escape(_CLOSING + _OPENING)}\"'\s]*\Z")
 _TITLE = re.compile(r"《[^《》\n]{1,60}》|〈[^〈〉\n]{1,60}〉")
+_GO_ON = frozenset("，、：﹐﹑﹕,:")
+"""Marks after which a sentence goes on, whatever stop is before them."""
+_LATIN = re.compile(r"[\dA-Za-zＡ-Ｚａ-ｚ]")
 _CONTEXT = 80
 
 
@@ -22,35 +25,36 @@ def _patterns(stops: str, unbroken: tuple[str, ...]) -> tuple[re.Pattern[str], r
     """Make the pattern of a stop with what follows it, and that of what follows alone."""
     stop, after = re.escape(stops), re.escape(_CLOSING + stops)
     first = "|".join([*map(re.escape, unbroken), f"[{stop}]"])
-    rest = rf"(?:[{after}]|\[\d{{1,3}}\]|[^\S\n]+(?=[{stop}]))*+"
+    rest = rf"(?:[{after}]|\[\d{{1,3}}\]|[^\S\n]+(?=[{after}]))*+"
     return re.compile(f"(?:{first}){rest}"), re.compile(rest)
 
 
 def after_stops(text: str, stops: str, unbroken: tuple[str, ...] = ()) -> Iterator[int]:
     """Yield the offset after each run of stops, with the marks that close and the notes (``[1]``).
 
-    ``．`` between digits is no stop, and a stop in a title (``《…》``) ends no sentence. A plain
-    quotation mark closes if the number of such marks before it, in its line, is odd. ``unbroken``
-    are abbreviations with stops in them.
+    ``．`` between digits or Latin letters is no stop. A stop in a title (``《…》``), or before a
+    comma or colon, ends no sentence. A plain quotation mark closes if the number of such marks
+    before it, in its line, is odd. ``unbroken`` are abbreviations with stops in them.
     """
     end = 0
     quotes = _Quotes(text)
     titles = _Titles(text)
     run, rest = _patterns(stops, unbroken)
     for found in run.finditer(text):
-        if found.start() < end or _is_decimal(text, found) or titles.hold(found.start()):
+        if found.start() < end or _is_point(text, found) or titles.hold(found.start()):
             continue
         end = found.end()
         while text[end : end + 1] == '"' and quotes.are_open(end):
             following = rest.match(text, end + 1)
             end = following.end() if following else end + 1
-        yield end
+        if text[end : end + 1] not in _GO_ON:
+            yield end
 
 
-def _is_decimal(text: str, found: re.Match[str]) -> bool:
-    """Tell whether the stop is a decimal point."""
+def _is_point(text: str, found: re.Match[str]) -> bool:
+    """Tell whether the stop is a point in a number, or in Latin initials or addresses."""
     before, after = text[max(found.start() - 1, 0)], text[found.end() : found.end() + 1]
-    return found[0] == "．" and before.isdecimal() and after.isdecimal()
+    return found[0] == "．" and bool(_LATIN.match(before) and _LATIN.match(after))
 
 
 class _Titles:
