@@ -81,10 +81,10 @@ class Options(CommonOptions):
         help="begin a document after N or more blank lines, or with 0 at each line; implies "
         "--format plain",
     )
-    paragraphs: Literal["auto", "line", "blank"] = option(
+    paragraphs: Literal["auto", "line", "blank", "indent"] = option(
         "auto",
-        help="take as a paragraph each line, or the lines between blank ones (default: auto, by "
-        "line unless hard-wrapped)",
+        help="take as a paragraph each line, the lines between blank ones, or those from one that "
+        "is set in (default: auto, by line unless hard-wrapped)",
     )
     normalize: Normalization = option(
         "none",

@@ -19,7 +19,7 @@ from corpora.ner.brat import StandoffError, parse_standoff, text_name
 from corpora.ner.columns import AT_ONCE, SentenceColumns, Tags
 from corpora.ner.found import Found, Origin
 from corpora.segmentation.sentences import segmenter
-from corpora.text.paragraphs import BLANK, LINE, find_blocks, is_hard_wrapped
+from corpora.text.paragraphs import find_blocks, sign_of_paragraphs
 
 
 def read_brat(lines: str, text: str, *, lang: str | None, origin: Origin) -> Found:
@@ -149,7 +149,7 @@ def _sentences(text: str, names: Sequence[Mention], lang: str | None) -> Iterato
     """Find the sentences; a paragraph or sentence ends in none of the ``names``, in order."""
     starts = [name.start for name in names]
     blocks: list[tuple[int, int]] = []
-    for start, end in find_blocks(text, BLANK if is_hard_wrapped(text) else LINE):
+    for start, end in find_blocks(text, sign_of_paragraphs(text)):
         around = bisect_left(starts, start) - 1
         is_inside = around >= 0 and names[around].end > start and bool(blocks)
         blocks.append((blocks.pop()[0], end) if is_inside else (start, end))

@@ -7,12 +7,11 @@ from corpora.datasets.columns import DocumentColumns
 from corpora.segmentation.sentences import segmenter
 from corpora.text.characters import Normalization, clean, normalize
 from corpora.text.paragraphs import (
-    BLANK,
     LINE,
     find_blocks,
     find_sentences,
     first_line,
-    is_hard_wrapped,
+    sign_of_paragraphs,
 )
 from corpora.text.records import Record
 
@@ -26,8 +25,9 @@ class DocumentMaker:
     license: str | None = None
     """The licence of records that name none."""
     paragraphs: str = "auto"
-    """``line``: each line is a paragraph; ``blank``: blank lines separate paragraphs; ``auto``:
-    ``blank`` for plain text that is hard-wrapped, else ``line``."""
+    """``line``: each line is a paragraph; ``blank``: blank lines separate paragraphs; ``indent``:
+    so do lines that are set in; ``auto``: ``blank`` or ``indent`` for plain text that is
+    hard-wrapped, else ``line``."""
     normalization: Normalization = "none"
     """The normalization of text and title."""
     documents: DocumentColumns = field(default_factory=DocumentColumns)
@@ -36,7 +36,7 @@ class DocumentMaker:
     def add(self, record: Record, *, source: str, group: str) -> str:
         """Add the row of a record; return why the record is left out, empty if it is kept.
 
-        Counts ``documents.line|blank`` by how the paragraphs were found, and ``characters``,
+        Counts ``documents.line|blank|indent`` by how the paragraphs were found, and ``characters``,
         ``paragraphs`` and ``sentences``.
         """
         written = clean(record.text, self.counters)
@@ -88,7 +88,7 @@ class DocumentMaker:
         """Find the paragraphs; a heading is a paragraph of its own."""
         how = self.paragraphs
         if how == "auto":
-            how = BLANK if record.is_plain and is_hard_wrapped(text) else LINE
+            how = sign_of_paragraphs(text) if record.is_plain else LINE
         self.counters[f"documents.{how}"] += 1
         if heading is None:
             return find_blocks(text, how)

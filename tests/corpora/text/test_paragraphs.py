@@ -9,7 +9,12 @@ from hypothesis import strategies as st
 
 from corpora.document import Span
 from corpora.segmentation.sentences import segmenter
-from corpora.text.paragraphs import find_blocks, find_sentences, is_hard_wrapped
+from corpora.text.paragraphs import (
+    find_blocks,
+    find_sentences,
+    is_hard_wrapped,
+    sign_of_paragraphs,
+)
 
 WORDS = st.lists(st.sampled_from(["und", "die", "Mühle", "Wasserrades", "a", "3."]), min_size=80)
 TEXTS = st.text(st.sampled_from("ab.A \t\u3000\n\n。"), max_size=80)
@@ -61,6 +66,47 @@ def test_chinese_that_was_wrapped_is_recognized(paragraphs):
     text = "\n\n".join(re.sub("(.{30})(?=.)", r"\1\n", p) for p in paragraphs)
 
     assert is_hard_wrapped(text)
+
+
+def wrapped(paragraphs, indent, width=30):
+    lines = ("\n".join(re.findall(f".{{1,{width}}}", indent + text)) for text in paragraphs)
+    return "\n".join(lines)
+
+
+SHORT = st.lists(st.text("天地玄黄宇宙洪荒", min_size=5, max_size=99), min_size=9, max_size=20)
+
+
+@given(SHORT, st.sampled_from(["　　", "  ", "\t"]))
+def test_in_wrapped_text_without_blank_lines_an_indent_begins_a_paragraph(paragraphs, indent):
+    long = "天地玄黄宇宙洪荒" * 20
+    text = wrapped([long, *paragraphs, long], indent)
+
+    found = find_blocks(text, sign_of_paragraphs(text))
+
+    surfaces = [text[start:end].replace("\n", "") for start, end in found]
+    assert surfaces == [long, *paragraphs, long]
+
+
+@given(TEXTS)
+def test_paragraphs_by_indents_are_lines_of_those_between_blank_lines(text):
+    found = [text[start:end] for start, end in find_blocks(text, "indent")]
+
+    assert "\n".join(found).split() == text.split()
+    assert all(paragraph == paragraph.strip() for paragraph in found)
+
+
+def test_a_table_of_contents_above_lines_that_are_set_in_is_not_wrapped():
+    contents = [f"第{n}回　兩遼王安葬白虎山 狄仁傑拒色臨清店" for n in "一二三四五六七八九"]
+    text = "\n".join(contents + ["　　" + "話說當日。" * n for n in range(1, 60)])
+
+    assert sign_of_paragraphs(text) == "line"
+
+
+def test_verse_in_wrapped_prose_does_not_make_indents_a_sign():
+    prose = textwrap.fill("und die Mühle des Wasserrades " * 20, 60)
+    text = "\n\n".join([prose, "    Still mit Nebelglanz,\n    Lösest endlich"] * 4)
+
+    assert sign_of_paragraphs(text) == "blank"
 
 
 @pytest.mark.parametrize(
