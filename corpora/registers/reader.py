@@ -81,7 +81,8 @@ def read_register(data: bytes, *, name: str) -> RegisterFile:
     """Read the entries of a file; raises ``XmlError`` if it is malformed.
 
     ``name`` is the relative file name: the source of the entries. An element of a list without an
-    id or a name is counted and left out.
+    id or a name is counted and left out. In a file for one person or place, the id may be the
+    file's own (``TEI/@xml:id``).
     """
     return read_entries(parse_xml(data, name=name), data, name=name)
 
@@ -91,6 +92,7 @@ def read_entries(root: Element, data: bytes, *, name: str) -> RegisterFile:
     prefixes = read_prefixes(root)
     reader = _Reader(name, [found.end() for found in re.finditer(b"\n", data)], prefixes)
     reader.look_into(root, _Place())
+    reader.name_after(root)
     return RegisterFile(tuple(reader.entries), reader.counters)
 
 
@@ -115,6 +117,17 @@ class _Reader:
     """The prefixes that the file declares for pointers."""
     entries: list[Entry] = field(default_factory=list)
     counters: Counter[str] = field(default_factory=Counter)
+    without_id: list[tuple[Element, Kind, _Place]] = field(default_factory=list)
+    """The elements that have a name, but no id."""
+
+    def name_after(self, root: Element) -> None:
+        """Give the only person, place or the like of a file that has a name the file's own id."""
+        found = [each for each in self.without_id if each[1] != "work"]
+        if (id := _own_id(root)) and len(found) == 1 and not self.entries:
+            [(element, kind, place)] = found
+            forms = _forms(element, kind)
+            self.entries.append(self._entry(element, id, kind=kind, forms=forms, place=place))
+            self.counters -= Counter({f"without an id: {element.written_name}": 1})
 
     def look_into(self, element: Element, place: _Place) -> None:
         """Find the entries among the descendants of an element."""
@@ -139,6 +152,8 @@ class _Reader:
             if element.name != "item":  # not each item is an entry
                 missing = "a name" if id else "an id"
                 self.counters[f"without {missing}: {element.written_name}"] += 1
+                if forms:
+                    self.without_id.append((element, kind, place))
             self.look_into(element, place)
             return
         self.entries.append(self._entry(element, id, kind=kind, forms=forms, place=place))

@@ -54,6 +54,22 @@ def read(text):
     return {entry.id: entry for entry in read_register(text.encode(), name="r.xml").entries}
 
 
+def test_the_only_person_of_a_file_has_the_id_of_the_file():
+    file = (
+        '<TEI xmlns="http://www.tei-c.org/ns/1.0" xml:id="PRS1"><text><body><listPerson>{}'
+        "<person><persName>Abala</persName><listBibl><bibl><title>Vita</title></bibl></listBibl>"
+        "</person></listPerson></body></text></TEI>"
+    )
+
+    alone = read_register(file.format("").encode(), name="PRS1.xml")
+    two = read_register(file.format("<person><persName>B</persName></person>").encode(), name="")
+
+    assert [(entry.id, entry.name) for entry in alone.entries] == [("PRS1", "Abala")]
+    assert alone.counters == {"without an id: bibl": 1}
+    assert two.entries == ()
+    assert two.counters == {"without an id: person": 2, "without an id: bibl": 1}
+
+
 def test_parts_of_a_persons_name_become_forms():
     entry = read(PERSONS)["P.2"]
 
