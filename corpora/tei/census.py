@@ -321,11 +321,12 @@ def _example(data: bytes, element: Element) -> str:
 
 
 def _pattern(element: Element, written: str) -> str:
-    """Return the pattern that matches an element of this name with these attributes."""
+    """Return the pattern that matches a sign of this name: by its ``@ref``, else by all attributes."""
+    names = ["ref"] if "ref" in element.attributes else element.attributes.keys() - {"xml:id"}
     said = (
         f"[@{name}='{value}']"
         for name, value in element.attributes.items()
-        if name != "xml:id" and _UNSAYABLE.isdisjoint(value)
+        if name in names and _UNSAYABLE.isdisjoint(value)
     )
     return written + "".join(said)
 

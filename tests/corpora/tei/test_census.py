@@ -209,7 +209,7 @@ def test_the_draft_says_that_elements_keep_their_white_space():
 
 
 def test_empty_elements_that_stand_for_characters_are_reported_and_drafted(tmp_path):
-    body = "<p>So<c rendition='#dots' n='2'/> ja<g ref='#and'/> (<ref target='a'/>) <c>x</c></p>"
+    body = "<p>So<c rendition='#dots' n='2'/> ja<g ref='#and' n='5'/>(<ref target='a'/>) <c>x</c></p>"
     edition = tmp_path / "mine.toml"
     edition.write_text("[characters]\n\"c[@rendition='#dots']\" = '..'\n")
 
@@ -219,7 +219,7 @@ def test_empty_elements_that_stand_for_characters_are_reported_and_drafted(tmp_p
     assert dict(census.kinds["ref"].meanings) == {"empty": 1}
     draft = draft_edition(census, name="mine").partition("[characters]")[2]
     assert "# \"c[@rendition='#dots'][@n='2']\" = \"?\"  # 1\n" in draft
-    assert '# "g[@ref=\'#and\']" = "?"  # 1\n' in draft
+    assert '# "g[@ref=\'#and\']" = "?"  # 1\n' in draft  # @n says only which one it is
     assert "ref[@target" not in draft
     assert any("2 empty <c> or <g> are not in the text" in line for line in to_words(census))
     assert dict(said.kinds["c"].meanings) == {"text": 2}
