@@ -209,7 +209,8 @@ def test_the_draft_says_that_elements_keep_their_white_space():
 
 
 def test_empty_elements_that_stand_for_characters_are_reported_and_drafted(tmp_path):
-    body = "<p>So<c rendition='#dots' n='2'/> ja<g ref='#and' n='5'/>(<ref target='a'/>) <c>x</c></p>"
+    signs = "<c rendition='#dots' n='2'/> ja<g ref='#and' n='5'/> (<ref target='a'/>) <c>x</c>"
+    body = f"<p>So{signs}</p>"
     edition = tmp_path / "mine.toml"
     edition.write_text("[characters]\n\"c[@rendition='#dots']\" = '..'\n")
 
