@@ -221,6 +221,8 @@ class _Undo:
         if node.name in _BLANKS and node.parent and not self._goes_whole(node.parent):
             if self._is_apparatus_of_ours(node):  # TEI requires the element
                 yield self._unmark(node, node.parent)
+        elif node.name == "respstmt" and node.parent and self._is_left_behind(node):
+            yield self._unmark(node, node.parent)
         elif node.number in self._in_apparatus and self._goes_whole(node):
             if (end := emptied(self.source, node)) is not None:
                 yield Edit(self._mark(node)[0], node.end, end)
@@ -242,6 +244,14 @@ class _Undo:
             yield self._unmark(node, node)
         for child in node.elements():
             yield from self.edits(child)
+
+    def _is_left_behind(self, node: Node) -> bool:
+        """Tell whether a statement on a reviewer stays, and that on the model which it marks goes."""
+        is_ours = self._is_apparatus_of_ours(node) and not is_statement(node)
+        if not is_ours or self._goes_whole(node):
+            return False
+        models, _ = parties(node.attributes.get("resp"))
+        return f"#{models[0]}" not in self._still_needed
 
     def _mark(self, node: Node) -> tuple[int, int]:
         """Find ``@resp`` in the start tag, with the white space before it."""
@@ -266,6 +276,8 @@ class _Undo:
             return "" if self._goes_whole(node) else node.attributes["xml:id"]
         models, _ = parties(node.attributes.get("resp"))
         if not models or node.name in _HOLDERS | _BLANKS or self._goes_whole(node):
+            return ""
+        if node.name == "respstmt" and self._is_left_behind(node):
             return ""
         return models[0]
 

@@ -1,6 +1,7 @@
 """The list of candidates: written, edited, applied."""
 
 import csv
+import re
 from dataclasses import replace
 
 import pytest
@@ -173,6 +174,20 @@ def test_a_new_line_is_a_name_that_was_missed(listed, edition):
     assert b'resp="#onoma-review #kb">und<' in applied.written.data
     assert applied.decisions[-1].verdict == "added"
     assert undo(applied.written.data, name="x.xml", reviewer="kb") == DATA
+
+
+def test_the_statement_on_a_person_who_took_a_name_over_points_to_no_model_after_undo(
+    listed, edition
+):
+    written = apply(listed, edition, reviewer="kb").written.data
+    taken_over = re.sub(rb'resp="#onoma-\w+ (#kb">Jena)', rb'resp="\1', written)
+
+    left = undo(taken_over, name="x.xml", reviewer="kb")
+
+    assert taken_over != written
+    assert b'<respStmt xml:id="kb"><resp>names reviewed' in left
+    assert b'resp="#kb">Jena</placeName>' in left
+    assert b"onoma-" not in left
 
 
 @pytest.mark.parametrize(
