@@ -246,7 +246,7 @@ class _Undo:
             yield from self.edits(child)
 
     def _is_left_behind(self, node: Node) -> bool:
-        """Tell whether a statement on a reviewer stays, and that on the model which it marks goes."""
+        """Tell whether a statement on a reviewer stays, and that on its model goes."""
         is_ours = self._is_apparatus_of_ours(node) and not is_statement(node)
         if not is_ours or self._goes_whole(node):
             return False
