@@ -321,7 +321,7 @@ def _example(data: bytes, element: Element) -> str:
 
 
 def _pattern(element: Element, written: str) -> str:
-    """Return the pattern that matches a sign of this name: by its ``@ref``, else by all attributes."""
+    """Return the pattern of a sign of this name: by its ``@ref``, else by all attributes."""
     names = ["ref"] if "ref" in element.attributes else element.attributes.keys() - {"xml:id"}
     said = (
         f"[@{name}='{value}']"
