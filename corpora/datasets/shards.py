@@ -393,24 +393,31 @@ def read_tagged(path: Path, *, split: str | None = None) -> Iterator[Sentence]:
     import pyarrow.compute as pc
 
     names = ("id", "document_id", "split", "tokens", "tags")
+    known: dict[str, str] = {}
     for batch in read_batches(path, "ner", columns=names):
         if split is not None:
             batch = batch.filter(pc.equal(batch.column("split"), split))  # noqa: PLW2901
-        texts = (batch.column(name).to_pylist() for name in names[:3])
-        lists = (_tuples(batch.column(name)) for name in names[3:])
-        for id, document_id, of, tokens, tags in zip(*texts, *lists, strict=True):
+        ids = batch.column("id").to_pylist()
+        texts = (_strings(batch.column(name), known) for name in names[1:3])
+        lists = (_tuples(batch.column(name), known) for name in names[3:])
+        for id, document_id, of, tokens, tags in zip(ids, *texts, *lists, strict=True):
             yield Sentence(id=id, document_id=document_id, split=of, tokens=tokens, tags=tags)
 
 
-def _tuples(column: pa.ListArray) -> Iterator[tuple[str, ...]]:
-    """Convert lists of strings to tuples; each distinct string is made once."""
+def _tuples(column: pa.ListArray, known: dict[str, str]) -> Iterator[tuple[str, ...]]:
+    """Convert lists of strings to tuples; equal strings are one object."""
     import pyarrow.compute as pc
 
-    encoded = column.flatten().dictionary_encode()
-    distinct = encoded.dictionary.to_numpy(zero_copy_only=False)
-    values = distinct[encoded.indices.to_numpy()].tolist()
+    values = _strings(column.flatten(), known)
     ends = accumulate(pc.list_value_length(column).to_pylist(), initial=0)
     return (tuple(values[start:end]) for start, end in pairwise(ends))
+
+
+def _strings(column: pa.StringArray, known: dict[str, str]) -> list[str]:
+    """Convert a column to strings; equal ones are one object, that in ``known`` if it is there."""
+    encoded = column.dictionary_encode()
+    distinct = [known.setdefault(value, value) for value in encoded.dictionary.to_pylist()]
+    return [distinct[index] for index in encoded.indices.to_numpy().tolist()]
 
 
 def open_dataset(path: Path | str, schema: str | None = None) -> Dataset:

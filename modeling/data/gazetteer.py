@@ -42,7 +42,7 @@ from corpora.ner.schemes import find_spans
 from corpora.ner.tally import Labels, tally
 from corpora.system.parsing import parse_json
 from modeling.data.batch import borders_of, ranges, starts_of
-from modeling.data.sentences import EncodedSentences, SentenceSet, word_counts
+from modeling.data.sentences import EncodedSentences, SentenceSet, wide, word_counts
 from modeling.data.tagset import TagSet, gold_spans
 
 TagCodes = NDArray[np.int16]
@@ -556,8 +556,9 @@ class EntityLookup:
         documents = [sentence.document_id for sentence in sentences]
         of_words = self.find([sentence.tokens for sentence in sentences], documents)
         found = np.zeros(len(encoded.subwords), np.int64)
-        sizes = encoded.word_ends - encoded.word_starts
-        found[ranges(encoded.word_starts, sizes)] = np.repeat(of_words, sizes)
+        starts = wide(encoded.word_starts)
+        sizes = encoded.word_ends - starts
+        found[ranges(starts, sizes)] = np.repeat(of_words, sizes)
         return found
 
     def save(self, folder: Path) -> None:

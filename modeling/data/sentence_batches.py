@@ -42,7 +42,7 @@ from modeling.data.batch import (
 from modeling.data.entities import subword_entities
 from modeling.data.gazetteer import EntityLookup, LookedUp
 from modeling.data.rng import Integers, Stream, hash64, key_of, permuted
-from modeling.data.sentences import EncodedSentences
+from modeling.data.sentences import EncodedSentences, small, wide
 from modeling.data.tagset import TagSet, gold_spans
 
 WordSpan = tuple[int, int]
@@ -90,7 +90,7 @@ class Chosen:
             starts=starts,
             ends=ends,
             firsts=starts_of(lengths),
-            word_windows=encoded.word_windows[words] + np.repeat(shifts, n_words),
+            word_windows=wide(encoded.word_windows[words]) + np.repeat(shifts, n_words),
         )
 
     @property
@@ -111,8 +111,8 @@ class Chosen:
         Where no window holds a span, its end is beyond that of the window returned; but a span of
         one word is cut to what the window holds.
         """
-        starts = self.encoded.word_starts[self.words[firsts]]
-        ends = self.encoded.word_ends[self.words[lasts]]
+        starts = wide(self.encoded.word_starts[self.words[firsts]])
+        ends = wide(self.encoded.word_ends[self.words[lasts]])
         windows = self.word_windows[firsts]
         outside = np.flatnonzero(ends > self.ends[windows])
         while len(outside):
@@ -189,7 +189,7 @@ class SentenceCollator:
         self.expected = expected
         self.encoded, self.tagset, self.features = encoded, tagset, features
         self.with_words, self.max_span_subwords = with_words, max_span_subwords
-        self._tags = None if tagset is None else encoded.tags(tagset)
+        self._tags = None if tagset is None else small(encoded.tags(tagset))
         self._entities = None if entities is None else entities.of_subwords(encoded)
 
     def __len__(self) -> int:
@@ -201,10 +201,10 @@ class SentenceCollator:
         chosen = Chosen.of(encoded, np.asarray(numbers, np.int64))
         names = [encoded.sentences[number].id for number in chosen.numbers.tolist()]
         words = chosen.words
-        firsts = chosen.rows(encoded.word_starts[words], chosen.word_windows)
-        lasts = np.minimum(encoded.word_ends[words], chosen.ends[chosen.word_windows])
-        sizes = lasts - encoded.word_starts[words]
-        tags = None if self._tags is None else self._tags[words]
+        starts = wide(encoded.word_starts[words])
+        firsts = chosen.rows(starts, chosen.word_windows)
+        sizes = np.minimum(encoded.word_ends[words], chosen.ends[chosen.word_windows]) - starts
+        tags = None if self._tags is None else wide(self._tags[words])
         features = None if self.features is None else self.features.rows(words)
         most = self.max_span_subwords
         return SentenceBatch(
@@ -345,7 +345,7 @@ def _candidates(chosen: Chosen, *, max_subwords: int, tags: Integers | None) -> 
         tags: (W,) gold tags, valid IOB2, to label the candidates: 0, or 1 + the id of the label.
     """
     encoded, n_words = chosen.encoded, chosen.n_words
-    sizes = (encoded.word_ends - encoded.word_starts)[chosen.words]
+    sizes = wide((encoded.word_ends - encoded.word_starts)[chosen.words])
     borders, words = borders_of(sizes), np.arange(len(sizes))
     reach = np.searchsorted(borders, borders[:-1] + max_subwords, side="right") - 1
     counts = np.clip(reach - words, 1, np.repeat(np.cumsum(n_words), n_words) - words)

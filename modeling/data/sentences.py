@@ -39,6 +39,8 @@ from modeling.data.tagset import TagSet
 from modeling.tagging_config import SentencesConfig
 
 Flags = NDArray[np.bool_]
+Indices = NDArray[np.int32] | NDArray[np.int64]
+"""Indices that are stored in four bytes each if they fit (``wide``)."""
 
 _NO_SPACE: Final = [
     np.array(sorted(map(ord, (UNSPACED + WIDE)[at::3])), np.uint32) for at in (0, 2)
@@ -176,7 +178,7 @@ class Windows:
         n_right = np.where(is_left_less, n_more, n_less)
         return type(self)(self.begins, self.starts - n_left, self.ends + n_right)
 
-    def of_words(self, begins: Integers, starts: Integers, ends: Integers) -> Integers:
+    def of_words(self, begins: Integers, starts: Indices, ends: Indices) -> Integers:
         """Choose the window in which each word is read, shape (W,).
 
         Of the windows that hold its first subword, it is the one in which the word is furthest from
@@ -188,20 +190,22 @@ class Windows:
             starts: (W,) subwords of each word, half-open.
             ends: (W,)
         """
-        counts = np.diff(self.begins)
         chosen = np.repeat(self.begins[:-1], np.diff(begins))
+        for sentence in np.flatnonzero(np.diff(self.begins) > 1).tolist():
+            own = slice(begins[sentence], begins[sentence + 1])
+            self._choose(chosen[own], sentence, starts=starts[own], ends=ends[own])
+        return chosen
+
+    def _choose(self, chosen: Integers, sentence: int, *, starts: Indices, ends: Indices) -> None:
+        """Write the windows in which the words of one sentence are read into ``chosen``."""
         furthest = np.full(len(starts), np.iinfo(np.int64).min)
-        several = np.flatnonzero(counts > 1)
-        of = np.repeat(several, counts[several])
-        for sentence, window in zip(of, ranges(self.begins[several], counts[several]), strict=True):
-            first, last = begins[sentence], begins[sentence + 1]
+        for window in range(self.begins[sentence], self.begins[sentence + 1]):
             edges = self.starts[window], self.ends[window]
-            held = slice(*(first + np.searchsorted(starts[first:last], edges)))
+            held = slice(*np.searchsorted(starts, edges))
             distance = np.minimum(starts[held] - edges[0], edges[1] - ends[held])
             is_further = distance > furthest[held]
             furthest[held][is_further] = distance[is_further]
             chosen[held][is_further] = window
-        return chosen
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -216,14 +220,14 @@ class EncodedSentences:
     """(Q,) whether each subword begins a word of the pre-tokenizer."""
     word_begins: Integers
     """(N + 1,) sentence ``n`` has the words ``word_begins[n]`` to ``word_begins[n + 1]``."""
-    word_starts: Integers
+    word_starts: Indices
     """(W,) the index of the first subword of each word."""
-    word_ends: Integers
+    word_ends: Indices
     """(W,) the index of its last subword, plus one; each word has at least one."""
     is_unknown: Flags
     """(W,) whether the tokenizer gave the word no subword, so that it has [UNK]."""
     windows: Windows
-    word_windows: Integers
+    word_windows: Indices
     """(W,) the index of the window in which each word is read."""
     counts: dict[str, int] = field(default_factory=dict)
     """``sentences.in_windows``: sentences of more than one window; ``words.unknown``: words without
@@ -271,7 +275,7 @@ class UsedSubwords:
     @classmethod
     def of(cls, encoded: Iterable[EncodedSentences]) -> Self:
         """Collect the subwords of sentences, and the special ones."""
-        parts = [np.concatenate([e.subwords, np.array(e.special)]) for e in encoded]
+        parts = [part for e in encoded for part in (np.array(e.special), _distinct(e.subwords))]
         return cls(np.unique(np.concatenate(parts)).astype(np.int64))
 
     def __len__(self) -> int:
@@ -327,16 +331,17 @@ class SentenceEncoder:
         subwords, begins_word, n_words, n_subwords, unknown = map(
             np.concatenate, zip(*blocks, strict=True)
         )
+        del blocks  # which take as much again
         places, stored_begins = np.argsort(order, kind="stable"), borders_of(n_words)
         words, word_begins = (
             ranges(stored_begins[places], n_words[places]),
             borders_of(n_words[places]),
         )
-        borders = borders_of(n_subwords)
-        starts, ends = borders[stored_begins[places]], borders[stored_begins[places + 1]]
+        borders = small(borders_of(n_subwords))
+        starts, ends = (borders[stored_begins[at]].astype(np.int64) for at in (places, places + 1))
         windows = self._windows(starts, ends, documents=sentences.documents)
         word_starts, word_ends, is_unknown = borders[:-1][words], borders[1:][words], unknown[words]
-        word_windows = windows.of_words(word_begins, word_starts, word_ends)
+        word_windows = small(windows.of_words(word_begins, word_starts, word_ends))
         return EncodedSentences(
             sentences=sentences,
             special=self.tokenizer.special,
@@ -366,6 +371,23 @@ class SentenceEncoder:
         return windows.with_context(
             firsts[documents], lasts[documents], room=self.room, most=self.max_context
         )
+
+
+def _distinct(ids: NDArray[np.int32]) -> Integers:
+    """Return the distinct ids, ascending, without the copy that ``unique`` sorts."""
+    is_used = np.zeros(int(ids.max(initial=-1)) + 1, np.bool_)
+    is_used[ids] = True
+    return np.flatnonzero(is_used)
+
+
+def small(indices: Integers) -> Indices:
+    """Store indices in four bytes each, if they fit."""
+    return indices.astype(np.int32) if indices.max(initial=0) < 1 << 31 else indices
+
+
+def wide(indices: Indices) -> Integers:
+    """Return indices in eight bytes each, to compute with."""
+    return indices.astype(np.int64, copy=False)
 
 
 def _cut(

@@ -7,6 +7,7 @@ Shapes: L labels, C = 1 + 2 L tags. O is tag 0; B- and I- of label k (from 0) ar
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,8 +68,8 @@ class TagSet:
 
     def encode_all(self, sentences: Iterable[Sentence]) -> Codes:
         """Convert the tags of sentences to ids, one sentence after the other, shape (W,)."""
-        rows = [self.encode(sentence.tags) for sentence in sentences]
-        return np.concatenate([np.zeros(0, np.int64), *rows])
+        codes = (self.encode(sentence.tags).tolist() for sentence in sentences)
+        return np.fromiter(chain.from_iterable(codes), np.int64)
 
     def decode(self, codes: Sequence[int] | NDArray[np.integer]) -> tuple[str, ...]:
         """Convert ids to tags."""

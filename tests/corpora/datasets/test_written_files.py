@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import ShardWriter, write_text
+from corpora.datasets.shards import ShardWriter, read_tagged, write_text
 from corpora.system.files import write_whole
 
 WAYS = [lambda path: write_text(path, ["a"]), lambda path: write_whole(path, b"a")]
@@ -50,3 +50,20 @@ def test_shard_that_is_abandoned_on_a_full_disk_leaves_no_file_and_hides_no_erro
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
     assert not list(tmp_path.iterdir())
+
+
+def test_equal_strings_of_a_dataset_are_read_as_one_object(tmp_path):
+    schema, file = SCHEMAS["ner"], tmp_path / "a.arrow"
+    words = ["Fräulein", "Else"]
+    row = {"document_id": "letter-1", "split": "train", "tokens": words, "tags": ["O", "B-PER"]}
+    with ShardWriter(file, schema) as shard:
+        for number in range(2):
+            rows = [{"id": f"letter-1#{number}", **row}]
+            shard.write_batch(pa.RecordBatch.from_pylist(rows, schema=schema.columns))
+
+    one, other = read_tagged(file)
+
+    assert (one.id, other.id) == ("letter-1#0", "letter-1#1")
+    assert list(one.tokens) == list(other.tokens) == words
+    assert one.document_id is other.document_id
+    assert one.tokens[0] is other.tokens[0]

@@ -9,7 +9,7 @@ from corpora.document import Sentence
 from corpora.errors import CorpusError
 from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
 from modeling.config import ConfigError
-from modeling.data.sentences import SentenceEncoder
+from modeling.data.sentences import SentenceEncoder, small, wide
 from modeling.tagging_config import SentencesConfig
 
 TEXT = [
@@ -196,6 +196,19 @@ def test_half_a_surrogate_pair_is_an_error_that_names_the_sentence():
 
     with pytest.raises(CorpusError, match=r"d#3: has half a surrogate pair"):
         encoder.encode([sentence(("a",)), sentence(("b\ud800",), number=3)])
+
+
+def test_indices_take_four_bytes_if_they_fit():
+    encoded = SentenceEncoder(TOKENIZERS["bert"], SentencesConfig(max_length=64)).encode(
+        [sentence(("Else", "in", "Berlin"))]
+    )
+
+    stored = [encoded.word_starts, encoded.word_ends, encoded.word_windows]
+
+    assert {indices.dtype for indices in stored} == {np.dtype(np.int32)}
+    large = np.array([0, 1 << 31])
+    assert small(large).tolist() == wide(small(large)).tolist() == large.tolist()
+    assert wide(encoded.word_starts).dtype == np.int64
 
 
 @pytest.mark.parametrize("settings", [{"max_length": 2}, {"max_length": 20, "overlap": -1}])
