@@ -36,6 +36,18 @@ _NAMES = {
     "mask": (MASK, "<mask>"),
 }
 _FILES = ("tokenizer.json", "vocab.txt")
+_LIKE_BERT = frozenset(
+    f"{name}Tokenizer{fast}"
+    for name in ("Bert", "ConvBert", "DistilBert", "Electra", "Funnel", "MPNet", "MobileBert")
+    for fast in ("", "Fast")
+)
+"""The classes of transformers that cut as BERT does, by ``vocab.txt`` and three settings."""
+_SWITCHES = {
+    "do_lower_case": "lowercase",
+    "strip_accents": "strip_accents",
+    "tokenize_chinese_chars": "handle_chinese_chars",
+}
+"""These settings in ``tokenizer_config.json``, and in the normalizer of ``tokenizer.json``."""
 PREFIX = "##"
 MAX_WORD = 100  # characters; for BERT, a longer word is unknown
 
@@ -92,8 +104,9 @@ class Tokenizer:
 
         ``cased`` is for ``vocab.txt``, which does not say it; without it, ``tokenizer_config.json``
         beside it decides, or whether its subwords have capitals. Whether accents are stripped is
-        found likewise. Raises ``CorpusError`` where nothing is found, or no tokenizer with the
-        special tokens that an encoder needs.
+        found likewise. Where ``tokenizer_config.json`` and ``tokenizer.json`` of a BERT differ in
+        such settings, the former counts, as in transformers. Raises ``CorpusError`` where nothing
+        is found, or no tokenizer with the special tokens that an encoder needs.
         """
         path = Path(path)
         file = _find_file(path)
@@ -101,6 +114,9 @@ class Tokenizer:
         parts = None
         if file.suffix == ".json":
             parts = _read_json(file)
+            normalizer = parts.get("normalizer") or {}
+            if normalizer.get("type") == "BertNormalizer":
+                parts = {**parts, "normalizer": {**normalizer, **_switches(config)}}
             backend = _read_backend(file, parts, cased=cased)
         else:
             backend = _read_vocab(file, config, cased=cased)
@@ -266,12 +282,20 @@ def wordpiece(
     return backend
 
 
+_SAVED_AGAIN = (
+    "AutoTokenizer.from_pretrained(NAME).save_pretrained(FOLDER), of transformers, makes a "
+    "tokenizer.json of most tokenizers; where it makes none, take another model."
+)
+
+
 def _find_file(path: Path) -> Path:
     if path.is_dir():
         for name in _FILES:
             if (path / name).is_file():
                 return path / name
-        raise CorpusError(f"{path}: no tokenizer; there is no tokenizer.json and no vocab.txt.")
+        raise CorpusError(
+            f"{path}: no tokenizer; there is no tokenizer.json and no vocab.txt. {_SAVED_AGAIN}"
+        )
     if path.is_file():
         return path
     raise CorpusError(f"{path}: no such file. Name a tokenizer's folder, or its tokenizer.json.")
@@ -303,7 +327,11 @@ def _read_backend(file: Path, parts: JsonObject, *, cased: bool | None) -> "Back
 
     with clear_errors(f"{file}: no tokenizer.json that can be read"):
         backend = Backend.from_file(str(file))
-    is_cased = not (parts.get("normalizer") or {}).get("lowercase", False)
+    normalizer = parts.get("normalizer") or {}
+    if normalizer.get("type") == "BertNormalizer":
+        for name in _SWITCHES.values():
+            setattr(backend.normalizer, name, normalizer[name])
+    is_cased = not normalizer.get("lowercase", False)
     if cased is not None and cased != is_cased:
         raise CorpusError(
             f"{file}: is {'cased' if is_cased else 'lower-cased'} and says so itself. Leave the "
@@ -312,7 +340,23 @@ def _read_backend(file: Path, parts: JsonObject, *, cased: bool | None) -> "Back
     return backend
 
 
+def _switches(config: Mapping[str, object]) -> dict[str, bool]:
+    """Return the settings of BERT's normalizer that ``tokenizer_config.json`` has.
+
+    A tokenizer of another class does not read them.
+    """
+    if config.get("tokenizer_class") not in {None, *_LIKE_BERT}:
+        return {}
+    named = {ours: config.get(theirs) for theirs, ours in _SWITCHES.items()}
+    return {name: value for name, value in named.items() if isinstance(value, bool)}
+
+
 def _read_vocab(file: Path, config: JsonObject, *, cased: bool | None) -> "Backend":
+    kind = config.get("tokenizer_class")
+    if kind not in {None, "PreTrainedTokenizerFast", *_LIKE_BERT}:
+        raise CorpusError(
+            f"{file}: is for {kind}, which cuts text otherwise than BERT does. {_SAVED_AGAIN}"
+        )
     subwords = _read_subwords(file)
     if cased is None and "do_lower_case" in config:
         cased = not config["do_lower_case"]

@@ -154,6 +154,46 @@ def test_what_is_said_wins_over_what_is_guessed(tmp_path):
     assert Tokenizer.open(tmp_path).backend.normalizer.lowercase is True
 
 
+@pytest.mark.parametrize("kind", [None, "BertTokenizer", "ElectraTokenizerFast"])
+@pytest.mark.parametrize(
+    "setting", [("do_lower_case", True), ("strip_accents", True), ("tokenize_chinese_chars", False)]
+)
+def test_settings_beside_a_tokenizer_of_bert_count_as_in_transformers(tmp_path, kind, setting):
+    from transformers import AutoTokenizer
+
+    bert(True, False).save(tmp_path)
+    file = tmp_path / "tokenizer_config.json"
+    settings = json.loads(file.read_text()) | dict([setting])
+    del settings["tokenizer_class"]
+    file.write_text(json.dumps(settings | ({"tokenizer_class": kind} if kind else {})))
+    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
+    texts = ["Über Berlin: das Haus (İstanbul) 中文 é"]
+
+    opened = Tokenizer.open(tmp_path)
+
+    theirs = AutoTokenizer.from_pretrained(tmp_path)(texts, add_special_tokens=False)["input_ids"]
+    assert theirs == [subwords.ids.tolist() for subwords in opened.encode(texts)]
+    opened.save(tmp_path / "saved")
+    assert Tokenizer.open(tmp_path / "saved").sha256 == opened.sha256
+    assert opened.sha256 != bert(True, False).sha256
+
+
+def test_settings_of_bert_do_not_change_a_tokenizer_of_another_class(tmp_path):
+    bert(True, False).save(tmp_path)
+    settings = {"tokenizer_class": "PreTrainedTokenizerFast", "do_lower_case": True}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings))
+
+    assert Tokenizer.open(tmp_path).sha256 == bert(True, False).sha256
+
+
+def test_a_vocabulary_of_a_tokenizer_that_cuts_otherwise_is_refused(tmp_path):
+    (tmp_path / "vocab.txt").write_text("\n".join(VOCAB), "utf-8")
+    (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "BertJapaneseTokenizer"}')
+
+    with pytest.raises(CorpusError, match="BertJapaneseTokenizer, which cuts text otherwise"):
+        Tokenizer.open(tmp_path)
+
+
 @pytest.mark.parametrize("missing", [PAD, UNK, CLS, SEP, MASK])
 def test_a_vocabulary_without_a_special_subword_is_refused(tmp_path, missing):
     (tmp_path / "vocab.txt").write_text("\n".join(p for p in VOCAB if p != missing), "utf-8")
@@ -179,7 +219,7 @@ def test_files_that_are_no_tokenizer_are_refused(tmp_path):
     with pytest.raises(CorpusError, match="no such file"):
         Tokenizer.open(tmp_path / "nothing")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(CorpusError, match="no tokenizer"):
+    with pytest.raises(CorpusError, match=r"no tokenizer; .*\.save_pretrained\(FOLDER\)"):
         Tokenizer.open(tmp_path / "empty")
 
 
