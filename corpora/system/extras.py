@@ -60,8 +60,8 @@ def reason_of(error: Exception) -> CorpusError | None:
         said = str(error).partition(". ")[0]
         return NoMemoryError(
             f"there is not enough memory{said and f' ({said})'}. Close other programs, take fewer "
-            "--workers or smaller batches (training.micro_batch_size), or raise the limit of the "
-            "shell (ulimit -v)."
+            "--workers or smaller batches (finetune: training.batch_size, pretrain: "
+            "training.micro_batch_size), or raise the limit of the shell (ulimit -v)."
         )
     return missing_extra(error) if isinstance(error, ImportError) else None
 

@@ -86,16 +86,17 @@ def finetune(
     path, lines = write_summary(options.output, trials)
     for line in lines:
         display.say(line)
-    where = f"{options.output} --ner {options.ner}{_split(data, trials)}"
-    display.say(f"next python -m modeling.evaluate {where}")
+    display.say(f"next {_next(options, data, trials)}")
     return path
 
 
-def _split(data: NerData, trials: Sequence[Trial]) -> str:
-    """Return the option with the split to be scored; empty for folds."""
+def _next(options: "Options", data: NerData, trials: Sequence[Trial]) -> str:
+    """Return the command that scores the taggers; where nothing is left to score, one that tags."""
+    scoring = f"python -m modeling.evaluate {options.output} --ner {options.ner}"
     if any(trial.fold for trial in trials):
-        return ""
-    return " --split test" if data.split("test") else " --split dev"
+        return scoring
+    split = next((name for name in ("test", "dev") if data.split(name)), None)
+    return f"{scoring} --split {split}" if split else f"onoma predict {options.output} --text FILE"
 
 
 def _settings(recipe: str, trial: Trial, *, data: NerData, base: Base) -> Manifest:

@@ -58,9 +58,10 @@ def _fetch(name: str, revision: str | None, patterns: Sequence[str]) -> Path:
     except (errors.HFValidationError, errors.LocalEntryNotFoundError, OSError) as error:
         is_offline = constants.HF_HUB_OFFLINE
         why = "HF_HUB_OFFLINE is set, and it is not in the cache" if is_offline else str(error)
+        at, wanted = (f"@{revision}", f" --revision {revision}") if revision else ("", "")
         raise CorpusError(
-            f"hub:{name}: not fetched ({why}). Fetch it where there is a network, by hf download "
-            f"{name}, and copy the cache, or name a folder."
+            f"hub:{name}{at}: not fetched ({why}). Fetch it where there is a network, by hf "
+            f"download {name}{wanted}, and copy the cache, or name a folder."
         ) from error
 
 

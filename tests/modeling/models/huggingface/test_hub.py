@@ -118,6 +118,8 @@ def test_offline_what_is_in_the_cache_is_enough(hub, monkeypatch):
     assert len(hub) == n_asked
     with pytest.raises(CorpusError, match="HF_HUB_OFFLINE is set, and it is not in the cache"):
         local_folder(Path("hub:writers/other"))
+    with pytest.raises(CorpusError, match=rf"{NAME}@v9: not .* hf download {NAME} --revision v9,"):
+        local_folder(Path(f"hub:{NAME}@v9"))
 
 
 @pytest.mark.usefixtures("hub")
