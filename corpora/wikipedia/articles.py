@@ -13,15 +13,18 @@ from corpora.wikipedia.block_rows import count_blocks
 from corpora.wikipedia.blocks import PageText
 from corpora.wikipedia.definitions import DEFINED, definition_of
 from corpora.wikipedia.ledger import count_page
-from corpora.wikipedia.pages import Page
+from corpora.wikipedia.pages import SCAN, Page
 from corpora.wikipedia.templates import TemplateTable, template_name
 from corpora.wikipedia.titles import TEMPLATE, Wiki
 
-MODELS = ("", "wikitext")
+MODELS = ("", "wikitext", SCAN)
 ENGINES = {"onoma": wikitext.extract, "wikiextractor": wikiextractor.extract}
 _REDIRECT = re.compile(r"\s*#\s?([^\W\d_]+(?:[ _-][^\W\d_]+)?)\s*:?\s*\[\[([^\[\]|\n]+)")
 _SAFE = ":/()!,'*;@$~"
-_WIKIMEDIA = re.compile(r"//[a-z0-9-]+\.wik[a-z]+\.org/")
+_WIKIMEDIA = re.compile(
+    r"//(?:[a-z0-9-]+\.)?(?:wik(?:ipedia|tionary|i(?:books|functions|media|quote|source|versity|"
+    r"voyage))|mediawiki)\.org/"
+)
 _DATE = re.compile(r"-((?:19|20)\d{6})(?!\d)")
 _VERSION = re.compile(r"MediaWiki (\d+)\.(\d+)(?:\.\d+)?-?(?:wmf\.?(\d+))?")
 LICENSES = (

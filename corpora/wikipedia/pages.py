@@ -17,6 +17,8 @@ from corpora.wikipedia.segments import Edge, Segment
 
 MAX_DEPTH = 100
 HASH_DIGITS = 32
+SCAN = "proofread-page"
+"""The model of pages of a scanned book (Wikisource)."""
 _NUMBER = re.compile(r"-?\d{1,9}")
 _CONTROL = re.compile(r"[\x00-\x20\x7f-\x9f\u2028\u2029]+")
 _BETWEEN_PAGES = re.compile(rb"</mediawiki\s*>|<mediawiki[\s>]|<\?xml\s|<!--|<siteinfo[\s>]")
@@ -51,7 +53,8 @@ class Page:
     model: str = ""
     """``wikitext``, ``css`` …; empty where the dump does not say."""
     text: str = ""
-    """The wikitext; empty also where it was deleted or suppressed."""
+    """The wikitext, of a scanned page that of its body; empty also where it was deleted or
+    suppressed."""
     position: str = ""
     """The position of the ``<page>`` tag, as ``byte 1234``."""
     hash: str = field(default="", compare=False)
@@ -95,6 +98,18 @@ def _on_one_line(title: str) -> str:
     return title if title.isprintable() else _CONTROL.sub(" ", title).strip()
 
 
+def _body(text: str) -> str:
+    """Return a scanned page without what stands before and after its body.
+
+    These are its state and running head, and its footnotes, each in a ``<noinclude>``: no part of
+    the book.
+    """
+    before, _, rest = text.partition("</noinclude>")
+    body, opening, after = rest.rpartition("<noinclude>")
+    is_scan = before.startswith("<noinclude>") and opening and "</noinclude>" in after
+    return body if is_scan else text
+
+
 class _PageReader:
     """Expat's handlers, and what they have read.
 
@@ -132,6 +147,7 @@ class _PageReader:
         if not text and self._is_stub():
             raise PageError("no_text", "has a text, which this file does not hold")
         number = self.of_page.get("ns", "").strip()
+        model = self.of_revision.get("model", "").strip()
         return Page(
             title=title,
             namespace=int(number) if _NUMBER.fullmatch(number) else None,
@@ -139,8 +155,8 @@ class _PageReader:
             redirect=None if self.redirect is None else _on_one_line(self.redirect),
             revision=self.of_revision.get("id", "").strip(),
             timestamp=self.of_revision.get("timestamp", "").strip(),
-            model=self.of_revision.get("model", "").strip(),
-            text=text,
+            model=model,
+            text=_body(text) if model == SCAN else text,
             position=position,
             hash=hash,
         )

@@ -6,16 +6,20 @@ import json
 import lzma
 import random
 from pathlib import Path
+from xml.sax.saxutils import escape
 
 import pyarrow as pa
 import pytest
 
 from corpora.document import Rejected
 from corpora.errors import UsageError
+from corpora.wikipedia.articles import Article, ArticleReader
 from corpora.wikipedia.chunks import DumpError
 from corpora.wikipedia.dump import Range, examine, read_pages
 from corpora.wikipedia.pages import Page
 from corpora.wikipedia.siteinfo import SiteInfo
+from corpora.wikipedia.templates import load_templates
+from corpora.wikipedia.titles import wiki_of
 
 WORDS = ["Mühle", "Wind", "&lt;ref&gt;", "der", "[[Ulm]]", "風車", "1684", "und", "&amp;nbsp;", "Ł"]
 HEAD = """<mediawiki version="0.11" xml:lang="de">
@@ -176,6 +180,27 @@ def test_a_page_has_what_the_dump_says_of_it(tmp_path):
         text="#WEITERLEITUNG",
         position=f"byte {len(HEAD) + 2}",
     )
+
+
+@pytest.mark.parametrize(
+    ("written", "text"),
+    [
+        (
+            "<noinclude>— 5 —</noinclude>Es <noinclude>war</noinclude>\n<noinclude>x</noinclude>\n",
+            "Es <noinclude>war</noinclude>\n",
+        ),
+        ("<noinclude>— 5 —</noinclude>Es war", "<noinclude>— 5 —</noinclude>Es war"),
+        ("Es war <noinclude>x</noinclude>einmal", "Es war <noinclude>x</noinclude>einmal"),
+    ],
+)
+def test_a_scanned_page_is_read_without_its_running_head_and_footnotes(written, text, tmp_path):
+    scan = page(1, escape(written)).replace("wikitext</model>", "proofread-page</model>")
+
+    [read_page] = read(write(tmp_path, f"{HEAD}{scan}{FOOT}"))
+
+    reader = ArticleReader(wiki_of(name="dewikisource", lang="de"), load_templates("de"), None)
+    assert read_page.text == text
+    assert isinstance(reader.read(read_page), Article)
 
 
 def test_titles_stand_on_one_line(tmp_path):

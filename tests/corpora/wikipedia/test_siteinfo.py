@@ -126,3 +126,17 @@ def test_the_licence_is_that_of_the_day_of_the_dump(file, generator, license):
 
     assert license_of(base, file=file, generator=generator) == license
     assert license_of("https://da.wikinews.org/wiki/", file=file, generator=generator) is None
+
+
+@pytest.mark.parametrize(
+    ("base", "license"),
+    [
+        ("https://wikisource.org/wiki/", "CC-BY-SA-4.0"),
+        ("https://commons.wikimedia.org/wiki/", "CC-BY-SA-4.0"),
+        ("https://www.mediawiki.org/wiki/", "CC-BY-SA-4.0"),
+        ("https://de.wikimannia.org/", None),
+        ("https://en.wikitravel.org/en/", None),
+    ],
+)
+def test_only_wikis_of_wikimedia_have_its_licence(base, license):
+    assert license_of(base) == license
