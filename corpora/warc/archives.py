@@ -16,9 +16,16 @@ from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import IO
 
-from corpora.errors import CountedError
+from corpora.errors import CountedError, UsageError
 
 GZIP = b"\x1f\x8b\x08"
+_UNREAD = {
+    b"\x28\xb5\x2f\xfd": "is packed by zstd, which is not read here. Unpack it: zstd -d",
+    b"\xfd7zXZ\0": "is packed by xz, which is not read here. Unpack it: xz -d",
+    b"BZh": "is packed by bzip2, which is not read here. Unpack it: bzip2 -d",
+    b"PK\x03\x04": "is a zip archive (WACZ?). Take the archives in it: unzip",
+}
+"""First bytes of files that hold archives, and what to do with the file."""
 TRUNCATED = "truncated_archive"
 """The reason for a file that ends inside a gzip member; what was unpacked before is right."""
 _CHUNK = 1 << 16
@@ -295,8 +302,13 @@ def cut(path: Path, *, range_bytes: int) -> Iterator[tuple[int, int, int]]:
     """Cut an archive at records; yield start, end and number of records of each part.
 
     All parts but the last are at least ``range_bytes`` long. Reads the headers of all records; an
-    archive that is packed as a whole is one part.
+    archive that is packed as a whole is one part. Raises ``UsageError`` for a file that must be
+    unpacked.
     """
+    with path.open("rb") as file:
+        first = file.read(16)
+    if what := next((what for magic, what in _UNREAD.items() if first.startswith(magic)), ""):
+        raise UsageError(f"{path}: {what} {path.name}")
     start = n_records = 0
     for record in read_archive(path, max_block=0):
         is_border = isinstance(record, ArchiveRecord) and not record.inside

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
 from corpora.document import Rejected
+from corpora.errors import UsageError
 from corpora.news.pages import Page, read_pages
 from corpora.warc.archives import ArchiveRecord, Damaged, cut, read_archive
 from tests.corpora.news.archive_samples import (
@@ -69,6 +70,14 @@ def test_parts_hold_each_record_once(folder, form, blocks, range_bytes):
     found = [read(path, start=start, end=end) for start, end, _ in parts]
     assert [block for part in found for block in blocks_of(part)] == blocks
     assert [len(part) for part in found] == [n for _, _, n in parts]
+
+
+@pytest.mark.parametrize("magic", [b"\x28\xb5\x2f\xfd", b"\xfd7zXZ\0", b"BZh9", b"PK\x03\x04"])
+def test_a_file_that_must_be_unpacked_is_an_error(magic, tmp_path):
+    path = archive(tmp_path, magic + bytes(100))
+
+    with pytest.raises(UsageError, match=r"a\.warc: is .* (zstd|xz|bzip2) -d|unzip a\.warc"):
+        list(cut(path, range_bytes=1))
 
 
 @FEW
