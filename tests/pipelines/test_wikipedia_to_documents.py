@@ -69,6 +69,21 @@ def test_every_page_is_accounted_for(tmp_path):
     assert account["rejected"] == {}
 
 
+@pytest.mark.parametrize(
+    ("pages", "why"),
+    [
+        ((Page(1, "Spezial", "Text.", namespace=4),), "everything was filtered"),
+        ((), "there is no record in the input"),
+    ],
+)
+def test_a_dump_without_articles_is_a_warning(pages, why, tmp_path, capsys):
+    (tmp_path / "dump.xml").write_text(SmallWiki(pages).dump(), "utf-8")
+
+    assert run(tmp_path / "out", input=tmp_path / "dump.xml") == 0
+
+    assert f"WARNING nothing was written: {why}." in capsys.readouterr().out
+
+
 def test_every_link_in_the_wikitext_is_accounted_for(tmp_path):
     run(tmp_path / "out")
 
