@@ -15,6 +15,7 @@ from corpora.errors import UsageError
 from corpora.reports import counted
 from corpora.system.arguments import SUMMARY, Summary, check, execute, option, parse
 from corpora.system.command_names import as_typed
+from corpora.system.staging import beside
 
 MANIFEST = "concordance.json"
 
@@ -61,7 +62,7 @@ def write(options: Options) -> Iterator[str | Summary]:
     if not 0 <= options.min_ratio <= 1:
         raise UsageError(f"--min-ratio {options.min_ratio:g}: must be between 0 and 1.")
     dataset, folder = open_documents(options.run)
-    output = options.output or folder / "concordance"
+    output = options.output or beside(folder / "concordance")
     earlier = prepare(output, manifest=MANIFEST)
     register = None
     if options.register:

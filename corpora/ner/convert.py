@@ -24,6 +24,7 @@ from corpora.ner import exchange
 from corpora.reports import counted
 from corpora.system.arguments import SUMMARY, Summary, execute, option, parse
 from corpora.system.files import check_new
+from corpora.system.staging import beside
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -126,14 +127,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     about = f"{__doc__}\n{forms}"
     options = parse(Options, arguments, name="corpora.ner.convert", about=about)
     source = options.input
-    output = options.output or source.with_name(f"{source.resolve().name}-{options.to}")
 
     def lines() -> Iterator[str | Summary]:
+        name = f"{source.resolve().name}-{options.to}"
+        output = options.output or beside(source.with_name(name))
         yield from convert(source, options.to, output)
         files = sorted(path.name for path in output.iterdir())
         yield Summary({"output": str(output), "to": options.to, "files": files})
 
-    return execute(lines, path=output, as_json=options.json)
+    return execute(lines, path=options.output or source, as_json=options.json)
 
 
 if __name__ == "__main__":

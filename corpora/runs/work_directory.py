@@ -34,7 +34,7 @@ class WorkDirectory:
         if is_url(folder):
             from corpora.system.staging import cache_folder
 
-            url, _, name = str(folder).partition("#")
+            url, _, name = str(folder).rpartition("#")
             self.bucket = Bucket(url)
             self._output = Bucket(url.rpartition("/.build/")[0])
             self.folder = mirror_of(cache_folder(), name) / ".build" / url.rpartition("/")[2]

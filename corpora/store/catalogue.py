@@ -30,6 +30,7 @@ from corpora.errors import CorpusError, UsageError
 from corpora.reports import counted
 from corpora.segmentation.language_tags import primary_language
 from corpora.system.arguments import SUMMARY, Summary, execute, option, parse
+from corpora.system.staging import beside
 
 CROISSANT, CARD = "croissant.json", "README.md"
 ARROW, PARQUET = "application/vnd.apache.arrow.file", "application/x-parquet"
@@ -99,7 +100,7 @@ class Part:
 def describe(options: Options) -> Iterator[str | Summary]:
     """Write the card and the Croissant file of a folder; yield the lines to print."""
     found = datasets_in(options.path)
-    folder = options.parquet or options.path
+    folder = options.parquet or beside(options.path, option="parquet")
     title = options.title or options.path.resolve().name
     check_own(folder)
     if options.parquet is not None:

@@ -379,7 +379,7 @@ class Summary:
 
     def write(self) -> None:
         """Write the summary to standard output as one line of JSON."""
-        say(f"{json.dumps(self.values, ensure_ascii=False)}\n")
+        say(f"{as_typed(json.dumps(self.values, ensure_ascii=False))}\n")
 
 
 def execute(

@@ -41,6 +41,7 @@ N_TRANSFERS = 8
 _URL = re.compile(rf"({'|'.join(SCHEMES)})://([^/]+)/*(.*)", re.DOTALL)
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 _REFUSED = re.compile(r"(401 Unauthorized|403 Forbidden|Missing \w+Credential)")
+_CONTROL = "".join(map(chr, [*range(32), 127]))
 _VERSION = " version "
 _WRITER = "onomawriter"  # a metadata key, of letters only, as all providers allow
 
@@ -91,6 +92,8 @@ class Bucket:
         prefix = prefix.strip("/")
         if any(part in {"", ".", ".."} for part in prefix.split("/") if prefix):
             raise UsageError(f"{url}: has an empty part, or dots as a part.")
+        if any(character in prefix for character in _CONTROL):
+            raise UsageError(f"{url!r}: has a tab or another control character. Name it otherwise.")
         self.url = f"{kind}://{root}/{prefix}".rstrip("/")
         self._prefix = f"{prefix}/" if prefix else ""
         self._store = open_store(kind, root)
@@ -124,6 +127,19 @@ class Bucket:
             ]
 
         return sorted(self._again(prefix, collect), key=lambda found: found.name)
+
+    def find(self, name: str) -> Found | None:
+        """Find one object, without a listing; None where there is none."""
+        import obstore
+
+        def look() -> Found | None:
+            try:
+                meta = obstore.head(self._store, self._prefix + name)
+            except FileNotFoundError:
+                return None
+            return Found(name, meta["size"], meta["e_tag"] or "", meta["last_modified"])
+
+        return self._again(name, look)
 
     def read(self, name: str) -> Content | None:
         """Read an object; None where there is none."""

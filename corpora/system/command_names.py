@@ -1,7 +1,8 @@
-"""Names of commands in messages and help: ``onoma tei`` instead of ``python -m …``.
+"""Names in messages as the user types them: ``onoma tei``, ``s3://BUCKET/…``.
 
 Messages and help name commands by their modules, which always work. If the user runs ``onoma``, it
-registers its own names here, and they replace those of the modules.
+registers its own names here, and they replace those of the modules. So do the addresses of what was
+copied from buckets replace the paths of the copies.
 """
 
 import re
@@ -12,6 +13,11 @@ from typing import Final
 _PIPELINES: Final = "pipelines."
 _END: Final = r"(?![\w/-]|\.\w)"
 _typed: dict[str, str] = {}
+_COPY: Final = re.compile(r"(?<=/)[0-9a-f]{32}(?=/)")
+
+copied: dict[str, tuple[str, str]] = {}
+"""The names of the folders of copies from buckets (``_COPY``), to the path of the folder, and the
+address of the folder in which the original lies."""
 
 own_process = False
 """Whether the user started this process as ``onoma``; its libraries serve nobody else."""
@@ -31,7 +37,12 @@ def commands_named(names: Mapping[str, str]) -> Iterator[None]:
 
 
 def as_typed(text: str) -> str:
-    """Replace ``python -m MODULE`` in a text by the command that the user types, if it is known."""
+    """Replace ``python -m MODULE`` in a text by the command that the user types, if it is known.
+
+    Also replace the paths of copies by the addresses in buckets.
+    """
+    for name in set(_COPY.findall(text)) & copied.keys() if copied else ():
+        text = text.replace(*copied[name])
     if not _typed or "python -m " not in text:
         return text
     return re.sub(rf"python -m ({_any_of(_typed)}){_END}", lambda match: _typed[match[1]], text)
@@ -43,7 +54,7 @@ def said_as_typed(text: str) -> str:
     ``modeling.finetune`` and ``tei_to_ner`` become ``onoma finetune`` and ``onoma tei``.
     """
     if not _typed:
-        return text
+        return as_typed(text)
     alone = _typed | {
         module.removeprefix(_PIPELINES): name
         for module, name in _typed.items()

@@ -14,8 +14,9 @@ from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path, PurePosixPath
 
-from corpora.errors import CorpusError, DamagedDatasetError
-from corpora.system.buckets import N_TRANSFERS, Bucket, Found, is_url
+from corpora.errors import CorpusError, DamagedDatasetError, UsageError
+from corpora.system.buckets import N_TRANSFERS, Bucket, Found
+from corpora.system.command_names import as_typed, copied
 from corpora.system.files import check_plain, home
 from corpora.system.parsing import parse_json
 from corpora.system.threads import map_in_order
@@ -42,6 +43,21 @@ def _cleared(folder: Path) -> Path:
                 if time.time() - path.stat().st_mtime > _A_WEEK:
                     shutil.rmtree(path)
     return folder
+
+
+def _note(path: Path, url: str) -> None:
+    """Remember what a copy was made of."""
+    _urls[str(path)] = url
+    copied[path.parent.name] = str(path.parent), url.rpartition("/")[0]
+
+
+def beside(path: Path, *, option: str = "output") -> Path:
+    """Return a place beside what is read; raises ``UsageError`` where that is a copy."""
+    if (url := as_typed(str(path))) != str(path):
+        raise UsageError(
+            f"{url}: would be written into a bucket. Name a place on this machine: --{option}."
+        )
+    return path
 
 
 def url_of(path: str | Path) -> str:
@@ -101,12 +117,15 @@ def stage(url: str) -> Path:
 
 
 def _find_one(url: str) -> tuple[Bucket, list[Found]] | None:
-    """Find the object with exactly this address, and the folder it lies in."""
+    """Find the object with exactly this address, and the folder it lies in.
+
+    Nothing is listed: beside it, there may be millions of objects.
+    """
     folder, _, name = url.rpartition("/")
-    if not is_url(folder):
+    if folder.endswith(":/"):  # the bucket itself
         return None
-    found = [found for found in Bucket(folder).list(name) if found.name == name]
-    return (Bucket(folder), found) if found else None
+    found = Bucket(folder).find(name)
+    return (Bucket(folder), [found]) if found else None
 
 
 def _fits(url: str, pattern: str) -> bool:
@@ -167,7 +186,7 @@ def _place_all(bucket: Bucket, found: Sequence[Found]) -> dict[str, Path]:
         key = hashlib.sha256(f"{url}\0{each.etag}\0{each.size}".encode()).hexdigest()
         path = cache_folder() / "files" / key[:32] / PurePosixPath(each.name).name
         _found[str(path)] = bucket, each
-        _urls[str(path)] = url
+        _note(path, url)
         paths[url] = path
     return paths
 
@@ -189,7 +208,7 @@ def bring(url: str, *, sha256: str) -> Path:
     """
     folder, _, name = url.rpartition("/")
     path = cache_folder() / "files" / sha256[:32] / name
-    _urls[str(path)] = url
+    _note(path, url)
     if path.exists():
         os.utime(path.parent)
     elif Bucket(folder).download(name, path) != sha256:
@@ -213,6 +232,7 @@ def _assemble(url: str, paths: Mapping[str, Path]) -> Path:
             temporary.rename(target.parent)
         shutil.rmtree(temporary, ignore_errors=True)
     os.utime(target.parent)
+    _note(target, url)
     for name in paths:
         _urls[str(target / name)] = f"{url}/{name}"
     return target

@@ -14,6 +14,7 @@ from corpora.errors import CorpusError, UsageError
 from corpora.ner.labels import LabelMap, label_map_path, load_label_map
 from corpora.system.arguments import Summary, fail
 from corpora.system.parsing import read_json
+from corpora.system.staging import beside
 from modeling.data.predictions import Tagged
 from modeling.data.tagger_inputs import TooLong, name_too_long
 from modeling.evaluate.compare import Comparison, compare
@@ -64,7 +65,7 @@ def run(options: "Options") -> Iterator[str | Summary]:
     taggers = (find_taggers if options.every_setting else best_taggers)(scored)
     for tagger, decoder in product(taggers, filter(None, decoders)):
         check_decoder(read_settings(tagger.path).head.kind, decoder)
-    output = options.output or options.run / "evaluation" / f"{data.name}-{options.split}"
+    output = options.output or beside(options.run / "evaluation" / f"{data.name}-{options.split}")
     reports: list[dict[str, object]] = []
     for setting in dict.fromkeys(tagger.setting for tagger in taggers):
         own = [tagger for tagger in taggers if tagger.setting == setting]

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from corpora.errors import UsageError
 from corpora.system.arguments import Summary, option, refuse, say
+from corpora.system.staging import beside
 from modeling.command import as_json, start
 
 _TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -93,7 +94,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         from modeling.report.page import make_page, read_runs  # noqa: PLC0415 - for --help
 
         page = make_page(read_runs(options.runs))
-        output = options.output or options.runs[0] / "report.html"
+        output = options.output or beside(options.runs[0] / "report.html")
         _write(page, output)
         return Summary({"output": str(output), "runs": [str(run) for run in options.runs]})
 

@@ -12,7 +12,7 @@ from corpora.datasets.shards import open_dataset
 from corpora.errors import CorpusError
 from corpora.ner import convert
 from corpora.store import __main__ as store
-from corpora.store import on_bucket
+from corpora.store import catalogue, inspection, on_bucket
 from corpora.store.inspection import verify
 from corpora.system import buckets
 from corpora.system.buckets import Bucket
@@ -304,3 +304,65 @@ def test_a_folder_where_nothing_is_published_yet_is_no_dataset():
 
     with pytest.raises(CorpusError, match="nothing is published there yet"):
         open_dataset(f"{OUTPUT}/ner")
+
+
+@pytest.mark.parametrize("name", ["a b", "ü長", "100%", "%41", "a+b", "was?", "x#y", "a&b=c"])
+def test_a_folder_in_a_bucket_may_have_any_name(name):
+    put_letters(n=1)
+    output = f"s3://onoma/{name}/out"
+
+    assert tei_to_ner.main(tei(output=output)) == 0
+
+    shelf = f"s3://onoma/store/{name}"
+    assert on_bucket.publish(stage(output), shelf, version="1") == f"{shelf}/1"
+    assert verify(stage(on_bucket.current(shelf)))
+
+
+def test_a_bucket_itself_is_a_folder():
+    for name in ("01.xml", "02.xml"):
+        Bucket("s3://onoma").put(name, LETTERS / name)
+
+    assert tei_to_ner.main(tei(inputs="s3://onoma", edition=str(LETTERS / "edition.toml"))) == 0
+
+    assert len(open_dataset(f"{OUTPUT}/documents")) == 2
+
+
+def test_one_object_is_found_without_a_listing(monkeypatch):
+    put_letters(n=1)
+    monkeypatch.setattr(Bucket, "list", lambda *_: pytest.fail("lists what may be millions"))
+
+    assert stage("s3://onoma/letters/01.xml").read_bytes() == (LETTERS / "01.xml").read_bytes()
+
+
+def test_messages_name_addresses_not_copies(capsys):
+    put_letters(n=1)
+    tei_to_ner.main(tei())
+    capsys.readouterr()
+
+    assert inspection.main(["verify", OUTPUT]) == 0
+    assert inspection.main(["show", OUTPUT]) == 2
+    assert inspection.main(["verify", "--json", OUTPUT]) == 0
+
+    said = "".join(capsys.readouterr())
+    assert f"{OUTPUT}: holds datasets, but is none." in said
+    assert f"{OUTPUT}/documents: documents version" in said
+    assert f'"path": "{OUTPUT}/ner"' in said
+    assert "/folders/" not in said
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        (catalogue.main, "--parquet"),
+        (lambda argv: convert.main([*argv, "--to", "conll"]), "--output"),
+    ],
+)
+def test_nothing_is_written_beside_a_copy(command, option, capsys):
+    put_letters(n=1)
+    tei_to_ner.main(tei())
+
+    assert command([f"{OUTPUT}/ner"]) == 2
+
+    said = capsys.readouterr().err
+    assert "would be written into a bucket" in said
+    assert option in said

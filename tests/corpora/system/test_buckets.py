@@ -87,6 +87,12 @@ def test_an_address_has_no_empty_part_and_no_dots(url):
         Bucket(url)
 
 
+@pytest.mark.parametrize("url", ["s3://onoma/a\tb", "s3://onoma/a\x7f"])
+def test_an_address_has_no_control_character(url):
+    with pytest.raises(UsageError, match="control character"):
+        Bucket(url)
+
+
 def test_other_addresses_are_refused():
     assert is_url("s3://onoma/a")
     assert not is_url("/data/a")
