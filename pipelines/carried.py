@@ -10,7 +10,8 @@ from pathlib import Path
 import corpora
 from corpora.runs.plan import InputFile, Unit
 from corpora.runs.work_directory import WorkDirectory
-from corpora.system.buckets import Bucket
+from corpora.system.buckets import Bucket, is_url
+from corpora.system.parsing import JsonObject
 from corpora.system.staging import url_of
 
 
@@ -19,7 +20,8 @@ class Carrier:
 
     All machines see the output folder under one path, but not this installation. Files elsewhere
     belong to the user, who decides on which file system they lie. With an output in a bucket,
-    workers on other machines see nothing else, so every local file is uploaded.
+    workers on other machines see nothing else, so every local file is uploaded, and so is an
+    earlier run from which rows are taken.
     """
 
     def __init__(self, work: WorkDirectory, *, is_elsewhere: bool) -> None:
@@ -31,7 +33,20 @@ class Carrier:
         """Return the unit with the paths of the copies."""
         if self._work.bucket is None:
             return unit
-        return replace(unit, inputs=tuple(map(self.carried, unit.inputs)))
+        inputs = tuple(map(self.carried, unit.inputs))
+        return replace(unit, inputs=inputs, settings=self._with_address(unit.settings))
+
+    def _with_address(self, settings: JsonObject) -> JsonObject:
+        """Return settings with the address of an earlier run; upload the run if it is local."""
+        earlier, bucket = settings.get("earlier"), self._work.bucket
+        if not (earlier and bucket and self._is_elsewhere) or is_url(earlier["folder"]):
+            return settings
+        folder = earlier["folder"]
+        if folder not in self._copies:
+            from corpora.wikipedia.reuse_places import put_earlier
+
+            self._copies[folder] = put_earlier(bucket / "carried", **earlier)
+        return {**settings, "earlier": {**earlier, "folder": self._copies[folder]}}
 
     def carried(self, file: InputFile) -> InputFile:
         """Return the file with the path under which workers find it; copy it if necessary."""

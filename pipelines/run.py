@@ -32,7 +32,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from corpora.errors import CorpusError, TooManyRejectsError, UsageError
+from corpora.errors import CorpusError, TooManyRejectsError
 from corpora.runs.plan import Plan, version_of_code
 from corpora.runs.record_errors import INTERNAL_ERROR
 from corpora.system import command_names
@@ -40,7 +40,6 @@ from corpora.system.arguments import execute, fail, paint, prepare_streams
 from corpora.system.command_names import as_typed
 from corpora.system.extras import reason_of
 from corpora.system.imports import hide_pandas_from_pyarrow
-from corpora.system.staging import url_of
 from pipelines.failures import WorkerDiedError, explain, failure_of
 from pipelines.graph import Phase
 from pipelines.options import CommonOptions, parse_options
@@ -127,7 +126,6 @@ def _run_anywhere(pipeline: Pipeline, options: CommonOptions) -> list[str]:
         return _run(pipeline, options)
     from corpora.runs.on_bucket import open_output
 
-    _check_shared(options)
     with open_output(options.bucket) as remote:
         here = str(remote.mirror)
         try:
@@ -135,16 +133,6 @@ def _run_anywhere(pipeline: Pipeline, options: CommonOptions) -> list[str]:
         except CorpusError as error:
             raise type(error)(str(error).replace(here, options.bucket)) from error
     return [line.replace(here, options.bucket) for line in lines]
-
-
-def _check_shared(options: CommonOptions) -> None:
-    """Raise ``UsageError`` for an input that workers on other machines could not see."""
-    reuse = getattr(options, "reuse", None)
-    if options.has_runner and reuse and not url_of(reuse / "run.json"):
-        raise UsageError(
-            f"--reuse {reuse}: with --runner and an --output in a bucket, workers would not see "
-            "this folder. Name one in a bucket, or leave --runner out."
-        )
 
 
 def _run(

@@ -35,10 +35,12 @@ from corpora.datasets.shards import (
 )
 from corpora.errors import CorpusError
 from corpora.runs.build import sync_file
+from corpora.runs.on_bucket import is_shard
 from corpora.runs.plan import fingerprint_of
-from corpora.system.buckets import is_url
+from corpora.system.buckets import N_TRANSFERS, Bucket, is_url
 from corpora.system.parsing import read_json
 from corpora.system.staging import stage
+from corpora.system.threads import map_in_order
 from corpora.wikipedia.definitions import Definitions
 from corpora.wikipedia.reuse_shards import (
     BLOCKS,
@@ -162,6 +164,29 @@ def open_earlier(folder: Path | str, fingerprint: str) -> dict[str, Dataset]:
         if dataset.description["plan"].get("fingerprint") != fingerprint:
             raise CorpusError(f"{dataset.path}: is another now")
     return datasets
+
+
+def put_earlier(bucket: Bucket, folder: str, fingerprint: str) -> str:
+    """Upload the datasets of an earlier run of this machine; return the address.
+
+    Shards that an interrupted run has uploaded are not sent again: workers compare their hashes
+    with those in ``dataset.json``.
+    """
+    bucket /= name_of(fingerprint)
+    there = {found.name: found.size for found in bucket.list() if is_shard(found.name)}
+    paths = {
+        f"{name}/{file}": dataset.path / file
+        for name, dataset in open_earlier(folder, fingerprint).items()
+        for file in [*(shard.name for shard in dataset.shards), "dataset.json"]
+    }
+
+    def put(name: str) -> None:
+        if paths[name].exists() and there.get(name) != paths[name].stat().st_size:
+            bucket.put(name, paths[name])
+
+    for _ in map_in_order(put, paths, n_threads=N_TRANSFERS):
+        pass
+    return bucket.url
 
 
 def _open(folder: Path | str, name: str) -> Dataset:

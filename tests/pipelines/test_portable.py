@@ -354,7 +354,7 @@ def test_examples_are_made_from_bucket_to_bucket(cluster, tmp_path):
     assert hashes(bring(cluster, "s3://onoma/examples")) == hashes(local)
 
 
-def test_rows_are_taken_over_from_bucket_to_bucket(
+def test_rows_are_taken_over_from_a_bucket_and_from_this_machine(
     cluster, there, dump, documents, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(wikipedia_to_documents, "RANGE_BYTES", RANGES)
@@ -363,15 +363,15 @@ def test_rows_are_taken_over_from_bucket_to_bucket(
     command = ("--input", str(new), "--output", str(local), *BLOCKS)
     assert wikipedia_to_documents.main(command) == 0
     put(cluster, documents, "s3://onoma/old")
-    output, options = "s3://onoma/new", ("--input", new, "--reuse", "s3://onoma/old", *BLOCKS)
-    command = ("wikipedia_to_documents", output, *options)
+    output = "s3://onoma/new"
+    command = ("wikipedia_to_documents", output, "--input", new, *BLOCKS, "--reuse")
 
-    job = cluster.submit(*command, pool=cluster.pool(0))
+    job = cluster.submit(*command, "s3://onoma/old", pool=cluster.pool(0))
     wait_for(lambda: list(there.glob("new/.build/*/receipts/0*.json")), job)
     cluster.pools[0].kill()
     os.killpg(job.pid, signal.SIGKILL)  # Beam's service may wait for a worker that is gone
     cluster.start_pool(0)  # as another machine: it has nothing of what the first has kept
-    again = cluster.submit(*command, pool=cluster.pool(0))
+    again = cluster.submit(*command, documents, pool=cluster.pool(0))
 
     assert again.wait(120) == 0, cluster.said("new")
     made = bring(cluster, output)

@@ -8,7 +8,6 @@ import pytest
 
 import corpora.runs.plan
 from corpora.datasets.shards import open_dataset
-from pipelines.wikipedia_to_documents import main
 from tests.pipelines.reuse.small_refreshes import N_DOCUMENTS, WIKI, refresh, run
 
 pytestmark = pytest.mark.usefixtures("without_runner")
@@ -53,14 +52,6 @@ def test_nothing_is_taken_over_from_other_code(tmp_path, caplog, monkeypatch):
     check_nothing_is_taken(WIKI, tmp_path / "old", tmp_path)
 
     assert "Others than then are: code." in caplog.text
-
-
-def test_folder_that_workers_elsewhere_would_not_see_is_refused(earlier, tmp_path, capsys):
-    command = ["--input", str(tmp_path), "--output", "s3://onoma/out", "--runner=FnApiRunner"]
-
-    assert main([*command, "--reuse", str(earlier)]) == 2
-
-    assert f"--reuse {earlier}: with --runner" in capsys.readouterr().err
 
 
 def test_run_without_hashes_is_an_error(earlier, tmp_path, capsys):
