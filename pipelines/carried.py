@@ -11,7 +11,6 @@ import corpora
 from corpora.runs.plan import InputFile, Unit
 from corpora.runs.work_directory import WorkDirectory
 from corpora.system.buckets import Bucket, is_url
-from corpora.system.parsing import JsonObject
 from corpora.system.staging import url_of
 
 
@@ -33,20 +32,20 @@ class Carrier:
         """Return the unit with the paths of the copies."""
         if self._work.bucket is None:
             return unit
-        inputs = tuple(map(self.carried, unit.inputs))
-        return replace(unit, inputs=inputs, settings=self._with_address(unit.settings))
+        return self._with_address(replace(unit, inputs=tuple(map(self.carried, unit.inputs))))
 
-    def _with_address(self, settings: JsonObject) -> JsonObject:
-        """Return settings with the address of an earlier run; upload the run if it is local."""
-        earlier, bucket = settings.get("earlier"), self._work.bucket
+    def _with_address(self, unit: Unit) -> Unit:
+        """Return the unit with the address of an earlier run; upload the run if it is local."""
+        earlier, bucket = unit.settings.get("earlier"), self._work.bucket
         if not (earlier and bucket and self._is_elsewhere) or is_url(earlier["folder"]):
-            return settings
+            return unit
         folder = earlier["folder"]
         if folder not in self._copies:
             from corpora.wikipedia.reuse_places import put_earlier
 
             self._copies[folder] = put_earlier(bucket / "carried", **earlier)
-        return {**settings, "earlier": {**earlier, "folder": self._copies[folder]}}
+        earlier = {**earlier, "folder": self._copies[folder]}
+        return replace(unit, settings={**unit.settings, "earlier": earlier})
 
     def carried(self, file: InputFile) -> InputFile:
         """Return the file with the path under which workers find it; copy it if necessary."""

@@ -131,6 +131,15 @@ class Options(CommonOptions):
     )
 
 
+@dataclass(frozen=True)
+class Settings:
+    """What graphs and side files take."""
+
+    options: Options
+    n_entities: int
+    """The number of entities of the vocabulary; 0 without one."""
+
+
 def plan(options: Options) -> Plan:
     """Plan a unit for each shard; describe the tokenizer and the vocabulary."""
     from corpora.runs.dataset_inputs import find_documents
@@ -139,12 +148,14 @@ def plan(options: Options) -> Plan:
     _check(options)
     files = find_documents(options.input, exclude=options.exclude, limit=options.limit)
     tokenizer = Tokenizer.open(options.tokenizer, cased=_CASED[options.tokenizer_cased])
+    n_entities, sha256 = _identity(options.entity_vocab)
     parameters = values_in(options, *PARAMETERS) | {
         "origins": origins_of(options.origins),
         "tokenizer_sha256": tokenizer.sha256,
         "tokenizer_size": tokenizer.size,
         "tokenizers": version("tokenizers"),
-        **_identity(options.entity_vocab),
+        "n_entities": n_entities,
+        "entity_vocab_sha256": sha256,
     }
     if options.words == "jieba":
         parameters |= {"words": "jieba", "jieba": version("jieba")}
@@ -156,7 +167,7 @@ def plan(options: Options) -> Plan:
         units=units,
         auxiliary=_auxiliary(options),
         stages=(Stage("sample", units, {"shares": "document_shares"}),),
-        settings=options,
+        settings=Settings(options, n_entities),
     )
 
 
@@ -182,15 +193,14 @@ def _check(options: Options) -> None:
         )
 
 
-def _identity(vocab: Path | None) -> dict[str, int | str | None]:
+def _identity(vocab: Path | None) -> tuple[int, str | None]:
     """Return the number of entities of a vocabulary, and the hash of its shards."""
     from corpora.datasets.shards import open_dataset
 
     if vocab is None:
-        return {"n_entities": 0, "entity_vocab_sha256": None}
+        return 0, None
     dataset = open_dataset(vocab, "entities")
-    sha256 = fingerprint_of({shard.name: shard.sha256 for shard in dataset.shards})
-    return {"n_entities": dataset.n_rows, "entity_vocab_sha256": sha256}
+    return dataset.n_rows, fingerprint_of({shard.name: shard.sha256 for shard in dataset.shards})
 
 
 def _auxiliary(options: Options) -> dict[str, InputFile]:
@@ -207,7 +217,7 @@ def _auxiliary(options: Options) -> dict[str, InputFile]:
     return files
 
 
-def sample(units: PCollection, options: Options, run: Run) -> PCollection:
+def sample(units: PCollection, settings: Settings, run: Run) -> PCollection:
     """Find the hash ratios of all documents, which decide which are for validation."""
     from corpora.examples.validation import COLUMNS
     from pipelines.transforms.documents import ReadDocuments
@@ -216,15 +226,16 @@ def sample(units: PCollection, options: Options, run: Run) -> PCollection:
     return (
         units
         | ReadDocuments(columns=COLUMNS)
-        | FindRatios(seed=options.seed)
+        | FindRatios(seed=settings.options.seed)
         | run.write_shards("sample")
     )
 
 
-def merge(units: PCollection, options: Options, run: Run) -> PCollection:
+def merge(units: PCollection, settings: Settings, run: Run) -> PCollection:
     """Merge the ratios of all units, and write the tokenizer into the run."""
     from pipelines.transforms.examples import KeepTokenizer, MergeRatios
 
+    options = settings.options
     keep_tokenizer = KeepTokenizer(
         folder=run.folder,
         files=named(TOKENIZER, run.auxiliary),
@@ -234,7 +245,7 @@ def merge(units: PCollection, options: Options, run: Run) -> PCollection:
     return run.merge(units, MergeRatios(folder=run.folder), keep_tokenizer, stage="sample")
 
 
-def make(units: PCollection, options: Options, run: Run) -> PCollection:
+def make(units: PCollection, settings: Settings, run: Run) -> PCollection:
     """Make examples from documents, and write them."""
     from corpora.examples.maker import COLUMNS
     from pipelines.transforms.documents import ReadDocuments
@@ -245,8 +256,8 @@ def make(units: PCollection, options: Options, run: Run) -> PCollection:
         | ReadDocuments(columns=COLUMNS)
         | MakeExamples(
             folder=run.folder,
-            rules=_rules(options),
-            vocab=named(VOCAB, run.auxiliary) if options.entity_vocab else None,
+            rules=_rules(settings.options),
+            vocab=named(VOCAB, run.auxiliary) if settings.options.entity_vocab else None,
         )
         | run.write_shards()
     )
@@ -277,7 +288,7 @@ def _rules(options: Options) -> "Rules":
     )
 
 
-def write_side_files(build: "Build", options: Options) -> None:
+def write_side_files(build: "Build", settings: Settings) -> None:
     """Write the report, and the files that belong to examples: tokenizer, entities, lost mentions.
 
     Raises ``CorpusError`` where all examples of several documents are in one split, though two
@@ -289,14 +300,14 @@ def write_side_files(build: "Build", options: Options) -> None:
     from corpora.tokenization.tokenizers import Tokenizer
     from pipelines.transforms.examples import TOKENIZER as KEPT
 
-    parameters = build.plan.parameters
-    length, n_entities = options.max_length - _SPECIAL_SUBWORDS, parameters["n_entities"]
+    n_entities = settings.n_entities
+    length = settings.options.max_length - _SPECIAL_SUBWORDS
     shards = build.shard_paths("")
     summary = example_report.summarize(shards, length=length, n_entities=n_entities)
     n_documents = {split: int(counts[0]) for split, counts in summary.by_split.items()}
-    _check_splits(n_documents, validation=options.validation)
+    _check_splits(n_documents, validation=settings.options.validation)
     lost = build.notes
-    text = example_report.report(summary, build.counters, parameters, named=lost)
+    text = example_report.report(summary, build.counters, build.plan.parameters, named=lost)
     write_text(build.side / "report.md", [text])
     if lost:
         write_text(build.side / example_losses.FILE, example_losses.to_tsv(lost))

@@ -424,14 +424,22 @@ PHASES = (
 )
 
 
-def write_side_files(build: "Build", _: Options) -> None:
+def write_side_files(build: "Build", options: Options) -> None:
     """Write the list of duplicates and the report."""
     from corpora.datasets.shards import write_text
+    from corpora.news.reading import check_installed
     from corpora.news.report import duplicates_lines, to_markdown
 
     notes = build.notes
     write_text(build.side / "duplicates.tsv", duplicates_lines(notes))
-    write_text(build.side / "report.md", [to_markdown(build)])
+    report = to_markdown(
+        build,
+        _thresholds(options),
+        extractor=check_installed(options.extractor),
+        boilerplate_pages=options.boilerplate_pages,
+        near_duplicates=options.near_duplicates,
+    )
+    write_text(build.side / "report.md", [report])
 
 
 next_steps = said("""\

@@ -1,7 +1,9 @@
 """The side files of a run: the list of duplicates, and the report with the outcomes of records."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
 
+from corpora.news.filters import Thresholds
 from corpora.reports import counted, markdown_table
 from corpora.runs.build import Build
 
@@ -16,9 +18,20 @@ def duplicates_lines(notes: Iterable[Mapping[str, object]]) -> Iterator[str]:
         yield "\t".join(values) + "\n"
 
 
-def to_markdown(build: Build) -> str:
-    """Write the report: outcomes of records, thresholds, counters."""
-    account, parameters = build.accounting, build.plan.parameters
+def to_markdown(
+    build: Build,
+    thresholds: Thresholds,
+    *,
+    extractor: str,
+    boilerplate_pages: int,
+    near_duplicates: float,
+) -> str:
+    """Write the report: outcomes of records, thresholds, counters.
+
+    ``extractor`` is its name and version; the last two are the options of these names.
+    """
+    account = build.accounting
+    bounds = asdict(thresholds) | {"langs": list(thresholds.langs)}
     said = (
         f"Read {counted(account.read, 'record')}: {account.written:,} are articles, "
         f"{account.n_filtered:,} were left out on purpose, {account.n_rejected:,} could not be "
@@ -33,10 +46,10 @@ def to_markdown(build: Build) -> str:
         *_table("could not be read", account.rejected),
         "## Thresholds",
         "",
-        f"- extractor: {parameters['with']}",
-        *(f"- {name}: {value}" for name, value in sorted(parameters["thresholds"].items())),
-        f"- boilerplate_pages: {parameters['boilerplate_pages']}",
-        f"- near_duplicates: {parameters['near_duplicates']:g}",
+        f"- extractor: {extractor}",
+        *(f"- {name}: {bound}" for name, bound in sorted(bounds.items())),
+        f"- boilerplate_pages: {boilerplate_pages}",
+        f"- near_duplicates: {near_duplicates:g}",
         "",
         *_table("counter", build.counters),
     ]
