@@ -10,6 +10,7 @@ could delete the data of another.
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 from uuid import uuid4
 
@@ -203,7 +204,8 @@ def delete_removed(bucket: Bucket) -> None:
     removed = {*look(bucket).removed}
     change_history(bucket, lambda names: [name for name in names if name not in removed])
     found = [each.name for each in bucket.list() if version_of(each.name) in removed]
-    bucket.delete(sorted(found, key=_order_of_deletion))
+    for _, names in groupby(sorted(found, key=_order_of_deletion), key=_order_of_deletion):
+        bucket.delete(names)
 
 
 def remove_unfinished(bucket: Bucket) -> None:
@@ -220,9 +222,9 @@ def remove_unfinished(bucket: Bucket) -> None:
     remove(bucket, left)
 
 
-def _order_of_deletion(name: str) -> tuple[int, str]:
+def _order_of_deletion(name: str) -> int:
     last = name.rpartition("/")[2]
-    return (0 if name.count("/") == 1 and last in MARKERS else 1 if last in MARKERS else 2), name
+    return 0 if name.count("/") == 1 and last in MARKERS else 1 if last in MARKERS else 2
 
 
 def version_of(name: str) -> str:

@@ -11,6 +11,7 @@ import re
 import time
 import uuid
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from corpora.errors import CorpusError, UsageError
+from corpora.system.threads import map_in_order
 
 if TYPE_CHECKING:
     from obstore import ObjectMeta, PutMode
@@ -244,14 +246,15 @@ class Bucket:
         return {"e_tag": etag, "version": version} if version else {"e_tag": etag}
 
     def delete(self, names: Iterable[str]) -> None:
-        """Delete objects, if they are there."""
+        """Delete objects, if they are there, several at once."""
         import obstore
 
-        for name in names:
-            try:
-                self._again(name, lambda: obstore.delete(self._store, self._prefix + name))  # noqa: B023
-            except FileNotFoundError:
-                continue
+        def drop(name: str) -> None:
+            with suppress(FileNotFoundError):
+                self._again(name, lambda: obstore.delete(self._store, self._prefix + name))
+
+        for _ in map_in_order(drop, names, n_threads=N_TRANSFERS):
+            pass
 
     def _again(self, name: str, do: Callable[[], T]) -> T:
         """Call ``do`` until it succeeds or patience is over; a refused request is not repeated."""
