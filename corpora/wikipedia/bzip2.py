@@ -252,12 +252,12 @@ def _decode(part: _Part) -> bytes | None:
     if len(stream) < _MIN_STREAM:
         return None
     if len(stream) > _SMALL and not _ends_inside(stream):
-        try:  # a fifth faster, but not there from Python 3.14 on
-            from indexed_bzip2 import IndexedBzip2File
+        try:  # a fifth faster than the standard library
+            from rapidgzip import IndexedBzip2File
 
             with IndexedBzip2File(io.BytesIO(stream), parallelization=1) as file:
                 return bytes(file.read())
-        except (ModuleNotFoundError, RuntimeError, ValueError, OSError):
+        except (RuntimeError, ValueError, OSError):
             pass  # damaged streams are left to the standard library, too
     decompressor = bz2.BZ2Decompressor()
     try:
@@ -270,7 +270,7 @@ def _decode(part: _Part) -> bytes | None:
 def _ends_inside(stream: bytes) -> bool:
     """Tell whether END occurs before the footer.
 
-    There ``indexed_bzip2`` reads on, at 10 ms per kilobyte.
+    There ``rapidgzip`` reads on, at 10 ms per kilobyte.
     """
     return next(_find(END, stream[:-_FOOTER_BYTES]), None) is not None
 
