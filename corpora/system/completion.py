@@ -5,7 +5,7 @@ Examples:
   onoma completion zsh > ~/.zfunc/_onoma        (with fpath+=~/.zfunc before compinit)
   onoma completion fish > ~/.config/fish/completions/onoma.fish
 
-Write the script again after an update of Onoma.
+Make the folder first if it is missing. Write the script again after an update of Onoma.
 """
 
 import argparse

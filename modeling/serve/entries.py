@@ -5,6 +5,7 @@ import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from glob import has_magic
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -206,7 +207,10 @@ class Entries:
         if len(patterns) == 1 and (Path(patterns[0]) / "dataset.json").is_file():
             return cls(_Vocabulary(Path(patterns[0])), name=Path(patterns[0]).name)
         register = open_registers(patterns)
-        return cls(_Registered(register), name=Path(patterns[0]).stem)
+        named = Path(patterns[0]).absolute()
+        while has_magic(str(named)):  # of register/*.xml the folder has a name
+            named = named.parent
+        return cls(_Registered(register), name=named.stem)
 
     def __len__(self) -> int:
         return len(self.source)

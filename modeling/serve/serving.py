@@ -3,6 +3,7 @@
 import ctypes
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
+from urllib.parse import quote
 
 from corpora.errors import UsageError
 from corpora.reports import counted
@@ -55,7 +56,9 @@ def serve(options: "Options", log: TextIO) -> None:
                 log.flush()
                 warn_of_old_expat()
 
-            space = options.identifier_space or f"urn:onoma:{entries.name if entries else ''}"
+            space = (
+                options.identifier_space or f"urn:onoma:{quote(entries.name if entries else '')}"
+            )
             trainer = _trainer(options, service)
             guard = guarded(service, _rules(options), entries, space=space, trainer=trainer)
             Server(guard, listener, on_ready=ready).answer()

@@ -53,6 +53,18 @@ def ids(candidates):
     return [one["id"] for one in candidates]
 
 
+@pytest.mark.parametrize(
+    ("pattern", "name"),
+    [("list/*.xml", "list"), ("list/people.xml", "people"), ("list", "list"), ("*/*.xml", "all")],
+)
+def test_a_register_is_called_as_its_file_or_folder(pattern, name, tmp_path, monkeypatch):
+    (tmp_path / "all" / "list").mkdir(parents=True)
+    (tmp_path / "all" / "list" / "people.xml").write_text(REGISTER)
+    monkeypatch.chdir(tmp_path / "all")
+
+    assert Entries.open([pattern]).name == name
+
+
 def test_the_manifest_says_what_is_offered_and_where(service):
     answer = service("GET", "/reconcile", headers={"Origin": "http://127.0.0.1:3333"})
 
