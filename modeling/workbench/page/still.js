@@ -137,9 +137,14 @@ class Store {
     if (other) throw new Refused(word("inTheWay", text.slice(other.start, other.end)));
   }
 
+  last(list) {
+    if (this.refresh()) throw new Refused(word("conflict"), 409);
+    if (!this[list].length) throw new Refused(word("nothing"));
+    return this[list].at(-1);
+  }
+
   undo() {
-    const last = this.done.at(-1);
-    if (!last) throw new Refused(word("nothing"));
+    const last = this.last("done");
     const changes = last.changes.map(([n, d, before, after]) => [n, d, after, before]).reverse();
     this.act({ undone: last.key });
     this.put({ changes });
@@ -149,8 +154,7 @@ class Store {
   }
 
   redo() {
-    const last = this.undone.at(-1);
-    if (!last) throw new Refused(word("nothing"));
+    const last = this.last("undone");
     this.put(this.act({ changes: last.changes }));
     this.undone.pop();
     return this.answer(last.changes);

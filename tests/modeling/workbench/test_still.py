@@ -186,10 +186,12 @@ def test_what_another_window_takes_back_is_taken_back(windows, sample):
 
     one.press("j", "a", "a")
     wait_for_decisions(other, 2)
-    other.press("j", "x")  # it hears of the decisions
+    other.press("z")  # it hears of the decisions
+    said = other.page.inner_text("#say")
     other.press("z")
     wait_for_decisions(one, 1)
 
+    assert "meanwhile" in said
     assert exported(one, sample / "one.tsv") == [True]
 
 
