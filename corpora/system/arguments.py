@@ -429,7 +429,7 @@ def prepare_streams() -> None:
         if (stream := getattr(sys, name)) is None:
             _open_to_nowhere(number)
             setattr(sys, name, os.fdopen(number, "w", encoding="utf-8", closefd=False))
-        elif stream is getattr(sys, f"__{name}__"):  # the first time, and not in a notebook
+        elif stream is getattr(sys, f"__{name}__") and not _raises.get():  # is ours, and new
             stream.flush()
             setattr(sys, name, _to_output(number, like=stream))
     codecs.register_error(_ESCAPED, _escaped)

@@ -4,6 +4,7 @@ import errno
 import io
 import json
 import os
+import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ from corpora.system.arguments import (
     Summary,
     add_options,
     check,
+    errors_raised,
     execute,
     make_parser,
     message_of,
@@ -251,6 +253,14 @@ def test_command_whose_output_nobody_reads_makes_its_files(tmp_path):
 
     assert status == 2
     assert (tmp_path / "made").exists()
+
+
+def test_program_that_calls_commands_keeps_its_streams():
+    with unread_output(), errors_raised():
+        stream = sys.stdout
+        prepare_streams()
+
+        assert sys.stdout is stream
 
 
 def test_pipe_of_the_command_itself_that_is_closed_is_an_error(tmp_path, capsys):
