@@ -68,17 +68,17 @@ def sign_of_paragraphs(text: str) -> str:
     ``WIDTHS``, and at least ``MIN_FULL`` of the inner lines, of which there must be ``MIN_INNER``,
     were broken for want of room.
 
-    If more lines are set in than there are blank lines, the indent begins a paragraph, and a line
-    above one that is set in is no inner line. The others must be ``MIN_NOT_SET_IN`` of all: few are
-    a table of contents above a text whose paragraphs are lines.
+    If more lines are set in below one that is not than there are blank lines, the indent begins a
+    paragraph, and a line above one that is set in is no inner line. The others must be
+    ``MIN_NOT_SET_IN`` of all: few are a table of contents above a text whose paragraphs are lines.
     """
     lines = list(_lines(text))
     pairs = [(above, line) for above, line in lines if above]
     margin = _margin(pairs)
     inner = [(above, line) for above, line in pairs if _indent(line) <= margin]
-    n_blank = len(lines) - len(pairs)
-    n_set_in = len(pairs) - len(inner)
-    if n_set_in > n_blank and len(inner) >= MIN_NOT_SET_IN * len(pairs) and _are_full(inner):
+    n_blank = len(lines) - len(pairs) - 1  # nothing is above the first line
+    n_steps = sum(_indent(above) <= margin < _indent(line) for above, line in pairs)
+    if n_steps > n_blank and len(inner) >= MIN_NOT_SET_IN * len(pairs) and _are_full(inner):
         return INDENT
     return BLANK if _are_full(pairs) else LINE
 

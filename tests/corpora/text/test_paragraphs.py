@@ -102,9 +102,9 @@ def test_a_table_of_contents_above_lines_that_are_set_in_is_not_wrapped():
     assert sign_of_paragraphs(text) == "line"
 
 
-def test_verse_in_wrapped_prose_does_not_make_indents_a_sign():
+def test_a_quotation_that_is_set_in_does_not_make_indents_a_sign():
     prose = textwrap.fill("und die Mühle des Wasserrades " * 20, 60)
-    text = "\n\n".join([prose, "    Still mit Nebelglanz,\n    Lösest endlich"] * 4)
+    text = "\n\n".join([prose, textwrap.indent(textwrap.fill(prose, 56), "    ")] * 4)
 
     assert sign_of_paragraphs(text) == "blank"
 
