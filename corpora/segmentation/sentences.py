@@ -220,7 +220,7 @@ class Segmenter:
         context = max(begin, boundary - _CONTEXT)
         tail = without_notes(text[context:boundary].rstrip()).rstrip(CLOSING)
         if not tail.endswith("."):
-            return bool(tail)
+            return bool(tail) and tail[-1] not in self.table.commas
         if not self.table.full_stop:
             return False
         word = _LAST_WORD.search(tail, tail.rfind(" ") + 1)
@@ -431,6 +431,9 @@ _SAME_TABLE = dict.fromkeys(CHINESE, "zh") | {
     "goh": "de",
     "dum": "nl",
     "grc": "el",
+    "blk": "my",
+    "mnw": "my",
+    "shn": "my",
 }
 """Languages that use the table of another, among them older stages of that language."""
 

@@ -41,6 +41,8 @@ class Table:
     keeps_hyphens: bool = False
     stops: str = ""
     """The characters after which a sentence always ends."""
+    commas: str = ""
+    """The characters that ICU takes for stops, and that end no sentence."""
     unbroken_stops: tuple[str, ...] = ()
     """Abbreviations that contain stops (``។ល។``)."""
     ends: tuple[str, ...] = ()

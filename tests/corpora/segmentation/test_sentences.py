@@ -60,6 +60,7 @@ def words(lang, text, **options):
         ("en", "No. | I was in the U.S. Army, cf. The Book. | So am I. | Marc was."),
         ("fr", "M. Dupont est né en 1914. | Mme. Curie, p. ex. La grande, etc. | Le reste."),
         ("es", "El Sr. García llegó. | Comió."),
+        ("my", "သံ၊ ရေနံ၊ ကျောက်မီးသွေး ရှိသည်။ | သူ သွားပြီ။"),
         (None, "J. S. Bach came. | Marc left."),
     ],
 )
