@@ -5,7 +5,7 @@ import re
 import sys
 import threading
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from corpora.runs.plan import find_inputs
 from corpora.tei.decisions import decisions_path
 from corpora.tei.edition import SUFFIXES, Edition, edition_path, load_edition, shipped_editions
 from corpora.tei.provenance import is_reviewer
-from corpora.tei.review import model_of_list, read_candidates
+from corpora.tei.review import Candidate, model_of_list, read_candidates
 from modeling.workbench.candidates import Reconciled, Vocabulary
 from modeling.workbench.datasets import open_documents, open_evaluation
 from modeling.workbench.desk import Desk
@@ -45,7 +45,7 @@ def make_desk(options: "Options") -> Desk:
     path = options.decisions or decisions_path(
         edition_path(options.edition), list(files.values()), is_shipped=is_shipped
     )
-    letters = Letters(files, edition, _suggester(options, edition))
+    letters = Letters(files, edition, _suggester(options, edition, files))
     entries = None
     if options.register:
         entries = Entries(open_registers(options.register), space=edition.name)
@@ -82,10 +82,10 @@ def _login_name() -> str:
         raise UsageError("--reviewer: your login name is not known. Name yourself.") from error
 
 
-def _suggester(options: "Options", edition: Edition) -> Suggester:
+def _suggester(options: "Options", edition: Edition, files: Collection[str]) -> Suggester:
     if options.candidates:
         model = model_of_list(options.candidates)
-        return ListedSuggestions(read_candidates(options.candidates), model)
+        return ListedSuggestions(_listed(options.candidates, files), model)
     folder = (options.output or (options.page or Path()).parent) / ".workbench"
     run, labels = taken_run(folder / "training"), ""
     if run is None:
@@ -95,6 +95,25 @@ def _suggester(options: "Options", edition: Edition) -> Suggester:
     return tagged_suggestions(
         run, edition, cache=folder, threshold=options.threshold, labels=labels
     )
+
+
+def _listed(path: Path, files: Collection[str]) -> list[Candidate]:
+    """Read the list of these files; writes a line on what it has of others.
+
+    Raises ``UsageError`` if all of it is of others.
+    """
+    listed = read_candidates(path)
+    own = [candidate for candidate in listed if candidate.file in files]
+    others = {candidate.file for candidate in listed} - set(files)
+    if others and not own:
+        raise UsageError(
+            f"--candidates {path}: names {min(others)}, which is none of the files of --tei "
+            f"(as {min(files)}). Name the same files as for the list."
+        )
+    if others:
+        n = counted(len(listed) - len(own), "name")
+        sys.stderr.write(f"{path}: {n} of other files left out, as {min(others)}\n")
+    return own
 
 
 class Reading(threading.Thread):

@@ -320,13 +320,28 @@ def test_decisions_are_undone_where_more_folders_are_given(desk, sample):
     (sample / "others").mkdir()
     for letter in desk.letters.all[1:]:
         letter.path.rename(sample / "others" / letter.name)
-    wider = open_desk(sample, tei=(str(sample / "letters"), str(sample / "others")))
+    wider = open_desk(
+        sample, tei=(str(sample / "letters"), str(sample / "others")), candidates=None
+    )
     [number] = [one.number for one in wider.letters.all if one.path == decided]
     assert "accepted" in [item.status for item in items(wider, number)]
 
     wider.undo()
 
     assert "accepted" not in [item.status for item in items(wider, number)]
+
+
+def test_a_list_of_other_files_is_an_error_and_one_of_more_files_is_said(sample, capsys):
+    one = str(sample / "letters" / "01.xml")
+
+    make_desk(options_of(sample, tei=(one,)))
+
+    assert "names of other files left out, as 02.xml" in capsys.readouterr().err
+    listed = (sample / "list.tsv").read_text(encoding="utf-8-sig").splitlines(keepends=True)
+    of_others = "".join(line for line in listed if not line.startswith("01.xml"))
+    (sample / "list.tsv").write_text(of_others, encoding="utf-8")
+    with pytest.raises(UsageError, match=r"02\.xml, which is none of the files of --tei \(as 01"):
+        make_desk(options_of(sample, tei=(one,)))
 
 
 def test_a_tagger_suggests_while_letters_are_read_and_each_text_is_tagged_once(
