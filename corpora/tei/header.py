@@ -9,6 +9,9 @@ from corpora.tei.patterns import Pattern, parse_pattern
 from corpora.tei.reading import read_text
 from corpora.tei.xml import Element
 
+_RANKS = {"a": 0, "s": 2}
+"""The order in which titles are taken, by ``@level``: all others are 1."""
+
 
 class Columns(TypedDict):
     """The columns of a document except its text and mentions, as keyword arguments."""
@@ -23,15 +26,21 @@ class Columns(TypedDict):
 def read_header(tei: Element, *, default_lang: str | None) -> Columns:
     """Read the header of a ``TEI`` element; values that it lacks are None."""
     header = tei.find("teiheader") or Element("teiHeader", {})
-    statement = header.find("titlestmt")
-    title = statement.find("title") if statement else None
     return {
         "lang": _lang(tei, header) or default_lang,
-        "title": read_text(title) or None if title else None,
+        "title": _title(header),
         "url": _url(header),
         "license": _license(header),
         "metadata": _letter(header),
     }
+
+
+def _title(header: Element) -> str | None:
+    """Return the title of the text itself (``level="a"``), else of the book, or the series."""
+    statement = header.find("titlestmt")
+    titles = [each for each in statement.elements() if each.name == "title"] if statement else []
+    titles.sort(key=lambda each: _RANKS.get(each.attributes.get("level", ""), 1))
+    return next(filter(None, map(read_text, titles)), None)
 
 
 def _lang(tei: Element, header: Element) -> str | None:

@@ -185,6 +185,23 @@ def test_capital_after_a_hyphen_at_a_line_end_keeps_the_hyphen(tei):
     assert text.document.text == "Sturm-Buch, Ein- und Ausgang"
 
 
+@pytest.mark.parametrize(
+    ("titles", "title"),
+    [
+        ("<title level='s'>Letters</title><title level='a'>To Ada</title>", "To Ada"),
+        ("<title level='s'>Letters</title><title>Ajax</title><title>Aias</title>", "Ajax"),
+        ("<title/><title level='s'>Letters</title>", "Letters"),
+        ("", None),
+    ],
+)
+def test_the_title_is_that_of_the_text_and_not_of_its_series(tei, titles, title):
+    header = f"<teiHeader><fileDesc><titleStmt>{titles}</titleStmt></fileDesc></teiHeader>"
+
+    [text] = read_tei(f"<TEI>{header}<text><p>Ja</p></text></TEI>".encode(), tei, name="a.xml")
+
+    assert text.document.title == title
+
+
 def test_names_and_titles_of_a_header_are_read_without_notes(tei):
     header = (
         "<titleStmt><title>Brief<lb/>an Marc<note>Entwurf</note></title></titleStmt>"
