@@ -5,7 +5,7 @@ import { helpDialog, isUndecided, othersDialog, overviewDialog, savedDialog, sea
 import { make } from "./elements.js";
 import { showInspector } from "./inspector.js";
 import { fill, nameOf, placeIn, prepared, rangeOf, showDocument } from "./reading.js";
-import { movedBoundary, wordsOf } from "./text.js";
+import { movedBoundary, runsFromRight, wordsOf } from "./text.js";
 import { currentLanguage, word } from "./words.js";
 
 const PART = 100; // rows of the list that the browser lays out, or skips when out of view, together
@@ -705,8 +705,10 @@ class App {
   }
 
   arrowFor(event, unit) {
-    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    if (!step) return null;
+    let step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    const span = this.chosen || this.item();
+    if (!step || !span) return null;
+    if (runsFromRight(this.document().text.slice(span.start, span.end))) step = -step;
     if (this.chosen) return () => this.moveSelection(step, event.shiftKey);
     return this.current ? () => this.move(event.shiftKey ? "start" : "end", step, unit) : null;
   }

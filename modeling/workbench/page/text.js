@@ -51,7 +51,14 @@ export function folded(original) {
   return { string: parts.join(""), places };
 }
 
-const WORD = /[\p{L}\p{M}\p{N}]+(?:[-'’.·][\p{L}\p{M}\p{N}]+)*/gu;
+// Inside a word also stand U+200C and U+200D (Persian), and Hebrew's hyphen and marks of abbreviations.
+const WORD = /[\p{L}\p{M}\p{N}]+(?:[-'’.·\u200c\u200d\u05be\u05f3\u05f4][\p{L}\p{M}\p{N}]+)*/gu;
+const FROM_RIGHT = /^[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
+
+// Tell whether a string is in a script that runs from right to left, by its first letter.
+export function runsFromRight(string) {
+  return FROM_RIGHT.test(/\p{L}/u.exec(string)?.[0] || "");
+}
 
 // The words of a part of a text, as pairs of offsets; in scripts without spaces, by Intl.Segmenter.
 export function wordsOf(text, start, end, lang) {

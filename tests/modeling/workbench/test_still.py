@@ -44,6 +44,31 @@ def markup_of_all_blocks(editor):
     return shown
 
 
+def test_arrow_keys_move_as_the_script_runs(tmp_path, browser):
+    (tmp_path / "letters").mkdir()
+    body = "<p>כתב דוד בן־גוריון לרמב״ם שלום</p>"
+    tei = f"<TEI><teiHeader/><text><body>{body}</body></text></TEI>"
+    (tmp_path / "letters" / "a.xml").write_text(tei, encoding="utf-8")
+    given = {"edition": "tei", "decisions": tmp_path / "d.jsonl", "candidates": None}
+    write_page(open_desk(tmp_path, register=(), **given), tmp_path / "review.html")
+    editor = Editor(browser)
+    editor.page.goto((tmp_path / "review.html").as_uri())
+    editor.page.wait_for_selector("#letter article")
+
+    editor.press("i", "ArrowLeft", "ArrowLeft", "ArrowRight")  # one word on
+    editor.press("Shift+ArrowLeft", "Shift+ArrowLeft", "Shift+ArrowLeft", "Shift+ArrowRight", "1")
+    marked = editor.page.get_attribute(".item", "data-id")
+    editor.press("ArrowRight", "Shift+ArrowLeft")
+    moved = editor.page.get_attribute(".item", "data-id")
+
+    text = "כתב דוד בן־גוריון לרמב״ם שלום"
+    assert [text[slice(*map(int, id.split("-")))] for id in (marked, moved)] == [
+        "דוד בן־גוריון לרמב״ם",
+        "בן־גוריון",
+    ]
+    assert not editor.faults
+
+
 def test_the_page_alone_decides_keeps_and_exports_a_list_that_is_applied(desk, sample, browser):
     page = sample / "review.html"
     write_page(desk, page)
