@@ -239,9 +239,9 @@ class Habits:
     def refer(self, mention: Mention) -> Mention:
         """Return a mention with the reference to its entity, as read back from the reference.
 
-        A mention without a known style stays as it is.
+        A mention without a known style stays as it is. Several entities have a reference each.
         """
-        return self._refer(mention, [mention.entity or ""]) or mention
+        return self._refer(mention, [mention.entity or ""]) or self.refer_to_same(mention)
 
     def _refer(self, mention: Mention, entities: Sequence[str]) -> Mention | None:
         written = [self._written(mention.label, entity) for entity in entities]

@@ -71,14 +71,22 @@ def reference(mention: Mention, edition: Edition) -> tuple[str, str] | None:
         value = mention.attributes.get(f"@{attribute}", "")
         if not NO_XML.search(value) and entity_of({attribute: value}, edition) == entity:
             return attribute, value
+    attributes = ["ref"] if _are_several(entity, edition) else edition.entity
     for write in (abbreviated, _value):
-        for attribute in edition.entity:
+        for attribute in attributes:
             ids = entity.split(" ") if attribute == "ref" else [entity]
             values = [write(one, attribute, edition) for one in ids]
             value = " ".join(values)
             if all(values) and entity_of({attribute: value}, edition) == entity:
                 return attribute, value
     return None
+
+
+def _are_several(entity: str, edition: Edition) -> bool:
+    """Tell whether an entity is a group of ids, which only a ``ref`` holds."""
+    spaces, ids = {edition.name, *edition.spaces.values()}, entity.split(" ")
+    known = all(id.partition(":")[0] in spaces for id in ids)
+    return len(ids) > 1 and known and "ref" in edition.entity
 
 
 def abbreviated(entity: str, attribute: str, edition: Edition) -> str:

@@ -259,9 +259,13 @@ class _Writer:
                 there = self._without_reference(text.document)
                 new = [m for m in mentions if m.entity is None or _place_of(m) not in there]
                 placed += self._placed(text.document, fragmenter, new)
-                for mention in mentions:
-                    if mention.entity is not None and (name := there.get(_place_of(mention))):
+                linked = [m for m in mentions if m.entity is not None and _place_of(m) in there]
+                for mention in linked:
+                    if name := there.get(_place_of(mention)):
                         placed += self._referring(text.document, mention, name)
+                        del there[_place_of(mention)]
+                    else:
+                        self._skip(text.document, mention, "given twice")
         self._choose_header(placed)
         proven, written = self._settle((file, []), placed)
         counters = self._counters(written)
@@ -297,10 +301,16 @@ class _Writer:
             return False
 
     def _without_reference(self, document: Document) -> dict["_Place", Mention]:
-        """Map the places of existing names that may get a reference to their mentions."""
+        """Map the places of existing names that may get a reference to their mentions.
+
+        Of two names with the same characters and label, only the inner one is there, and none if
+        one of them has a reference.
+        """
         if not self.options.references:
             return {}
-        return {_place_of(m): m for m in document.mentions if m.label and m.entity is None}
+        linked = {_place_of(m) for m in document.mentions if m.entity is not None}
+        bare = (m for m in document.mentions if m.label and m.entity is None)
+        return {place: m for m in bare if (place := _place_of(m)) not in linked}
 
     def _referring(self, document: Document, mention: Mention, name: Mention) -> Iterator[Added]:
         """Yield the reference for an existing name, or skip it with a reason."""

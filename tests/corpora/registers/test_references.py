@@ -9,6 +9,7 @@ from corpora.registers.entry import Entry
 from corpora.registers.references import Habits, Referrer, Usage, parse_style, usages_of, usual
 from corpora.registers.register import Register
 from corpora.tei.edition import edition_path, load_edition
+from corpora.tei.style import reference
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +56,15 @@ def test_a_name_is_referred_to_as_others_of_its_label_are(entity, label, written
     referred = habits.refer_to_same(mention(entity, label))
 
     assert (referred.attributes, referred.entity) == (written, entity)
+
+
+def test_several_entities_are_written_as_one_ref(edition):
+    habits, several = Habits(edition), mention("mine:o9 mine:o1")
+
+    assert reference(several, edition) == ("ref", "#o9 #o1")  # nothing shows how
+    habits.learn(map(document, SEEN))
+    assert habits.refer(several).attributes == {"@ref": "#o9 #o1"}
+    assert reference(mention("mine:Lang (Ida)"), edition) == ("key", "Lang (Ida)")
 
 
 def test_several_ids_show_how_each_of_them_is_written(edition):

@@ -93,6 +93,18 @@ def test_a_name_that_is_there_gets_a_reference_which_can_be_taken_out():
     assert undo(data, name="x") == NAMED
 
 
+def test_of_two_names_with_the_same_characters_only_one_gets_a_reference():
+    outer, inner = b"<rs type='person'>", b"<persName key='p1'>"
+    twice = NAMED.replace(b"<persName>und</persName>", outer + b"<persName>und</persName></rs>")
+
+    data = write(twice, LINKER, UND, UND, references=True)
+
+    assert b"<rs type='person'><persName key=\"p1\" cert=" in data
+    assert undo(data, name="x") == twice
+    linked = twice.replace(b"<persName>", inner)
+    assert write(linked, LINKER, UND, references=True) == linked
+
+
 def test_a_reference_that_a_person_changed_stays_with_the_statement_on_the_linker():
     data = write(NAMED, LINKER, UND, references=True).replace(b'"p1"', b'"p2"')
 
