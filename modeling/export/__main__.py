@@ -8,13 +8,14 @@ Examples:
   python -m modeling.export runs/sturm --output build/sturm
   python -m modeling.export runs/sturm --output build/sturm-onnx --to onnx --int8
   python -m modeling.export runs/sturm --archive sturm.onoma --licence CC-BY-4.0 --language de
+  python -m modeling.export hub:dslim/bert-base-NER --to tagger --output models/bert-base-ner
 
 What loads the results of these examples:
   1     AutoModelForMaskedLM of transformers (with entities: LukeForMaskedLM)
   2, 3  AutoModel
   4     AutoModelForTokenClassification (span heads: LukeForEntitySpanClassification)
   5     onnxruntime
-  6     modeling.Tagger.load
+  6, 7  modeling.Tagger.load
 
 docs/exporting.md says which models can be exported in which form.
 """
@@ -40,7 +41,7 @@ class Options:
         positional=True,
         metavar="RUN",
         help="run of modeling.pretrain or modeling.finetune (its best tagger is taken), or one "
-        "of its models, checkpoints or taggers",
+        "of its models, checkpoints or taggers; a folder of transformers, or hub:NAME[@REVISION]",
     )
     output: Path | None = option(
         None, one_of=_WHERE, metavar="DIR", help="folder to write, which must not exist"
@@ -51,10 +52,11 @@ class Options:
         metavar="FILE",
         help="file to write, which modeling.Tagger.load or modeling.Encoder.load opens",
     )
-    to: Literal["huggingface", "onnx"] = option(
+    to: Literal["huggingface", "onnx", "tagger"] = option(
         "huggingface",
-        help="form of the folder: for transformers (huggingface) or onnxruntime (onnx, needs the "
-        "extra onnx) (default: huggingface)",
+        help="form of the folder: for transformers (huggingface), for onnxruntime (onnx, needs the "
+        "extra onnx), or, of a token classifier of transformers, a tagger for this project's "
+        "commands (tagger) (default: huggingface)",
     )
     int8: bool = option(
         default=False,
@@ -95,7 +97,9 @@ class Options:
                 raise UsageError(f"--{name} {path}: is there already. Choose another name.")
         places = (self.model, self.model / "final")
         models = [place / name for place in places for name in ("config.json", "tagger.json")]
-        if not any(path.is_file() for path in (*models, self.model / "summary.json")):
+        is_named = str(self.model).startswith("hub:")
+        files = (*models, self.model / "summary.json")
+        if not is_named and not any(path.is_file() for path in files):
             raise UsageError(
                 f"{self.model}: has no model (config.json, tagger.json), nor a final/ with one."
             )

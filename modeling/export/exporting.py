@@ -3,6 +3,7 @@
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ from modeling.export.onnx_model import (
 )
 from modeling.export.trimming import with_layers, with_subwords_of
 from modeling.heads.tagging import TokenHead
+from modeling.huggingface.classifiers import read_classifier
 from modeling.huggingface.exporting import (
     depends_on_spaces,
     export,
@@ -36,8 +38,18 @@ from modeling.huggingface.importing import read_pretrained
 from modeling.models.onnx_tagging import save_beside
 from modeling.models.tagging import TaggingModel
 from modeling.taggers.archive import files_in, pack
-from modeling.taggers.folders import CONFIG, find_model, find_tagger, has_tagger
+from modeling.taggers.folders import (
+    CONFIG,
+    Base,
+    TaggerFolder,
+    find_model,
+    find_tagger,
+    has_tagger,
+)
+from modeling.tagging_config import FinetuneConfig
 from modeling.training.core import appearing
+from modeling.training.records import Manifest
+from modeling.training.run_folder import versions
 from modeling.training.sources import ENTITIES, read_names
 
 if TYPE_CHECKING:
@@ -64,6 +76,9 @@ def run(options: "Options") -> Iterator[str | Summary]:
     if options.int8 and options.to != "onnx":
         raise ConfigError("--int8 is for --to onnx.")
     write = _export_tagger if has_tagger(options.model) else _export_pretrained
+    if options.to == "tagger":
+        _check_to_tagger(options)
+        write = _import_classifier
     if options.archive is not None:
         yield from _write_archive(options)
         yield Summary({"archive": str(options.archive), "bytes": options.archive.stat().st_size})
@@ -98,9 +113,50 @@ def _export_tagger(options: "Options", folder: Path, output: Path) -> list[str]:
         notes = [*notes, usage.SPACES]
     if config.data.context != "none":
         notes = [*notes, usage.WITHOUT_CONTEXT]
-    card = _card_of_tagger(options, model, code=code, library=library, notes=notes)
+    card = _card_of_tagger(options, model, found, code=code, library=library, notes=notes)
     write_card(card, options, folder)
     return [f"next {loads}"]
+
+
+def _check_to_tagger(options: "Options") -> None:
+    """Raise ``ConfigError`` for options that do not go with ``--to tagger``."""
+    if has_tagger(options.model):
+        raise ConfigError(f"--to tagger: {options.model} is one already.")
+    others = {
+        "archive": "the folder that is made can be packed",
+        "trim_vocabulary": "trim its encoder, and train a tagger on it",
+        "keep_layers": "trim its encoder, and train a tagger on it",
+        "without_heads": "its head is what makes it a tagger",
+    }
+    for name, advice in others.items():
+        if getattr(options, name):
+            raise ConfigError(f"--to tagger does not go with --{name.replace('_', '-')}: {advice}.")
+
+
+def _import_classifier(options: "Options", folder: Path, output: Path) -> list[str]:
+    """Write a token classifier of transformers as a tagger."""
+    base = Base.open(options.model)
+    model = read_classifier(base.folder)
+    model.save(folder)
+    base.tokenizer.save(folder)
+    of = model.config
+    manifest = {
+        "recipe": "",
+        "setting": "",
+        "fold": None,
+        "config": FinetuneConfig(head=of.head, data=of.data).to_json(),
+        "examples": [],
+        "init_from": base.identity,
+        "versions": versions(),
+        "dev": {},
+        "data": {"ner": base.identity["name"], "labels": list(of.labels)},
+    }
+    write_json(folder / MANIFEST, manifest)
+    code = usage.ARCHIVED_TAGGER.format(path=output.name)
+    card = _card_of_tagger(options, model, TaggerFolder(folder, ""), code=code, library="onoma")
+    of_training: Manifest = {"init_from": base.identity}  # how it was trained is unknown
+    write_card(replace(card, manifest=of_training), options, folder)
+    return [f"next onoma predict {output} --text FILE"]
 
 
 def _keep_for_us(model: TaggingModel, source: Path, folder: Path) -> None:
@@ -114,9 +170,14 @@ def _keep_for_us(model: TaggingModel, source: Path, folder: Path) -> None:
 
 
 def _card_of_tagger(
-    options: "Options", model: TaggingModel, *, code: str, library: str, notes: Sequence[str] = ()
+    options: "Options",
+    model: TaggingModel,
+    found: TaggerFolder,
+    *,
+    code: str,
+    library: str,
+    notes: Sequence[str] = (),
 ) -> Model:
-    found = find_tagger(options.model)
     manifest, config = read_manifest(found.path), model.config
     begun = (manifest.get("init_from") or {}).get("name")
     encoder = f"the encoder {begun}" if begun else "an encoder"
@@ -195,11 +256,11 @@ def _write_archive(options: "Options") -> Iterator[str]:
     assert options.archive is not None  # noqa: S101 - or nobody asks
     archive = options.archive
     if has_tagger(options.model):
-        folder = find_tagger(options.model).path
-        files = files_in(folder)
-        tagger = TaggingModel.load(folder)
+        found = find_tagger(options.model)
+        files = files_in(found.path)
+        tagger = TaggingModel.load(found.path)
         code = usage.ARCHIVED_TAGGER.format(path=f"{options.title}.onoma")
-        card, who = _card_of_tagger(options, tagger, code=code, library="onoma"), "Tagger"
+        card, who = _card_of_tagger(options, tagger, found, code=code, library="onoma"), "Tagger"
     else:
         folder = find_model(options.model)
         files, who = _files_of_encoder(folder), "Encoder"

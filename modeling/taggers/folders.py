@@ -8,6 +8,7 @@ from corpora.errors import CorpusError
 from corpora.system.parsing import parse_json
 from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import ConfigError, EncoderConfig
+from modeling.huggingface.hub import PREFIX as HUB
 from modeling.huggingface.hub import local_folder, origin
 from modeling.taggers.archive import opened
 from modeling.tagging_config import ONNX_FILE, TAGGER_FILE, WEIGHTS_FILE, TaggerConfig
@@ -223,9 +224,14 @@ def _read(path: Path) -> Summary:
             raise ValueError(f"without {', '.join(sorted(lacking))}")
         return summary
     except FileNotFoundError:
+        is_other = (path / CONFIG).is_file() or str(path).startswith(HUB)
+        advice = (
+            "If it is a token classifier of transformers, onoma export --to tagger makes a tagger "
+            "of it."
+        )
         raise CorpusError(
             f"{path}: no tagger ({TAGGER_FILE}), nor a finished run of modeling.finetune "
-            f"({SUMMARY}). Name the --output of one."
+            f"({SUMMARY}). Name the --output of one.{f' {advice}' if is_other else ''}"
         ) from None
     except (OSError, ValueError, TypeError) as error:
         raise CorpusError(
