@@ -1,6 +1,8 @@
 """Import of pre-trained models from folders: weights in safetensors or, read safely, pickles."""
 
 import pickle
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from transformers import PretrainedConfig
 
 _FILES: Final = ("model.safetensors", "pytorch_model.bin")
+_ADAPTER: Final = "adapter_config.json"
 
 
 def read_tensors(folder: Path) -> dict[str, Tensor]:
@@ -35,7 +38,13 @@ def read_tensors(folder: Path) -> dict[str, Tensor]:
             return _as_float32(_read(folder / name))
         if index.is_file():
             return _as_float32(_read_shards(index))
-    raise WeightsError(f"{folder}: has no weights; expected {' or '.join(_FILES)}.")
+    advice = "Get them, or take another model."
+    if (folder / _ADAPTER).is_file():
+        advice = (
+            "It is an adapter: merge it into its model (merge_and_unload() of peft), and save that "
+            "(save_pretrained)."
+        )
+    raise WeightsError(f"{folder}: has no weights; expected {' or '.join(_FILES)}. {advice}")
 
 
 def _read_shards(index: Path) -> dict[str, Tensor]:
@@ -54,9 +63,19 @@ def _read(file: Path) -> dict[str, Tensor]:
     if file.suffix == ".safetensors":
         return load_weights(file)
     try:
-        tensors = dict(torch.load(file, map_location="cpu", weights_only=True))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of torch, about what else could be loaded
+            tensors = torch.load(file, map_location="cpu", weights_only=True)
     except (OSError, RuntimeError, EOFError, pickle.UnpicklingError) as error:
-        raise WeightsError(f"{file}: not read ({error}). Convert it to safetensors.") from error
+        raise WeightsError(
+            f"{file}: not read: it is damaged, or holds more than tensors, which is never loaded. "
+            "Get it again, or take a model in safetensors."
+        ) from error
+    if not isinstance(tensors, dict) or not all(map(torch.is_tensor, tensors.values())):
+        raise WeightsError(
+            f"{file}: not read: it is no table of tensors by name. Take a model that transformers "
+            "has saved (save_pretrained)."
+        )
     check_finite(tensors, where=file)
     return tensors
 
@@ -136,7 +155,7 @@ def _read_foreign(values: settings.Settings, folder: Path) -> Pretrained:
     found = {names.new_form(name.removeprefix(prefix)): tensor for name, tensor in tensors.items()}
     expected = model.state_dict()
     if missing := [name for name in expected if name not in found]:
-        raise WeightsError(f"{folder}: has no {', '.join(missing[:8])} ({len(missing)} missing).")
+        raise WeightsError(_lacks(folder, missing))
     weights = {f"encoder.model.{name}": found.pop(name).contiguous() for name in expected}
     wrong = [n for n, like in expected.items() if weights[f"encoder.model.{n}"].shape != like.shape]
     if wrong:
@@ -193,7 +212,7 @@ def _rename(
             copies[name] = weights[plain].clone()
     weights = _to_our_shapes(weights | copies, config=config, theirs=theirs)
     if missing := [str(of_theirs[name]) for name in expected if name not in weights]:
-        raise WeightsError(f"{where}: has no {', '.join(missing[:8])} ({len(missing)} missing).")
+        raise WeightsError(_lacks(where, missing))
     wrong = [name for name, like in expected.items() if weights[name].shape != like.shape]
     if wrong:
         shape, expectation = tuple(weights[wrong[0]].shape), tuple(expected[wrong[0]].shape)
@@ -203,6 +222,13 @@ def _rename(
     unused = tuple(sorted(name for name in used if not names.BUFFERS.fullmatch(name)))
     in_order = {name: weights[name].contiguous() for name in expected}
     return Pretrained(config, in_order, copied=tuple(sorted(copies)), unused=unused)
+
+
+def _lacks(where: Path, missing: Sequence[str]) -> str:
+    return (
+        f"{where}: has no {', '.join(missing[:8])} ({len(missing)} missing). Its weights are not "
+        "those of its config.json: get both again."
+    )
 
 
 def _without_ties(found: dict[str, Tensor], model_type: str) -> dict[str, Tensor]:

@@ -20,13 +20,22 @@ _ACTIVATIONS: Final = ("gelu", "relu")
 
 
 def read_json(folder: Path) -> Settings:
-    """Read the settings in a folder; raise ``WeightsError`` if they are missing or damaged."""
+    """Read the settings in a folder.
+
+    Raises ``WeightsError`` if they are missing or damaged, or of a model with quantized weights.
+    """
     try:
-        return dict(parse_json((folder / FILE).read_text(encoding="utf-8")))
+        values = dict(parse_json((folder / FILE).read_text(encoding="utf-8")))
     except FileNotFoundError:
         raise WeightsError(f"{folder / FILE}: no such file. Name the folder of a model.") from None
     except (ValueError, TypeError) as error:
         raise WeightsError(f"{folder / FILE}: damaged ({error}). Get the model again.") from error
+    if values.get("quantization_config"):
+        raise WeightsError(
+            f"{folder / FILE}: the weights are quantized (quantization_config), which is not read. "
+            "Take the model that they were made from."
+        )
+    return values
 
 
 def is_foreign(values: Settings) -> bool:
@@ -65,7 +74,10 @@ def to_config(values: Settings, *, where: object) -> "PretrainedConfig":
         )
     from transformers import CONFIG_MAPPING  # noqa: PLC0415 - slow
 
-    config: PretrainedConfig = CONFIG_MAPPING[model_type].from_dict(values)
+    try:
+        config: PretrainedConfig = CONFIG_MAPPING[model_type].from_dict(values)
+    except foreign.settings_errors() as error:
+        raise WeightsError(f"{where}: {FILE} is damaged ({error}). Get the model again.") from error
     kind = values.get("position_embedding_type", "absolute")
     activation = config.activation if model_type == "distilbert" else config.hidden_act
     if kind != "absolute" or activation not in _ACTIVATIONS:

@@ -152,8 +152,15 @@ def _read_settings(text: str) -> "PretrainedConfig":
         return CONFIG_MAPPING[kind].from_dict(values)
     except ConfigError:
         raise
-    except (ValueError, TypeError, AttributeError) as error:
+    except settings_errors() as error:
         raise ConfigError(f"encoder.foreign: damaged ({error}). Copy the folder again.") from error
+
+
+def settings_errors() -> tuple[type[Exception], ...]:
+    """Return the errors that transformers raises for settings of a wrong type."""
+    from huggingface_hub.errors import StrictDataclassError  # noqa: PLC0415 - a tenth of a second
+
+    return ValueError, TypeError, AttributeError, StrictDataclassError
 
 
 def _sizes(theirs: "PretrainedConfig") -> dict[str, int]:

@@ -94,6 +94,11 @@ def _as_halves(folder):
     save_file({name: t.half() for name, t in tensors.items()}, folder / "model.safetensors")
 
 
+def _as_adapter(folder):
+    (folder / "model.safetensors").rename(folder / "adapter_model.safetensors")
+    (folder / "adapter_config.json").write_text("{}")
+
+
 @pytest.mark.parametrize("change", [_as_shards, _as_bin, _as_old_names])
 def test_other_forms_of_the_same_weights_are_read_alike(change, tmp_path):
     make_theirs("bert", tmp_path)
@@ -124,10 +129,38 @@ def test_a_pickle_with_code_is_refused(tmp_path, capsys):
     (tmp_path / "model.safetensors").unlink()
     torch.save({"bert.pooler.dense.bias": _Harm()}, tmp_path / "pytorch_model.bin")
 
-    with pytest.raises(WeightsError, match=r"pytorch_model\.bin: not read"):
+    with pytest.raises(WeightsError, match=r"pytorch_model\.bin: not read.*never loaded") as error:
         read_pretrained(tmp_path)
 
     assert not capsys.readouterr().out
+    assert "weights_only" not in str(error.value)  # torch's advice would run the code
+
+
+@pytest.mark.parametrize("content", [[torch.ones(2)], {"model": {"a": torch.ones(2)}}])
+def test_a_pickle_that_is_no_table_of_tensors_is_refused(content, tmp_path):
+    make_theirs("bert", tmp_path)
+    (tmp_path / "model.safetensors").unlink()
+    torch.save(content, tmp_path / "pytorch_model.bin")
+
+    with pytest.raises(WeightsError, match="no table of tensors by name"):
+        read_pretrained(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"quantization_config": {"quant_method": "bitsandbytes"}}, "the weights are quantized"),
+        ({"hidden_size": "16"}, "config.json is damaged .*'hidden_size' expected int"),
+        ({"hidden_size": "16", "model_type": "deberta-v2"}, "damaged .*'hidden_size' expected int"),
+    ],
+)
+def test_settings_of_no_model_in_floating_point_are_refused(changes, message, tmp_path):
+    make_theirs("bert", tmp_path)
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | changes))
+
+    with pytest.raises(ValueError, match=f"(?s){message}"):
+        read_pretrained(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +170,8 @@ def test_a_pickle_with_code_is_refused(tmp_path, capsys):
         (lambda folder: (folder / "config.json").write_text("{"), "config.json: damaged"),
         (lambda folder: (folder / "config.json").write_text('{"model_type": "t5"}'), "'t5'"),
         (lambda folder: (folder / "model.safetensors").unlink(), "has no weights"),
-        (lambda folder: save_file({}, folder / "model.safetensors"), "missing"),
+        (lambda folder: save_file({}, folder / "model.safetensors"), "missing.*get both again"),
+        (_as_adapter, "is an adapter: merge it"),
     ],
 )
 def test_folders_that_cannot_be_read_are_named(damage, message, tmp_path):
