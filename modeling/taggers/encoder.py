@@ -46,7 +46,7 @@ from modeling.models.text_encoder import Encoded, TextEncoder, Undrawn, build_en
 from modeling.models.weights import load_strictly
 from modeling.taggers.archive import opened
 from modeling.taggers.entities import known_entities
-from modeling.taggers.folders import find_model, has_tagger
+from modeling.taggers.folders import find_model, has_tagger, open_tokenizer
 from modeling.taggers.processes import device_of, prepare_process
 from modeling.taggers.tagger import Tagger, document_of
 from modeling.tagging_config import HeadConfig, SentencesConfig
@@ -153,7 +153,7 @@ class Encoder:
         load_strictly(model, weights, where=folder)
         return cls(
             model.to(device),
-            Tokenizer.open(folder),
+            open_tokenizer(folder, config),
             config=config,
             entities=read_names(folder),
             of_words=known_entities(folder, config, forms=forms),

@@ -69,14 +69,8 @@ class Base:
 
         folder = find_model(path)
         identity: ModelIdentity = {**identify(folder, _name_of(folder)), **origin(folder)}
-        tokenizer = Tokenizer.open(folder)
         config = read_encoder_config(folder)
-        if tokenizer.size > config.n_subwords:
-            raise CorpusError(
-                f"{folder}: its tokenizer has {tokenizer.size} subwords, its encoder only "
-                f"{config.n_subwords}: they are not of one model."
-            )
-        return cls(folder, config, tokenizer, identity)
+        return cls(folder, config, open_tokenizer(folder, config), identity)
 
     @classmethod
     def of_tagger(cls, path: Path) -> "Base":
@@ -87,6 +81,21 @@ class Base:
         folder = find_tagger(opened(path)).path
         config, tokenizer = read_settings(folder).encoder, Tokenizer.open(folder)
         return cls(folder, config, tokenizer, identify(folder, _name_of(path)))
+
+
+def open_tokenizer(folder: Path, encoder: EncoderConfig) -> Tokenizer:
+    """Open the tokenizer of an encoder; ``CorpusError`` if it has subwords that the encoder lacks.
+
+    This happens if tokens were added to one and not to the other.
+    """
+    tokenizer = Tokenizer.open(folder)
+    if tokenizer.size > encoder.n_subwords:
+        raise CorpusError(
+            f"{folder}: its tokenizer has {tokenizer.size} subwords, its encoder only "
+            f"{encoder.n_subwords}: they are not of one model. Get both again; after adding tokens "
+            "in transformers, resize_token_embeddings() and save both."
+        )
+    return tokenizer
 
 
 def _name_of(folder: Path) -> str:
