@@ -36,18 +36,40 @@ _NAMES = {
     "mask": (MASK, "<mask>"),
 }
 _FILES = ("tokenizer.json", "vocab.txt")
-_LIKE_BERT = frozenset(
-    f"{name}Tokenizer{fast}"
-    for name in ("Bert", "ConvBert", "DistilBert", "Electra", "Funnel", "MPNet", "MobileBert")
-    for fast in ("", "Fast")
+_LIKE_BERT = ("Bert", "ConvBert", "DistilBert", "Electra", "Funnel", "MPNet", "MobileBert")
+_LIKE_ROBERTA = ("Bart", "Deberta", "GPT2", "Longformer", "Luke", "Roberta")
+
+
+class _Switches(NamedTuple):
+    """Settings in ``tokenizer_config.json`` that change a part of ``tokenizer.json``."""
+
+    part: str
+    kind: str
+    """The type of the part."""
+    classes: tuple[str, ...]
+    """The classes of transformers that read the settings, without ``Tokenizer`` and ``Fast``."""
+    names: Mapping[str, str]
+    """The name of each setting, and its name in the part."""
+
+    def are_read_by(self, kind: object) -> bool:
+        """Tell whether a class reads the settings; None: the class is that of the model."""
+        name = str(kind).removesuffix("Fast").removesuffix("Tokenizer")
+        return kind is None or name in self.classes
+
+
+_OF_BERT = _Switches(
+    "normalizer",
+    "BertNormalizer",
+    _LIKE_BERT,
+    {
+        "do_lower_case": "lowercase",
+        "strip_accents": "strip_accents",
+        "tokenize_chinese_chars": "handle_chinese_chars",
+    },
 )
-"""The classes of transformers that cut as BERT does, by ``vocab.txt`` and three settings."""
-_SWITCHES = {
-    "do_lower_case": "lowercase",
-    "strip_accents": "strip_accents",
-    "tokenize_chinese_chars": "handle_chinese_chars",
-}
-"""These settings in ``tokenizer_config.json``, and in the normalizer of ``tokenizer.json``."""
+_OF_ROBERTA = _Switches(
+    "pre_tokenizer", "ByteLevel", _LIKE_ROBERTA, {"add_prefix_space": "add_prefix_space"}
+)
 PREFIX = "##"
 MAX_WORD = 100  # characters; for BERT, a longer word is unknown
 
@@ -104,8 +126,8 @@ class Tokenizer:
 
         ``cased`` is for ``vocab.txt``, which does not say it; without it, ``tokenizer_config.json``
         beside it decides, or whether its subwords have capitals. Whether accents are stripped is
-        found likewise. Where ``tokenizer_config.json`` and ``tokenizer.json`` of a BERT differ in
-        such settings, the former counts, as in transformers. Raises ``CorpusError`` where nothing
+        found likewise. Where ``tokenizer_config.json`` and ``tokenizer.json`` differ in such
+        settings, the former counts, as in transformers. Raises ``CorpusError`` where nothing
         is found, or no tokenizer with the special tokens that an encoder needs.
         """
         path = Path(path)
@@ -114,9 +136,7 @@ class Tokenizer:
         parts = None
         if file.suffix == ".json":
             parts = _read_json(file)
-            normalizer = parts.get("normalizer") or {}
-            if normalizer.get("type") == "BertNormalizer":
-                parts = {**parts, "normalizer": {**normalizer, **_switches(config)}}
+            parts = {**parts, **_changed(parts, config)}
             backend = _read_backend(file, parts, cased=cased)
         else:
             backend = _read_vocab(file, config, cased=cased)
@@ -327,11 +347,11 @@ def _read_backend(file: Path, parts: JsonObject, *, cased: bool | None) -> "Back
 
     with clear_errors(f"{file}: no tokenizer.json that can be read"):
         backend = Backend.from_file(str(file))
-    normalizer = parts.get("normalizer") or {}
-    if normalizer.get("type") == "BertNormalizer":
-        for name in _SWITCHES.values():
-            setattr(backend.normalizer, name, normalizer[name])
-    is_cased = not normalizer.get("lowercase", False)
+    for switches in (_OF_BERT, _OF_ROBERTA):
+        part = parts.get(switches.part) or {}
+        for name in switches.names.values() if part.get("type") == switches.kind else ():
+            setattr(getattr(backend, switches.part), name, part[name])
+    is_cased = not (parts.get("normalizer") or {}).get("lowercase", False)
     if cased is not None and cased != is_cased:
         raise CorpusError(
             f"{file}: is {'cased' if is_cased else 'lower-cased'} and says so itself. Leave the "
@@ -340,20 +360,22 @@ def _read_backend(file: Path, parts: JsonObject, *, cased: bool | None) -> "Back
     return backend
 
 
-def _switches(config: Mapping[str, object]) -> dict[str, bool]:
-    """Return the settings of BERT's normalizer that ``tokenizer_config.json`` has.
-
-    A tokenizer of another class does not read them.
-    """
-    if config.get("tokenizer_class") not in {None, *_LIKE_BERT}:
-        return {}
-    named = {ours: config.get(theirs) for theirs, ours in _SWITCHES.items()}
-    return {name: value for name, value in named.items() if isinstance(value, bool)}
+def _changed(parts: Mapping[str, object], config: Mapping[str, object]) -> dict[str, object]:
+    """Return the parts of ``tokenizer.json`` that ``tokenizer_config.json`` changes."""
+    changed: dict[str, object] = {}
+    for switches in (_OF_BERT, _OF_ROBERTA):
+        part = parts.get(switches.part)
+        is_read = switches.are_read_by(config.get("tokenizer_class"))
+        if is_read and isinstance(part, dict) and part.get("type") == switches.kind:
+            named = {ours: config.get(theirs) for theirs, ours in switches.names.items()}
+            given = {name: value for name, value in named.items() if isinstance(value, bool)}
+            changed[switches.part] = {**part, **given}
+    return changed
 
 
 def _read_vocab(file: Path, config: JsonObject, *, cased: bool | None) -> "Backend":
     kind = config.get("tokenizer_class")
-    if kind not in {None, "PreTrainedTokenizerFast", *_LIKE_BERT}:
+    if kind != "PreTrainedTokenizerFast" and not _OF_BERT.are_read_by(kind):
         raise CorpusError(
             f"{file}: is for {kind}, which cuts text otherwise than BERT does. {_SAVED_AGAIN}"
         )

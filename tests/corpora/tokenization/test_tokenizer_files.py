@@ -178,6 +178,28 @@ def test_settings_beside_a_tokenizer_of_bert_count_as_in_transformers(tmp_path, 
     assert opened.sha256 != bert(True, False).sha256
 
 
+@pytest.mark.parametrize(("there", "beside"), [(False, True), (True, False)])
+def test_a_space_before_the_first_word_is_as_in_transformers(tmp_path, there, beside):
+    from tokenizers import Tokenizer as Backend
+    from tokenizers import models, pre_tokenizers
+    from transformers import AutoTokenizer
+
+    specials = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    subwords = [*specials, *sorted(pre_tokenizers.ByteLevel.alphabet())]
+    backend = Backend(models.BPE({subword: id for id, subword in enumerate(subwords)}, []))
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=there)
+    backend.add_special_tokens(specials)
+    backend.save(str(tmp_path / "tokenizer.json"))
+    settings = {"tokenizer_class": "RobertaTokenizer", "add_prefix_space": beside}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings))
+
+    [cut] = Tokenizer.open(tmp_path).encode(["Jena"])
+
+    theirs = AutoTokenizer.from_pretrained(tmp_path)("Jena", add_special_tokens=False)["input_ids"]
+    assert cut.ids.tolist() == theirs
+    assert len(theirs) == 4 + beside
+
+
 def test_settings_of_bert_do_not_change_a_tokenizer_of_another_class(tmp_path):
     bert(True, False).save(tmp_path)
     settings = {"tokenizer_class": "PreTrainedTokenizerFast", "do_lower_case": True}
