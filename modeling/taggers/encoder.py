@@ -323,7 +323,7 @@ class Encoder:
         width: int,
     ) -> list[Vectors]:
         _check_list(texts)
-        _check_places(spans)
+        _check_places(spans, n_texts=len(texts))
         sentences = [
             _sentence(text, number, own, lang=lang)
             for number, (text, own) in enumerate(zip(texts, spans, strict=True))
@@ -375,8 +375,13 @@ def _check_list(texts: Sequence[Text]) -> None:
         raise TypeError(f"{texts!r:.60} is one text. Give a list of texts: [text].")
 
 
-def _check_places(spans: Sequence[Sequence[Place]]) -> None:
-    """Raise ``TypeError`` for what is no place, such as a tuple."""
+def _check_places(spans: Sequence[Sequence[Place]], *, n_texts: int) -> None:
+    """Raise ``TypeError`` for what is no place, ``ValueError`` unless each text has its list."""
+    if len(spans) != n_texts:
+        raise ValueError(
+            f"{len(spans)} lists of spans for {n_texts} texts. Give a list for each text, [] where "
+            "there is none."
+        )
     for span in (span for own in spans for span in own):
         if not isinstance(span, Span | TokenSpan):
             raise TypeError(

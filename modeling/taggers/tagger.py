@@ -11,6 +11,7 @@ from typing import Final
 import torch
 
 from corpora.document import Document, Mention, Paragraph, Sentence, Span
+from corpora.errors import CorpusError
 from corpora.ner.alignment import to_sentences
 from corpora.ner.labels import LabelMap
 from corpora.segmentation.sentences import segmenter
@@ -296,13 +297,20 @@ def sentences_of(document: Document) -> list[Sentence]:
 def document_of(text: str, *, lang: str | None = None) -> Document:
     """Make a document of a text, with lines as paragraphs, cut into sentences.
 
-    Raises ``TypeError`` for what is no string.
+    Raises ``TypeError`` for what is no string, and ``CorpusError`` for half a surrogate pair.
     """
     if not isinstance(text, str):
         raise TypeError(
             f"{text!r:.60} is no text. Give a string; a tagger reads a Document as "
             "tagger.annotate(document)."
         )
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise CorpusError(
+            f"The text has half a surrogate pair, at character {error.start} (from 0). Decode it "
+            "correctly, or replace such halves: text.encode(errors='replace').decode()."
+        ) from error
     breaker = segmenter(lang)
     paragraphs = [Paragraph(s.start, s.end) for s in _lines(text)]
     sentences = [s for p in paragraphs for s in breaker.sentences(text, p)]

@@ -73,6 +73,8 @@ def test_a_string_is_no_list_of_texts(luke):
 def test_a_tuple_is_no_place(plain):
     with pytest.raises(TypeError, match=r"^\(0, 3\) is no place\. Write Span\(start, end\)"):
         plain.spans(["Ulm"], [[(0, 3)]])
+    with pytest.raises(ValueError, match="1 lists of spans for 2 texts"):
+        plain.spans(["Ulm", "Jena"], [[Span(0, 3)]])
 
 
 def test_pooling_reads_all_subwords_of_a_word(plain):

@@ -27,6 +27,8 @@ def test_a_document_is_no_text_and_a_text_no_document(tagger):
         tagger(document)
     with pytest.raises(TypeError, match=r"'Peter' is no Document\. .* tagger\(text\)"):
         tagger.annotate("Peter")
+    with pytest.raises(CorpusError, match=r"half a surrogate pair, at character 6 \(from 0\)"):
+        tagger("Peter \ud800")
 
 
 @pytest.mark.parametrize("device", ["gpu", "cpu:x", "meta"])
