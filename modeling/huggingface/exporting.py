@@ -26,6 +26,7 @@ from modeling.heads.tagging import SoftmaxHead
 from modeling.huggingface import names
 from modeling.huggingface.settings import first_position, make_config
 from modeling.layers.embeddings import sinusoids
+from modeling.models.foreign import read_settings
 from modeling.models.pretraining import PretrainingModel
 from modeling.models.spans import SecondScores, SpanHead
 from modeling.models.tagging import TaggingModel
@@ -201,7 +202,8 @@ def _finish_heads(tensors: dict[str, Tensor], config: "PretrainedConfig") -> Non
             tensors[name] = tensors[name].flip(0)  # theirs: 0 if text 2 follows
 
 
-OTHER_WAYS: Final = "What works for every tagger: --archive FILE. For heads of words: --to onnx."
+_WAY: Final = "What works for every tagger: --archive FILE."
+OTHER_WAYS: Final = f"{_WAY} For heads of words: --to onnx."
 _ENCODER: Final = "encoder."
 
 
@@ -213,13 +215,16 @@ def export_tagger(model: TaggingModel, folder: Path, tokenizer: Path) -> str:
     """
     classifier, architecture = _classifier(model)
     opened = open_tokenizer(tokenizer, model.config.encoder)
-    config = _config(model, architecture, pad=opened.special.pad)
-    prefix = names.PREFIXES[config.model_type]
-    state = {n: w for n, w in model.state_dict().items() if n.startswith(_ENCODER)}
-    tensors = {
-        prefix + name: tensor
-        for name, tensor in rename(state, config, encoder=model.config.encoder).items()
-    }
+    if model.config.encoder.foreign:
+        architecture, config, tensors = _foreign(model)
+    else:
+        config = _config(model, architecture, pad=opened.special.pad)
+        prefix = names.PREFIXES[config.model_type]
+        state = {n: w for n, w in model.state_dict().items() if n.startswith(_ENCODER)}
+        tensors = {
+            prefix + name: tensor
+            for name, tensor in rename(state, config, encoder=model.config.encoder).items()
+        }
     temperature = model.config.temperature
     with torch.no_grad():
         tensors["classifier.weight"] = _widened(classifier.weight, config) / temperature
@@ -242,13 +247,42 @@ def _config(model: TaggingModel, architecture: str, *, pad: int) -> "PretrainedC
         config = make_config(settings, pad=pad, has_heads=False)
     except ConfigError as error:
         raise ConfigError(f"{error} {OTHER_WAYS}") from error
+    _name_classes(config, model, architecture)
+    if config.model_type == "bert":
+        config.classifier_dropout = model.config.head.dropout
+    return config
+
+
+def _name_classes(config: "PretrainedConfig", model: TaggingModel, architecture: str) -> None:
+    """Write the names of the classes, and of the class that loads them, into settings."""
     classes = dict(enumerate(classes_of(model)))
     config.architectures = [architecture]
     config.id2label = classes
     config.label2id = {name: id for id, name in classes.items()}
-    if config.model_type == "bert":
-        config.classifier_dropout = model.config.head.dropout
-    return config
+
+
+def _foreign(model: TaggingModel) -> tuple[str, "PretrainedConfig", dict[str, Tensor]]:
+    """Return the class, the settings and the encoder of a tagger whose encoder transformers runs.
+
+    Raises ``ConfigError`` if the class has other layers between encoder and classifier.
+    """
+    from transformers import AutoModelForTokenClassification  # noqa: PLC0415 - slow
+
+    config = read_settings(model.config.encoder.foreign)
+    with torch.device("meta"):
+        theirs = AutoModelForTokenClassification.from_config(config)  # type: ignore[no-untyped-call]
+    architecture, prefix = type(theirs).__name__, f"{_ENCODER}model."
+    _name_classes(config, model, architecture)
+    config.dtype = "float32"
+    tensors = {
+        f"{theirs.base_model_prefix}.{name.removeprefix(prefix)}": tensor
+        for name, tensor in model.state_dict().items()
+        if name.startswith(prefix)
+    }
+    expected = {*theirs.state_dict()} - {"classifier.weight", "classifier.bias"}
+    if other := sorted(expected - tensors.keys()):
+        raise ConfigError(f"{architecture} has layers that a tagger has not ({other[0]}). {_WAY}")
+    return architecture, config, tensors
 
 
 def _classifier(model: TaggingModel) -> tuple[nn.Linear, str]:

@@ -129,6 +129,11 @@ def make_config(config: PretrainConfig, *, pad: int, has_heads: bool) -> "Pretra
     from transformers import BertConfig, LukeConfig  # noqa: PLC0415 - slow
 
     encoder, heads = config.encoder, config.heads
+    if encoder.foreign:
+        raise ConfigError(
+            "transformers itself runs this encoder: there is nothing to export. Use the folder "
+            "that it was read from."
+        )
     model_type = "luke" if encoder.n_entities else "bert"
     if problems := _encoder_problems(encoder):
         raise ConfigError(f"transformers has no model with {', '.join(problems)}: no export.")
@@ -176,7 +181,6 @@ def _architecture(heads: HeadsConfig, model_type: str) -> str:
 
 def _encoder_problems(encoder: EncoderConfig) -> list[str]:
     wrong = {
-        "foreign, which transformers runs": bool(encoder.foreign),
         f"attention={encoder.attention}": encoder.attention not in {"plain", "entity_aware"},
         f"entities={encoder.entities}": encoder.entities != "mentions",
         f"positions={encoder.positions}": encoder.positions == "none",

@@ -86,7 +86,7 @@ def build_model(config: EncoderConfig) -> "PreTrainedModel":
     from transformers import AutoModel  # noqa: PLC0415 - 200 MB, for other encoders in vain
     from transformers.initialization import no_init_weights  # noqa: PLC0415
 
-    theirs = _read_settings(config.foreign)
+    theirs = read_settings(config.foreign)
     ours, sizes = {name: getattr(config, name) for name in _SIZES}, _sizes(theirs)
     if ours != sizes:
         raise ConfigError(
@@ -128,7 +128,7 @@ def encoder_config(values: dict[str, object]) -> EncoderConfig:
         )
     kept = {name: value for name, value in values.items() if name not in _LEFT_OUT}
     text = json.dumps(kept, sort_keys=True, ensure_ascii=False)
-    theirs = _read_settings(text)
+    theirs = read_settings(text)
     first = int(theirs.pad_token_id or 0) + 1 if theirs.model_type in _AFTER_PADDING else 0
     n_positions = theirs.max_position_embeddings - first
     positions = "learned" if _has_table(theirs) else "none"
@@ -141,7 +141,8 @@ def _has_table(theirs: "PretrainedConfig") -> bool:
     return theirs.model_type != "modernbert" and getattr(theirs, "position_biased_input", True)
 
 
-def _read_settings(text: str) -> "PretrainedConfig":
+def read_settings(text: str) -> "PretrainedConfig":
+    """Read settings of transformers (``encoder.foreign``); ``ConfigError`` if they are damaged."""
     from transformers import CONFIG_MAPPING  # noqa: PLC0415 - slow
 
     try:

@@ -13,7 +13,10 @@ from corpora.errors import CorpusError
 from corpora.tokenization.tokenizers import Tokenizer, wordpiece
 from modeling.export.__main__ import main
 from modeling.huggingface.classifiers import Classes, read_classifier
+from modeling.huggingface.importing import read_pretrained
+from modeling.models.tagging import TaggingModel
 from modeling.taggers.tagger import Tagger
+from modeling.tagging_config import HeadConfig, TaggerConfig
 from tests.modeling.export.conftest import SUBWORDS
 
 IOB2 = ("I-PER", "O", "B-LOC", "I-LOC", "B-PER")
@@ -167,3 +170,44 @@ def test_a_classifier_that_is_used_as_a_tagger_is_an_error_that_says_how(tmp_pat
 
     with pytest.raises(CorpusError, match="onoma export --to tagger makes a tagger"):
         Tagger.load(tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["DebertaV2", "Albert", "MPNet", "RemBert"])
+def test_a_tagger_whose_encoder_transformers_runs_is_a_classifier_again(tmp_path, kind):
+    theirs = make_classifier(tmp_path / "theirs", kind)
+    given, ours, again = (str(tmp_path / name) for name in ("theirs", "ours", "again"))
+    assert main([given, "--to", "tagger", "--output", ours]) == 0
+
+    assert main([ours, "--output", again]) == 0
+
+    model, report = transformers.AutoModelForTokenClassification.from_pretrained(
+        again, output_loading_info=True
+    )
+    assert type(model) is type(theirs)
+    assert not report["missing_keys"] | report["unexpected_keys"]
+    encoded = AutoTokenizer.from_pretrained(again)("Peter lebt in Frankfurt", return_tensors="pt")
+    with torch.no_grad():
+        found, expected = (each.eval()(**encoded).logits for each in (model, theirs))
+    order = [IOB2.index(model.config.id2label[id]) for id in range(len(IOB2))]
+    torch.testing.assert_close(found, expected[..., order])
+
+
+def test_a_tagger_on_modernbert_is_no_classifier(tmp_path, capsys):
+    make_classifier(tmp_path / "theirs", "ModernBert", cls_token_id=2, sep_token_id=3)
+    given = read_pretrained(tmp_path / "theirs")
+    head = HeadConfig(kind="softmax")
+    encoder = given.config.encoder
+    config = TaggerConfig(labels=("PER",), encoder=encoder, head=head)
+    ours = TaggingModel.from_config(config)
+    with torch.no_grad():
+        for weights in ours.parameters():
+            weights.normal_()
+    ours.save(tmp_path / "ours")
+    Tokenizer.open(tmp_path / "theirs").save(tmp_path / "ours")
+
+    assert main([str(tmp_path / "ours"), "--output", str(tmp_path / "again")]) == 1
+
+    said = capsys.readouterr().err
+    assert "ModernBertForTokenClassification has layers that a tagger has not (head." in said
+    assert main([str(tmp_path / "theirs"), "--output", str(tmp_path / "again")]) == 1
+    assert "transformers itself runs this encoder" in capsys.readouterr().err
