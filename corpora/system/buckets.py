@@ -42,7 +42,13 @@ N_TRANSFERS = 8
 """The number of objects that are downloaded or uploaded at once."""
 _URL = re.compile(rf"({'|'.join(SCHEMES)})://([^/]+)/*(.*)", re.DOTALL)
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
-_REFUSED = re.compile(r"(401 Unauthorized|403 Forbidden|Missing \w+Credential)")
+_NO_BUCKET = re.compile("<Code>(NoSuchBucket|ContainerNotFound)</Code>")
+_REFUSED = re.compile(
+    r"401 Unauthorized|403 Forbidden|404 Not Found|Missing \w+Credential"
+    r"|HEAD .{0,2000} 400 Bad Request|<Code>(?:Expired|Invalid)Token</Code>"
+)
+_REASON = re.compile("<Code>(.{0,100}?)</Code>.{0,1000}?<Message>(.{0,300}?)</Message>", re.DOTALL)
+_ENDPOINTS = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT", "AZURE_STORAGE_ENDPOINT")
 _CONTROL = "".join(map(chr, [*range(32), 127]))
 _VERSION = " version "
 _WRITER = "onomawriter"  # a metadata key, of letters only, as all providers allow
@@ -151,7 +157,9 @@ class Bucket:
             try:
                 got = obstore.get(self._store, self._prefix + name)
                 data = bytes(got.bytes())
-            except FileNotFoundError:
+            except FileNotFoundError as error:
+                if _NO_BUCKET.search(str(error)):
+                    raise
                 return None
             return Content(data, _etag(got.meta), got.attributes.get(_WRITER, ""))
 
@@ -272,7 +280,9 @@ class Bucket:
         while True:
             try:
                 return do()
-            except FileNotFoundError:  # also the error that obstore raises
+            except FileNotFoundError as error:  # also the error that obstore raises
+                if _NO_BUCKET.search(str(error)):
+                    raise CorpusError(f"{self.url_of(name)}: no such bucket. {_ADVICE}") from error
                 raise FileNotFoundError(2, "No such object", self.url_of(name)) from None
             except (errors.BaseError, ConnectionError, TimeoutError) as error:
                 is_refused = isinstance(error, refused) or _REFUSED.search(str(error))
@@ -309,13 +319,26 @@ def patience() -> float:
 
 
 def _first_line(error: Exception) -> str:
-    """Return the first line of an error: the library appends the configuration of the request."""
-    return str(error).strip().partition("\n")[0].rstrip(".")[:500]
+    """Return the first line of an error, and the server's own words.
+
+    The library appends the configuration of the request.
+    """
+    text = str(error).strip()
+    line = text.partition("\n")[0].partition("<")[0].rstrip(" .:")[:500]
+    said = _REASON.search(text)
+    return f"{line}: {said[1]} ({said[2].strip(' .')})" if said else line
 
 
 @cache
 def open_store(kind: str, root: str) -> "Store":
-    """Open a bucket, once in a process, as the environment configures it."""
+    """Open a bucket, once in a process, as the environment configures it.
+
+    Raises ``UsageError`` for an endpoint that is no address, or a missing package.
+    """
+    for variable in _ENDPOINTS:
+        endpoint = os.environ.get(variable)
+        if endpoint and not endpoint.startswith(("http://", "https://")):
+            raise UsageError(f"{variable}={endpoint}: must begin with https:// or http://.")
     try:
         from obstore.store import AzureStore, GCSStore, S3Store
     except ImportError:

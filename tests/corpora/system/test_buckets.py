@@ -3,7 +3,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from corpora.errors import CorpusError, UsageError
-from corpora.system.buckets import Bucket, is_url
+from corpora.system.buckets import Bucket, is_url, open_store
 from tests.bucket_server import BucketServer
 
 pytestmark = pytest.mark.usefixtures("bucket")
@@ -79,6 +79,33 @@ def test_wrong_credentials_are_named_at_once(monkeypatch):
 
     with pytest.raises(CorpusError, match="credentials in the environment"):
         Bucket("s3://onoma/a").list()
+
+
+def test_an_expired_token_is_named_at_once(monkeypatch):
+    monkeypatch.setenv("AWS_SESSION_TOKEN", "of-yesterday")
+    folder = Bucket("s3://onoma/a")
+
+    for ask in (folder.list, lambda: folder.read("b"), lambda: folder.put("b", b"1")):
+        with pytest.raises(CorpusError, match=r"InvalidToken \(The provided token .*invalid\)\."):
+            ask()
+    with pytest.raises(CorpusError, match="400 Bad Request"):
+        folder.find("b")
+
+
+def test_a_missing_bucket_is_named_at_once():
+    folder = Bucket("s3://nowhere/a")
+
+    for ask in (folder.list, lambda: folder.read("b"), lambda: folder.put("b", b"1")):
+        with pytest.raises(CorpusError, match=r"nowhere/a/b?: .*(NoSuchBucket|no such bucket)"):
+            ask()
+
+
+def test_an_endpoint_without_a_scheme_is_an_error(monkeypatch):
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "127.0.0.1:9000")
+    open_store.cache_clear()
+
+    with pytest.raises(UsageError, match=r"AWS_ENDPOINT_URL=127\.0\.0\.1:9000: must begin"):
+        Bucket("s3://onoma/a")
 
 
 @pytest.mark.parametrize("url", ["s3://onoma/a//b", "gs://onoma/../b", "az://onoma/."])
