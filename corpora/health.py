@@ -37,7 +37,7 @@ class Options:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Examine the files of a data set, write the card; return the exit status."""
-    options = parse(Options, argv, name="corpora.health", about=__doc__ or "")
+    options = parse(Options, argv, name="corpora.health", about=__doc__)
     return execute(lambda: _examine(options), path=options.output, as_json=options.json)
 
 

@@ -114,7 +114,7 @@ def start(
     work: Callable[[T], Summary | None],
     *,
     name: str,
-    about: str,
+    about: str | None,
     resumes: str = "",
     errors: tuple[type[Exception], ...] = (),
 ) -> int:

@@ -101,7 +101,7 @@ class CommonOptions:
         check(self)
 
 
-def parse_options(kind: type[T], argv: Sequence[str] | None, *, name: str, about: str) -> T:
+def parse_options(kind: type[T], argv: Sequence[str] | None, *, name: str, about: str | None) -> T:
     """Parse the command line into ``kind``.
 
     Ends the process with status 2 where an option does not exist, or has no such value; raises

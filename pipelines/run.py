@@ -82,7 +82,7 @@ def main(name: str, argv: Sequence[str] | None = None) -> int:
         module = import_module(name)
         pipeline = Pipeline.of(module)
         options: CommonOptions = parse_options(
-            module.Options, argv, name=name, about=module.__doc__ or ""
+            module.Options, argv, name=name, about=module.__doc__
         )
         output = options.bucket or str(options.output)
         if argv is None or command_names.own_process:

@@ -94,7 +94,7 @@ def write(options: Options) -> Iterator[str | Summary]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command."""
-    options = parse(Options, argv, name="corpora.concordance", about=__doc__ or "")
+    options = parse(Options, argv, name="corpora.concordance", about=__doc__)
     return execute(lambda: write(options), path=options.run, as_json=options.json)
 
 

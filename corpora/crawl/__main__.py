@@ -34,7 +34,7 @@ class Options:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Crawl; return the exit status: 1 where a site gave no page at all."""
-    options = parse(Options, argv, name="corpora.crawl", about=__doc__ or "")
+    options = parse(Options, argv, name="corpora.crawl", about=__doc__)
     archive, without_pages = options.archive, 0
 
     def crawl_sites() -> Iterator[str | Summary]:

@@ -276,7 +276,7 @@ def read_linked(
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Write the dataset; 0, or 1 for an error, 2 for a wrong command."""
-    options = parse(Options, argv, name="corpora.ner.linked", about=__doc__ or "")
+    options = parse(Options, argv, name="corpora.ner.linked", about=__doc__)
     return execute(lambda: _run(options), path=options.output, as_json=options.json)
 
 

@@ -199,7 +199,7 @@ def _is_done(step: Step, folder: Path, done: dict[str, str]) -> bool:
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = make_parser("corpora.project", __doc__ or "")
+    parser = make_parser("corpora.project", __doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     maker = commands.add_parser(
         "new",

@@ -80,7 +80,7 @@ def write(options: Options) -> Iterator[str | Summary]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit status."""
-    options = parse(Options, argv, name="corpora.samples", about=__doc__ or "")
+    options = parse(Options, argv, name="corpora.samples", about=__doc__)
     return execute(lambda: write(options), path=options.folder, as_json=options.json)
 
 

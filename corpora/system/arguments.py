@@ -261,13 +261,13 @@ def option(
 
 
 def make_parser(
-    name: str, about: str, *, is_passed_on: Callable[[str], bool] = lambda _: False
+    name: str, about: str | None, *, is_passed_on: Callable[[str], bool] = lambda _: False
 ) -> ArgumentParser:
     """Make the parser of ``python -m NAME``; the first paragraph of ``about`` is the description.
 
-    The rest of ``about`` stands at the end of the help.
+    The rest of ``about`` stands at the end of the help. Python without docstrings has none (-OO).
     """
-    description, _, epilog = about.partition("\n\n")
+    description, _, epilog = (about or "").partition("\n\n")
     return ArgumentParser(
         prog=f"python -m {name}",
         description=description,
@@ -344,7 +344,7 @@ def values_of(namespace: argparse.Namespace) -> _Settings:
     }
 
 
-def parse(kind: type[T], argv: Sequence[str] | None, *, name: str, about: str) -> T:
+def parse(kind: type[T], argv: Sequence[str] | None, *, name: str, about: str | None) -> T:
     """Parse a command line; ends the process with status 2 where it is wrong."""
     parser = make_parser(name, about)
     add_options(parser, kind)

@@ -287,7 +287,7 @@ def _fetch_ordered(order: Order) -> Iterator[str | Summary]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Fetch a dump; returns the exit status."""
     try:
-        order = parse(Order, argv, name="corpora.wikipedia.download", about=__doc__ or "")
+        order = parse(Order, argv, name="corpora.wikipedia.download", about=__doc__)
     except UsageError as error:
         return fail(str(error), status=2)
     return execute(

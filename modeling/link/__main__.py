@@ -216,7 +216,7 @@ _COMMANDS: Final[dict[str, tuple[type[Any], str, str]]] = {  # Any: each its own
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Read the command line and run it; exit status 0, 1 for an error, 2 for a wrong command."""
-    parser = make_parser("modeling.link", __doc__ or "")
+    parser = make_parser("modeling.link", __doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     for name, (kind, help, about) in _COMMANDS.items():
         command = commands.add_parser(name, help=help, description=about, allow_abbrev=False)

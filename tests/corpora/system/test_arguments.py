@@ -281,3 +281,11 @@ def test_rows_that_nobody_reads_are_not_printed(monkeypatch):
 
     assert status == 0
     assert len([*rows]) == 7  # the second finds out
+
+
+def test_a_command_needs_no_docstring(capsys):
+    with pytest.raises(SystemExit) as ended:
+        make_parser("corpora.example", None).parse_args(["--help"])
+
+    assert ended.value.code == 0
+    assert "usage: python -m corpora.example" in capsys.readouterr().out
