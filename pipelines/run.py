@@ -29,6 +29,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,7 @@ from corpora.system import command_names
 from corpora.system.arguments import execute, fail, paint, prepare_streams
 from corpora.system.command_names import as_typed
 from corpora.system.extras import reason_of
+from corpora.system.files import take_away
 from corpora.system.imports import hide_pandas_from_pyarrow
 from pipelines.failures import WorkerDiedError, explain, failure_of
 from pipelines.graph import Phase
@@ -165,11 +167,20 @@ def _run(
 
 
 def _draw(pipeline: Pipeline, options: CommonOptions) -> list[str]:
-    """Plan, and draw the graph of what would be done."""
+    """Plan, and draw the graph of what would be done; leave nothing (pieces of a packed dump)."""
     import_module("pipelines.in_memory")  # first, for it loads only what graphs need of Beam
     from pipelines.picture import to_mermaid
 
-    return [to_mermaid(pipeline.phases, plan=pipeline.plan(options), options=options)]
+    with TemporaryDirectory() as folder:
+        if options.bucket:
+            options = replace(options, output=Path(folder))
+        is_new = not options.output.exists()
+        try:
+            plan = pipeline.plan(options)
+        finally:
+            if is_new:
+                take_away(options.output)
+        return [to_mermaid(pipeline.phases, plan=plan, options=options)]
 
 
 def _plan(pipeline: Pipeline, options: CommonOptions) -> Plan:

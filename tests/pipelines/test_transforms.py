@@ -1,5 +1,6 @@
 """Transforms: the next one takes what one gives, whatever stands between them; units stay whole."""
 
+import gzip
 import runpy
 import shutil
 import sys
@@ -221,3 +222,14 @@ def test_pictures_of_the_docs_are_what_the_command_prints(
     assert heading not in PAGES or f"{heading}\n```mermaid\n{printed}```\n" in PAGES
     assert not (tmp_path / "out").exists()
     assert list(temporary.iterdir()) == []
+
+
+@pytest.mark.parametrize("output", ["out", "s3://onoma/out"])
+def test_a_picture_of_a_packed_dump_leaves_no_pieces(output, tmp_path, monkeypatch):
+    (tmp_path / "dump.xml.gz").write_bytes(gzip.compress(WIKI.read_bytes()))
+    monkeypatch.chdir(tmp_path)
+
+    command = ["--input", "dump.xml.gz", "--output", output, "--show-graph"]
+    assert wikipedia_to_documents.main(command) == 0
+
+    assert [path.name for path in tmp_path.iterdir()] == ["dump.xml.gz"]
