@@ -28,7 +28,7 @@ from corpora.runs.work_directory import mirror_of, published_name
 from corpora.system.buckets import N_TRANSFERS, Bucket, Found
 from corpora.system.files import is_plain, locked, take_away
 from corpora.system.parsing import parse_json
-from corpora.system.staging import cache_folder
+from corpora.system.staging import cache_folder, hold_copy
 from corpora.system.threads import map_in_order
 
 GRACE = timedelta(days=1)
@@ -253,6 +253,7 @@ def _take_mirror(name: str, stack: ExitStack) -> Path:
             stack.enter_context(locked(mirror.with_name(f".{mirror.name}.lock"), busy=str))
             (mirror / BUILD).mkdir(parents=True, exist_ok=True)
             os.utime(mirror)
+            stack.callback(os.close, hold_copy(mirror))
             return mirror
     raise AssertionError("unreachable")
 

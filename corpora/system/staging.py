@@ -1,9 +1,11 @@
 """Local copies of files in buckets, in ``~/.cache/onoma`` or the folder that ``ONOMA_CACHE`` names.
 
 A copy is stored under a hash of its address, etag and size, so that each state of an object is
-downloaded once. Copies that were not used for a week are removed.
+downloaded once. Copies that were not used for a week are removed, but no folder that a process
+still holds: a training may take longer.
 """
 
+import fcntl
 import hashlib
 import os
 import shutil
@@ -24,6 +26,8 @@ from corpora.system.threads import map_in_order
 CACHE = "ONOMA_CACHE"
 _A_WEEK = 7 * 24 * 3600
 _MAGIC = "*?["
+_held: dict[Path, int] = {}
+"""Folders that were copied, to their open descriptors: they are in use until the process ends."""
 _urls: dict[str, str] = {}
 _found: dict[str, tuple[Bucket, Found]] = {}
 
@@ -40,9 +44,30 @@ def _cleared(folder: Path) -> Path:
         (folder / kind).mkdir(parents=True, exist_ok=True)
         for path in (folder / kind).iterdir():
             with suppress(OSError):  # another process removes it, too
-                if time.time() - path.stat().st_mtime > _A_WEEK:
+                if time.time() - path.stat().st_mtime > _A_WEEK and not _is_held(path):
                     shutil.rmtree(path)
     return folder
+
+
+def hold_copy(folder: Path) -> int:
+    """Keep a folder of the cache from being removed while the returned descriptor is open."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    with suppress(OSError):  # a file system without locks
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    return descriptor
+
+
+def _is_held(folder: Path) -> bool:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # a file system without locks
+        return False
+    finally:
+        os.close(descriptor)
+    return False
 
 
 def _note(path: Path, url: str) -> None:
@@ -232,6 +257,8 @@ def _assemble(url: str, paths: Mapping[str, Path]) -> Path:
             temporary.rename(target.parent)
         shutil.rmtree(temporary, ignore_errors=True)
     os.utime(target.parent)
+    if target not in _held:
+        _held[target] = hold_copy(target.parent)
     _note(target, url)
     for name in paths:
         _urls[str(target / name)] = f"{url}/{name}"

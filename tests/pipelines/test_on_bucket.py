@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,10 +12,11 @@ import pytest
 from corpora.datasets.shards import open_dataset
 from corpora.errors import CorpusError
 from corpora.ner import convert
+from corpora.runs import on_bucket as on_bucket_run
 from corpora.store import __main__ as store
 from corpora.store import catalogue, inspection, on_bucket
 from corpora.store.inspection import verify
-from corpora.system import buckets
+from corpora.system import buckets, staging
 from corpora.system.buckets import Bucket
 from corpora.system.staging import stage
 from pipelines import tei_to_ner, wikipedia_to_documents
@@ -366,3 +368,20 @@ def test_nothing_is_written_beside_a_copy(command, option, capsys):
     said = capsys.readouterr().err
     assert "would be written into a bucket" in said
     assert option in said
+
+
+def test_copies_in_use_are_kept_however_old():
+    put_letters(n=1)
+    tei_to_ner.main(tei())
+    used = stage(f"{OUTPUT}/ner").parent
+    unused = used.with_name("unused")
+    for folder in (used, unused):
+        folder.mkdir(exist_ok=True)
+        os.utime(folder, (0, 0))
+    with on_bucket_run.open_output("s3://onoma/other") as output:
+        os.utime(output.mirror, (0, 0))
+        staging._cleared.cache_clear()
+
+        staging.cache_folder()
+
+        assert (output.mirror.exists(), used.exists(), unused.exists()) == (True, True, False)
