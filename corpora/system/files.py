@@ -140,7 +140,7 @@ def locked(
     """Hold a lock file, which is created with its folder; write the id of this process to it.
 
     Raises ``FolderInUseError`` with the message of ``busy`` for the holding process, and
-    ``CorpusError`` for a file that is no lock, which stays as it is.
+    ``CorpusError`` for a file that is no lock, which stays as it is, or a file system without any.
     """
     with _taken(path, busy=busy, take=take) as lock:
         if os.fstat(lock.fileno()).st_nlink == 1:  # another link may be somebody's file
@@ -166,7 +166,12 @@ def _taken(
                 )
             try:
                 take(lock.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
+            except OSError as error:
+                if error.errno not in {errno.EAGAIN, errno.EACCES}:
+                    raise CorpusError(
+                        f"{path}: the file system has no locks ({error.strerror}). Choose a folder "
+                        "on another, or mount it with locks."
+                    ) from error
                 raise FolderInUseError(busy(holder.strip() or "unknown")) from None
             if os.fstat(lock.fileno()).st_nlink:
                 return lock

@@ -1,5 +1,6 @@
 """What is read in a folder that may come from elsewhere leads to nothing outside it."""
 
+import errno
 import os
 
 import pytest
@@ -156,3 +157,17 @@ def test_user_without_a_home_is_told_to_set_one(monkeypatch):
             place()
     monkeypatch.setenv("HOME", "/home/ada")
     assert default_schema().is_relative_to("/home/ada")
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP])
+def test_a_file_system_without_locks_is_no_folder_in_use(number, tmp_path):
+    def take(*_):
+        raise OSError(number, os.strerror(number))
+
+    with (
+        pytest.raises(CorpusError, match="no locks") as raised,
+        locked(tmp_path / ".lock", busy=str, take=take),
+    ):
+        pass
+
+    assert not isinstance(raised.value, FolderInUseError)
