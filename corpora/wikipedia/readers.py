@@ -69,7 +69,7 @@ def missing_tables(name: str, lang: str) -> list[str]:
     codes = codes_of(name, lang)
     found = {
         "templates (what they carry is lost where their names are not English: --templates)": any(
-            map(has_templates, codes)
+            has_templates(code) for code in codes if not name.endswith(code)
         ),
         "disambiguation pages (only English signs and __DISAMBIG__ are known: --templates)": (
             signs_of(codes).is_own

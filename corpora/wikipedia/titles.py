@@ -34,7 +34,7 @@ _QUALIFIER = re.compile(r" ?[(（][^()（）]*[)）]$")
 _DOTTED = frozenset({"az", "kaa", "tr"})
 """The languages in which the capital of ``i`` is ``İ``."""
 _MAX_TITLES = 100_000  # targets in the cache
-_PROJECT = re.compile(r"wik(?:i|tionary|books|news|quote|source|versity|voyage)$")
+_PROJECT = re.compile(r"wik(?:tionary|i(?:books|news|quote|source|versity|voyage)?)$")
 
 
 VANISHING = frozenset({"file", "category", "interlanguage"})
@@ -268,12 +268,14 @@ def language_of(name: str) -> str:
 def codes_of(name: str, lang: str) -> tuple[str, ...]:
     """List the names that tables of a wiki may have; where several are, the first counts.
 
-    >>> codes_of("simplewiki", "en"), codes_of("kleinwiki", "nb")
-    (('simple', 'en'), ('nb', 'no'))
+    >>> codes_of("simplewiki", "en"), codes_of("kleinwiki", "nb"), codes_of("dewiktionary", "de")
+    (('simple', 'en'), ('nb', 'no'), ('wiktionary', 'de'))
     """
     languages = wikis()["languages"]
     code = language_code(name)
-    codes = [code] if code in languages else []
+    found = _PROJECT.search(name)
+    project = found[0] if found and found[0] != "wiki" else ""
+    codes = [project, *([code] if code in languages else [])]
     codes += [lang, *(code for code, tag in wikis()["codes"].items() if tag == lang != "en")]
     if lang not in languages:
         codes.append(primary_language(lang))

@@ -76,7 +76,9 @@ def test_tables_are_found_by_the_name_of_the_wiki_and_by_its_language():
     assert codes_of("kleinwiki", "gsw") == ("gsw", "als")
     assert codes_of("simplewiki", "en") == ("simple", "en")
     assert codes_of("kleinwiki", "de-CH") == ("de-CH", "de")
+    assert codes_of("dewikisource", "de") == ("wikisource", "de")
     assert language_of("simplewiki") == "en"
+    assert language_of("enwikinews") == language_of("enwiktionary") == "en"
     assert language_of("be_x_oldwiki") == "be-tarask"
 
 

@@ -55,6 +55,30 @@ def test_a_slash_begins_a_subpage_outside_of_wikipedias(wiki):
     assert (page.text, page.links, page.dropped) == ("/a", [], {"subpage": 1})
 
 
+@pytest.mark.parametrize(
+    ("name", "wikitext", "text"),
+    [
+        ("enwiktionary", "# To [[move]] on the {{l|en|foot|feet}}.", "To move on the feet."),
+        ("enwiki", "on the {{l|en|foot|feet}}", "on the en"),
+        ("dewiktionary", "{{K|Astrologie}} ein {{Ü|en|house}}", "Astrologie: ein house"),
+        ("enwikinews", "{{w|Angela Merkel|Merkel}} and {{w|Paris}}", "Merkel and Paris"),
+        ("dewikisource", "{{Seite|7}}Der {{SperrSchrift|Anfang}}{{PRZU}}", "Der Anfang"),
+        (
+            "enwikivoyage",
+            "* {{see|name=Tivoli|address=Vej 3|lat=55|content=A park.}}",
+            "Tivoli, Vej 3. A park.",
+        ),
+        ("potter", "<tabber>In the film</tabber> he<poll>Who?</poll>", "In the film he"),
+    ],
+)
+def test_projects_have_templates_of_their_own(name, wikitext, text):
+    wiki = wiki_of(name=name, lang=name[:2])
+
+    page = extract(wikitext, wiki, load_templates(wiki.codes))
+
+    assert (page.text, page.holes) == (text, page.holes[:1] if "<poll>" in wikitext else [])
+
+
 @pytest.mark.parametrize("article", EXPECTED["articles"], ids=lambda article: article["title"])
 def test_article_of_the_sample_becomes_what_was_written_by_hand(article, tmp_path):
     dump = examine(SAMPLE, range_bytes=1 << 20, work_directory=tmp_path)
