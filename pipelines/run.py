@@ -298,7 +298,8 @@ def _summary(
         path = output / next(iter(plan.datasets)) / "rejected.jsonl"
         lines.append(f"WARNING rejected: {_reasons(account.rejected)}; see {path}")
     if not account.written:
-        why = "everything was filtered" if account.read else "there is no record in the input"
-        lines.append(f"WARNING nothing was written: {why}. Is this the right file?")
+        no_record = "there is no record in the input. Is this the right file?"
+        why = "everything was filtered." if account.read else no_record
+        lines.append(f"WARNING nothing was written: {why}")
     shown = {name: count for name, count in counters.items() if "/" not in name}
     return lines + [f"  {name}: {count:,}" for name, count in shown.items()]
