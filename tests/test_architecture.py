@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import onoma
+from corpora.system.extras import EXTRAS
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("corpora", "pipelines", "modeling", "dags")
@@ -75,6 +76,17 @@ def test_imports_keep_their_direction(file):
     wrong = imported(file) & FORBIDDEN[package]
 
     assert not wrong, f"{package} must not import {wrong}"
+
+
+def test_every_library_is_of_the_core_or_names_its_extra():
+    core = {"ahocorasick_rs", "icu4py", "numpy", "pyarrow", "rapidgzip"}
+    no_extra = {"_typeshed", "threadpoolctl", "triton", "umap"}  # types; beside others; asked for
+    known = {*sys.stdlib_module_names, *PACKAGES, "onoma", *core, *EXTRAS, *no_extra}
+    files = [file for file in MODULES if file.relative_to(ROOT).parts[0] != "dags"]
+
+    unknown = {name: str(file) for file in files for name in imported(file) - known}
+
+    assert not unknown
 
 
 ROOMS = (

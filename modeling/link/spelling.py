@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from corpora.errors import CorpusError
+from corpora.system.extras import MissingExtraError
 
 _CUTOFF: Final = 75  # least similarity, in percent
 _MAX_SIMILAR: Final = 8  # most words that are returned
@@ -85,9 +85,9 @@ class _Fuzzy:
         try:
             from rapidfuzz import fuzz, process  # noqa: PLC0415 - an extra
         except ImportError as error:
-            raise CorpusError(
-                "Names that are spelled otherwise are found by rapidfuzz, which is not installed. "
-                "Install the extra: pip install 'onoma[linking]'."
+            raise MissingExtraError(
+                "Names that are spelled otherwise are found by rapidfuzz, which is not installed: "
+                "pip install 'onoma[linking]'."
             ) from error
         self._process, self._ratio = process, fuzz.ratio
 

@@ -1,10 +1,13 @@
 """Words that are almost alike are those that rapidfuzz finds among all, and few are compared."""
 
 import random
+import sys
 
 import pytest
 from rapidfuzz import fuzz, process
 
+from corpora.system.extras import MissingExtraError
+from modeling.link import spelling
 from modeling.link.spelling import Spellings
 
 
@@ -51,3 +54,13 @@ def test_few_of_many_words_are_compared():
 def test_among_no_words_none_is_alike():
     assert Spellings([]).alike("Marc") == ()
     assert Spellings(["Anna"]).alike("Marc") == ()
+
+
+def test_a_missing_library_names_its_extra_and_ends_as_other_missing_ones(monkeypatch):
+    monkeypatch.setattr(spelling, "_LOADED", [])
+    monkeypatch.setitem(sys.modules, "rapidfuzz", None)
+
+    with pytest.raises(MissingExtraError, match=r"pip install 'onoma\[linking\]'") as caught:
+        Spellings(["Anna", "Hanna"]).alike("Anne")
+
+    assert caught.value.exit_status == 2
