@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
@@ -41,12 +42,16 @@ def call(*command, folder, status=0):
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    dist = tmp_path_factory.mktemp("dist")
-    command = (sys.executable, "-m", "build", "--outdir", dist, ROOT)
+def dist(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("dist")
+    command = (sys.executable, "-m", "build", "--outdir", folder, ROOT)
     subprocess.run(command, check=True, capture_output=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(dist):
     [found] = dist.glob("*.whl")
-    assert [*dist.glob("*.tar.gz")]
     return found
 
 
@@ -94,6 +99,16 @@ def test_wheel_holds_all_files_of_the_packages_and_nothing_else(wheel):
     assert names == {*listed.stdout.splitlines()}
 
 
+def test_sdist_holds_what_the_wheel_is_made_of_and_nothing_else(dist):
+    [sdist] = dist.glob("*.tar.gz")
+
+    with tarfile.open(sdist) as archive:
+        names = {Path(one.name).parts[1] for one in archive if len(Path(one.name).parts) > 1}
+
+    about = {"CHANGELOG.md", "LICENSE", "MANIFEST.in", "PKG-INFO", "README.md", "pyproject.toml"}
+    assert names == {*PACKAGES, "onoma", "onoma.egg-info", "setup.cfg", *about}
+
+
 def test_core_alone_reads_and_brings_nothing_heavy(core, place):
     python, onoma = core / "bin/python", core / "bin/onoma"
     code = (
@@ -118,6 +133,7 @@ def test_core_alone_reads_and_brings_nothing_heavy(core, place):
         (["finetune", "crf", "--ner", "x", "--model", "y", "--output", "z"], "modeling"),
         (["predict", "x", "--text", "y"], "modeling"),
         (["show", "s3://bucket/x"], "buckets"),
+        (["serve", "x"], "serve"),
     ],
 )
 def test_command_without_its_extra_says_which(core, place, command, extra):
