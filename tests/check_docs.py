@@ -15,6 +15,21 @@ WIDTHS = (400, 1280)
 WIDEST = """Math.max(...[document.documentElement, ...document.querySelectorAll("pre > code")].map(
     one => one.scrollWidth))"""
 
+PALEST = """() => {  // the lowest contrast of code with what is behind it (WCAG 2, 1.4.3)
+    const numbers = (color) => color.match(/[\\d.]+/g).map(Number);
+    const light = (color) => color.map((part) => part / 255)
+        .map((part) => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
+        .reduce((sum, part, n) => sum + part * [0.2126, 0.7152, 0.0722][n], 0.05);
+    const contrasts = [...document.querySelectorAll("pre > code span")].map((span) => {
+        const behind = numbers(getComputedStyle(span.closest("code")).backgroundColor).slice(0, 3);
+        const [red, green, blue, alpha = 1] = numbers(getComputedStyle(span).color);
+        const mixed = [red, green, blue].map((part, n) => alpha * part + (1 - alpha) * behind[n]);
+        const [dark, bright] = [light(mixed), light(behind)].sort((a, b) => a - b);
+        return bright / dark;
+    });
+    return Math.min(...contrasts);
+}"""
+
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *_):
@@ -109,3 +124,14 @@ def test_graphs_are_boxes_below_each_other(address, browser):
     assert [each[-1] for each in steps] == ["WriteShards"] * 3
     assert page.get_by_text("flowchart").count() == 0
     page.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_code_can_be_read(address, browser, scheme):
+    context = browser.new_context(color_scheme=scheme)
+    page = context.new_page()
+
+    for name in ("commands", "enriching", "library"):
+        page.goto(f"{address}{name}/")
+        assert page.evaluate(PALEST) >= 4.5, name
+    context.close()
