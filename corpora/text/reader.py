@@ -20,8 +20,9 @@ from corpora.text.opening import TextError, archive_kind, read_chunks
 from corpora.text.records import Place, Record, read_whole, split_at, split_at_blanks
 from corpora.text.wikiextractor_output import START, is_start, read_docs
 
-PLAIN, DOC, JSON_LINES = "plain", "doc", "jsonl"
+PLAIN, DOC, JSON_LINES, JSON = "plain", "doc", "jsonl", "json"
 _LOOKED_AT = 3
+_JSON = re.compile(r"\s*(?:\[\s*)?\{\s*\"[^\"\n]*\"\s*:")
 BORDERS = {  # a record begins after the first byte of a match
     DOC: re.compile(rb"\n%s[^\r\n]{0,9000}>[ \t]*[\r\n]" % START.encode()),
     JSON_LINES: re.compile(rb"\n"),
@@ -68,6 +69,12 @@ def examine(path: Path, settings: Settings, *, name: str) -> Part:
     if form == "auto":
         text = with_line_feeds(decode(chunks(), encoding, Counter()), Counter())
         form = detect_format(read_lines(text, max_characters=settings.max_characters))
+    if form == JSON:
+        raise TextError(
+            "other_format",
+            f"{name}: is JSON, but has no record on a line of its own. Write it as JSON Lines (an "
+            "array with jq -c '.[]'), or read it as text with --format plain.",
+        )
     return Part(form, encoding.name, n_invalid=encoding.n_invalid)
 
 
@@ -75,7 +82,8 @@ def detect_format(lines: Iterable[str | None]) -> str:
     """Detect the format by the first lines that are not blank; None, a line too long, is skipped.
 
     ``doc``: the first is a start tag of WikiExtractor. ``jsonl``: the first begins with ``{``, and
-    one of the first three is a JSON object. ``plain``: anything else.
+    one of the first three is a JSON object. ``json``: JSON of another layout begins here.
+    ``plain``: anything else.
     """
     first = list(islice((line for line in lines if line and line.strip()), _LOOKED_AT))
     if not first:
@@ -83,7 +91,9 @@ def detect_format(lines: Iterable[str | None]) -> str:
     if is_start(first[0]):
         return DOC
     is_json = first[0].lstrip().startswith("{") and any(map(is_object, first))
-    return JSON_LINES if is_json else PLAIN
+    if is_json:
+        return JSON_LINES
+    return JSON if _JSON.match("\n".join(first)) else PLAIN
 
 
 def cut(path: Path, form: str, *, range_bytes: int) -> Iterator[tuple[int, int, int]]:

@@ -34,7 +34,10 @@ PIECES = [
         (["x", DOC], "plain"),
         (["", '{"text": 1}'], "jsonl"),
         (['{"text": "cut', '{"text": 1}'], "jsonl"),
-        (["{", '"text": 1', "}"], "plain"),
+        (["{", '"text": 1', "}"], "json"),
+        (["[", " {", '  "text": "x",'], "json"),
+        (['[{"text": "x"}]'], "json"),
+        (["{curly}", '"text": 1'], "plain"),
         (["see {x}", '{"a": 1}'], "plain"),
         ([None, DOC], "doc"),
         ([None, None, '{"a": 1}'], "jsonl"),
@@ -84,6 +87,17 @@ def test_a_file_that_cannot_be_read_is_rejected_as_one_record(tmp_path):
 
     assert isinstance(rejected, Rejected)
     assert rejected.reason == "not_text"
+
+
+def test_json_whose_records_are_not_lines_is_rejected_unless_it_is_to_be_text(tmp_path):
+    (tmp_path / "f").write_text('[\n  {\n    "text": "ä"\n  }\n]\n', "utf-8")
+
+    [found] = read_records(tmp_path / "f", Settings(), name="f", part=None, counters=Counter())
+    as_text = examine(tmp_path / "f", Settings(format="plain"), name="f")
+
+    assert isinstance(found, Rejected)
+    assert (found.reason, "jq -c" in found.message) == ("other_format", True)
+    assert as_text.format == "plain"
 
 
 def test_encoding_and_form_are_found_out_together(tmp_path):
