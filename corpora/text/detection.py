@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+from corpora.reports import counted
 from corpora.text.encodings import (
     Encoding,
     Read,
@@ -225,8 +226,8 @@ def _choose(read: Read, counts: _Counts, *, name: str) -> Encoding:
     if counts.has_control(MAX_CONTROL_LATIN):
         raise TextError(
             "not_text",
-            f"{name}: {counts.n_control:,} control characters: no text, or in an encoding that is "
-            "not detected. Leave it out with --exclude, or name it with --encoding.",
+            f"{name}: {counted(counts.n_control, 'control character')}: no text, or in an encoding "
+            "that is not detected. Leave it out with --exclude, or name it with --encoding.",
         )
     if not may_be_latin or n_invalid < MIN_UTF8 * counts.n_high:
         raise TextError(
