@@ -16,7 +16,7 @@ from corpora.datasets.shards import read_batches
 from corpora.lexicon.counting import Flags, Floats
 from corpora.lexicon.known import function_words
 from corpora.lexicon.scores import Ratios, information_at_cuts
-from corpora.lexicon.streams import DOTS, Ints, is_unspaced
+from corpora.lexicon.streams import DOTS, TSHEG, Ints, is_tibetan, is_unspaced
 from corpora.lexicon.tables import CHUNK, Strings, Vocabulary
 from corpora.matching.arrays import run_begins
 
@@ -56,33 +56,36 @@ def bits(flags: Collection[str]) -> int:
 
 @dataclass(frozen=True)
 class Forms:
-    """The spelling of strings: their symbols, with spaces between words that need them."""
+    """The spelling of strings: their symbols, with spaces or tshegs where they are needed."""
 
     strings: Strings
     vocabulary: Vocabulary
 
     @cached_property
     def _symbols(self) -> pa.Array:
-        """All symbols by number (0 is empty), then the same again with a space before each."""
+        """All symbols by number (0 is empty), then the same after a space, then after a tsheg."""
         plain = pa.array(["", *self.vocabulary.symbols], pa.string())
-        return pa.concat_arrays([plain, pc.binary_join_element_wise("", plain, " ")])
+        marks = (" ", TSHEG) if (self._needs > 1).any() else (" ",)
+        after = (pc.binary_join_element_wise("", plain, mark) for mark in marks)
+        return pa.concat_arrays([plain, *after])
 
     @cached_property
-    def _needs_space(self) -> tuple[Flags, Flags]:
-        """For each symbol, whether it needs a space at its start, and at its end."""
+    def _needs(self) -> Ints:
+        """(symbols, start and end) what each needs there: 0: nothing, 1: a space, 3: a tsheg."""
         symbols = ["", *self.vocabulary.symbols]
         edges = np.array([[symbol[:1] or "x", symbol[-1:] or "x"] for symbol in symbols])
-        needs = ~is_unspaced(edges.view(np.uint32).reshape(edges.shape)) & ~np.isin(edges, [*DOTS])
-        return needs[:, 0], needs[:, 1]
+        codes = edges.view(np.uint32).reshape(edges.shape)
+        is_apart = ~is_unspaced(codes) & ~np.isin(edges, [*DOTS])
+        return is_apart + 2 * is_tibetan(codes).astype(np.int64)
 
     def spell(self, rows: Ints, *, length: int) -> pa.Array:
         """Return the forms of strings, all of the same length."""
         columns = self.strings.symbols(rows, length=length)
-        at_begin, at_end = self._needs_space
+        at_begin, at_end = self._needs.T
         pieces = [self._symbols.take(pa.array(columns[0]))]
         for before, symbols in pairwise(columns):
-            is_spaced = at_end[before] & at_begin[symbols]
-            pieces.append(self._symbols.take(pa.array(symbols + is_spaced * len(at_begin))))
+            mark = np.minimum(at_end[before] & at_begin[symbols], 2)  # nothing, space, tsheg
+            pieces.append(self._symbols.take(pa.array(symbols + mark * len(at_begin))))
         return pc.binary_join_element_wise(*pieces, "")
 
 

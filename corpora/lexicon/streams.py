@@ -38,6 +38,8 @@ OTHER = 1
 """
 DOTS = "·•‧・"
 """Dots that are symbols if they are between letters."""
+TSHEG = "་"
+"""The mark between the syllables of Tibetan, which are its words here."""
 _LONGEST_RUN = 16
 """The most letters and digits of a run that is a symbol; longer runs are addresses and codes."""
 _LOOKED_AT = 10_000
@@ -103,9 +105,17 @@ def is_unspaced(codes: Ids) -> npt.NDArray[np.bool_]:
 
 
 @lru_cache(maxsize=1 << 16)
-def _need_space(before: str, after: str) -> bool:
-    """Tell whether a space, or nothing, stands between words with these ends."""
-    return not is_unspaced(np.array([ord(before), ord(after)], np.uint32)).any()
+def _separator(before: str, after: str) -> str:
+    """Return what stands between words with these ends: nothing, a space, or Tibetan's tsheg."""
+    codes = np.array([ord(before), ord(after)], np.uint32)
+    if is_unspaced(codes).any():
+        return ""
+    return TSHEG if is_tibetan(codes).all() else " "
+
+
+def is_tibetan(codes: Ids) -> npt.NDArray[np.bool_]:
+    """Tell which code points are Tibetan letters, digits and vowels."""
+    return np.greater_equal(codes, 0x0F20) & np.less_equal(codes, 0x0FBC)
 
 
 def _classes_of(codes: Ids) -> npt.NDArray[np.uint8]:
@@ -246,6 +256,8 @@ def _words(text: Text) -> Iterator[str | None]:
         before = None
         for first, last in cutter.words(text.text, Span(start, end), cuts=(), edges=edges):
             word = text.text[first:last]
+            if word == TSHEG:  # as a space, which is no word either
+                continue
             is_word = word[0].isalnum() and ":" not in word and "\n" not in word
             if before is not None and not (is_word and _are_neighbours(text.text, before, first)):
                 yield None
@@ -257,8 +269,8 @@ def _words(text: Text) -> Iterator[str | None]:
 
 
 def _are_neighbours(text: str, end: int, begin: int) -> bool:
-    """Tell whether two words are separated as in a form of both: by a space or nothing."""
-    return text[end:begin] == (" " if _need_space(text[end - 1], text[begin]) else "")
+    """Tell whether two words are separated as in a form of both."""
+    return text[end:begin] == _separator(text[end - 1], text[begin])
 
 
 def _parts(texts: Sequence[Text], lengths: Sequence[int]) -> tuple[list[str], Ints]:

@@ -244,6 +244,14 @@ def test_names_with_dots_letters_and_eight_characters_are_words(tmp_path):
     assert "inner" in flags["·史密斯"]
 
 
+def test_syllables_of_tibetan_make_words_with_tshegs_between_them(tmp_path):
+    text = "".join(f"{a}་སངས་རྒྱས་{b}། " for a, b in zip("ཀཁགངཅཆཇ", "ཉཏཐདནཔཕ", strict=True))
+
+    flags = flags_of(tmp_path, text, top=1.0)
+
+    assert list(flags) == ["སངས་རྒྱས"]
+
+
 # --- names that are known words
 
 

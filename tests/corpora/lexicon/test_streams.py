@@ -103,6 +103,7 @@ def test_words_are_those_of_the_language_and_end_with_their_sentence():
         ("12\u00a0km", "12 | km |"),
         ("12 km²", "12 km | ² |"),
         ("①②", "① | ② |"),
+        ("སངས་རྒྱས་ལ། དགེ་\nསློང Bad", "སངས རྒྱས ལ | དགེ | སློང Bad |"),
         ("mein iPhone手机", "mein iPhone 手机 |"),
         ("mein iPhone 手机", "mein iPhone | 手机 |"),
     ],
