@@ -46,7 +46,10 @@ _FIRST_WORD = re.compile(r"[\W_]*([^\W_](?:[^\W_]|[\u0300-\u036f])*)")
 _OTHER = rf"[^\s{_ALPHABET}{_MARKS}]+"
 _LAST_WORD = re.compile(rf"(?:{_DIGITS}|{_PARTS}|{_OTHER}(?:[\"'’]{_OTHER})*+)\.$")
 _UP_TO_LAST_LETTER = re.compile(r".*\w", re.DOTALL)
-_HAN = re.compile("[\u2e80-\u2fd5\u3005-\u3007\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003fffd]")
+_HAN = re.compile(
+    "[\u2e80-\u2fd5\u3005-\u3007\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003fffd]"
+    "[\u0300-\u036f\ufe00-\ufe0f\U000e0100-\U000e01ef]*"  # marks and variation selectors
+)
 _MAX_PLAIN = 100_000
 _DAY_DIGITS = 2
 _INITIAL = 4  # most characters of an initial: a letter and its marks
@@ -170,8 +173,7 @@ class Segmenter:
 
         found = [0, *_ends(WordBreaker(text, self.locale), len(text))]
         if self.table.characters:
-            han = (match.start() for match in _HAN.finditer(text))
-            return sorted({*found, *(edge for start in han for edge in (start, start + 1))})
+            return sorted({*found, *(edge for han in _HAN.finditer(text) for edge in han.span())})
         return found
 
     def words(

@@ -83,11 +83,11 @@ def test_no_sentence_begins_with_a_stop_that_belongs_to_the_one_before(lines):
 
 
 def test_characters_are_words_and_runs_stay_whole():
-    text = "我爱北京，iPhone 15卖１９９８元，3.14。〇"
+    text = "我爱北京，iPhone 15卖１９９８元，3.14。〇葛\U000e0100城"
 
     words = segmenter("zh").words(text, Span(0, len(text)))
 
-    expected = "我 爱 北 京 ， iPhone 15 卖 １９９８ 元 ， 3.14 。 〇"
+    expected = "我 爱 北 京 ， iPhone 15 卖 １９９８ 元 ， 3.14 。 〇 葛\U000e0100 城"
     assert [text[start:end] for start, end in words] == expected.split()
 
 
