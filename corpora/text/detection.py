@@ -12,7 +12,7 @@ this order:
    where at most ``MAX_INVALID`` of the bytes are invalid and, of the characters beyond ASCII, at
    least ``MIN_EXPECTED`` are expected: the Han characters that every Chinese text is made of
    (``characters.toml``) and Chinese punctuation, where they do not stand alone among ASCII; in
-   UTF-16 alphabets and kana, too. The largest ratio wins.
+   UTF-16 alphabets and kana, too, and Hangul with spaces. The largest ratio wins.
 5. Windows-1252, of which Latin-1 is a part, where at most ``MAX_HIGH`` of the bytes are beyond
    ASCII, at most ``1 - MIN_UTF8`` of these are valid UTF-8, and at most ``MAX_CONTROL_LATIN`` of
    all are control characters.
@@ -83,6 +83,8 @@ _BEYOND_ASCII = re.compile("[^\0-\x7f]+")
 _RUNS = re.compile("[^\0-\x7f]{2,}")
 _HAN_MARKS = "\u2014\u2018-\u201d\u2026\u3000-\u3002\u3008-\u3011\uff01-\uff5e"
 _ALPHABETS = "\u00a0-\u0e7f\u1e00-\u1fff\u2010-\u2027\u2030-\u203a\u3041-\u30ff"
+_HANGUL = "\uac00-\ud7a3"
+"""Expected in UTF-16 with spaces only: what EUC-KR is read as UTF-16 is full of them."""
 
 
 def detect(read: Read, *, name: str, named: str | None = None) -> Encoding:
@@ -246,7 +248,6 @@ def _judge(read: Read, name: str, counts: _Counts) -> tuple[float, Encoding]:
     """
     n_invalid = n_beyond = n_expected = 0
     is_utf16 = name.startswith("utf-16")
-    expected = _expected(is_utf16=is_utf16)
     for text in decode_marked(read(), name):
         beyond = "".join(_BEYOND_ASCII.findall(text))
         n_beyond += len(beyond)
@@ -255,6 +256,8 @@ def _judge(read: Read, name: str, counts: _Counts) -> tuple[float, Encoding]:
             return 0.0, Encoding(name, n_invalid)
         if not is_utf16:  # a single Han character among ASCII is taken for a coincidence
             beyond = "".join(_RUNS.findall(text))
+        is_korean = is_utf16 and " " in text
+        expected = _expected(_HANGUL if is_korean else "", is_utf16=is_utf16)
         n_expected += sum(map(len, expected.findall(beyond)))
     if not n_beyond:  # ASCII in UTF-16; in another encoding it would be valid UTF-8
         return float(is_utf16), Encoding(name, n_invalid)
@@ -262,7 +265,7 @@ def _judge(read: Read, name: str, counts: _Counts) -> tuple[float, Encoding]:
 
 
 @cache
-def _expected(*, is_utf16: bool) -> re.Pattern[str]:
+def _expected(more: str, *, is_utf16: bool) -> re.Pattern[str]:
     table = tomllib.loads((files("corpora.text") / "characters.toml").read_text("utf-8"))
     han = "".join({*"".join(table.values())} - {"\n"})
-    return re.compile(f"[{han}{_HAN_MARKS}{_ALPHABETS if is_utf16 else ''}]+")
+    return re.compile(f"[{han}{_HAN_MARKS}{_ALPHABETS if is_utf16 else ''}{more}]+")

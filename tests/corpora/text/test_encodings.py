@@ -103,6 +103,17 @@ def test_samples_are_read_in_their_encoding(name, encoding, begin):
     assert found.startswith(begin)
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "euc-kr"])
+def test_korean_is_utf_16_with_its_spaces_and_no_other_encoding(encoding):
+    data = ("나는 오늘 아침에 학교에 갔다. 그는 오지 않았다.\n" * 3).encode(encoding)
+
+    if encoding == "euc-kr":
+        with pytest.raises(TextError, match="Name it with --encoding"):
+            detect(lambda: [data], name="f")
+    else:
+        assert detect(lambda: [data], name="f").name == encoding
+
+
 @pytest.mark.parametrize("text", ["No umlaut here, and no mark.", "Жили были дед да баба."])
 @pytest.mark.parametrize("order", ["utf-16-le", "utf-16-be"])
 def test_utf16_that_is_valid_utf8_is_not_taken_for_it(order, text):
