@@ -463,6 +463,11 @@ def _no_dataset(path: Path) -> CorpusError:
     if not path.exists():
         what = f"{path}: no dataset (dataset.json is missing): there is no such folder."
         return CorpusError(what)
+    if not (path / ".build").is_dir():  # the work of a run
+        return CorpusError(
+            f"{path}: no dataset (dataset.json is missing). Make one of texts with onoma text, of "
+            "other sources with the commands that onoma --help lists first."
+        )
     return CorpusError(
         f"{path}: no dataset (dataset.json is missing). "
         "Run the pipeline again: it resumes where it stopped."

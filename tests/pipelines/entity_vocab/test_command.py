@@ -81,7 +81,10 @@ def test_input_that_is_no_dataset_is_named(tmp_path, capsys):
     (tmp_path / "empty").mkdir()
 
     assert run(tmp_path / "out", tmp_path / "empty") == 1
-    assert "dataset.json is missing" in capsys.readouterr().err
+    assert "dataset.json is missing). Make one" in capsys.readouterr().err
+    (tmp_path / "empty/.build").mkdir()
+    assert run(tmp_path / "out", tmp_path / "empty") == 1
+    assert "Run the pipeline again" in capsys.readouterr().err
 
 
 def test_damaged_shard_is_named(tmp_path, capsys):
