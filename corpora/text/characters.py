@@ -15,6 +15,7 @@ _WIDE = re.compile("[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a]")
 _TO_NARROW = 0xFEE0
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_PRIVATE = re.compile("[\ue000-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd]")
 
 
 def with_line_feeds(chunks: Iterable[str], counters: Counter[str]) -> Iterator[str]:
@@ -43,7 +44,8 @@ def clean(text: str, counters: Counter[str]) -> str:
 
     Control characters (Unicode's Cc but tab and LF) become spaces and count as
     ``characters.control``, each kind as ``characters.control/U+0000``; surrogates, which JSON can
-    bring in alone, become U+FFFD and count as ``characters.surrogate``.
+    bring in alone, become U+FFFD and count as ``characters.surrogate``. Characters of private use
+    stay, and count as ``characters.private_use``.
     """
     text = _line_feeds(text, counters)
     if found := _CONTROL.findall(text):
@@ -53,6 +55,8 @@ def clean(text: str, counters: Counter[str]) -> str:
     if _SURROGATE.search(text):
         text, n = _SURROGATE.subn(REPLACEMENT, text)
         counters["characters.surrogate"] += n
+    if private := _PRIVATE.findall(text):
+        counters["characters.private_use"] += len(private)
     return text
 
 

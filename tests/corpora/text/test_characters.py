@@ -35,6 +35,7 @@ def test_what_is_no_text_is_replaced_and_counted_and_nothing_else(text):
     assert found == "".join(kinds.get(k, c) for c, k in zip(text, categories, strict=True))
     assert counters["characters.control"] == categories.count("Cc")
     assert counters["characters.surrogate"] == categories.count("Cs")
+    assert counters["characters.private_use"] == categories.count("Co")
 
 
 def test_control_characters_are_counted_by_kind():
