@@ -44,7 +44,8 @@ _WRITTEN = frozenset(
 """Elements of headers that are written beside names."""
 _MOST_PARTS = 4
 """The number of times that a part of a schema is compiled; after that all of it is."""
-_SAID = re.compile(rb"TEI Edition:\s+(?:P5 )?Version (\d+\.\d+\.\d+)")
+_SAID = re.compile(rb"TEI Edition:\s+(?:P5 )?Version(?:\xc2\xa0|\s)+(\d+\.\d+\.\d+)")
+"""The version that a schema names, after a no-break space (UTF-8)."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -156,7 +156,7 @@ def served(tmp_path):
     """Serve a schema that names its version; yields its address and its bytes."""
     folder = tmp_path / "served"
     folder.mkdir()
-    data = f"<!-- TEI Edition: P5 Version {module.VERSION}. -->{SCHEMA}".encode()
+    data = f"<!-- TEI Edition: P5 Version\u00a0{module.VERSION}. -->{SCHEMA}".encode()
     (folder / "tei_all.rng").write_bytes(data)
     with HTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder)) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
