@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from http.client import HTTPException
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -71,6 +72,12 @@ def default_schema() -> Path:
     """Return the default path of the TEI's schema: ``onoma/tei_all.rng`` in the user's data."""
     data = os.environ.get("XDG_DATA_HOME") or home() / ".local" / "share"
     return Path(data) / "onoma" / "tei_all.rng"
+
+
+def fetched_schema() -> Path | None:
+    """Return the TEI's schema if it was fetched and lxml is there to use it."""
+    path = default_schema()
+    return path if path.is_file() and find_spec("lxml") is not None else None
 
 
 def fetch(options: Options) -> Iterator[str | Summary]:

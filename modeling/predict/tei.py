@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
-from importlib.util import find_spec
 from itertools import islice, tee
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,7 +48,7 @@ from corpora.tei.review import (
     read_candidates,
     write_candidates,
 )
-from corpora.tei.schema import default_schema, expect
+from corpora.tei.schema import expect, fetched_schema
 from corpora.tei.style import NO_XML, template
 from corpora.tei.undo import CHANGED, Kept, take_out
 from corpora.tei.writer import Skipped, Standing, TeiFile, WriteOptions, Written
@@ -156,19 +155,18 @@ class _Work:
         if given := self.options.schema:
             expect(given, self.files.values())
             return given
-        is_there = default_schema().is_file() and find_spec("lxml") is not None
+        schema = fetched_schema()
         self.notes.append(
-            f"validated against {default_schema()}"
-            if is_there
+            f"validated against {schema}"
+            if schema
             else as_typed(
                 "not validated: python -m corpora.tei.schema fetches the TEI's own schema (and "
                 "pip install 'onoma[tei]')"
             )
         )
-        if not is_there:
-            return None
-        expect(default_schema(), self.files.values())
-        return default_schema()
+        if schema:
+            expect(schema, self.files.values())
+        return schema
 
     def remember(self, made: Sequence[Decision]) -> None:
         """Append decisions to the file of decisions, except those that it has already."""

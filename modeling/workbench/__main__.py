@@ -64,6 +64,12 @@ class Options:
         metavar="RUN",
         help="tagger that suggests names: a run of modeling.finetune, or an archive",
     )
+    schema: Path | None = option(
+        None,
+        metavar="FILE",
+        help="RelaxNG schema; names that would make a saved file invalid are not written, and said "
+        "(default: the schema that corpora.tei.schema fetched, if any)",
+    )
     candidates: Path | None = option(
         None, metavar="TSV", help="list of suggested names, made by modeling.predict --candidates"
     )
@@ -150,7 +156,7 @@ class Options:
         if self.page and (self.encoder or self.entities or self.reconcile):
             raise UsageError("--encoder, --entities, --reconcile need the program, with --output.")
         if self.page:
-            unused = ("recipe", "ner", "port", "no_open")
+            unused = ("recipe", "ner", "port", "no_open", "schema")
             refuse(self, *unused, because="needs the program, with --output in place of --page")
         if self.ner and not (self.encoder or self.tagger):
             raise UsageError("--ner is for --tagger and --encoder.")

@@ -68,9 +68,12 @@ class Desk:
         output: Path,
         register: Entries | None = None,
         sources: Sequence[Source] = (),
+        schema: Path | None = None,
     ) -> None:
         self.letters, self.journal = letters, journal
         self.reviewer, self.output, self.register = reviewer, output, register
+        self.schema = schema
+        """The schema that saved files are validated with; None: they are not."""
         self.sources: Sequence[Source] = (*([register] if register else []), *sources)
         self.labels = tuple(_writable(letters.edition))
         self.models = Models(output / ".workbench" / "models.json")

@@ -12,6 +12,7 @@ from corpora.runs.build import sync_folder
 from corpora.system.files import KEPT
 from corpora.tei.provenance import Model
 from corpora.tei.review import REVIEW
+from corpora.tei.schema import expect
 from corpora.tei.source import Source
 from corpora.tei.writer import WriteOptions, Written
 from modeling.workbench.desk import Desk
@@ -55,9 +56,10 @@ def save(desk: Desk) -> Saved:
     with desk.lock:
         desk.refresh()
         report: Saved = {"written": [], "same": 0, "skipped": [], "refused": []}
-        for letter in desk.letters.all:
-            if not any(True for _ in desk.journal.of_file(letter.name)):
-                continue
+        decided = [one for one in desk.letters.all if any(desk.journal.of_file(one.name))]
+        if desk.schema:
+            expect(desk.schema, [one.path for one in decided if one.path.is_file()])
+        for letter in decided:
             try:
                 _save(desk, desk.look(letter), report)
             except (CorpusError, OSError) as error:
@@ -68,7 +70,7 @@ def save(desk: Desk) -> Saved:
 def _save(desk: Desk, letter: Letter, report: Saved) -> None:
     if letter.error:
         raise CorpusError(letter.error)
-    written = write(desk, letter)
+    written = write(desk, letter, schema=desk.schema)
     path = desk.output / letter.name
     if path.exists() and path.samefile(letter.path):
         raise CorpusError(f"{path}: is the letter itself, and is not overwritten.")
@@ -88,7 +90,13 @@ def _save(desk: Desk, letter: Letter, report: Saved) -> None:
         report["skipped"].append({"n": letter.number, "form": one.text, "why": one.reason})
 
 
-def write(desk: Desk, letter: Letter, items: Mapping[str, Sequence[Item]] | None = None) -> Written:
+def write(
+    desk: Desk,
+    letter: Letter,
+    items: Mapping[str, Sequence[Item]] | None = None,
+    *,
+    schema: Path | None = None,
+) -> Written:
     """Write the accepted items of a letter, each with its model and its reviewer.
 
     ``items`` maps the ids of documents to items (default: all). Names that people added come last.
@@ -97,7 +105,7 @@ def write(desk: Desk, letter: Letter, items: Mapping[str, Sequence[Item]] | None
     """
     items = items or {names.document.id: names.items() for names in letter.names}
     last = max((one.time for _, one in desk.journal.of_file(letter.name)), default="")
-    given = WriteOptions(date=last[:10])
+    given = WriteOptions(date=last[:10], schema=schema)
     written = Written(desk.letters.parsed(letter))
     for (model, reviewer), names in _by_author(desk, items):
         written = written.add(names, model=model, options=replace(given, reviewer=reviewer))

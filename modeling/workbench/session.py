@@ -17,6 +17,7 @@ from corpora.tei.decisions import decisions_path
 from corpora.tei.edition import SUFFIXES, Edition, edition_path, load_edition, shipped_editions
 from corpora.tei.provenance import is_reviewer
 from corpora.tei.review import Candidate, model_of_list, read_candidates
+from corpora.tei.schema import expect, fetched_schema
 from modeling.workbench.candidates import Reconciled, Vocabulary
 from modeling.workbench.datasets import open_documents, open_evaluation
 from modeling.workbench.desk import Desk
@@ -45,6 +46,8 @@ def make_desk(options: "Options") -> Desk:
     path = options.decisions or decisions_path(
         edition_path(options.edition), list(files.values()), is_shipped=is_shipped
     )
+    if options.schema:
+        expect(options.schema, ())  # it is known now, not at the first saving, if it is none
     letters = Letters(files, edition, _suggester(options, edition, files))
     entries = None
     if options.register:
@@ -54,6 +57,7 @@ def make_desk(options: "Options") -> Desk:
         Journal(path),
         reviewer=_reviewer(options.reviewer),
         output=output,
+        schema=options.schema or fetched_schema(),
         register=entries,
         sources=(
             *map(Vocabulary, options.entities),

@@ -15,6 +15,8 @@ from modeling.workbench.desk import ConflictError
 from modeling.workbench.names import RefusedError
 from modeling.workbench.overview import overview
 from modeling.workbench.session import make_desk
+from tests.corpora.tei.writer.test_schemas import APPARATUS, SCHEMA
+from tests.corpora.tei.writer.written_names import tei
 from tests.modeling.workbench.conftest import open_desk, options_of
 
 
@@ -329,6 +331,25 @@ def test_decisions_are_undone_where_more_folders_are_given(desk, sample):
     wider.undo()
 
     assert "accepted" not in [item.status for item in items(wider, number)]
+
+
+def test_a_name_that_would_make_a_saved_file_invalid_is_said_and_not_written(tmp_path):
+    (tmp_path / "letters").mkdir()
+    (tmp_path / "letters" / "a.xml").write_bytes(tei("<p>Goethe in Jena</p>"))
+    schema = tmp_path / "letters.rng"
+    schema.write_text(SCHEMA.format(header=APPARATUS))  # persName, and no placeName
+    given = {"edition": "tei", "decisions": tmp_path / "d.jsonl", "candidates": None}
+    desk = open_desk(tmp_path, register=(), schema=schema, **given)
+    for start, end, label in ((0, 6, "person"), (10, 14, "place")):
+        own = {"start": start, "end": end, "label": label, "entity": "", "status": "accepted"}
+        desk.decide([{"letter": 0, "document": 0, "id": "", **own}])
+
+    report = saving.save(desk)
+
+    assert report["written"] == [{"n": 0, "names": 1}]
+    assert report["skipped"] == [{"n": 0, "form": "Jena", "why": "would not be valid"}]
+    saved = (tmp_path / "reviewed" / "a.xml").read_text()
+    assert ">Goethe</persName> in Jena</p>" in saved
 
 
 def test_a_list_of_other_files_is_an_error_and_one_of_more_files_is_said(sample, capsys):
