@@ -34,6 +34,11 @@ export class Text {
   isSpace(point) {
     return /^\s*$/.test(this.slice(point, point + 1));
   }
+
+  // Tell whether a letter's mark (a vowel of Hebrew, an accent) begins at a code point.
+  isMark(point) {
+    return /^\p{M}/u.test(this.slice(point, point + 1));
+  }
 }
 
 // A string without case, as Python's casefold has it (one letter may become two), and the offset in
@@ -89,7 +94,7 @@ export function movedBoundary(text, block, span, { side, step, unit, lang }) {
     else end = next;
   } else {
     const inside = (p) => p >= block.start && p <= block.end;
-    const isBad = () => (side === "start" ? text.isSpace(start) : text.isSpace(end - 1));
+    const isBad = () => (side === "start" ? text.isSpace(start) || text.isMark(start) : text.isSpace(end - 1) || text.isMark(end));
     do {
       if (side === "start") start += step;
       else end += step;
