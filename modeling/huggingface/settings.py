@@ -70,7 +70,8 @@ def to_config(values: Settings, *, where: object) -> "PretrainedConfig":
         known = ", ".join(sorted({*_TYPES, *foreign.TYPES}))
         raise WeightsError(
             f"{where}: model_type is {model_type!r}; what can be read is {known}. Take one of "
-            "these: xlm-roberta is for a hundred languages, modernbert and deberta-v2 for English."
+            "these: XLM-RoBERTa, mDeBERTa (deberta-v2) and mmBERT (modernbert) are for a hundred "
+            "languages and more."
         )
     from transformers import CONFIG_MAPPING  # noqa: PLC0415 - slow
 
