@@ -303,8 +303,9 @@ def wordpiece(
 
 
 _SAVED_AGAIN = (
-    "AutoTokenizer.from_pretrained(NAME).save_pretrained(FOLDER), of transformers, makes a "
-    "tokenizer.json of most tokenizers; where it makes none, take another model."
+    "AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER), of transformers, adds a "
+    "tokenizer.json to a folder with the files of most tokenizers (from a hub: hf download NAME "
+    "--local-dir FOLDER); where it adds none, take another model."
 )
 
 
