@@ -416,8 +416,10 @@ def _tuples(column: pa.ListArray, known: dict[str, str]) -> Iterator[tuple[str, 
 def _strings(column: pa.StringArray, known: dict[str, str]) -> list[str]:
     """Convert a column to strings; equal ones are one object, that in ``known`` if it is there."""
     encoded = column.dictionary_encode()
-    distinct = [known.setdefault(value, value) for value in encoded.dictionary.to_pylist()]
-    return [distinct[index] for index in encoded.indices.to_numpy().tolist()]
+    distinct = encoded.dictionary.to_numpy(zero_copy_only=False)
+    distinct[:] = [known.setdefault(value, value) for value in distinct.tolist()]
+    values: list[str] = distinct[encoded.indices.to_numpy()].tolist()
+    return values
 
 
 def open_dataset(path: Path | str, schema: str | None = None) -> Dataset:
