@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from tempfile import gettempdir
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -40,7 +41,11 @@ class Thresholds:
 def _identifier() -> "LanguageIdentifier":
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-    return LanguageIdentifier.from_model_file(str(MODEL_FILE), norm_probs=True)
+    try:
+        return LanguageIdentifier.from_model_file(str(MODEL_FILE), norm_probs=True)
+    except OSError as error:  # it unpacks its model (80 MB) into the folder for temporary files
+        error.filename = error.filename or f"{gettempdir()} (TMPDIR)"
+        raise
 
 
 def check_langs(tags: Sequence[str]) -> None:

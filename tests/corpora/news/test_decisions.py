@@ -1,8 +1,13 @@
 """Rights and filters: what a page says, and what becomes of its article."""
 
+import errno
+import os
+import tempfile
+
 import pytest
 
 from corpora.errors import UsageError
+from corpora.news import filters
 from corpora.news.extraction import Article
 from corpora.news.filters import Thresholds, check_langs, identify, non_letter_ratio, why_not
 from corpora.news.page_metadata import PageMetadata
@@ -207,3 +212,15 @@ def test_a_table_that_cannot_be_used_is_an_error(tmp_path, text, message):
 
     with pytest.raises(UsageError, match=message):
         read_url_table(table, ["a.html"])
+
+
+def test_no_room_for_the_model_of_languages_names_the_folder(monkeypatch):
+    def fail(*_, **__):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("py3langid.langid.LanguageIdentifier.from_model_file", fail)
+
+    with pytest.raises(OSError, match=r"No space left on device: .*TMPDIR") as raised:
+        filters._identifier.__wrapped__()
+
+    assert raised.value.filename.startswith(tempfile.gettempdir())
