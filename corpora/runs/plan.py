@@ -366,10 +366,13 @@ def without(named: Mapping[str, Path], patterns: Sequence[str]) -> dict[str, Pat
 
 
 def describe_files(named: Mapping[str, Path]) -> list[InputFile]:
-    """Compute the sizes and hashes of files, several at once."""
-    from corpora.system.threads import map_in_order
+    """Compute the sizes and hashes of files, several at once; those in buckets are fetched."""
+    from corpora.system.buckets import N_TRANSFERS
+    from corpora.system.staging import url_of
+    from corpora.system.threads import N_THREADS, map_in_order
 
-    return list(map_in_order(lambda item: describe_file(*item), named.items()))
+    n_threads = N_TRANSFERS if any(map(url_of, named.values())) else N_THREADS
+    return list(map_in_order(lambda item: describe_file(*item), named.items(), n_threads=n_threads))
 
 
 def describe_file(name: str, path: Path) -> InputFile:

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from corpora.datasets.shards import open_dataset
 from corpora.errors import CorpusError
 from corpora.ner import convert
 from corpora.runs import on_bucket as on_bucket_run
+from corpora.runs.plan import describe_files, find_inputs
 from corpora.store import __main__ as store
 from corpora.store import catalogue, inspection, on_bucket
 from corpora.store.inspection import verify
@@ -385,3 +387,21 @@ def test_copies_in_use_are_kept_however_old():
         staging.cache_folder()
 
         assert (output.mirror.exists(), used.exists(), unused.exists()) == (True, True, False)
+
+
+def test_inputs_are_fetched_several_at_once(monkeypatch):
+    put_letters(n=4)
+    arrived = threading.Barrier(4, timeout=60)
+    download = Bucket.download
+
+    def together(self, name, path):
+        arrived.wait()
+        return download(self, name, path)
+
+    monkeypatch.setattr(Bucket, "download", together)
+
+    found = describe_files(find_inputs(["s3://onoma/letters/*.xml"]))
+
+    assert [file.size for file in found] == [
+        path.stat().st_size for path in sorted(LETTERS.glob("*.xml"))[:4]
+    ]
