@@ -159,7 +159,8 @@ def _head(source: Source, *, name: str) -> bytes:
         return head
     raise UsageError(
         f"{name}: is no MediaWiki dump: it has no <mediawiki> and no <page>. "
-        "Take a file named …-pages-articles….xml.bz2, and look at whether its download is whole."
+        "Take a file named …-pages-articles….xml.bz2, and look at whether its download is whole; "
+        f"of several files, leave this one out with --exclude '*{name}'."
     )
 
 

@@ -323,7 +323,7 @@ def test_a_dump_without_pages_is_none_the_less_one(tmp_path):
     ("data", "message"),
     [
         (b"", "is empty"),
-        (b"<html>404 Not Found</html>", "is no MediaWiki dump"),
+        (b"<html>404 Not Found</html>", "is no MediaWiki dump.*leave this one out with --exclude"),
         (bz2.compress(b"<html></html>"), "is no MediaWiki dump"),
         (bz2.compress(b""), "is no MediaWiki dump"),
         (b"7z\xbc\xaf\x27\x1c and so on", "7z archive.*Unpack it"),
