@@ -60,6 +60,11 @@ def test_a_slash_begins_a_subpage_outside_of_wikipedias(wiki):
     [
         ("enwiktionary", "# To [[move]] on the {{l|en|foot|feet}}.", "To move on the feet."),
         ("enwiki", "on the {{l|en|foot|feet}}", "on the en"),
+        (
+            "enwiktionary",
+            "# {{lb|en|old|UK}} Go.\n* {{sense|walk}} German: {{t+|de|gehen|m}}",
+            "(old, UK) Go.\n(walk): German: gehen",
+        ),
         ("dewiktionary", "{{K|Astrologie}} ein {{Ü|en|house}}", "Astrologie: ein house"),
         ("enwikinews", "{{w|Angela Merkel|Merkel}} and {{w|Paris}}", "Merkel and Paris"),
         ("dewikisource", "{{Seite|7}}Der {{SperrSchrift|Anfang}}{{PRZU}}", "Der Anfang"),
