@@ -253,7 +253,7 @@ def _take_mirror(name: str, stack: ExitStack) -> Path:
             stack.enter_context(locked(mirror.with_name(f".{mirror.name}.lock"), busy=str))
             (mirror / BUILD).mkdir(parents=True, exist_ok=True)
             os.utime(mirror)
-            stack.callback(os.close, hold_copy(mirror))
+            hold_copy(mirror)
             return mirror
     raise AssertionError("unreachable")
 

@@ -5,6 +5,7 @@ downloaded once. Copies that were not used for a week are removed, but no folder
 still holds: a training may take longer.
 """
 
+import errno
 import fcntl
 import hashlib
 import os
@@ -26,8 +27,8 @@ from corpora.system.threads import map_in_order
 CACHE = "ONOMA_CACHE"
 _A_WEEK = 7 * 24 * 3600
 _MAGIC = "*?["
-_held: dict[Path, int] = {}
-"""Folders that were copied, to their open descriptors: they are in use until the process ends."""
+_held: set[Path] = set()
+"""Folders of the cache that this process uses until it ends."""
 _urls: dict[str, str] = {}
 _found: dict[str, tuple[Bucket, Found]] = {}
 
@@ -49,25 +50,37 @@ def _cleared(folder: Path) -> Path:
     return folder
 
 
-def hold_copy(folder: Path) -> int:
-    """Keep a folder of the cache from being removed while the returned descriptor is open."""
-    descriptor = os.open(folder, os.O_RDONLY)
+def hold_copy(folder: Path) -> None:
+    """Keep a folder of the cache from being removed while this process runs.
+
+    The lock is a byte of one file: a descriptor for each folder could be too many.
+    """
+    _held.add(folder)
     with suppress(OSError):  # a file system without locks
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    return descriptor
+        fcntl.lockf(_locks(folder.parents[1]), fcntl.LOCK_SH | fcntl.LOCK_NB, 1, _byte_of(folder))
 
 
 def _is_held(folder: Path) -> bool:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    """Tell whether this process, or another, holds a folder."""
+    if folder in _held:
         return True
-    except OSError:  # a file system without locks
-        return False
-    finally:
-        os.close(descriptor)
+    locks, byte = _locks(folder.parents[1]), _byte_of(folder)
+    try:
+        fcntl.lockf(locks, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
+    except OSError as error:
+        return error.errno in {errno.EAGAIN, errno.EACCES}
+    fcntl.lockf(locks, fcntl.LOCK_UN, 1, byte)
     return False
+
+
+@cache
+def _locks(folder: Path) -> int:
+    """Open the file of locks; it stays open, for closing it would drop all locks on it."""
+    return os.open(folder / ".held", os.O_RDWR | os.O_CREAT, 0o666)
+
+
+def _byte_of(folder: Path) -> int:
+    return int(hashlib.sha256(folder.name.encode()).hexdigest()[:15], 16)
 
 
 def _note(path: Path, url: str) -> None:
@@ -257,8 +270,7 @@ def _assemble(url: str, paths: Mapping[str, Path]) -> Path:
             temporary.rename(target.parent)
         shutil.rmtree(temporary, ignore_errors=True)
     os.utime(target.parent)
-    if target not in _held:
-        _held[target] = hold_copy(target.parent)
+    hold_copy(target.parent)
     _note(target, url)
     for name in paths:
         _urls[str(target / name)] = f"{url}/{name}"
