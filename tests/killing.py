@@ -37,10 +37,9 @@ from typing import Any
 
 from tests.file_operations import killed_at
 from tests.pipelines.graph_runs import run_plainly
+from tests.processes import PATIENCE_S
 
 DATA = Path(__file__).resolve().parent / "data"
-ORPHAN_SECONDS = 20.0
-"""How long a process may need to notice that its launcher is dead."""
 _PR_SET_CHILD_SUBREAPER = 36
 """Of ``prctl(2)``."""
 _EVER = 1 << 60
@@ -236,7 +235,7 @@ class Killer:
 
     def _outlived(self) -> Iterator[str]:
         """Yield the processes that outlive their launcher, and kill them."""
-        end = time.monotonic() + ORPHAN_SECONDS
+        end = time.monotonic() + PATIENCE_S
         while (orphans := _children()) and time.monotonic() < end:
             time.sleep(0.01)
         for pid, command in orphans.items():

@@ -12,9 +12,11 @@ from pathlib import Path
 
 PYTHONPATH = str(Path(__file__).parents[1])
 """The folder of our packages, for processes that are started elsewhere."""
+PATIENCE_S = 300.0
+"""Seconds after which a busy machine is no reason: a bound for a hang, not a measurement."""
 
 
-def wait_for(condition, *, seconds=20.0):
+def wait_for(condition, *, seconds=PATIENCE_S):
     """Wait until something holds."""
     end = time.monotonic() + seconds
     while not condition():
@@ -47,8 +49,8 @@ def descendants_of(pid):
     return [*children, *(one for child in children for one in descendants_of(child))]
 
 
-def end_of(leader, *, seconds=10.0):
-    """Wait until nobody of a session lives, not long; ends it where that is in vain."""
+def end_of(leader, *, seconds=PATIENCE_S):
+    """Wait until nobody of a session lives; ends it where that is in vain."""
     try:
         wait_for(lambda: not session_of(leader.pid), seconds=seconds)
     finally:

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes import lives, wait_for
+from tests.processes import PATIENCE_S, lives, wait_for
 
 LEASH = Path(__file__).resolve().parents[2] / "dags" / "onoma_refresh" / "leash.py"
 # starts a child that holds our output open, and says its number
 PARENT = """
 import subprocess, sys, time
-child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"])
 print(child.pid, flush=True)
 """
 
@@ -30,7 +30,7 @@ def start(code, **options):
 )
 def test_the_status_is_that_of_the_command(code, status):
     with start(code) as leash:
-        assert leash.wait(timeout=20) == status
+        assert leash.wait(PATIENCE_S) == status
 
 
 def test_a_command_that_is_not_there_is_an_error():
@@ -46,10 +46,10 @@ def test_a_command_that_is_not_there_is_an_error():
 
 
 def test_a_command_and_its_children_end_when_the_caller_is_killed():
-    command = [sys.executable, "-I", str(LEASH), sys.executable, "-c", f"{PARENT}time.sleep(60)"]
+    command = [sys.executable, "-I", str(LEASH), sys.executable, "-c", f"{PARENT}time.sleep(3600)"]
     caller = "import subprocess, time\n"
     caller += f"leash = subprocess.Popen({command!r}, stdin=-1, start_new_session=True)\n"
-    caller += "time.sleep(60)"
+    caller += "time.sleep(3600)"
     with subprocess.Popen([sys.executable, "-c", caller], stdout=subprocess.PIPE) as process:
         child = int(process.stdout.readline())
         assert lives(child)
@@ -71,21 +71,21 @@ def test_a_command_that_ignores_the_first_signal_is_killed(tmp_path):
         leash.stdin.close()
 
         wait_for(lambda: not lives(pid))
-        assert leash.wait(timeout=20) == 137
+        assert leash.wait(PATIENCE_S) == 137
 
 
 def test_what_a_command_leaves_behind_ends_with_it():
     with start(PARENT) as leash:
         child = int(leash.stdout.readline())
 
-        assert leash.wait(timeout=20) == 0
+        assert leash.wait(PATIENCE_S) == 0
         wait_for(lambda: not lives(child))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives us the orphans")
 def test_what_has_a_session_of_its_own_ends_too():
-    with start(PARENT.replace('60)"]', '60)"], start_new_session=True')) as leash:
+    with start(PARENT.replace('3600)"]', '3600)"], start_new_session=True')) as leash:
         child = int(leash.stdout.readline())
 
-        assert leash.wait(timeout=20) == 0
+        assert leash.wait(PATIENCE_S) == 0
         wait_for(lambda: not lives(child))

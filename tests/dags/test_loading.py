@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes import lives, wait_for
+from tests.processes import PATIENCE_S, lives, wait_for
 
 DAGS = Path(__file__).resolve().parents[2] / "dags"
 FILES = sorted(DAGS.glob("*.py"))
@@ -410,10 +410,10 @@ def start(monkeypatch):
 def test_ctrl_c_ends_what_does_not_end_by_itself(tmp_path):
     script = "import signal, subprocess, sys, time\n"
     script += "signal.signal(signal.SIGTERM, lambda *_: print('asked', flush=True))\n"
-    script += "own = 'import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(600)'\n"
+    script += "own = 'import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(3600)'\n"
     script += "child = subprocess.Popen([sys.executable, '-c', own])\n"
     script += "print(child.pid, flush=True)\n"
-    script += "time.sleep(600)"
+    script += "time.sleep(3600)"
     caller = f"import os, signal, sys; sys.path.append({str(DAGS / 'samples')!r}); import start\n"
     caller += "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
     caller += f"command = [sys.executable, '-c', {script!r}]\n"
@@ -427,7 +427,7 @@ def test_ctrl_c_ends_what_does_not_end_by_itself(tmp_path):
 
         os.killpg(process.pid, signal.SIGINT)
 
-        assert process.wait(timeout=60) == 0
+        assert process.wait(PATIENCE_S) == 0
     for log in logs:
         child, word = log.read_text().split()
         assert word == "asked"
@@ -436,7 +436,7 @@ def test_ctrl_c_ends_what_does_not_end_by_itself(tmp_path):
 
 def test_a_component_that_ends_is_reported_and_ends_the_others(start, tmp_path, capsys):
     commands = {
-        "one": [sys.executable, "-c", "import time; time.sleep(600)"],
+        "one": [sys.executable, "-c", "import time; time.sleep(3600)"],
         "two": [sys.executable, "-c", "raise SystemExit('no database')"],
     }
     earlier = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]

@@ -18,8 +18,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.processes import PATIENCE_S
+
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE_S = 300  # until it answers; a bound for a hang, not a measurement
 START = """
 import sys
 from pathlib import Path

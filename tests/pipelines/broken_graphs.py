@@ -10,6 +10,7 @@ import apache_beam as beam
 
 from corpora.errors import CorpusError
 from pipelines.transforms.elements import ReadUnits
+from tests.processes import PATIENCE_S
 
 
 class Raise(ReadUnits[int]):
@@ -41,7 +42,7 @@ def note(unit, folder):
     """Write down who does a unit; the first waits until another was done."""
     mine = folder / f"{unit.number}-{os.getpid()}"
     mine.touch()
-    end = time.monotonic() + 20
+    end = time.monotonic() + PATIENCE_S
     while unit.number == 0 and len(list(folder.iterdir())) < unit.settings["n"]:
         assert time.monotonic() < end
         time.sleep(0.01)

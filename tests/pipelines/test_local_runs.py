@@ -15,7 +15,7 @@ from pipelines.graph import Phase
 from tests.pipelines import broken_graphs
 from tests.pipelines.test_interruptions import copies, finish, start  # noqa: F401 - a fixture
 from tests.pipelines.test_tei_to_ner import LETTERS, OPTIONS, files_of
-from tests.processes import end_of, wait_for, workers_of
+from tests.processes import PATIENCE_S, end_of, wait_for, workers_of
 
 KILLS = 3
 
@@ -52,7 +52,7 @@ def test_run_whose_worker_is_killed_says_so_and_goes_on(run_at_work, copies):  #
     victim = workers_of(process)[0]
 
     os.kill(victim, signal.SIGKILL)
-    _, errors = process.communicate(timeout=20)
+    _, errors = process.communicate(timeout=PATIENCE_S)
 
     assert process.returncode == 1
     last = errors.splitlines()[-1]
@@ -66,7 +66,7 @@ def test_interrupted_run_with_workers_leaves_none(run_at_work, copies):  # noqa:
     process, output = run_at_work
 
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-    _, errors = process.communicate(timeout=20)
+    _, errors = process.communicate(timeout=PATIENCE_S)
 
     assert process.returncode == 130
     assert errors.splitlines()[-1] == "error: interrupted. The same command resumes from here."

@@ -32,6 +32,7 @@ from pipelines import (
 from tests.bucket_server import SECRETS
 from tests.pipelines.test_on_bucket import hashes
 from tests.pipelines.test_tei_to_ner import LETTERS, files_of
+from tests.processes import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = ROOT / "tests" / "data" / "wikipedia" / "kleinwiki-20261101-pages-articles.xml"
@@ -201,7 +202,7 @@ def order(machine, script):
     subprocess.run([*machine.prefix, "sh", "-ec", script], check=True, stderr=subprocess.DEVNULL)
 
 
-def wait_for(condition, process, *, seconds=60.0):
+def wait_for(condition, process, *, seconds=PATIENCE_S):
     """Wait until something holds, as long as a process lives."""
     end = time.monotonic() + seconds
     while not condition():
@@ -350,7 +351,7 @@ def test_examples_are_made_from_bucket_to_bucket(cluster, tmp_path):
         pool=cluster.pool(0),
     )
 
-    assert job.wait(120) == 0, cluster.said("examples")
+    assert job.wait(PATIENCE_S) == 0, cluster.said("examples")
     assert hashes(bring(cluster, "s3://onoma/examples")) == hashes(local)
 
 
@@ -373,7 +374,7 @@ def test_rows_are_taken_over_from_a_bucket_and_from_this_machine(
     cluster.start_pool(0)  # as another machine: it has nothing of what the first has kept
     again = cluster.submit(*command, documents, pool=cluster.pool(0))
 
-    assert again.wait(120) == 0, cluster.said("new")
+    assert again.wait(PATIENCE_S) == 0, cluster.said("new")
     made = bring(cluster, output)
     assert hashes(made) == hashes(local)
     taken = json.loads((made / "run.json").read_text())["reused"]["taken over"]
@@ -408,12 +409,12 @@ def test_job_whose_pool_is_killed_goes_on_with_the_other(cluster, dump, document
     job = cluster.submit(module, output, *options, pool=cluster.pool(0, 1))
     wait_for(lambda: len(receipts_of(output)) >= 3, job)
     cluster.pools[0].kill()
-    assert job.wait(60) == 1
+    assert job.wait(PATIENCE_S) == 1
     assert "the same command resumes from here" in cluster.said("out")
     done = receipts_of(output)
     assert len(done) < n_units
     again = cluster.submit(module, output, *options, pool=cluster.pool(0, 1))
 
-    assert again.wait(60) == 0, cluster.said("out")
+    assert again.wait(PATIENCE_S) == 0, cluster.said("out")
     assert files_of(output) == files_of(documents)
     assert done.items() <= receipts_of(output).items()  # what was done was not done again

@@ -78,17 +78,15 @@ def endless_headers(handler):
         time.sleep(0.02)
 
 
-def silent(_):
-    time.sleep(5)
+def silent(handler):
+    handler.rfile.read()  # until the client closes the connection
 
 
 @pytest.mark.parametrize("trick", [endless, endless_headers, silent])
 def test_a_page_that_never_ends_is_ended_once_and_for_all(tmp_path, trick):
     with serving({"/a": trick, "/b": PAGE}) as server:
         with crawling(tmp_path, server, page_seconds=1, clock=Clock()) as crawl:
-            begin = time.monotonic()
-            answer = crawl.get("/a")
-            assert time.monotonic() - begin < 5  # all tricks go on longer
+            answer = crawl.get("/a")  # all tricks go on until it is given up
             assert answer.reason in {"timeout", "bad_answer"}
             assert crawl.get("/b").status == 200
         with crawling(tmp_path, server) as crawl:

@@ -13,7 +13,7 @@ import torch
 from safetensors.torch import load_file
 
 from modeling.training.run_log import read_metrics
-from tests.processes import descendants_of, lives, wait_for
+from tests.processes import PATIENCE_S, descendants_of, lives, wait_for
 
 SMALL = [
     *("encoder.width=16", "encoder.n_layers=1", "encoder.n_heads=2", "encoder.inner_width=32"),
@@ -102,11 +102,11 @@ def test_no_worker_outlives_the_trainer(start, examples, tmp_path, number, worke
     workers = descendants_of(process.pid)
 
     os.kill(process.pid, number)
-    process.join(60)
+    process.join(PATIENCE_S)
 
     assert len(workers) >= 2
     assert process.exitcode == {signal.SIGTERM: 143, signal.SIGINT: 130}.get(number, -number)
-    wait_for(lambda: not any(map(lives, workers)), seconds=60)
+    wait_for(lambda: not any(map(lives, workers)))
 
 
 TO_SIGNAL = [
@@ -138,7 +138,7 @@ def test_a_signal_to_all_its_processes_writes_a_checkpoint_from_which_a_run_resu
         wait_for_step(process, stopped, step)
         for pid in (*descendants_of(process.pid), process.pid):
             os.kill(pid, number)
-        process.join(60)
+        process.join(PATIENCE_S)
         statuses.append(process.exitcode)
         kept = sorted((stopped / "checkpoints").iterdir())
         assert int(kept[-1].name.removeprefix("step-")) >= step
@@ -163,7 +163,7 @@ def test_sigterm_to_one_of_two_processes_ends_both_at_the_same_step(start, examp
 
     os.kill(both[1].pid, signal.SIGTERM)
     for process in both:
-        process.join(60)
+        process.join(PATIENCE_S)
 
     assert [process.exitcode for process in both] == [143, 143]
     assert len(list((tmp_path / "run" / "checkpoints").iterdir())) == 1
@@ -200,7 +200,7 @@ def test_two_processes_are_one_with_the_whole_batch(start, make_examples, tmp_pa
     begun = []
     if is_begun:
         base = start(command(tmp_path / "base", examples, *settings, "training.max_steps=1"))
-        base.join(timeout=120)
+        base.join(timeout=PATIENCE_S)
         settings += ["training.center=true", "training.entity_start=names"]
         (tmp_path / "base" / "final" / "entities.arrow").unlink()  # so that all entities are new
         begun = ["--init-from", str(tmp_path / "base" / "final")]
@@ -209,7 +209,7 @@ def test_two_processes_are_one_with_the_whole_batch(start, make_examples, tmp_pa
     argv = [*command(two, examples, *settings), *begun]
     both = [start(argv, RANK=rank, **world) for rank in range(2)]
     for process in (alone, *both):
-        process.join(timeout=120)
+        process.join(timeout=PATIENCE_S)
 
     assert [process.exitcode for process in (alone, *both)] == [0, 0, 0]
     expected = load_file(one / "final" / "model.safetensors")
