@@ -1,4 +1,4 @@
-"""Boxes of a page that are no text of its article, or its lead, by the words of their classes.
+"""Boxes of a page: its main area; what is no text of its article, or its lead, by their classes.
 
 The words are those that the systems behind the pages use in all languages: ``newsletter-signup``,
 ``AuthorBio``, ``article__lead``.
@@ -36,6 +36,14 @@ _LEAD = frozenset(
 _NO_LEAD = _NO_TEXT | {"aside", "figure", "footer", "form", "nav"}
 _TAGS = frozenset({"aside", "figcaption", "figure", "footer", "form", "nav"})
 """The tags that count as words."""
+_AREA_IDS = frozenset({"content", "main", "main-content", "primary"})
+"""The ids of the main area, on pages without a ``main`` element."""
+_FURNITURE = frozenset({"aside", "footer", "form", "header", "nav"})
+"""The elements that are left out of the main area."""
+_MIN_PARAGRAPH = 200
+"""The least letters of a block that shows that an extractor has found the text of a page."""
+_MIN_FOUND = 0.5
+"""The least ratio of the letters of the main area that an extractor must have found."""
 _WORD = re.compile("[A-Z]?[a-z]+|[A-Z]+")
 """The words of a name, also of one in ``camelCase``."""
 _ANY = re.compile("|".join(sorted(_NO_LEAD | _LEAD)), re.IGNORECASE)
@@ -50,6 +58,28 @@ _MIN_LEAD, _MAX_LEAD = 40, 1_000
 """The least and most letters of a lead."""
 _LEAD_END = re.compile(r"(?<!\.\.)[.!?。！？।۔።][\"'”’»›“‘」』)）\]]*\Z")
 """The end of a sentence that is not cut short by an ellipsis."""
+
+
+def main_area(
+    page: Sequence[Block], boxes: Sequence[Box], *, found: Sequence[Block]
+) -> list[Block]:
+    """Return the blocks of the main area of a page of which an extractor found little; else none.
+
+    This is the case where ``found`` has no block of 200 letters, and less than half of the letters
+    of the area: extractors look for paragraphs, which lists and pages of short texts do not have.
+    """
+    letters = [len(block.key) for block in found]
+    if max(letters, default=_MIN_PARAGRAPH) >= _MIN_PARAGRAPH:
+        return []
+    areas = [box for box in boxes if box.tag == "main"]
+    areas += [box for box in boxes if box.id.lower() in _AREA_IDS]
+    start, end = (areas[0].start, areas[0].end) if areas else (0, len(page))
+    outside = set[int]()
+    for box in boxes:
+        if box.tag in _FURNITURE and not (box.start <= start and end <= box.end):
+            outside.update(range(box.start, box.end))
+    area = [page[index] for index in range(start, end) if index not in outside]
+    return area if sum(letters) < _MIN_FOUND * sum(len(block.key) for block in area) else []
 
 
 def keys_in_boxes(

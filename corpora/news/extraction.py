@@ -26,7 +26,7 @@ from corpora.news.blocks import (
     with_lost_parts,
     with_places,
 )
-from corpora.news.boxes import keys_in_boxes, leads_in_boxes
+from corpora.news.boxes import keys_in_boxes, leads_in_boxes, main_area
 from corpora.news.bylines import find_authors
 from corpora.news.page_metadata import PageMetadata, absolute_url, body_keys, read_metadata
 from corpora.news.tidying import tidy, with_leads
@@ -39,6 +39,9 @@ _TITLES = "//head/title/text() | //head/meta[@property='og:title']/@content"
 _MAX_TITLES = 10
 _MIN_LEAD = 40
 """The least letters of a description for the block that repeats it to be taken as the lead."""
+_MAX_LINKS = 0.1
+"""The highest ratio of characters in blocks of only links, on a page that does not call itself an
+article, for them not to be the text itself."""
 _CONTROL = re.compile(
     r"&#(?:0*(?:[0-8]|1[1-9]|2\d|3[01]|127)|[xX]0*(?:[0-8bceBCE]|[fF]|1[0-9a-fA-F]|7[fF]));?(?!\w)"
 )
@@ -90,6 +93,10 @@ def extract(html: str, *, url: str | None, extractor: str) -> Article:
     for body in body_keys(tree) if "articleBody" in html else ():
         blocks = with_lost_parts(blocks, page, body)
     counters["blocks.restored"] += len(blocks) - n_found
+    is_article = metadata.kind == "article"
+    area = [] if is_article else main_area(page, boxes, found=blocks)
+    counters["blocks.area"] += len(area)
+    blocks = area or blocks
     linked = _link_ratio(blocks)
     lead = _lead(page, metadata.descriptions)
     in_boxes = keys_in_boxes(page, boxes, found=blocks) - {block.key for block in lead}
@@ -99,6 +106,7 @@ def extract(html: str, *, url: str | None, extractor: str) -> Article:
         kept,
         titles=metadata.titles,
         authors=metadata.bylines,
+        max_links=1.0 if is_article else _MAX_LINKS,
         counters=counters,
     )
     lead += leads_in_boxes(page, boxes, found=blocks, metadata=metadata)

@@ -48,18 +48,22 @@ def tidy(
     *,
     titles: Iterable[str],
     authors: Iterable[str],
+    max_links: float = 1.0,
     counters: Counter[str],
 ) -> list[Block]:
     """Drop blocks that are not of the body.
 
     ``titles`` are all forms of the title. Drops the title, datelines, bylines, blocks of nothing
     but links, lines of copyright, blocks that repeat another or a part of one, and headings and
-    short lines with a colon with nothing after them.
+    short lines with a colon with nothing after them. Blocks of links stay if more than
+    ``max_links`` of all characters are theirs.
     """
     title_keys = {key_of(title) for title in titles}
     names = sorted({key_of(author) for author in authors} - {""}, key=len, reverse=True)
     long_titles = tuple(key for key in title_keys if len(key) >= _MIN_TITLE)
     all_links = _all_links(blocks)
+    if sum(len(blocks[i].text) for i in all_links) > max_links * sum(len(b.text) for b in blocks):
+        all_links = set()
     all_links |= _introductions(blocks, all_links)
     kept, heads = [], []
     for index, block in enumerate(blocks):

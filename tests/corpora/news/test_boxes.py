@@ -2,9 +2,9 @@
 
 import pytest
 
-from corpora.news.blocks import read_page
-from corpora.news.boxes import keys_in_boxes, leads_in_boxes
-from corpora.news.extraction import extract, parse
+from corpora.news.blocks import Block, read_page
+from corpora.news.boxes import keys_in_boxes, leads_in_boxes, main_area
+from corpora.news.extraction import EXTRACTORS, extract, parse
 from corpora.news.page_metadata import read_metadata
 
 TITLE = "Die Brücke ist frei"
@@ -96,6 +96,50 @@ def test_a_lead_is_what_a_description_begins_with():
     assert leads(
         f"<p>{LEAD}</p><p>Von hier und dort, ohne dass es jemand sagt.</p>", head=head
     ) == [LEAD]
+
+
+CARDS = "".join(f"<li><h3>Stuhl {n}</h3><p>Aus Holz, {n}0 Euro</p></li>" for n in range(9))
+
+
+def area(body, *, n_found):
+    """Return the texts of the main area, where an extractor found the last blocks of the page."""
+    page, boxes, _ = read(body)
+    return [block.text for block in main_area(page, boxes, found=page[len(page) - n_found :])]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<nav>Start</nav><main><form>Suche</form>{}</main><p>Bis bald</p>",
+        "<header>Start</header><div id='Content'>{}<aside>Werbung</aside></div><p>Bis bald</p>",
+        "<header>Start</header>{}<footer>Impressum</footer>",
+    ],
+)
+def test_of_a_page_of_short_texts_the_main_area_is_taken(body):
+    assert area(body.format(CARDS), n_found=1) == [
+        text for n in range(9) for text in (f"Stuhl {n}", f"Aus Holz, {n}0 Euro")
+    ]
+
+
+def test_the_main_area_is_left_where_an_extractor_found_a_paragraph_or_much_or_nothing():
+    cards, paragraph = f"<main>{CARDS * 9}</main>", f"<p>{NOTE * 4}</p>"
+
+    assert area(cards + paragraph, n_found=1) == []
+    assert area(cards, n_found=100) == []
+    assert area(cards, n_found=0) == []
+
+
+def test_a_shop_has_all_of_its_goods_but_an_article_only_what_is_found(monkeypatch):
+    monkeypatch.setitem(EXTRACTORS, "trafilatura", lambda *_: [Block("Aus Holz, 10 Euro", "p")])
+    html = f"<html><head>{{}}</head><body><main>{CARDS}</main></body></html>"
+    says_article = '<meta property="og:type" content="article">'
+
+    shop, article = (
+        extract(html.format(head), url=None, extractor="trafilatura") for head in ("", says_article)
+    )
+
+    assert (shop.counters["blocks.area"], len(shop.blocks)) == (18, 18)
+    assert article.text == "Aus Holz, 10 Euro"
 
 
 def test_an_article_has_its_lead_and_no_box():

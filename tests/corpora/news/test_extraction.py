@@ -10,7 +10,7 @@ import pytest
 
 from corpora.news.blocks import Block, Link
 from corpora.news.bylines import names_of
-from corpora.news.extraction import ExtractionError, extract
+from corpora.news.extraction import EXTRACTORS, ExtractionError, extract
 from corpora.news.page_metadata import absolute_url, moment
 from corpora.news.tidying import tidy, with_leads
 
@@ -172,6 +172,16 @@ def test_a_block_of_nothing_but_links_is_no_text():
 
     assert kept == ["Mehr dazu hier"]
     assert counters == {"blocks.links": 1}
+
+
+def test_links_are_text_where_they_are_much_of_a_page_that_is_no_article(monkeypatch):
+    links = Block("Stühle aus Holz " * 4, "p", (Link(0, 64, "/a"),))
+    found = [links, Block("Ein Absatz. " * 30, "p")]
+    monkeypatch.setitem(EXTRACTORS, "trafilatura", lambda *_: found)
+
+    catalogue, article = map(article_of, (page(), page(meta("og:type", "article"))))
+
+    assert [len(catalogue.blocks), len(article.blocks)] == [2, 1]
 
 
 def test_what_says_the_same_again_goes_but_not_a_heading():
