@@ -1,7 +1,7 @@
 """Authors that only the visible page names: ``By Jane Doe and John Smith``, ``class="byline"``."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from corpora.news.blocks import Block, key_of
@@ -58,14 +58,15 @@ def _by_class(tree: "HtmlElement") -> tuple[str, ...]:
 
 
 def _after_title(page: Sequence[Block], titles: Iterable[str]) -> tuple[str, ...]:
+    return next(filter(None, (names_of(block.text) for block in near_title(page, titles))), ())
+
+
+def near_title(page: Sequence[Block], titles: Iterable[str]) -> Iterator[Block]:
+    """Yield the eight blocks after each title of a page, and then the two before it."""
     title_keys = {key_of(title) for title in titles}
-    places = [index for index, block in enumerate(page) if block.key in title_keys]
-    for place in places:
-        near = [*page[place + 1 : place + 1 + _NEAR], *page[max(0, place - 2) : place]]
-        for block in near:
-            if names := names_of(block.text):
-                return names
-    return ()
+    for place in [index for index, block in enumerate(page) if block.key in title_keys]:
+        yield from page[place + 1 : place + 1 + _NEAR]
+        yield from page[max(0, place - 2) : place]
 
 
 def names_of(line: str) -> tuple[str, ...]:

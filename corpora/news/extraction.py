@@ -27,9 +27,15 @@ from corpora.news.blocks import (
     with_places,
 )
 from corpora.news.boxes import keys_in_boxes, leads_in_boxes, main_area
-from corpora.news.bylines import find_authors
-from corpora.news.page_metadata import PageMetadata, absolute_url, body_keys, read_metadata
-from corpora.news.tidying import tidy, with_leads
+from corpora.news.bylines import find_authors, near_title
+from corpora.news.page_metadata import (
+    PageMetadata,
+    absolute_url,
+    body_keys,
+    read_date,
+    read_metadata,
+)
+from corpora.news.tidying import is_dateline, tidy, with_leads
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -86,7 +92,7 @@ def extract(html: str, *, url: str | None, extractor: str) -> Article:
     base = next(iter(tree.xpath("//base/@href")), None)
     counters["articles.further"] += drop_further_articles(tree)
     page, boxes = read_page(tree)
-    metadata = _with_authors(metadata, tree, page)
+    metadata = _with_byline(metadata, tree, page)
     blocks, n_unplaced = with_places(EXTRACTORS[extractor](html, tree, url), page)
     counters["blocks.without_place"] += n_unplaced
     n_found = len(blocks)
@@ -142,8 +148,14 @@ def parse(html: str) -> "HtmlElement | None":
     return tree
 
 
-def _with_authors(metadata: PageMetadata, tree: "HtmlElement", page: list[Block]) -> PageMetadata:
-    """Add the authors of the byline where the metadata has none; the site is never an author."""
+def _with_byline(metadata: PageMetadata, tree: "HtmlElement", page: list[Block]) -> PageMetadata:
+    """Add the authors and the date that stand near the title, where the metadata has none.
+
+    The site is never an author.
+    """
+    if not metadata.published:
+        lines = (b.text for b in near_title(page, metadata.titles) if is_dateline(b))
+        metadata = replace(metadata, published=read_date(*lines, lang=metadata.lang))
     if metadata.authors:
         return metadata
     site = key_of(metadata.site or "")

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from email.utils import parsedate_to_datetime
+from functools import partial
 from html import unescape
 from itertools import chain, islice
 from typing import TYPE_CHECKING
@@ -68,8 +69,11 @@ _WRAPPED = re.compile(
 """Marks of comments and CDATA around a script, for old browsers and XML."""
 _YEAR_FIRST = re.compile(r"(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?!\d)")
 _DAY_FIRST = re.compile(r"(\d{1,2})\.\s?(\d{1,2})\.\s?(\d{4})(?!\d)")
-_MONTH_FIRST = re.compile(r"\b([A-Za-z]{3})[a-z]*\.? (\d{1,2})(?:st|nd|rd|th)?, (\d{4})(?!\d)")
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_YEAR = re.compile(r"(?<!\d)\d{4}(?!\d)")
+_MAX_DATE = 60
+"""The most characters of a date in words."""
+_WRITTEN = {"PARSERS": ["absolute-time"], "STRICT_PARSING": True}
+"""Settings of dateparser: a day with its month and year, whatever the day is today."""
 _TAG = re.compile(r"<[^<>]*>")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 _LAST_PART = re.compile(r"(.*\S)(?:\s+[-–—|·•:*]+\s+|\s*(?:[|｜：]|--|__|::)\s*)(\S.*)", re.DOTALL)
@@ -143,21 +147,23 @@ class _Reader:
             authors = _once(*authors, *self._seen_authors())
         authors = _single_names(authors)
         article = self.article
+        lang = (
+            _text(self.tree.get("lang")) or _text(article.get("inLanguage")) or self._first("lang")
+        )
         return PageMetadata(
             titles=self._titles(),
             descriptions=_once(_text(article.get("description")), *self._all(*_DESCRIPTIONS)),
             authors=tuple(filter(self._is_author, authors)),
             bylines=authors,
-            published=_date(
+            published=read_date(
                 article.get("datePublished"),
                 *self._all(*_PUBLISHED),
                 *(node.get("datePublished") for node in self.nodes),
                 *self._times(),
+                lang=lang,
             ),
-            modified=_date(article.get("dateModified"), *self._all(*_MODIFIED)),
-            lang=_text(self.tree.get("lang"))
-            or _text(article.get("inLanguage"))
-            or self._first("lang"),
+            modified=read_date(article.get("dateModified"), *self._all(*_MODIFIED), lang=lang),
+            lang=lang,
             section=_text(article.get("articleSection")) or self._first(*_SECTIONS),
             url=self.url,
             site=self._first(*_SITES),
@@ -230,7 +236,8 @@ class _Reader:
         return key_of(name) not in self.sites and "@" not in name and any(map(str.isalpha, name))
 
     def _times(self) -> list[str]:
-        times = [element.get("datetime") or "" for element in self.tree.iter("time")][:1]
+        first = next(self.tree.iter("time"), None)
+        times = [] if first is None else [first.get("datetime") or "".join(first.itertext())]
         found = (
             element.get(attribute)
             for element in self.tree.iterfind('.//*[@itemprop="datePublished"]')
@@ -341,13 +348,15 @@ def _single_names(authors: Sequence[str]) -> tuple[str, ...]:
     )
 
 
-def _date(*candidates: object) -> str | None:
+def read_date(*candidates: object, lang: str | None) -> str | None:
     """Return the first candidate that is a date, as ISO 8601; what follows a day may be no time.
 
-    A day that is in no calendar (``0000-00-00``), or in year 1, stands for no date.
+    A day that is in no calendar (``0000-00-00``), or in year 1, stands for no date. ``lang`` is the
+    language of the page.
     """
+    readers: list[Callable[[str], date]] = [*_DATES, partial(_written_day, lang=lang)]
     for text in filter(None, map(_text, candidates)):
-        for read in _DATES:
+        for read in readers:
             try:
                 found = read(text)
             except (ValueError, OverflowError):
@@ -369,19 +378,36 @@ def _day(text: str) -> date:
     return date(year, month, day)
 
 
-def _english_day(text: str) -> date:
-    """Read a day with the name of an English month before it: ``Jan 17, 2025``."""
-    found = _MONTH_FIRST.search(text)
-    if not found or found[1].lower() not in _MONTHS:
+def _written_day(text: str, lang: str | None) -> date:
+    """Read a day as it is written in the language of the page, a BCP 47 tag, or in English.
+
+    Of numbers (``5/10/2026``), the language says which is the month, in English the region. Raises
+    ``ValueError`` if this is open.
+    """
+    from dateparser import parse
+
+    days = set[date]()
+    for tag in (lang, "en") if len(text) <= _MAX_DATE and _YEAR.search(text) else ():
+        language, _, region = (tag or "en").lower().replace("_", "-").partition("-")
+        regions = ["US", "GB"] if (language, region) == ("en", "") else [region.upper()]
+        try:
+            found = [
+                parse(text, languages=[language], region=x, settings=_WRITTEN) for x in regions
+            ]
+        except ValueError:  # a language that dateparser does not know
+            continue
+        days |= {moment.date() for moment in found if moment}
+        if days:
+            break
+    if len(days) != 1:
         raise ValueError(text)
-    return date(int(found[3]), _MONTHS.index(found[1].lower()) + 1, int(found[2]))
+    return days.pop()
 
 
 _DATES: Sequence[Callable[[str], date]] = (
-    *(date.fromisoformat, datetime.fromisoformat, _day, parsedate_to_datetime, _english_day),
+    *(date.fromisoformat, datetime.fromisoformat, _day, parsedate_to_datetime),
 )
-"""The ways in which dates are read, one after the other; a ``datetime`` is a date, too. Days with
-slashes (``3/5/2026``) are not read: the first number may be the day or the month."""
+"""The ways in which dates are read, one after the other; a ``datetime`` is a date, too."""
 
 
 def moment(when: str | None) -> str:

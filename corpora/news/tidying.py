@@ -72,7 +72,7 @@ def tidy(
         if may_be_title and (block.key in title_keys or _has_kicker(block, long_titles)):
             counters["blocks.title"] += 1
             heads.append(block.key)
-        elif index < _TITLE_WITHIN and _is_dateline(block):
+        elif index < _TITLE_WITHIN and is_dateline(block):
             counters["blocks.date"] += 1
         elif near_end and _is_byline(block, names):
             counters["blocks.byline"] += 1
@@ -124,7 +124,7 @@ def _has_kicker(block: Block, titles: tuple[str, ...]) -> bool:
     return block.key.endswith(titles) and len(block.key) <= 2 * max(map(len, titles))
 
 
-def _is_dateline(block: Block) -> bool:
+def is_dateline(block: Block) -> bool:
     """Tell whether a block is a date or a time and hardly more."""
     letters = sum(map(is_letter, block.text))
     return letters <= _MAX_DATELINE and _MOMENT.search(block.text) is not None

@@ -11,7 +11,7 @@ import pytest
 from corpora.news.blocks import Block, Link
 from corpora.news.bylines import names_of
 from corpora.news.extraction import EXTRACTORS, ExtractionError, extract
-from corpora.news.page_metadata import absolute_url, moment
+from corpora.news.page_metadata import absolute_url, moment, read_date
 from corpora.news.tidying import tidy, with_leads
 
 SAMPLES = Path(__file__).resolve().parents[2] / "data" / "news"
@@ -468,6 +468,48 @@ def test_what_is_not_free_may_be_said_in_a_list(stated, is_free):
     metadata = article_of(page(f'<script type="application/ld+json">{node}</script>')).metadata
 
     assert metadata.is_free is is_free
+
+
+@pytest.mark.parametrize(
+    ("lang", "written", "expected"),
+    [
+        ("fr", "5 octobre 2026", "2026-10-05"),
+        ("de-AT", "Montag, 5. Okt. 2026, 18:00 Uhr", "2026-10-05"),
+        ("zh-CN", "2026年10月5日", "2026-10-05"),
+        ("ru", "5 октября 2026 г.", "2026-10-05"),
+        ("ar", "٥ أكتوبر ٢٠٢٦", "2026-10-05"),
+        ("de", "Oct 5, 2026", "2026-10-05"),
+        ("xx", "5 Oct 2026", "2026-10-05"),
+        ("es", "5/10/2026", "2026-10-05"),
+        ("en-GB", "5/10/2026", "2026-10-05"),
+        ("en_US", "10/5/2026", "2026-10-05"),
+        ("en", "10/5/2026", None),
+        ("en", "25/10/2026", "2026-10-25"),
+        ("en", "5 months ago", None),
+        ("en", "Oct 5, 26", None),
+        ("de", "Oktober 2026", None),
+        ("de", "5. Oktober", None),
+    ],
+)
+def test_a_date_is_read_as_the_language_of_the_page_writes_it(lang, written, expected):
+    assert read_date(written, lang=lang) == expected
+
+
+@pytest.mark.parametrize(
+    ("near", "expected"),
+    [
+        ("<p>Anna Quandt</p><p>5. Oktober 2026, 8:30 Uhr</p>", "2026-10-05"),
+        ("<time>5. Oktober 2026</time>", "2026-10-05"),
+        ("<p>Am 5. Oktober 2026 wurde die Brücke geöffnet.</p>", None),
+        ("<p>© 2026 Kreisbote</p>", None),
+    ],
+)
+def test_a_date_that_no_markup_names_stands_in_a_line_near_the_title(near, expected):
+    html = page("", f"<h1>Brücke offen</h1>{near}{PARAGRAPHS}")
+
+    metadata = article_of(html.replace("<html", "<html lang='de'")).metadata
+
+    assert metadata.published == expected
 
 
 def test_moments_are_compared_across_zones_and_what_has_none_is_last():
