@@ -100,7 +100,8 @@ class _Rules:
         self._look_above = name == "del" or any(pattern.before for pattern in every)
         self._attributes = {p.attribute for pattern in every for p in pattern.last.predicates}
         self._known: dict[tuple[str | None, ...], Meaning] = {}
-        self.may_name = bool(self._own) or any(patterns for _, patterns in self._labels)
+        is_pattern = bool(self._own) or any(patterns for _, patterns in self._labels)
+        self.may_name = self._should_name or is_pattern
         """Whether an element of this name may be a name, or fit a pattern of the edition's own
         file."""
 

@@ -370,8 +370,14 @@ class _Reader:
         self.counters[how] += 1
         self.counters[f"{how} (characters)"] += len(element.text())
         for inner in element.walk():
-            if self.edition.may_name(inner.name) and self._count_fits(inner).is_name:
-                self.counters[f"{how} (names)"] += bool(inner.children)
+            if not self.edition.may_name(inner.name):
+                continue
+            meaning = self._count_fits(inner)
+            if meaning.is_name:
+                empty = f"names without text: {inner.written_name}"
+                self.counters[f"{how} (names)" if inner.children else empty] += 1
+            elif meaning.should_name:
+                self.counters[f"without a label: {_tag(inner)}"] += 1
 
     def _count_fits(self, element: Element) -> Meaning:
         """Count the edition's patterns that match an element; returns the element's meaning."""

@@ -499,6 +499,24 @@ def test_mentions_know_their_origin_page_facsimile_and_speaker(tei):
     assert origins == ["heading", *["text"] * 5, "note"]
 
 
+def test_each_name_of_a_part_that_is_left_out_is_counted(tmp_path):
+    path = tmp_path / "own.toml"
+    path.write_text('[labels]\nperson = ["persName"]\n')
+    own = load_edition(path)
+    names = "<persName>Ada</persName><persName ref='#b'/><name>Rom</name>"
+    data = f"<TEI><text><p>Ja <del>{names}</del><persName/></p></text></TEI>".encode()
+
+    [text] = read_tei(data, own, name="a.xml")
+
+    counted = {key: n for key, n in text.counters.items() if "name" in key.lower()}
+    assert counted == {
+        "left out: del (names)": 1,
+        "names without text: persName": 2,
+        "pattern/labels.person: persName": 3,
+        "without a label: name": 1,
+    }
+
+
 def test_index_terms_and_other_text_about_the_text_are_left_out(tei):
     xml = "<p>Ulm<index><term>Ulm, Stadt</term></index> <span>eine Stadt</span>liegt da.</p>"
 
