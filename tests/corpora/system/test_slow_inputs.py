@@ -669,7 +669,7 @@ def test_four_times_the_input_takes_about_four_times_as_long(case, tmp_path):
     ratios = (
         seconds(read, path, make(4 * n), times=1)
         / max(seconds(read, path, make(n), times=2), MEASURED_S / 4)
-        for _ in range(4)
+        for _ in range(12)  # a busy machine is slow for a while
     )
 
     assert any(ratio < 8 for ratio in ratios)  # it would be 16 if each part met each other one
