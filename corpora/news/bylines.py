@@ -64,7 +64,9 @@ def _after_title(page: Sequence[Block], titles: Iterable[str]) -> tuple[str, ...
 def near_title(page: Sequence[Block], titles: Iterable[str]) -> Iterator[Block]:
     """Yield the eight blocks after each title of a page, and then the two before it."""
     title_keys = {key_of(title) for title in titles}
-    for place in [index for index, block in enumerate(page) if block.key in title_keys]:
+    longest = 2 * max(map(len, title_keys), default=0)  # most blocks need no key
+    short = [index for index, block in enumerate(page) if len(block.text) <= longest]
+    for place in [index for index in short if page[index].key in title_keys]:
         yield from page[place + 1 : place + 1 + _NEAR]
         yield from page[max(0, place - 2) : place]
 

@@ -69,7 +69,8 @@ _WRAPPED = re.compile(
 """Marks of comments and CDATA around a script, for old browsers and XML."""
 _YEAR_FIRST = re.compile(r"(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?!\d)")
 _DAY_FIRST = re.compile(r"(\d{1,2})\.\s?(\d{1,2})\.\s?(\d{4})(?!\d)")
-_YEAR = re.compile(r"(?<!\d)\d{4}(?!\d)")
+_YEAR, _DAY = re.compile(r"(?<!\d)\d{4}(?!\d)"), re.compile(r"(?<!\d)\d\d?(?!\d)")
+_IN_NUMBERS = re.compile(r"(?<!\d)\d\d?([-/.])\d\d?\1\d{4}(?!\d)")
 _MAX_DATE = 60
 """The most characters of a date in words."""
 _WRITTEN = {"PARSERS": ["absolute-time"], "STRICT_PARSING": True}
@@ -387,9 +388,12 @@ def _written_day(text: str, lang: str | None) -> date:
     from dateparser import parse
 
     days = set[date]()
-    for tag in (lang, "en") if len(text) <= _MAX_DATE and _YEAR.search(text) else ():
+    may_be_date = len(text) <= _MAX_DATE and _YEAR.search(text) and _DAY.search(text)
+    for tag in (lang, "en") if may_be_date else ():
         language, _, region = (tag or "en").lower().replace("_", "-").partition("-")
-        regions = ["US", "GB"] if (language, region) == ("en", "") else [region.upper()]
+        regions = [""]
+        if _IN_NUMBERS.search(text):
+            regions = ["US", "GB"] if (language, region) == ("en", "") else [region.upper()]
         try:
             found = [
                 parse(text, languages=[language], region=x, settings=_WRITTEN) for x in regions
