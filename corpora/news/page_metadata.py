@@ -355,7 +355,10 @@ def read_date(*candidates: object, lang: str | None) -> str | None:
     A day that is in no calendar (``0000-00-00``), or in year 1, stands for no date. ``lang`` is the
     language of the page.
     """
-    readers: list[Callable[[str], date]] = [*_DATES, partial(_written_day, lang=lang)]
+    readers: Sequence[Callable[[str], date]] = (
+        *(date.fromisoformat, datetime.fromisoformat, _day, parsedate_to_datetime),
+        partial(_written_day, lang=lang),
+    )
     for text in filter(None, map(_text, candidates)):
         for read in readers:
             try:
@@ -406,12 +409,6 @@ def _written_day(text: str, lang: str | None) -> date:
     if len(days) != 1:
         raise ValueError(text)
     return days.pop()
-
-
-_DATES: Sequence[Callable[[str], date]] = (
-    *(date.fromisoformat, datetime.fromisoformat, _day, parsedate_to_datetime),
-)
-"""The ways in which dates are read, one after the other; a ``datetime`` is a date, too."""
 
 
 def moment(when: str | None) -> str:
