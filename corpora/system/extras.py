@@ -8,6 +8,7 @@ EXTRAS = {
     "apache_beam": "pipelines",
     "brotli": "news",
     "cassis": "cas",
+    "dateparser": "news",
     "fastapi": "serve",
     "h11": "serve",
     "httpcore2": "news-please",
