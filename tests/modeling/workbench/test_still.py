@@ -11,6 +11,7 @@ from corpora.tei.undo import undo
 from modeling.workbench.still import write_page
 from tests.modeling.workbench.conftest import open_desk
 from tests.modeling.workbench.test_day import Editor
+from tests.processes import wait_for
 
 
 def normal(text):
@@ -153,16 +154,21 @@ def test_the_page_alone_finds_words_in_any_case(tmp_path, browser):
     finds("οδος", "ΟΔΟΣ")
 
 
-def wait_for_decisions(editor, count):
-    """Wait until a window sees `count` stored decisions: processes of a browser share them late."""
-    editor.page.wait_for_function(
-        """n => {
-            const entries = Object.values(localStorage).filter((value) => value.startsWith("{"));
-            return entries.map((entry) => JSON.parse(entry).changes ? 1 : -1)
-                .reduce((all, one) => all + one, 0) === n;
-        }""",
-        arg=count,
+def n_stored(editor):
+    """Count the decisions that a window sees in the browser's store."""
+    return editor.page.evaluate(
+        """() => Object.values(localStorage).filter((value) => value.startsWith("{"))
+            .map((entry) => JSON.parse(entry).changes ? 1 : -1)
+            .reduce((all, one) => all + one, 0)"""
     )
+
+
+def wait_for_decisions(editor, count):
+    """Wait until a window sees `count` decisions: processes of a browser share them late.
+
+    It is asked from outside: a page in the background may not run its own clocks.
+    """
+    wait_for(lambda: n_stored(editor) == count)
 
 
 @pytest.fixture
