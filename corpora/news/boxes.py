@@ -65,8 +65,9 @@ def main_area(
 ) -> list[Block]:
     """Return the blocks of the main area of a page of which an extractor found little; else none.
 
-    This is the case where ``found`` has no block of 200 letters, and less than half of the letters
-    of the area: extractors look for paragraphs, which lists and pages of short texts do not have.
+    This is the case where ``found`` has blocks, but none of 200 letters, and less than half of the
+    letters of the area: extractors look for paragraphs, which lists and pages of short texts do not
+    have.
     """
     letters = [len(block.key) for block in found]
     if max(letters, default=_MIN_PARAGRAPH) >= _MIN_PARAGRAPH:

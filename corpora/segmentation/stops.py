@@ -15,7 +15,7 @@ _OPENING = "“‘「『（【《〈〔［([{"
 _AROUND = re.compile(rf"[{re.escape(_CLOSING + _OPENING)}\"'\s]*\Z")
 _TITLE = re.compile(r"《[^《》\n]{1,60}》|〈[^〈〉\n]{1,60}〉")
 _GO_ON = frozenset("，、：﹐﹑﹕,:")
-"""Marks after which a sentence goes on, whatever stop is before them."""
+"""Marks after which a sentence continues, whatever stop is before them."""
 _LATIN = re.compile(r"[\dA-Za-zＡ-Ｚａ-ｚ]")
 _CONTEXT = 80
 

@@ -421,7 +421,7 @@ def execute(
 def prepare_streams() -> None:
     """Open closed standard streams to the null device, before a file takes their number.
 
-    A command whose reader closes the pipe (``| head``) goes on, and writes to nowhere. Standard
+    A command whose reader closes the pipe (``| head``) continues, and writes to nowhere. Standard
     output escapes the characters that its encoding lacks, as JSON does, so that no text is lost;
     standard error writes question marks.
     """
