@@ -25,18 +25,14 @@ from corpora.system.arguments import (
 )
 from corpora.system.extras import reason_of
 from corpora.system.imports import hide_pandas_from_pyarrow
+from corpora.system.interrupts import TERMINATED, Terminated
 from modeling.config import ConfigError
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 T = TypeVar("T", bound="DataclassInstance")
-EXIT_STATUS: Final = 128 + signal.SIGTERM
 _PATIENCE: Final = b"\nA checkpoint is written after this step. Ctrl-C again ends at once.\n"
-
-
-class Terminated(KeyboardInterrupt):
-    """The exception for SIGTERM, which ends the work in the same orderly way as Ctrl-C."""
 
 
 class Termination:
@@ -156,7 +152,7 @@ def start(
         is_asked = isinstance(end, Terminated)
         by = " by SIGTERM" if is_asked else ""
         sys.stderr.write(f"\nStopped{by}. The same command resumes{resumes}.\n")
-        return EXIT_STATUS if is_asked else 130
+        return TERMINATED if is_asked else 130
 
 
 def check_given(options: object, *names: str) -> None:

@@ -53,8 +53,8 @@ def run_graph(graph: Graph, units: Iterable[Unit], *, run: Run) -> None:
     try:
         p.run().wait_until_finish()
     except Exception as error:
-        if isinstance(error.__cause__ or error.__context__, KeyboardInterrupt):
-            raise KeyboardInterrupt from error
+        if isinstance(end := error.__cause__ or error.__context__, KeyboardInterrupt):
+            raise type(end) from error
         raise
     finally:
         _units = ()

@@ -58,8 +58,8 @@ def _finish(p: beam.Pipeline) -> None:
             result.cancel()  # otherwise a cluster would go on
             raise
     except Exception as error:  # Beam wraps exceptions of workers in various types
-        if isinstance(error.__cause__ or error.__context__, KeyboardInterrupt):
-            raise KeyboardInterrupt from error
+        if isinstance(end := error.__cause__ or error.__context__, KeyboardInterrupt):
+            raise type(end) from error
         details = getattr(error, "details", None)  # of an RpcError, whose text has more around them
         if callable(details):
             raise RuntimeError(details()) from error

@@ -42,6 +42,7 @@ from corpora.system.command_names import as_typed
 from corpora.system.extras import reason_of
 from corpora.system.files import take_away
 from corpora.system.imports import hide_pandas_from_pyarrow
+from corpora.system.interrupts import TERMINATED, Terminated, terminable
 from pipelines.failures import WorkerDiedError, explain, failure_of
 from pipelines.graph import Phase
 from pipelines.options import CommonOptions, parse_options
@@ -51,6 +52,8 @@ if TYPE_CHECKING:
     from corpora.runs.build import Build
     from corpora.runs.on_bucket import BucketOutput
     from corpora.runs.receipts import Accounting
+
+_RESUMES = "The same command resumes from here."
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,8 @@ def main(name: str, argv: Sequence[str] | None = None) -> int:
             hide_pandas_from_pyarrow()
         if options.show_graph:
             return execute(lambda: _draw(pipeline, options), path=options.output)
-        lines = _run_anywhere(pipeline, options)
+        with terminable():
+            lines = _run_anywhere(pipeline, options)
     except CorpusError as error:
         return fail(str(error), status=error.exit_status)
     except (ImportError, MemoryError) as error:
@@ -100,8 +104,10 @@ def main(name: str, argv: Sequence[str] | None = None) -> int:
         return fail(str(reason), status=reason.exit_status)
     except OSError as error:
         return fail(explain(error, where=output), status=1)
+    except Terminated:
+        return fail(f"stopped by SIGTERM. {_RESUMES}", status=TERMINATED)
     except KeyboardInterrupt:
-        return fail("interrupted. The same command resumes from here.", status=130)
+        return fail(f"interrupted. {_RESUMES}", status=130)
     _say(lines)
     return 0
 

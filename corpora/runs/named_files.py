@@ -46,7 +46,9 @@ def write_named(path: Path, lines: Iterable[str]) -> None:
 
 
 def refuse_published(path: Path) -> None:
-    """Raise ``UsageError`` for a file that a run or a published version consists of."""
+    """Raise ``UsageError`` for a file of a run or of a published version, and for the name ``-``."""
+    if str(path) == "-":
+        raise UsageError("-: is the name of a file here. For standard output, give /dev/stdout.")
     folder = path.absolute().parent
     if path.name in _OF_TRAINING and (folder / "settings.json").is_file():
         raise UsageError(f"{path}: belongs to a training run. Name another place.")

@@ -43,6 +43,7 @@ from corpora.system.buckets import SCHEMES
 from corpora.system.command_names import as_typed, said_as_typed
 from corpora.system.extras import reason_of
 from corpora.system.files import check_utf8
+from corpora.system.interrupts import TERMINATED, Terminated
 from corpora.system.typed_tables import did_you_mean
 
 if TYPE_CHECKING:
@@ -539,7 +540,7 @@ def errors_raised() -> Iterator[None]:
 def fail(message: str, *, status: int) -> int:
     """Write an error message; return the exit status. Inside ``errors_raised``, raise it."""
     if _raises.get():
-        kinds = {2: UsageError, 130: KeyboardInterrupt}
+        kinds = {2: UsageError, 130: KeyboardInterrupt, TERMINATED: Terminated}
         raise kinds.get(status, CorpusError)(said_as_typed(message))
     sys.stderr.write(f"{paint('error:', '1;31', sys.stderr)} {said_as_typed(message)}\n")
     return status

@@ -1,13 +1,44 @@
-"""Ctrl-C while a command is still loading: one line, exit status 130, no traceback."""
+"""Ctrl-C and SIGTERM: the end of a command that is still loading, or in the middle of its work."""
 
 import os
 import signal
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
+from typing import Final, NoReturn
 
 _STATUS = 130
 _OURS = frozenset({"corpora", "pipelines", "modeling"})
+TERMINATED: Final = 128 + signal.SIGTERM
+"""The exit status of a command that SIGTERM has stopped."""
+
+
+class Terminated(KeyboardInterrupt):
+    """The exception for SIGTERM, which ends the work in the same orderly way as Ctrl-C."""
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """Raise ``Terminated`` at a SIGTERM inside the block.
+
+    Does nothing outside the main thread, which alone hears signals, or where the program has a
+    handler of its own.
+    """
+    is_free = threading.current_thread() is threading.main_thread()
+    if not (is_free and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL):
+        yield
+        return
+    signal.signal(signal.SIGTERM, _raise)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _raise(_: int, __: FrameType | None) -> NoReturn:
+    raise Terminated
 
 
 def end_quietly_while_loading(*, is_command: bool = False) -> None:

@@ -62,14 +62,21 @@ def test_run_whose_worker_is_killed_says_so_and_goes_on(run_at_work, copies):  #
     assert finish(start(output, copies, "--workers", "2")) == 0
 
 
-def test_interrupted_run_with_workers_leaves_none(run_at_work, copies):  # noqa: F811
+@pytest.mark.parametrize(
+    ("number", "send", "status", "said"),
+    [
+        (signal.SIGINT, os.killpg, 130, "interrupted"),  # as a terminal does
+        (signal.SIGTERM, os.kill, 143, "stopped by SIGTERM"),  # as a scheduler does
+    ],
+)
+def test_interrupted_run_with_workers_leaves_none(run_at_work, copies, number, send, status, said):  # noqa: F811
     process, output = run_at_work
 
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    send(process.pid, number)
     _, errors = process.communicate(timeout=PATIENCE_S)
 
-    assert process.returncode == 130
-    assert errors.splitlines()[-1] == "error: interrupted. The same command resumes from here."
+    assert process.returncode == status
+    assert errors.splitlines()[-1] == f"error: {said}. The same command resumes from here."
     end_of(process)
     assert not (output / "run.json").exists()
     assert finish(start(output, copies, "--workers", "2")) == 0

@@ -22,6 +22,15 @@ def test_device_or_pipe_that_the_user_names_is_written_to_and_not_replaced():
         os.close(writes)
 
 
+def test_dash_is_not_taken_for_the_name_of_a_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    with pytest.raises(UsageError, match="give /dev/stdout"):
+        write_named(Path("-"), ["{}"])
+
+    assert not list(tmp_path.iterdir())
+
+
 def test_file_behind_a_link_that_the_user_names_is_written(tmp_path):
     (tmp_path / "link").symlink_to("inside/file")
 

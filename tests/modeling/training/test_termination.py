@@ -5,7 +5,8 @@ import threading
 import pytest
 
 from corpora.system import interrupts
-from modeling.command import Terminated, Termination
+from corpora.system.interrupts import Terminated
+from modeling.command import Termination
 
 
 def test_sigterm_is_noted_at_once():
