@@ -11,7 +11,7 @@ headings, items) by their words.
 Taken out of the HTML is what the text leaves out: tables, references, files and galleries with
 their captions, code, formulas, links to edit, tables of contents. Left out are tests with a
 template, parameter or tag that is dropped, and those that test something else: other options of the
-parser, raw HTML, HTML to wikitext. docs/wikipedia.md has a table of what differs by design.
+parser, raw HTML, HTML to wikitext. docs/wikipedia.md says what differs by design.
 """
 
 import argparse
