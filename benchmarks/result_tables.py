@@ -24,7 +24,7 @@ from modeling.tagging_config import DECODERS
 def render(
     name: str, cells: Sequence[Cell], *, sets: Mapping[str, NerSet], records: Mapping[str, Record]
 ) -> Iterator[str]:
-    """Yield the lines of a table: F1 of each set and head, the rest folded, and the cells left."""
+    """Yield the lines of a table: F1 of each set and head, the rest folded, and what is left."""
     rows: dict[str, list[Cell]] = {}
     for cell in by_set(cells):
         rows.setdefault(cell.row, []).append(cell)
@@ -34,41 +34,17 @@ def render(
         encoders = {record["encoder"] for record in every}
         gpus = {device_of(record) for record in every} - {CPU}
         yield f"Encoder: {', '.join(sorted(encoders))}. GPU: {', '.join(sorted(gpus)) or 'none'}.\n"
-        titles = ("", "F1", "95 %", "other decoders", "new names", "a list", "ECE", "minutes")
-        lines = [list(columns(rows[row][0], some)) for row, some in done.items() if some]
-        if all(own[0].size for own in rows.values()):
-            yield from folded("All sizes", titles, lines)
+        found = {rows[row][0]: some for row, some in done.items() if some}
+        if all(cell.size for cell in found):
+            yield from by_size(found)
         else:
-            yield from by_head({rows[row][0]: some for row, some in done.items() if some})
-            yield from folded("Intervals, decoders, new names, calibration, time", titles, lines)
+            yield from by_head(found)
+            yield from measured(found)
         yield from conditions(rows, done)
         yield from notes({own[0].set for row, own in rows.items() if done[row]}, sets)
-    yield from not_run(name, cells, records)
-
-
-def not_run(name: str, cells: Sequence[Cell], records: Mapping[str, Record]) -> Iterator[str]:
-    """Yield lines that name the cells that are left, and the command that runs them."""
-    left = [cell for cell in cells if cell.name not in records]
-    if not left:
-        return
-    yield f"Not run: {len(left)} of {len(cells)}. This runs those of a name or pattern:"
-    command = f"python -m benchmarks.tables {name} --model MODEL --data DATA"
-    yield f"`{command} --only '{left[0].name}'`.\n"
-    for of in sets_in_order(left):
-        own = [cell for cell in left if cell.set == of]
-        n_all = sum(cell.set == of for cell in cells)
-        shown = f"all {n_all}" if len(own) == n_all else "; ".join(in_seeds(own))
-        yield f"- `{of}-*`: {shown}"
-
-
-def in_seeds(cells: Sequence[Cell]) -> Iterator[str]:
-    """Yield which seeds of which rows the cells of a set are; rows with the same seeds at once."""
-    seeds: dict[str, list[str]] = {}
-    for cell in cells:
-        seeds.setdefault(cell.row.removeprefix(f"{cell.set}-"), []).append(str(cell.seed))
-    for some in dict.fromkeys(map(tuple, seeds.values())):
-        rows = ", ".join(f"`{row}`" for row, own in seeds.items() if tuple(own) == some)
-        yield f"seed{'s' * (len(some) > 1)} {', '.join(some)} of {rows}"
+    if left := sum(cell.name not in records for cell in cells):
+        yield f"Not run: {left} of {len(cells)} seeds of a head on a set."
+        yield f"`python -m benchmarks.tables {name} --model MODEL --data DATA` runs them."
 
 
 def by_head(done: Mapping[Cell, Sequence[Record]]) -> Iterator[str]:
@@ -78,7 +54,7 @@ def by_head(done: Mapping[Cell, Sequence[Record]]) -> Iterator[str]:
     for name in sets_in_order(list(done)):
         own = {cell.head: records for cell, records in done.items() if cell.set == name}
         f1 = (mean_f1(head, own[head]) if head in own else "" for head in heads)
-        lines.append([name, *f1, f"{next(iter(own.values()))[0]['list']:.1f}"])
+        lines.append([name, *f1, list_of(next(iter(own.values()))[0])])
     yield from table_lines(["", *(f"`{head}`" for head in heads), "a list"], lines)
 
 
@@ -89,22 +65,39 @@ def mean_f1(head: str, records: Sequence[Record]) -> str:
     return f"**{statistics.fmean(f1):.1f}**{spread} ({len(f1)})"
 
 
-def columns(cell: Cell, records: Sequence[Record]) -> Iterator[str]:
-    """Yield the columns of a row, which has the records of a cell's seeds.
+def by_size(done: Mapping[Cell, Sequence[Record]]) -> Iterator[str]:
+    """Yield the lines of a folded table of learning curves, with a row for each number."""
+    lines = [
+        [head_of(cell), mean_f1(cell.head, some), *interval_and_new(some[0]), list_of(some[0])]
+        for cell, some in done.items()
+    ]
+    yield from folded("All sizes", ["", "F1", "95 %", "new names", "a list"], lines)
 
-    F1 is the mean over the seeds; interval, other decoders, new names, list and ECE are those of
-    the first seed that was run.
+
+def measured(done: Mapping[Cell, Sequence[Record]]) -> Iterator[str]:
+    """Yield the lines of a folded table of what else was measured of each set and head.
+
+    All but the minutes are of the first seed that was run.
     """
-    _, *others = DECODERS[cell.head]
-    first = records[0]
-    yield head_of(cell)
-    yield mean_f1(cell.head, records)
-    yield "–".join(f"{value:.1f}" for value in first["interval"])
-    yield ", ".join(f"`{name}` {first['f1'][name]:.1f}" for name in others)
-    yield f"{first['new'][0]:.1f} of {first['new'][1]:,}"
-    yield f"{first['list']:.1f}"
-    yield f"{first['ece']:.1f}"
-    yield ", ".join(in_minutes(records))
+    lines = []
+    for cell, some in done.items():
+        interval, new = interval_and_new(some[0])
+        others = (f"`{name}` {some[0]['f1'][name]:.1f}" for name in DECODERS[cell.head][1:])
+        ece, minutes = f"{some[0]['ece']:.1f}", ", ".join(in_minutes(some))
+        lines.append([head_of(cell), interval, ", ".join(others), new, ece, minutes])
+    titles = ("", "95 %", "other decoders", "new names", "ECE", "minutes")
+    yield from folded("Intervals, decoders, new names, calibration, time", titles, lines)
+
+
+def interval_and_new(record: Record) -> tuple[str, str]:
+    """Format the interval, and the F1 of names that are new, with their number."""
+    new = f"{record['new'][0]:.1f} of {record['new'][1]:,}"
+    return "–".join(f"{value:.1f}" for value in record["interval"]), new
+
+
+def list_of(record: Record) -> str:
+    """Format the F1 of a list of the training names."""
+    return f"{record['list']:.1f}"
 
 
 def in_minutes(records: Sequence[Record]) -> Iterator[str]:
@@ -155,10 +148,11 @@ def conditions(
 ) -> Iterator[str]:
     """Yield the lines of two folded tables: noise and speed; scores on other sets.
 
-    Of each row the first record counts that has these figures.
+    Of each row the first record counts that has these figures. Scores on other sets, which say more
+    of the sets than of the heads, are those of the first head.
     """
     found = {
-        head_of(rows[row][0]): one
+        rows[row][0]: one
         for row, some in done.items()
         for one in [record for record in some if "noise" in record][:1]
     }
@@ -172,15 +166,19 @@ def conditions(
         ["", *titles],
         [
             [
-                name,
+                head_of(cell),
                 *(scored(one["noise"][percent]) for percent in noise),
                 scored(one["without"]) if "without" in one else "",
                 f"{one['speed']:.0f}",
             ]
-            for name, one in found.items()
+            for cell, one in found.items()
         ],
     )
-    others = {name: one["others"] for name, one in found.items() if "others" in one}
+    others = {
+        cell.set: one["others"]
+        for cell, one in found.items()
+        if cell.head == HEADS[0] and "others" in one
+    }
     names = list(dict.fromkeys(other for own in others.values() for other in own))
     if names:
         yield from folded(

@@ -14,7 +14,7 @@ scored on noisy text and on the other sets of their table, and timed (``conditio
 A finished cell becomes a line of ``benchmarks/records/TABLE.jsonl``, which is kept in the
 repository. A cell that has a line is not run again; an interrupted one resumes after its last
 epoch. The tables are written from these lines alone, between the marks in ``docs/results.md``, with
-a list of the cells that were not run and the command that runs them. ``all`` also compares the
+the number of the cells that were not run and the command that runs them. ``all`` also compares the
 heads, and draws a picture of time and F1. Without ``--model`` nothing is run.
 
 CRF and span heads with one seed come first on every set, then their other seeds, then the other

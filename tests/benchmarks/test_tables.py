@@ -50,7 +50,7 @@ def test_cells_that_cannot_be_run_are_left_out():
     }
 
 
-def test_a_row_has_the_mean_of_its_seeds_and_what_was_not_run_is_named():
+def test_a_row_has_the_mean_of_its_seeds_and_what_was_not_run_is_counted():
     cells = [Cell("s", "crf", seed) for seed in (1, 2, 3)] + [Cell("t", "crf", 1)]
     sets = {
         "s": NerSet("s", "f", (), 4, "published", source="P", published={"crf": 87.8}),
@@ -62,21 +62,24 @@ def test_a_row_has_the_mean_of_its_seeds_and_what_was_not_run_is_named():
 
     assert "| s | **82.0** ± 2.8 (2) | 42.0 |" in text
     assert "4 epochs. Published: P: `crf` 87.8.\n" in text
-    assert "| s: `crf` | **82.0** ± 2.8 (2) | 70.1–90.2 |" in text
-    assert "| 61.2 of 40 | 42.0 | 3.0 | 13 |\n" in text
+    assert "| s: `crf` | 70.1–90.2 | `free` 80.0, `fix` 80.5 | 61.2 of 40 | 3.0 | 13 |\n" in text
     assert text.startswith("Encoder: e5. GPU: none.")
-    assert "Not run: 2 of 4" in text
-    assert "- `s-*`: seed 3 of `crf`" in text
-    assert "- `t-*`: all 1" in text
+    assert text.endswith(
+        "Not run: 2 of 4 seeds of a head on a set.\n"
+        "`python -m benchmarks.tables x --model MODEL --data DATA` runs them."
+    )
 
 
-def test_cells_that_are_left_are_named_by_their_seeds():
-    cells = [Cell("s", head, seed) for head in ("crf", "cse", "span") for seed in (1, 2, 3)]
-    done = {name: {} for name in ("s-crf-seed1", "s-cse-seed1")}
+def test_a_learning_curve_has_a_row_for_each_number_of_sentences():
+    cells = [Cell("s", "crf", 1, 50), Cell("s", "crf", 1, 50, has_names=True)]
+    sets = {"s": NerSet("s", "f", (), 4, "the dev part")}
+    records = {cell.name: record(cell.name, 80) for cell in cells}
 
-    lines = list(result_tables.not_run("x", cells, done))
+    text = "\n".join(result_tables.render("x", cells, sets=sets, records=records))
 
-    assert lines[2:] == ["- `s-*`: seeds 2, 3 of `crf`, `cse`; seeds 1, 2, 3 of `span`"]
+    assert "| s: `crf`, 50 sentences | **80.0** (1) | 70.1–90.2 | 61.2 of 40 | 42.0 |\n" in text
+    assert "| s: `crf`, 50 sentences, with names | **80.0** (1) |" in text
+    assert "Not run" not in text
 
 
 def test_a_set_is_a_row_and_all_else_is_folded():
@@ -111,12 +114,13 @@ def test_minutes_of_a_gpu_are_not_added_to_those_of_a_processor():
 
 
 def test_noise_speed_and_other_sets_stand_below_for_rows_that_have_them():
-    cells = [Cell("s", "crf", 1), Cell("t", "crf", 1)]
+    cells = [Cell("s", "crf", 1), Cell("s", "cse", 1), Cell("t", "crf", 1)]
     sets = {name: NerSet(name, "f", (), 4, "the dev part") for name in ("s", "t")}
     one = {"f1": 61.23, "interval": [55.0, 67.0], "list": 40.0, "names": 9}
     more = {"speed": 31.4, "noise": {"5": one, "10": one}, "others": {"s": one, "t": one}}
     records = {
         "s-crf-seed1": record("s-crf-seed1", 80, **more),
+        "s-cse-seed1": record("s-cse-seed1", 80, **more),
         "t-crf-seed1": record("t-crf-seed1", 80),
     }
 
@@ -124,7 +128,7 @@ def test_noise_speed_and_other_sets_stand_below_for_rows_that_have_them():
 
     shown = "**61.2** (55.0–67.0; 40.0)"
     assert f"| s: `crf` | {shown} | {shown} |  | 31 |" in text
-    assert f"on | s | t |\n| --- | ---: | ---: |\n| s: `crf` | {shown} | {shown} |\n" in text
+    assert f"on | s | t |\n| --- | ---: | ---: |\n| s | {shown} | {shown} |\n\n" in text
     assert text.count("<details") == text.count("</details>") == 3
     assert text.count("t: `crf`") == 1
 
