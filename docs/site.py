@@ -23,16 +23,14 @@ GROUPS: Mapping[str, Sequence[str]] = {
     "Tutorials": tuple(
         f"tutorials/{name}" for name in ("edition", "wikipedia", "novel", "news", "model")
     ),
-    "Editions": ("editions", "enriching", "registers", "concordance", "workbench", "ner"),
+    "Editions": ("editions", "registers", "enriching", "workbench"),
     "Corpora": (*("wikipedia", "news", "text", "entities", "lexicon", "datasets", "sharing"),),
-    "Models": (
-        *("tokenizers", "examples", "pretraining", "chinese", "tagging", "linking", "serving"),
-        *("spacy", "exporting", "results"),
-    ),
+    "Taggers": ("ner", "tagging", "results", "linking", "serving", "spacy", "exporting"),
+    "Encoders": ("tokenizers", "examples", "pretraining", "chinese"),
     "Operations": ("refresh", "forgetting", "airflow", "scale", "security-policy"),
     "Reference": ("reference-commands", "reference-library"),
     "Developers": (
-        *("pipelines", "contributing", "benchmarks", "runs", "size", "linking-tried", "security"),
+        *("pipelines", "contributing", "benchmarks", "size", "linking-tried", "security"),
         *("roadmap", "changelog"),
     ),
 }
