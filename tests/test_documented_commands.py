@@ -86,3 +86,26 @@ def test_commands_have_the_options_that_are_shown(page):
             wrong += [f"{command.name} {flag}" for flag in flags - flags_of(command)]
 
     assert not wrong
+
+
+OTHERS = {"--add-opens", "--add-exports", "--ff-only", "--runner"}  # of Java, git and Beam
+OPTION = re.compile(r"(?<=`)--[a-z][a-z0-9_-]+(?=[^`\n]*`)")
+
+
+def options_in_sentences(page):
+    """Return the options that stand by themselves in code between words."""
+    return OPTION.findall(re.sub(r"```.*?```", "", page.read_text("utf-8"), flags=re.DOTALL))
+
+
+def test_options_that_sentences_name_are_those_of_a_command():
+    known = OTHERS.union(*map(flags_of, COMMANDS.values()))
+    benchmarks = "".join(file.read_text("utf-8") for file in (ROOT / "benchmarks").glob("*.py"))
+
+    wrong = [
+        f"{page.name}: {option}"
+        for page in PAGES
+        for option in options_in_sentences(page)
+        if option not in known and "_" not in option and f'"{option}"' not in benchmarks
+    ]  # those with _ are Beam's
+
+    assert not wrong
