@@ -1,4 +1,4 @@
-"""No page of the documentation leads to a file or a heading that is not there."""
+"""No page of the documentation leads to a file or a heading that is not there, or names one."""
 
 import re
 from pathlib import Path
@@ -10,6 +10,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "dags").glob("*.md")])
 LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]*))?\)")
 CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
+FOLDERS = "benchmarks|corpora|dags|docs|modeling|onoma|pipelines|tests"
+FILE = re.compile(rf"`((?:{FOLDERS})/[\w./-]+)`")
 slug = slugify(case="lower")
 
 
@@ -29,6 +31,15 @@ def test_links_lead_to_what_is_there(page):
             broken.append(f"{name}#{heading}")
 
     assert not broken
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.name != "CHANGELOG.md"], ids=lambda page: page.name
+)
+def test_files_that_pages_name_are_there(page):
+    named = FILE.findall(page.read_text("utf-8"))
+
+    assert not [name for name in named if not (ROOT / name).exists()]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
