@@ -24,7 +24,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
         f"tutorials/{name}" for name in ("edition", "wikipedia", "novel", "news", "model")
     ),
     "Editions": ("editions", "registers", "enriching", "workbench"),
-    "Corpora": (*("wikipedia", "news", "text", "entities", "lexicon", "datasets", "sharing"),),
+    "Corpora": ("wikipedia", "news", "text", "entities", "lexicon", "datasets", "sharing"),
     "Taggers": ("ner", "tagging", "results", "linking", "serving", "spacy", "exporting"),
     "Encoders": ("tokenizers", "examples", "pretraining", "chinese"),
     "Operations": ("refresh", "forgetting", "airflow", "scale", "security-policy"),
