@@ -33,8 +33,8 @@ def jieba_dictionary() -> Path:
     found = find_spec("jieba")
     if found is None or found.origin is None:
         raise UsageError(
-            "--known jieba: jieba is not installed. Install it (pip install jieba), name a FILE of "
-            "words, or choose --known none."
+            "--known jieba: jieba is not installed. Install it: pip install 'onoma[chinese]'. Or "
+            "name a FILE of words, or choose --known none."
         )
     return Path(found.origin).with_name("dict.txt")
 
@@ -95,7 +95,8 @@ def check_opencc() -> None:
     if find_spec("opencc") is None:
         raise UsageError(
             "--known: the documents are in traditional script, and OpenCC, which spells known "
-            "words so, is not installed. Install it (pip install opencc), or choose --known none."
+            "words so, is not installed. Install it (pip install 'onoma[chinese]'), or choose "
+            "--known none."
         )
 
 

@@ -46,7 +46,7 @@ def write_named(path: Path, lines: Iterable[str]) -> None:
 
 
 def refuse_published(path: Path) -> None:
-    """Raise ``UsageError`` for a file of a run or of a published version, and for the name ``-``."""
+    """Raise ``UsageError`` for a file of a run or a published version, and for ``-``."""
     if str(path) == "-":
         raise UsageError("-: is the name of a file here. For standard output, give /dev/stdout.")
     folder = path.absolute().parent

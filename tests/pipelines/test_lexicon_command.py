@@ -59,4 +59,4 @@ def test_without_jieba_chinese_documents_ask_for_it(story, tmp_path, capsys, mon
     status = pipeline.main(["--input", str(story), "--output", str(tmp_path / "out")])
 
     assert status == 2
-    assert "pip install jieba" in capsys.readouterr().err
+    assert "pip install 'onoma[chinese]'" in capsys.readouterr().err

@@ -326,7 +326,7 @@ def test_only_a_text_in_traditional_script_needs_opencc(story, tmp_path, monkeyp
     status = documents_to_lexicon.main([*arguments, str(traditional(tmp_path))])
 
     assert status == 2
-    assert "pip install opencc" in capsys.readouterr().err
+    assert "pip install 'onoma[chinese]'" in capsys.readouterr().err
     assert documents_to_lexicon.main([*arguments, str(story)]) == 0
 
 
