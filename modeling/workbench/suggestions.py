@@ -1,6 +1,7 @@
 """Suggestions of names: by a tagger (cached beside the output), from an existing list, or none."""
 
 import json
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from hashlib import sha256
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from corpora.document import Mention
 from corpora.errors import CorpusError
+from corpora.system.arguments import message_of
 from corpora.system.parsing import parse_json
 from corpora.tei.edition import Edition
 from corpora.tei.provenance import Model
@@ -17,6 +19,9 @@ from modeling.workbench.letters import FileTexts
 
 if TYPE_CHECKING:
     from modeling.taggers.tagger import Tagger
+
+
+log = logging.getLogger(__name__)
 
 
 class ListedSuggestions:
@@ -51,8 +56,7 @@ class TaggedSuggestions:
         self.tagger, self.model, self.threshold = tagger, model, threshold
         self._cache = cache
         self._found: dict[str, dict[str, list[Mention]]] = {}
-        lines = cache.read_text(encoding="utf-8").splitlines() if cache.exists() else ()
-        for line in lines:
+        for line in cache.read_bytes().split(b"\n") if cache.exists() else ():
             try:
                 row = parse_json(line)
                 found = {
@@ -60,7 +64,7 @@ class TaggedSuggestions:
                 }
                 self._found[row["key"]] = found
             except (ValueError, TypeError, KeyError, AttributeError, CorpusError):
-                continue  # an incomplete line; the file is tagged again
+                continue  # empty or incomplete; the file is tagged again
 
     def known(self, file: FileTexts) -> list[Sequence[Mention]] | None:
         """Return the suggestions of a file that was tagged before; None for another."""
@@ -73,7 +77,10 @@ class TaggedSuggestions:
         ]
 
     def find(self, file: FileTexts) -> list[Sequence[Mention]]:
-        """Tag the documents of a file, and append the names to the cache."""
+        """Tag the documents of a file, and append the names to the cache.
+
+        If they cannot be written there, as on a full disk, a warning says so.
+        """
         tagged = self.tagger.annotate_all(file.documents)
         found = {one.id: list(one.mentions) for one in tagged}
         key = self._key(file)
@@ -82,10 +89,14 @@ class TaggedSuggestions:
             id: [(m.start, m.end, m.label, m.entity, m.score) for m in mentions]
             for id, mentions in found.items()
         }
-        self._cache.parent.mkdir(parents=True, exist_ok=True)
         line = json.dumps({"key": key, "found": rows}, ensure_ascii=False)
-        with self._cache.open("a", encoding="utf-8") as cache:
-            cache.write(f"{line}\n")
+        try:
+            self._cache.parent.mkdir(parents=True, exist_ok=True)
+            with self._cache.open("a", encoding="utf-8") as cache:
+                cache.write(f"\n{line}")  # ends a line that was cut
+        except OSError as error:
+            said = "the names are not kept, and the file is tagged again at the next start"
+            log.warning("%s: %s: %s", file.name, message_of(error), said)
         return self.known(file) or []
 
     def _key(self, file: FileTexts) -> str:
