@@ -16,6 +16,7 @@ from corpora.system.arguments import (
     SUMMARY,
     Summary,
     add_options,
+    check,
     fail,
     make_parser,
     message_of,
@@ -134,6 +135,7 @@ def start(
         if argv is None or command_names.own_process:
             hide_pandas_from_pyarrow()
         options = kind(**given)
+        check(options)
         is_json = bool(getattr(options, "json", False))
         with redirect_stdout(sys.stderr) if is_json else nullcontext():
             summary = work(options)
@@ -162,27 +164,9 @@ def check_given(options: object, *names: str) -> None:
             raise UsageError(f"{'a recipe' if name == 'recipe' else '--' + name} is needed")
 
 
-def count(text: str) -> int:
-    """Parse an integer from 0 on; raise ``ArgumentTypeError`` for any other text."""
-    return _number(text, least=0)
-
-
-def positive(text: str) -> int:
-    """Parse an integer from 1 on; raise ``ArgumentTypeError`` for any other text."""
-    return _number(text, least=1)
-
-
-def _number(text: str, *, least: int) -> int:
-    if not (text.isascii() and text.isdigit() and least <= int(text) <= sys.maxsize):
-        expected = f"a whole number, {least} or more, up to {sys.maxsize}"
-        raise argparse.ArgumentTypeError(f"{text!r}: expected {expected}")
-    return int(text)
-
-
 def counts(text: str) -> tuple[int, ...]:
     """Parse integers from 0 on (``0,1,2``); raise ``ArgumentTypeError`` for any other text."""
-    try:
-        return tuple(count(part.strip()) for part in text.split(","))
-    except argparse.ArgumentTypeError:
-        message = f"{text!r}: numbers from 0 on, with commas between"
-        raise argparse.ArgumentTypeError(message) from None
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdigit() for part in parts):
+        raise argparse.ArgumentTypeError(f"{text!r}: numbers from 0 on, with commas between")
+    return tuple(map(int, parts))

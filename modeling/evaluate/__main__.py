@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from corpora.system.arguments import Summary, option
-from modeling.command import as_json, count, positive, show, start
+from modeling.command import as_json, show, start
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +54,7 @@ class Options:
         help="score all settings that were tried, with a report for each, not only the best on dev",
     )
     without: tuple[str, ...] = option(
-        (), nargs="+", metavar="LABEL", help="labels that are left out of an additional score"
+        (), metavar="LABEL", help="labels that are left out of an additional score"
     )
     labels: str | None = option(
         None,
@@ -79,20 +79,18 @@ class Options:
         help="with --against: exit with status 3 if strict F1 is lower and the 95 %% interval of "
         "the difference is below 0",
     )
-    seed: int = option(1, type=count, metavar="N", help="seed of the bootstrap (default: 1)")
+    seed: int = option(1, at_least=0, help="seed of the bootstrap (default: 1)")
     replicates: int = option(
-        1000, type=count, metavar="N", help="number of replicates of the bootstrap (default: 1000)"
+        1000, at_least=0, help="number of replicates of the bootstrap (default: 1000)"
     )
     batch_size: int = option(
         32,
-        type=positive,
-        metavar="N",
+        at_least=1,
         help="number of sentences that are tagged at once (default: 32)",
     )
     threads: int = option(
         0,
-        type=count,
-        metavar="N",
+        at_least=0,
         help="number of CPU threads that torch uses (default: torch decides)",
     )
     json: bool = as_json()

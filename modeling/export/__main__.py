@@ -68,7 +68,6 @@ class Options:
     )
     trim_vocabulary: tuple[Path, ...] = option(
         (),
-        nargs="+",
         metavar="DIR",
         help="of an encoder, keep only the subwords that occur in these datasets of documents or "
         "NER sentences; vectors of their texts stay the same",

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 from corpora.errors import UsageError
 from corpora.system.arguments import Summary, option, say
 from corpora.system.parsing import read_json
-from modeling.command import Termination, as_json, check_given, count, counts, start
+from modeling.command import Termination, as_json, check_given, counts, start
 from modeling.config import ConfigError
 
 if TYPE_CHECKING:
@@ -76,14 +76,12 @@ class Options:
     )
     documents: tuple[Path, ...] = option(
         (),
-        nargs="+",
         metavar="DIR",
         help="datasets of untagged documents, whose sentences are also learned from --teacher",
     )
     sentences: int = option(
         0,
-        type=count,
-        metavar="N",
+        at_least=0,
         help="number of sentences to use of --documents, chosen by hash (default: all)",
     )
     output: Path = option(
@@ -104,7 +102,7 @@ class Options:
     )
     folds: int = option(
         0,
-        type=count,
+        at_least=0,
         metavar="K",
         help="number of parts for cross-validation over all splits; a tagger is trained for each "
         "part, on the other parts",
@@ -117,15 +115,13 @@ class Options:
     )
     set: tuple[str, ...] = option(
         (),
-        nargs="+",
         metavar="NAME=VALUE",
         help="settings that replace those of the recipe, such as head.decoder=fix; with NAME=A,B "
         "each value is tried",
     )
     threads: int = option(
         0,
-        type=count,
-        metavar="N",
+        at_least=0,
         help="number of CPU threads that torch uses (default: torch decides)",
     )
     force: bool = option(

@@ -19,7 +19,7 @@ from typing import Literal
 
 from corpora.errors import CorpusError, UsageError
 from corpora.system.arguments import Summary, option, refuse
-from modeling.command import as_json, count, counts, positive, show, start
+from modeling.command import as_json, counts, show, start
 
 _SPANS, _ATTENTION = "vectors of spans", "attention"
 
@@ -37,7 +37,6 @@ class Options:
     output: Path = option(metavar="DIR", help="folder of the page and its pictures")
     plot: tuple[Literal["pca", "tsne", "umap"], ...] = option(
         (),
-        nargs="+",
         group=_SPANS,
         help="kinds of maps: principal components, t-SNE (needs scikit-learn), UMAP (needs "
         "umap-learn)",
@@ -57,16 +56,16 @@ class Options:
         help="draw the tagged names, or all sequences of up to --max-words words (default: names)",
     )
     max_words: int = option(
-        8, type=positive, group=_SPANS, help="with --spans all: longest span, in words (default: 8)"
+        8, at_least=1, group=_SPANS, help="with --spans all: longest span, in words (default: 8)"
     )
     sample: int = option(
         2000,
-        type=count,
+        at_least=0,
         group=_SPANS,
         help="number of spans, chosen at random; 0: all (default: 2000)",
     )
     seed: int = option(
-        1, type=count, group=_SPANS, help="seed of the sample, of t-SNE and of UMAP (default: 1)"
+        1, at_least=0, group=_SPANS, help="seed of the sample, of t-SNE and of UMAP (default: 1)"
     )
     parts: Literal["both", "words", "entities", "mean"] | None = option(
         None,
@@ -77,6 +76,8 @@ class Options:
     )
     neighbours: float = option(
         30.0,
+        at_least=1,
+        below=math.inf,
         metavar="N",
         group=_SPANS,
         help="perplexity of t-SNE, and number of neighbours of UMAP (default: 30)",
@@ -134,8 +135,6 @@ class Options:
             refuse(self, "max_words", because="is for --spans all")
         if set(self.plot) <= {"pca"}:
             refuse(self, "neighbours", because="is for --plot tsne and umap")
-        if not 1 <= self.neighbours < math.inf:
-            raise UsageError(f"--neighbours {self.neighbours:g}: a number from 1 on")
         if self.ner is not None and not self.ner.is_dir():
             raise CorpusError(f"--ner {self.ner}: no such folder.")
 

@@ -17,13 +17,11 @@ Only probable links are written, so that at most about 2 % of them are wrong (--
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from corpora.errors import UsageError
 from corpora.system.arguments import (
-    SUMMARY,
     Summary,
     add_options,
     check,
@@ -33,6 +31,7 @@ from corpora.system.arguments import (
     refuse,
     values_of,
 )
+from modeling.command import as_json
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +41,6 @@ class _Learning:
     documents: tuple[Path, ...] = option(
         positional=True,
         metavar="DIR",
-        nargs="+",
         help="datasets of documents with linked names, to learn from",
     )
     register: tuple[str, ...] = option(
@@ -78,6 +76,8 @@ class _Learning:
     )
     max_wrong: float = option(
         0.02,
+        at_least=0,
+        at_most=1,
         metavar="RATIO",
         help="highest ratio of wrong links among the written ones, from 0 to 1 (default: 0.02)",
     )
@@ -93,7 +93,7 @@ class TrainOptions(_Learning):
     """Options of ``train``."""
 
     output: Path = option(metavar="DIR", help="folder of the linker")
-    json: bool = option(default=False, help=SUMMARY)
+    json: bool = as_json()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +113,7 @@ class EvaluateOptions(_Learning):
     replicates: int = option(
         1000, at_least=0, help="number of replicates of the bootstrap (default: 1000)"
     )
-    json: bool = option(default=False, help=SUMMARY)
+    json: bool = as_json()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,6 +137,8 @@ class ApplyOptions:
     )
     threshold: float | None = option(
         None,
+        at_least=0,
+        at_most=1,
         metavar="P",
         help="lowest probability of a link that is written, from 0 to 1 (default: that of the "
         "linker)",
@@ -148,7 +150,7 @@ class ApplyOptions:
         help="with --ner: number of candidates to list for each name, the most probable first "
         "(default: 0)",
     )
-    json: bool = option(default=False, help=SUMMARY)
+    json: bool = as_json()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,7 +163,7 @@ class IndexOptions:
         help="entity vocabulary, made by documents_to_entity_vocab",
     )
     output: Path = option(metavar="DIR", help="folder of the index")
-    json: bool = option(default=False, help=SUMMARY)
+    json: bool = as_json()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,7 +183,7 @@ class ScoreOptions:
         1000, at_least=0, help="number of replicates of the bootstrap (default: 1000)"
     )
     seed: int = option(1, help="seed of the bootstrap (default: 1)")
-    json: bool = option(default=False, help=SUMMARY)
+    json: bool = as_json()
 
 
 _COMMANDS: Final[dict[str, tuple[type[Any], str, str]]] = {  # Any: each its own options
@@ -230,11 +232,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _do(name: str, options: Any) -> Iterator[str | Summary]:
     check(options)  # Any: those of one of the commands
-    for field in fields(options):
-        if field.name in {"max_wrong", "threshold"}:
-            value = getattr(options, field.name)
-            if value is not None and not 0 <= value <= 1:
-                raise UsageError(f"--{field.name.replace('_', '-')} {value}: from 0 to 1.")
     if isinstance(options, _Learning) and not options.register:
         refuse(options, "space", because="is for --register, whose ids begin with it")
     if isinstance(options, EvaluateOptions) and options.test:

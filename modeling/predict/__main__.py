@@ -30,7 +30,7 @@ from typing import Literal
 
 from corpora.errors import UsageError
 from corpora.system.arguments import Summary, option, refuse
-from modeling.command import as_json, count, positive, start
+from modeling.command import as_json, start
 
 _TEI, _INPUT = "TEI", "input"
 _INPUTS = ("text", "conll", "documents", "tei", "masked")
@@ -78,7 +78,6 @@ class Options:
     tei: tuple[str, ...] = option(
         None,
         one_of=_INPUT,
-        nargs="+",
         metavar="FILE",
         help="TEI files, or glob patterns in quotes, to write names into",
     )
@@ -108,7 +107,8 @@ class Options:
     )
     threshold: float | None = option(
         None,
-        type=float,
+        at_least=0,
+        at_most=1,
         metavar="P",
         help="lowest probability of a name, from 0 to 1 (default: 0; for a tagger with --tei and "
         "--output, the value chosen on dev, or 0.9)",
@@ -124,14 +124,12 @@ class Options:
     )
     batch_size: int = option(
         32,
-        type=positive,
-        metavar="N",
+        at_least=1,
         help="number of sentences that are tagged at once (default: 32)",
     )
     threads: int = option(
         0,
-        type=count,
-        metavar="N",
+        at_least=0,
         help="number of CPU threads that torch uses (default: torch decides)",
     )
     json: bool = as_json()
@@ -144,14 +142,12 @@ class Options:
     )
     existing: Literal["keep", "only-new", "replace-predicted"] = option(
         "keep",
-        choices=("keep", "only-new", "replace-predicted"),
         group=_TEI,
         help="names already in the files: keep them, add only names that touch none (only-new), "
         "or replace earlier predictions (default: keep)",
     )
     crossing: Literal["split", "standOff"] = option(
         "split",
-        choices=("split", "standOff"),
         group=_TEI,
         help="write a name that crosses elements as fragments (split) or outside of the text "
         "(standOff) (default: split)",
@@ -177,8 +173,6 @@ class Options:
     )
     from_: tuple[Path, ...] = option(
         (),
-        nargs="+",
-        type=Path,
         metavar="FILE",
         group=_TEI,
         help="files or folders of an annotation tool (.xmi, .cas.json, .tsv, .ann, .json, "
@@ -205,7 +199,6 @@ class Options:
     )
     register: tuple[str, ...] = option(
         (),
-        nargs="+",
         metavar="PATTERN",
         group=_TEI,
         help="TEI files of a register, or glob patterns in quotes; names that match its forms "
@@ -236,7 +229,7 @@ class Options:
     )
     top: int = option(
         5,
-        type=positive,
+        at_least=1,
         metavar="K",
         help="with --masked: number of subwords or entities that are printed for each place "
         "(default: 5)",
@@ -321,8 +314,6 @@ class Options:
             yield "--documents needs --output, the dataset to write"
         if self.json and not (self.output or self.candidates):
             yield "--json needs --output, a file for what is found (or take --format jsonl)"
-        if self.threshold is not None and not 0 <= self.threshold <= 1:
-            yield f"--threshold {self.threshold}: a probability, from 0 to 1"
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -36,7 +36,6 @@ class Options:
     )
     examples: tuple[Path, ...] = option(
         (),
-        nargs="+",
         metavar="DIR",
         help="datasets made by documents_to_examples; --set data.weights=[0.7,0.3] mixes several "
         "by weight (default: by size)",
@@ -52,7 +51,6 @@ class Options:
     )
     set: tuple[str, ...] = option(
         (),
-        nargs="+",
         metavar="NAME=VALUE",
         help="settings that replace those of the recipe, such as optimizer.lr=1e-4 "
         "training.max_steps=5000",

@@ -39,7 +39,6 @@ class Options:
 
     runs: tuple[Path, ...] = option(
         positional=True,
-        nargs="+",
         metavar="RUN",
         help="folders of runs of modeling.pretrain, or, for a table, of evaluated runs",
     )
@@ -57,14 +56,12 @@ class Options:
     )
     rows: tuple[str, ...] = option(
         (),
-        nargs="+",
         metavar="SETTING",
         group=_GROUP,
         help="settings whose values make the rows of a table of your own, such as head.kind",
     )
     columns: tuple[str, ...] = option(
         (),
-        nargs="+",
         metavar="SETTING",
         group=_GROUP,
         help="with --rows: settings whose values make the columns (default: dataset)",

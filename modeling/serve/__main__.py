@@ -17,7 +17,7 @@ from pathlib import Path
 
 from corpora.errors import UsageError
 from corpora.system.arguments import option, refuse
-from modeling.command import count, positive, start
+from modeling.command import start
 
 _WHO, _MUCH, _TRAIN = "who may ask", "how much", "training by clients"
 
@@ -44,7 +44,6 @@ class Options:
     )
     register: tuple[str, ...] = option(
         (),
-        nargs="+",
         metavar="FILE",
         help="registers in TEI, or glob patterns in quotes, or one entity vocabulary, whose ids "
         "are offered for names",
@@ -69,7 +68,8 @@ class Options:
     )
     threshold: float | None = option(
         None,
-        type=float,
+        at_least=0,
+        at_most=1,
         metavar="P",
         help="lowest probability of a name if a request gives none (default: 0; for TEI files, "
         "the value chosen on dev, or 0.9)",
@@ -79,8 +79,7 @@ class Options:
     )
     threads: int = option(
         0,
-        type=count,
-        metavar="N",
+        at_least=0,
         help="number of CPU threads that torch uses (default: torch decides)",
     )
     host: str = option(
@@ -88,14 +87,13 @@ class Options:
     )
     port: int = option(
         8001,
-        type=count,
-        metavar="N",
+        at_least=0,
+        at_most=65535,
         group=_WHO,
         help="port to listen on; 0: any free port (default: 8001)",
     )
     allow_host: tuple[str, ...] = option(
         (),
-        nargs="+",
         metavar="NAME",
         group=_WHO,
         help="more host names by which requests may address this server; *: any (default: only "
@@ -103,7 +101,6 @@ class Options:
     )
     allow_origin: tuple[str, ...] = option(
         (),
-        nargs="+",
         metavar="URL",
         group=_WHO,
         help="origins of web pages that may send requests, such as https://example.org; *: any "
@@ -118,22 +115,20 @@ class Options:
     )
     max_body: int = option(
         8_000_000,
-        type=positive,
+        at_least=1,
         metavar="BYTES",
         group=_MUCH,
         help="largest body of a request, in bytes (default: 8000000)",
     )
     max_waiting: int = option(
         20_000,
-        type=positive,
-        metavar="N",
+        at_least=1,
         group=_MUCH,
         help="number of sentences that may wait, of all requests together (default: 20000)",
     )
     max_requests: int = option(
         256,
-        type=positive,
-        metavar="N",
+        at_least=1,
         group=_MUCH,
         help="number of requests that may be answered at once (default: 256)",
     )
@@ -160,17 +155,13 @@ class Options:
     )
 
     def __post_init__(self) -> None:
-        """Raise ``UsageError`` for values out of range, or one of two options without the other."""
+        """Raise ``UsageError`` for one of two options without the other."""
         if bool(self.allow_training) != bool(self.encoder):
             raise UsageError("--allow-training DIR and --encoder MODEL are given together")
         if not self.register:
             refuse(self, "identifier_space", because="is for --register, whose ids it names")
         if not self.allow_training:
             refuse(self, "recipe", because="is for --allow-training")
-        if self.threshold is not None and not 0 <= self.threshold <= 1:
-            raise UsageError(f"--threshold {self.threshold}: must be from 0 to 1")
-        if self.port > 65535:
-            raise UsageError(f"--port {self.port}: must be at most 65535")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

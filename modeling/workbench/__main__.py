@@ -18,7 +18,7 @@ from pathlib import Path
 
 from corpora.errors import UsageError
 from corpora.system.arguments import option, refuse
-from modeling.command import count, start
+from modeling.command import start
 
 _INPUT = "What is looked at: one of"
 
@@ -30,7 +30,6 @@ class Options:
     tei: tuple[str, ...] | None = option(
         None,
         one_of=_INPUT,
-        nargs="+",
         metavar="FILE",
         help="TEI files, or glob patterns in quotes, in which names are decided",
     )
@@ -75,7 +74,8 @@ class Options:
     )
     threshold: float = option(
         0.0,
-        type=float,
+        at_least=0,
+        at_most=1,
         metavar="P",
         help="lowest probability of a suggestion by --tagger, from 0 to 1 (default: 0)",
     )
@@ -87,21 +87,17 @@ class Options:
     )
     register: tuple[str, ...] = option(
         (),
-        nargs="+",
         metavar="FILE",
         help="registers of the edition, or glob patterns in quotes, whose entries names can be "
         "linked to",
     )
     entities: tuple[Path, ...] = option(
         (),
-        nargs="+",
-        type=Path,
         metavar="DIR",
         help="entity vocabularies, whose entities names can be linked to",
     )
     reconcile: tuple[str, ...] = option(
         (),
-        nargs="+",
         metavar="URL",
         help="addresses of reconciliation services, which are asked whom a name may mean",
     )
@@ -132,7 +128,7 @@ class Options:
     reviewer: str = option(
         "", metavar="ID", help="id of the person who decides (default: the login name)"
     )
-    port: int = option(0, type=count, metavar="N", help="port of the page (default: any free port)")
+    port: int = option(0, at_least=0, help="port of the page (default: any free port)")
     no_open: bool = option(
         default=False, help="print the address of the page, but do not open a browser"
     )
@@ -160,8 +156,6 @@ class Options:
             refuse(self, *unused, because="needs the program, with --output in place of --page")
         if self.ner and not (self.encoder or self.tagger):
             raise UsageError("--ner is for --tagger and --encoder.")
-        if not 0 <= self.threshold <= 1:
-            raise UsageError(f"--threshold {self.threshold}: a probability, from 0 to 1")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
