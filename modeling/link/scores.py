@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from corpora.document import Document
+from corpora.document import Document, SpanIndex
 from corpora.errors import CorpusError
 from corpora.reports import markdown_table
 from modeling.bootstrap import Units, percentiles, resample
@@ -79,25 +79,24 @@ def compare(gold: Sequence[Document], predicted: Sequence[Document], *, nil: boo
 
 
 def count_right(gold: Iterable[Link], predicted: Iterable[Link], *, fuzzy: bool) -> int:
-    """Count the predicted links that are right; each is matched with one gold link at most."""
-    gold = [Link(g.start, g.end, g.entity.upper()) for g in gold]
-    used: set[Link] = set()
-    right = 0
-    for one in predicted:
-        link = Link(one.start, one.end, one.entity.upper())
-        if link in gold:
-            used.add(link)
-            right += 1
-            continue
-        for name in gold:
-            if (name.start, name.end) == (link.start, link.end):
-                used.add(name)
-                break
-            if name.start < link.end and link.start < name.end and name not in used:
-                used.add(name)
-                right += fuzzy and name.entity == link.entity
-                break
+    """Count the predicted links that are right; each is matched with one gold link at most.
+
+    The links of both sides are in reading order.
+    """
+    index, used, right = SpanIndex[Link](), set[Link](), 0
+    for link in map(_folded, gold):
+        index.add(link.start, link.end, link)
+    for link in map(_folded, predicted):
+        near = index.touching(link.start, link.end)
+        free = (one for one in near if one not in used or one[:2] == link[:2])
+        if found := link if link in near else next(free, None):
+            used.add(found)
+            right += found == link or (fuzzy and found.entity == link.entity)
     return right
+
+
+def _folded(link: Link) -> Link:
+    return link._replace(entity=link.entity.upper())
 
 
 class Measured(TypedDict):

@@ -31,6 +31,15 @@ def test_links_are_right_as_hipe_defines_it(predicted, strict, fuzzy):
     assert count_right(GOLD, predicted, fuzzy=True) == fuzzy
 
 
+def test_links_are_found_wherever_they_stand_in_a_long_text():
+    gold = [Link(n, n + 90, f"Q{n}") for n in range(0, 9_000, 100)]
+    predicted = [Link(one.start + 40, one.end, one.entity) for one in gold]
+
+    assert count_right(gold, gold, fuzzy=False) == len(gold)
+    assert count_right(gold, predicted, fuzzy=True) == len(gold)
+    assert count_right(gold, predicted, fuzzy=False) == 0
+
+
 def test_precision_and_recall_are_over_all_documents():
     text = "Marc und Klee und Anna"
     gold = [letter("a", text, ("Marc", "Q1"), ("Klee", "Q2"), ("Anna", None)), letter("b", text)]
