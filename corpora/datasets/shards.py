@@ -276,10 +276,10 @@ class Dataset:
         """The number of rows in all shards."""
         return sum(shard.rows for shard in self.shards)
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """Read the shards in order, memory-mapped, batch by batch."""
-        for shard in self.shards:
-            yield from read_batches(self.path / shard.name, self.schema)
+    def batches(self, columns: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
+        """Read the shards, or only some columns, in order, memory-mapped, batch by batch."""
+        paths = [self.path / shard.name for shard in self.shards]
+        return read_shards(paths, self.schema, columns=columns)
 
     def rows(self) -> Iterator[Row]:
         """Read the rows in order."""
@@ -308,9 +308,7 @@ class Dataset:
         """Tell whether a record has this id; what is no string is compared with each record."""
         if not isinstance(id, str):
             return any(record == id for record in self)
-        paths = [self.path / shard.name for shard in self.shards]
-        batches = read_shards(paths, self.schema, columns=("id",))
-        return any(id in batch.column("id").to_pylist() for batch in batches)
+        return any(id in batch.column("id").to_pylist() for batch in self.batches(("id",)))
 
     def __getitem__(self, id: object) -> Any:  # Any: as above
         """Find a record by its id, in the form that iteration yields; reads ids until it is found.

@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import torch
 
-from corpora.datasets.shards import open_dataset, read_batches
+from corpora.datasets.shards import open_dataset
 from corpora.entities.vocabulary import MASK
 from corpora.errors import CorpusError
 from modeling.data.batch import Choices, SubwordEntities, Targets, ranges
@@ -61,16 +61,14 @@ class Scopes:
         pairs = [np.zeros(0, np.int64)]
         columns = ("document_id", "group", "entity_ids")
         for path in paths:
-            dataset = open_dataset(path, "examples")
-            for shard in dataset.shards:
-                for batch in read_batches(path / shard.name, dataset.schema, columns=columns):
-                    scopes = _number(batch.column(_NAMES[kind]), numbers)
-                    documents = batch.column("document_id").to_pylist()
-                    of_document |= zip(documents, scopes.tolist(), strict=True)
-                    entities = batch.column("entity_ids")
-                    ids = np.asarray(entities.flatten()).astype(np.int64)
-                    of = (scopes[np.asarray(pc.list_parent_indices(entities))] << _BITS) + ids
-                    pairs.append(np.unique(of[ids > MASK]))
+            for batch in open_dataset(path, "examples").batches(columns):
+                scopes = _number(batch.column(_NAMES[kind]), numbers)
+                documents = batch.column("document_id").to_pylist()
+                of_document |= zip(documents, scopes.tolist(), strict=True)
+                entities = batch.column("entity_ids")
+                ids = np.asarray(entities.flatten()).astype(np.int64)
+                of = (scopes[np.asarray(pc.list_parent_indices(entities))] << _BITS) + ids
+                pairs.append(np.unique(of[ids > MASK]))
         return cls(of_document, np.unique(np.concatenate(pairs)))
 
     def numbers(self, documents: Iterable[str]) -> Integers:

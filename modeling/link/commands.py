@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from corpora.datasets.rows import document_from_row
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import open_dataset, read_batches, read_tagged
-from corpora.document import Document
 from corpora.entities.lookup import EntityLookup, pairs_of, write_lookup
 from corpora.errors import UsageError
 from corpora.registers.references import Usage, usages_of, usual
@@ -176,11 +175,10 @@ def describe_entry(known: Known) -> Window:
 def read_descriptions(vocabulary: Path) -> Iterator[tuple[str, Window]]:
     """Read the first sentences of entities' articles; yield (entity, text)."""
     columns = ("entity", "title", "description")
-    for shard in open_dataset(vocabulary, "entities").shards:
-        for batch in read_batches(vocabulary / shard.name, SCHEMAS["entities"], columns=columns):
-            for row in batch.to_pylist():
-                if row["description"]:
-                    yield row["entity"], Window("", row["title"], f": {row['description']}")
+    for batch in open_dataset(vocabulary, "entities").batches(columns):
+        for row in batch.to_pylist():
+            if row["description"]:
+                yield row["entity"], Window("", row["title"], f": {row['description']}")
 
 
 def _check_others(train: Iterable[Record], test: Iterable[Record]) -> None:
@@ -243,18 +241,13 @@ def _open_vocabulary(folder: Path | None) -> EntityLookup | None:
 
 def score(options: "ScoreOptions") -> Iterator[str | Summary]:
     """Compare two datasets of the same documents."""
-    gold, predicted = (list(read_documents(path)) for path in (options.gold, options.predicted))
+    gold, predicted = (
+        list(open_dataset(path, "documents")) for path in (options.gold, options.predicted)
+    )
     compared = compare(gold, predicted, nil=options.nil)
     scores = measure(compared, replicates=options.replicates, seed=options.seed)
     yield from describe(scores)
     yield Summary(scores)
-
-
-def read_documents(folder: Path) -> Iterator[Document]:
-    """Read the documents of a dataset."""
-    for shard in open_dataset(folder, "documents").shards:
-        for batch in read_batches(folder / shard.name, SCHEMAS["documents"]):
-            yield from map(document_from_row, batch.to_pylist())
 
 
 class _Read(NamedTuple):

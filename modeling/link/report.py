@@ -1,7 +1,7 @@
 """The report on links: tables in Markdown, the numbers as JSON, and a table of all mentions."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,13 @@ from modeling.pages import Block, Heading, Table, Text, to_markdown
 
 _COLUMNS: Final = ("document", "form", "label", "gold", "chosen", "probability", "is_written",
                    "baseline", "prior", "rank", "n_senses", "is_known")  # fmt: skip
+_Answer = Callable[[Outcome], str | None]
+_ANSWERS: Final[Mapping[str, _Answer]] = {
+    "baseline": lambda one: one.baseline,
+    "prior alone": lambda one: one.prior,
+    "all features": lambda one: one.chosen,
+}
+"""The entity that each way of linking chooses."""
 
 
 def measure(
@@ -28,12 +35,12 @@ def measure(
     """
     has_answer = _is_any if nil else _has_id
     of = Ratios(outcomes, replicates=replicates, seed=seed)
-    ways = {"baseline": _by_baseline, "prior alone": _by_prior, "all features": _by_all}
     found: dict[str, Ratio | F1] = {
         "coverage": of.ratio(lambda o: o.is_known, _has_id),
         "form in training": of.ratio(lambda o: o.n_senses > 0, _has_id),
     }
-    for name, is_right in ways.items():
+    for name, answer in _ANSWERS.items():
+        is_right = partial(_is_right, answer)
         found[f"accuracy, {name}"] = of.ratio(is_right, _has_id)
         found[f"accuracy of known entities, {name}"] = of.ratio(is_right, lambda o: o.is_known)
     for rank in RANKS:
@@ -57,19 +64,17 @@ def measure(
         lambda o: not o.is_known and has_answer(o),
     )
     if nil:
-        answers: dict[str, Callable[[Outcome], str | None]] = {
-            "baseline": lambda o: o.baseline,
-            "prior alone": lambda o: o.prior,
-            "all features": lambda o: o.chosen,
+        answers: Mapping[str, _Answer] = {
+            **_ANSWERS,
             "links that are written": lambda o: o.chosen if o.is_written else None,
         }
         for name, answer in answers.items():
-            is_right = partial(_answers, answer)
-            found[f"NIL is an answer: {name}"] = of.ratio(is_right, lambda _: True)
+            is_right = partial(_is_right, answer)
+            found[f"NIL is an answer: {name}"] = of.ratio(is_right, _is_any)
     return found
 
 
-def _answers(answer: Callable[[Outcome], str | None], one: Outcome) -> bool:
+def _is_right(answer: _Answer, one: Outcome) -> bool:
     return answer(one) == one.gold
 
 
@@ -83,18 +88,6 @@ def _is_any(_: Outcome) -> bool:
 
 def _has_id(one: Outcome) -> bool:
     return one.gold is not None
-
-
-def _by_baseline(one: Outcome) -> bool:
-    return one.gold is not None and one.baseline == one.gold
-
-
-def _by_prior(one: Outcome) -> bool:
-    return one.gold is not None and one.prior == one.gold
-
-
-def _by_all(one: Outcome) -> bool:
-    return one.is_right
 
 
 def write_report(
@@ -132,7 +125,7 @@ def _describe(
     )
     yield Heading("Accuracy")
     rows = [["", "of all names with an id", "", "of those whose entity is known", ""]]
-    for way in ("baseline", "prior alone", "all features"):
+    for way in _ANSWERS:
         both = (found[f"accuracy, {way}"], found[f"accuracy of known entities, {way}"])
         rows.append([way, *(cell for ratio in both for cell in (_value(ratio), _between(ratio)))])
     yield Table(rows)
@@ -154,14 +147,13 @@ def _describe(
         "--nil, where they have none. Without --nil, names without an id count nowhere else."
     )
     yield Heading("By class, ambiguity and novelty")
-    rows = [["", "names", "baseline", "prior alone", "all features", "written", "wrong"]]
+    rows = [["", "names", *_ANSWERS, "written", "wrong"]]
     for name, some in groups(outcomes):
         written = [one for one in some if one.is_written]
         wrong = sum(not one.is_right for one in written)
-        ways = (_by_baseline, _by_prior, _by_all)
-        cells = [_quotient(sum(map(way, some)), len(some)) for way in ways]
-        cells += [f"{len(written):,}", f"{wrong:,}"]
-        rows.append([name, f"{len(some):,}", *cells])
+        n_right = (sum(_is_right(answer, one) for one in some) for answer in _ANSWERS.values())
+        cells = [_quotient(n, len(some)) for n in n_right]
+        rows.append([name, f"{len(some):,}", *cells, f"{len(written):,}", f"{wrong:,}"])
     yield Table(rows)
 
 

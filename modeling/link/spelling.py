@@ -6,7 +6,7 @@ into the other (``rapidfuzz.fuzz.ratio``). Each letter that only one of them has
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from typing import Final
 
@@ -42,7 +42,17 @@ class Spellings:
         near = [self._words[number] for number in self.near(word)]
         if not near:
             return ()
-        return tuple(_fuzzy().extract(word, near, score_cutoff=_CUTOFF, limit=_MAX_SIMILAR))
+        try:
+            from rapidfuzz import fuzz, process  # noqa: PLC0415 - an extra
+        except ImportError as error:
+            raise MissingExtraError(
+                "Names that are spelled otherwise are found by rapidfuzz, which is not installed: "
+                "pip install 'onoma[linking]'."
+            ) from error
+        found = process.extract(
+            word, near, scorer=fuzz.ratio, score_cutoff=_CUTOFF, limit=_MAX_SIMILAR
+        )
+        return tuple((other, score) for other, score, _ in found)
 
     def near(self, word: str) -> list[int]:
         """Find the indices of all known words that may be similar, and of some that are not."""
@@ -76,35 +86,3 @@ def _bits_of(word: str) -> np.uint64:
         bits |= 1 << (ord(letter) + _SECOND * seen[letter]) % _N_BITS
         seen[letter] += 1
     return np.uint64(bits)
-
-
-class _Fuzzy:
-    """The library rapidfuzz, which is loaded when it is first needed."""
-
-    def __init__(self) -> None:
-        try:
-            from rapidfuzz import fuzz, process  # noqa: PLC0415 - an extra
-        except ImportError as error:
-            raise MissingExtraError(
-                "Names that are spelled otherwise are found by rapidfuzz, which is not installed: "
-                "pip install 'onoma[linking]'."
-            ) from error
-        self._process, self._ratio = process, fuzz.ratio
-
-    def extract(
-        self, word: str, words: list[str], *, score_cutoff: float, limit: int
-    ) -> Iterator[tuple[str, float]]:
-        """Yield the most similar words, with the similarity of each in percent."""
-        found = self._process.extract(
-            word, words, scorer=self._ratio, score_cutoff=score_cutoff, limit=limit
-        )
-        return ((other, score) for other, score, _ in found)
-
-
-_LOADED: list[_Fuzzy] = []
-
-
-def _fuzzy() -> _Fuzzy:
-    if not _LOADED:
-        _LOADED.append(_Fuzzy())
-    return _LOADED[0]

@@ -1,6 +1,6 @@
 """Folders of examples for training, with their tokenizer and entities."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -55,7 +55,7 @@ class Sources:
         columns = (
             batch.column("entity_starts")
             for path in self.paths
-            for batch in _read_columns(path, "entity_starts")
+            for batch in open_dataset(path, "examples").batches(("entity_starts",))
         )
         return any(len(column.flatten()) for column in columns)
 
@@ -130,15 +130,9 @@ def _check_validation(paths: Sequence[Path]) -> None:
 
 def _document_ids(path: Path, split: str) -> pa.StringArray:
     """Read the ids of the documents of a split, each once."""
-    batches = _read_columns(path, "document_id", "split")
+    batches = open_dataset(path, "examples").batches(("document_id", "split"))
     parts = [b.column("document_id").filter(pc.equal(b.column("split"), split)) for b in batches]
     return pc.unique(pa.chunked_array([pc.unique(part) for part in parts], pa.string()))
-
-
-def _read_columns(path: Path, *columns: str) -> Iterator[pa.RecordBatch]:
-    dataset = open_dataset(path, "examples")
-    for shard in dataset.shards:
-        yield from read_batches(path / shard.name, dataset.schema, columns=columns)
 
 
 def complete(config: PretrainConfig, sources: Sources) -> PretrainConfig:

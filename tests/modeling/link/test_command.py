@@ -9,10 +9,9 @@ import pytest
 
 from corpora.datasets.rows import sentence_to_row
 from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import ShardWriter
+from corpora.datasets.shards import ShardWriter, open_dataset
 from corpora.document import Mention, Sentence
 from modeling.link.__main__ import main
-from modeling.link.commands import read_documents
 from modeling.predict.__main__ import main as predict
 from tests.modeling.link.samples import FRANZ, PAUL, letter, letters
 from tests.modeling.test_predict_documents import write_documents
@@ -98,7 +97,7 @@ def test_new_documents_are_linked_and_scored(made, tmp_path, capsys):
         == 0
     )
 
-    [linked] = read_documents(tmp_path / "linked")
+    [linked] = open_dataset(tmp_path / "linked")
     assert linked.mentions[0].entity == FRANZ
     assert "links: " in capsys.readouterr().out
     gold = letter("new", new.text, ("Marc", FRANZ), ("Anna Grossmann", "s:P.4"), by="Herwarth")

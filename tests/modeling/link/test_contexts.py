@@ -7,12 +7,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from corpora.datasets.shards import open_dataset
 from corpora.errors import CorpusError
 from modeling.config import EncoderConfig
 from modeling.link.__main__ import main
 from modeling.link.candidates import FEATURES, N_PLAIN, READ, Known
 from modeling.link.choice import softmax
-from modeling.link.commands import describe_entry, read_documents
+from modeling.link.commands import describe_entry
 from modeling.link.contexts import Reader
 from modeling.link.linker import Linker, Training
 from modeling.link.records import Window, record_of
@@ -235,7 +236,7 @@ def test_commands_take_an_encoder_and_links_follow_from_the_words_around(bases, 
     evaluate = ("evaluate", *learned, "--replicates", "10", "--output", str(tmp_path / "report"))
     assert main(evaluate) == 0
 
-    [linked] = read_documents(tmp_path / "linked")
+    [linked] = open_dataset(tmp_path / "linked")
     assert linked.mentions[0].entity == PAINTER
     found = json.loads((tmp_path / "report" / "report.json").read_text())
     assert found["accuracy, all features"]["value"] == 1

@@ -7,7 +7,6 @@ import pytest
 from rapidfuzz import fuzz, process
 
 from corpora.system.extras import MissingExtraError
-from modeling.link import spelling
 from modeling.link.spelling import Spellings
 
 
@@ -57,7 +56,6 @@ def test_among_no_words_none_is_alike():
 
 
 def test_a_missing_library_names_its_extra_and_ends_as_other_missing_ones(monkeypatch):
-    monkeypatch.setattr(spelling, "_LOADED", [])
     monkeypatch.setitem(sys.modules, "rapidfuzz", None)
 
     with pytest.raises(MissingExtraError, match=r"pip install 'onoma\[linking\]'") as caught:
