@@ -1,7 +1,7 @@
 """The requests and answers of the Reconciliation Service API 0.2.
 
-Each class accepts and refuses the same messages as the specification's schema of the same name
-(``reconciliation-api/specs`` at 8d66bdb, July 2026).
+A request is accepted or refused as by the specification's schema of the same name
+(``reconciliation-api/specs`` at 8d66bdb, July 2026). Answers have the fields that are sent.
 """
 
 from typing import Annotated, Literal
@@ -10,7 +10,6 @@ from pydantic import (
     AfterValidator,
     BaseModel,
     ConfigDict,
-    Field,
     FiniteFloat,
     RootModel,
     StringConstraints,
@@ -18,7 +17,6 @@ from pydantic import (
 )
 
 WithId = Annotated[str, StringConstraints(pattern=r"\{\{id\}\}")]
-WithFlyoutId = Annotated[str, StringConstraints(pattern=r"\$\{id\}")]
 
 
 class _Open(BaseModel):
@@ -47,7 +45,6 @@ class Kind(_Open):
     id: str
     name: str
     description: str | None = None
-    broader: list["Kind"] | None = None
 
 
 class KindReference(_Open):
@@ -64,19 +61,12 @@ class ServicePath(_Open):
     service_path: str | None = None
 
 
-class SuggestService(ServicePath):
-    """The addresses of suggestions, and of the flyout of one."""
-
-    flyout_service_url: str | None = None
-    flyout_service_path: WithFlyoutId | None = None
-
-
 class Suggest(_Open):
     """The kinds of suggestions that the service offers."""
 
-    entity: SuggestService | None = None
-    property: SuggestService | None = None
-    type: SuggestService | None = None
+    entity: ServicePath | None = None
+    property: ServicePath | None = None
+    type: ServicePath | None = None
 
 
 class View(_Open):
@@ -92,76 +82,21 @@ class Preview(View):
     height: int
 
 
-class _Setting(_Open):
+class NumberSetting(_Open):
+    """A setting of a property that is a number."""
+
+    type: Literal["number"]
     label: str
     name: str
     help_text: str | None = None
-
-
-class NumberSetting(_Setting):
-    """A setting that is a number."""
-
-    type: Literal["number"]
     default: int | float | None = None
-
-
-class TextSetting(_Setting):
-    """A setting that is a text."""
-
-    type: Literal["text"]
-    default: str | None = None
-
-
-class CheckboxSetting(_Setting):
-    """A setting that is on or off."""
-
-    type: Literal["checkbox"]
-    default: bool | None = None
-
-
-class Choice(_Open):
-    """A value that a ``SelectSetting`` offers."""
-
-    value: str
-    name: str
-
-
-class SelectSetting(_Setting):
-    """A setting that is one of several values."""
-
-    type: Literal["select"]
-    default: str | None = None
-    choices: list[Choice]
-
-
-PropertySetting = Annotated[
-    NumberSetting | TextSetting | CheckboxSetting | SelectSetting, Field(discriminator="type")
-]
 
 
 class Extend(_Open):
     """The offer to fetch values of properties, and its settings."""
 
     propose_properties: ServicePath | None = None
-    property_settings: list[PropertySetting] | None = None
-
-
-class SecurityScheme(_Open):
-    """The way in which a client must authenticate itself."""
-
-    type: Literal["basic", "apiKey", "oauth2", "http", "openIdConnect"]
-    name: str | None = None
-    in_: Literal["header", "query", "cookie"] | None = Field(default=None, alias="in")
-    scheme: str | None = None
-    description: str | None = None
-
-    @model_validator(mode="after")
-    def _is_whole(self) -> "SecurityScheme":
-        if self.type == "apiKey" and (self.name is None or self.in_ is None):
-            raise ValueError("an apiKey needs name and in")
-        if self.type == "http" and self.scheme is None:
-            raise ValueError("http needs a scheme")
-        return self
+    property_settings: list[NumberSetting] | None = None
 
 
 def _with_current(versions: list[str]) -> list[str]:
@@ -178,16 +113,12 @@ class Manifest(_Open):
     identifierSpace: str  # noqa: N815 - names of the specification
     schemaSpace: str  # noqa: N815
     defaultTypes: list[Kind] | None = None  # noqa: N815
-    documentation: str | None = None
-    logo: str | None = None
     serviceVersion: str | None = None  # noqa: N815
     view: View | None = None
-    feature_view: View | None = None
     preview: Preview | None = None
     suggest: Suggest | None = None
     extend: Extend | None = None
     batchSize: int | None = None  # noqa: N815
-    authentication: SecurityScheme | None = None
 
 
 class EntityValue(_Open):
@@ -314,16 +245,10 @@ class ExtendQuery(_Open):
 
 
 class ExtendMeta(_Open):
-    """A property of an answer; ``service`` knows the entities among its values."""
+    """A property of an answer."""
 
     id: str
     name: str
-    type: KindReference | None = None
-    service: Annotated[str, StringConstraints(pattern=r"^https?://")] | None = None
-
-
-class _NoValue(_Closed):
-    pass
 
 
 class _EntityCell(_Closed):
@@ -336,25 +261,7 @@ class _StringCell(_Closed):
     str: str
 
 
-class _FloatCell(_Closed):
-    float: "int | float"
-
-
-class _IntCell(_Closed):
-    int: int
-
-
-_TIME = (
-    r"^(-?(?:[1-9][0-9]*)?[0-9]{4})-(1[0-2]|0[1-9])-(3[01]|0[1-9]|[12][0-9])T(2[0-3]|[01][0-9])"
-    r":([0-5][0-9]):([0-5][0-9])(\.[0-9]+)?(Z|[+-](?:2[0-3]|[01][0-9]):[0-5][0-9])?$"
-)
-
-
-class _DateCell(_Closed):
-    date: Annotated[str, StringConstraints(pattern=_TIME)]
-
-
-Cell = _NoValue | _EntityCell | _StringCell | _FloatCell | _IntCell | _DateCell
+Cell = _EntityCell | _StringCell
 
 
 class ExtendAnswer(_Open):
