@@ -8,8 +8,6 @@ overlapping names the leftmost, and of those that begin there the longest. The f
 begins or continues at the word; the first threshold is the gazetteer's own, the one that scores
 best. Lookup is exact and case-sensitive.
 
-``EntityLookup`` finds the forms of entities in the same way.
-
 Shapes: F forms, L classes, N sentences, W words, C tags (``TagSet``), V thresholds, Q subwords,
 G = 2 L (1 + len(THRESHOLDS)) + 1 features.
 """
@@ -31,7 +29,6 @@ from numpy.typing import NDArray
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import open_dataset, read_batches
 from corpora.document import Sentence
-from corpora.entities.vocabulary import split_entities
 from corpora.errors import CorpusError
 from corpora.hashing.sampling import ratio
 from corpora.hashing.tokens import Runs, hash_strings
@@ -42,7 +39,7 @@ from corpora.ner.schemes import find_spans
 from corpora.ner.tally import Labels, tally
 from corpora.system.parsing import parse_json
 from modeling.data.batch import borders_of, ranges, starts_of
-from modeling.data.sentences import EncodedSentences, SentenceSet, wide, word_counts
+from modeling.data.sentences import SentenceSet, word_counts
 from modeling.data.tagset import TagSet, gold_spans
 
 TagCodes = NDArray[np.int16]
@@ -50,7 +47,6 @@ TagCodes = NDArray[np.int16]
 THRESHOLDS: Final = (0, 5, 10, 15, 20)
 """The thresholds of all gazetteers, in twentieths, in addition to a gazetteer's own."""
 FILE: Final = "gazetteer.arrow"
-ENTITY_FILE: Final = "entity_forms.arrow"
 ENTITY: Final = "entity"
 SCALE: Final = 20.0
 """The value of a feature that is on. AdamW moves every weight of a head by about the learning rate
@@ -60,10 +56,6 @@ _ALL: Final = tuple(range(LEVELS + 1))
 _SCHEMA: Final = pa.schema(
     [("form", pa.list_(pa.string())), ("label", pa.int32()), ("level", pa.int32())]
 )
-_ENTITY_SCHEMA: Final = pa.schema(
-    [("form", pa.string()), ("entity", pa.string()), ("id", pa.int64())]
-)
-_BORDERS: Final = re.compile("[/:]")
 _HAN: Final = "\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"
 _PARTS: Final = re.compile(rf"[{_HAN}]|(?:(?![{_HAN}])\w)+|[^\w\s]")
 
@@ -149,7 +141,7 @@ class Gazetteer:
         forms, labels, reliabilities = zip(*rows, strict=True)
         classes = tuple(sorted(set(labels)))
         numbers = np.array([classes.index(label) for label in labels], np.int64)
-        parts = _parts_of(pa.array(forms, pa.string()))
+        parts = parts_of(pa.array(forms, pa.string()))
         return cls(parts, numbers, _levels(reliabilities), classes, by_parts=True)
 
     @classmethod
@@ -166,7 +158,7 @@ class Gazetteer:
         if not len(table):
             raise CorpusError(f"{path}: no aliases. Make the vocabulary again, with aliases.")
         levels = _levels(pc.fill_null(table.column("link_probability_max"), 0.0).to_pylist())
-        parts = _parts_of(table.column("form").combine_chunks())
+        parts = parts_of(table.column("form").combine_chunks())
         return cls(parts, np.zeros(len(table), np.int64), levels, (ENTITY,), by_parts=True)
 
     @property
@@ -181,7 +173,7 @@ class Gazetteer:
 
     @cached_property
     def _names(self) -> Names:
-        return _by_hash(self.forms, self.labels, self.levels)
+        return index_forms(self.forms, self.labels, self.levels)
 
     def look_up(
         self, words: Sequence[Sequence[str]], *, thresholds: Sequence[int] | None = None
@@ -190,8 +182,8 @@ class Gazetteer:
 
         Many sentences at once are faster.
         """
-        columns = _word_columns(words)
-        matches = _find(self._names, columns, by_parts=self.by_parts)
+        columns = word_columns(words)
+        matches = find_names(self._names, columns, by_parts=self.by_parts)
         thresholds = self.thresholds if thresholds is None else thresholds
         tags = _tag(self._names, matches, len(columns.tokens), thresholds=thresholds)
         return LookedUp(tags, 1 + 2 * len(self.classes))
@@ -206,14 +198,14 @@ class Gazetteer:
         columns = [self.forms, pa.array(self.labels), pa.array(self.levels)]
         schema = _SCHEMA.with_metadata({"gazetteer": json.dumps(settings)})
         table = pa.Table.from_arrays(columns, names=_SCHEMA.names).cast(schema)
-        _write_table(Path(folder) / FILE, table)
+        write_table(Path(folder) / FILE, table)
 
     @classmethod
     def load(cls, folder: Path | str) -> Self:
         """Read what ``save`` wrote; raises ``CorpusError`` where it is missing or damaged."""
         path = Path(folder) / FILE
         try:
-            table = _read_table(path)
+            table = read_table(path)
             settings = parse_json(table.schema.metadata[b"gazetteer"])
             settings["classes"] = tuple(settings["classes"])
             forms, *columns = (table.column(name).combine_chunks() for name in _SCHEMA.names)
@@ -226,14 +218,16 @@ class Gazetteer:
             ) from error
 
 
-def _write_table(path: Path, table: pa.Table) -> None:
+def write_table(path: Path, table: pa.Table) -> None:
+    """Write a table to a compressed Arrow file, in a folder that is made."""
     path.parent.mkdir(parents=True, exist_ok=True)
     options = pa.ipc.IpcWriteOptions(compression="zstd")
     with pa.ipc.new_file(str(path), table.schema, options=options) as writer:
         writer.write_table(table)
 
 
-def _read_table(path: Path) -> pa.Table:
+def read_table(path: Path) -> pa.Table:
+    """Read what ``write_table`` wrote; raises ``pa.ArrowException`` or ``OSError``."""
     with pa.ipc.open_file(str(path)) as reader:
         table = reader.read_all().combine_chunks()
     table.validate(full=True)
@@ -305,7 +299,7 @@ def _tag(names: Names, matches: Matches, n_words: int, *, thresholds: Sequence[i
     return tags
 
 
-def _by_hash(forms: pa.ListArray, labels: Indices, levels: Indices) -> Names:
+def index_forms(forms: pa.ListArray, labels: Indices, levels: Indices) -> Names:
     """Index forms (F,), lists of words, by their hashes.
 
     Of equal forms the one with the highest level counts, or the first. Empty forms are left out.
@@ -323,15 +317,15 @@ def _by_hash(forms: pa.ListArray, labels: Indices, levels: Indices) -> Names:
     return Names(lookup, labels[kept].astype(np.int32), levels[kept].astype(np.int32))
 
 
-def _find(names: Names, sentences: SentenceColumns, *, by_parts: bool) -> Matches:
+def find_names(names: Names, sentences: SentenceColumns, *, by_parts: bool) -> Matches:
     """Find every occurrence of every name, ordered by start, the longer first.
 
-    ``by_parts``: forms are parts of words (``_parts_of``); a name begins and ends with a word.
+    ``by_parts``: forms are parts of words (``parts_of``); a name begins and ends with a word.
     """
     if not by_parts:
         return names.lookup.find(sentences)
     words = sentences.tokens.dictionary_encode()
-    parts = _parts_of(words.dictionary).take(words.indices)
+    parts = parts_of(words.dictionary).take(words.indices)
     begins = begins_of(parts)
     columns = SentenceColumns(parts.flatten(), begins[sentences.begins], sentences.tag_strings)
     matches = names.lookup.find(columns)
@@ -341,7 +335,7 @@ def _find(names: Names, sentences: SentenceColumns, *, by_parts: bool) -> Matche
     return Matches(starts[whole], ends[whole], matches.forms[whole])
 
 
-def _parts_of(texts: pa.StringArray) -> pa.ListArray:
+def parts_of(texts: pa.StringArray) -> pa.ListArray:
     """Split texts into parts: runs of letters and digits, and all other characters one by one.
 
     Each Han or Kana character is a part, too. Whitespace is in no part. The parts do not depend on
@@ -351,7 +345,7 @@ def _parts_of(texts: pa.StringArray) -> pa.ListArray:
     return pa.array(parts, pa.list_(pa.string()))
 
 
-def _word_columns(words: Sequence[Sequence[str]]) -> SentenceColumns:
+def word_columns(words: Sequence[Sequence[str]]) -> SentenceColumns:
     """Convert the words of sentences to columns, without tags."""
     lengths = np.fromiter(map(len, words), np.int64, len(words))
     tokens = pa.array(list(chain.from_iterable(words)), pa.string())
@@ -360,7 +354,7 @@ def _word_columns(words: Sequence[Sequence[str]]) -> SentenceColumns:
 
 def _columns(sentences: Sequence[Sentence], tagset: TagSet) -> SentenceColumns:
     """Convert sentences to columns, with the tags of the tag set; other tags become O."""
-    columns = _word_columns([sentence.tokens for sentence in sentences])
+    columns = word_columns([sentence.tokens for sentence in sentences])
     tags = pa.array(tagset.tags, pa.string()).take(pa.array(tagset.encode_all(sentences)))
     return replace(columns, tag_strings=tags)
 
@@ -425,7 +419,7 @@ def cross_fitted(
     tags = np.zeros((int(lengths.sum()), len(thresholds)), np.int16)
     for fold, own in enumerate(members):
         names = _names_of(columns[:fold] + columns[fold + 1 :], tagset)
-        matches = _find(names, columns[fold], by_parts=False)
+        matches = find_names(names, columns[fold], by_parts=False)
         found = _tag(names, matches, len(columns[fold].tokens), thresholds=thresholds)
         tags[ranges(begins[own], lengths[own])] = found
     return LookedUp(tags, len(tagset))
@@ -469,115 +463,3 @@ def best_threshold(found: LookedUp, gold: Indices, *, with_labels: bool = True) 
         correct = len(np.intersect1d(own, gold_keys, assume_unique=True))
         scores.append(2 * correct / max(len(own) + len(gold_keys), 1))
     return int(np.argmax(scores))
-
-
-@dataclass(frozen=True, eq=False)
-class EntityLookup:
-    """Forms of entities, each with the id of its entity; of equal forms the first is used.
-
-    Maximum entity matching (published systems, C.11): of overlapping forms the leftmost is taken,
-    and of those that begin there the longest; so each word is part of one entity, or of none. Words
-    and forms are compared part by part, so matches do not depend on the tokenization of sentences.
-
-    An entity is ``SPACE:TITLE``. In a document whose id is ``SPACE``, or begins with ``SPACE/``
-    or ``SPACE:`` (a chapter of a novel that has a lexicon of its own), only the forms of this
-    ``SPACE`` are looked up (E-D5); in any other document, all forms are.
-    """
-
-    forms: pa.StringArray
-    """(F,) texts."""
-    entities: pa.StringArray
-    """(F,) names, ``SPACE:TITLE``."""
-    ids: Indices
-    """(F,) rows of a model's entity table, from 1 on."""
-
-    def __len__(self) -> int:
-        return len(self.forms)
-
-    @cached_property
-    def _spaces(self) -> tuple[dict[str, int], Indices]:
-        """The index of each space by name, and the index of the space of each form, (F,)."""
-        encoded = split_entities(self.entities)[0].dictionary_encode()
-        numbers = {space: n for n, space in enumerate(encoded.dictionary.to_pylist()) if space}
-        return numbers, np.asarray(encoded.indices).astype(np.int64)
-
-    def _space_of(self, document: str) -> int:
-        """Find the index of the space whose forms are looked up in a document; −1 for all."""
-        ends = [*(found.start() for found in _BORDERS.finditer(document)), len(document)]
-        known = (self._spaces[0].get(document[:end]) for end in reversed(ends))
-        return next((number for number in known if number is not None), -1)
-
-    @cached_property
-    def _made(self) -> dict[int, Names]:
-        return {}
-
-    def _names(self, space: int) -> Names:
-        """Index the forms of a space, or all (−1), by hash; labels are indices of forms."""
-        if space not in self._made:
-            own = np.arange(len(self)) if space < 0 else np.flatnonzero(self._spaces[1] == space)
-            parts = _parts_of(self.forms.take(pa.array(own)))
-            self._made[space] = _by_hash(parts, own, np.zeros(len(own), np.int64))
-        return self._made[space]
-
-    def find(
-        self, words: Sequence[Sequence[str]], documents: Sequence[str] | None = None
-    ) -> Indices:
-        """Find the entity id of each word of the sentences, shape (W,); 0 for none.
-
-        Many sentences at once are faster. ``documents`` (N,) are the ids of their documents; None:
-        all forms are looked up in each sentence.
-        """
-        if documents is None:
-            return self._find(words, -1)
-        space_of = {document: self._space_of(document) for document in set(documents)}
-        spaces = np.array([space_of[document] for document in documents], np.int64)
-        sizes = np.array([len(tokens) for tokens in words], np.int64)
-        starts = starts_of(sizes)
-        found = np.zeros(int(sizes.sum()), np.int64)
-        for space in np.unique(spaces).tolist():
-            chosen = np.flatnonzero(spaces == space)
-            own = self._find([words[number] for number in chosen.tolist()], space)
-            found[ranges(starts[chosen], sizes[chosen])] = own
-        return found
-
-    def _find(self, words: Sequence[Sequence[str]], space: int) -> Indices:
-        columns, names = _word_columns(words), self._names(space)
-        found = np.zeros(len(columns.tokens), np.int64)
-        matches = _find(names, columns, by_parts=True)
-        kept = leftmost_longest(matches.starts, matches.ends)
-        starts, sizes = matches.starts[kept], (matches.ends - matches.starts)[kept]
-        ids = self.ids[names.labels[matches.forms[kept]]]
-        found[ranges(starts, sizes)] = np.repeat(ids, sizes)
-        return found
-
-    def of_subwords(self, encoded: EncodedSentences) -> Indices:
-        """Find the entity id that each subword has with its word, shape (Q,); 0 for none."""
-        sentences = encoded.sentences
-        documents = [sentence.document_id for sentence in sentences]
-        of_words = self.find([sentence.tokens for sentence in sentences], documents)
-        found = np.zeros(len(encoded.subwords), np.int64)
-        starts = wide(encoded.word_starts)
-        sizes = encoded.word_ends - starts
-        found[ranges(starts, sizes)] = np.repeat(of_words, sizes)
-        return found
-
-    def save(self, folder: Path) -> None:
-        """Write all that is needed to look forms up elsewhere: one file."""
-        columns = [self.forms, self.entities, pa.array(self.ids)]
-        _write_table(folder / ENTITY_FILE, pa.Table.from_arrays(columns, schema=_ENTITY_SCHEMA))
-
-    @classmethod
-    def load(cls, folder: Path) -> Self:
-        """Read what ``save`` wrote; raises ``CorpusError`` where it is missing or damaged."""
-        path = folder / ENTITY_FILE
-        try:
-            table = _read_table(path)
-            forms, entities, ids = (
-                table.column(name).combine_chunks() for name in _ENTITY_SCHEMA.names
-            )
-            return cls(forms, entities, ids.to_numpy().astype(np.int64))
-        except (pa.ArrowException, OSError, ValueError, KeyError) as error:
-            raise CorpusError(
-                f"{path}: no entities that can be read ({error}). Copy the file again from where "
-                "the tagger was made."
-            ) from error

@@ -40,7 +40,8 @@ from modeling.data.batch import (
     starts_of,
 )
 from modeling.data.entities import subword_entities
-from modeling.data.gazetteer import EntityLookup, LookedUp
+from modeling.data.entity_forms import EntityForms
+from modeling.data.gazetteer import LookedUp
 from modeling.data.rng import Integers, Stream, hash64, key_of, permuted
 from modeling.data.sentences import EncodedSentences, small, wide
 from modeling.data.tagset import TagSet, gold_spans
@@ -183,13 +184,13 @@ class SentenceCollator:
         features: LookedUp | None = None,
         with_words: bool = False,
         max_span_subwords: int = 0,
-        entities: EntityLookup | None = None,
+        entities: EntityForms | None = None,
         expected: ExpectedSet | None = None,
     ) -> None:
         self.expected = expected
         self.encoded, self.tagset, self.features = encoded, tagset, features
         self.with_words, self.max_span_subwords = with_words, max_span_subwords
-        self._tags = None if tagset is None else small(encoded.tags(tagset))
+        self._tags = None if tagset is None else small(tagset.encode_all(encoded.sentences))
         self._entities = None if entities is None else entities.of_subwords(encoded)
 
     def __len__(self) -> int:
@@ -261,7 +262,6 @@ class SentenceBatches:
         batch_size: sentences of a step; the last step of an epoch may have fewer.
         seed: the seed of the permutations.
         samples: sentences of an epoch; 0: all.
-        numbers: indices of the sentences to learn from; None: all.
     """
 
     def __init__(
@@ -271,21 +271,19 @@ class SentenceBatches:
         batch_size: int,
         seed: int,
         samples: int = 0,
-        numbers: Integers | None = None,
     ) -> None:
         self.collator, self.batch_size, self.seed = collator, batch_size, seed
-        self._numbers = np.arange(len(collator)) if numbers is None else np.asarray(numbers)
-        if not len(self._numbers):
+        if not len(collator):
             raise ConfigError("No sentence to learn from: the training set is empty.")
-        self.samples = samples or len(self._numbers)
+        self.samples = samples or len(collator)
         """The number of sentences of an epoch."""
         self.steps_per_epoch = -(-self.samples // batch_size)
 
     def numbers(self, epoch: int) -> Integers:
         """Return the indices of the sentences of an epoch (from 0), in the order of training."""
-        n = len(self._numbers)
+        n = len(self.collator)
         laps, places = np.divmod(np.arange(self.samples) + epoch * self.samples, n)
-        return self._numbers[permuted(places, n, key_of(self.seed, Stream.SHUFFLE, laps))]
+        return permuted(places, n, key_of(self.seed, Stream.SHUFFLE, laps))
 
     def epoch(self, epoch: int, first: int = 0) -> Iterator[SentenceBatch]:
         """Yield the batches of an epoch (from 0), from step ``first`` (from 0) on."""
@@ -377,7 +375,8 @@ class TooLong(NamedTuple):
 
 def too_long(encoded: EncodedSentences, tagset: TagSet, *, max_subwords: int) -> list[TooLong]:
     """Find the gold spans of all sentences that are no candidates, in order."""
-    chosen, tags = Chosen.of(encoded, np.arange(len(encoded))), encoded.tags(tagset)
+    chosen = Chosen.of(encoded, np.arange(len(encoded)))
+    tags = tagset.encode_all(encoded.sentences)
     firsts, lasts = gold_spans(tags)
     starts, ends, windows = chosen.locate(firsts, lasts)
     is_long = (ends - starts > max_subwords) | (ends > chosen.ends[windows])

@@ -35,7 +35,6 @@ from corpora.tokenization.tokenizers import Special, Subwords, Tokenizer
 from modeling.config import ConfigError
 from modeling.data.batch import borders_of, ranges
 from modeling.data.rng import Integers
-from modeling.data.tagset import TagSet
 from modeling.tagging_config import SentencesConfig
 
 Flags = NDArray[np.bool_]
@@ -253,10 +252,6 @@ class EncodedSentences:
         sizes = self.windows.ends - self.windows.starts + 2
         longest: Integers = np.maximum.reduceat(sizes, self.windows.begins[:-1])
         return longest
-
-    def tags(self, tagset: TagSet) -> Integers:
-        """Convert the gold tags of all words to ids, shape (W,); unknown labels become O."""
-        return tagset.encode_all(self.sentences)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from corpora.entities.vocabulary import MASK, SPECIAL
 from corpora.errors import CorpusError, UsageError
 from corpora.tokenization.tokenizers import Tokenizer
 from modeling.data.batch import Batch, Layout, Mentions, Rows, SubwordEntities, Words
-from modeling.data.gazetteer import EntityLookup
+from modeling.data.entity_forms import EntityForms
 from modeling.data.sentence_batches import whole_text
 from modeling.huggingface.importing import read_pretrained
 from modeling.models.pretraining import PretrainingModel
@@ -45,7 +45,7 @@ class Guesser:
     model: PretrainingModel
     tokenizer: Tokenizer
     entities: tuple[str, ...] = ()
-    of_words: EntityLookup | None = None
+    of_words: EntityForms | None = None
     """The lookup of the entities of words; None if the model has no entities of subwords."""
 
     @classmethod

@@ -26,7 +26,7 @@ from corpora.errors import CorpusError
 from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import ConfigError, EncoderConfig
 from modeling.data.batch import Batch, SentenceBatch, SpanBatch
-from modeling.data.gazetteer import EntityLookup
+from modeling.data.entity_forms import EntityForms
 from modeling.data.sentence_batches import (
     Chosen,
     SentenceCollator,
@@ -103,7 +103,7 @@ class Encoder:
         config: EncoderConfig,
         windows: SentencesConfig | None = None,
         entities: Sequence[str] = (),
-        of_words: EntityLookup | None = None,
+        of_words: EntityForms | None = None,
     ) -> None:
         self.model, self.tokenizer, self.config = model.eval(), tokenizer, config
         windows = windows or window_settings(SentencesConfig(), HeadConfig(), config)

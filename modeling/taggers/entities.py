@@ -19,7 +19,7 @@ from corpora.errors import CorpusError
 from corpora.lexicon.words import SPACE, chosen_words, read_words
 from corpora.matching.form_dictionary import read_meanings, read_meanings_file
 from modeling.config import ConfigError, EncoderConfig
-from modeling.data.gazetteer import EntityLookup
+from modeling.data.entity_forms import EntityForms
 from modeling.taggers.folders import Base
 from modeling.training.sources import ENTITIES, read_entities
 
@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 class WordEntities:
     """The forms that are looked up, and the number of rows of the entity table."""
 
-    lookup: EntityLookup
+    lookup: EntityForms
     n_rows: int
     counts: dict[str, int]
     """The numbers of ``forms``, ``entities.known`` (of the base model) and ``entities.new``."""
@@ -57,7 +57,7 @@ def open_entities(path: str, base: Base) -> WordEntities | None:
     of_forms = np.asarray(encoded.indices)
     order = np.argsort(is_new[of_forms], kind="stable")  # a known entity wins a form
     taken = pa.array(order)
-    lookup = EntityLookup(forms.take(taken), entities.take(taken), rows[of_forms[order]])
+    lookup = EntityForms(forms.take(taken), entities.take(taken), rows[of_forms[order]])
     n_known = len(rows) - n_new
     log.info(
         "%s: %d forms; of their entities %d are known, %d new", path, len(forms), n_known, n_new
@@ -125,7 +125,7 @@ def _by_count(meanings: pa.Table) -> pa.Table:
 
 def known_entities(
     folder: Path, config: EncoderConfig, *, forms: Path | str | None = None
-) -> EntityLookup | None:
+) -> EntityForms | None:
     """Open the forms that are looked up for an encoder; None if its subwords know no entities.
 
     ``forms`` is a vocabulary, a lexicon or a table of forms, as ``data.entities`` of a tagger;
@@ -149,14 +149,14 @@ def known_entities(
         )
     names = read_entities(folder / ENTITIES)[len(SPECIAL) :]
     _, titles = split_entities(names)
-    return EntityLookup(titles, names, np.arange(len(SPECIAL), len(SPECIAL) + len(names)))
+    return EntityForms(titles, names, np.arange(len(SPECIAL), len(SPECIAL) + len(names)))
 
 
-def _of_forms(folder: Path, config: EncoderConfig, forms: Path | str) -> EntityLookup:
+def _of_forms(folder: Path, config: EncoderConfig, forms: Path | str) -> EntityForms:
     found = open_entities(str(forms), Base.open(folder))
     lookup = None if found is None else found.lookup
     is_known = lookup is not None and lookup.ids < config.n_entities
     if lookup is None or not np.any(is_known):
         raise CorpusError(f"{forms}: none of its forms means an entity that {folder} knows.")
     known = pa.array(np.flatnonzero(is_known))
-    return EntityLookup(lookup.forms.take(known), lookup.entities.take(known), lookup.ids[is_known])
+    return EntityForms(lookup.forms.take(known), lookup.entities.take(known), lookup.ids[is_known])

@@ -17,18 +17,20 @@ from corpora.ner.labels import LabelMap
 from corpora.segmentation.sentences import segmenter
 from corpora.tokenization.tokenizers import Tokenizer
 from modeling.data.batch import ExpectedTags
-from modeling.data.gazetteer import EntityLookup, Gazetteer
+from modeling.data.entity_forms import EntityForms
+from modeling.data.gazetteer import Gazetteer
 from modeling.data.predictions import Tagged
 from modeling.data.rng import Integers
 from modeling.data.sentence_batches import NumberedBatch, SentenceCollator, batches_by_length
 from modeling.data.sentences import SentenceEncoder, SentenceSet
 from modeling.data.tagger_inputs import ENTITIES, GAZETTEER, features_of
-from modeling.models.onnx_tagging import MODEL, OnnxTaggingModel
+from modeling.models.onnx_tagging import OnnxTaggingModel
 from modeling.models.tagging import TaggingModel
 from modeling.taggers.archive import opened
 from modeling.taggers.counts import PRECISION
 from modeling.taggers.folders import find_tagger, read_manifest, weights_of
 from modeling.taggers.processes import device_of, prepare_process
+from modeling.tagging_config import ONNX_FILE
 
 _AT_ONCE: Final = 2048  # sentences of several documents that are tagged together
 _TEMPERATURES: Final = 41
@@ -51,7 +53,7 @@ class Tagger:
         tokenizer: Tokenizer,
         *,
         gazetteer: Gazetteer | None = None,
-        entities: EntityLookup | None = None,
+        entities: EntityForms | None = None,
         folder: Path | None = None,
     ) -> None:
         self.model, self.tokenizer = model.eval(), tokenizer
@@ -75,11 +77,11 @@ class Tagger:
         prepare_process()
         device = device_of(device)
         folder = find_tagger(opened(Path(path))).path.absolute()
-        is_onnx = weights_of(folder).name == MODEL  # ours are preferred
+        is_onnx = weights_of(folder).name == ONNX_FILE  # ours are preferred
         model = OnnxTaggingModel.open(folder) if is_onnx else TaggingModel.load(folder)
         model = model.to(device)
         gazetteer = Gazetteer.load(folder / GAZETTEER) if (folder / GAZETTEER).is_dir() else None
-        entities = EntityLookup.load(folder / ENTITIES) if model.config.data.entities else None
+        entities = EntityForms.load(folder / ENTITIES) if model.config.data.entities else None
         tokenizer = Tokenizer.open(folder)
         return cls(model, tokenizer, gazetteer=gazetteer, entities=entities, folder=folder)
 

@@ -76,12 +76,6 @@ def test_samples_go_through_all_sentences_before_one_comes_again(n, samples):
         assert sorted(drawn[lap : lap + n]) == list(range(n))
 
 
-def test_only_the_chosen_sentences_are_learned_from():
-    batches = SentenceBatches(collator([1] * 9), batch_size=2, seed=1, numbers=np.array([2, 5, 7]))
-
-    assert sorted(batches.numbers(0)) == [2, 5, 7]
-
-
 def test_nothing_to_learn_from_is_an_error():
     with pytest.raises(ConfigError, match=r"training set is empty"):
         SentenceBatches(collator([]), batch_size=2, seed=1)

@@ -10,7 +10,7 @@ from corpora.errors import CorpusError
 from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import ConfigError, HeadsConfig
 from modeling.data.batch import SubwordEntities
-from modeling.data.gazetteer import EntityLookup
+from modeling.data.entity_forms import EntityForms
 from modeling.models.pretraining import PretrainingModel
 from modeling.predict.__main__ import main as predict
 from modeling.predict.masked import Guesser
@@ -134,7 +134,7 @@ def test_a_span_whose_entity_is_asked_for_does_not_know_it(base):
     guesser = Guesser.load(base)
     old = guesser.of_words
     kept = np.flatnonzero(old.ids != 5)
-    fewer = EntityLookup(old.forms.take(kept), old.entities.take(kept), old.ids[kept])
+    fewer = EntityForms(old.forms.take(kept), old.entities.take(kept), old.ids[kept])
     without = replace(guesser, of_words=fewer)
 
     asked, other = (g.guess_entities(TEXT, [(12, 20)], top=3) for g in (guesser, without))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from corpora.document import Sentence
 from corpora.errors import CorpusError
 from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
-from modeling.data.gazetteer import EntityLookup
+from modeling.data.entity_forms import EntityForms
 from modeling.data.sentence_batches import SentenceCollator
 from modeling.data.sentences import SentenceEncoder
 from modeling.tagging_config import SentencesConfig
@@ -19,7 +19,7 @@ from modeling.tagging_config import SentencesConfig
 
 def lookup_of(forms):
     names = pa.array([f"x:{form}" for form in forms], pa.string())
-    return EntityLookup(pa.array(forms, pa.string()), names, 3 + np.arange(len(forms)))
+    return EntityForms(pa.array(forms, pa.string()), names, 3 + np.arange(len(forms)))
 
 
 def naive(text, forms):
@@ -67,13 +67,13 @@ def test_no_form_stands_across_two_sentences():
 def test_of_equal_forms_the_first_counts():
     names = pa.array(["b:甲", "a:甲"])
 
-    assert EntityLookup(pa.array(["甲", "甲"]), names, np.array([9, 4])).find([["甲"]]) == [9]
+    assert EntityForms(pa.array(["甲", "甲"]), names, np.array([9, 4])).find([["甲"]]) == [9]
 
 
 def test_a_document_of_a_space_knows_the_forms_of_this_space_alone():
     forms = ["甲", "甲乙", "甲", "丙"]
     entities = ["one:甲", "one:甲乙", "two:甲", "two:丙"]
-    lookup = EntityLookup(pa.array(forms), pa.array(entities), np.array([3, 4, 5, 6]))
+    lookup = EntityForms(pa.array(forms), pa.array(entities), np.array([3, 4, 5, 6]))
     documents = ["one", "two", "two/chapter 1", "two:7", "twofold", "other"]
 
     found = lookup.find([list("甲乙丙")] * len(documents), documents)
@@ -86,7 +86,7 @@ def test_it_is_saved_and_read_again(tmp_path):
     lookup = lookup_of(["甲乙", "丙"])
     lookup.save(tmp_path / "entities")
 
-    read = EntityLookup.load(tmp_path / "entities")
+    read = EntityForms.load(tmp_path / "entities")
 
     assert read.find([list("丙甲乙丙丁")]).tolist() == [4, 3, 3, 4, 0]
     assert read.entities.to_pylist() == ["x:甲乙", "x:丙"]
@@ -97,7 +97,7 @@ def test_what_is_missing_or_damaged_is_named(tmp_path):
 
     for folder in (tmp_path, tmp_path / "nothing"):
         with pytest.raises(CorpusError, match=r"entity_forms\.arrow: no entities"):
-            EntityLookup.load(folder)
+            EntityForms.load(folder)
 
 
 def sentence(number, text):
