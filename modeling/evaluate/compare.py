@@ -134,8 +134,15 @@ def compare(
     units = Units.choose([one.sentence.document_id for one in first])
     columns = {"a": count_strict(first, names).rows, "b": count_strict(second, names).rows}
     a, b = draw(columns, units, replicates=replicates, seed=seed).values()
-    right = [_right_sentences(run) for run in (first, second)]
-    words = [_word_labels(run) for run in (first, second)]
+    runs = [[(gold_keys(one), predicted_keys(one)) for one in run] for run in (first, second)]
+    right = [np.array([gold == found for gold, found in run], np.bool_) for run in runs]
+    mentions = [
+        np.array([key in found for gold, found in run for key in gold], np.bool_) for run in runs
+    ]
+    words = [
+        np.array([plain(tag) for one in run for tag in predicted_tags(one)])
+        for run in (first, second)
+    ]
     gold = np.array([plain(tag) for one in first for tag in one.sentence.tags])
     return Comparison(
         first=to_ratings(a.sum())[0],
@@ -148,7 +155,7 @@ def compare(
             )
         },
         sentences=Agreement.of(*right),
-        mentions=Agreement.of(*(_found_mentions(run) for run in (first, second))),
+        mentions=Agreement.of(*mentions),
         words=Agreement.of(words[0] == gold, words[1] == gold),
         kappa=cohen_kappa(*words),
         only_first=tuple(np.flatnonzero(right[0] & ~right[1]).tolist()),
@@ -186,19 +193,6 @@ def _check_same(first: Sequence[Tagged], second: Sequence[Tagged]) -> None:
                 f"where the first run has the sentence {a.id}, the second has {b.id}, or other "
                 "words or gold tags in it. Compare runs on the same data set, in the same order."
             )
-
-
-def _right_sentences(run: Sequence[Tagged]) -> Flags:
-    return np.array([gold_keys(one) == predicted_keys(one) for one in run], np.bool_)
-
-
-def _found_mentions(run: Sequence[Tagged]) -> Flags:
-    sides = [(gold_keys(one), set(predicted_keys(one))) for one in run]
-    return np.array([key in found for gold, found in sides for key in gold], np.bool_)
-
-
-def _word_labels(run: Sequence[Tagged]) -> NDArray[np.str_]:
-    return np.array([plain(tag) for one in run for tag in predicted_tags(one)])
 
 
 def _describe(found: Comparison, names: tuple[str, str], *, n_examples: int) -> list[Block]:

@@ -24,7 +24,7 @@ class Point:
     high: float | None = None
 
 
-def draw_reliability(bins: Sequence[Bin], *, title: str) -> str:
+def draw_reliability(bins: Sequence[Bin]) -> str:
     """Draw a reliability diagram as SVG: the ratio of right predictions by probability.
 
     A bar is a bin, with its number of predictions above it; a point stands at its mean probability.
@@ -38,10 +38,11 @@ def draw_reliability(bins: Sequence[Bin], *, title: str) -> str:
             parts.append(_dot(_x(one.probability), top))
             parts.append(_text(middle, top - 6, f"{one.n:,}", size=8))
     ticks = [(_x(tenth / 10), f"{tenth / 10:.1f}") for tenth in range(0, 11, 2)]
+    title = "Spans by probability"
     return _frame(parts, ticks, title=title, below="probability", beside="ratio right")
 
 
-def draw_by_length(points: Sequence[Point], *, title: str) -> str:
+def draw_by_length(points: Sequence[Point]) -> str:
     """Draw the F1 of parts of the sentences by length as SVG, shortest first, with intervals."""
     parts, ticks = [], []
     for number, point in enumerate(points):
@@ -50,7 +51,8 @@ def draw_by_length(points: Sequence[Point], *, title: str) -> str:
         if point.low is not None and point.high is not None:
             parts.append(_line(x, _y(point.low), x, _y(point.high), colour=_BLUE))
         parts.append(_dot(x, _y(point.ratio)))
-    return _frame(parts, ticks, title=title, below="words of the sentence", beside="strict F1")
+    title, below = "Strict F1 by length", "words of the sentence"
+    return _frame(parts, ticks, title=title, below=below, beside="strict F1")
 
 
 def _x(ratio: float) -> float:

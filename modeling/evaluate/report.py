@@ -263,7 +263,7 @@ def _describe_slices(evaluations: Sequence[Evaluation]) -> Iterator[Block]:
     yield Heading("By length of the sentence")
     lengths = [one.lengths for one in evaluations]
     yield _slice_table(lengths)
-    yield Picture(draw_by_length(list(_points(lengths)), title="Strict F1 by length"))
+    yield Picture(draw_by_length(list(_points(lengths))))
 
 
 def _points(runs: Sequence[Sequence[Slice]]) -> Iterator[Point]:
@@ -437,7 +437,7 @@ def _describe_calibration(evaluations: Sequence[Evaluation]) -> Iterator[Block]:
         ratios = ["" if ratio is None else f"{ratio:.3f}" for ratio in (one.probability, one.right)]
         rows.append([f"{one.low:.1f} to {one.high:.1f}", f"{one.n:,}", *ratios])
     yield Table(rows)
-    yield Picture(draw_reliability(bins, title="Spans by probability"))
+    yield Picture(draw_reliability(bins))
 
 
 def _pool(runs: Sequence[Calibration]) -> list[Bin]:

@@ -36,10 +36,11 @@ from modeling.layers.dense import Padded, attend_densely
 from modeling.layers.embeddings import LearnedPositions, SinusoidalPositions, sinusoids
 from modeling.layers.transformer import EncoderLayer
 from modeling.models.foreign import ForeignEncoder
-from modeling.models.onnx_tagging import MODEL, SETTINGS
+from modeling.models.onnx_tagging import SETTINGS
 from modeling.models.spans import FirstScores, SpanHead
 from modeling.models.tagging import TaggingModel
 from modeling.models.text_encoder import TextEncoder, evaluating
+from modeling.tagging_config import ONNX_FILE
 
 _TOLERANCE: Final = 1e-4
 _OPSET: Final = 18
@@ -185,11 +186,11 @@ def export_onnx(
         )
         assert program is not None  # noqa: S101 - with dynamo=True it never is
         folder.mkdir(parents=True, exist_ok=True)
-        program.save(folder / MODEL, external_data=_is_large(scorer))
+        program.save(folder / ONNX_FILE, external_data=_is_large(scorer))
     names = {"inputs": scorer.inputs, "output": scorer.output}
     text = json.dumps({**names, **(settings or {})}, indent=1, ensure_ascii=False)
     (folder / SETTINGS).write_text(text + "\n", encoding="utf-8")
-    return check_onnx(scorer, folder / MODEL)
+    return check_onnx(scorer, folder / ONNX_FILE)
 
 
 def to_int8(folder: Path, scorer: Scorer) -> float:
@@ -203,13 +204,13 @@ def to_int8(folder: Path, scorer: Scorer) -> float:
         from onnxruntime.quantization import QuantType, quantize_dynamic  # noqa: PLC0415 - optional
     except ImportError as error:
         raise CorpusError("--int8 needs onnxruntime: pip install 'onoma[onnx]'.") from error
-    exact = folder / f"exact-{MODEL}"
-    (folder / MODEL).rename(exact)
+    exact = folder / f"exact-{ONNX_FILE}"
+    (folder / ONNX_FILE).rename(exact)
     with _silence():
-        quantize_dynamic(exact, folder / MODEL, per_channel=True, weight_type=QuantType.QInt8)
+        quantize_dynamic(exact, folder / ONNX_FILE, per_channel=True, weight_type=QuantType.QInt8)
     exact.unlink()
-    (folder / f"{MODEL}.data").unlink(missing_ok=True)  # the exact weights of a large model
-    return _difference(scorer, folder / MODEL)
+    (folder / f"{ONNX_FILE}.data").unlink(missing_ok=True)  # the exact weights of a large model
+    return _difference(scorer, folder / ONNX_FILE)
 
 
 def decoder_settings(model: TaggingModel) -> dict[str, object]:

@@ -142,17 +142,17 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _finetune(options: Options) -> Summary:
     from modeling.finetune.trials import check_students, plan_trials  # noqa: PLC0415 - for --help
-    from modeling.recipes.tagging import RECIPES, about, recipe  # noqa: PLC0415
+    from modeling.recipes.tagging import RECIPES  # noqa: PLC0415
 
     if options.list:
-        say("".join(f"{name:<12} {about(name)}\n" for name in RECIPES))
-        return Summary({"recipes": {name: about(name) for name in RECIPES}})
+        say("".join(f"{name:<12} {about}\n" for name, about in RECIPES.about.items()))
+        return Summary({"recipes": RECIPES.about})
     check_given(options, "recipe", "ner", *([] if options.tagger else ["model"]), "output")
     if not options.teacher and (options.documents or options.sentences):
         raise UsageError("--documents and --sentences are for --teacher.")
     begun = _begun(options)
     try:
-        config = recipe(options.recipe)
+        config = RECIPES.recipe(options.recipe)
         config = (begun.settings(config) if begun else config).override(
             _lexicon(options.augment_lexicon)
         )

@@ -22,9 +22,9 @@ from modeling.data.tagger_inputs import GAZETTEER
 from modeling.data.tagset import TagSet
 from modeling.finetune.trials import Trial
 from modeling.models.tagging import TaggingModel
-from modeling.models.weights import FILE, load_weights
+from modeling.models.weights import load_weights
 from modeling.taggers.folders import Base, read_settings
-from modeling.tagging_config import FinetuneConfig, TaggerConfig
+from modeling.tagging_config import WEIGHTS_FILE, FinetuneConfig, TaggerConfig
 
 _HEAD = "head."
 _Names = Sequence[Hashable]
@@ -84,7 +84,7 @@ class Begun:
 
         ``classes`` are those of the new gazetteer; None: there is none.
         """
-        weights, folder = load_weights(self.base.folder / FILE), self.base.folder
+        weights, folder = load_weights(self.base.folder / WEIGHTS_FILE), self.base.folder
         has_names = (folder / GAZETTEER).is_dir()
         theirs = Gazetteer.load(folder / GAZETTEER).classes if has_names else None
         state = model.head.state_dict()

@@ -45,7 +45,7 @@ from modeling.finetune.teaching import Lessons
 from modeling.finetune.trials import Fold, Trial
 from modeling.taggers.entities import WordEntities
 from modeling.taggers.folders import Base
-from modeling.tagging_config import FinetuneConfig, GazetteerConfig, SentencesConfig, TaggerConfig
+from modeling.tagging_config import FinetuneConfig, GazetteerConfig, TaggerConfig
 from modeling.training.records import DataRecord
 
 
@@ -185,7 +185,11 @@ class TrialData:
         self.entities, self.origin = entities, data.name
         self.train = SentenceSet.of(train)
         head = span_settings(
-            config.head, config.data, self._encode_train, encoder=encoder, tagset=tagset
+            config.head,
+            config.data,
+            lambda windows: SentenceEncoder(base.tokenizer, windows).encode(self.train),
+            encoder=encoder,
+            tagset=tagset,
         )
         self.dev = SentenceSet.of(dev) if dev else None
         self.gazetteer, self._of_train = look_up_names(config.gazetteer, self.train, tagset)
@@ -198,9 +202,6 @@ class TrialData:
             n_features=self.gazetteer.n_features if self.gazetteer else 0,
         )
         """The settings of the tagger, with the resolved lengths of windows and of spans."""
-
-    def _encode_train(self, windows: SentencesConfig) -> EncodedSentences:
-        return SentenceEncoder(self.tokenizer, windows).encode(self.train)
 
     @cached_property
     def _encoded(self) -> dict[str, EncodedSentences]:

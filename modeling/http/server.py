@@ -103,7 +103,9 @@ def _endings_are_ours() -> Iterator[None]:
     uvicorn handles both signals itself, and raises them again when it has ended.
     """
     try:
-        earlier = {one: signal.signal(one, _heed) for one in (signal.SIGTERM, signal.SIGINT)}
+        earlier = {
+            one: signal.signal(one, lambda *_: None) for one in (signal.SIGTERM, signal.SIGINT)
+        }
     except ValueError:  # only the main thread can set handlers
         yield
         return
@@ -112,10 +114,6 @@ def _endings_are_ours() -> Iterator[None]:
     finally:
         for one, handler in earlier.items():
             signal.signal(one, handler)
-
-
-def _heed(*_: object) -> None:
-    """Do nothing: the server has ended."""
 
 
 class _Protocol(H11Protocol):

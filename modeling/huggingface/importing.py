@@ -17,12 +17,13 @@ from modeling.huggingface import names, settings
 from modeling.models import foreign
 from modeling.models.pretraining import PretrainingModel
 from modeling.models.text_encoder import Undrawn
-from modeling.models.weights import FILE, WeightsError, check_finite, load_weights
+from modeling.models.weights import WeightsError, check_finite, load_weights
+from modeling.tagging_config import WEIGHTS_FILE
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig
 
-_FILES: Final = ("model.safetensors", "pytorch_model.bin")
+_FILES: Final = (WEIGHTS_FILE, "pytorch_model.bin")
 _ADAPTER: Final = "adapter_config.json"
 
 
@@ -119,7 +120,7 @@ def read_pretrained(folder: Path) -> Pretrained:
     values = settings.read_json(folder)
     if "encoder" in values:
         config = PretrainConfig.from_json(values)
-        return Pretrained(config, load_weights(folder / FILE), copied=(), unused=())
+        return Pretrained(config, load_weights(folder / WEIGHTS_FILE), copied=(), unused=())
     if settings.is_foreign(values):
         return _read_foreign(values, folder)
     theirs = settings.to_config(values, where=folder)

@@ -21,13 +21,12 @@ from modeling.huggingface.importing import (
 from modeling.models.pretraining import PretrainingModel
 from modeling.models.tagging import TaggingModel, save_tagger
 from modeling.models.weights import (
-    FILE,
     WeightsError,
     check_weights,
     load_strictly,
     load_weights,
 )
-from modeling.tagging_config import TAGGER_FILE
+from modeling.tagging_config import TAGGER_FILE, WEIGHTS_FILE
 
 log = logging.getLogger(__name__)
 _SAME: Final = (
@@ -121,9 +120,7 @@ def with_settings_of(here: EncoderConfig, folder: Path) -> EncoderConfig:
     subwords is that of the examples.
     """
     there = read_encoder_config(folder)
-    taken = [name for name in _SAME if name != "n_subwords"]
-    if here.positions == there.positions == "learned":
-        taken.append("max_positions")
+    taken = [name for name in _same(here, there) if name != "n_subwords"]
     if here.reads_mentions and there.reads_mentions:
         taken.append("entity_width")
     return replace(here, **{name: getattr(there, name) for name in taken})
@@ -161,14 +158,18 @@ def _known_entities(
     return made
 
 
+def _same(here: EncoderConfig, there: EncoderConfig) -> list[str]:
+    """Name the settings that must be the same for the weights of one encoder in the other."""
+    are_learned = here.positions == there.positions == "learned"
+    return [*_SAME, *(["max_positions"] if are_learned else [])]
+
+
 def _check_settings(
     here: EncoderConfig, there: EncoderConfig, *, wanted: set[str], folder: Path
 ) -> None:
-    names_of_settings = list(_SAME)
-    if here.positions == there.positions == "learned":
-        names_of_settings.append("max_positions")
+    names_of_settings = _same(here, there)
     if here.n_entities and there.n_entities:
-        if "encoder.entity_embeddings.entities.weight" in wanted:
+        if _ENTITY_ROWS[0] in wanted:
             names_of_settings.append("n_entities")
         if any(name.startswith("encoder.entity_embeddings.") for name in wanted):
             names_of_settings.append("entity_width")
@@ -269,7 +270,7 @@ def save_with_all_subwords(
 def _weights_of(folder: Path) -> dict[str, Tensor]:
     """Load all weights of a pre-trained model or of a tagger."""
     if (folder / TAGGER_FILE).is_file():
-        return load_weights(folder / FILE)
+        return load_weights(folder / WEIGHTS_FILE)
     return read_pretrained(folder).weights
 
 

@@ -21,16 +21,6 @@ from modeling.layers.scores import attention, relative_attention, window_attenti
 from modeling.layers.transformer import drop
 
 
-def checked_heads(width: int, n_heads: int) -> int:
-    """Return the number of heads; ``ValueError`` if it is below 1 or does not divide the width."""
-    if n_heads < 1 or width % n_heads:
-        raise ValueError(
-            f"Attention {width} wide cannot have {n_heads} heads: "
-            "the width must be a multiple of the number of heads."
-        )
-    return n_heads
-
-
 def to_heads(rows: Tensor, layout: Layout, n_heads: int) -> Tensor:
     """Split rows into heads and pad them with zeros: (rows, D) -> (B, H, N, K)."""
     shape = (layout.n_sequences, layout.longest, n_heads, rows.shape[1] // n_heads)
@@ -69,8 +59,12 @@ class _MultiHead(nn.Module):
 
     def __init__(self, *, width: int, n_heads: int, dropout: float = 0.0) -> None:
         super().__init__()
-        self.n_heads = checked_heads(width, n_heads)
-        self.dropout = dropout
+        if n_heads < 1 or width % n_heads:
+            raise ValueError(
+                f"Attention {width} wide cannot have {n_heads} heads: "
+                "the width must be a multiple of the number of heads."
+            )
+        self.n_heads, self.dropout = n_heads, dropout
         for name in (*self.QUERIES, "key", "value", "output"):
             setattr(self, name, nn.Linear(width, width))
 

@@ -24,7 +24,9 @@ class Dropout(nn.Module):
 
     def __init__(self, p: float) -> None:
         super().__init__()
-        self.p = checked_ratio(p)
+        if not 0 <= p <= 1:
+            raise ValueError(f"Dropout {p}: must lie between 0 and 1.")
+        self.p = p
 
     def forward(self, x: Tensor) -> Tensor:
         """Apply dropout in training, to any shape."""
@@ -33,13 +35,6 @@ class Dropout(nn.Module):
     def extra_repr(self) -> str:
         """Return what ``print`` shows of the layer."""
         return f"p={self.p}"
-
-
-def checked_ratio(p: float) -> float:
-    """Return the ratio; ``ValueError`` if it is not between 0 and 1."""
-    if not 0 <= p <= 1:
-        raise ValueError(f"Dropout {p}: must lie between 0 and 1.")
-    return p
 
 
 def drop(x: Tensor, p: float) -> Tensor:

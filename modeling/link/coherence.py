@@ -10,6 +10,7 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import partial
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -42,6 +43,9 @@ class _Most(NamedTuple):
     first: float
     second: float
 
+    def elsewhere(self, form: str) -> float:
+        return self.second if form == self.form else self.first
+
 
 def add_document_features(
     found: Sequence[Candidates],
@@ -66,7 +70,7 @@ def add_document_features(
     for one, form in zip(found, forms, strict=True):
         if not one.entities:
             continue
-        one.features[:, N_PLAIN] = [_elsewhere(most[entity], form) for entity in one.entities]
+        one.features[:, N_PLAIN] = [most[entity].elsewhere(form) for entity in one.entities]
         one.features[:, N_PLAIN + 1] = others.means(one.entities, form)
 
 
@@ -82,10 +86,6 @@ def _most_by_entity(by_form: Mapping[str, Mapping[str, float]]) -> dict[str, _Mo
     return most
 
 
-def _elsewhere(most: _Most, form: str) -> float:
-    return most.second if form == most.form else most.first
-
-
 class _Others:
     """The likeliest entity of each form of a document, to compare candidates with.
 
@@ -97,7 +97,7 @@ class _Others:
         self, by_form: Mapping[str, Mapping[str, float]], counts: Counts, without: str | None
     ) -> None:
         self._documents = partial(counts.documents_of, without=without)
-        best = {form: max(own.items(), key=_second) for form, own in by_form.items() if own}
+        best = {form: max(own.items(), key=itemgetter(1)) for form, own in by_form.items() if own}
         self._chosen = {
             form: _Chosen(entity, p, self._documents(entity)) for form, (entity, p) in best.items()
         }
@@ -126,7 +126,3 @@ class _Others:
         known = (sizes > 0) & (others > 0)
         associations = sums / np.sqrt(np.maximum(sizes, 1)) - itself
         return np.where(known, associations / np.maximum(others, 1), 0.0)
-
-
-def _second(pair: tuple[str, float]) -> float:
-    return pair[1]

@@ -24,7 +24,6 @@ from modeling.tagging_config import ONNX_FILE, TAGGER_FILE, TaggerConfig
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
 
-MODEL: Final = ONNX_FILE
 SETTINGS: Final = "onnx.json"
 _HEAD: Final = "head.safetensors"
 
@@ -54,7 +53,7 @@ class OnnxTaggingModel(TaggingModel):
         options.intra_op_num_threads = torch.get_num_threads()
         try:
             session = onnxruntime.InferenceSession(
-                str(folder / MODEL), options, providers=["CPUExecutionProvider"]
+                str(folder / ONNX_FILE), options, providers=["CPUExecutionProvider"]
             )
             inputs = tuple(read_json(folder / SETTINGS)["inputs"])
         except Exception as error:  # onnxruntime's exceptions have no common class

@@ -14,7 +14,6 @@ from modeling.config import EncoderConfig
 from modeling.models.text_encoder import Undrawn
 from modeling.tagging_config import WEIGHTS_FILE
 
-FILE: Final = WEIGHTS_FILE
 _SHOWN: Final = 8  # most names in a message
 
 
@@ -27,7 +26,7 @@ class WeightsError(CorpusError, ValueError):
 
 def save_weights(state: Mapping[str, Tensor], folder: Path) -> None:
     """Write ``model.safetensors`` into a folder that is there."""
-    write_tensors(folder / FILE, state, metadata={"format": "pt"})
+    write_tensors(folder / WEIGHTS_FILE, state, metadata={"format": "pt"})
 
 
 def write_tensors(
@@ -55,7 +54,7 @@ def write_tensors(
 def load_weights(file: Path) -> dict[str, Tensor]:
     """Read a ``.safetensors`` file; ``WeightsError`` if it is missing, damaged or not finite."""
     if not file.is_file():
-        raise WeightsError(f"{file}: no such file. Name a folder with {FILE}.")
+        raise WeightsError(f"{file}: no such file. Name a folder with {WEIGHTS_FILE}.")
     try:
         tensors = load_file(file)
     except SafetensorError as error:
@@ -111,7 +110,7 @@ def load_strictly(model: nn.Module, state: Mapping[str, Tensor], *, where: objec
 
 def load_model(make: Callable[[], _M], encoder: EncoderConfig, folder: Path) -> _M:
     """Build a model with the weights of a folder; ``WeightsError`` if they are of another model."""
-    weights = load_weights(folder / FILE)
+    weights = load_weights(folder / WEIGHTS_FILE)
     check_size(encoder, weights, where=folder)
     with Undrawn():
         model = make().float()  # whatever type the program has made the default

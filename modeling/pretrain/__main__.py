@@ -77,14 +77,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _pretrain(options: Options) -> Summary | None:
-    from modeling.recipes.pretraining import RECIPES, about, recipe  # noqa: PLC0415 - for --help
+    from modeling.recipes.pretraining import RECIPES  # noqa: PLC0415 - for --help
 
     if options.list:
-        say("".join(f"{name:<22} {about(name)}\n" for name in RECIPES))
-        return Summary({"recipes": {name: about(name) for name in RECIPES}})
+        say("".join(f"{name:<22} {about}\n" for name, about in RECIPES.about.items()))
+        return Summary({"recipes": RECIPES.about})
     check_given(options, "recipe", "examples", "output")
     try:
-        chosen = recipe(options.recipe)
+        chosen = RECIPES.recipe(options.recipe)
         config = chosen.override(options.set)
     except ConfigError as error:
         raise UsageError(str(error)) from error

@@ -19,11 +19,12 @@ class Recipes(dict[str, Callable[[], C]], Generic[C]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._about: dict[str, str] = {}
+        self.about: dict[str, str] = {}
+        """The lines that describe the recipes, by name."""
 
     def add(self, name: str, function: Callable[[], C], *, about: str) -> None:
         """Add a recipe, with a line that describes it."""
-        self[name], self._about[name] = function, about
+        self[name], self.about[name] = function, about
 
     def listed(self, function: Callable[[], C]) -> Callable[[], C]:
         """Add a recipe under the name of its function, with the first line of its docstring."""
@@ -35,10 +36,6 @@ class Recipes(dict[str, Callable[[], C]], Generic[C]):
         if name not in self:
             raise ConfigError(f"No recipe {name!r}; there are {', '.join(self)}.")
         return self[name]()
-
-    def about(self, name: str) -> str:
-        """Return the line that describes a recipe."""
-        return self._about[name]
 
 
 def change(config: C, **parts: Mapping[str, object]) -> C:

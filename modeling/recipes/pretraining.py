@@ -21,7 +21,7 @@ from modeling.config import (
 from modeling.recipes import Recipes, change
 
 RECIPES: Recipes[PretrainConfig] = Recipes()
-recipe, about = RECIPES.recipe, RECIPES.about
+recipe = RECIPES.recipe
 
 
 @RECIPES.listed

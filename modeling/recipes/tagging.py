@@ -17,7 +17,7 @@ from modeling.tagging_config import (
 )
 
 RECIPES: Recipes[FinetuneConfig] = Recipes()
-recipe, about = RECIPES.recipe, RECIPES.about
+recipe = RECIPES.recipe
 _HEADS: dict[HeadKind, str] = {
     "softmax": "A head that predicts the tag of each word by itself.",
     "cse": "A head that predicts class, start and end of each word (NEISS paper, section 4.1).",

@@ -275,14 +275,14 @@ def draw_weights(run: Run) -> Picture:
     return _picture(figure, f"weights {run.name}")
 
 
-def _reach(counts: Sequence[int], ratio: float = 0.99) -> float:
-    """Find how far from 0 the fraction ``ratio`` of weights lies, and add a margin.
+def _reach(counts: Sequence[int]) -> float:
+    """Find how far from 0 lie 99 % of the weights, and add a margin.
 
     With all weights, those of norms would squeeze the picture.
     """
     half, total = N_BINS // 2, sum(counts)
     for n in range(1, half):
-        if sum(counts[half - n : half + n]) >= ratio * total:
+        if sum(counts[half - n : half + n]) >= 0.99 * total:
             return EDGE * (1.3 * n + 1) / half
     return EDGE
 

@@ -117,8 +117,6 @@ def _rules(options: "Options") -> Rules:
 
 def _name_of(options: "Options") -> str:
     folder = options.model.resolve()
-    return folder.parent.name if folder.name == "final" else _without_suffix(folder)
-
-
-def _without_suffix(path: Path) -> str:
-    return path.name if path.is_dir() else path.stem
+    if folder.name == "final":
+        return folder.parent.name
+    return folder.name if folder.is_dir() else folder.stem

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from modeling.config import ConfigError, OptimizerConfig, PretrainConfig, ScheduleConfig
+from modeling.config import ConfigError, PretrainConfig, ScheduleConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +36,13 @@ def build_schedule(config: PretrainConfig) -> Schedule:
         raise ConfigError(
             "optimizer.unlocked_lr: is for weights that are unlocked; set training.frozen, as 0.5."
         )
-    return Schedule(
-        _two_stages(config.schedule, optimizer, (unlock_after, n_steps)), unlock_after, resets=True
-    )
+    first = learning_rates(config.schedule, optimizer.lr, unlock_after)
+    second = learning_rates(config.schedule, optimizer.unlocked_lr, n_steps - unlock_after)
+
+    def lr(step: int) -> float:
+        return first(step) if step <= unlock_after else second(step - unlock_after)
+
+    return Schedule(lr, unlock_after, resets=True)
 
 
 def check_schedule(config: ScheduleConfig) -> None:
@@ -50,15 +54,6 @@ def check_schedule(config: ScheduleConfig) -> None:
         raise ConfigError(f"schedule.power {config.power}: must be above 0.")
     if config.shape == "constant_cosine" and config.warmup + config.constant + config.cosine > 1:
         raise ConfigError("schedule: warmup, constant and cosine together are more than the run.")
-
-
-def _two_stages(
-    config: ScheduleConfig, optimizer: OptimizerConfig, ends: tuple[int, int]
-) -> Callable[[int], float]:
-    unlock_after, n_steps = ends
-    first = learning_rates(config, optimizer.lr, unlock_after)
-    second = learning_rates(config, optimizer.unlocked_lr or 0.0, n_steps - unlock_after)
-    return lambda step: first(step) if step <= unlock_after else second(step - unlock_after)
 
 
 def learning_rates(config: ScheduleConfig, peak: float, n_steps: int) -> Callable[[int], float]:
@@ -74,26 +69,23 @@ def learning_rates(config: ScheduleConfig, peak: float, n_steps: int) -> Callabl
             case "constant":
                 return peak
             case "constant_cosine":
-                return peak * _constant_cosine(config, done, (left, n_steps))
+                return peak * _constant_cosine(config, done, left=left, n_steps=n_steps)
             case "linear" | "polynomial":
                 power = config.power if config.shape == "polynomial" else 1.0
-                return peak * _polynomial(done / left, end=config.end, power=power)
+                rest = math.pow(
+                    1 - min(done / left, 1.0), power
+                )  # DaLUKE: √3, with end 1/10 (D-T3)
+                return peak * (config.end + (1 - config.end) * rest)
 
     return lr
 
 
-def _polynomial(progress: float, *, end: float, power: float) -> float:
-    """Compute end + (1 − end)(1 − p)^power; DaLUKE has power √3 and end 1/10 (D-T3)."""
-    return end + (1 - end) * math.pow(1 - min(progress, 1.0), power)
-
-
-def _constant_cosine(config: ScheduleConfig, done: int, steps: tuple[int, int]) -> float:
+def _constant_cosine(config: ScheduleConfig, done: int, *, left: int, n_steps: int) -> float:
     """Compute the fraction of the peak: 1, then a staircase, then a cosine (N-T6).
 
     The cosine falls to ``end`` times the value at which it begins. ``done`` is the number of steps
-    made after warm-up, of ``steps[0]``; ratios in the settings are of all ``steps[1]`` steps.
+    made after warm-up, of which ``left`` were left; ratios in the settings are of all ``n_steps``.
     """
-    left, n_steps = steps
     constant, cosine = config.constant * n_steps, config.cosine * n_steps
     stair = max(config.stair * n_steps, 1.0)
     begin = left - cosine

@@ -15,12 +15,9 @@ PIECE = 1 << 20
 
 
 def _by_origin(names: Collection[str], transferred: Collection[str]) -> dict[str, list[str]]:
-    transferred = set(transferred)
-    groups = {
-        "transferred": sorted(name for name in names if name in transferred),
-        "new": sorted(name for name in names if name not in transferred),
-    }
-    return {origin: names for origin, names in groups.items() if names}
+    known, every = set(transferred), set(names)
+    groups = {"transferred": sorted(every & known), "new": sorted(every - known)}
+    return {origin: own for origin, own in groups.items() if own}
 
 
 class Distances:
