@@ -318,6 +318,15 @@ class OptimizerConfig(Config):
     optimizer's state start again (LUKE's second stage, L-T1); null: one schedule for the run."""
 
 
+def check_least(config: object, least: Mapping[str, float]) -> None:
+    """Raise ``ConfigError`` for the first setting, as ``training.epochs``, that is too small."""
+    for name, smallest in least.items():
+        part, _, field = name.partition(".")
+        value = getattr(getattr(config, part), field)
+        if not value >= smallest:
+            raise ConfigError(f"{name}={value}: must be {smallest} or more.")
+
+
 def check_optimizer(config: OptimizerConfig) -> None:
     """Raise ``ConfigError`` for numbers with which AdamW cannot run, or learns nothing."""
     for name in ("lr", "unlocked_lr", "weight_decay"):

@@ -9,7 +9,7 @@ from typing import Final
 
 from corpora.datasets.shards import write_json
 from corpora.system.parsing import parse_json
-from modeling.config import ConfigError, check_optimizer, check_seed
+from modeling.config import ConfigError, check_least, check_optimizer, check_seed
 from modeling.taggers.folders import SUMMARY, SettingRow, Summary, TrialRow, read_manifest
 from modeling.tagging_config import FinetuneConfig
 
@@ -191,11 +191,7 @@ def _split(text: str) -> Iterator[str]:
 
 def _check_numbers(config: FinetuneConfig) -> None:
     """Raise ``ConfigError`` for the first setting that is too small, or a dropout of 1 or more."""
-    for name, least in _LEAST.items():
-        part, _, field = name.partition(".")
-        value = getattr(getattr(config, part), field)
-        if not value >= least:
-            raise ConfigError(f"{name}={value}: must be {least} or more.")
+    check_least(config, _LEAST)
     if not config.head.dropout < 1:
         raise ConfigError(f"head.dropout={config.head.dropout}: must be less than 1.")
 

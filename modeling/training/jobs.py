@@ -5,6 +5,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import pyarrow.compute as pc
 import torch
@@ -16,6 +17,7 @@ from modeling.config import (
     ConfigError,
     EncoderConfig,
     PretrainConfig,
+    check_least,
     check_optimizer,
     check_seed,
 )
@@ -29,6 +31,22 @@ from modeling.training.sources import ENTITIES, Sources, read_entities
 from modeling.training.world import World
 
 log = logging.getLogger(__name__)
+
+_LEAST: Final = {
+    "training.max_steps": 1,
+    "training.batch_size": 1,
+    "training.micro_batch_size": 1,
+    "training.evaluate_every": 1,
+    "training.checkpoint_every": 1,
+    "training.log_every": 1,
+    "training.keep": 1,
+    "training.evaluate_examples": 0,
+    "training.patience": 0,
+    "training.keep_every": 0,
+    "data.n_workers": 0,
+    "masking.n_negatives": 0,
+}
+"""The smallest value of each setting."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,18 +76,7 @@ def check_job(config: PretrainConfig, job: Job) -> None:
             "training.center shifts the states of another model's encoder, but there is none: give "
             "--init-from, or --set training.center=false."
         )
-    for name in (
-        "max_steps",
-        "batch_size",
-        "micro_batch_size",
-        "evaluate_every",
-        "checkpoint_every",
-        "log_every",
-        "keep",
-    ):
-        if getattr(config.training, name) < 1:
-            raise ConfigError(f"training.{name}: must be at least 1.")
-    _check_counts(config)
+    check_least(config, _LEAST)
     _check_weights(config.heads.weights)
     _check_ratios(config)
     check_optimizer(config.optimizer)
@@ -78,20 +85,6 @@ def check_job(config: PretrainConfig, job: Job) -> None:
     _check_mention_words(config)
     _check_subword_entities(config)
     _check_length(config)
-
-
-def _check_counts(config: PretrainConfig) -> None:
-    training = config.training
-    counts = {
-        "training.evaluate_examples": training.evaluate_examples,
-        "training.patience": training.patience,
-        "training.keep_every": training.keep_every,
-        "data.n_workers": config.data.n_workers,
-        "masking.n_negatives": config.masking.n_negatives,
-    }
-    for name, count in counts.items():
-        if count < 0:
-            raise ConfigError(f"{name}={count}: must be 0 or more.")
 
 
 def _check_weights(weights: Mapping[str, float]) -> None:
