@@ -21,7 +21,7 @@ from typing import IO, Any, NotRequired, Self, TypedDict, cast
 
 import pyarrow as pa
 
-from corpora.datasets.rows import FROM_ROW, Row
+from corpora.datasets.rows import FROM_ROW, Row, document_from_row
 from corpora.datasets.schemas import SCHEMAS, Schema
 from corpora.document import Document, Sentence
 from corpora.errors import CorpusError, DamagedDatasetError, ShardSchemaError, UsageError
@@ -384,6 +384,12 @@ def read_batch(reader: pa.RecordBatchFileReader, number: int) -> pa.RecordBatch:
         if column.null_count and not of.nullable:
             raise pa.ArrowInvalid(f"a null in the column {of.name}")
     return batch
+
+
+def read_documents(path: Path) -> Iterator[Document]:
+    """Read the documents of a ``documents`` shard."""
+    for batch in read_batches(path, "documents"):
+        yield from map(document_from_row, batch.to_pylist())
 
 
 def read_tagged(path: Path, *, split: str | None = None) -> Iterator[Sentence]:

@@ -11,7 +11,7 @@ Shapes: N sentences with W words, C tags of the teacher, K those of the student.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TextIO
@@ -20,9 +20,7 @@ import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 
-from corpora.datasets.rows import document_from_row
-from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import read_batches
+from corpora.datasets.shards import read_documents
 from corpora.document import Sentence
 from corpora.runs.dataset_inputs import find_documents
 from modeling.config import ConfigError
@@ -58,7 +56,8 @@ class Teacher:
         folder = find_tagger(opened(path)).path
         paths = [str(dataset) for dataset in documents]
         files = find_documents(paths, option="--documents") if paths else []
-        found = [sentence for file in files for sentence in _sentences(file.check())]
+        read = (document for file in files for document in read_documents(file.check()))
+        found = [sentence for document in read for sentence in sentences_of(document)]
         chosen = first_by_hash(found, n_sentences).tolist()
         identity = {
             "teacher": identify(folder, path.name),
@@ -130,12 +129,6 @@ def _mix_gold(
     pairs[: len(gold)] *= 1 - ratio
     for counts, own in zip(pairs, gold, strict=False):
         np.add.at(counts, (own[:-1], own[1:]), ratio)
-
-
-def _sentences(shard: Path) -> Iterator[Sentence]:
-    for batch in read_batches(shard, SCHEMAS["documents"]):
-        for row in batch.to_pylist():
-            yield from sentences_of(document_from_row(row))
 
 
 def _read(file: Path, identity: dict[str, object]) -> ExpectedSet | None:

@@ -8,9 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from corpora.datasets.rows import document_from_row
-from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import open_dataset, read_batches, read_tagged
+from corpora.datasets.shards import open_dataset, read_documents, read_tagged
 from corpora.entities.lookup import EntityLookup, pairs_of, write_lookup
 from corpora.errors import UsageError
 from corpora.registers.references import Usage, usages_of, usual
@@ -272,10 +270,9 @@ def _read(folders: Sequence[Path], *, with_text: bool = False, option: str = "")
         joined = " ".join(file.sha256 for file in files)
         read.hashes[folder.as_posix()] = hashlib.sha256(joined.encode()).hexdigest()
         for file in files:
-            for batch in read_batches(Path(file.path), SCHEMAS["documents"]):
-                for document in map(document_from_row, batch.to_pylist()):
-                    read.records.append(record_of(document, with_text=with_text))
-                    read.styles.update(usages_of(document.mentions))
+            for document in read_documents(Path(file.path)):
+                read.records.append(record_of(document, with_text=with_text))
+                read.styles.update(usages_of(document.mentions))
     return read
 
 

@@ -1,8 +1,4 @@
-"""Linking of datasets: mentions of ``documents`` get entities; sentences become JSON lines.
-
-A unit of work is a shard. Its completion marker is written after its rows, so that the same command
-resumes an interrupted run.
-"""
+"""Linking of datasets: mentions of ``documents`` get entities; sentences become JSON lines."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,21 +7,14 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from corpora.datasets.rows import document_from_row, document_to_row
-from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import ShardWriter, read_batches
 from corpora.document import Document, Mention, Sentence
-from corpora.runs.build import Build, hold
-from corpora.runs.dataset_inputs import find_shards
-from corpora.runs.plan import Plan, Unit, describe_file
-from corpora.runs.receipts import Accounting, Receipt, sorted_counts, write_receipt
 from corpora.tagging import from_iob2
+from modeling.data.documents import change_dataset
 from modeling.link.linker import Linker, Ranked, files_of, grouped
 from modeling.link.records import record_of
 
 PROBABILITY: Final = "entity_probability"
 """The attribute of a mention that says that a linker found its entity, and how sure it is."""
-_DOCUMENTS: Final = SCHEMAS["documents"]
 
 
 def link_document(document: Document, linker: Linker, counters: Counter[str]) -> Document:
@@ -76,43 +65,15 @@ def link_dataset(source: Path, output: Path, linker: Linker, *, folder: Path) ->
     ``folder`` is where the linker was read from. Raises ``CorpusError`` for what is no dataset of
     documents.
     """
-    files = find_shards([str(source)], "documents", option="--documents")
-    settings: dict[str, object] = {"threshold": linker.threshold}
-    plan = Plan(
+    _, counters = change_dataset(
+        source,
+        output,
+        lambda documents, counters: link_documents(documents, linker, counters),
         pipeline="link",
-        datasets={"": "documents"},
-        parameters=settings,
-        units=tuple(Unit(number, (file,), settings) for number, file in enumerate(files)),
-        auxiliary={name: describe_file(name, path) for name, path in files_of(folder).items()},
+        parameters={"threshold": linker.threshold},
+        models=files_of(folder),
     )
-    with hold(output, plan) as build:
-        if not build.is_published():
-            for unit in build.pending():
-                _do(unit, build, linker)
-            build.publish()
-        return build.published_account()[1]
-
-
-def _do(unit: Unit, build: Build, linker: Linker) -> None:
-    """Write the shard of a unit, and then its completion marker."""
-    counters: Counter[str] = Counter()
-    n = 0
-    with ShardWriter(build.staging("") / unit.shard_name, _DOCUMENTS) as writer:
-        batches = read_batches(unit.inputs[0].check(), _DOCUMENTS)
-        documents = (document_from_row(row) for batch in batches for row in batch.to_pylist())
-        for document in link_documents(documents, linker, counters):
-            n += 1
-            writer.write(document_to_row(document))
-    assert writer.shard is not None  # noqa: S101 - there is one when it is closed
-    receipt = Receipt(
-        fingerprint=build.plan.fingerprint,
-        unit=unit.number,
-        shards={"": writer.shard},
-        accounting=Accounting(read=n, written=n),
-        counters=sorted_counts(counters),
-        rejected=[],
-    )
-    write_receipt(build.receipt_path(unit), receipt)
+    return counters
 
 
 def link_sentences(

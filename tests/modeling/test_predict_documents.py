@@ -10,7 +10,6 @@ from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter, open_dataset
 from corpora.document import Document, Mention, Span
 from corpora.store.inspection import main as shards
-from modeling.predict import documents as module
 from modeling.taggers.tagger import Tagger
 from tests.modeling.test_predict import predict
 
@@ -122,8 +121,8 @@ def test_documents_are_written_while_a_shard_is_read(tagger_run, tmp_path, monke
         seen.append("written")
         return document_to_row(document)
 
-    monkeypatch.setattr(module, "document_from_row", converted)
-    monkeypatch.setattr(module, "document_to_row", written)
+    monkeypatch.setattr("corpora.datasets.shards.document_from_row", converted)
+    monkeypatch.setattr("modeling.data.documents.document_to_row", written)
     monkeypatch.setattr(Tagger, "annotate_all", lambda _, documents, **__: iter(documents))
 
     out = tmp_path / "out"
