@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from corpora.system.arguments import Summary, option
-from modeling.command import as_json, show, start
+from modeling.command import as_json, as_threads, show, start
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,11 +88,7 @@ class Options:
         at_least=1,
         help="number of sentences that are tagged at once (default: 32)",
     )
-    threads: int = option(
-        0,
-        at_least=0,
-        help="number of CPU threads that torch uses (default: torch decides)",
-    )
+    threads: int = as_threads()
     json: bool = as_json()
 
 

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 from corpora.errors import UsageError
 from corpora.system.arguments import Summary, option, say
 from corpora.system.parsing import read_json
-from modeling.command import Termination, as_json, check_given, counts, start
+from modeling.command import Termination, as_json, as_threads, check_given, counts, start
 from modeling.config import ConfigError
 
 if TYPE_CHECKING:
@@ -119,11 +119,7 @@ class Options:
         help="settings that replace those of the recipe, such as head.decoder=fix; with NAME=A,B "
         "each value is tried",
     )
-    threads: int = option(
-        0,
-        at_least=0,
-        help="number of CPU threads that torch uses (default: torch decides)",
-    )
+    threads: int = as_threads()
     force: bool = option(
         default=False,
         help="train again from the start if --output holds taggers of other settings, data or "

@@ -30,7 +30,7 @@ from typing import Literal
 
 from corpora.errors import UsageError
 from corpora.system.arguments import Summary, option, refuse
-from modeling.command import as_json, start
+from modeling.command import as_json, as_threads, start
 
 _TEI, _INPUT = "TEI", "input"
 _INPUTS = ("text", "conll", "documents", "tei", "masked")
@@ -127,11 +127,7 @@ class Options:
         at_least=1,
         help="number of sentences that are tagged at once (default: 32)",
     )
-    threads: int = option(
-        0,
-        at_least=0,
-        help="number of CPU threads that torch uses (default: torch decides)",
-    )
+    threads: int = as_threads()
     json: bool = as_json()
     edition: str | None = option(
         None,

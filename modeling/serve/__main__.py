@@ -17,7 +17,7 @@ from pathlib import Path
 
 from corpora.errors import UsageError
 from corpora.system.arguments import option, refuse
-from modeling.command import start
+from modeling.command import as_threads, start
 
 _WHO, _MUCH, _TRAIN = "who may ask", "how much", "training by clients"
 
@@ -77,11 +77,7 @@ class Options:
     decoder: str | None = option(
         None, metavar="NAME", help="decoder to use, such as viterbi (default: the tagger's own)"
     )
-    threads: int = option(
-        0,
-        at_least=0,
-        help="number of CPU threads that torch uses (default: torch decides)",
-    )
+    threads: int = as_threads()
     host: str = option(
         "127.0.0.1", metavar="ADDRESS", group=_WHO, help="address to listen on (default: 127.0.0.1)"
     )
