@@ -1,6 +1,7 @@
 """One run of ``python -m modeling.workbench``: what it works on, its server, its reading thread."""
 
 import getpass
+import logging
 import re
 import sys
 import threading
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from modeling.workbench.__main__ import Options
     from modeling.workbench.learning import Learner
 
+log = logging.getLogger(__name__)
 _NO_ID = re.compile(r"[^\w.-]+")
 
 
@@ -134,7 +136,10 @@ class Reading(threading.Thread):
             for letter in self.desk.letters.all:
                 if self._is_over.is_set():
                     return
-                self.desk.suggest(letter)
+                try:
+                    self.desk.suggest(letter)
+                except Exception:  # of a tagger, for which the other letters do not wait
+                    log.exception("%s: its names could not be looked for", letter.name)
             self._again.wait()
             self._again.clear()
 

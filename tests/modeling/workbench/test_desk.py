@@ -2,6 +2,7 @@
 
 import errno
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -14,7 +15,7 @@ from modeling.workbench import finding, saving
 from modeling.workbench.desk import ConflictError
 from modeling.workbench.names import RefusedError
 from modeling.workbench.overview import overview
-from modeling.workbench.session import make_desk
+from modeling.workbench.session import Reading, make_desk
 from tests.corpora.tei.writer.test_schemas import APPARATUS, SCHEMA
 from tests.corpora.tei.writer.written_names import tei
 from tests.modeling.workbench.conftest import open_desk, options_of
@@ -390,6 +391,28 @@ def test_a_tagger_suggests_while_letters_are_read_and_each_text_is_tagged_once(
     assert items(again) == items(desk)
     again.decide([asking(0, items(again)[0], status="accepted")])
     assert [one["names"] for one in saving.save(again)["written"]] == [1]
+
+
+def test_an_error_in_one_letter_keeps_no_other_from_being_read(sample, monkeypatch, caplog):
+    desk = make_desk(options_of(sample))
+    first, last = desk.letters.all[0], desk.letters.all[-1]
+    suggest, is_read = desk.suggest, Event()
+
+    def broken(letter):
+        if letter is first:
+            raise RuntimeError("out of memory")
+        suggest(letter)
+        if letter is last:
+            is_read.set()
+
+    monkeypatch.setattr(desk, "suggest", broken)
+    reading = Reading(desk)
+    reading.start()
+
+    assert is_read.wait(60)
+    reading.stop()
+    assert f"{first.name}: its names could not be looked for" in caplog.text
+    assert "out of memory" in caplog.text
 
 
 def test_texts_are_tagged_again_where_edition_or_labels_have_changed(tagger_run, tmp_path):
