@@ -31,7 +31,6 @@ from modeling.huggingface.exporting import (
     depends_on_spaces,
     export,
     export_tagger,
-    open_tokenizer,
     save_tokenizer,
 )
 from modeling.huggingface.importing import read_pretrained
@@ -45,6 +44,7 @@ from modeling.taggers.folders import (
     find_model,
     find_tagger,
     has_tagger,
+    open_tokenizer,
 )
 from modeling.tagging_config import FinetuneConfig
 from modeling.training.core import appearing
@@ -95,10 +95,11 @@ def _export_tagger(options: "Options", folder: Path, output: Path) -> list[str]:
     found = find_tagger(options.model)
     model = TaggingModel.load(found.path).eval()
     config, path, name = model.config, str(output), output.name
+    tokenizer = open_tokenizer(found.path, config.encoder)
     if options.to == "onnx":
         scorer = scorer_of(model)
         worst = export_onnx(scorer, folder, decoder_settings(model))
-        save_tokenizer(Tokenizer.open(found.path), folder)
+        save_tokenizer(tokenizer, folder)
         _keep_for_us(model, found.path, folder)
         code = usage.of_onnx(name, with_words="words" in scorer.inputs)
         notes, library = usage.notes_on_onnx(worst), "onnx"
@@ -106,7 +107,7 @@ def _export_tagger(options: "Options", folder: Path, output: Path) -> list[str]:
             notes.append(usage.INT8.format(worst=to_int8(folder, scorer)))
         loads = f"onnxruntime.InferenceSession({str(output / 'model.onnx')!r})"
     else:
-        architecture = export_tagger(model, folder, found.path)
+        architecture = export_tagger(model, folder, tokenizer)
         code, notes = usage.of_transformers(name, config.head)
         library, loads = "transformers", f"transformers.{architecture}.from_pretrained({path!r})"
     if depends_on_spaces(folder):
@@ -207,26 +208,24 @@ def _run_of(path: Path) -> Path:
 
 def _export_pretrained(options: "Options", folder: Path, output: Path) -> list[str]:
     source = find_model(options.model)
+    given = read_pretrained(source)
+    tokenizer = open_tokenizer(source, given.config.encoder)
     if options.to == "onnx":
-        given = read_pretrained(source)
         scorer = Scorer(given.build().eval().encoder, None, n_features=0)
         export_onnx(scorer, folder)
         notes = [usage.INT8.format(worst=to_int8(folder, scorer))] if options.int8 else []
-        save_tokenizer(Tokenizer.open(source), folder)
+        save_tokenizer(tokenizer, folder)
         code = usage.of_onnx(output.name, with_words="words" in scorer.inputs)
         write_card(_card_of_encoder(source, scorer, code, "onnx"), options, folder)
         return [*notes, f"next onnxruntime.InferenceSession({str(output / 'model.onnx')!r})"]
-    given, notes = read_pretrained(source), []
-    tokenizer = open_tokenizer(source, given.config.encoder)
+    notes = []
     if options.keep_layers:
         given = with_layers(options.keep_layers, given)
     if options.trim_vocabulary:
         given, tokenizer = with_subwords_of(options.trim_vocabulary, given, tokenizer)
         notes = [f"kept {tokenizer.size:,} subwords"]
     model, has_heads = given.build(), not options.without_heads
-    with tempfile.TemporaryDirectory() as temporary:
-        tokenizer.save(temporary)
-        export(model, folder, Path(temporary), has_heads=has_heads)
+    export(model, folder, tokenizer, has_heads=has_heads)
     if model.config.encoder.n_entities and (names := read_names(source)):
         write_json(folder / "entity_vocab.json", tokenizer_vocabulary(names))
     loader = "AutoModelForMaskedLM" if has_heads else "AutoModel"

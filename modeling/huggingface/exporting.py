@@ -39,7 +39,7 @@ _WITHOUT_POOLER: Final = frozenset({"BertForMaskedLM", "BertForTokenClassificati
 
 
 def export(
-    model: PretrainingModel, folder: Path, tokenizer: Path, *, has_heads: bool = True
+    model: PretrainingModel, folder: Path, tokenizer: Tokenizer, *, has_heads: bool = True
 ) -> None:
     """Write configuration, weights and tokenizer for ``AutoModel`` and ``AutoTokenizer``.
 
@@ -50,22 +50,10 @@ def export(
     ``ConfigError`` for what transformers has no model for: relative positions, whole-word
     attention, other norms.
     """
-    opened = open_tokenizer(tokenizer, model.config.encoder)
-    config = make_config(model.config, pad=opened.special.pad, has_heads=has_heads)
+    config = make_config(model.config, pad=tokenizer.special.pad, has_heads=has_heads)
     tensors = _tensors(model, config, has_heads=has_heads)
-    write_folder(folder, config, tensors, tokenizer=opened)
+    write_folder(folder, config, tensors, tokenizer=tokenizer)
     set_max_length(folder, model.config.encoder.max_positions)
-
-
-def open_tokenizer(folder: Path, encoder: EncoderConfig) -> Tokenizer:
-    """Open the tokenizer in a folder; raise ``ConfigError`` if it is larger than the encoder's."""
-    opened = Tokenizer.open(folder)
-    if opened.size > encoder.n_subwords:
-        raise ConfigError(
-            f"{folder} has {opened.size} subwords, but the model {encoder.n_subwords}. Name the "
-            "tokenizer that the examples were made with."
-        )
-    return opened
 
 
 def write_folder(
@@ -207,18 +195,17 @@ OTHER_WAYS: Final = f"{_WAY} For heads of words: --to onnx."
 _ENCODER: Final = "encoder."
 
 
-def export_tagger(model: TaggingModel, folder: Path, tokenizer: Path) -> str:
+def export_tagger(model: TaggingModel, folder: Path, tokenizer: Tokenizer) -> str:
     """Write a tagger for transformers; return the name of the class that loads it.
 
     The classifier is divided by the temperature of the tagger, so that transformers computes the
     tagger's probabilities. Raises ``ConfigError`` for what transformers has no model for.
     """
     classifier, architecture = _classifier(model)
-    opened = open_tokenizer(tokenizer, model.config.encoder)
     if model.config.encoder.foreign:
         architecture, config, tensors = _foreign(model)
     else:
-        config = _config(model, architecture, pad=opened.special.pad)
+        config = _config(model, architecture, pad=tokenizer.special.pad)
         prefix = names.PREFIXES[config.model_type]
         state = {n: w for n, w in model.state_dict().items() if n.startswith(_ENCODER)}
         tensors = {
@@ -229,7 +216,7 @@ def export_tagger(model: TaggingModel, folder: Path, tokenizer: Path) -> str:
     with torch.no_grad():
         tensors["classifier.weight"] = _widened(classifier.weight, config) / temperature
         tensors["classifier.bias"] = classifier.bias / temperature
-    write_folder(folder, config, tensors, tokenizer=opened)
+    write_folder(folder, config, tensors, tokenizer=tokenizer)
     set_max_length(folder, model.config.encoder.max_positions)
     return architecture
 

@@ -139,16 +139,17 @@ def test_an_encoder_with_the_subwords_of_a_dataset_gives_the_same_states_there(
     AutoModelForMaskedLM.from_pretrained(tmp_path / "small")
 
 
-def test_a_vocabulary_that_is_larger_than_the_model_is_not_trimmed(
-    tmp_path, bases, examples, ner, capsys
+@pytest.mark.parametrize("to", ["huggingface", "onnx"])
+def test_a_vocabulary_that_is_larger_than_the_model_is_not_exported(
+    to, tmp_path, bases, examples, capsys
 ):
     shutil.copytree(bases / "plain", tmp_path / "base")
     Tokenizer.open(examples).save(tmp_path / "base")
 
-    arguments = ["--output", str(tmp_path / "small"), "--trim-vocabulary", str(ner)]
+    arguments = ["--output", str(tmp_path / "small"), "--to", to]
     assert main([str(tmp_path / "base"), *arguments]) == 1
 
-    assert "base has 65 subwords, but the model" in capsys.readouterr().err
+    assert "base: its tokenizer has 65 subwords, its encoder only" in capsys.readouterr().err
 
 
 def test_a_vocabulary_is_trimmed_by_datasets_of_text_alone(tmp_path, bases, examples, capsys):
