@@ -39,6 +39,7 @@ VECTORS: Final = "vectors.npy"
 DESCRIPTIONS: Final = "descriptions.jsonl"
 TEXT, NAME = 0, 1
 _MAX_SUBWORDS: Final = 32
+_MIN_SUBWORDS: Final = 8
 _MIN_LAYERS: Final = 6  # an encoder is read up to its middle layer, but through so many at least
 _N_NEAREST: Final = 3
 _AT_ONCE: Final = 512  # windows that are read together, sorted by length
@@ -107,11 +108,12 @@ class Reader:
     def _cut(self, windows: Sequence[Window]) -> list[Window]:
         """Cut windows on both sides, so that each has at most ``_MAX_SUBWORDS`` subwords.
 
-        The text that the model expects before a window counts, too.
+        The prompt counts, too, but ``_MIN_SUBWORDS`` stay for the window.
         """
         tokenizer = self._encoder.tokenizer
         [prompt] = tokenizer.encode([self._prompt])
-        most = min(_MAX_SUBWORDS, self._encoder.config.max_positions * 3 // 4) - len(prompt.ids)
+        most = min(_MAX_SUBWORDS, self._encoder.config.max_positions * 3 // 4)
+        most = max(most - len(prompt.ids), _MIN_SUBWORDS)
         parts = tokenizer.encode([part for window in windows for part in window])
         cut = []
         for n, (before, form, after) in enumerate(windows):

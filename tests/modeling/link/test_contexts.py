@@ -205,16 +205,34 @@ def test_long_texts_are_cut_around_the_name_and_what_is_read_together_does_not_m
     np.testing.assert_allclose(cut, first, atol=1e-5)
 
 
-def test_what_the_model_wants_before_a_text_is_written_before_it(bases, tmp_path):
-    for file in (bases / "plain").iterdir():
-        (tmp_path / file.name).write_bytes(file.read_bytes())
-    prompts = {"prompts": {"query": "Anna "}}
-    (tmp_path / "config_sentence_transformers.json").write_text(json.dumps(prompts))
+@pytest.fixture
+def prompted(bases, tmp_path):
+    def make(prompt):
+        for file in (bases / "plain").iterdir():
+            (tmp_path / file.name).write_bytes(file.read_bytes())
+        prompts = {"prompts": {"query": prompt}}
+        (tmp_path / "config_sentence_transformers.json").write_text(json.dumps(prompts))
+        return Reader(tmp_path, keeps=False)
 
-    [prompted] = Reader(tmp_path, keeps=False).read([Window("und ", "Otto", "")])
+    return make
+
+
+def test_what_the_model_wants_before_a_text_is_written_before_it(bases, prompted):
+    [found] = prompted("Anna ").read([Window("und ", "Otto", "")])
 
     [written] = Reader(bases / "plain", keeps=False).read([Window("Anna und ", "Otto", "")])
-    np.testing.assert_allclose(prompted, written, atol=1e-5)
+    np.testing.assert_allclose(found, written, atol=1e-5)
+
+
+def test_a_name_is_read_after_a_long_prompt(prompted):
+    window = Window("ich war in Ulm und sah ", "Otto", " bei Anna und Theo")
+    reader = prompted("Anna " * 29)
+
+    [cut] = reader._cut([window])
+    [found] = reader.read([window])
+
+    assert cut == Window("Ulm und sah ", "Otto", " bei Anna und Th")
+    assert np.isfinite(found).all()
 
 
 def test_an_entry_is_described_by_its_forms_its_kind_and_what_the_register_says():
