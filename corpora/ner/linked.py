@@ -281,6 +281,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(options: Options) -> Iterator[str | Summary]:
+    try:
+        re.compile(options.ids or "")
+    except re.error as error:
+        raise UsageError(f"--ids {options.ids}: {error}.") from error
     files = find_inputs(options.input)
     texts = sorted(p for p in options.texts.rglob("*") if p.is_file()) if options.texts else []
     settings: dict[str, object] = {"sense": options.sense, "ids": options.ids}
@@ -298,6 +302,7 @@ def _run(options: Options) -> Iterator[str | Summary]:
         if not build.is_published():
             for unit in build.pending():
                 _do(unit, build, options)
+            build.check_ids()
             build.publish()
         account, counters = build.published_account()
     left = f", {account.n_filtered:,} left out by --ids" if options.ids else ""

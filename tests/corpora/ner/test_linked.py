@@ -131,6 +131,8 @@ def test_names_of_tac_are_places_in_the_files_of_its_texts(tmp_path):
         (HIPE.replace("\t_\tNoSpaceAfter\n", "\tNoSpaceAfter\n"), (), 1, "x:11: 7 columns, not 8"),
         (HIPE.replace("NEL-METO", "NEL-X"), ("--sense", "metonymic"), 1, "no column NEL-METO"),
         (AIDA.replace("B\tJena\tJena", "B\tJena"), (), 1, "x:11: expected token"),
+        (HIPE.replace("document_id = b", "document_id = a"), (), 1, "the id 'a' is met twice"),
+        (AIDA, ("--ids", "(1"), 2, "--ids (1: missing )"),
     ],
 )
 def test_what_is_wrong_with_a_file_is_said(
