@@ -129,10 +129,13 @@ def sum_occurrences(paths: Iterable[Path], n_forms: int) -> Rows:
     return unlinked
 
 
-def read_occurrences(file: Path, forms: Sequence[Path]) -> list[Rows]:
-    """Return, for each shard of forms, how often they occur unlinked; mapped, not read."""
+def read_occurrences(file: Path, firsts: Sequence[int]) -> list[Rows]:
+    """Return, for each shard of forms, how often they occur unlinked; mapped, not read.
+
+    ``firsts`` is what ``first_ids`` returns for these shards.
+    """
     unlinked = np.load(file, mmap_mode="r")
-    return np.split(unlinked, first_ids(forms)[1:-1])
+    return np.split(unlinked, firsts[1:-1])
 
 
 def vocab_rows(

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from corpora.datasets.redirect_table import RedirectTable, build_table
-from corpora.datasets.shards import read_batches
+from corpora.datasets.shards import read_batches, write_json
 from corpora.document import Rejected
 from corpora.entities.aliases import (
     OccurrenceCounter,
@@ -38,11 +38,14 @@ from corpora.matching.form_table import FormTable, build_form_table
 from corpora.runs.plan import InputFile, Unit
 from corpora.runs.record_errors import read_rows
 from corpora.runs.work_directory import WorkDirectory
+from corpora.system.parsing import read_json
 from pipelines.outcomes import Counts, Rows
 from pipelines.transforms.elements import Merge, OfRun, PerUnit, ReadUnits
 from pipelines.transforms.stages import StageShards
 
 EQUIVALENTS, FORMS, OCCURRENCES = "equivalents", "forms", "occurrences.npy"
+FIRST_IDS = "first_ids.json"
+"""The table with the number of the first form of each shard, and the number of all."""
 ROWS_AT_ONCE = 1 << 14
 
 
@@ -224,9 +227,10 @@ class IndexForms(OfRun, Merge[Counts]):
     """
 
     def merge(self) -> None:
-        """Build the table."""
-        work = self.work
-        build_form_table(work.tables / FORMS, read_forms(work.shards("forms")))
+        """Build the table, and count the forms of each shard for later units."""
+        tables, shards = self.work.tables, self.work.shards("forms")
+        build_form_table(tables / FORMS, read_forms(shards))
+        write_json(tables / FIRST_IDS, first_ids(shards))
 
 
 class FindForms(OfRun, PerUnit[pa.RecordBatch, Rows | Counts]):
@@ -242,10 +246,10 @@ class FindForms(OfRun, PerUnit[pa.RecordBatch, Rows | Counts]):
 
     def start(self) -> None:
         """Open the table of ``IndexForms``."""
-        work = self.work
-        n_forms = first_ids(work.shards("forms"))[-1]
+        tables = self.work.tables
+        n_forms = read_json(tables / FIRST_IDS)[-1]
         self._counter = OccurrenceCounter(n_forms, origins=self.origins)
-        self._table = FormTable(work.tables / FORMS)
+        self._table = FormTable(tables / FORMS)
 
     def process(self, batch: pa.RecordBatch) -> Iterator[Counts]:
         """Find forms in documents."""
@@ -270,10 +274,10 @@ class SumOccurrences(OfRun, Merge[Counts]):
 
     def merge(self) -> Iterator[Counts]:
         """Write an array with a count for each form."""
-        work = self.work
-        n_forms = first_ids(work.shards("forms"))[-1]
-        unlinked = sum_occurrences(work.shards("occurrences"), n_forms)
-        np.save(work.tables / OCCURRENCES, unlinked)
+        tables = self.work.tables
+        n_forms = read_json(tables / FIRST_IDS)[-1]
+        unlinked = sum_occurrences(self.work.shards("occurrences"), n_forms)
+        np.save(tables / OCCURRENCES, unlinked)
         yield Counts({"forms.unlinked_occurrences": int(unlinked.sum())})
 
 
@@ -304,9 +308,9 @@ class AddAliases(OfRun, PerUnit[pa.Table, Rows]):
 
     def process(self, entities: pa.Table) -> Iterator[Rows]:
         """Add what ``LinkForms`` and ``SumOccurrences`` wrote."""
-        work = self.work
         unlinked = None
         if self.with_link_probability:
-            unlinked = read_occurrences(work.tables / OCCURRENCES, work.shards("forms"))
-        part, aliases = self.unit.number, work.shards("aliases")
+            tables = self.work.tables
+            unlinked = read_occurrences(tables / OCCURRENCES, read_json(tables / FIRST_IDS))
+        part, aliases = self.unit.number, self.work.shards("aliases")
         yield from Rows.each("", vocab_rows(entities, aliases, part=part, unlinked=unlinked))
