@@ -10,7 +10,7 @@ from pathlib import Path
 import corpora
 from corpora.runs.plan import InputFile, Unit
 from corpora.runs.work_directory import WorkDirectory
-from corpora.system.buckets import Bucket, is_url
+from corpora.system.buckets import Bucket
 from corpora.system.staging import url_of
 
 
@@ -19,8 +19,7 @@ class Carrier:
 
     All machines see the output folder under one path, but not this installation. Files elsewhere
     belong to the user, who decides on which file system they lie. With an output in a bucket,
-    workers on other machines see nothing else, so every local file is uploaded, and so is an
-    earlier run from which rows are taken.
+    workers on other machines see nothing else, so every local file is uploaded.
     """
 
     def __init__(self, work: WorkDirectory, *, is_elsewhere: bool) -> None:
@@ -32,20 +31,7 @@ class Carrier:
         """Return the unit with the paths of the copies."""
         if self._work.bucket is None:
             return unit
-        return self._with_address(replace(unit, inputs=tuple(map(self.carried, unit.inputs))))
-
-    def _with_address(self, unit: Unit) -> Unit:
-        """Return the unit with the address of an earlier run; upload the run if it is local."""
-        earlier, bucket = unit.settings.get("earlier"), self._work.bucket
-        if not (earlier and bucket and self._is_elsewhere) or is_url(earlier["folder"]):
-            return unit
-        folder = earlier["folder"]
-        if folder not in self._copies:
-            from corpora.wikipedia.reuse_places import put_earlier
-
-            self._copies[folder] = put_earlier(bucket / "carried", **earlier)
-        earlier = {**earlier, "folder": self._copies[folder]}
-        return replace(unit, settings={**unit.settings, "earlier": earlier})
+        return replace(unit, inputs=tuple(map(self.carried, unit.inputs)))
 
     def carried(self, file: InputFile) -> InputFile:
         """Return the file with the path under which workers find it; copy it if necessary."""

@@ -1,17 +1,26 @@
 """Run the phases of a pipeline: in this process, in several, or on a runner of Beam."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from corpora.runs.build import Build
 from corpora.runs.plan import Unit
 from corpora.runs.work_directory import MERGED
+from corpora.system.buckets import Bucket
 from pipelines.carried import Carrier
 from pipelines.graph import Graph, Phase, Run, needed
 from pipelines.options import CommonOptions
 
 Job = tuple[Graph, Sequence[Unit]]
+Carry = Callable[[Any, Bucket], object]
+"""A function of a pipeline's module from its settings, and a bucket to upload to, to the settings for
+workers that see only the bucket.
+
+Any: each takes the settings of its own pipeline.
+"""
 
 
 def jobs_of(phases: Sequence[Phase], build: Build, *, is_elsewhere: bool = False) -> list[Job]:
@@ -34,12 +43,15 @@ def jobs_of(phases: Sequence[Phase], build: Build, *, is_elsewhere: bool = False
     return jobs
 
 
-def describe(build: Build, *, code: str) -> Run:
-    """Collect what transforms may know of a run."""
-    plan = build.plan
-    carry = Carrier(build.work, is_elsewhere=bool(code))
-    auxiliary = {name: carry.carried(file) for name, file in plan.auxiliary.items()}
-    return Run.of(plan, folder=build.address, auxiliary=auxiliary, code=code)
+def describe(build: Build, *, code: str, carry: Carry | None = None) -> Run:
+    """Collect what transforms may know of a run; with ``code``, they may run on other machines."""
+    plan, bucket = build.plan, build.work.bucket
+    carrier = Carrier(build.work, is_elsewhere=bool(code))
+    auxiliary = {name: carrier.carried(file) for name, file in plan.auxiliary.items()}
+    run = Run.of(plan, folder=build.address, auxiliary=auxiliary, code=code)
+    if carry is None or bucket is None or not code:
+        return run
+    return replace(run, settings=carry(run.settings, bucket / "carried"))
 
 
 def do_jobs(jobs: Sequence[Job], options: CommonOptions, run: Run, *, log: Path) -> None:

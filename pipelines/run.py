@@ -11,7 +11,9 @@ A pipeline is a module with
 - ``next_steps(options) -> list[str]``, what to look at, and what to type next;
 - ``main(argv)``, which is ``main`` here with its name;
 - if it writes files beside its datasets, ``write_side_files(build, settings)``;
-- and, if it warns of what was counted, ``warnings(settings, counters)``, lines for the terminal.
+- if it warns of what was counted, ``warnings(settings, counters)``, lines for the terminal;
+- and, if its settings name a folder, ``carry(settings, bucket)``, which uploads that for workers on
+  other machines, and returns the settings with its address.
 
 Graphs run in this process (``in_memory.py``), in several of this machine (``processes.py``), or on
 a runner of Beam (``on_beam.py``); the bytes are the same.
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
     from corpora.runs.build import Build
     from corpora.runs.on_bucket import BucketOutput
     from corpora.runs.receipts import Accounting
+    from pipelines.engine import Carry
 
 _RESUMES = "The same command resumes from here."
 
@@ -65,6 +68,7 @@ class Pipeline:
     next_steps: Callable[[CommonOptions], Iterable[str]]
     write_side_files: Callable[["Build", object], None] | None
     warnings: Callable[[object, Mapping[str, int]], Iterable[str]]
+    carry: "Carry | None"
 
     @classmethod
     def of(cls, module: ModuleType) -> "Pipeline":
@@ -75,6 +79,7 @@ class Pipeline:
             next_steps=module.next_steps,
             write_side_files=getattr(module, "write_side_files", None),
             warnings=getattr(module, "warnings", lambda *_: ()),
+            carry=getattr(module, "carry", None),
         )
 
 
@@ -223,7 +228,8 @@ def _work(pipeline: Pipeline, build: "Build", *, options: CommonOptions) -> None
     n_units = sum(len(units) for _, units in jobs)
     n_before = _count_receipts(build.receipts)
     # Workers on other machines have their own installation, which must have the same code.
-    described = describe(build, code=version_of_code() if options.has_runner else "")
+    code = version_of_code() if options.has_runner else ""
+    described = describe(build, code=code, carry=pipeline.carry)
     with (
         quiet(log) as stream,
         Progress(n_units, lambda: _count_receipts(build.receipts) - n_before, stream),

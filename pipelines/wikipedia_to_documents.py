@@ -38,6 +38,7 @@ from pipelines.options import CommonOptions, option, refuse, said, values_in
 
 if TYPE_CHECKING:
     from corpora.runs.build import Build
+    from corpora.system.buckets import Bucket
     from corpora.wikipedia.reuse import EarlierRun
     from corpora.wikipedia.siteinfo import SiteInfo
 
@@ -158,7 +159,7 @@ def plan(options: Options) -> Plan:
     """Find the files of the dump, examine their heads and ends, and cut them into ranges."""
     warn_of_old_expat()
     from corpora.wikipedia.dump import examine, read_pages_of
-    from corpora.wikipedia.reuse import find_earlier, with_earlier
+    from corpora.wikipedia.reuse import find_earlier, place_of_earlier
     from corpora.wikipedia.wikiextractor import check_installed
 
     if options.extractor == "wikiextractor":
@@ -214,7 +215,10 @@ def plan(options: Options) -> Plan:
         ),
         settings=settings,
     )
-    return with_earlier(made, earlier, is_elsewhere=options.has_runner) if earlier else made
+    if earlier is None:
+        return made
+    place = place_of_earlier(earlier, made, is_elsewhere=options.has_runner)
+    return replace(made, settings=replace(settings, earlier=place))
 
 
 def _settings(options: Options, sites: Sequence["SiteInfo"], *, file: str) -> WikiSettings:
@@ -364,7 +368,7 @@ def finish(units: PCollection, settings: WikiSettings, run: Run) -> PCollection:
     return (
         units
         | ReadStage(folder=run.folder, datasets=RESOLVED)
-        | TakeOver(folder=run.folder)
+        | TakeOver(settings=settings, folder=run.folder)
         | DropDuplicates(folder=run.folder)
         | AddItems(folder=run.folder, has_items=PAGE_PROPS in run.auxiliary)
         | MatchTitles(settings=settings, folder=run.folder)
@@ -377,6 +381,16 @@ PHASES = (
     Phase(parse, "extract", merge),
     Phase(finish),
 )
+
+
+def carry(settings: WikiSettings, bucket: "Bucket") -> WikiSettings:
+    """Upload an earlier run of this machine; return the settings with its address."""
+    from corpora.wikipedia.reuse_places import put_earlier
+
+    if settings.earlier is None:
+        return settings
+    folder = put_earlier(bucket, **settings.earlier)
+    return replace(settings, earlier={**settings.earlier, "folder": folder})
 
 
 def write_side_files(build: "Build", settings: WikiSettings) -> None:

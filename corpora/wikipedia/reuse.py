@@ -29,15 +29,15 @@ they are written (``corpora/datasets/canonical.py``): the bytes are those of a f
 
 import json
 import logging
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from corpora.datasets.shards import read_description, sha256_of
 from corpora.errors import UsageError
 from corpora.reports import counted
 from corpora.runs.journal import read_run
-from corpora.runs.plan import Plan, Unit
+from corpora.runs.plan import Plan
 from corpora.system.parsing import JsonObject, read_json
 from corpora.system.staging import url_of
 from corpora.wikipedia.reuse_shards import BLOCKS, DOCUMENTS, NOTES
@@ -88,37 +88,25 @@ def find_earlier(folder: Path, *, output: Path) -> EarlierRun:
     return EarlierRun(folder, read_description(folder / DOCUMENTS)["plan"])
 
 
-def with_earlier(plan: Plan, earlier: EarlierRun, *, is_elsewhere: bool = False) -> Plan:
-    """Return the plan with units that take rows from an earlier run.
+def place_of_earlier(
+    earlier: EarlierRun, plan: Plan, *, is_elsewhere: bool
+) -> dict[str, str] | None:
+    """Return the folder and the fingerprint of an earlier run, for the units of a plan.
 
-    The fingerprint stays the same. For workers on other machines (``is_elsewhere``), an earlier run
-    in a bucket is named by its address. If code, options or tables differ, nothing is taken over,
-    and a warning lists the differences.
+    For workers on other machines (``is_elsewhere``), an earlier run in a bucket is named by its
+    address. If code, options or tables differ, returns None, and a warning lists the differences.
     """
-    differences = list(_differences(earlier.plan, plan.description))
-    if differences:
+    if differences := list(_differences(earlier.plan, plan.description)):
         _log.warning(
             "--reuse %s: nothing is taken over, every page is read again. "
             "Others than then are: %s.",
             earlier.folder,
             "; ".join(differences),
         )
-        return plan
-    folder, fingerprint = str(earlier.folder.absolute()), earlier.plan["fingerprint"]
-    if is_elsewhere:
-        folder = address_of(earlier.folder) or folder
-    setting = {"earlier": {"folder": folder, "fingerprint": fingerprint}}
-
-    def with_setting(units: Iterable[Unit]) -> tuple[Unit, ...]:
-        return tuple(replace(unit, settings={**unit.settings, **setting}) for unit in units)
-
-    stages = tuple(replace(stage, units=with_setting(stage.units)) for stage in plan.stages)
-    return replace(plan, units=with_setting(plan.units), stages=stages)
-
-
-def address_of(folder: Path) -> str:
-    """Return the bucket address from which an earlier run was fetched; empty if from none."""
-    return url_of(folder / "run.json").rpartition("/")[0]
+        return None
+    address = url_of(earlier.folder / "run.json").rpartition("/")[0] if is_elsewhere else ""
+    folder = address or str(earlier.folder.absolute())
+    return {"folder": folder, "fingerprint": earlier.plan["fingerprint"]}
 
 
 def _differences(earlier: JsonObject, plan: JsonObject) -> Iterator[str]:

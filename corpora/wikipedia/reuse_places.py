@@ -169,9 +169,11 @@ def open_earlier(folder: Path | str, fingerprint: str) -> dict[str, Dataset]:
 def put_earlier(bucket: Bucket, folder: str, fingerprint: str) -> str:
     """Upload the datasets of an earlier run of this machine; return the address.
 
-    Shards that an interrupted run has uploaded are not sent again: workers compare their hashes
-    with those in ``dataset.json``.
+    A run that is in a bucket already stays there. Shards that an interrupted run has uploaded are
+    not sent again: workers compare their hashes with those in ``dataset.json``.
     """
+    if is_url(folder):
+        return folder
     bucket /= name_of(fingerprint)
     there = {found.name: found.size for found in bucket.list() if is_shard(found.name)}
     paths = {

@@ -30,6 +30,11 @@ class WikiSettings:
     expand_templates: bool
     abbreviations: Mapping[str, object] | None = None
     """A table that replaces ours of the language, as in a TOML file; None: ours."""
+    earlier: Mapping[str, str] | None = None
+    """The ``folder`` and ``fingerprint`` of a run from which rows are taken over, if any.
+
+    They decide no byte, so they are no parameters of a plan.
+    """
 
     def to_json(self) -> dict[str, object]:
         """Return the settings in the form of the parameters of a plan."""
@@ -37,7 +42,7 @@ class WikiSettings:
         return {
             "wiki": site.wiki,
             "lang": site.lang,
-            **vars(self),
+            **{name: value for name, value in vars(self).items() if name != "earlier"},
             "site": {
                 "name": site.wiki,
                 "lang": site.lang,

@@ -52,18 +52,21 @@ class ReadDump(OfRun, ReadUnits[Page | Place | Rejected | Counts]):
         """Read a range."""
         expands = self.settings.expand_templates
         definitions = Definitions(self.work.tables / DEFINITIONS) if expands else None
-        earlier = _earlier_of(unit, self.folder, definitions)
+        earlier = _earlier_of(self.settings, self.folder, definitions)
         find = earlier.find if earlier else None
         yield from read_pages_of(unit, max_page_bytes=self.settings.max_page_bytes, find=find)
         if earlier and earlier.damaged:
             yield Counts(reused={f"{DAMAGED}{name}": 1 for name in earlier.damaged})
 
 
-def _earlier_of(unit: Unit, folder: str, definitions: Definitions | None = None) -> Earlier | None:
+def _earlier_of(
+    settings: WikiSettings, folder: str, definitions: Definitions | None = None
+) -> Earlier | None:
     """Open the earlier dataset for a unit: one for each, because a process may have threads."""
-    setting = unit.settings.get("earlier")
+    if settings.earlier is None:
+        return None
     kept = WorkDirectory(folder).carried
-    return setting and Earlier(**setting, kept=kept, definitions=definitions)
+    return Earlier(**settings.earlier, kept=kept, definitions=definitions)
 
 
 class ReadDefinitions(ReadUnits[Rows]):
@@ -115,7 +118,7 @@ class ParsePages(OfRun, PerUnit[Page | Place, Yield]):
         definitions = self.work.tables / DEFINITIONS if self.settings.expand_templates else None
         self._reader = reader_of(self.settings, tables, definitions)
         self._source = self.unit.inputs[0].name
-        self._rows = PageRows(self._source, _earlier_of(self.unit, self.folder))
+        self._rows = PageRows(self._source, _earlier_of(self.settings, self.folder))
         self._redirects: list[Redirect] = []
 
     def process(self, page: Page | Place) -> Iterator[Yield]:
@@ -247,10 +250,11 @@ class TakeOver(OfRun, PerUnit[Rows, Rows]):
     ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows]]``
     """
 
+    settings: WikiSettings
+
     def start(self) -> None:
         """Open the rows of the earlier run."""
-        kept = self.work.carried
-        self._taken = TakenRows(kept, **self.unit.settings.get("earlier", {}))
+        self._taken = TakenRows(self.work.carried, **(self.settings.earlier or {}))
 
     def process(self, rows: Rows) -> Iterator[Rows]:
         """Fill in the rows that hold only a place."""
