@@ -16,8 +16,9 @@ from pipelines.options import CommonOptions
 
 Job = tuple[Graph, Sequence[Unit]]
 Carry = Callable[[Any, Bucket], object]
-"""A function of a pipeline's module from its settings, and a bucket to upload to, to the settings for
-workers that see only the bucket.
+"""A function from the settings of a pipeline to those for workers that see only a bucket.
+
+It uploads to the bucket what these workers need.
 
 Any: each takes the settings of its own pipeline.
 """
