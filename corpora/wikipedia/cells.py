@@ -13,7 +13,6 @@ from corpora.wikipedia.aside import Aside, Cell, SideBlock, unplaced
 from corpora.wikipedia.blocks import Link
 from corpora.wikipedia.structure import Simplifier
 from corpora.wikipedia.templates import PIPE, split_parts
-from corpora.wikipedia.wikitext import Reader
 
 _MARKUP = re.compile("[\\[\\]<>{}\x00-\x1f]|''|__|  |&[#\\w]+;")
 _SIGNS = frozenset("*#:;=|!-")
@@ -32,27 +31,30 @@ _ONE_CALL = re.compile(r"\s*\{\{([^{}|<#\n]+)\|([^{}]*)\}\}[\s.,;]*")
 _MAX_COLUMNS, _MAX_ROWS = 1000, 65_534  # the most that a cell may span, as in HTML
 
 
-def read_blocks(simplifier: Simplifier, aside: Aside, places: Mapping[int, int]) -> list[SideBlock]:
+Read = Callable[[str], tuple[str, list[Link], list[tuple[int, int]]]]
+"""A reader of a piece of wikitext by itself, to its text, its links, and its place marks."""
+
+
+def read_blocks(
+    inside: Simplifier, aside: Aside, places: Mapping[int, int], *, read: Read
+) -> list[SideBlock]:
     """Read the blocks that were kept aside; ``places`` maps place marks to offsets in the text."""
-    if not aside.blocks:
-        return []
-    inside = simplifier.again()
-    read: list[tuple[SideBlock, list[Cell]]] = []
+    found: list[tuple[SideBlock, list[Cell]]] = []
     for block in aside.blocks:  # the list grows in the loop, by blocks inside blocks
         aside.depth = block.depth + 1
         if block.kind == "math":
             block.text = unplaced(block.source or "").strip()
         elif block.source is not None:
-            read.append((block, _CELLS[block.kind](block, inside)))
-    _read_markup([cell for _, cells in read for cell in cells], inside)
+            found.append((block, _CELLS[block.kind](block, inside)))
+    _read_markup([cell for _, cells in found for cell in cells], inside, read)
     where: dict[int, tuple[SideBlock | None, int]] = {n: (None, at) for n, at in places.items()}
-    for block, cells in read:
+    for block, cells in found:
         for number, offset in _assemble(block, cells):
             where[number] = block, offset
     return aside.settle(where)
 
 
-def _read_markup(cells: Sequence[Cell], inside: Simplifier) -> None:
+def _read_markup(cells: Sequence[Cell], inside: Simplifier, read: Read) -> None:
     """Read the cells that hold markup; other cells keep their text as it is written."""
     marked = []
     for cell in cells:
@@ -63,9 +65,8 @@ def _read_markup(cells: Sequence[Cell], inside: Simplifier) -> None:
     parts = texts.split(_SEPARATOR)
     if len(parts) != len(marked):  # markup that opens in one cell and closes in another
         parts = [inside.tidied(cell.text).replace(_SEPARATOR, "") for cell in marked]
-    reader = Reader(inside.wiki, inside.found)
     for cell, part in zip(marked, parts, strict=True):
-        cell.text, cell.links, cell.places = reader.read_alone(part)
+        cell.text, cell.links, cell.places = read(part)
 
 
 def _assemble(block: SideBlock, cells: list[Cell]) -> Iterator[tuple[int, int]]:

@@ -14,6 +14,7 @@ from itertools import accumulate
 from corpora.segmentation.scripts import is_solid
 from corpora.wikipedia.aside import PLACE, PLACES, Aside, unplaced
 from corpora.wikipedia.blocks import Blocks, Link, PageText
+from corpora.wikipedia.cells import read_blocks
 from corpora.wikipedia.markup import (
     LITERAL_SPACES,
     MAGIC_LINE,
@@ -78,10 +79,10 @@ def extract(
     simplifier = Simplifier(wiki, templates, title=title, today=today, aside=aside)
     reader = Reader(wiki, simplifier.simplify(source))
     page = reader.read()
-    if aside:
-        from corpora.wikipedia.cells import read_blocks
-
-        page.aside = read_blocks(simplifier, aside, dict(reader.places))
+    if aside and aside.blocks:
+        inside = simplifier.again()
+        alone = Reader(wiki, inside.found).read_alone
+        page.aside = read_blocks(inside, aside, dict(reader.places), read=alone)
         page.n_undefined = aside.n_undefined
     return page
 
