@@ -43,9 +43,7 @@ def read_bars(data: bytes, layout: Layout, origin: Origin) -> Found:
             if line.strip():
                 sentences.add(number, [_row(item, layout) for item in line.split()])
         except BadRecordError as error:
-            reason, problem = error.args
-            what = f"{problem}. The line is left out; fix it."
-            rejected.append(origin.reject(number, reason, what=what))
+            rejected.append(origin.leave_out("line", error, number))
     return sentences.found(rejected)
 
 

@@ -47,9 +47,7 @@ def read_brackets(data: bytes, origin: Origin) -> Found:
                 sentences.add(first, _sentence(own, first, counters=counters))
                 documents.append(document)
             except BadRecordError as error:
-                reason, problem, place = error.args
-                what = f"{problem}. The sentence is left out; fix it."
-                rejected.append(origin.reject(place, reason, what=what))
+                rejected.append(origin.leave_out("sentence", error, first))
             own = []
         if match := _DOCUMENT.fullmatch(line):
             document = f"{match[1]}#{match[2]}"

@@ -129,11 +129,8 @@ def read_csv(data: bytes, layout: Layout, origin: Origin) -> Found:
     rejected = []
     for row, found in read(rows, layout):
         if isinstance(found, BadRecordError):
-            reason, problem = found.args
-            what = f"{problem}. The sentence is left out; fix it."
-            rejected.append(
-                origin.reject(row.line, reason, what=what, excerpt=json.dumps(row.cells))
-            )
+            excerpt = json.dumps(row.cells)
+            rejected.append(origin.leave_out("sentence", found, row.line, excerpt=excerpt))
         else:
             sentences.add(row.line, found)
     return sentences.found(rejected)

@@ -81,6 +81,12 @@ class Origin:
             excerpt=excerpt[:_EXCERPT],
         )
 
+    def leave_out(self, what: str, error: Exception, place: int, *, excerpt: str = "") -> Rejected:
+        """Build the rejection of what a ``BadRecordError`` is about; a line in the error counts."""
+        reason, problem, *own = error.args
+        said = f"{problem}. The {what} is left out; fix it."
+        return self.reject(own[0] if own else place, reason, what=said, excerpt=excerpt)
+
 
 def any_of(flags: Flags, begins: Indices) -> Flags:
     """Tell for each sentence whether a token has the flag, from shape (T,) to shape (N,)."""

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpora.hashing.tokens import Hashes, Runs, hash_strings, hash_windows
+from corpora.matching.arrays import first_disjoint
 from corpora.ner.columns import Codes, Flags, Indices, SentenceColumns
 from corpora.ner.schemes import find_spans
 from corpora.ner.tally import FormTable, Labels, changes, places_in
@@ -197,7 +198,7 @@ def _score(names: Names, labels: Labels, sentences: SentenceColumns) -> npt.NDAr
             key = (int(np.searchsorted(tops, level)), reached[level])
             if key not in kept_of:
                 used = np.flatnonzero((levels >= level) & (matches.starts >= reached[level]))
-                kept_of[key] = used[leftmost_longest(matches.starts[used], matches.ends[used])]
+                kept_of[key] = used[first_disjoint(matches.starts[used], matches.ends[used])]
             kept = kept_of[key]
             counts[0, level] += np.count_nonzero(is_right[kept])
             counts[1, level] += len(kept)
@@ -218,17 +219,3 @@ def _right(
         & (ends[rows] == matches.ends)
         & (labels[rows] == names.labels[matches.forms])
     )
-
-
-def leftmost_longest(starts: Indices, ends: Indices) -> Indices:
-    """Select matches from left to right, each after the end of the last one.
-
-    Matches are ordered by start, the longer first.
-    """
-    nexts: list[int] = np.searchsorted(starts, ends).tolist()
-    kept = []
-    at = 0
-    while at < len(nexts):
-        kept.append(at)
-        at = nexts[at]
-    return np.array(kept, np.int64)

@@ -220,10 +220,8 @@ def reject_record(
     number: int, error: BadRecordError, record: object, *, origin: Origin
 ) -> Rejected:
     """Build the rejection of the record with this number."""
-    reason, problem = error.args
     excerpt = "" if record is error else json.dumps(record, ensure_ascii=True)
-    what = f"{problem}. The record is left out; fix it."
-    return replace(origin, unit="record").reject(number, reason, what=what, excerpt=excerpt)
+    return replace(origin, unit="record").leave_out("record", error, number, excerpt=excerpt)
 
 
 def read_cluener(data: bytes, origin: Origin, *, first_line: int = 1) -> Found:
@@ -234,10 +232,8 @@ def read_cluener(data: bytes, origin: Origin, *, first_line: int = 1) -> Found:
             if raw.strip():
                 sentences.add(number, _parse_line(raw))
         except BadRecordError as error:
-            reason, problem = error.args
-            what = f"{problem}. The line is left out; fix it."
             excerpt = raw[:400].decode("utf-8", "replace")
-            rejected.append(origin.reject(number, reason, what=what, excerpt=excerpt))
+            rejected.append(origin.leave_out("line", error, number, excerpt=excerpt))
     return sentences.found(rejected)
 
 
@@ -308,9 +304,7 @@ def read_sentence_array(data: bytes, origin: Origin) -> Found:
             try:
                 sentences.add(number, _parse_sample(sample))
             except BadRecordError as error:
-                reason, problem = error.args
-                what = f"{problem}. The sentence is left out; fix it."
-                rejected.append(origin.reject(number, reason, what=what, excerpt=str(sample)))
+                rejected.append(origin.leave_out("sentence", error, number, excerpt=str(sample)))
     except UnicodeDecodeError as error:
         what = f"byte {error.start} is not UTF-8. Fix it."
         rejected.append(origin.reject(number + 1, "not_utf8", what=what))

@@ -132,11 +132,10 @@ def read_markup(data: bytes, origin: Origin, *, lang: str | None) -> Found:
             if own.problem:
                 raise BadRecordError("bad_span", own.problem[1])
         except BadRecordError as error:
-            reason, problem = error.args
             place = own.problem[0] if own.problem else begin
-            what = f"{problem}. The document is left out; fix it."
             place = text.count("\n", 0, place) + 1
-            rejected.append(origin.reject(place, reason, what=what, excerpt=_shown(own.text)))
+            shown = _shown(own.text)
+            rejected.append(origin.leave_out("document", error, place, excerpt=shown))
             continue
         counters += own.counters
         document = own.id or (origin.source if pieces[-1].is_line else "")

@@ -30,9 +30,7 @@ def read_pubtator(data: bytes, origin: Origin, *, lang: str | None) -> Found:
         try:
             id, content, mentions = _article(lines, first, counters=counters)
         except BadRecordError as error:
-            reason, problem, line = error.args
-            what = f"{problem}. The article is left out; fix it."
-            rejected.append(origin.reject(line, reason, what=what))
+            rejected.append(origin.leave_out("article", error, first))
             continue
         texts.append(NamedText(f"{origin.source}:{first}", content, mentions, id))
     return cut_texts(texts, lang=lang, rejected=rejected, counters=counters)

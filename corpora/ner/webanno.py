@@ -95,10 +95,8 @@ def read_webanno(data: bytes, layout: Layout, origin: Origin) -> Found:
                 raise sentence.error[1]
             rows = _rows(sentence, counters)
         except BadRecordError as error:
-            reason, problem = error.args
             line = sentence.error[0] if sentence.error else sentence.line
-            what = f"{problem}. The sentence is left out; fix it."
-            rejected.append(origin.reject(line, reason, what=what))
+            rejected.append(origin.leave_out("sentence", error, line))
             continue
         again = seen & sentence.names.keys()
         counters.update(f"names over sentences: {label}" for _, label in again)

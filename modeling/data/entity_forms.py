@@ -15,8 +15,9 @@ import pyarrow as pa
 
 from corpora.entities.vocabulary import split_entities
 from corpora.errors import CorpusError
+from corpora.matching.arrays import first_disjoint
 from corpora.ner.columns import Indices
-from corpora.ner.gazetteer import Names, leftmost_longest
+from corpora.ner.gazetteer import Names
 from modeling.data.batch import ranges, starts_of
 from modeling.data.gazetteer import (
     find_names,
@@ -108,7 +109,7 @@ class EntityForms:
         columns, names = word_columns(words), self._names(space)
         found = np.zeros(len(columns.tokens), np.int64)
         matches = find_names(names, columns, by_parts=True)
-        kept = leftmost_longest(matches.starts, matches.ends)
+        kept = first_disjoint(matches.starts, matches.ends)
         starts, sizes = matches.starts[kept], (matches.ends - matches.starts)[kept]
         ids = self.ids[names.labels[matches.forms[kept]]]
         found[ranges(starts, sizes)] = np.repeat(ids, sizes)

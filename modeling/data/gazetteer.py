@@ -32,9 +32,10 @@ from corpora.document import Sentence
 from corpora.errors import CorpusError
 from corpora.hashing.sampling import ratio
 from corpora.hashing.tokens import Runs, hash_strings
+from corpora.matching.arrays import first_disjoint
 from corpora.matching.composition import composed
 from corpora.ner.columns import Indices, SentenceColumns, begins_of
-from corpora.ner.gazetteer import LEVELS, Lookup, Matches, Names, learn, leftmost_longest
+from corpora.ner.gazetteer import LEVELS, Lookup, Matches, Names, learn
 from corpora.ner.schemes import find_spans
 from corpora.ner.tally import Labels, tally
 from corpora.system.parsing import parse_json
@@ -291,7 +292,7 @@ def _tag(names: Names, matches: Matches, n_words: int, *, thresholds: Sequence[i
     levels = names.levels[matches.forms]
     for column, threshold in enumerate(thresholds):
         used = np.flatnonzero(levels >= threshold)
-        kept = used[leftmost_longest(matches.starts[used], matches.ends[used])]
+        kept = used[first_disjoint(matches.starts[used], matches.ends[used])]
         begins = 1 + 2 * names.labels[matches.forms[kept]]
         starts, sizes = matches.starts[kept], matches.ends[kept] - matches.starts[kept]
         tags[ranges(starts, sizes), column] = np.repeat(begins + 1, sizes)

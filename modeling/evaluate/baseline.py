@@ -8,8 +8,9 @@ import numpy as np
 
 from corpora.document import Sentence
 from corpora.hashing.sampling import ratio
+from corpora.matching.arrays import first_disjoint
 from corpora.ner.columns import SentenceColumns, to_columns
-from corpora.ner.gazetteer import LEVELS, Names, learn, leftmost_longest, score
+from corpora.ner.gazetteer import LEVELS, Names, learn, score
 from corpora.ner.tally import Labels, tally
 from corpora.tagging import Score
 from modeling.bootstrap import MIN_DOCUMENTS
@@ -67,7 +68,7 @@ def _tag(
     columns = SentenceColumns.of_sentences(sentences)
     matches = names.lookup.find(columns)
     used = np.flatnonzero(names.levels[matches.forms] >= level)
-    kept = used[leftmost_longest(matches.starts[used], matches.ends[used])]
+    kept = used[first_disjoint(matches.starts[used], matches.ends[used])]
     of_sentences = np.searchsorted(columns.begins, matches.starts[kept], side="right") - 1
     spans: list[list[PredictedSpan]] = [[] for _ in sentences]
     for match, index in zip(kept, of_sentences.tolist(), strict=True):

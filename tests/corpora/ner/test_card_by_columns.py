@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from corpora.document import Sentence
 from corpora.hashing.tokens import Runs, hash_strings
+from corpora.matching.arrays import first_disjoint
 from corpora.ner import gazetteer
 from corpora.ner.columns import SentenceColumns, ahead, to_columns
-from corpora.ner.gazetteer import learn, leftmost_longest, score
+from corpora.ner.gazetteer import learn, score
 from corpora.ner.health import examine
 from corpora.ner.tally import Labels, tally
 from corpora.tagging import from_iob2
@@ -99,7 +100,7 @@ def test_matches_that_hang_together_take_linear_time():
     for n_matches in (100_000, 400_000):
         starts = np.arange(n_matches)
         begin = time.process_time()
-        kept = leftmost_longest(starts, starts + 2)
+        kept = first_disjoint(starts, starts + 2)
         times.append(time.process_time() - begin)
         assert len(kept) == n_matches // 2
 
@@ -140,7 +141,7 @@ def test_leftmost_longest_equals_walking_from_left_to_right(spans):
     expected = leftmost_longest_of(Match(start, end, None) for start, end in ordered)
 
     starts, ends = (np.array([s[i] for s in ordered], np.int64) for i in (0, 1))
-    kept = leftmost_longest(starts, ends)
+    kept = first_disjoint(starts, ends)
 
     assert [(starts[i], ends[i]) for i in kept] == [(m.start, m.end) for m in expected]
 
