@@ -8,7 +8,7 @@ it; pipelines read it (``--forgotten``).
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -18,10 +18,14 @@ import pyarrow.compute as pc
 
 from corpora.datasets.columns import with_columns
 from corpora.datasets.rows import Row
+from corpora.datasets.shards import datasets_in, open_dataset
 from corpora.document import Document, Sentence
-from corpora.errors import UsageError
+from corpora.errors import CorpusError, UsageError
 from corpora.system.parsing import parse_json
+from corpora.system.staging import url_of
 
+FORGOTTEN = "forgotten.json"
+"""The name of the list in a store."""
 Kind = Literal["document", "entity"]
 UNREAD = "0" * 32
 """A value for the column ``xml`` of ``reuse`` that no page hashes to: the page is read again."""
@@ -188,3 +192,28 @@ class Forgetting:
                 lists = {"counts": [], "aliases": [], "retired": True}
                 row.update(nothing | entry | lists)
         return pa.RecordBatch.from_pylist(rows, schema=batch.schema)
+
+
+def held_by(folder: Path, hashes: Sequence[str]) -> Forgetting:
+    """Find and count what a run or a dataset holds of a list; reads all rows."""
+    forgetting = Forgetting.of(hashes)
+    for dataset in map(open_dataset, datasets_in(folder)):
+        for batch in dataset.batches():
+            forgetting.clean(batch, dataset.schema.name)
+    return forgetting
+
+
+def check_forgotten(source: Path, file: Path) -> None:
+    """Raise ``CorpusError`` where a run holds anything on the store's list."""
+    if not file.exists():
+        return
+    if counts := +held_by(source, read_hashes(file)).counts:
+        raise CorpusError(
+            f"{source}: holds what is to be forgotten ({listed(counts)}). Run the pipeline again "
+            f"with --forgotten {url_of(file) or file}."
+        )
+
+
+def listed(counts: Mapping[str, int]) -> str:
+    """Write how much of each kind is forgotten."""
+    return ", ".join(f"{name} {n:,}" for name, n in sorted(counts.items()))

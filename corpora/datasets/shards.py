@@ -460,9 +460,8 @@ def _other_version(description: Description, known: Schema | None) -> str:
 
 
 def _no_dataset(path: Path) -> CorpusError:
-    inside = sorted(file.parent.name for file in path.glob("*/dataset.json"))
-    if inside:
-        return UsageError(f"{path}: holds datasets, but is none. Name one: {', '.join(inside)}.")
+    if inside := ", ".join(folder.name for folder in datasets_in(path)):
+        return UsageError(f"{path}: holds datasets, but is none. Name one: {inside}.")
     if path.is_file():
         what = f"{path}: no dataset, but a file. Name the folder that holds dataset.json."
         return UsageError(what)
@@ -478,6 +477,14 @@ def _no_dataset(path: Path) -> CorpusError:
         f"{path}: no dataset (dataset.json is missing). "
         "Run the pipeline again: it resumes where it stopped."
     )
+
+
+def datasets_in(folder: Path) -> list[Path]:
+    """List the datasets of a folder: itself, or else those inside it, by name; empty if none is."""
+    files = [folder / "dataset.json"]
+    if not files[0].exists():
+        files = sorted(folder.glob("*/dataset.json"))
+    return [file.parent for file in files]
 
 
 def read_description(path: Path) -> Description:

@@ -61,9 +61,12 @@ def _measures(found: Sequence["Comparison"]) -> set[str]:
 
 def _datasets(folder: Path) -> list[str]:
     """List the datasets of a folder, relative to it: itself (``""``), or those inside."""
-    if (folder / "dataset.json").exists():
+    from corpora.datasets.shards import datasets_in
+
+    found = datasets_in(folder)
+    if found == [folder]:
         return [""]
-    inside = sorted({file.parent.name for file in folder.glob("*/dataset.json")} - {LEFT_OUT})
+    inside = [path.name for path in found if path.name != LEFT_OUT]
     if not inside:
         raise CorpusError(f"{folder}: no dataset, nor a folder with datasets. Check the path.")
     return inside

@@ -25,7 +25,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpora.datasets.shards import Dataset, open_dataset, sha256_of, write_json, write_text
+from corpora.datasets.shards import (
+    Dataset,
+    datasets_in,
+    open_dataset,
+    sha256_of,
+    write_json,
+    write_text,
+)
 from corpora.errors import CorpusError, UsageError
 from corpora.reports import counted
 from corpora.segmentation.language_tags import primary_language
@@ -99,7 +106,7 @@ class Part:
 
 def describe(options: Options) -> Iterator[str | Summary]:
     """Write the card and the Croissant file of a folder; yield the lines to print."""
-    found = datasets_in(options.path)
+    found = _datasets(options.path)
     folder = options.parquet or beside(options.path, option="parquet")
     title = options.title or options.path.resolve().name
     check_own(folder)
@@ -122,15 +129,13 @@ def describe(options: Options) -> Iterator[str | Summary]:
     yield Summary({"files": files, "datasets": [part.name for part in parts], "license": license})
 
 
-def datasets_in(folder: Path) -> dict[str, Dataset]:
+def _datasets(folder: Path) -> dict[str, Dataset]:
     """Open the dataset of a folder, or the datasets inside it, by name."""
-    if (folder / "dataset.json").exists():
-        dataset = open_dataset(folder)
-        return {dataset.schema.name: dataset}
-    inside = sorted(folder.glob("*/dataset.json"))
-    if not inside:
+    found = list(map(open_dataset, datasets_in(folder)))
+    if not found:
         raise CorpusError(f"{folder}: no dataset, nor a folder with datasets. Check the path.")
-    return {file.parent.name: open_dataset(file.parent) for file in inside}
+    is_one = found[0].path == folder
+    return {each.schema.name if is_one else each.path.name: each for each in found}
 
 
 def check_own(folder: Path) -> None:

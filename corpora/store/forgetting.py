@@ -9,12 +9,21 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from corpora.datasets.forgetting import Forgetting, Kind, hash_of, parse_list, read_hashes
+from corpora.datasets.forgetting import (
+    FORGOTTEN,
+    Forgetting,
+    Kind,
+    hash_of,
+    held_by,
+    listed,
+    parse_list,
+)
 from corpora.datasets.rows import Row
 from corpora.datasets.shards import (
     Dataset,
     Shard,
     ShardWriter,
+    datasets_in,
     link_or_copy,
     open_dataset,
     read_batches,
@@ -22,10 +31,10 @@ from corpora.datasets.shards import (
     sha256_of,
     write_json,
 )
-from corpora.errors import CorpusError, UsageError
+from corpora.errors import UsageError
 from corpora.runs.journal import read_run, sealed
 from corpora.store.inspection import verify
-from corpora.store.retention import datasets_in, hashes_of, inputs_of, named_by
+from corpora.store.retention import hashes_of, inputs_of, named_by
 from corpora.store.versions import (
     CURRENT,
     HISTORY,
@@ -37,9 +46,7 @@ from corpora.store.versions import (
     version_names,
 )
 from corpora.system.files import locked
-from corpora.system.staging import url_of
 
-FORGOTTEN = "forgotten.json"
 _NEED_THEIR_FILES = {"examples"}
 """Schemas of runs whose side files are kept: they hold a tokenizer and entities, no copied rows."""
 _TRACES = {"entities", "examples", "lexicon", "subwords"}
@@ -102,17 +109,6 @@ def what_is_next(file: object) -> str:
     return f"next  give --forgotten {file} to the pipelines that make new versions"
 
 
-def check_forgotten(source: Path, file: Path) -> None:
-    """Raise ``CorpusError`` where a run holds anything on the store's list."""
-    if not file.exists():
-        return
-    if counts := +_held(source, read_hashes(file)).counts:
-        raise CorpusError(
-            f"{source}: holds what is to be forgotten ({_listed(counts)}). Run the pipeline again "
-            f"with --forgotten {url_of(file) or file}."
-        )
-
-
 def _shelves(store: Path) -> list[Path]:
     """List the shelves of a store; raises ``UsageError`` where there is none.
 
@@ -158,16 +154,6 @@ def done(rows: Sequence[Row], hashes: Sequence[str], today: str) -> list[Row]:
     ]
 
 
-def _held(source: Path, hashes: Sequence[str]) -> Forgetting:
-    """Find and count what a run or a dataset holds of a list; reads all rows."""
-    forgetting = Forgetting.of(hashes)
-    for folder in datasets_in(source):
-        dataset = open_dataset(folder)
-        for batch in dataset.batches():
-            forgetting.clean(batch, dataset.schema.name)
-    return forgetting
-
-
 def _free(shelf: Path, version: str, hashes: Sequence[str], *, found: set[str]) -> list[str]:
     """Replace a version by one without forgotten data; return the lines to print."""
     source, target = shelf / version, incoming_of(shelf, version)
@@ -188,7 +174,7 @@ def make_without(
     Makes nothing, and returns no line, where the version holds none of it. Adds to ``found`` the
     hashes of the ids that it holds.
     """
-    held = _held(source, hashes)
+    held = held_by(source, hashes)
     found |= held.found
     if not +held.counts:
         return []
@@ -201,7 +187,7 @@ def make_without(
             made[(relative / name).as_posix()] = sha256
     left = _seal(source, target, made)
     verify(target)
-    lines = [f"{source}: {_listed(+forgetting.counts)} taken out"]
+    lines = [f"{source}: {listed(+forgetting.counts)} taken out"]
     if left:
         lines.append(f"{source}: files made of the rows are gone, too: {', '.join(left)}")
     return lines
@@ -299,7 +285,3 @@ def made_of(changed: Sequence[Path], shelves: Sequence[Path]) -> list[Path]:
             schemas = {open_dataset(folder).schema.name for folder in datasets_in(version)}
             found += [version] if schemas & _TRACES or not schemas else []
     return sorted(found)
-
-
-def _listed(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} {n:,}" for name, n in sorted(counts.items()))

@@ -14,6 +14,7 @@ from itertools import groupby
 from pathlib import Path
 from uuid import uuid4
 
+from corpora.datasets.forgetting import FORGOTTEN, check_forgotten
 from corpora.datasets.shards import sha256_of
 from corpora.errors import CorpusError, UsageError
 from corpora.store.inspection import verify
@@ -127,8 +128,6 @@ def put_version(bucket: Bucket, version: str, source: Path, *, instead_of: str =
 
 def _check_forgotten(source: Path, shelf: Bucket, *, seen: str | None) -> str:
     """Raise for a run with data that its store has forgotten; return the etag of the list."""
-    from corpora.store.forgetting import FORGOTTEN, check_forgotten
-
     store = store_of(shelf)
     there = store.read(FORGOTTEN)
     if there is not None and there.etag != seen:

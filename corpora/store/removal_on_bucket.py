@@ -14,11 +14,10 @@ from pathlib import Path, PurePosixPath
 from shutil import rmtree
 from tempfile import TemporaryDirectory
 
-from corpora.datasets.forgetting import parse_list
+from corpora.datasets.forgetting import FORGOTTEN, parse_list
 from corpora.datasets.rows import Row
 from corpora.errors import CorpusError, UsageError
 from corpora.store.forgetting import (
-    FORGOTTEN,
     done,
     earlier_hashes_of,
     hashes_in,

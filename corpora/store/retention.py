@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from corpora.datasets.shards import read_description, sha256_of
+from corpora.datasets.shards import datasets_in, read_description, sha256_of
 from corpora.errors import CorpusError, DamagedDatasetError, UsageError
 from corpora.runs.journal import has_files
 from corpora.runs.plan import fingerprint_of
@@ -209,12 +209,6 @@ def inputs_of(version: Path) -> set[str]:
         own = {"fingerprint", "code", "libraries"}
         hashes |= _hashes_in({name: plan[name] for name in plan if name not in own})
     return hashes
-
-
-def datasets_in(version: Path) -> list[Path]:
-    """List the datasets of a version: the version itself, and those inside it."""
-    files = [version / "dataset.json", *sorted(version.glob("*/dataset.json"))]
-    return [file.parent for file in files if file.exists()]
 
 
 def _hashes_in(value: object) -> set[str]:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from corpora.datasets.forgetting import FORGOTTEN, check_forgotten
 from corpora.datasets.shards import (
     link_or_copy,
     open_dataset,
@@ -45,8 +46,6 @@ def publish(source: Path, shelf: Path, *, version: str | None = None) -> Path:
     or changes meanwhile, ``run.json`` and ``dataset.json`` do not agree, the name holds other data,
     or another process works on either.
     """
-    from corpora.store.forgetting import FORGOTTEN, check_forgotten
-
     _check_place(shelf)
     if source.resolve() in (shelf.resolve(), *shelf.resolve().parents):
         raise UsageError(f"{shelf}: is, or lies in, what is published. Name a store elsewhere.")
@@ -249,7 +248,6 @@ def _note(shelf: Path, version: str) -> None:
 
 
 def _make_current(shelf: Path, version: str) -> None:
-
     _note(shelf, version)
     write_text(shelf / CURRENT, [f"{version}\n"])
     sync_folder(shelf)

@@ -274,7 +274,7 @@ def test_verify_finds_repeated_ids(tmp_path, capsys):
     folder = dataset_with(tmp_path / "d", [document_to_row(letter())] * 2)
 
     assert shards(["verify", str(folder)]) == 1
-    assert "1 row with the id of another" in capsys.readouterr().err
+    assert "the id 'a.xml' is met twice" in capsys.readouterr().err
 
 
 def test_verify_checks_rows_when_asked(tmp_path, capsys):
