@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Literal
 
 from corpora.errors import UsageError
 from corpora.runs.plan import InputFile, Plan, Stage, Unit, describe_file, unit_for_each
+from corpora.segmentation.language_tags import check_tag
 from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
 from pipelines.options import CommonOptions, option, refuse, said, values_in
@@ -130,6 +131,7 @@ def plan(options: Options) -> Plan:
     """Plan a unit for each shard; a stage of one unit chooses among the forms before."""
     from corpora.runs.dataset_inputs import find_documents
 
+    check_tag(options.lang)
     is_gated = options.policy == "gated"
     if not is_gated:
         refuse(options, "min_link_prob", "min_prior", because="is for --policy gated")

@@ -27,7 +27,9 @@ from corpora.runs.plan import (
     describe_files,
     find_inputs,
     make_units,
+    named,
 )
+from corpora.segmentation.language_tags import check_tag
 from corpora.system.parsing import JsonObject
 from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
@@ -174,10 +176,8 @@ def _layout(file: InputFile, options: Options) -> Layout:
     from corpora.ner.detection import Overrides
     from corpora.ner.files import describe
     from corpora.text.encodings import check_encoding
-    from corpora.text.json_lines import is_language
 
-    if options.lang is not None and not is_language(options.lang):
-        raise UsageError(f"--lang {options.lang}: no tag of a language (de, zh-TW).")
+    check_tag(options.lang)
     said = Overrides(options.format, options.scheme, options.tag_column, options.inner_column)
     encoding = options.encoding and check_encoding(options.encoding)
     layout = describe(Path(file.path), name=file.name, said=said, encoding=encoding)
@@ -286,7 +286,7 @@ def write_side_files(build: "Build", settings: Settings) -> None:
 
     sources = list_sources(build.counters, settings.layouts, settings.splits)
     write_text(build.side / "sources.tsv", to_tsv(sources))
-    dictionaries = [f for name, f in build.plan.auxiliary.items() if name.startswith(DICTIONARY)]
+    dictionaries = named(DICTIONARY, build.plan.auxiliary)
     if dictionaries:
         works = [work for file in dictionaries for work in read_dictionary(Path(file.path))]
         write_text(build.side / "forms.tsv", forms(works))

@@ -24,8 +24,8 @@ from corpora.runs.plan import (
     Unit,
     describe_file,
     named,
+    partitions,
     unit_for_each,
-    units_without_input,
 )
 from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
@@ -102,8 +102,7 @@ def plan(options: Options) -> Plan:
     if options.previous and options.previous.resolve() == options.output.resolve():
         raise UsageError("--previous and --output are the same. Choose another --output.")
     files = find_documents(options.input, exclude=options.exclude, limit=options.limit)
-    n_partitions = max(1, -(-sum(file.size for file in files) // PART_BYTES))
-    parts = units_without_input(n_partitions)
+    parts = partitions(files, PART_BYTES)
     return Plan(
         pipeline="documents_to_entity_vocab",
         datasets=DATASETS,

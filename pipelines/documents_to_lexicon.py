@@ -16,7 +16,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from corpora.errors import CorpusError, UsageError
-from corpora.runs.plan import InputFile, Plan, Stage, Unit, describe_file, units_without_input
+from corpora.runs.plan import (
+    InputFile,
+    Plan,
+    Stage,
+    Unit,
+    describe_file,
+    named,
+    partitions,
+    units_without_input,
+)
 from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
 from pipelines.options import CommonOptions, option, said, values_in
@@ -117,7 +126,7 @@ def plan(options: Options) -> Plan:
     from corpora.runs.dataset_inputs import find_documents
 
     files = find_documents(options.input, exclude=options.exclude, limit=options.limit)
-    n_parts = max(1, -(-sum(file.size for file in files) // PART_BYTES))
+    parts = partitions(files, PART_BYTES)
     kind, is_chinese = _look(files)
     lists = _known(options.known, is_chinese=is_chinese) | _names(options.names)
     in_both_scripts = bool(lists) and is_chinese and _are_traditional(files)
@@ -131,13 +140,13 @@ def plan(options: Options) -> Plan:
             "drop": sorted(set(options.drop)),
             "demote": sorted(set(options.demote)),
             "top": options.top,
-            "n_parts": n_parts,
+            "n_parts": len(parts),
             "known": options.known if options.known in KNOWN_NAMES else "FILE",
             **values_in(settings, "in_both_scripts", "limit", "exclude"),
         },
-        units=units_without_input(n_parts),
+        units=parts,
         auxiliary=lists,
-        stages=tuple(_stages(files, n_parts=n_parts)),
+        stages=tuple(_stages(files, parts=parts)),
         settings=settings,
     )
 
@@ -190,14 +199,14 @@ def _names(path: Path | None) -> dict[str, InputFile]:
     return {NAMES: describe_file(NAMES, path)}
 
 
-def _stages(files: Sequence[InputFile], *, n_parts: int) -> Iterator[Stage]:
+def _stages(files: Sequence[InputFile], *, parts: tuple[Unit, ...]) -> Iterator[Stage]:
     slices = tuple(
         Unit(number, (file,), part=part) for number, (file, part) in enumerate(_slices(files))
     )
     yield Stage("count", slices, COUNTED)
     yield Stage("number", (Unit(0),), {"firsts": "lexicon_firsts"})
     yield Stage("spread", units_without_input(len(slices)), {"windows": "lexicon_windows"})
-    yield Stage("merge", units_without_input(n_parts), {"strings": "lexicon_strings"})
+    yield Stage("merge", parts, {"strings": "lexicon_strings"})
     yield Stage("score", (Unit(0),), {"ranks": "lexicon_ranks"})
 
 
@@ -281,8 +290,8 @@ def score(units: PCollection, settings: Settings, run: Run) -> PCollection:
         | ScoreStrings(folder=run.folder, mi=settings.mi, score=settings.score)
         | MarkStrings(
             folder=run.folder,
-            known=[file for name, file in run.auxiliary.items() if name == KNOWN],
-            names=[file for name, file in run.auxiliary.items() if name == NAMES],
+            known=named(KNOWN, run.auxiliary),
+            names=named(NAMES, run.auxiliary),
             in_both_scripts=settings.in_both_scripts,
         )
         | RankStrings(

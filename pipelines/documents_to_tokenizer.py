@@ -14,7 +14,7 @@ from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from corpora.runs.plan import InputFile, Plan, Stage, Unit, unit_for_each, units_without_input
+from corpora.runs.plan import InputFile, Plan, Stage, Unit, partitions, unit_for_each
 from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
 from pipelines.options import CommonOptions, option, said, values_in
@@ -89,11 +89,8 @@ def _rules(options: Options) -> "Rules":
 
 
 def _stages(files: Sequence[InputFile]) -> Iterator[Stage]:
-    n_partitions = max(1, -(-sum(file.size for file in files) // PART_BYTES))
-    readers = unit_for_each(files)
-    parts = units_without_input(n_partitions)
-    yield Stage("count", readers, {"counts": "word_counts"})
-    yield Stage("merge", parts, {"totals": "word_totals"})
+    yield Stage("count", unit_for_each(files), {"counts": "word_counts"})
+    yield Stage("merge", partitions(files, PART_BYTES), {"totals": "word_totals"})
 
 
 def count(units: PCollection, options: Options, run: Run) -> PCollection:

@@ -9,13 +9,13 @@ Examples:
 
 import glob
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.metadata import version
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal
 
 from corpora.errors import CorpusError, UsageError
 from corpora.runs.plan import (
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from corpora.news.filters import Thresholds
     from corpora.runs.build import Build
 
-T = TypeVar("T")
 READ = {"pages": "pages", "paragraphs": "news_paragraphs", "revisits": "news_revisits"}
 CLEANED = {"articles": "pages", "signatures": "news_signatures"}
 RANGE_BYTES = 4 << 20
@@ -267,20 +266,12 @@ def _say(line: str) -> None:
     sys.stderr.write(f"{line}\n")
 
 
-def _find(find: Callable[[], T], option: str) -> T:
-    """Find inputs of an option; raises ``UsageError`` with the name of the option."""
-    try:
-        return find()
-    except UsageError as error:
-        raise UsageError(str(error).replace("--input", option)) from error
-
-
 def _archive_units(patterns: Sequence[str], options: Options) -> Iterator[Unit]:
     """Cut archives into ranges; ``--limit`` counts records."""
     from corpora.warc.archives import cut
 
     number, left = 0, options.limit
-    found = _find(lambda: find_inputs(patterns, exclude=options.exclude), "--warc")
+    found = find_inputs(patterns, exclude=options.exclude, option="warc")
     for file in describe_files(found):
         for start, end, n_records in cut(file.check(), range_bytes=RANGE_BYTES):
             part = {"start": start, "end": end}
@@ -297,15 +288,11 @@ def _page_units(options: Options) -> tuple[list[Unit], dict[str, InputFile]]:
     """Pack saved pages into units, each with its rows of the table."""
     from corpora.news.url_table import read_url_table
 
-    found = _find(lambda: find_inputs(options.html, exclude=options.exclude), "--html")
+    found = find_inputs(options.html, exclude=options.exclude, option="html")
     files = describe_files(found)[: options.limit]
     rows = read_url_table(options.urls, [file.name for file in files]) if options.urls else {}
-    units = make_units(
-        files,
-        settings=lambda inputs: {f.name: rows[f.name] for f in inputs if f.name in rows},
-    )
     auxiliary = {"urls": describe_file("urls", options.urls)} if options.urls else {}
-    return list(units), auxiliary
+    return list(make_units(files, settings=rows)), auxiliary
 
 
 def _earlier_shards(previous: Sequence[str]) -> Sequence[InputFile]:

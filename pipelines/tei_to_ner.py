@@ -168,9 +168,7 @@ def plan(options: Options) -> Plan:
         | {"lines": settings.has_lines, "patterns": settings.patterns}
         | {"abbreviations": settings.learned, **how}
         | values_in(options, "limit", "exclude"),
-        units=make_units(
-            files, settings=lambda inputs: {f.name: splits[f.name] for f in inputs if splits}
-        ),
+        units=make_units(files, settings=splits),
         auxiliary=auxiliary,
         settings=settings,
     )

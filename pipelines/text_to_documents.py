@@ -32,6 +32,7 @@ from corpora.runs.plan import (
     make_units,
     units_without_input,
 )
+from corpora.segmentation.language_tags import check_tag
 from corpora.system.parsing import JsonObject
 from corpora.text import reader
 from corpora.text.characters import Normalization
@@ -160,8 +161,6 @@ def plan(options: Options) -> Plan:
 
 def _check(options: Options) -> None:
     """Raise ``UsageError`` for options that are wrong, or that contradict each other."""
-    from corpora.text.json_lines import is_language
-
     if options.split_pattern is not None and options.split_blank is not None:
         raise UsageError("--split-pattern and --split-blank: choose one.")
     if _format(options) == "plain":
@@ -172,8 +171,7 @@ def _check(options: Options) -> None:
         raise UsageError(f"--split-pattern {options.split_pattern}: {error}.") from error
     if options.group is not None and not options.group.strip():
         raise UsageError("--group: is empty.")
-    if options.lang is not None and not is_language(options.lang):
-        raise UsageError(f"--lang {options.lang}: no tag of a language (de, zh-TW).")
+    check_tag(options.lang)
 
 
 def _format(options: Options) -> str:

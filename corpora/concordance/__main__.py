@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from corpora.errors import UsageError
 from corpora.reports import counted
 from corpora.system.arguments import SUMMARY, Summary, check, execute, option, parse
 from corpora.system.command_names import as_typed
@@ -43,6 +42,8 @@ class Options:
     )
     min_ratio: float = option(
         0.1,
+        at_least=0,
+        at_most=1,
         metavar="RATIO",
         help="take a word for a common word, not a name, if less than this fraction of its places "
         "is tagged (default: 0.1)",
@@ -59,8 +60,6 @@ def write(options: Options) -> Iterator[str | Summary]:
     from corpora.registers.register import load_register, open_registers
 
     check(options)
-    if not 0 <= options.min_ratio <= 1:
-        raise UsageError(f"--min-ratio {options.min_ratio:g}: must be between 0 and 1.")
     dataset, folder = open_documents(options.run)
     output = options.output or beside(folder / "concordance")
     earlier = prepare(output, manifest=MANIFEST)

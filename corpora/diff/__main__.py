@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from corpora.errors import CorpusError, UsageError
-from corpora.system.arguments import execute, option, parse
+from corpora.system.arguments import check, execute, option, parse
 
 if TYPE_CHECKING:
     from corpora.diff.comparison import Comparison
@@ -94,6 +94,7 @@ class Options:
     )
     examples: int = option(
         N_EXAMPLES,
+        at_least=0,
         help="largest number of rows to list of each kind: added, removed, renamed, changed "
         f"(default: {N_EXAMPLES})",
     )
@@ -119,8 +120,7 @@ def _run(options: Options) -> Iterator[str]:
 
     for path in filter(None, (options.html, options.json)):
         refuse_published(path)
-    if options.examples < 0:
-        raise UsageError("--examples: must not be negative.")
+    check(options)
     old, new = options.old, options.new
     given = [Limit.parse(text) for text in options.fail_if]
     found = compare_all(old, new, given=given, n_examples=options.examples)

@@ -25,7 +25,7 @@ from corpora.runs.build import BUILD, JOURNAL, NAMED_COUNTERS, Build
 from corpora.runs.journal import RunRecord, has_files, hash_of, is_whole, read_run
 from corpora.runs.plan import Plan
 from corpora.runs.work_directory import mirror_of, published_name
-from corpora.system.buckets import N_TRANSFERS, Bucket, Found
+from corpora.system.buckets import N_TRANSFERS, Bucket, Found, transfer
 from corpora.system.files import is_plain, locked, take_away
 from corpora.system.parsing import parse_json
 from corpora.system.staging import cache_folder, hold_copy
@@ -107,8 +107,7 @@ class BucketOutput:
         def bring(name: str) -> str:
             return there.download(name, build.folder / name)
 
-        for _ in map_in_order(bring, sorted(missing), n_threads=N_TRANSFERS):
-            pass
+        transfer(bring, sorted(missing))
 
     def is_published(self, plan: Plan) -> bool:
         """Tell whether every file of a plan is published with its hash.

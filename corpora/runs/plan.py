@@ -19,6 +19,7 @@ from glob import glob, has_magic
 from importlib.metadata import version
 from itertools import islice, takewhile
 from pathlib import Path
+from types import MappingProxyType
 
 from corpora.errors import InputChangedError, UsageError
 from corpora.runs.code import code_hash
@@ -121,6 +122,11 @@ def unit_for_each(files: Iterable[InputFile]) -> tuple[Unit, ...]:
 def units_without_input(n: int) -> tuple[Unit, ...]:
     """Make ``n`` units that differ only in their numbers: partitions of merged data."""
     return tuple(map(Unit, range(n)))
+
+
+def partitions(files: Iterable[InputFile], part_bytes: int) -> tuple[Unit, ...]:
+    """Make as many units without input as the files have parts of ``part_bytes``, at least one."""
+    return units_without_input(max(1, -(-sum(file.size for file in files) // part_bytes)))
 
 
 def named(prefix: str, files: Mapping[str, InputFile]) -> list[InputFile]:
@@ -389,16 +395,16 @@ def describe_file(name: str, path: Path) -> InputFile:
 
 
 def make_units(
-    files: Iterable[InputFile],
-    *,
-    settings: Callable[[tuple[InputFile, ...]], JsonObject] = lambda _: {},
+    files: Iterable[InputFile], *, settings: JsonObject = MappingProxyType({})
 ) -> tuple[Unit, ...]:
     """Pack whole files, in order, into units of at most ``UNIT_BYTES`` and ``UNIT_FILES``.
 
-    A larger file is a unit alone; ``settings`` returns the settings for the inputs of a unit.
+    A larger file is a unit alone; ``settings`` are those of files, by name: a unit gets those of
+    its inputs.
     """
     return tuple(
-        Unit(number, inputs, settings(inputs)) for number, inputs in enumerate(_pack(files))
+        Unit(number, inputs, {f.name: settings[f.name] for f in inputs if f.name in settings})
+        for number, inputs in enumerate(_pack(files))
     )
 
 

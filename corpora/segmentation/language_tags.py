@@ -1,9 +1,12 @@
-"""The language that a tag means: ``de-AT``, ``ger`` and ``deu`` are all ``de``."""
+"""Tags of languages, and what they mean: ``de-AT``, ``ger`` and ``deu`` are all ``de``."""
 
+import re
 import tomllib
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
+
+from corpora.errors import UsageError
 
 CHINESE = frozenset(
     {
@@ -12,6 +15,18 @@ CHINESE = frozenset(
     }
 )  # fmt: skip
 """Chinese, and its languages in ISO 639-3: Classical Chinese, Cantonese, Wu …"""
+_TAG = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8})*")
+
+
+def is_tag(text: str) -> bool:
+    """Tell whether a text is the tag of a language, such as ``de`` or ``zh-TW``."""
+    return _TAG.fullmatch(text) is not None
+
+
+def check_tag(lang: str | None) -> None:
+    """Raise ``UsageError`` if the option ``--lang`` is given, but is no tag."""
+    if lang is not None and not is_tag(lang):
+        raise UsageError(f"--lang {lang}: no tag of a language (de, zh-TW).")
 
 
 @cache

@@ -27,10 +27,9 @@ from corpora.store.versions import (
     fingerprint_of_run,
     read_names,
 )
-from corpora.system.buckets import N_TRANSFERS, Bucket
+from corpora.system.buckets import Bucket, transfer
 from corpora.system.parsing import parse_json
 from corpora.system.staging import stage
-from corpora.system.threads import map_in_order
 
 _BEGUN, _INSTEAD = ".begun-", "instead of"
 _REMOVED = "removed "
@@ -120,8 +119,7 @@ def put_version(bucket: Bucket, version: str, source: Path, *, instead_of: str =
 
     if bucket.read(f"{version}/{marker}") is None:
         data = (source / marker).read_bytes()
-        for _ in map_in_order(put, hashes, n_threads=N_TRANSFERS):
-            pass
+        transfer(put, hashes)
         bucket.put(f"{version}/{marker}", data)
     return True
 

@@ -47,10 +47,9 @@ from corpora.store.retention import MANIFESTS, Fate
 from corpora.store.retention import prune as prune_folder
 from corpora.store.versions import CURRENT, HISTORY
 from corpora.store.versions import version_names as names_in_folder
-from corpora.system.buckets import N_TRANSFERS, Bucket
+from corpora.system.buckets import Bucket, transfer
 from corpora.system.files import check_plain
 from corpora.system.staging import cache_folder, stage
-from corpora.system.threads import map_in_order
 
 
 def prune(
@@ -279,8 +278,7 @@ def _bring(bucket: Bucket, names: Sequence[str], folder: Path) -> None:
     def bring(name: str) -> str:
         return bucket.download(name, folder / check_plain(name, where=Path(bucket.url)))
 
-    for _ in map_in_order(bring, names, n_threads=N_TRANSFERS):
-        pass
+    transfer(bring, names)
 
 
 def _rows(data: bytes, store: Bucket) -> list[Row]:

@@ -261,8 +261,7 @@ class Bucket:
             with suppress(FileNotFoundError):
                 self._again(name, lambda: obstore.delete(self._store, self._prefix + name))
 
-        for _ in map_in_order(drop, names, n_threads=N_TRANSFERS):
-            pass
+        transfer(drop, names)
 
     def _again(self, name: str, do: Callable[[], T]) -> T:
         """Call ``do`` until it succeeds or patience is over; a refused request is not repeated."""
@@ -298,6 +297,12 @@ _ADVICE = (
     "Check the address, the credentials in the environment (docs/scale.md) and the network; the "
     "same command resumes."
 )
+
+
+def transfer(do: Callable[[T], object], items: Iterable[T]) -> None:
+    """Download or upload each of these items by ``do``, ``N_TRANSFERS`` at once."""
+    for _ in map_in_order(do, items, n_threads=N_TRANSFERS):
+        pass
 
 
 def _etag(meta: "ObjectMeta") -> str:

@@ -18,11 +18,10 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 
 from corpora.errors import CorpusError, DamagedDatasetError, UsageError
-from corpora.system.buckets import N_TRANSFERS, Bucket, Found
+from corpora.system.buckets import Bucket, Found, transfer
 from corpora.system.command_names import as_typed, copied
 from corpora.system.files import check_plain, home
 from corpora.system.parsing import parse_json
-from corpora.system.threads import map_in_order
 
 CACHE = "ONOMA_CACHE"
 _A_WEEK = 7 * 24 * 3600
@@ -148,8 +147,7 @@ def stage(url: str) -> Path:
     paths = _place_all(bucket, _in_force(bucket, there))
     if not paths:
         raise CorpusError(f"{bucket.url}: nothing is published there yet. Run the pipeline again.")
-    for _ in map_in_order(ensure, paths.values(), n_threads=N_TRANSFERS):
-        pass
+    transfer(ensure, paths.values())
     named = {url.removeprefix(f"{bucket.url}/"): path for url, path in paths.items()}
     return _assemble(bucket.url, named)
 

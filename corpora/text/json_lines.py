@@ -10,6 +10,7 @@ from functools import partial
 from corpora.document import Rejected
 from corpora.errors import UsageError
 from corpora.runs.record_errors import read_record
+from corpora.segmentation.language_tags import is_tag
 from corpora.text.records import Place, Record
 
 _DEFAULTS = {
@@ -24,7 +25,6 @@ _DEFAULTS = {
     "group": ("group",),
 }
 _REPLACEMENT = re.compile(r"\\u[fF]{3}[dD]")
-_TAG = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8})*")
 _VISIBLE = re.compile(r"[^\s\x00-\x1f\x7f-\x9f]")
 _NAMED_FIELDS = "There are " + ", ".join(_DEFAULTS)
 
@@ -129,11 +129,6 @@ def is_object(line: str) -> bool:
     return True
 
 
-def is_language(tag: str) -> bool:
-    """Tell whether a text is a language tag: de, zh-TW."""
-    return _TAG.fullmatch(tag) is not None
-
-
 def _record(
     values: dict[str, object], fields: Fields, place: Place, *, line: int
 ) -> tuple[Record, list[str]]:
@@ -183,7 +178,7 @@ def _string(value: object, field: str, column: str) -> str:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not isinstance(value, str) and (column == "text" or not is_number):
         raise _BadRecordError("bad_field", f"field {field!r} is no string. Fix the line.")
-    if column == "lang" and not is_language(str(value)):
+    if column == "lang" and not is_tag(str(value)):
         raise _BadRecordError("bad_field", f"field {field!r} is no tag of a language (de, zh-TW).")
     if column in ("id", "group") and not _VISIBLE.search(str(value)):
         raise _BadRecordError("bad_field", f"field {field!r} is empty. Fix the line.")

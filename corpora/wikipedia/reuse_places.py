@@ -37,10 +37,9 @@ from corpora.errors import CorpusError
 from corpora.runs.build import sync_file
 from corpora.runs.on_bucket import is_shard
 from corpora.runs.plan import fingerprint_of
-from corpora.system.buckets import N_TRANSFERS, Bucket, is_url
+from corpora.system.buckets import Bucket, is_url, transfer
 from corpora.system.parsing import read_json
 from corpora.system.staging import stage
-from corpora.system.threads import map_in_order
 from corpora.wikipedia.definitions import Definitions
 from corpora.wikipedia.reuse_shards import (
     BLOCKS,
@@ -186,8 +185,7 @@ def put_earlier(bucket: Bucket, folder: str, fingerprint: str) -> str:
         if paths[name].exists() and there.get(name) != paths[name].stat().st_size:
             bucket.put(name, paths[name])
 
-    for _ in map_in_order(put, paths, n_threads=N_TRANSFERS):
-        pass
+    transfer(put, paths)
     return bucket.url
 
 

@@ -203,6 +203,8 @@ def test_what_makes_no_sense_is_an_error(inputs, tmp_path, capsys):
     assert run(inputs, tmp_path / "out", "--min-prior", "2") == 2
     assert run(inputs, tmp_path / "out", "--min-prior", "0.3") == 2
     assert "--min-prior is for --policy gated" in capsys.readouterr().err
+    assert run(inputs, tmp_path / "out", "--lang", "german!") == 2
+    assert "--lang german!: no tag of a language" in capsys.readouterr().err
     assert run(inputs, tmp_path / "out", forms="absent") == 2
     assert run(inputs, tmp_path / "out", forms=".") == 2
 

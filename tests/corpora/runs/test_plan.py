@@ -136,11 +136,11 @@ def test_units_hold_whole_files_in_order_up_to_a_bound(folder, monkeypatch):
     monkeypatch.setattr("corpora.runs.plan.UNIT_BYTES", 14)
     files = [describe_file(name, folder / "a" / "1.xml") for name in "abcde"]  # of 7 bytes
 
-    units = make_units(files, settings=lambda inputs: {"n": len(inputs)})
+    units = make_units(files, settings={"a": 1, "e": 5})
 
     assert [[file.name for file in unit.inputs] for unit in units] == [
         ["a", "b"],
         ["c", "d"],
         ["e"],
     ]
-    assert [unit.settings["n"] for unit in units] == [2, 2, 1]
+    assert [unit.settings for unit in units] == [{"a": 1}, {}, {"e": 5}]
