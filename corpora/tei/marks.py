@@ -1,6 +1,6 @@
 """Where elements stand in the text of a document, and the mentions that names become."""
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
@@ -124,9 +124,11 @@ def divide(
         if span.start >= reach:
             reach = min(span.end, paragraph.end)
             cuts |= {span.start: True, reach: False}
+    places = list(cuts)
     for name in names:
-        for cut in [cut for cut in cuts if name.start < cut < name.end]:
-            del cuts[cut]
+        first = bisect_right(places, name.start)
+        for cut in places[first : bisect_left(places, name.end)]:
+            cuts.pop(cut, None)
     cuts.pop(paragraph.end, None)
     for (start, is_marked), end in zip(cuts.items(), [*list(cuts)[1:], paragraph.end], strict=True):
         yield Span(start, end), is_marked

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import count
 
 from corpora.tei.edition import Edition, Role
 from corpora.tei.header import Columns, base_of, read_header, read_rules
@@ -30,9 +31,13 @@ def ids_of_texts(roots: list[Element], name: str) -> list[str]:
     """Build ids: the file's name, or that with the ``xml:id`` of each text (or its number)."""
     if len(roots) == 1:
         return [name]
-    own = [root.attributes.get("xml:id", "") for root in roots]
-    times = Counter(own)
-    return [f"{name}#{id if id and times[id] == 1 else number}" for number, id in enumerate(own, 1)]
+    ids = [root.attributes.get("xml:id", "") for root in roots]
+    own = {id for id, times in Counter(ids).items() if id and times == 1}
+
+    def free(number: int) -> int:
+        return next(n for n in count(number, len(roots)) if str(n) not in own)
+
+    return [f"{name}#{id if id in own else free(number)}" for number, id in enumerate(ids, 1)]
 
 
 def prefixes_of(tei: Element, edition: Edition) -> Prefixes:

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from corpora.document import Span
 from corpora.ner.alignment import to_sentences
 from corpora.store.inspection import mark
 from corpora.tei.edition import edition_path, load_edition
+from corpora.tei.marks import divide
 from corpora.tei.reader import read_tei
 from corpora.tei.xml import XmlError, parse_xml
 
@@ -337,6 +339,16 @@ def test_members_of_a_corpus_with_one_xml_id_get_ids_of_their_own(tei):
     assert [t.document.id for t in texts] == ["all.xml#1", "all.xml#2"]
 
 
+def test_a_number_that_is_the_xml_id_of_one_member_is_no_id_of_another(tei):
+    members = [
+        f"<TEI{id}><text><p>Ulm</p></text></TEI>" for id in ("", "", " xml:id='1'", " xml:id='5'")
+    ]
+
+    texts = read_tei(f"<teiCorpus>{''.join(members)}</teiCorpus>".encode(), tei, name="all.xml")
+
+    assert [t.document.id for t in texts] == [f"all.xml#{id}" for id in ("9", "2", "1", "5")]
+
+
 def test_attribute_values_from_entities_are_bounded(tei):
     head = (
         f'<!DOCTYPE TEI [<!ENTITY a "{"v" * 10_000}"><!ENTITY b "{"&a;" * 100}">'
@@ -593,6 +605,26 @@ def test_sentences_are_those_that_the_file_marks(xml, expected, tei):
 
     found = [document.text[sentence.start : sentence.end] for sentence in document.sentences]
     assert "|".join(found) == expected
+
+
+def test_each_name_of_a_paragraph_is_compared_with_the_sentences_around_it_only():
+    asked = []
+
+    class Name:
+        def __init__(self, start):
+            self.at = start
+            self.end = start + 6
+
+        @property
+        def start(self):
+            asked.append(self.at)
+            return self.at
+
+    sentences = [Span(start, start + 9) for start in range(0, 1000, 10)]
+    names = [Name(start + 2) for start in range(0, 1000, 10)]
+
+    assert len(list(divide(Span(0, 1000), sentences, names))) == 200
+    assert len(asked) == len(names)
 
 
 def test_a_name_in_two_marked_sentences_joins_them(tei):
