@@ -4,24 +4,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from corpora.runs.build import Build
 from corpora.runs.plan import Unit
 from corpora.runs.work_directory import MERGED
-from corpora.system.buckets import Bucket
 from pipelines.carried import Carrier
 from pipelines.graph import Graph, Phase, Run, needed
 from pipelines.options import CommonOptions
 
 Job = tuple[Graph, Sequence[Unit]]
-Carry = Callable[[Any, Bucket], object]
-"""A function from the settings of a pipeline to those for workers that see only a bucket.
-
-It uploads to the bucket what these workers need.
-
-Any: each takes the settings of its own pipeline.
-"""
+Carry = Callable[..., object]
+"""A function from the settings of a pipeline, and a bucket, to the settings for workers that see
+only that bucket; it uploads what they need."""
 
 
 def jobs_of(phases: Sequence[Phase], build: Build, *, is_elsewhere: bool = False) -> list[Job]:
