@@ -65,8 +65,8 @@ class RegisterDictionary:
         """The number of forms that are taken, and of those that are not, by reason."""
         forms = self._possible()
         lang = next((document.lang for document in documents if document.lang), None)
-        chosen = dict(self._choose(forms, documents, lang))
-        self._forms, self._meanings = list(chosen), list(chosen.values())
+        self._meanings = dict(self._choose(forms, documents, lang))
+        self._forms = list(self._meanings)
         self._matcher = SurfaceMatcher(self._forms, lang=lang, ignore_case=False)
 
     def _possible(self) -> dict[str, set[str]]:
@@ -141,7 +141,7 @@ class RegisterDictionary:
         occupied = [(mention.start, mention.end) for mention in document.mentions]
         found: list[Mention] = []
         for start, end, index in self._matcher.find(document.text, occupied, composes=True):
-            meaning = self._meanings[index]
+            meaning = self._meanings[self._forms[index]]
             entry = self._register.entries[meaning.entry]
             if label := self.labels.get(entry.kind):
                 mention = Mention(start, end, None, label, "lexicon", meaning.score)
@@ -157,10 +157,9 @@ class RegisterDictionary:
 
         It is the entry of the mention's form, if the form means one entry, of the mention's kind.
         """
-        meanings = dict(zip(self._forms, self._meanings, strict=True))
         mentions = []
         for mention in document.mentions:
-            meaning = meanings.get(composed(document.text[mention.start : mention.end]))
+            meaning = self._meanings.get(composed(document.text[mention.start : mention.end]))
             if meaning is not None and mention.entity is None:
                 entry = self._register.entries[meaning.entry]
                 if kind_of_label(mention.label) == entry.kind:
