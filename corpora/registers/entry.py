@@ -146,5 +146,5 @@ def from_json(row: JsonObject) -> Entry:
         made["ids"] = tuple(AuthorityId(**id) for id in made.get("ids", ()))
         made["related"] = tuple(made.get("related", ()))
         return Entry(**made)
-    except (TypeError, AttributeError) as error:
+    except (TypeError, ValueError, AttributeError) as error:
         raise InvalidEntryError(f"no entry of a register ({error})") from error

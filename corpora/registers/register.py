@@ -116,7 +116,7 @@ def write_register(register: Register) -> Iterator[str]:
 def load_register(path: Path) -> Register:
     """Read the lines of ``write_register``; raises ``CorpusError`` with file and line."""
     entries: list[Entry] = []
-    with path.open(encoding="utf-8") as file:
+    with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             try:
                 entries.append(from_json(parse_json(line)))

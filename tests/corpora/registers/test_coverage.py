@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
+import pytest
+
 from corpora.document import Document, Mention
+from corpora.errors import CorpusError
 from corpora.registers.coverage import measure, side_files, to_markdown
 from corpora.registers.identify import identify, kind_of_label
 from corpora.registers.lines import Lines, write_lines
@@ -112,3 +115,13 @@ def test_labels_name_kinds():
     assert [kind_of_label(label) for label in labels] == [
         *("person", "person", "place", "organization", "work", None, None)
     ]
+
+
+@pytest.mark.parametrize("line", [b'{"id": "P.\xff"}', b'"P.1"', b"[[1, 2, 3]]", b"{", b""])
+def test_a_damaged_line_of_a_written_register_is_named(tmp_path, line):
+    (tmp_path / "r.jsonl").write_bytes(
+        b'{"id": "P.1", "kind": "person", "name": "A"}\n' + line + b"\n"
+    )
+
+    with pytest.raises(CorpusError, match=r"r\.jsonl:2: .* Run pipelines\.tei_to_ner again\."):
+        load_register(tmp_path / "r.jsonl")
