@@ -14,6 +14,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from glob import escape
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 from urllib.parse import unquote
@@ -28,6 +29,7 @@ from corpora.runs.build import Build, hold
 from corpora.runs.plan import Plan, Unit, describe_file, find_inputs
 from corpora.runs.receipts import Accounting, Receipt, sorted_counts, write_receipt
 from corpora.system.arguments import SUMMARY, Summary, execute, option, parse
+from corpora.system.files import is_plain
 from corpora.tagging import IOB2_TAG, from_iob2
 
 _DOCUMENTS: Final = SCHEMAS["documents"]
@@ -241,10 +243,13 @@ def read_tac(
 
 
 def _text_of(id: str, folder: Path) -> str:
-    for path in (folder / id, *sorted(folder.glob(f"{id}.*"))):
-        if path.is_file():
+    found = [folder / id, *sorted(folder.glob(f"{escape(id)}.*"))] if is_plain(id) else []
+    for path in filter(Path.is_file, found):
+        try:
             with path.open(encoding="utf-8", newline="") as file:
                 return file.read()
+        except UnicodeDecodeError as error:
+            raise CorpusError(f"{path}: not UTF-8 ({error.reason}). Convert it.") from error
     raise CorpusError(f"{folder}: has no file {id}, nor {id}.*, which a name stands in.")
 
 

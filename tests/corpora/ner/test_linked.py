@@ -111,11 +111,14 @@ def test_aida_has_names_without_classes_and_documents_by_id(tmp_path, capsys):
     assert "names.with an entity: 3" in said
 
 
-def test_names_of_tac_are_places_in_the_files_of_its_texts(tmp_path):
+@pytest.mark.parametrize("id", ["d1", "d[1]"])
+def test_names_of_tac_are_places_in_the_files_of_its_texts(tmp_path, id):
     (tmp_path / "texts").mkdir()
-    (tmp_path / "texts" / "d1.xml").write_text("<p>\r\nAnna Berg</p>", encoding="utf-8", newline="")
+    file = tmp_path / "texts" / f"{id}.xml"
+    file.write_text("<p>\r\nAnna Berg</p>", encoding="utf-8", newline="")
+    table = TAC.replace("d1:", f"{id}:")
 
-    [document] = read(tmp_path, "m.tab", TAC, "--texts", str(tmp_path / "texts"))
+    [document] = read(tmp_path, "m.tab", table, "--texts", str(tmp_path / "texts"))
 
     assert names(document) == [("Anna Berg", "PER", "tac:E01"), ("Berg", "PER", None)]
 
@@ -127,6 +130,9 @@ def test_names_of_tac_are_places_in_the_files_of_its_texts(tmp_path):
         (TAC, (), 2, "--texts"),
         (TAC.replace("5-13", "4-12"), ("--texts", "."), 1, "d1 has '\\nAnna Ber' there"),
         (TAC.replace("d1:", "d2:"), ("--texts", "."), 1, "has no file d2"),
+        (TAC.replace("d1:", "/d1:"), ("--texts", "."), 1, "has no file /d1"),
+        (TAC.replace("d1:", "../d1:"), ("--texts", "a"), 1, "has no file ../d1"),
+        (TAC.replace("d1:", "latin:"), ("--texts", "."), 1, "latin.txt: not UTF-8"),
         (HIPE.replace("Graf\tB-pers", "Graf\tpers"), (), 1, "x:6: 'pers' is no IOB2 tag"),
         (HIPE.replace("\t_\tNoSpaceAfter\n", "\tNoSpaceAfter\n"), (), 1, "x:11: 7 columns, not 8"),
         (HIPE.replace("NEL-METO", "NEL-X"), ("--sense", "metonymic"), 1, "no column NEL-METO"),
@@ -140,6 +146,8 @@ def test_what_is_wrong_with_a_file_is_said(
 ):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "d1.sgm").write_text("<p>\r\nAnna Berg</p>", encoding="utf-8", newline="")
+    (tmp_path / "latin.txt").write_text("<p>\r\nJürg Berg</p>", encoding="latin-1", newline="")
+    (tmp_path / "a").mkdir()
     (tmp_path / "x").write_text(text, encoding="utf-8")
 
     assert main(["x", *options, "--output", "made"]) == status
