@@ -17,9 +17,10 @@ import gzip
 import json
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import count
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 
@@ -27,11 +28,13 @@ from benchmarks import ner
 from benchmarks.synthetic_words import Vocabulary, vocabulary
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import Shard, ShardWriter, write_json
+from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
 
 LETTERS = Path(__file__).resolve().parent.parent / "tests/data/letters"
 FILES_IN_FOLDER = 1_000
 ARCHIVE = 1e9  # bytes of an archive file, uncompressed
 EXAMPLES_IN_SHARD, LENGTH = 100_000, 510
+N_SUBWORDS, N_ENTITIES = 1_000, 16
 _KEPT = re.compile(r"<[^>]*>|&\w+;|\w*[\d.]\w*")
 _WORD = re.compile(r"[a-zäöüß]{4,}")
 
@@ -139,13 +142,30 @@ def write_chinese(folder: Path, megabytes: float) -> None:
 
 
 def write_examples(folder: Path, megabytes: float) -> None:
-    """Write one shard of examples, and link it until there are so many MB."""
+    """Write one shard of examples, and link it until there are so many MB; with what trains them.
+
+    That is a tokenizer, whose subwords are numbers, and entities.
+    """
     rng = np.random.default_rng(4)
     rows = (_example(rng, number) for number in range(EXAMPLES_IN_SHARD))
-    write_dataset(folder, rows, megabytes=megabytes)
+    words = [*SPECIALS, *map(str, range(N_SUBWORDS - len(SPECIALS)))]
+    tokenizer = Tokenizer(wordpiece(words, cased=True), name="synthetic")
+    made_with = {"tokenizer_sha256": tokenizer.sha256, "n_entities": N_ENTITIES}
+    write_dataset(folder, rows, megabytes=megabytes, parameters=made_with)
+    tokenizer.save(folder)
+    with ShardWriter(folder / "_entities.ipc", SCHEMAS["example_entities"]) as writer:
+        for number in range(N_ENTITIES):
+            row = {"id": number, "entity": f"wiki:{number}", "count": 1, "mentions": 1}
+            writer.write(row)
 
 
-def write_dataset(folder: Path, rows: Iterable[dict[str, object]], *, megabytes: float = 0) -> None:
+def write_dataset(
+    folder: Path,
+    rows: Iterable[dict[str, object]],
+    *,
+    megabytes: float = 0,
+    parameters: Mapping[str, object] = MappingProxyType({}),
+) -> None:
     """Write a dataset of examples: one shard, or as many links to it as have so many MB."""
     folder.mkdir(parents=True)
     schema = SCHEMAS["examples"]
@@ -165,7 +185,7 @@ def write_dataset(folder: Path, rows: Iterable[dict[str, object]], *, megabytes:
         {
             "schema": schema.name,
             "version": schema.version,
-            "plan": {"parameters": {"max_length": LENGTH + 2}},
+            "plan": {"parameters": {"max_length": LENGTH + 2, **parameters}},
             "shards": [
                 {name: getattr(shard, name) for name in Shard.__slots__} for shard in shards
             ],
@@ -179,7 +199,7 @@ def _example(rng: np.random.Generator, number: int) -> dict[str, object]:
     return {
         "id": f"{number}", "document_id": f"{number // 3}", "group": "synthetic",
         "split": "train" if number % 100 else "validation",
-        "input_ids": rng.integers(5, 1_000, LENGTH, dtype=np.int32), "word_starts": starts,
+        "input_ids": rng.integers(5, N_SUBWORDS, LENGTH, dtype=np.int32), "word_starts": starts,
         "sentence_starts": starts[::15], "entity_ids": starts[:8], "entity_starts": starts[:8],
         "entity_ends": starts[1:9], "entity_origins": ["link"] * 8,
     }  # fmt: skip

@@ -10,6 +10,7 @@ from benchmarks.synthetic_words import vocabulary
 from corpora.datasets.shards import open_dataset
 from corpora.tei.edition import edition_path, load_edition
 from corpora.tei.reader import read_tei
+from modeling.training.sources import open_sources, read_entities
 
 
 def hashes(folder):
@@ -55,3 +56,7 @@ def test_examples_are_one_shard_under_many_names(tmp_path, monkeypatch):
     assert dataset.n_rows == 200 * len(dataset.shards)
     first, *others = (tmp_path / "examples").glob("*.arrow")
     assert all(other.samefile(first) for other in others)
+    sources = open_sources([tmp_path / "examples"])
+    assert (sources.n_entities, sources.tokenizer.size) == (16, 1_000)
+    assert sources.entities_file
+    assert len(read_entities(sources.entities_file)) == 16
