@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Literal
 
 from corpora.errors import CorpusError, UsageError
 from corpora.runs.plan import (
+    InputFile,
     Plan,
     Stage,
     Unit,
@@ -39,6 +40,7 @@ from pipelines.options import CommonOptions, option, refuse, said, values_in
 if TYPE_CHECKING:
     from corpora.runs.build import Build
     from corpora.system.buckets import Bucket
+    from corpora.wikipedia.dump import Dump
     from corpora.wikipedia.reuse import EarlierRun
     from corpora.wikipedia.siteinfo import SiteInfo
 
@@ -158,7 +160,8 @@ class Options(CommonOptions):
 def plan(options: Options) -> Plan:
     """Find the files of the dump, examine their heads and ends, and cut them into ranges."""
     warn_of_old_expat()
-    from corpora.wikipedia.dump import examine, read_pages_of
+    from corpora.runs.build import BUILD, PIECES
+    from corpora.wikipedia.dump import read_pages_of
     from corpora.wikipedia.reuse import find_earlier, place_of_earlier
     from corpora.wikipedia.wikiextractor import check_installed
 
@@ -168,26 +171,9 @@ def plan(options: Options) -> Plan:
         refuse(options, "right", "anchors", because="is for --augment article")
     earlier = find_earlier(options.reuse, output=options.output) if options.reuse else None
     files = describe_files(find_inputs(options.input, exclude=options.exclude))
-    from corpora.runs.build import BUILD, PIECES
-
     work_directory = options.output / BUILD / PIECES
-    total = sum(file.size for file in files) * 4
-    range_bytes = min(max(total // UNITS, RANGE_BYTES[0]), RANGE_BYTES[1])
-    dumps = [
-        examine(
-            file.check(), range_bytes=range_bytes, work_directory=work_directory, sha256=file.sha256
-        )
-        for file in files
-    ]
-    for dump in dumps:
-        if not dump.complete and not options.allow_truncated:
-            raise CorpusError(f"{dump.why} (--allow-truncated reads what is there.)")
-    tables = {
-        f"{_TEMPLATES}{n}": describe_file(f"{_TEMPLATES}{n}", path)
-        for n, path in enumerate(options.templates)
-    }
-    if options.page_props:
-        tables[PAGE_PROPS] = describe_file(PAGE_PROPS, options.page_props)
+    dumps = _examine(files, work_directory, allow_truncated=options.allow_truncated)
+    tables = _tables(options)
     settings = _settings(options, [dump.site for dump in dumps], file=files[0].name)
     pairs = list(zip(files, dumps, strict=True))
     _warn(options, settings, {file.name: dump.site.doubt for file, dump in pairs})
@@ -219,6 +205,34 @@ def plan(options: Options) -> Plan:
         return made
     place = place_of_earlier(earlier, made, is_elsewhere=options.has_runner)
     return replace(made, settings=replace(settings, earlier=place))
+
+
+def _examine(
+    files: Sequence[InputFile], work_directory: Path, *, allow_truncated: bool
+) -> list["Dump"]:
+    """Examine the files of a dump; raises ``CorpusError`` for one that is cut off."""
+    from corpora.wikipedia.dump import examine
+
+    total = sum(file.size for file in files) * 4
+    range_bytes = min(max(total // UNITS, RANGE_BYTES[0]), RANGE_BYTES[1])
+    dumps = [
+        examine(
+            file.check(), range_bytes=range_bytes, work_directory=work_directory, sha256=file.sha256
+        )
+        for file in files
+    ]
+    for dump in dumps:
+        if not dump.complete and not allow_truncated:
+            raise CorpusError(f"{dump.why} (--allow-truncated reads what is there.)")
+    return dumps
+
+
+def _tables(options: Options) -> dict[str, InputFile]:
+    """Describe the tables of templates and of page properties."""
+    paths = {f"{_TEMPLATES}{n}": path for n, path in enumerate(options.templates)}
+    if options.page_props:
+        paths[PAGE_PROPS] = options.page_props
+    return {name: describe_file(name, path) for name, path in paths.items()}
 
 
 def _settings(options: Options, sites: Sequence["SiteInfo"], *, file: str) -> WikiSettings:
