@@ -42,13 +42,12 @@ def decode_spans(
     classes = 1 + table[:, 1:].argmax(axis=1)
     best = np.take_along_axis(table, classes[:, None], axis=1)[:, 0]
     names = np.flatnonzero(best > table[:, 0])
-    # Sentences are put side by side, so that spans of different sentences never overlap.
-    offsets = sentences[names] * ends.max(initial=0)
-    begins, stops = offsets + starts[names], offsets + ends[names]
     if (choose := DECODERS.get(decoder)) is None:
         raise ValueError(f"No decoder of spans is called {decoder!r}: {', '.join(DECODERS)} are.")
-    is_better = best[names] - table[names, 0] if decoder == "schedule" else best[names]
-    chosen = names[choose(begins, stops, is_better)]
+    scores = best - table[:, 0] if decoder == "schedule" else best
+    # Each sentence by itself: the rounding of a sum over a batch would decide ties otherwise.
+    parts = np.split(names, np.flatnonzero(np.diff(sentences[names])) + 1)
+    chosen = np.concatenate([own[choose(starts[own], ends[own], scores[own])] for own in parts])
     rows = (
         (
             *(int(column[span]) for column in (sentences, starts, ends)),

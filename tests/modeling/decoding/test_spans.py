@@ -135,6 +135,18 @@ def test_a_sentence_alone_is_decoded_as_in_a_batch(problem, decoder):
         assert decode(table[own], alone, decoder=decoder) == [found[sentence]]
 
 
+def test_a_tie_is_decided_as_in_a_batch_whose_sums_are_rounded():
+    other = [(0, 1, 4), (0, 3, 4)]
+    own = [(1, 0, 1), (1, 0, 2), (1, 1, 2)]  # one name with the gain 2, or two with 1 each
+    spans = make_spans(*other, *own)
+    table = log_table([(0, 0, 1e-3), (-1, -1, 0), (0, -1, 1), (-2, 0, 0), (0, -1, 1)])
+
+    _, found = decode(table, spans, decoder="schedule", n_sentences=2)
+
+    alone = make_spans(*((0, start, end) for _, start, end in own))
+    assert decode(table[2:], alone, decoder="schedule") == [found]
+
+
 @given(problems(), st.sampled_from(["greedy", "schedule"]), st.randoms())
 def test_the_order_of_candidates_does_not_matter(problem, decoder, rng):
     spans, table, n_sentences = problem
