@@ -291,13 +291,13 @@ def picture_rows(
                 rows.setdefault((cell.set, cell.head), []).append(records[cell.name])
         for (of, head), own in rows.items():
             first, speeds = own[0], [record["speed"] for record in own if "speed" in record]
-            minutes = [record["minutes"] for record in own if device_of(record) == CPU]
+            is_cpu = all(device_of(record) == CPU for record in own)
             yield Row(
                 f"{of} {head}",
                 f1=statistics.fmean(record["f1"][DECODERS[head][0]] for record in own),
                 interval=tuple(first["interval"]),
                 list=first["list"],
-                minutes=statistics.fmean(minutes) if minutes else None,
+                minutes=statistics.fmean(record["minutes"] for record in own) if is_cpu else None,
                 speed=speeds[0] if speeds else None,
             )
 
