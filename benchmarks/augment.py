@@ -33,7 +33,7 @@ from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import open_dataset, read_batches
 from corpora.hashing.sampling import ratio
 from corpora.matching.form_dictionary import MEANINGS, Gate, choose_forms
-from corpora.matching.surface_forms import SurfaceMatcher
+from corpora.matching.form_table import SurfaceMatcher
 
 HIDDEN_RATIO = 0.1
 Link = tuple[int, int, str]

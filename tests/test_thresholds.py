@@ -20,11 +20,10 @@ from corpora.entities.pages import OF_PAGES
 from corpora.examples import maker as examples
 from corpora.hashing.tokens import Runs, hash_strings
 from corpora.lexicon import counting
-from corpora.matching import form_dictionary, form_table, surface_forms
+from corpora.matching import form_dictionary, form_table
 from corpora.matching import title_matches as matches
 from corpora.matching.form_dictionary import MEANINGS, Gate, choose_forms
-from corpora.matching.form_table import FormTable, build_form_table
-from corpora.matching.surface_forms import SurfaceMatcher
+from corpora.matching.form_table import FormTable, SurfaceMatcher, build_form_table
 from corpora.ner import tally as ner_forms
 from corpora.ner.columns import SentenceColumns
 from corpora.segmentation import sentences
@@ -74,7 +73,7 @@ def test_forms_beyond_what_is_indexed_at_once_are_found_beyond_a_window(tmp_path
 
 
 def test_surface_forms_are_found_and_kept_free_beyond_a_window():
-    line = "nothing at all\n" * (surface_forms.WINDOW // 10)
+    line = "nothing at all\n" * (form_table.WINDOW // 10)
     text = f"{line}Ulm and Ulm\n{line}Jena"
     [first, second, third] = (text.index("Ulm"), text.rindex("Ulm"), text.index("Jena"))
 

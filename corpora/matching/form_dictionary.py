@@ -25,9 +25,9 @@ from corpora.document import Origin
 from corpora.errors import CorpusError
 from corpora.hashing.strings import long_hashes
 from corpora.matching.arrays import Numbers, run_begins
-from corpora.matching.composition import Find, composed, find_composed
-from corpora.matching.form_table import FormTable, build_form_table
-from corpora.matching.surface_forms import Overlap, Right, SurfaceMatcher, fold
+from corpora.matching.composition import composed, find_composed
+from corpora.matching.form_table import FormTable, Overlap, build_form_table
+from corpora.matching.surface_forms import Right, fold
 
 Floats = npt.NDArray[np.float64]
 
@@ -296,8 +296,7 @@ class FormDictionary:
     """The chosen forms, ready for matching.
 
     With a ``table`` of the forms, folded if case is ignored, it takes no memory of its own, and may
-    have the forms of one ``group`` alone. Without one it takes 0.3 kB per form, and 1 kB while it
-    is built.
+    have the forms of one ``group`` alone. Without one it makes a table in memory.
     """
 
     def __init__(
@@ -310,25 +309,19 @@ class FormDictionary:
     ) -> None:
         self._batches = chosen.select(["entity", "score"]).to_batches()
         self._begins = np.cumsum([0, *map(len, self._batches)])
-        self._find: Find
         lang, ignore_case = matching.lang, matching.ignore_case
-        if table is not None:
-            self._find = partial(
-                table.find,
-                lang=lang,
-                ignore_case=ignore_case,
-                right=matching.right,
-                overlap=matching.overlap,
-                group=group,
-            )
-        else:
-            self._find = SurfaceMatcher(
-                [composed(form) for form in chosen.column("form").to_pylist()],
-                lang=lang,
-                ignore_case=ignore_case,
-                right=matching.right,
-                overlap=matching.overlap,
-            ).find_arrays
+        if table is None:
+            columns = chosen.column("form").chunks
+            compared = (comparable(c, ignore_case=ignore_case, lang=lang) for c in columns)
+            table = FormTable(forms=(forms.to_pylist() for forms in compared))
+        self._find = partial(
+            table.find,
+            lang=lang,
+            ignore_case=ignore_case,
+            right=matching.right,
+            overlap=matching.overlap,
+            group=group,
+        )
 
     def add_to(self, batch: pa.RecordBatch, *, origin: Origin) -> tuple[pa.RecordBatch, int]:
         """Match the texts of a batch; returns the batch with the new mentions, and their number.

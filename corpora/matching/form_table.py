@@ -1,8 +1,8 @@
-"""A table of forms on disk, which all processes of a run search for in text.
+"""A table of forms, in memory or on disk, by which they are found in text; offsets never move.
 
-A dictionary of ten million forms fits into no process as an automaton (600 bytes a form while it is
-built, 200 after that). Instead, the folder of a table holds an entry for each form, and for each
-prefix of a form that ends where a word may end:
+A table on disk is shared by all processes of a run: a dictionary of ten million forms fits into
+none as an automaton (600 bytes a form while it is built, 200 after that). It has an entry for each
+form, and for each prefix of a form that ends where a word may end:
 
 - ``keys.npy``: the 64-bit hashes of the entries, sorted, and after them the largest hash possible;
 - ``values.npy``: twice the number of the form, from 1 on (0: only a prefix), plus 1 if the entry is
@@ -26,6 +26,7 @@ a word may end after each character, each prefix takes 16.
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -34,20 +35,22 @@ import pyarrow as pa
 from corpora.hashing.strings import long_hashes
 from corpora.hashing.tokens import Runs, mix
 from corpora.matching.arrays import Numbers, first_disjoint, run_begins
-from corpora.matching.automaton import Cover
+from corpora.matching.composition import find_composed
 from corpora.matching.surface_forms import (
-    Overlap,
     Right,
     boundaries,
     can_be_found,
-    find_in_windows,
     fold,
-    marks_replaced,
     may_end_inside,
+    windows,
 )
 from corpora.segmentation.language_tags import primary_language
 
-KEYS, VALUES, FIRSTS = "keys.npy", "values.npy", "firsts.npy"
+Overlap = Literal["leftmost_longest", "longest_cover"]
+"""Which of overlapping matches are kept: the leftmost and there the longest, or the disjoint
+matches whose squared lengths have the largest sum, which takes up to three times as long."""
+
+FILES = "keys.npy", "values.npy", "firsts.npy"
 WINDOW = 1 << 16
 """The number of characters that are searched at once; longer lines are not cut."""
 PIECE = 1 << 13
@@ -68,6 +71,16 @@ def build_form_table(
     ``groups``: the groups of the forms in this order, each with the number of forms up to its end;
     none: the forms belong to no group.
     """
+    folder.mkdir(parents=True, exist_ok=True)
+    columns: Sequence[npt.NDArray[np.generic]] = _columns(forms, groups)
+    for name, column in zip(FILES, columns, strict=True):
+        np.save(folder / name, column)
+
+
+def _columns(
+    forms: Iterable[Sequence[str]], groups: Sequence[tuple[str, int]]
+) -> tuple[_Keys, npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
+    """Build the three arrays of a table."""
     salts = [_salt_of(name) for name, _ in groups]
     borders = np.array([end for _, end in groups], np.int64)
     keys, values = [np.empty(0, np.uint64)], [np.empty(0, np.uint32)]
@@ -87,11 +100,9 @@ def build_form_table(
     every, of_every = every[order], of_every[order]
     del order
     begins = run_begins(every)
-    folder.mkdir(parents=True, exist_ok=True)
-    np.save(folder / VALUES, np.append(_merged(of_every, begins), np.uint32(0)))
+    merged = np.append(_merged(of_every, begins), np.uint32(0))
     every = np.append(every[begins], _LAST)
-    np.save(folder / KEYS, every)
-    np.save(folder / FIRSTS, _firsts(every))
+    return every, merged, _firsts(every)
 
 
 def _firsts(keys: _Keys) -> npt.NDArray[np.uint32]:
@@ -129,7 +140,7 @@ def _entries(forms: Sequence[str], *, first: int) -> tuple[_Keys, npt.NDArray[np
         return np.empty(0, np.uint64), np.empty(0, np.uint32), _NONE
     stops = np.flatnonzero(codes == _NEWLINE)
     begins = np.append(0, stops[:-1] + 1)
-    _, may_end, _ = boundaries(codes, is_korean=True)  # Korean has all word ends of other languages
+    _, may_end = boundaries(codes, is_korean=True)  # Korean has all word ends of other languages
     ends = np.flatnonzero(may_end)
     of = np.searchsorted(stops, ends)
     inside = of < len(stops)
@@ -156,11 +167,13 @@ def _merged(values: npt.NDArray[np.uint32], begins: Numbers) -> npt.NDArray[np.u
 
 
 class FormTable:
-    """A finished table, mapped into memory; any number of processes may open it."""
+    """A finished table: that of a folder, mapped, or one that is made of forms in memory."""
 
-    def __init__(self, folder: Path) -> None:
-        names = (KEYS, VALUES, FIRSTS)
-        mapped = [np.asarray(np.load(folder / name, mmap_mode="r")) for name in names]
+    def __init__(self, folder: Path | None = None, *, forms: Iterable[Sequence[str]] = ()) -> None:
+        if folder is None:
+            self._keys, self._values, self._firsts = _columns(forms, ())
+            return
+        mapped = [np.asarray(np.load(folder / name, mmap_mode="r")) for name in FILES]
         self._keys, self._values, self._firsts = mapped
 
     def find(
@@ -177,22 +190,31 @@ class FormTable:
     ) -> tuple[Numbers, Numbers, Numbers]:
         """Return starts, ends and numbers of the forms of a group in a text: disjoint, in order.
 
-        They are those that a ``SurfaceMatcher`` finds, with the same ``starts`` and ``ends`` of
-        occupied spans. Where case is ignored, forms must be folded already.
+        A match overlaps none of the occupied spans, given by ``starts`` and ``ends``, and no line
+        end: many texts, joined by newlines, can be searched at once. Where case is ignored, forms
+        must be folded already.
         """
         text = fold(text, lang=lang) if ignore_case else text
-        find = partial(
-            self._find,
-            is_korean=primary_language(lang) == "ko",
-            right=right,
-            overlap=overlap,
-            salt=_salt_of(group),
-        )
-        return find_in_windows(find, text, (starts, ends), size=WINDOW)
+        found = [(_NONE, _NONE, _NONE)]
+        for begin, end in windows(text, WINDOW):
+            inside = (starts < end) & (ends > begin)
+            spans = ((column[inside] - begin).tolist() for column in (starts, ends))
+            codes = _codes(text[begin:end])
+            firsts, lasts, numbers = self._find(
+                codes,
+                zip(*spans, strict=True),
+                is_korean=primary_language(lang) == "ko",
+                right=right,
+                overlap=overlap,
+                salt=_salt_of(group),
+            )
+            found.append((firsts + begin, lasts + begin, numbers))
+        firsts, lasts, numbers = (np.concatenate(column) for column in zip(*found, strict=True))
+        return firsts, lasts, numbers
 
     def _find(
         self,
-        text: str,
+        codes: npt.NDArray[np.uint32],
         occupied: Iterable[tuple[int, int]],
         *,
         is_korean: bool,
@@ -200,15 +222,15 @@ class FormTable:
         overlap: Overlap,
         salt: np.uint64,
     ) -> tuple[Numbers, Numbers, Numbers]:
-        codes = _codes(text)
-        may_start, may_end, _ = boundaries(codes, is_korean=is_korean)
+        may_start, may_end = boundaries(codes, is_korean=is_korean)
         may_end_in_word = may_end_inside(codes) if right == "prefix" else None
         for begin, end in occupied:
             codes[max(begin, 0) : end] = _NEWLINE  # no form has a newline
         starts, stops = np.flatnonzero(may_start), np.flatnonzero(may_end)
         runs = _runs(codes)
         found = [(_NONE, _NONE, _NONE)]
-        active, next_stop = starts, np.cumsum(may_end, dtype=np.int64)[starts]
+        longest, form_of = np.zeros((2, len(starts)), np.int64)  # by start: the end, or 0; the form
+        active, next_stop = np.arange(len(starts)), np.cumsum(may_end, dtype=np.int64)[starts]
         begins = starts  # the place after which the search continues
         while True:
             n_inside = np.searchsorted(next_stop, len(stops))  # ascending, as starts are
@@ -219,16 +241,21 @@ class FormTable:
             of, ends, lasts = np.arange(len(at)), at, np.arange(len(at))
             if may_end_in_word is not None:
                 of, ends, lasts = _between(begins, at, may_end_in_word)
-            values = self._look_up(runs.hash(active[of], ends) ^ salt)
+            values = self._look_up(runs.hash(starts[active[of]], ends) ^ salt)
             places = np.flatnonzero(values > 1)
-            found.append((active[of[places]], ends[places], (values[places] >> 1) - 1))
+            which, numbers = active[of[places]], (values[places] >> 1) - 1
+            longest[which], form_of[which] = ends[places], numbers  # the last, as ends ascend
+            if overlap == "longest_cover":
+                found.append((starts[which], ends[places], numbers))
             goes_on = np.flatnonzero(values[lasts] & 1)
             begins, active, next_stop = at[goes_on], active[goes_on], next_stop[goes_on] + 1
-        firsts, ends, numbers = (np.concatenate(column) for column in zip(*found, strict=True))
-        order = np.argsort(firsts, kind="stable")  # then by end, as the search goes to the right
-        matches = firsts[order], ends[order], numbers[order]
-        choose = _longest_cover if overlap == "longest_cover" else _leftmost_longest
-        return choose(*matches, length=len(codes))
+        if overlap == "longest_cover":
+            firsts, ends, numbers = (np.concatenate(column) for column in zip(*found, strict=True))
+            order = np.argsort(firsts, kind="stable")  # then by end, as the search goes right
+            return _longest_cover(firsts[order], ends[order], numbers[order], length=len(codes))
+        kept = np.flatnonzero(longest)
+        kept = kept[first_disjoint(starts[kept], longest[kept])]
+        return starts[kept], longest[kept], form_of[kept]
 
     def _look_up(self, hashes: _Keys) -> Numbers:
         """Look up the value of each hash; 0 where the table has none."""
@@ -245,9 +272,42 @@ class FormTable:
         return values
 
 
+class SurfaceMatcher:
+    """A matcher of a dictionary of forms in memory, built once and used on much text.
+
+    Of forms that fold to the same string, the first counts. An empty form, one with a newline, and
+    one that begins with a combining mark are never found.
+    """
+
+    def __init__(
+        self,
+        forms: Sequence[str],
+        *,
+        lang: str | None,
+        ignore_case: bool = True,
+        right: Right = "word",
+    ) -> None:
+        folded = [fold(form, lang=lang) for form in forms] if ignore_case else forms
+        table = FormTable(forms=[folded])
+        self._find = partial(table.find, lang=lang, ignore_case=ignore_case, right=right)
+
+    def find(
+        self, text: str, occupied: Sequence[tuple[int, int]] = (), *, composes: bool = False
+    ) -> list[tuple[int, int, int]]:
+        """Return disjoint matches in order: (start, end, index into forms).
+
+        Of overlapping matches, the leftmost is kept, and there the longest. Matches that overlap a
+        span in ``occupied`` are not considered. ``composes``: the forms are ``composed``; so is the
+        text.
+        """
+        spans = np.array(occupied, dtype=np.int64).reshape(-1, 2)
+        taken = spans[:, 0], spans[:, 1]
+        found = find_composed(self._find, text, taken) if composes else self._find(text, *taken)
+        return list(zip(*(column.tolist() for column in found), strict=True))
+
+
 def _codes(text: str) -> npt.NDArray[np.uint32]:
-    encoded = marks_replaced(text).encode("utf-32-le", "surrogatepass")
-    return np.frombuffer(bytearray(encoded), np.uint32)
+    return np.frombuffer(bytearray(text.encode("utf-32-le", "surrogatepass")), np.uint32)
 
 
 def _runs(codes: npt.NDArray[np.uint32]) -> Runs:
@@ -271,16 +331,6 @@ def _between(
     return of[kept], places[kept], np.searchsorted(kept, borders - 1)
 
 
-def _leftmost_longest(
-    starts: Numbers, ends: Numbers, numbers: Numbers, *, length: int
-) -> tuple[Numbers, Numbers, Numbers]:
-    """Choose disjoint matches, ordered by start and end: the leftmost, of these the longest."""
-    del length
-    last = np.append(run_begins(starts)[1:], len(starts)) - 1 if len(starts) else _NONE
-    kept = last[first_disjoint(starts[last], ends[last])]
-    return starts[kept], ends[kept], numbers[kept]
-
-
 def _longest_cover(
     starts: Numbers, ends: Numbers, numbers: Numbers, *, length: int
 ) -> tuple[Numbers, Numbers, Numbers]:
@@ -291,3 +341,58 @@ def _longest_cover(
         of = slice(*np.searchsorted(starts, (begin, begin + PIECE)).tolist())
         cover.add(starts[of], ends[of], numbers[of], limit=begin + longest)
     return cover.chosen()
+
+
+class Cover:
+    """A choice of disjoint matches whose squared lengths have the largest sum.
+
+    Squares make one long match win over two that share its characters. Among equally good choices,
+    at the first match where they differ, the leftmost wins, then the longest. Matches are added in
+    pieces, from right to left; a cover keeps 16 bytes for each character of the text, however many
+    matches there are.
+    """
+
+    def __init__(self, length: int) -> None:
+        """Begin with no match in a text of ``length`` characters."""
+        self._ends = np.zeros(length, np.int64)  # end of the match to take at each start, or 0
+        self._forms = np.zeros(length, np.int64)
+        # starts of the matches that may follow one in a piece added later
+        self._starts = np.zeros(0, np.int64)
+        self._best = [0]  # largest sums from each of these on, and 0
+
+    def add(self, starts: Numbers, ends: Numbers, forms: Numbers, *, limit: int) -> None:
+        """Add all matches that begin in the next piece to the left.
+
+        Matches of later pieces end at ``limit`` at most.
+        """
+        order = np.lexsort((-ends, starts))
+        starts, ends, forms = starts[order], ends[order], forms[order]
+        self._starts = np.concatenate([starts, self._starts])
+        nexts = np.searchsorted(self._starts, ends)  # the first match that may follow each
+        self._best[:0] = [0] * len(starts)
+        is_taken = _are_best(((ends - starts) ** 2).tolist(), nexts.tolist(), self._best)
+        taken = np.flatnonzero(is_taken)
+        begins, firsts = np.unique(starts[taken], return_index=True)  # the longest at each start
+        self._ends[begins], self._forms[begins] = ends[taken[firsts]], forms[taken[firsts]]
+        n_kept = np.searchsorted(self._starts, limit)
+        self._starts = self._starts[:n_kept]
+        del self._best[n_kept + 1 :]
+
+    def chosen(self) -> tuple[Numbers, Numbers, Numbers]:
+        """Return the starts, ends and forms of the chosen matches, in order."""
+        starts = np.flatnonzero(self._ends)
+        starts = starts[first_disjoint(starts, self._ends[starts])]
+        return starts, self._ends[starts], self._forms[starts]
+
+
+def _are_best(gains: Sequence[int], nexts: Sequence[int], best: list[int]) -> list[bool]:
+    """Tell for each match whether to take it if no match to its left overlaps it; fills ``best``.
+
+    ``best`` holds the largest sum from each match on.
+    """
+    is_taken = [False] * len(gains)
+    for number in range(len(gains) - 1, -1, -1):
+        gain = gains[number] + best[nexts[number]]
+        is_taken[number] = gain >= best[number + 1]
+        best[number] = max(gain, best[number + 1])
+    return is_taken

@@ -8,14 +8,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from corpora.matching.surface_forms import (
-    Right,
-    SurfaceMatcher,
-    begins_word,
-    ends_word,
-    fold,
-    windows,
-)
+from corpora.matching.form_table import SurfaceMatcher
+from corpora.matching.surface_forms import Right, begins_word, ends_word, fold, windows
 
 MIN_CHARACTERS = 3
 WINDOW = 1 << 14

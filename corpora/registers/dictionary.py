@@ -12,7 +12,7 @@ from itertools import product
 from corpora.document import Document, Mention, reading_order
 from corpora.errors import UsageError
 from corpora.matching.composition import composed
-from corpora.matching.surface_forms import SurfaceMatcher
+from corpora.matching.form_table import SurfaceMatcher
 from corpora.registers.entry import Entry, FormKind
 from corpora.registers.identify import kind_of_label
 from corpora.registers.references import Referrer

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from corpora.datasets.shards import open_dataset
 from corpora.document import Document
-from corpora.matching import surface_forms
-from corpora.matching.surface_forms import SurfaceMatcher
+from corpora.matching import form_table
+from corpora.matching.form_table import FormTable
 from pipelines import augment_mentions, documents_to_lexicon
 from tests.pipelines.document_dataset import write_dataset
 
@@ -218,8 +218,9 @@ def test_the_cover_of_a_text_has_the_largest_sum_of_squares(forms, text, piece):
         best[start] = max([best[start + 1], *((e - start) ** 2 + best[e] for e in ends)])
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(surface_forms, "PIECE", piece)
-        matches = SurfaceMatcher(forms, lang="zh", overlap="longest_cover").find(text)
+        patch.setattr(form_table, "PIECE", piece)
+        found = FormTable(forms=[forms]).find(text, lang="zh", overlap="longest_cover")
 
+    matches = [*zip(*(column.tolist() for column in found), strict=True)]
     assert sum((end - start) ** 2 for start, end, _ in matches) == best[0]
     assert all(text[start:end] == forms[form] for start, end, form in matches)

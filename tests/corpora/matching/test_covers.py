@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpora.matching.automaton import Cover
+from corpora.matching.form_table import Cover
 
 SPANS = st.lists(
     st.tuples(st.integers(0, 12), st.integers(1, 5)).map(lambda s: (s[0], s[0] + s[1])),

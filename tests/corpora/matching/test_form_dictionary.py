@@ -21,7 +21,7 @@ from corpora.matching.form_dictionary import (
     read_meanings,
     read_meanings_file,
 )
-from corpora.matching.surface_forms import SurfaceMatcher
+from corpora.matching.form_table import SurfaceMatcher
 
 
 def meanings(*rows):

@@ -1,4 +1,4 @@
-"""A dictionary with a table of forms adds what one with an automaton adds."""
+"""A dictionary with a table of groups on disk adds what one in memory adds."""
 
 import numpy as np
 import pyarrow as pa
@@ -25,8 +25,7 @@ from corpora.matching.form_dictionary import (
     parts_of,
 )
 
-# Latin, Greek and Turkish cases; Chinese, Korean, Thai with its vowels; combining marks; what looks
-# like the marks of the automaton.
+# Latin, Greek and Turkish cases; Chinese, Korean, Thai with its vowels; combining marks.
 LETTERS = "aAbBéÉßİıΣσς1 .-\n漢字한글กำ\u0301\u200d\x02"
 COLUMNS = SCHEMAS["documents"].columns
 
@@ -84,8 +83,8 @@ def test_both_ways_make_the_same_documents(
         parts = by_group.dictionaries_for(batch)
         made = [dictionary.add_to(part, origin="lexicon") for dictionary, part in parts]
 
-    automaton = FormDictionary(chosen, matching)
-    assert made == [automaton.add_to(batch, origin="lexicon")] * len(made)
+    in_memory = FormDictionary(chosen, matching)
+    assert made == [in_memory.add_to(batch, origin="lexicon")] * len(made)
     assert len(made) == (column is None or len(given_documents) > 0)
 
 

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpora.matching import title_matches
-from corpora.matching.surface_forms import SurfaceMatcher, begins_word, ends_word, fold
+from corpora.matching.form_table import SurfaceMatcher
+from corpora.matching.surface_forms import begins_word, ends_word, fold
 from corpora.matching.title_matches import match_titles, page_forms, spelled_as_linked
 
 CHARACTERS = "aAbBßİiıſ'- \n1京都のไทยี한é\u0301😀"
