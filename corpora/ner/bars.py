@@ -8,8 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from corpora.document import Rejected
-from corpora.ner.found import Found, Origin
-from corpora.ner.json import BadRecordError, Gathered, Row, row_of
+from corpora.ner.found import BadRecordError, Found, Gathered, Origin, Row, row_of
 from corpora.ner.layout import Layout
 from corpora.ner.schemes import READABLE
 

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from corpora.document import Mention, Rejected
-from corpora.ner.found import Found, Origin
-from corpora.ner.json import BadRecordError, Gathered, Row, check_characters
+from corpora.ner.found import BadRecordError, Found, Gathered, Origin, Row, check_characters
 from corpora.ner.token_spans import tagged
 
 START = "#begin document"

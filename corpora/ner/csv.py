@@ -15,8 +15,7 @@ from itertools import chain, islice
 from typing import NamedTuple
 
 from corpora.errors import UsageError
-from corpora.ner.found import Found, Origin
-from corpora.ner.json import BadRecordError, Gathered, Row, row_of
+from corpora.ner.found import BadRecordError, Found, Gathered, Origin, Row, row_of
 from corpora.ner.layout import TAB, Layout
 from corpora.ner.records import read_spans
 from corpora.ner.schemes import READABLE

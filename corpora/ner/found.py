@@ -1,19 +1,38 @@
-"""Sentences as a reader found them, with the tags of their source.
+"""Sentences as a reader found them, with the tags of their source; records that cannot be used.
+
+Readers of all formats share what is here: a ``Gathered`` makes columns of rows, checks of
+characters, labels and tags raise a ``BadRecordError``, and an ``Origin`` makes a rejection of it.
 
 Shapes: N sentences, T tokens of all of them.
 """
 
+import json
+import re
+from array import array
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from corpora.document import Rejected
 from corpora.ner.columns import Flags, Indices, Tags
+from corpora.ner.schemes import READABLE
 
+_AT_ONCE = 1 << 16
+"""The number of tokens that become columns at once."""
 _EXCERPT = 200
+HALF_CHARACTER = re.compile("[\ud800-\udfff]")
+"""A lone surrogate, which no UTF-8 can hold."""
+
+Row = tuple[str, str, str]
+"""A token, its tag, and its inner tag (``_`` for none)."""
+
+
+class BadRecordError(Exception):
+    """A record that cannot be used: the reason to count, and what is wrong."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,3 +111,81 @@ def any_of(flags: Flags, begins: Indices) -> Flags:
     """Tell for each sentence whether a token has the flag, from shape (T,) to shape (N,)."""
     sums = np.concatenate([[0], np.cumsum(flags)])
     return np.asarray(sums[begins[1:]] > sums[begins[:-1]])
+
+
+class Gathered:
+    """Sentences that become columns while they are read, which need a tenth of their memory."""
+
+    def __init__(self) -> None:
+        self._rows: list[Row] = []
+        self._parts: list[tuple[pa.StringArray, ...]] = []
+        self._lengths, self._places = array("q", [0]), array("q")
+
+    def add(self, place: int, rows: Sequence[Row]) -> None:
+        """Add a sentence; ``place`` is its number, or that of its first line."""
+        self._rows += rows
+        self._lengths.append(len(rows))
+        self._places.append(place)
+        if len(self._rows) >= _AT_ONCE:
+            self._close()
+
+    def found(self, rejected: Sequence[Rejected]) -> Found:
+        """Return all sentences, in the order in which they were added."""
+        self._close()
+        tokens, tags, inner = map(pa.concat_arrays, zip(*self._parts, strict=True))
+        lengths = np.frombuffer(self._lengths, np.int64)
+        has_inner = pc.any(pc.not_equal(inner, "_"), min_count=0).as_py()
+        return Found(
+            tokens=tokens,
+            begins=np.cumsum(lengths),
+            tags=Tags.of(tags),
+            inner=Tags.of(inner) if has_inner else None,
+            places=np.repeat(np.frombuffer(self._places, np.int64), lengths[1:]),
+            rejected=rejected,
+        )
+
+    def _close(self) -> None:
+        columns = ([row[n] for row in self._rows] for n in range(3))
+        self._parts.append(tuple(pa.array(column, pa.string()) for column in columns))
+        self._rows.clear()
+
+
+def row_of(pair: object) -> Row:
+    """Read ``[token, tag]`` or ``[token, tag, inner tag]``; raises ``BadRecordError``."""
+    match pair:
+        case [str(token), str(tag)]:
+            inner = "_"
+        case [str(token), str(tag), str(inner)]:
+            pass
+        case _:
+            raise BadRecordError("columns", f"{str(pair)[:80]!r} is no [token, tag]")
+    if not token:
+        raise BadRecordError("empty_token", f"no token before {tag!r}")
+    if not READABLE.fullmatch(tag) or not (inner == "_" or READABLE.fullmatch(inner)):
+        raise BadRecordError("bad_tag", f"{tag!r}, {inner!r}: no tags that can be read")
+    check_characters(token + tag + inner)
+    return token, tag, inner
+
+
+def label_of(value: object, name: object) -> str:
+    """Read the label of a name; blanks become ``_``. Raises ``BadRecordError`` without one."""
+    label = "_".join(value.split()) if isinstance(value, str) else ""
+    if not label or not label.isprintable():
+        raise BadRecordError("bad_label", f"{str(name)[:80]!r} has no label")
+    return label
+
+
+def reject_record(
+    number: int, error: BadRecordError, record: object, *, origin: Origin
+) -> Rejected:
+    """Build the rejection of the record with this number."""
+    excerpt = "" if record is error else json.dumps(record, ensure_ascii=True)
+    return replace(origin, unit="record").leave_out("record", error, number, excerpt=excerpt)
+
+
+def check_characters(text: str) -> None:
+    """Raise ``BadRecordError`` for half a character, or a NUL."""
+    if HALF_CHARACTER.search(text):
+        raise BadRecordError("not_utf8", "half a character (\\ud800 …)")
+    if "\0" in text:
+        raise BadRecordError("nul", "a NUL character")

@@ -6,31 +6,28 @@ spans are ``[start, last]``, in characters, both inclusive; nested spans make a 
 """
 
 import json
-import re
-from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
 from io import StringIO
 from json.encoder import encode_basestring_ascii as _quote
 from pathlib import Path
 from typing import TextIO
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from corpora.document import Rejected, Sentence, TokenSpan
+from corpora.document import Sentence, TokenSpan
 from corpora.errors import CorpusError
-from corpora.ner.columns import Tags
-from corpora.ner.found import Found, Origin
-from corpora.ner.schemes import READABLE
+from corpora.ner.found import (
+    HALF_CHARACTER,
+    BadRecordError,
+    Found,
+    Gathered,
+    Origin,
+    Row,
+    check_characters,
+    row_of,
+)
 from corpora.tagging import IOB2_TAG, to_iob2
 
 _CHUNK = 1 << 20
-_AT_ONCE = 1 << 16
-"""The number of tokens that become columns at once."""
 _LONGEST = 16 << 20  # characters of one sentence, at most: bounds the memory for a broken file
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class MalformedJsonError(CorpusError):
@@ -73,7 +70,7 @@ def _pair(pair: object, where: str) -> tuple[str, str]:
         raise MalformedJsonError(f"{where}: the token is empty. Remove the pair or give it.")
     if not IOB2_TAG.fullmatch(tag):
         raise MalformedJsonError(f"{where}: {tag!r} is no IOB2 tag. Use O, B-label or I-label.")
-    if _SURROGATE.search(token + tag):
+    if HALF_CHARACTER.search(token + tag):
         raise MalformedJsonError(f"{where}: {pair!r} holds half a character. Repair the escape.")
     return token, tag
 
@@ -163,67 +160,6 @@ class _Window:
         return bool(more)
 
 
-Row = tuple[str, str, str]
-"""A token, its tag, and its inner tag (``_`` for none)."""
-
-
-class BadRecordError(Exception):
-    """A record that cannot be used: the reason to count, and what is wrong."""
-
-
-class Gathered:
-    """Sentences that become columns while they are read, which need a tenth of their memory."""
-
-    def __init__(self) -> None:
-        self._rows: list[Row] = []
-        self._parts: list[tuple[pa.StringArray, ...]] = []
-        self._lengths, self._places = array("q", [0]), array("q")
-
-    def add(self, place: int, rows: Sequence[Row]) -> None:
-        """Add a sentence; ``place`` is its number, or that of its first line."""
-        self._rows += rows
-        self._lengths.append(len(rows))
-        self._places.append(place)
-        if len(self._rows) >= _AT_ONCE:
-            self._close()
-
-    def found(self, rejected: Sequence[Rejected]) -> Found:
-        """Return all sentences, in the order in which they were added."""
-        self._close()
-        tokens, tags, inner = map(pa.concat_arrays, zip(*self._parts, strict=True))
-        lengths = np.frombuffer(self._lengths, np.int64)
-        has_inner = pc.any(pc.not_equal(inner, "_"), min_count=0).as_py()
-        return Found(
-            tokens=tokens,
-            begins=np.cumsum(lengths),
-            tags=Tags.of(tags),
-            inner=Tags.of(inner) if has_inner else None,
-            places=np.repeat(np.frombuffer(self._places, np.int64), lengths[1:]),
-            rejected=rejected,
-        )
-
-    def _close(self) -> None:
-        columns = ([row[n] for row in self._rows] for n in range(3))
-        self._parts.append(tuple(pa.array(column, pa.string()) for column in columns))
-        self._rows.clear()
-
-
-def label_of(value: object, name: object) -> str:
-    """Read the label of a name; blanks become ``_``. Raises ``BadRecordError`` without one."""
-    label = "_".join(value.split()) if isinstance(value, str) else ""
-    if not label or not label.isprintable():
-        raise BadRecordError("bad_label", f"{str(name)[:80]!r} has no label")
-    return label
-
-
-def reject_record(
-    number: int, error: BadRecordError, record: object, *, origin: Origin
-) -> Rejected:
-    """Build the rejection of the record with this number."""
-    excerpt = "" if record is error else json.dumps(record, ensure_ascii=True)
-    return replace(origin, unit="record").leave_out("record", error, number, excerpt=excerpt)
-
-
 def read_cluener(data: bytes, origin: Origin, *, first_line: int = 1) -> Found:
     """Read lines ``{"text": …, "label": {class: {surface: [[start, last], …]}}}``."""
     sentences, rejected = Gathered(), []
@@ -255,14 +191,6 @@ def _parse_line(raw: bytes) -> list[Row]:
     outer, inner = _levels(sorted(_spans(text, labels), key=lambda s: (s.start, -s.end, s.label)))
     inner_tags = to_iob2(inner, len(text)) if inner else "_" * len(text)
     return list(zip(text, to_iob2(outer, len(text)), inner_tags, strict=True))
-
-
-def check_characters(text: str) -> None:
-    """Raise ``BadRecordError`` for half a character, or a NUL."""
-    if _SURROGATE.search(text):
-        raise BadRecordError("not_utf8", "half a character (\\ud800 …)")
-    if "\0" in text:
-        raise BadRecordError("nul", "a NUL character")
 
 
 def _spans(text: str, labels: Mapping[str, object]) -> Iterator[TokenSpan]:
@@ -318,20 +246,3 @@ def _parse_sample(sample: object) -> list[Row]:
     if not isinstance(sample, list) or not sample:
         raise BadRecordError("empty_token", f"{str(sample)[:80]!r} has no [token, tag]")
     return [row_of(pair) for pair in sample]
-
-
-def row_of(pair: object) -> Row:
-    """Read ``[token, tag]`` or ``[token, tag, inner tag]``; raises ``BadRecordError``."""
-    match pair:
-        case [str(token), str(tag)]:
-            inner = "_"
-        case [str(token), str(tag), str(inner)]:
-            pass
-        case _:
-            raise BadRecordError("columns", f"{str(pair)[:80]!r} is no [token, tag]")
-    if not token:
-        raise BadRecordError("empty_token", f"no token before {tag!r}")
-    if not READABLE.fullmatch(tag) or not (inner == "_" or READABLE.fullmatch(inner)):
-        raise BadRecordError("bad_tag", f"{tag!r}, {inner!r}: no tags that can be read")
-    check_characters(token + tag + inner)
-    return token, tag, inner

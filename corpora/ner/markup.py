@@ -14,8 +14,7 @@ from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from corpora.document import Mention, Rejected
-from corpora.ner.found import Found, Origin
-from corpora.ner.json import BadRecordError, check_characters
+from corpora.ner.found import BadRecordError, Found, Origin, check_characters
 from corpora.text.paragraphs import is_hard_wrapped
 
 _ATTRIBUTE = r"""([\w:.-]+)\s*=\s*("[^"]*"|'[^']*'|[^\s"'<>]+)"""

@@ -9,8 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from corpora.document import Mention, Rejected
-from corpora.ner.found import Found, Origin
-from corpora.ner.json import BadRecordError, check_characters, label_of
+from corpora.ner.found import BadRecordError, Found, Origin, check_characters, label_of
 
 START = re.compile(r"\s*[\w.:-]+\|t\|.*\n[\w.:-]+\|a\|")
 """The first two lines of a file."""

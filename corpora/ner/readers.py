@@ -1,6 +1,8 @@
-"""Readers from the bytes of a NER file to its sentences, a token per line, by Arrow's functions.
+"""Readers from the bytes of a NER file to its sentences, one for each format.
 
-A sentence with an unreadable line is rejected, with a message on that line; all others are kept.
+``_READERS`` names the readers of other formats, in modules of their own. Files with a token per
+line, the most frequent format, are read here, by Arrow's functions. A sentence with an unreadable
+line is rejected, with a message on that line; all others are kept.
 Shapes: L lines, T lines that should hold a token, N sentences.
 """
 

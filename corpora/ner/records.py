@@ -15,18 +15,18 @@ from typing import NamedTuple, cast
 
 from corpora.document import Mention, Rejected
 from corpora.errors import UsageError
-from corpora.ner.found import Found, Origin
-from corpora.ner.json import (
+from corpora.ner.found import (
     BadRecordError,
+    Found,
     Gathered,
-    MalformedJsonError,
+    Origin,
     Row,
     check_characters,
     label_of,
-    read_items,
     reject_record,
     row_of,
 )
+from corpora.ner.json import MalformedJsonError, read_items
 from corpora.ner.parquet import INNER, TAGS, TOKENS
 from corpora.ner.token_spans import is_name, names_at_tokens
 

@@ -12,10 +12,11 @@ from typing import cast
 
 from corpora.document import Mention, Rejected, TokenSpan, without_crossing
 from corpora.ner.alignment import levels
-from corpora.ner.found import Found, Origin
-from corpora.ner.json import (
+from corpora.ner.found import (
     BadRecordError,
+    Found,
     Gathered,
+    Origin,
     Row,
     check_characters,
     label_of,

@@ -14,8 +14,15 @@ from typing import NamedTuple
 from corpora.document import Mention, Rejected
 from corpora.errors import UsageError
 from corpora.ner.exchange import unescape
-from corpora.ner.found import Found, Origin
-from corpora.ner.json import BadRecordError, Gathered, Row, check_characters, label_of
+from corpora.ner.found import (
+    BadRecordError,
+    Found,
+    Gathered,
+    Origin,
+    Row,
+    check_characters,
+    label_of,
+)
 from corpora.ner.layout import TAB, Layout
 from corpora.ner.token_spans import tagged
 

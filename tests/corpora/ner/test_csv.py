@@ -149,7 +149,7 @@ def test_csv_without_tags_is_an_error_that_says_what_it_has(tmp_path, text, prob
 
 
 def test_rows_become_columns_while_they_are_read(monkeypatch):
-    monkeypatch.setattr("corpora.ner.json._AT_ONCE", 500)
+    monkeypatch.setattr("corpora.ner.found._AT_ONCE", 500)
     n = 6_000
     rows = (f"{number},Word{number},B-per\n,of,O\n" for number in range(n // 2))
     data = ("Sentence #,Word,Tag\n" + "".join(rows)).encode()
