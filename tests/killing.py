@@ -59,6 +59,7 @@ class Run:
 
     def __call__(self, output: Path) -> int:
         for (module, name), value in self.settings.items():
+            assert hasattr(import_module(module), name), f"{module} has no {name}"
             setattr(import_module(module), name, value)
         status: int = import_module(self.pipeline).main([*self.options, "--output", str(output)])
         return status
@@ -87,7 +88,7 @@ def wikipedia(folder: Path) -> Scenario:
     cut = {
         **_PLAINLY,
         ("pipelines.wikipedia_to_documents", "RANGE_BYTES"): (9000, 9000),
-        ("pipelines.wikipedia_to_documents", "BATCH_CHARACTERS"): 3000,
+        ("pipelines.transforms.wikipedia", "CHARACTERS_PER_BATCH"): 3000,
     }
     runs = []
     for name, dump in (("old", wiki), ("new", wiki.edit("Mehl", text="Korn von [[Bockmühle]]n."))):

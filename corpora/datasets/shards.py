@@ -36,6 +36,7 @@ _NO_LINK = {
 _MOST = 1 << 63  # more than any count, and as much as fits into Arrow's numbers
 ROWS_PER_BATCH = 1024
 CHARACTERS_PER_BATCH = 1 << 20
+"""The number of characters of texts at which a batch is written, whatever makes the rows."""
 
 
 class ShardRecord(TypedDict):

@@ -11,6 +11,7 @@ from itertools import islice
 import numpy as np
 import pyarrow as pa
 
+from corpora.datasets.shards import CHARACTERS_PER_BATCH
 from corpora.document import Rejected
 from corpora.news.boilerplate import count_shards, read_boilerplate
 from corpora.news.filters import Thresholds
@@ -30,7 +31,6 @@ from corpora.system.sandbox import Bounds
 from pipelines.outcomes import Counts, Filtered, Passed, Rows, Yield
 from pipelines.transforms.elements import Merge, OfRun, PerUnit, ReadUnits
 
-BATCH_CHARACTERS = 1 << 20
 BOILERPLATE, DUPLICATES = "boilerplate", "duplicates"
 
 
@@ -145,7 +145,7 @@ class FilterArticles(PerUnit[PageArticle, Yield]):
             yield reason
         else:
             yield Filtered(found.page.source, reason) if reason else Passed()
-        if self._reader.documents.n_characters >= BATCH_CHARACTERS:
+        if self._reader.documents.n_characters >= CHARACTERS_PER_BATCH:
             yield Rows("pages", self._reader.documents.batch())
 
     def finish(self) -> Iterator[Yield]:

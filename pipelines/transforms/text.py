@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from corpora.datasets.shards import CHARACTERS_PER_BATCH
 from corpora.document import Rejected
 from corpora.runs.plan import Unit
 from corpora.runs.record_errors import read_record
@@ -15,8 +16,6 @@ from corpora.text.reader import Settings, read_unit
 from corpora.text.records import Record
 from pipelines.outcomes import Counts, Filtered, Passed, Rows, Yield
 from pipelines.transforms.elements import PerUnit, ReadUnits
-
-BATCH_CHARACTERS = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +80,7 @@ class MakeDocuments(PerUnit[TextRecord, Yield]):
             yield reason
         else:
             yield Filtered(of.source, reason) if reason else Passed()
-        if self._maker.documents.n_characters >= BATCH_CHARACTERS:
+        if self._maker.documents.n_characters >= CHARACTERS_PER_BATCH:
             yield Rows("pages", self._maker.documents.batch())
 
     def finish(self) -> Iterator[Yield]:

@@ -12,7 +12,7 @@ from corpora.datasets.canonical import canonical
 from corpora.datasets.columns import batch_of
 from corpora.datasets.redirect_table import build_table
 from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import read_batches
+from corpora.datasets.shards import CHARACTERS_PER_BATCH, read_batches
 from corpora.document import Rejected
 from corpora.runs.plan import InputFile, Unit
 from corpora.runs.record_errors import read_record, read_rows
@@ -35,7 +35,6 @@ from pipelines.outcomes import Counts, Filtered, Passed, Rows, Yield
 from pipelines.transforms.elements import Merge, OfRun, PerUnit, ReadUnits
 from pipelines.transforms.units import ListUnits
 
-BATCH_CHARACTERS = 1 << 20
 ITEMS = "items"
 """The name of a table of the run."""
 
@@ -133,7 +132,7 @@ class ParsePages(OfRun, PerUnit[Page | Place, Yield]):
             yield outcome
             if outcome == Filtered(self._source, "no_text"):
                 yield Counts({f"no_text/{page.title}": 1})
-        if self._rows.n_characters >= BATCH_CHARACTERS:
+        if self._rows.n_characters >= CHARACTERS_PER_BATCH:
             yield Rows("pages", self._rows.batch())
 
     def _read(self, page: Page) -> Passed | Filtered | Rejected:

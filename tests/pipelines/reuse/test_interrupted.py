@@ -108,7 +108,7 @@ def test_damage_to_a_refresh_is_mended_in_any_way(earlier, tmp_path):
 
 
 def test_refresh_by_two_workers_is_a_full_rebuild_by_one(earlier, tmp_path, monkeypatch):
-    monkeypatch.setattr(transforms, "BATCH_CHARACTERS", 1 << 20)  # as in the workers
+    monkeypatch.setattr(transforms, "CHARACTERS_PER_BATCH", 1 << 20)  # as in the workers
     wiki = renamed(WIKI)
 
     assert run(wiki, tmp_path / "full") == 0
