@@ -177,6 +177,16 @@ def test_beam_is_loaded_only_where_graphs_are_made_and_run():
     }
 
 
+def test_options_are_fields_of_dataclasses():
+    """Elsewhere, argparse gives no more than types, a kind of error, and the options of Beam."""
+    there = {f.relative_to(ROOT).as_posix() for f in MODULES if "argparse" in imported(f)}
+
+    assert there == {
+        *(f"corpora/{name}.py" for name in ("system/arguments", "system/completion")),
+        *("corpora/project/recipe.py", "modeling/command.py", "pipelines/options.py"),
+    }
+
+
 MAINS = sorted({command.module for command in onoma.commands()} | {"pipelines"})
 # Each help is printed by a process of its own, which begins with what parses options of them all.
 HELPING = """

@@ -6,16 +6,16 @@ Examples:
   onoma project run dawiki                runs the steps that are not; resumes one that was stopped
 """
 
-import argparse
 import json
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 from corpora.errors import CorpusError, UsageError
 from corpora.project.recipe import (
@@ -27,7 +27,7 @@ from corpora.project.recipe import (
     sources_of,
     state_of,
 )
-from corpora.system.arguments import execute, make_parser
+from corpora.system.arguments import Subcommand, execute, option, parse_subcommand
 from corpora.system.files import check_new, locked, write_whole
 from corpora.system.parsing import parse_json
 
@@ -37,14 +37,46 @@ DONE = ".onoma-project.json"
 """The file with the state in which each step was done, by the name of the step."""
 
 
+_WHERE = "folder with onoma.toml (default: the current folder)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewOptions:
+    """The kind of a project, and its folder."""
+
+    kind: Literal["tei", "wikipedia", "news", "chinese"] = option(
+        positional=True, help="kind of the sources"
+    )
+    folder: Path = option(positional=True, metavar="DIR", help="folder to write the files into")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShowOptions:
+    """The folder of a project, and the form of its list."""
+
+    folder: Path = option(Path(), positional=True, nargs="?", metavar="DIR", help=_WHERE)
+    json: bool = option(default=False, help="print the steps as JSON, for programs")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """The folder of a project, and the steps to run."""
+
+    folder: Path = option(Path(), positional=True, nargs="?", metavar="DIR", help=_WHERE)
+    only: tuple[str, ...] = option(
+        (), metavar="STEP", help="names of the steps to run (default: all)"
+    )
+    force: bool = option(default=False, help="run steps that are up to date, too")
+
+
 class StepFailedError(CorpusError):
     """A command of a step failed, and has printed the reason."""
 
 
-def new(arguments: argparse.Namespace) -> Iterator[str]:
+def new(options: NewOptions) -> Iterator[str]:
     """Write a recipe and a README into a folder; raises ``UsageError`` if others are there."""
-    folder: Path = arguments.folder
-    recipe = Path(str(files("corpora.project"))) / "recipes" / f"{arguments.kind}.toml"
+    folder = options.folder
+    recipe = Path(str(files("corpora.project"))) / "recipes" / f"{options.kind}.toml"
     made = {FILE: recipe.read_bytes(), "README.md": "".join(_readme(folder, recipe)).encode()}
     for name, data in made.items():
         check_new(folder / name, data)
@@ -52,7 +84,7 @@ def new(arguments: argparse.Namespace) -> Iterator[str]:
         write_whole(folder / name, data)
     yield f"made  {folder / FILE}, {folder / 'README.md'}"
     yield f"read  {folder / FILE}: what it does, and what it asks for"
-    kind, sources = arguments.kind, folder / KINDS[arguments.kind]
+    kind, sources = options.kind, folder / KINDS[options.kind]
     yield f"next  put your files into {sources}, or: python -m corpora.samples {kind} {sources}"
     yield f"      python -m corpora.project run {folder}"
 
@@ -75,9 +107,9 @@ class _Row(TypedDict):
     done: bool
 
 
-def show(arguments: argparse.Namespace) -> Iterator[str]:
+def show(options: ShowOptions) -> Iterator[str]:
     """List the steps: what each reads, and whether it is up to date."""
-    folder: Path = arguments.folder
+    folder = options.folder
     steps = _steps(folder)
     done = _done(folder)
     rows: list[_Row] = []
@@ -85,7 +117,7 @@ def show(arguments: argparse.Namespace) -> Iterator[str]:
         reads = [other.name for other in sources_of(step, steps)]
         is_done = _is_done(step, folder, done)
         rows.append({"step": step.name, "command": step.line, "reads": reads, "done": is_done})
-    if arguments.json:
+    if options.json:
         yield json.dumps(rows, ensure_ascii=False, indent=1)
         return
     width = max(len(step.name) for step in steps)
@@ -98,23 +130,23 @@ def show(arguments: argparse.Namespace) -> Iterator[str]:
         yield f"missing  {each}"
 
 
-def run(arguments: argparse.Namespace) -> Iterator[str]:
+def run(options: RunOptions) -> Iterator[str]:
     """Run the steps that are not up to date, in order; stops at the first that fails."""
-    folder: Path = arguments.folder
+    folder = options.folder
     steps = _steps(folder)
-    only = set(arguments.only or [step.name for step in steps])
+    only = set(options.only or [step.name for step in steps])
     if unknown := only - {step.name for step in steps}:
         names = ", ".join(step.name for step in steps)
         raise UsageError(f"--only {', '.join(sorted(unknown))}: there are {names}.")
     with locked(folder / ".onoma-project.lock", busy=partial(_busy, folder)):
-        done = {} if arguments.force else _done(folder)
+        done = {} if options.force else _done(folder)
         asked = [step for step in steps if step.name in only]
         _check_inputs([step for step in asked if not _is_done(step, folder, done)], folder)
         for number, step in enumerate(steps, 1):
             if step.name not in only:
                 continue
             head = f"[{number}/{len(steps)}] {step.name}"
-            if not arguments.force and _is_done(step, folder, _done(folder)):
+            if not options.force and _is_done(step, folder, _done(folder)):
                 yield f"{head}: up to date"
                 continue
             yield f"{head}: {step.line_from(folder)}"
@@ -198,45 +230,33 @@ def _is_done(step: Step, folder: Path, done: dict[str, str]) -> bool:
     return is_there and done.get(step.name) == state_of(step, folder)
 
 
-def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = make_parser("corpora.project", __doc__)
-    commands = parser.add_subparsers(dest="command", required=True)
-    maker = commands.add_parser(
-        "new",
-        help="write a list of steps (onoma.toml) and a README",
-        description="Write a list of steps (onoma.toml) and a README into a folder.",
-    )
-    maker.add_argument("kind", choices=tuple(KINDS), help="kind of the sources")
-    maker.add_argument("folder", type=Path, metavar="DIR", help="folder to write the files into")
-    maker.set_defaults(do=new)
-    where = "folder with onoma.toml (default: the current folder)"
-    shower = commands.add_parser(
-        "show",
-        help="list the steps, and which are up to date",
-        description="List the steps, what each reads, and which are up to date.",
-    )
-    shower.add_argument("folder", type=Path, nargs="?", default=Path(), metavar="DIR", help=where)
-    shower.add_argument("--json", action="store_true", help="print the steps as JSON, for programs")
-    shower.set_defaults(do=show)
-    runner = commands.add_parser(
-        "run",
-        help="run the steps that are not up to date",
-        description="Run the steps that are not up to date, in order, until one fails.",
-    )
-    runner.add_argument("folder", type=Path, nargs="?", default=Path(), metavar="DIR", help=where)
-    runner.add_argument(
-        "--only", nargs="+", metavar="STEP", help="names of the steps to run (default: all)"
-    )
-    runner.add_argument("--force", action="store_true", help="run steps that are up to date, too")
-    runner.set_defaults(do=run)
-    return parser.parse_args(argv)
+_COMMANDS = {
+    "new": Subcommand(
+        NewOptions,
+        new,
+        "write a list of steps (onoma.toml) and a README",
+        "Write a list of steps (onoma.toml) and a README into a folder.",
+    ),
+    "show": Subcommand(
+        ShowOptions,
+        show,
+        "list the steps, and which are up to date",
+        "List the steps, what each reads, and which are up to date.",
+    ),
+    "run": Subcommand(
+        RunOptions,
+        run,
+        "run the steps that are not up to date",
+        "Run the steps that are not up to date, in order, until one fails.",
+    ),
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit status."""
-    arguments = _arguments(argv)
+    options, work = parse_subcommand(_COMMANDS, argv, name="corpora.project", about=__doc__)
     interrupted = "interrupted. The same command resumes."
-    return execute(lambda: arguments.do(arguments), path=arguments.folder, interrupted=interrupted)
+    return execute(work, path=options.folder, interrupted=interrupted)
 
 
 if __name__ == "__main__":

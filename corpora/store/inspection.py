@@ -1,9 +1,8 @@
 """Look at datasets on disk: ``python -m corpora.shards verify DIR`` and ``show DIR``."""
 
-import argparse
 import json
-import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice, takewhile
 from pathlib import Path
 
@@ -23,7 +22,7 @@ from corpora.reports import counted
 from corpora.runs.journal import is_whole
 from corpora.runs.plan import fingerprint_of
 from corpora.runs.receipts import Accounting
-from corpora.system.arguments import execute, is_read, make_parser
+from corpora.system.arguments import Subcommand, execute, is_read, option, parse_subcommand
 from corpora.system.files import check_plain
 from corpora.system.parsing import parse_json
 
@@ -209,47 +208,51 @@ def _show_sentence(sentence: Sentence) -> str:
     return "\n".join([f"── {sentence.id} ({sentence.split})", *lines, ""])
 
 
-def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = make_parser("corpora.shards", ABOUT)
-    commands = parser.add_subparsers(dest="command", required=True)
-    checker = commands.add_parser(
-        "verify",
-        help="check that a dataset or a run is undamaged",
-        description="Check that a dataset or a run is undamaged: hashes, ids, and numbers of rows.",
-    )
-    checker.add_argument("path", type=Path, help="folder of a dataset, or of a run (with run.json)")
-    checker.add_argument("--rows", action="store_true", help="check the content of each row, too")
-    shower = commands.add_parser(
-        "show",
-        help="print the rows of a dataset",
-        description="Print the rows of a dataset, documents with their mentions in brackets.",
-    )
-    shower.add_argument("path", type=Path, help="folder of a dataset")
-    shower.add_argument(
-        "--limit", type=_count, default=None, help="number of rows to print (default: all)"
-    )
-    for command in (checker, shower):
-        command.add_argument(
-            "--json", action="store_true", help="print JSON instead of text, for programs"
-        )
-    return parser.parse_args(argv)
+@dataclass(frozen=True, kw_only=True)
+class VerifyOptions:
+    """A dataset or a run to check."""
+
+    path: Path = option(positional=True, help="folder of a dataset, or of a run (with run.json)")
+    rows: bool = option(default=False, help="check the content of each row, too")
+    json: bool = option(default=False, help="print JSON instead of text, for programs")
 
 
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) > sys.maxsize:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of rows")
-    return int(text)
+@dataclass(frozen=True, kw_only=True)
+class ShowOptions:
+    """A dataset to print."""
+
+    path: Path = option(positional=True, help="folder of a dataset")
+    limit: int | None = option(None, help="number of rows to print (default: all)", at_least=0)
+    json: bool = option(default=False, help="print JSON instead of text, for programs")
+
+
+def _verify(options: VerifyOptions) -> list[str]:
+    lines = verify(options.path, rows=options.rows)
+    return [json.dumps(summary_of(options.path))] if options.json else lines
+
+
+def _show(options: ShowOptions) -> Iterator[str]:
+    rows = show(options.path, limit=options.limit, as_json=options.json)
+    return takewhile(lambda _: is_read(), rows)
+
+
+_COMMANDS = {
+    "verify": Subcommand(
+        VerifyOptions,
+        _verify,
+        "check that a dataset or a run is undamaged",
+        "Check that a dataset or a run is undamaged: hashes, ids, and numbers of rows.",
+    ),
+    "show": Subcommand(
+        ShowOptions,
+        _show,
+        "print the rows of a dataset",
+        "Print the rows of a dataset, documents with their mentions in brackets.",
+    ),
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; return the exit status."""
-    arguments = _arguments(argv)
-
-    def lines() -> Iterable[str]:
-        if arguments.command == "verify":
-            lines = verify(arguments.path, rows=arguments.rows)
-            return [json.dumps(summary_of(arguments.path))] if arguments.json else lines
-        rows = show(arguments.path, limit=arguments.limit, as_json=arguments.json)
-        return takewhile(lambda _: is_read(), rows)
-
-    return execute(lines, path=arguments.path)
+    options, work = parse_subcommand(_COMMANDS, argv, name="corpora.shards", about=ABOUT)
+    return execute(work, path=options.path)

@@ -28,6 +28,7 @@ from typing import (
     TYPE_CHECKING,
     Any,
     Literal,
+    NamedTuple,
     NoReturn,
     TextIO,
     TypeVar,
@@ -352,6 +353,41 @@ def parse(kind: type[T], argv: Sequence[str] | None, *, name: str, about: str | 
     return kind(**values_of(parser.parse_args(argv)))
 
 
+class Subcommand(NamedTuple):
+    """A command inside a command, such as ``publish`` of ``store``."""
+
+    options: "type[DataclassInstance]"
+    do: Callable[[Any], Iterable["str | Summary"]]  # Any: its own options
+    help: str
+    """Its line in the list of commands."""
+    about: str
+    """The description in its own help."""
+
+
+def parse_subcommand(
+    commands: Mapping[str, Subcommand], argv: Sequence[str] | None, *, name: str, about: str | None
+) -> tuple[Any, Callable[[], Iterator["str | Summary"]]]:  # Any: the options of one of them
+    """Parse a command line that begins with one of ``commands``; return its options and its work.
+
+    Ends the process with status 2 where the command line is wrong. The work raises ``UsageError``
+    for a number outside the bounds of its option.
+    """
+    parser = make_parser(name, about)
+    added = parser.add_subparsers(dest="command", required=True)
+    for word, one in commands.items():
+        own = added.add_parser(word, help=one.help, description=one.about, allow_abbrev=False)
+        add_options(own, one.options)
+    values = values_of(parser.parse_args(argv))
+    command = commands[values.pop("command")]
+    options = command.options(**values)
+
+    def work() -> Iterator[str | Summary]:
+        check(options)
+        yield from command.do(options)
+
+    return options, work
+
+
 def check(options: "DataclassInstance") -> None:
     """Raise ``UsageError`` for a number outside the bounds of its option."""
     for field in _options(options):
@@ -386,7 +422,7 @@ class Summary:
 def execute(
     command: Callable[[], Iterable[str | Summary]],
     *,
-    path: Path,
+    path: Path | str,
     interrupted: str = "interrupted.",
     as_json: bool = False,
 ) -> int:

@@ -18,18 +18,17 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from corpora.system.arguments import (
+    Subcommand,
     Summary,
-    add_options,
-    check,
     execute,
-    make_parser,
     option,
+    parse_subcommand,
     refuse,
-    values_of,
 )
 from modeling.command import as_json
 
@@ -186,52 +185,7 @@ class ScoreOptions:
     json: bool = as_json()
 
 
-_COMMANDS: Final[dict[str, tuple[type[Any], str, str]]] = {  # Any: each its own options
-    "train": (
-        TrainOptions,
-        "train a linker on documents whose names are linked",
-        "Train a linker on documents whose names are linked, and write it to a folder.",
-    ),
-    "evaluate": (
-        EvaluateOptions,
-        "score links of documents that were not trained on",
-        "Train on a part of the documents, link the others, and report how many links are right.",
-    ),
-    "apply": (
-        ApplyOptions,
-        "link the names of other documents",
-        "Link the names of other documents, or of tagged sentences, with a trained linker.",
-    ),
-    "index": (
-        IndexOptions,
-        "make an index of an entity vocabulary, for --vocabulary",
-        "Make an index of the names in an entity vocabulary, from which linkers are trained.",
-    ),
-    "score": (
-        ScoreOptions,
-        "score the links of documents against correct ones",
-        "Score the links of documents against the correct ones, by whatever they were made.",
-    ),
-}
-"""The options of each command, its line in the list of commands, and its own description."""
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Read the command line and run it; exit status 0, 1 for an error, 2 for a wrong command."""
-    parser = make_parser("modeling.link", __doc__)
-    commands = parser.add_subparsers(dest="command", required=True)
-    for name, (kind, help, about) in _COMMANDS.items():
-        command = commands.add_parser(name, help=help, description=about, allow_abbrev=False)
-        add_options(command, kind)
-    values = values_of(parser.parse_args(argv))
-    name = str(values.pop("command"))
-    options = _COMMANDS[name][0](**values)
-    where = options.gold if isinstance(options, ScoreOptions) else options.output
-    return execute(lambda: _do(name, options), path=where, as_json=options.json)
-
-
-def _do(name: str, options: Any) -> Iterator[str | Summary]:
-    check(options)  # Any: those of one of the commands
+def _do(name: str, options: Any) -> Iterator[str | Summary]:  # Any: those of one command
     if isinstance(options, _Learning) and not options.register:
         refuse(options, "space", because="is for --register, whose ids begin with it")
     if isinstance(options, EvaluateOptions) and options.test:
@@ -241,6 +195,47 @@ def _do(name: str, options: Any) -> Iterator[str | Summary]:
     from modeling.link import commands  # noqa: PLC0415 - for --help
 
     yield from getattr(commands, name)(options)
+
+
+_COMMANDS: Final = {
+    "train": Subcommand(
+        TrainOptions,
+        partial(_do, "train"),
+        "train a linker on documents whose names are linked",
+        "Train a linker on documents whose names are linked, and write it to a folder.",
+    ),
+    "evaluate": Subcommand(
+        EvaluateOptions,
+        partial(_do, "evaluate"),
+        "score links of documents that were not trained on",
+        "Train on a part of the documents, link the others, and report how many links are right.",
+    ),
+    "apply": Subcommand(
+        ApplyOptions,
+        partial(_do, "apply"),
+        "link the names of other documents",
+        "Link the names of other documents, or of tagged sentences, with a trained linker.",
+    ),
+    "index": Subcommand(
+        IndexOptions,
+        partial(_do, "index"),
+        "make an index of an entity vocabulary, for --vocabulary",
+        "Make an index of the names in an entity vocabulary, from which linkers are trained.",
+    ),
+    "score": Subcommand(
+        ScoreOptions,
+        partial(_do, "score"),
+        "score the links of documents against correct ones",
+        "Score the links of documents against the correct ones, by whatever they were made.",
+    ),
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Read the command line and run it; exit status 0, 1 for an error, 2 for a wrong command."""
+    options, work = parse_subcommand(_COMMANDS, argv, name="modeling.link", about=__doc__)
+    where = options.gold if isinstance(options, ScoreOptions) else options.output
+    return execute(work, path=where, as_json=options.json)
 
 
 if __name__ == "__main__":

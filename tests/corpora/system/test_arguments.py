@@ -17,6 +17,7 @@ from corpora.errors import CorpusError, UsageError
 from corpora.store import inspection
 from corpora.system import arguments
 from corpora.system.arguments import (
+    Subcommand,
     Summary,
     add_options,
     check,
@@ -26,6 +27,7 @@ from corpora.system.arguments import (
     message_of,
     option,
     parse,
+    parse_subcommand,
     prepare_streams,
     values_of,
 )
@@ -281,6 +283,32 @@ def test_rows_that_nobody_reads_are_not_printed(monkeypatch):
 
     assert status == 0
     assert len([*rows]) == 7  # the second finds out
+
+
+SUBCOMMANDS = {
+    "count": Subcommand(
+        Options, lambda options: [f"{options.source} {options.n}"], "count", "Count."
+    ),
+    "list": Subcommand(Options, lambda _: ["listed"], "list", "List."),
+}
+
+
+def test_subcommand_has_options_and_work_of_its_own():
+    argv = ["count", "x", "--n", "3", "--this", "t"]
+
+    options, work = parse_subcommand(SUBCOMMANDS, argv, name="corpora.example", about="What.")
+
+    assert options == Options(source=Path("x"), n=3, this="t")
+    assert list(work()) == ["x 3"]
+
+
+def test_number_of_a_subcommand_out_of_its_bounds_is_refused():
+    argv = ["list", "x", "--n", "0", "--this", "t"]
+
+    _, work = parse_subcommand(SUBCOMMANDS, argv, name="corpora.example", about="What.")
+
+    with pytest.raises(UsageError, match="--n 0: must be at least 1"):
+        list(work())
 
 
 def test_a_command_needs_no_docstring(capsys):
