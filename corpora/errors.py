@@ -1,4 +1,8 @@
-"""Errors that a user can fix: each message says where, what is wrong, and what to do."""
+"""Errors that a user can fix: each message says where, what is wrong, and what to do.
+
+An error has the exit status of the command that it ends: 1, or 2 for a ``UsageError``. Ctrl-C (130)
+and SIGTERM (143) are in ``corpora/system/interrupts.py``; 3 is of the commands that compare.
+"""
 
 from collections.abc import Callable
 from typing import ClassVar

@@ -1,7 +1,8 @@
 """Conversion of labelled token spans to IOB2 tags and back, and scores of spans.
 
 In IOB2, ``B-x`` opens a span of class ``x``, ``I-x`` continues it, and ``O`` is outside of spans.
-Every span opens with ``B-``, so two adjacent spans stay two.
+Every span opens with ``B-``, so two adjacent spans stay two. ``corpora/ner/schemes.py`` converts
+other schemes to IOB2, and repairs tags.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""What is run over much text: options and wiring. Beam is met in ``pipelines.run`` alone."""
+"""Pipelines over much text: options, plans and graphs. Beam is loaded where a graph is made."""
 
 from corpora.system.interrupts import end_quietly_while_loading
 

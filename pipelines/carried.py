@@ -1,4 +1,4 @@
-"""Files that travel with a run: those of this installation, which a worker may have elsewhere."""
+"""Copies of the files of this installation that units read, for workers on other machines."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""What ended a run: found in what Beam made of it, and said for people."""
+"""The cause of a failed run, found among the exceptions of Beam, as an error for users."""
 
 import re
 

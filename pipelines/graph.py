@@ -1,4 +1,4 @@
-"""What a run is made of: phases, each a graph of transforms over units.
+"""The phases of a run, each a graph of transforms over units.
 
 The graph of a phase is a function of a pipeline's module: it takes the units (a ``PCollection``),
 the settings of the plan, and the ``Run``, and gives what ``WriteShards`` gives. It loads Beam

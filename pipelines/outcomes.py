@@ -1,6 +1,7 @@
-"""What becomes of input records: written, filtered or rejected; and rows, and counts.
+"""The outcomes of input records: written, filtered or rejected; and rows, and counts.
 
-Each input record has one outcome, so that the three add up to what was read.
+Each input record has one outcome, so that the three add up to what was read. ``run.py`` compares
+rejects with ``--max-reject-rate``, and prints the sums.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

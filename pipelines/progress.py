@@ -1,4 +1,4 @@
-"""How far a run is: a bar in a terminal, plain lines elsewhere, both on standard error."""
+"""The progress of a run: a bar in a terminal, plain lines elsewhere, both on standard error."""
 
 import io
 import os

@@ -1,4 +1,4 @@
-"""Plan → units → shards → datasets, once for all pipelines.
+"""The course of a run of any pipeline: plan → units → shards → datasets, and the summary.
 
 A pipeline is a module with
 

@@ -36,6 +36,8 @@ class Contents:
     imports: list[ast.Import | ast.ImportFrom] = field(default_factory=list)
     types: list[tuple[str, int]] = field(default_factory=list)
     """Where types that say nothing stand: name and line."""
+    about: str = ""
+    """The first line of the docstring."""
     wrong: list[str] = field(default_factory=list)
     """Functions with a docstring that is not imperative; tests say what is promised."""
 
@@ -43,8 +45,9 @@ class Contents:
 @cache
 def contents_of(file: Path) -> Contents:
     """Parse a module, once for all tests."""
-    found = Contents()
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    found, tree = Contents(), ast.parse(file.read_text(encoding="utf-8"))
+    found.about = (ast.get_docstring(tree) or "").partition("\n")[0]
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
             found.imports.append(node)
         elif isinstance(node, ast.Name) and node.id in SAY_NOTHING:
@@ -87,6 +90,19 @@ def test_every_library_is_of_the_core_or_names_its_extra():
     unknown = {name: str(file) for file in files for name in imported(file) - known}
 
     assert not unknown
+
+
+def test_modules_say_what_is_in_them():
+    """A noun phrase or, of commands, an imperative; the name of a file alone is no answer."""
+    first = {file: contents_of(file).about for file in MODULES}
+
+    riddles = {
+        f"{file.relative_to(ROOT)}: {about}"
+        for file, about in first.items()
+        if not about.endswith((".", ":")) or re.match(r"(?:What|How|Who|Whom|Where|Which)\b", about)
+    }
+
+    assert not riddles
 
 
 ROOMS = (

@@ -1,4 +1,4 @@
-"""Readers of what names articles: sitemaps, indexes of sitemaps, feeds, and the links of a page.
+"""Readers of lists of articles: sitemaps, indexes of sitemaps, feeds, and the links of a page.
 
 The input is not trusted: XML entities are not resolved, nothing is unpacked beyond a bound, and
 the parser bounds the depth of trees. Input that cannot be read raises ``ListingError``.

@@ -1,4 +1,4 @@
-"""What is compared in datasets of each schema: columns, counts and ratios."""
+"""The measures by which datasets of each schema are compared: columns, counts and ratios."""
 
 from collections import Counter
 from collections.abc import Mapping

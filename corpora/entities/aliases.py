@@ -1,4 +1,4 @@
-"""The forms of entities: how often a form is linked, and how often it stands in the text at all.
+"""The forms of entities, with their priors and link probabilities.
 
 *Prior*: of the counted mentions with this form, the fraction that mean this entity. *Link
 probability*: of all places of the form, the fraction that are counted mentions. A place of a form

@@ -1,4 +1,4 @@
-"""What a page tells about its entity: ids in authority files, the type, a first sentence."""
+"""Facts of a page about its entity: ids in authority files, the type, a first sentence."""
 
 from collections.abc import Iterator
 

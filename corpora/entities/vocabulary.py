@@ -1,4 +1,4 @@
-"""The entity vocabulary: which entities have an id, and how they are looked up.
+"""The entity vocabulary: its entities with their ids (given by ``choice.py``), and look-up.
 
 An entity is ``SPACE:TITLE`` (``dawiki:Berlin``, ``gnd:118770950``). Ids are dense: from 0 to the
 number of rows, ``[PAD] [UNK] [MASK]`` first. A *retired* row keeps the id of an entity that is no

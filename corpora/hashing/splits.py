@@ -1,4 +1,4 @@
-"""Splits into train, dev and test, by ratios or by a file."""
+"""Splits into train, dev and test, by ratios (hashes: ``sampling.py``) or by a file."""
 
 from collections.abc import Mapping, Sequence
 from math import isfinite

@@ -1,4 +1,7 @@
-"""Words that need no discovery: those of dictionaries (with names among them), function words."""
+"""Tables of known words: of dictionaries (with names among them), and function words.
+
+``ranking.py`` flags the words of a lexicon by them.
+"""
 
 import tomllib
 from collections import Counter

@@ -1,4 +1,6 @@
-"""Rows of a ``ner`` dataset as files that others read; each can be read back as it was.
+"""Rows of a ``ner`` dataset as CoNLL, JSON and Parquet; each file can be read back as it was.
+
+The formats of annotation tools, which hold documents, are in ``exchange.py``.
 
 Columns: the token, its tag and, if any row of the split has them, its inner tag (``_`` in rows
 without). They are separated by one space, or by tabs where a token holds white space or there are

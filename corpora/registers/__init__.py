@@ -1,1 +1,1 @@
-"""Registers: whom and what an edition names, with names, dates and ids elsewhere."""
+"""Registers: the persons, places and works that an edition names, with dates and ids elsewhere."""

@@ -1,4 +1,4 @@
-"""How a register and the mentions of an edition fit: ids without entries, entries without mentions.
+"""The fit of a register and the mentions of an edition: ids without entries, unused entries.
 
 Memory grows with the distinct references and the entries, not with the mentions.
 """

@@ -1,4 +1,4 @@
-"""Records of the files in an output folder: those in force, and all that runs have put there."""
+"""Records of the files in an output folder: ``run.json``, and the journal of all runs' names."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Work on what strangers made in a process of its own, under bounds of time and memory.
+"""Work on untrusted input in a process of its own, under bounds of time and memory.
 
 A hostile page can keep a parser busy for hours, or fill the memory, and a library of C cannot be
 stopped from inside: so a page that goes beyond ``Bounds`` costs its process, and nothing else. Time

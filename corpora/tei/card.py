@@ -1,4 +1,7 @@
-"""The tables and warnings of an edition's card, which tell its reader how the edition was read."""
+"""Tables and warnings for an edition's ``card.md``, which tell its reader how it was read.
+
+The rest of the card is that of any NER set (``corpora/ner/card.py``).
+"""
 
 import re
 from collections import Counter

@@ -1,4 +1,4 @@
-"""What people decided on names of an edition: an append-only file beside it, a JSON line each.
+"""The decisions of people on names of an edition: a file beside it, with a JSON line for each.
 
 The workbench and ``modeling.predict --apply`` append; ``modeling.predict --tei`` reads, so that a
 later run neither replaces nor offers again what was decided. A line::
@@ -12,7 +12,7 @@ later run neither replaces nor offers again what was decided. A line::
 
 Places are offsets in the document's text. They are given with the form and its context, by which
 they are found again after the file was edited. Lines are never changed: a later decision on a place
-replaces an earlier one.
+replaces an earlier one, and nothing is removed.
 """
 
 import fcntl

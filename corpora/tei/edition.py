@@ -1,4 +1,4 @@
-"""How an edition marks things: a TOML file tells which element means what.
+"""Editions: a TOML file tells which element means what.
 
 See ``editions/tei.toml`` for every key with its default, and ``docs/editions.md`` for a guide.
 """

@@ -1,4 +1,4 @@
-"""Where the tags of a name can stand: well-formed places around its characters.
+"""Fragments of a name: the well-formed places around its characters where tags can stand.
 
 A name inside one element is one fragment. If it begins or ends in an inner element, its tags move
 outwards over markup without text; if that is not possible, it becomes several fragments.

@@ -1,4 +1,4 @@
-"""What a TEI header tells of a text: title, language, licence, who wrote to whom, and when."""
+"""The metadata in a TEI header: title, language, licence; of a letter, persons, places, date."""
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass

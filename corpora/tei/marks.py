@@ -1,4 +1,4 @@
-"""Where elements stand in the text of a document, and the mentions that names become."""
+"""The places of elements in the text of a document, and the mentions that names become."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Who found names: what a header records of a model, and of people who reviewed its names.
+"""The record in a header of who found names: a model, and the people who reviewed them.
 
 The record is a ``respStmt`` that every added name points to, an ``application``, and a ``change``.
 The statement keeps a fingerprint of each name as it was written, in a processing instruction, which

@@ -1,4 +1,4 @@
-"""How a name is written in an edition: its element, its reference, and the model's certainty."""
+"""The style of names in an edition: their element, their reference, and the model's certainty."""
 
 import re
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Decoding of bytes in any encoding that Python knows; invalid bytes are marked and counted."""
+"""Decoding of bytes in a given encoding (found by ``detection.py``); invalid bytes are counted."""
 
 import codecs
 import re

@@ -1,4 +1,4 @@
-"""Reading of text files as records: detection of encoding and format, and the matching reader."""
+"""Reading of text files as records: encoding and format are detected, and a reader chosen."""
 
 import mmap
 import re

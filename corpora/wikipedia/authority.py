@@ -1,4 +1,4 @@
-"""Who or what a page is about: ids from authority templates, the type from these or categories."""
+"""The subject of a page: ids from authority templates, the type from these or from categories."""
 
 import re
 from collections import Counter

@@ -3,7 +3,7 @@
 A bzip2 file is a sequence of streams (``BZh9`` … a CRC), each a sequence of blocks of at most
 900 kB of text. A block begins at any bit, with the 48 bits of ``BLOCK`` and its CRC, and does not
 depend on the blocks before it. So a long single stream and a multistream file are cut alike, and
-of a damaged block only the block itself is lost. Format:
+of a damaged block only the block itself is lost. ``dump.py`` cuts files into ranges. Format:
 https://github.com/dsnet/compress/blob/master/doc/bzip2-format.pdf
 """
 

@@ -1,4 +1,4 @@
-"""Counts of what became of the links, numbers and templates in the wikitext of a page.
+"""Counts of the outcomes of the links, numbers and templates in the wikitext of a page.
 
 Counters are called ``links.REASON``, ``numbers.…``, ``words.…``, ``templates.…``; ``dropped/NAME``,
 ``hole/NAME`` and ``words/NAME`` count templates by name, and the words in them.

@@ -1,4 +1,4 @@
-"""``report.md``: what became of every page, link, number and template of a dump."""
+"""``report.md``: the outcomes of all pages, links, numbers and templates of a dump."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path

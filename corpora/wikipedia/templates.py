@@ -1,5 +1,8 @@
 """Templates that carry a value show it; tables of data say how (``templates/<lang>.toml``).
 
+Those that the dump itself defines as text with parameters are read by ``definitions.py``;
+``structure.py`` finds calls in a page, and puts the text of either in their place.
+
 A recipe is text with fields: ``{2}`` the second positional parameter, ``{name}`` a named one,
 ``{1|name}`` the first that is not empty, ``{*}`` all positional ones joined by ", ", ``{2*}`` those
 from the second on, ``{date:1,2,3}``, ``{american:1,2,3}`` (a date with the month first),

@@ -1,4 +1,4 @@
-"""What all DAGs share: retries, time limits, pools, assets, reports of failures, parameters."""
+"""The common parts of all DAGs: retries, limits, pools, assets, reports of failures, parameters."""
 
 import logging
 import os

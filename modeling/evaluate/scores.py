@@ -2,7 +2,8 @@
 
 Shapes: N sentences, U units that are drawn, R replicates, K sets of counts, L labels.
 
-All scores of an evaluation are computed on the same replicates (``modeling/bootstrap.py``).
+The counts are of ``modeling/taggers/counts.py``. All scores of an evaluation are computed on the
+same replicates (``modeling/bootstrap.py``).
 """
 
 import math

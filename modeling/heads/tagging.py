@@ -2,7 +2,8 @@
 
 A head is a linear map of the states of words; heads differ in what their scores mean. Each head
 computes the loss of gold tags, summed over words, and a CRF: the log-potentials of all tag
-sequences. So all heads share the decoders and probabilities of ``modeling/decoding``.
+sequences. So all heads share the decoders and probabilities of ``modeling/decoding``. The head of
+spans is in ``modeling/models/spans.py``, because it reads candidates with the encoder.
 
 Shapes: W words of S sentences together, N words of the longest, D width, K scores, L labels,
 C = 1 + 2 L tags (``modeling/data/tagset.py``).

@@ -1,6 +1,7 @@
 """Names written into TEI files, listed for review, and taken out (``corpora/tei/writer.py``).
 
-``modeling/predict/tei_work.py`` reads the files, and keeps the outcome for each.
+``modeling/predict/tei_work.py`` reads the files, chooses the threshold, and keeps the outcome for
+each file.
 """
 
 import tempfile

@@ -1,4 +1,7 @@
-"""The journal of all decisions on an edition, and the workbench's actions among them."""
+"""The journal of all decisions on an edition, and the workbench's actions among them.
+
+``corpora/tei/decisions.py`` reads and writes its file.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
