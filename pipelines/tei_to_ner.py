@@ -239,12 +239,11 @@ def graph(units: PCollection, settings: Settings, run: Run) -> PCollection:
     from pipelines.transforms.files import ReadFiles
     from pipelines.transforms.tei import ParseTei, ToSentences
 
-    edition = run.auxiliary["edition"]
     return (
         units
         | ReadFiles(max_bytes=settings.max_bytes)
         | ParseTei(
-            edition=edition,
+            edition=run.auxiliary["edition"],
             learned=settings.learned,
             registers=tuple(named(_REGISTER, run.auxiliary)),
             has_lines=settings.has_lines,
@@ -252,8 +251,6 @@ def graph(units: PCollection, settings: Settings, run: Run) -> PCollection:
             max_bytes=settings.max_bytes,
         )
         | ToSentences(
-            edition=edition,
-            learned=settings.learned,
             nested=settings.nested,
             by_document=settings.split == "document",
             ratios=parse_ratios(settings.ratios),

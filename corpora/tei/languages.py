@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
 
 from corpora.document import Span
 from corpora.segmentation.language_tags import primary_language
@@ -41,13 +40,6 @@ class Language:
     """Whether a hyphen at a line end belongs to the word, unless the markup says otherwise."""
 
 
-class Passage(NamedTuple):
-    """A part of the text in one language, from ``start`` to the next passage."""
-
-    start: int
-    lang: str | None
-
-
 def code_of(tag: str | None) -> str:
     """Return the code of a language that has a table, empty for all others."""
     return primary_language(tag) if table_name(tag) else ""
@@ -72,21 +64,25 @@ def said_language(element: Element) -> str | None:
     return None
 
 
-def count_languages(passages: Sequence[Passage], text: str) -> Counter[str]:
+Passages = Sequence[tuple[int, Language]]
+"""The offset at which each passage begins, and its language; it extends to the next passage."""
+
+
+def count_languages(passages: Passages, text: str) -> Counter[str]:
     """Count the characters of each language, by its tag; empty where there is none."""
     counts: Counter[str] = Counter()
-    ends = [*(passage.start for passage in passages[1:]), len(text)]
-    for passage, end in zip(passages, ends, strict=True):
-        counts[passage.lang or ""] += end - passage.start
+    ends = [*(start for start, _ in passages[1:]), len(text)]
+    for (start, language), end in zip(passages, ends, strict=True):
+        counts[language.tag or ""] += end - start
     return counts
 
 
 class Segmenters:
     """The segmenters of a text, each for the passages in its language."""
 
-    def __init__(self, passages: Sequence[Passage], segmenters: Sequence[Segmenter]) -> None:
-        self._starts = [passage.start for passage in passages]
-        self._segmenters = segmenters
+    def __init__(self, passages: Passages) -> None:
+        self._starts = [start for start, _ in passages]
+        self._segmenters = [language.segmenter for _, language in passages]
 
     def at(self, offset: int) -> Segmenter:
         """Return the segmenter of the character at an offset."""

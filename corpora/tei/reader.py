@@ -11,10 +11,9 @@ from dataclasses import dataclass, field, replace
 
 from corpora.document import Document, Mention, Paragraph, Span, part_of_text, without_crossing
 from corpora.runs.plan import InputFile
-from corpora.segmentation.sentences import Segmenter
 from corpora.tei.edition import APART, SIGNS, Edition, Meaning, Role
 from corpora.tei.include import INCLUDE, with_included
-from corpora.tei.languages import Passage, Segmenters, count_languages, said_language
+from corpora.tei.languages import Segmenters, count_languages, said_language
 from corpora.tei.layout import XML_SPACE, Layout, OpenName
 from corpora.tei.marks import (
     Mark,
@@ -65,17 +64,12 @@ class TeiText:
     document: Document | None
     """None if no text is left."""
     counters: Counter[str]
-    passages: tuple[Passage, ...] = ()
-    """The passages of the text, each with its language."""
+    segmenters: Segmenters = Segmenters(())
+    """The segmenters of the text, by the languages of its passages."""
     split_with: str = ""
     """The id of the document whose split it shares: its own, or for a note that of its document."""
     prefixes: Prefixes = Prefixes()
     """The prefixes that its file declares for pointers."""
-
-    def segmenter_at(self, edition: Edition) -> Callable[[int], Segmenter]:
-        """Return a function from the offset of a character to its segmenter."""
-        segmenters = [edition.language(passage.lang).segmenter for passage in self.passages]
-        return Segmenters(self.passages, segmenters).at
 
 
 def read_tei(
@@ -194,9 +188,8 @@ class _Reader:
             self.counters["hyphens removed at line ends"] = self.layout.hyphens_removed
         mentions = self._mentions(text)
         paragraphs = trim_paragraphs(self.layout.paragraphs, text)
-        passages = tuple(Passage(start, each.tag) for start, each in self.layout.passages)
-        segmenters = Segmenters(passages, [each.segmenter for _, each in self.layout.passages])
-        for lang, n in count_languages(passages, text).items():
+        segmenters = Segmenters(self.layout.passages)
+        for lang, n in count_languages(self.layout.passages, text).items():
             self.counters[f"language/{lang}"] += n
         document = Document(
             id=self.start.document_id,
@@ -209,7 +202,7 @@ class _Reader:
             **self.start.columns,
         )
         prefixes = self.edition.prefixes
-        return TeiText(document, self.counters, passages, self.start.split_with, prefixes)
+        return TeiText(document, self.counters, segmenters, self.start.split_with, prefixes)
 
     def _sentences(
         self,

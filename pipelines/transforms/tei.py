@@ -110,10 +110,6 @@ class ToSentences(PerRecord[ParsedFile, Written]):
     split by sentence or document, by ``ratios`` and ``seed``.
     """
 
-    edition: InputFile
-    """The edition file, which says what elements mean."""
-    learned: Mapping[str, Abbreviations] = field(default_factory=dict)
-    """Learned abbreviations of the edition, by language."""
     nested: Nested = "outer"
     """The level of nested names that is tagged."""
     by_document: bool = False
@@ -126,16 +122,14 @@ class ToSentences(PerRecord[ParsedFile, Written]):
         """Cut the documents of a file."""
         counters = Counter(record.counters)
         sentences: list[Sentence] = []
-        edition = _edition(self.edition, json.dumps(self.learned))
         documents = []
         for text in record.texts:
             if document := text.document:
                 documents.append(document)
                 split = partial(self._split, self.unit.settings.get(record.source), text.split_with)
                 counters += count_untagged(document, self.nested)
-                segmenter_at = text.segmenter_at(edition)
-                sentences.extend(
-                    to_sentences(document, split, nested=self.nested, segmenter_at=segmenter_at)
+                sentences += to_sentences(
+                    document, split, nested=self.nested, segmenter_at=text.segmenters.at
                 )
         yield Written([*documents, *sentences], counters)
 

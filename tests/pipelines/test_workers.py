@@ -69,7 +69,7 @@ def test_second_attempt_in_the_middle_of_the_first_does_no_harm(tmp_path):
         edition = run.auxiliary["edition"]
         files = ReadFiles(max_bytes=1_000_000).read(unit)
         parsed = [p for file in files for p in ParseTei(edition=edition).read(file)]
-        sentences = ToSentences(edition=edition, ratios={})
+        sentences = ToSentences(ratios={})
         sentences.unit = unit
         written = [w for file in parsed for w in sentences.read(file)]
         first = run.write_shards().begin(unit)
