@@ -40,7 +40,7 @@ from corpora.tei.starts import (
     start_of_file,
     texts_in,
     with_metadata,
-    without_place,
+    with_place,
 )
 from corpora.tei.xml import ROOTS, Element, XmlError, parse_xml
 
@@ -113,9 +113,9 @@ def read_tree(
         whole = start_of_file(tei, document_id, own, lang=said_language(root))
         starts, n_before = deque([whole]), len(texts)
         while starts:
-            reader = _Reader(own, file, layout(), starts.popleft())
-            texts.append(reader.read())
-            starts.extend(reader.apart)
+            text, apart = _Reader(own, file, layout(), starts.popleft()).read()
+            texts.append(text)
+            starts.extend(apart)
         for name_beside in whole.stand_off:
             if name_beside.element not in file.beside_found:
                 texts[n_before].counters[_points_nowhere(name_beside.element)] += 1
@@ -130,10 +130,8 @@ class _Reader:
     file: File
     layout: Layout
     start: Start
-    apart: list[Start] = field(default_factory=list)
-    """The parts that become documents of their own."""
-    places_apart: list[tuple[dict[str, str], OpenName]] = field(default_factory=list)
-    """The metadata of these, and where they stand."""
+    apart: list[tuple[Start, OpenName]] = field(default_factory=list)
+    """The parts that become documents of their own, and where they stand."""
     names: list[Name] = field(default_factory=list)
     parts: deque[tuple[Element, Place, bool]] = field(default_factory=deque)
     """Notes and the like, which are read at the end of the document: with their places, and whether
@@ -154,8 +152,8 @@ class _Reader:
     skipped_in: str = ""
     counters: Counter[str] = field(default_factory=Counter)
 
-    def read(self) -> TeiText:
-        """Read text and names, then sentences."""
+    def read(self) -> tuple[TeiText, list[Start]]:
+        """Read text and names, then sentences; also return the parts that become documents."""
         start = self.start
         self._go_to(start.at)
         self.part, self.preserve = start.part, start.preserve
@@ -166,7 +164,8 @@ class _Reader:
             self.kind = start.part or start.element.name
             self.layout.block(self.kind)
             self._inside(start.element)
-        return self._finish()
+        text = self._finish()
+        return text, [with_place(one, text.document, here.end) for one, here in self.apart]
 
     def _read_content(self, tei: Element) -> None:
         for child in tei.elements():
@@ -179,10 +178,7 @@ class _Reader:
         self._read_parts()
         self.layout.block("p")
         text = self.layout.text.rstrip()
-        for metadata, here in self.places_apart:
-            metadata["at"] = str(here.end)
         if not text:
-            self.apart = [replace(one, columns=without_place(one)) for one in self.apart]
             return TeiText(None, self.counters, prefixes=self.edition.prefixes)
         if self.layout.hyphens_removed:
             self.counters["hyphens removed at line ends"] = self.layout.hyphens_removed
@@ -291,7 +287,8 @@ class _Reader:
             case Role.LEAVE_OUT:
                 self._leave_out(element)
             case Role.DOCUMENT | Role.NOTE_DOCUMENT:
-                self.apart.append(self._document_of(element, is_note=role is Role.NOTE_DOCUMENT))
+                start = self._document_of(element, is_note=role is Role.NOTE_DOCUMENT)
+                self.apart.append((start, self.layout.here()))
             case Role.PART:
                 self.parts.append((element, self.at, self.preserve))
             case Role.PARAGRAPH:
@@ -332,7 +329,7 @@ class _Reader:
             self.counters[f"spanTo leads nowhere: {element.written_name}"] += 1
 
     def _document_of(self, element: Element, *, is_note: bool) -> Start:
-        """Begin the document that an element inside this one becomes, linked to its place."""
+        """Begin the document that an element inside this one becomes."""
         id, around = self.file.new_id(element), self.start
         columns = around.columns.copy()
         heads = [] if is_note else [e.text() for e in element.elements() if e.name == "head"]
@@ -342,11 +339,6 @@ class _Reader:
             columns["lang"] = self.edition.tag_of(tag)
         elif self.at.language:
             columns["lang"] = self.at.language.tag
-        here = self.layout.here()
-        place = {"in_document": around.document_id, "at": str(here.end)}
-        place |= {"byte": str(element.byte), **self.at.attributes()}
-        columns["metadata"] = {**columns["metadata"], **place}
-        self.places_apart.append((columns["metadata"], here))
         return Start(
             element,
             id,

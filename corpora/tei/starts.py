@@ -2,10 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count
 
+from corpora.document import Document
 from corpora.tei.edition import Edition, Role
 from corpora.tei.header import Columns, base_of, read_header, read_rules
 from corpora.tei.marks import Place
@@ -138,8 +139,12 @@ def _own(scope: Element, edition: Edition) -> Iterator[Element]:
             waiting += reversed(element.elements())
 
 
-def without_place(start: Start) -> Columns:
-    """Return the columns of a document without its place in one that has no text."""
-    metadata = start.columns["metadata"].items()
-    kept = {name: value for name, value in metadata if name not in {"in_document", "at"}}
-    return {**start.columns, "metadata": kept}
+def with_place(start: Start, around: Document | None, offset: int) -> Start:
+    """Add the place of a document's element: in the document around it, if that has text."""
+    metadata = start.columns["metadata"]
+    place = {"byte": str(start.element.byte), **start.at.attributes()}
+    if around is None:
+        metadata = {name: metadata[name] for name in metadata if name not in {"in_document", "at"}}
+    else:
+        place = {"in_document": around.id, "at": str(offset), **place}
+    return replace(start, columns={**start.columns, "metadata": {**metadata, **place}})
