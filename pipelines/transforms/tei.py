@@ -25,11 +25,10 @@ from pipelines.transforms.files import SourceFile
 
 @dataclass(frozen=True, slots=True)
 class ParsedFile:
-    """The documents of a file, and counters of its parsing."""
+    """The documents of a file."""
 
     source: str
     texts: Sequence[TeiText]
-    counters: Mapping[str, int]
     position: str = ""
 
 
@@ -66,12 +65,10 @@ class ParseTei(PerRecord[SourceFile, ParsedFile | Counts | Filtered | Rejected])
                 excerpt=error.excerpt,
             )
             return
-        counters = sum((text.counters for text in texts), Counter[str]())
-        texts = [text for text in texts if text.document is not None]
-        if texts:
-            yield ParsedFile(record.source, texts, counters)
+        if any(text.document for text in texts):
+            yield ParsedFile(record.source, texts)
         else:
-            yield Counts(counters)
+            yield Counts(sum((text.counters for text in texts), Counter[str]()))
             yield Filtered(record.source, "no_text")
 
     def _texts(self, record: SourceFile) -> list[TeiText]:
@@ -120,10 +117,11 @@ class ToSentences(PerRecord[ParsedFile, Written]):
 
     def read(self, record: ParsedFile) -> Iterator[Written]:
         """Cut the documents of a file."""
-        counters = Counter(record.counters)
+        counters = Counter[str]()
         sentences: list[Sentence] = []
         documents = []
         for text in record.texts:
+            counters += text.counters
             if document := text.document:
                 documents.append(document)
                 split = partial(self._split, self.unit.settings.get(record.source), text.split_with)
