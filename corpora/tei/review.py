@@ -352,17 +352,17 @@ def _write(
     decisions: Decisions | None,
 ) -> Written:
     """Write the names of a model, then those that a person found."""
-    decided = {}
+    standing = {}
     for document in file.documents:
         own = (file.source.name, document.id, document.text)
         settled, _ = (decisions or Decisions()).of_document(*own)
         answers = Answers(settled)
         listed = [p.mention for p in placed if p.document == document.id]
         again = {id(one) for mention in listed for one in answers.on(mention)}
-        decided[document.id] = [one for one in settled if id(one) not in again]
+        standing[document.id] = [one for one in settled if id(one) not in again]
     accepted = [one for one in placed if one.candidate.is_accepted]
     suggested = _mentions(one for one in accepted if one.suggestion)
-    written = file.write(suggested, model=model, options=options, decided=decided)
+    written = file.write(suggested, model=model, options=options, standing=standing)
     missed = _mentions(one for one in accepted if not one.suggestion)
     return written.add(missed, model=REVIEW, options=options) if missed else written
 

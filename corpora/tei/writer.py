@@ -40,6 +40,8 @@ from corpora.tei.xml import XmlError
 
 Existing = Literal["keep", "only-new", "replace-predicted"]
 Crossing = Literal["split", "standOff"]
+Standing = Mapping[str, Sequence[Settled]]
+"""The decisions of people in force, by the id of the document."""
 
 
 class UnprovenError(CorpusError):
@@ -83,6 +85,7 @@ class WriteOptions:
 
 
 _INVALID = "would not be valid"
+_NOTHING_DECIDED: Standing = {}
 DEFAULT_OPTIONS = WriteOptions()
 
 
@@ -126,11 +129,11 @@ class Written:
         *,
         model: Model,
         options: WriteOptions,
-        decided: "Standing | None" = None,
+        standing: Standing = _NOTHING_DECIDED,
     ) -> "Written":
         """Write further names into the file, of another model or a person; all others are kept."""
         own = replace(options, existing="keep")
-        more = self.file.write(mentions_by_document, model=model, options=own, decided=decided)
+        more = self.file.write(mentions_by_document, model=model, options=own, standing=standing)
         return replace(
             more,
             written=self.written + more.written,
@@ -140,8 +143,6 @@ class Written:
         )
 
 
-Standing = Mapping[str, Sequence[Settled]]
-"""The decisions of people in force, by the id of the document."""
 _Proven = tuple["TeiFile", list[Added]]
 """A proven file, and the names that were added to it."""
 
@@ -173,31 +174,31 @@ class TeiFile:
         *,
         model: Model,
         options: WriteOptions = DEFAULT_OPTIONS,
-        decided: Standing | None = None,
+        standing: Standing = _NOTHING_DECIDED,
     ) -> Written:
         """Write mentions, with offsets in the documents, into the file.
 
-        A mention on which a person has ``decided`` is skipped, and a name that a person accepted is
-        not replaced. Raises ``UsageError`` for a label without an element, and ``UnprovenError`` if
+        A mention on which a person has decided is skipped, and a name that a person accepted is not
+        replaced. Raises ``UsageError`` for a label without an element, and ``UnprovenError`` if
         nothing can be added to the file that could be removed again.
         """
         for mentions in mentions_by_document.values():
             check_labels(mentions, self.edition)
         file, kept = self, tuple[Kept, ...]()
         if options.existing == "replace-predicted":
-            keep = self._confirmed(decided or {})
+            keep = self._confirmed(standing)
             undone = take_out_of(self.source, keep=keep)
             kept = tuple(one for one in undone.kept if one.reason == CHANGED)
             if undone.data != self.source.data:
                 file = self.read(undone.data, self.edition, name=self.source.name)
         by = Responsibility(model, options.reviewer, options.date)
-        return _Writer(file, by, options, decided or {}, kept).write(mentions_by_document)
+        return _Writer(file, by, options, standing, kept).write(mentions_by_document)
 
-    def _confirmed(self, decided: Standing) -> set[int]:
+    def _confirmed(self, standing: Standing) -> set[int]:
         """Find the elements of names that a person accepted, corrected or added."""
         names = {
             (id, one.span.start, one.span.end)
-            for id, settled in decided.items()
+            for id, settled in standing.items()
             for one in settled
             if one.is_name
         }
@@ -236,7 +237,7 @@ class _Writer:
     file: TeiFile
     by: Responsibility
     options: WriteOptions
-    decided: Standing
+    standing: Standing
     kept: tuple[Kept, ...] = ()
     is_whole: bool = True
     """Whether the header gets an application and a change; not every schema allows them."""
@@ -278,7 +279,7 @@ class _Writer:
 
     @cached_property
     def _answered(self) -> dict[str, Answers]:
-        return {id: Answers(settled) for id, settled in self.decided.items()}
+        return {id: Answers(settled) for id, settled in self.standing.items()}
 
     def _answers(self, document: Document) -> Answers:
         return self._answered.get(document.id) or Answers(())

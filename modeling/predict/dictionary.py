@@ -32,14 +32,14 @@ class OpenRegister:
     referrer: Referrer
     """The writer of references from names to entries."""
 
-    def add_to(self, written: Written, *, options: WriteOptions, decided: Standing) -> Written:
+    def add_to(self, written: Written, *, options: WriteOptions, standing: Standing) -> Written:
         """Write the mentions that the dictionary finds into a file, after others were written."""
         found = {
             document.id: document.mentions
             for document in self.dictionary.annotate_all(written.file.documents)
         }
         own = replace(options, reviewer="")
-        made = written.add(found, model=self.model, options=own, decided=decided)
+        made = written.add(found, model=self.model, options=own, standing=standing)
         made.counters["written by the register"] = made.written - written.written
         left = {(one.document, one.mention) for one in made.skipped}
         made.counters[_WITHOUT_ID] = sum(

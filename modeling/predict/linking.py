@@ -46,7 +46,7 @@ class OpenLinker:
             if m.entity is not None and m not in there and PROBABILITY in m.attributes
         ]
 
-    def add_to(self, written: Written, *, options: WriteOptions, decided: Standing) -> Written:
+    def add_to(self, written: Written, *, options: WriteOptions, standing: Standing) -> Written:
         """Add references to mentions that have none, to a file after others were written into it.
 
         Mentions that our models added are left alone.
@@ -54,7 +54,7 @@ class OpenLinker:
         documents, uncounted = written.file.documents, Counter[str]()
         found = {document.id: self.missing(document, uncounted) for document in documents}
         own = replace(options, references=True, threshold=0.0, reviewer="")
-        return written.add(found, model=self.model, options=own, decided=decided)
+        return written.add(found, model=self.model, options=own, standing=standing)
 
 
 def open_linker(

@@ -87,11 +87,13 @@ def enrich(options: "Options", tagger: "Tagger | None") -> Summary:
             if model is not None:
                 if register is not None:
                     found = [register.dictionary.identify(one) for one in found]  # noqa: PLW2901
-                made = ready.write(mentions_of(found), model=model, options=given, decided=standing)
+                made = ready.write(
+                    mentions_of(found), model=model, options=given, standing=standing
+                )
             if register is not None:
-                made = register.add_to(made, options=given, decided=standing)
+                made = register.add_to(made, options=given, standing=standing)
             if linker is not None:
-                made = linker.add_to(made, options=given, decided=standing)
+                made = linker.add_to(made, options=given, standing=standing)
             made.counters["written: a person had decided so"] += n_decided
             work.save(name, made)
     return work.finish(made=f"{options.output} (skipped.tsv says what was not written, and why)")
@@ -165,7 +167,7 @@ def list_candidates(options: "Options", tagger: "Tagger | None") -> Summary:
         given = work.write_options(file.source.name, threshold=threshold)
         given = replace(given, references=is_linking)
         tried = file.write(
-            mentions_of(found), model=model, options=given, decided=work.standing(file)
+            mentions_of(found), model=model, options=given, standing=work.standing(file)
         )
         work.counters.update(Counter(f"not listed: {one.reason}" for one in tried.skipped))
         out = Counter((one.document, one.mention) for one in tried.skipped)
@@ -197,7 +199,7 @@ def apply_list(options: "Options") -> Summary:
     made: list[Decision] = []
     for name, file in work.files.items():
         with work.rejecting(name):
-            given = replace(work.write_options(name, threshold=0.0), references=True)
+            given = replace(work.write_options(name), references=True)
             applied = apply_candidates(
                 file.read_bytes(),
                 work.edition,
@@ -237,7 +239,7 @@ def take_corrected(options: "Options") -> Summary:
                 if own := _belonging(document, waiting):
                     used.update(own)
                     corrected[document.id] = _same_mentions(document, own)
-            given = work.write_options(name, threshold=0.0)
+            given = work.write_options(name)
             work.save(name, write_corrected(file, corrected, options=given))
     work.counters["files of the tool that were read"] = len(used)
     for path in sorted(waiting.keys() - used):

@@ -100,7 +100,7 @@ class TeiWork:
             self.counters["decisions whose place is not found any more"] += n_lost
         return standing
 
-    def write_options(self, name: str, *, threshold: float) -> WriteOptions:
+    def write_options(self, name: str, *, threshold: float = 0.0) -> WriteOptions:
         """Return the options for writing into a file.
 
         The date is today's, or, if the output file exists, the last date in that file.

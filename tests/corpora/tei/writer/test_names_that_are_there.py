@@ -170,7 +170,7 @@ def test_what_a_person_decided_is_neither_replaced_nor_written_again(edition):
     file = TeiFile.read(once, edition, name="x.xml")
     found = [Mention(21, 25, label="place"), Mention(7, 10, label="place")]
     options = WriteOptions(existing="replace-predicted")
-    again = file.write({"x.xml": found}, model=MODEL, options=options, decided={"x.xml": standing})
+    again = file.write({"x.xml": found}, model=MODEL, options=options, standing={"x.xml": standing})
 
     names = "<persName>Goethe</persName> <placeName>und</placeName>"
     assert body(again) == f"<p>{names} Walden in Jena</p>"
