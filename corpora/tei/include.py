@@ -1,8 +1,8 @@
 """Files that others include (``xi:include``), if they lie in the folder of the inputs."""
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from posixpath import normpath
@@ -14,17 +14,21 @@ from corpora.tei.xml import MAX_DEPTH, Element, XmlError, parse_xml
 _NAMESPACE = "{http://www.w3.org/2001/xinclude}"
 INCLUDE = f"{_NAMESPACE}include"
 _MARK = b"http://www.w3.org/2001/XInclude"  # the namespace: each file that includes another has it
-_POINTER = re.compile(r"(?:element\()?([\w.-]+)\)?")
+_POINTER = re.compile(
+    r"""([\w.-]+)|element\((?!\))([\w.-]+)?((?:/[1-9]\d{0,8})*)\)|xpointer\(id\(["']([\w.-]+)["']\)\)"""
+)
 
 
 def find_included(files: Sequence[InputFile], *, max_bytes: int) -> dict[str, InputFile]:
     """Describe the files that others include, by name: only files in the folder of all files.
 
+    A file of which only parts are included is one of them if one of the parts is found in it.
     Files above ``max_bytes``, and those in buckets, are not searched for inclusions.
     """
     from corpora.system.buckets import is_url
 
     found: dict[str, InputFile] = {}
+    pointers: defaultdict[str, set[str]] = defaultdict(set)
     waiting = [file for file in files if not is_url(file.path)]
     for file in waiting:  # the loop appends to it
         data = file.read() if file.size <= max_bytes else b""
@@ -32,19 +36,29 @@ def find_included(files: Sequence[InputFile], *, max_bytes: int) -> dict[str, In
             continue
         folder = Path(file.path).resolve().parents[file.name.count("/")]
         with suppress(XmlError):  # who reads the file will say what is wrong with it
-            for name in included_names(parse_xml(data, name=file.name), file.name):
+            for name, pointer in included_parts(parse_xml(data, name=file.name), file.name):
                 path = (folder / name).resolve()
                 if name not in found and path.is_file() and path.is_relative_to(folder):
                     found[name] = describe_file(name, path)
                     waiting.append(found[name])
-    return found
+                pointers[name].add(pointer)
+    return {
+        name: file
+        for name, file in found.items()
+        if file.size > max_bytes or _is_pointed_at(file, pointers[name])
+    }
 
 
-def included_names(root: Element, name: str) -> Iterator[str]:
-    """Yield the names of the files that a file includes and that may be read."""
+def included_parts(root: Element, name: str) -> Iterator[tuple[str, str]]:
+    """Yield the files that a file includes and that may be read: name and XPointer, or no pointer.
+
+    Pointers that are not read are passed over: they include nothing.
+    """
     for element in root.walk():
         if element.name == INCLUDE and (target := target_of(element, name)):
-            yield target
+            pointer = pointer_of(element)
+            if not pointer or (not _is_text(element) and _POINTER.fullmatch(pointer)):
+                yield target, pointer
 
 
 def target_of(element: Element, name: str) -> str | None:
@@ -57,6 +71,48 @@ def target_of(element: Element, name: str) -> str | None:
         return None
     target = normpath(str(PurePosixPath(name).parent / href))
     return None if target == name or target.split("/")[0] in {"..", "."} else target
+
+
+def pointer_of(element: Element) -> str:
+    """Return the XPointer to what is included; empty for the whole file."""
+    attributes = element.attributes
+    return (attributes.get("xpointer") or attributes.get("fragid", "")).strip()
+
+
+def pointed_at(root: Element, pointer: str) -> Element | None:
+    """Find the element of a file that an XPointer points at; the root without one.
+
+    Three forms are read: ids (``p1``), the scheme ``element`` (``element(p1/2)``, the second child
+    of that element), and ``xpointer(id('p1'))``.
+    """
+    if not pointer:
+        return root
+    if not (match := _POINTER.fullmatch(pointer)):
+        return None
+    id, steps = match[1] or match[2] or match[4], list(map(int, (match[3] or "").split("/")[1:]))
+    above = Element("", {})
+    above.children = [root]
+    starts = (e for e in root.walk() if e.attributes.get("xml:id") == id) if id else [above]
+    element = next(iter(starts), None)
+    for step in steps:
+        inside = element.elements() if element else []
+        element = inside[step - 1] if step <= len(inside) else None
+    return element
+
+
+def _is_pointed_at(file: InputFile, pointers: Collection[str]) -> bool:
+    """Tell whether a pointer finds something in a file; a malformed one is left to its reader."""
+    if "" in pointers:
+        return True
+    try:
+        root = parse_xml(file.read(), name=file.name)
+    except XmlError:
+        return True
+    return any(pointed_at(root, pointer) for pointer in pointers)
+
+
+def _is_text(element: Element) -> bool:
+    return element.attributes.get("parse") == "text"
 
 
 def with_included(
@@ -98,9 +154,9 @@ class _Inclusion:
             one.parent = element
 
     def _included(self, element: Element, names: list[str], *, depth: int) -> list[Element | str]:
-        target = target_of(element, names[-1])
+        target, pointer = target_of(element, names[-1]), pointer_of(element)
         file = None if target is None or target in names else self.included.get(target)
-        if target is None or file is None:
+        if target is None or file is None or (pointer and _is_text(element)):
             return self._fallback(element, names, depth=depth)
         self.room -= file.size
         if self.room < 0:
@@ -111,16 +167,13 @@ class _Inclusion:
                 "itself.",
             )
         data = file.read()
-        if element.attributes.get("parse") == "text":
+        if _is_text(element):
             self.counters["included files"] += 1
-            return [data.decode("utf-8", "replace")]
-        whole = parse_xml(data, name=target)
-        pointer = _POINTER.fullmatch(element.attributes.get("xpointer", ""))
-        ids = (e for e in whole.walk() if e.attributes.get("xml:id") == (pointer and pointer[1]))
-        root = next(ids, None) if pointer else whole
+            return [_decoded(data, element, target)]
+        root = pointed_at(parse_xml(data, name=target), pointer)
         if root is None:
             return self._fallback(element, names, depth=depth)
-        self.counters["included files"] += 1
+        self.counters["included parts of files" if pointer else "included files"] += 1
         self.walk(root, [*names, target], depth=depth)
         return [root]
 
@@ -133,3 +186,15 @@ class _Inclusion:
                 self.walk(child, names, depth=depth)
                 found += child.children
         return found
+
+
+def _decoded(data: bytes, element: Element, name: str) -> str:
+    """Decode the included text ``name``: UTF-8, or the ``encoding`` of the inclusion."""
+    encoding = element.attributes.get("encoding", "utf-8")
+    try:
+        return data.decode(encoding)
+    except (LookupError, UnicodeError) as error:
+        raise XmlError(
+            "encoding",
+            f"{name}: is no text in {encoding!r} ({error}). Give its encoding in xi:include.",
+        ) from error

@@ -5,9 +5,10 @@ import json
 import pytest
 
 from corpora.datasets.shards import open_dataset
+from corpora.runs.plan import describe_files
 from corpora.tei.census import take_census
 from corpora.tei.edition import edition_path, load_edition
-from corpora.tei.include import target_of
+from corpora.tei.include import find_included, target_of
 from corpora.tei.reader import read_tei
 from corpora.tei.xml import Element, XmlError
 from pipelines.tei_to_ner import main
@@ -67,6 +68,62 @@ def test_a_part_by_its_id_plain_text_and_a_fallback():
 
     assert text.document.text == "Ja\nText & mehr\nstatt dessen"
     assert text.counters["not read: xi:include"] == 1
+
+
+@pytest.mark.parametrize(
+    ("pointer", "text"),
+    [("x", "Ja"), ("element(x)", "Ja"), ("element(/1/3)", "Ja"), ("element(y/1)", "Doch"),
+     ("xpointer(id('x'))", "Ja"), (" x ", "Ja")],
+)  # fmt: skip
+def test_pointers_to_an_element(pointer, text):
+    part = '<div><p>Nein</p><div xml:id="y"><p>Doch</p></div><p xml:id="x">Ja</p></div>'
+    body = include("a.xml", more=f'xpointer="{pointer}"')
+
+    [read_text] = read({"main.xml": whole(body), "a.xml": part})
+
+    assert read_text.document.text == text
+    assert read_text.counters["included parts of files"] == 1
+
+
+@pytest.mark.parametrize("attribute", ["xpointer", "fragid"])
+@pytest.mark.parametrize(
+    "pointer",
+    ["xpointer(//p[1])", "xpath(//p)", "string-range(x,0,2)", "element()", "element(/2)", "x)",
+     "element(/1/9/1)", "none", "xmlns(t=http://a/b)xpointer(//t:p)"],
+)  # fmt: skip
+def test_a_pointer_that_is_not_read_or_finds_nothing_includes_the_fallback(attribute, pointer):
+    more, inside = f'{attribute}="{pointer}"', "<xi:fallback><p>statt dessen</p></xi:fallback>"
+    body = include("a.xml", more=more, inside=inside) + include("a.xml", more=more)
+
+    [text] = read({"main.xml": whole(body), "a.xml": '<div><p xml:id="x">Ja</p></div>'})
+
+    assert text.document.text == "statt dessen"
+    assert text.counters["not read: xi:include"] == 2
+
+
+def test_a_part_of_a_plain_text_is_not_read():
+    part = include("a.txt", more='parse="text" xpointer="char=0,4"')
+
+    [text] = read({"main.xml": whole(f"<p>Nur dies{part}</p>"), "a.txt": "Text & mehr"})
+
+    assert text.document.text == "Nur dies"
+    assert text.counters["not read: xi:include"] == 1
+
+
+def test_plain_text_is_decoded_as_the_inclusion_says():
+    as_text = include("a.txt", more='parse="text" encoding="utf-16-be"')
+
+    [text] = read({"main.xml": whole(f"<p>{as_text}</p>"), "a.txt": "\0J\0a"})
+
+    assert text.document.text == "Ja"
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "utf-37", "hex"])
+def test_plain_text_in_another_encoding_is_refused(encoding):
+    as_text = include("a.txt", more=f'parse="text" encoding="{encoding}"')
+
+    with pytest.raises(XmlError, match=r"^a\.txt: is no text in .* Give its encoding"):
+        read({"main.xml": whole(f"<p>{as_text}</p>"), "a.txt": "Mühe"})
 
 
 def test_members_of_a_corpus_may_be_included():
@@ -142,6 +199,19 @@ def test_a_run_reads_what_is_included_once_and_never_through_a_link_outside(tmp_
     [document] = open_dataset(tmp_path / "out" / "documents").records()
     assert document.text == "Anfang\nIn Ulm"
     assert "parts/a.xml" in (tmp_path / "out" / "card.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("pointer", ["xpointer(//p[1])", "none"])
+def test_files_of_which_nothing_is_included_are_read_by_themselves(tmp_path, pointer):
+    body = include("a.xml", more=f'xpointer="{pointer}"') + include("b.xml", more='xpointer="x"')
+    (tmp_path / "main.xml").write_text(whole(f"<p>Anfang</p>{body}"))
+    (tmp_path / "a.xml").write_text(whole("<p>In Ulm</p>"))
+    (tmp_path / "b.xml").write_text(whole('<p>Nein</p><p xml:id="x">Ja</p>'))
+    files = describe_files({path.name: path for path in sorted(tmp_path.iterdir())})
+
+    included = find_included(files, max_bytes=1_000)
+
+    assert list(included) == ["b.xml"]
 
 
 @pytest.mark.parametrize("option", ["--lines", "--register"])
