@@ -31,6 +31,7 @@ from corpora.runs.plan import (
     named,
     units_without_input,
 )
+from corpora.segmentation.language_tags import check_tag, primary_language
 from corpora.system.expat_version import warn_of_old_expat
 from corpora.wikipedia.settings import WikiSettings
 from pipelines import run
@@ -160,6 +161,7 @@ class Options(CommonOptions):
 def plan(options: Options) -> Plan:
     """Find the files of the dump, examine their heads and ends, and cut them into ranges."""
     warn_of_old_expat()
+    check_tag(options.lang)
     from corpora.runs.build import BUILD, PIECES
     from corpora.wikipedia.dump import read_pages_of
     from corpora.wikipedia.reuse import find_earlier, place_of_earlier
@@ -176,7 +178,7 @@ def plan(options: Options) -> Plan:
     tables = _tables(options)
     settings = _settings(options, [dump.site for dump in dumps], file=files[0].name)
     pairs = list(zip(files, dumps, strict=True))
-    _warn(options, settings, {file.name: dump.site.doubt for file, dump in pairs})
+    _warn(options, settings, {file.name: dump.site for file, dump in pairs})
     ranges = ((file, range_.to_json()) for file, dump in pairs for range_ in dump.ranges)
     units = tuple(
         Unit(number, (file,), {"work_directory": str(work_directory.absolute())}, part)
@@ -319,18 +321,27 @@ def _abbreviations(
     return learn(reader_of(settings, options.templates).texts(pages)) or None
 
 
-def _warn(options: Options, settings: WikiSettings, doubts: dict[str, str]) -> None:
-    """Warn where the name and the head of a file disagree, and of missing tables."""
-    from corpora.wikipedia.readers import missing_tables
+def _warn(options: Options, settings: WikiSettings, sites: Mapping[str, "SiteInfo"]) -> None:
+    """Warn where a file's name and head disagree, or ``--lang`` and the dump; of missing tables.
 
-    for file, doubt in doubts.items():
-        if doubt and not (options.wiki and options.lang):
+    ``sites`` has the head of each file, by the file's name.
+    """
+    from corpora.wikipedia.readers import missing_tables
+    from corpora.wikipedia.titles import known_language_of
+
+    wiki, lang = settings.site.wiki, settings.site.lang
+    for file, site in sites.items():
+        if site.doubt and not (options.wiki and options.lang):
             _log.warning(
                 "%s: %s. The <siteinfo> is believed; if it is wrong, say --wiki and --lang.",
                 file,
-                doubt,
+                site.doubt,
             )
-    wiki, lang = settings.site.wiki, settings.site.lang
+    said = next((s.lang for s in sites.values() if s.lang), "") or known_language_of(wiki)
+    if said and primary_language(said) != primary_language(lang):
+        _log.warning(
+            "--lang %s: the dump is in %s. --lang counts; leave it out if it is wrong.", lang, said
+        )
     if missing := missing_tables(wiki, lang):
         _log.warning("%s (%s): there is no table of %s.", wiki, lang, "; of ".join(missing))
 

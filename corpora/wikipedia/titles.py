@@ -265,6 +265,11 @@ def language_of(name: str) -> str:
     return str(wikis()["codes"].get(code, code))
 
 
+def known_language_of(name: str) -> str:
+    """Return the BCP 47 tag of a Wikimedia wiki by its name; empty for others (``kleinwiki``)."""
+    return language_of(name) if language_code(name) in wikis()["languages"] else ""
+
+
 def codes_of(name: str, lang: str) -> tuple[str, ...]:
     """List the names that tables of a wiki may have; where several are, the first counts.
 

@@ -15,7 +15,7 @@ from corpora.datasets.shards import open_dataset
 from corpora.store.inspection import main as shards
 from corpora.wikipedia.ledger import links_add_up
 from pipelines import wikipedia_to_documents
-from pipelines.wikipedia_to_documents import main
+from pipelines.wikipedia_to_documents import Options, main, plan
 from tests.corpora.wikipedia.small_wiki import Page, SmallWiki
 from tests.pipelines.interrupting import broken_after
 
@@ -82,6 +82,34 @@ def test_a_dump_without_articles_is_a_warning(pages, why, tmp_path, capsys):
     assert run(tmp_path / "out", input=tmp_path / "dump.xml") == 0
 
     assert f"WARNING nothing was written: {why}." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("in_dump", "options", "said"),
+    [
+        ('xml:lang="da"', {"lang": "dn"}, "--lang dn: the dump is in da"),
+        ("", {"lang": "dn", "wiki": "dawiki"}, "--lang dn: the dump is in da"),
+        ('xml:lang="da"', {"lang": "dan"}, ""),
+        ("", {"lang": "dn"}, ""),
+        ('xml:lang="da"', {}, ""),
+    ],
+)
+def test_a_language_that_differs_from_that_of_the_dump_is_a_warning(
+    in_dump, options, said, tmp_path, caplog
+):
+    dump = SmallWiki().dump().replace('xml:lang="de"', in_dump)
+    (tmp_path / "dump.xml").write_text(dump, "utf-8")
+
+    plan(Options(input=(str(tmp_path / "dump.xml"),), output=tmp_path / "out", **options))
+
+    warned = [message for message in caplog.messages if "--lang" in message]
+    assert [message.partition(". ")[0] for message in warned] == [said] * bool(said)
+
+
+def test_a_language_that_is_no_tag_is_refused(tmp_path, capsys):
+    assert run(tmp_path / "out", "--lang", "Dansk") == 2
+
+    assert "--lang Dansk: no tag of a language" in capsys.readouterr().err
 
 
 def test_every_link_in_the_wikitext_is_accounted_for(tmp_path):
