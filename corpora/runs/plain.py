@@ -1,5 +1,6 @@
 """Datasets that no plan describes: of programs and pipelines of the user."""
 
+import re
 import shutil
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,8 +21,35 @@ SHARD_CHARACTERS = 1 << 26
 """The number of characters after which another shard begins."""
 
 
-def check_new(folder: Path) -> None:
-    """Raise ``UsageError`` where there is something already."""
+def place(folder: Path | str) -> tuple[Path, Path]:
+    """Return the absolute path of a new dataset, and the folder beside it in which it is written.
+
+    Raises ``UsageError`` where ``folder`` is there already, or is in a bucket.
+    """
+    if is_url(folder):
+        raise UsageError(
+            f"{folder}: must be a folder of this machine. Name one, and publish what is in it by "
+            "python -m corpora.store publish."
+        )
+    path = Path(folder).absolute()
+    _check_new(path)
+    return path, path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+
+
+def publish(unfinished: Path, folder: Path) -> None:
+    """Give a dataset that is complete its name; remove what attempts that failed left beside it.
+
+    An attempt that still works could not be published any more: ``folder`` is there now.
+    """
+    _check_new(folder)
+    unfinished.rename(folder)
+    left = re.compile(rf"\.{re.escape(folder.name)}\.[0-9a-f]{{32}}")
+    for path in folder.parent.iterdir():
+        if left.fullmatch(path.name):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _check_new(folder: Path) -> None:
     if folder.exists() or folder.is_symlink():
         raise UsageError(f"{folder}: is there already. Choose another folder.")
 
@@ -33,14 +61,7 @@ def write_dataset(records: Iterable[Document | Sentence], folder: Path | str) ->
     where ``folder`` exists or is in a bucket, for records of both kinds, and for anything else;
     ``CorpusError`` where two have the same id, or a value that cannot be written.
     """
-    if is_url(folder):
-        raise UsageError(
-            f"{folder}: must be a folder of this machine. Name one, and publish what is in it by "
-            "python -m corpora.store publish."
-        )
-    folder = Path(folder).absolute()
-    check_new(folder)
-    unfinished = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}")
+    folder, unfinished = place(folder)
     unfinished.mkdir(parents=True)
     try:
         rows = _rows(records)
@@ -48,8 +69,7 @@ def write_dataset(records: Iterable[Document | Sentence], folder: Path | str) ->
         schema = SCHEMAS[first[0] if first else "documents"]
         shards = list(_write(chain([first] if first else [], rows), schema, unfinished))
         n_records = describe(unfinished, shards, schema, made_by="write_dataset", name=folder)
-        check_new(folder)
-        unfinished.rename(folder)
+        publish(unfinished, folder)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
     return n_records

@@ -21,7 +21,7 @@ from corpora.matching.form_dictionary import (
     choose_forms,
     read_meanings,
 )
-from corpora.runs.plain import check_new, describe
+from corpora.runs.plain import describe, place, publish
 from pipelines.outcomes import Rows, Written
 from pipelines.transforms.elements import InUnit
 
@@ -89,25 +89,26 @@ class _MatchForms(beam.DoFn):
 
 @dataclass(kw_only=True, eq=False)
 class WriteDocuments(beam.PTransform):
-    """Write documents as a dataset; ``dataset.json`` is written last, when all shards are there.
+    """Write documents as a dataset, which appears when all shards are there.
 
     ``PCollection[Document]`` -> ``PCollection[int]``, the number of documents. A shard holds a
     bundle, and is named by the hash of its content; shards are listed by the id of their first
     document. Raises ``CorpusError`` where two documents have the same id, or where ``output``
-    exists.
+    exists or is in a bucket. A run that fails leaves ``.NAME.…`` beside ``output``, which the next
+    run that succeeds removes.
     """
 
     output: str
 
     def expand(self, pcoll: beam.PCollection) -> beam.PCollection:
         """Apply the transform."""
-        folder = Path(self.output).absolute()
-        check_new(folder)
+        folder, unfinished = map(str, place(self.output))
+        shards = beam.ParDo(_WriteBundle(unfinished)).with_output_types(tuple[str, Shard])
         return (
             pcoll
-            | "Shards" >> beam.ParDo(_WriteBundle(str(folder))).with_output_types(tuple[str, Shard])
+            | "Shards" >> shards
             | "All" >> beam.combiners.ToList()
-            | "Publish" >> beam.Map(_publish, str(folder)).with_output_types(int)
+            | "Publish" >> beam.Map(_publish, unfinished, folder).with_output_types(int)
         )
 
 
@@ -138,8 +139,15 @@ class _WriteBundle(beam.DoFn):
         yield WindowedValue((self._first, named), 0, [GlobalWindow()])
 
 
-def _publish(shards: Sequence[tuple[str, Shard]], output: str) -> int:
-    folder = Path(output)
-    folder.mkdir(parents=True, exist_ok=True)
+def _publish(shards: Sequence[tuple[str, Shard]], unfinished: str, output: str) -> int:
+    folder, work = Path(output), Path(unfinished)
     listed = [shard for _, shard in sorted(shards, key=lambda item: item[0])]
-    return describe(folder, listed, _SCHEMA, made_by="WriteDocuments", name=folder)
+    if not work.exists() and (folder / "dataset.json").exists():  # by an earlier attempt of this
+        return sum(shard.rows for shard in listed)
+    work.mkdir(parents=True, exist_ok=True)
+    for path in work.iterdir():
+        if path.name not in {shard.name for shard in listed}:  # of a bundle that was tried again
+            path.unlink()
+    n_documents = describe(work, listed, _SCHEMA, made_by="WriteDocuments", name=folder)
+    publish(work, folder)
+    return n_documents

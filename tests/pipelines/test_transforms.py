@@ -6,6 +6,7 @@ import shutil
 import sys
 import tempfile
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from types import MethodType
 
@@ -15,7 +16,11 @@ from apache_beam.options.pipeline_options import PipelineOptions, StandardOption
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms import core, userstate
 
-from corpora.datasets.shards import open_dataset
+from corpora.datasets.rows import document_to_row
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import ShardWriter, open_dataset
+from corpora.document import Document
+from corpora.errors import CorpusError, UsageError
 from corpora.runs.build import hold
 from corpora.store.inspection import main as store
 from pipelines import (
@@ -30,8 +35,9 @@ from pipelines.engine import describe
 from pipelines.failures import UnitFailedError
 from pipelines.in_memory import InMemoryOptions, run_graph
 from pipelines.outcomes import Filtered
-from pipelines.transforms import elements, shards
+from pipelines.transforms import elements, plain, shards
 from pipelines.transforms.elements import EndOfUnit, InUnit
+from pipelines.transforms.plain import WriteDocuments
 from tests.pipelines.test_news_to_documents import SAMPLES
 from tests.pipelines.test_news_to_documents import run as run_pages
 from tests.pipelines.test_record_errors import (
@@ -180,6 +186,51 @@ def test_pipeline_of_a_stranger_runs_as_the_docs_have_it(tmp_path, monkeypatch):
     assert all(each.text == ours[each.id].text and each.url is None for each in theirs)
     assert {"link", "title_match"} <= {m.origin for each in theirs for m in each.mentions}
     assert store(["verify", "build/mine"]) == 0
+
+
+def write(ids, output):
+    made = [Document(id=id, group="mine", source="a program", text=f"Text {id}.") for id in ids]
+    with beam.Pipeline(argv=[]) as p:
+        _ = p | beam.Create(made) | WriteDocuments(output=str(output))
+
+
+def test_a_strangers_pipeline_that_fails_leaves_no_dataset_and_runs_again(tmp_path):
+    for other in (".mine.old", f".mine.more.{'0' * 32}"):
+        (tmp_path / other).mkdir()
+    with pytest.raises(CorpusError, match=r"mine: the id 'a' is met twice"):
+        write("aba", tmp_path / "mine")
+    failed = {path.name for path in tmp_path.iterdir()}
+
+    write("ab", tmp_path / "mine")
+
+    assert "mine" not in failed
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {"mine", ".mine.old", f".mine.more.{'0' * 32}"}
+    assert [each.id for each in open_dataset(tmp_path / "mine").records()] == ["a", "b"]
+
+
+def test_a_runner_may_try_the_last_step_of_a_strangers_pipeline_again(tmp_path):
+    work, output = tmp_path / ".mine", tmp_path / "mine"
+    work.mkdir()
+    for name in ("shard-0.arrow", "shard-1.arrow"):  # the second of a bundle that was tried again
+        with ShardWriter(work / name, SCHEMAS["documents"]) as writer:
+            writer.write(document_to_row(Document(id="a", group="g", source="s", text="Text.")))
+    shards = [("a", replace(writer.shard, name="shard-0.arrow"))]
+
+    counts = [plain._publish(shards, str(work), str(output)) for _ in range(2)]
+
+    assert counts == [1, 1]
+    assert sorted(path.name for path in output.iterdir()) == [
+        "dataset.json", "rejected.jsonl", "shard-0.arrow",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("output", "why"), [("s3://bucket/mine", "must be a folder of this"), (".", "is there already")]
+)
+def test_a_strangers_pipeline_refuses_an_output_before_it_runs(output, why):
+    with pytest.raises(UsageError, match=why):
+        WriteDocuments(output=output).expand(None)
 
 
 def test_options_are_parsed_once_and_all_their_kinds_share_their_values():
