@@ -195,10 +195,11 @@ _LEXICON_STAGES = {
     "lexicon_ranks": _columns(row=_INT64, rank=_INT64),
 }
 # Stages of news_to_documents; an article is named by the `unit` of its shard and its `row` in it.
+# What one unit looks for in `news_boilerplate` and `news_duplicates` is one batch, by `unit`.
 _NEWS_STAGES = {
     "news_paragraphs": _columns(paragraph=_UINT64, title=_UINT64),
     "news_revisits": _columns(id=_STRING, url=_STRING, digest=_STRING, refers_to=_STRING),
-    "news_boilerplate": _columns(paragraph=_UINT64),
+    "news_boilerplate": _columns(unit=_INT32, paragraph=_UINT64),
     "news_signatures": _columns(
         id=_STRING,
         url=_STRING,

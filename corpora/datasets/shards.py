@@ -12,8 +12,9 @@ import os
 import shutil
 import stat
 import uuid
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from itertools import accumulate, islice, pairwise
 from pathlib import Path
@@ -344,6 +345,35 @@ def read_batches(
     is damaged inside.
     """
     schema = SCHEMAS[schema] if isinstance(schema, str) else schema
+    with _opened(path, schema, columns) as reader:
+        for number in range(reader.num_record_batches):
+            yield read_batch(reader, number)
+
+
+def read_batch_of(path: Path, schema: Schema, number: int) -> pa.RecordBatch:
+    """Read the rows of a shard whose first column holds ``number``; raises as ``read_batches``.
+
+    All rows of a number must be one batch, and the batches in ascending order: of the others, the
+    first columns of a few are read. No row has the number: the batch is empty.
+    """
+    first = schema.columns.names[:1]
+    with _opened(path, schema, ()) as reader, _opened(path, schema, first) as numbers:
+
+        def number_at(place: int) -> int:
+            return int(read_batch(numbers, place).column(0)[0].as_py())
+
+        n_batches = reader.num_record_batches
+        place = bisect_left(range(n_batches), number, key=number_at)
+        if place < n_batches and number_at(place) == number:
+            return read_batch(reader, place)
+    return pa.RecordBatch.from_pylist([], schema=schema.columns)
+
+
+@contextmanager
+def _opened(
+    path: Path, schema: Schema, columns: Sequence[str]
+) -> Iterator[pa.RecordBatchFileReader]:
+    """Open a shard, or only some ``columns`` of it, and turn errors of reading into ours."""
     fields = [schema.columns.names.index(name) for name in columns] or None
     options = pa.ipc.IpcReadOptions(included_fields=fields, use_threads=False)
     wanted = (
@@ -359,8 +389,7 @@ def read_batches(
                     f"{path}: its columns are not those of {schema.name} version "
                     f"{schema.version}. Run again: {schema.made_by}."
                 )
-            for number in range(reader.num_record_batches):
-                yield read_batch(reader, number)
+            yield reader
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise DamagedDatasetError(f"{path}: not readable as an Arrow file ({error}).") from error
 

@@ -5,7 +5,7 @@ boilerplate. Headings are never boilerplate: many articles may have one that say
 """
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import read_batches
+from corpora.datasets.shards import read_batch_of, read_batches
 from corpora.news.blocks import key_of
 
 MIN_LETTERS = 20
@@ -46,10 +46,11 @@ def find_boilerplate(tables: Iterable[tuple[Hashes, Hashes]], *, min_pages: int)
     return np.asarray(paragraphs[counts >= min_pages], np.uint64)
 
 
-def count_shards(paths: Iterable[Path], *, min_pages: int) -> pa.RecordBatch:
+def count_shards(paths: Sequence[Path], *, min_pages: int) -> tuple[int, Iterator[pa.RecordBatch]]:
     """Run ``find_boilerplate`` on shards of ``news_paragraphs``; ``min_pages`` 0 finds nothing.
 
-    Returns a batch of ``news_boilerplate``.
+    Returns the number of boilerplate paragraphs, and a batch of ``news_boilerplate`` for each shard
+    that has some. The number of a shard is that of its unit.
     """
     tables = (
         (batch.column("paragraph").to_numpy(), batch.column("title").to_numpy())
@@ -57,10 +58,22 @@ def count_shards(paths: Iterable[Path], *, min_pages: int) -> pa.RecordBatch:
         for batch in read_batches(path, SCHEMAS["news_paragraphs"])
     )
     found = find_boilerplate(tables if min_pages else (), min_pages=min_pages)
-    return pa.record_batch([pa.array(found, pa.uint64())], SCHEMAS["news_boilerplate"].columns)
+    return len(found), _in_units(paths if len(found) else (), found)
 
 
-def read_boilerplate(path: Path) -> frozenset[int]:
-    """Read a shard of ``news_boilerplate``: the hashes that ``find_boilerplate`` found."""
-    batches = read_batches(path, SCHEMAS["news_boilerplate"])
-    return frozenset(hash for batch in batches for hash in batch.column("paragraph").to_pylist())
+def _in_units(paths: Sequence[Path], found: Hashes) -> Iterator[pa.RecordBatch]:
+    """Yield which of the hashes that were ``found``, in ascending order, are in each shard."""
+    for unit, path in enumerate(paths):
+        batches = read_batches(path, SCHEMAS["news_paragraphs"], columns=("paragraph",))
+        every = (batch.column("paragraph").to_numpy() for batch in batches)
+        own = np.unique(np.concatenate([np.empty(0, np.uint64), *every]))
+        places = np.minimum(np.searchsorted(found, own), len(found) - 1)
+        if n := len(own := own[found[places] == own]):
+            columns = [pa.array([unit] * n, pa.int32()), pa.array(own, pa.uint64())]
+            yield pa.record_batch(columns, SCHEMAS["news_boilerplate"].columns)
+
+
+def read_boilerplate(path: Path, unit: int) -> frozenset[int]:
+    """Read from a shard of ``news_boilerplate`` the hashes that stand in a unit."""
+    batch = read_batch_of(path, SCHEMAS["news_boilerplate"], unit)
+    return frozenset(batch.column("paragraph").to_pylist())

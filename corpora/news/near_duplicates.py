@@ -20,17 +20,17 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, groupby
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from corpora.datasets.rows import Row
 from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import read_batch, read_batches
+from corpora.datasets.shards import read_batch, read_batch_of, read_batches
 from corpora.hashing.shingles import (
     fingerprint,
     jaccard,
@@ -286,8 +286,11 @@ def moment_of(*dates: str | None) -> str:
 
 def compare_all(
     work: WorkDirectory, previous: Sequence[Path], *, threshold: float
-) -> tuple[pa.RecordBatch, list[Row], list[Row]]:
-    """Find duplicates and revisits: a batch of ``news_duplicates``, and the rows of each."""
+) -> tuple[list[pa.RecordBatch], list[Row], list[Row]]:
+    """Find duplicates and revisits: ``news_duplicates``, and the rows of each.
+
+    All duplicates and revisits of a unit are one batch.
+    """
     shards = [(path, "pages") for path in work.shards("articles")]
     rows: list[Row] = []
     items: list[Item] = []
@@ -303,8 +306,10 @@ def compare_all(
     ]
     in_order = [rows[i] for i in sorted(range(len(items)), key=lambda i: items[i].order)]
     revisits = list(_find_revisits(work, in_order, duplicates))
-    schema = SCHEMAS["news_duplicates"].columns
-    return pa.RecordBatch.from_pylist(duplicates + revisits, schema=schema), duplicates, revisits
+    schema, unit_of = SCHEMAS["news_duplicates"].columns, itemgetter("unit")
+    by_unit = groupby(sorted(duplicates + revisits, key=unit_of), key=unit_of)
+    batches = [pa.RecordBatch.from_pylist(list(some), schema=schema) for _, some in by_unit]
+    return batches, duplicates, revisits
 
 
 def _read_signatures(
@@ -388,9 +393,5 @@ def note_of(duplicate: Row) -> dict[str, str]:
 
 def duplicates_of(path: Path, unit: int) -> list[Row]:
     """Read the rows of ``news_duplicates`` for a unit, sorted by row and id."""
-    rows = [
-        row
-        for batch in read_batches(path, SCHEMAS["news_duplicates"])
-        for row in batch.filter(pc.equal(batch.column("unit"), unit)).to_pylist()
-    ]
-    return sorted(rows, key=lambda row: (row["row"], row["id"]))
+    rows: list[Row] = read_batch_of(path, SCHEMAS["news_duplicates"], unit).to_pylist()
+    return sorted(rows, key=itemgetter("row", "id"))

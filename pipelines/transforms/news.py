@@ -167,9 +167,9 @@ class FindBoilerplate(OfRun, Merge[Rows | Counts]):
     def merge(self) -> Iterator[Rows | Counts]:
         """Count the paragraphs of all units."""
         paragraphs = self.work.shards("paragraphs")
-        found = count_shards(paragraphs, min_pages=self.min_pages)
-        yield Rows(BOILERPLATE, found)
-        yield Counts({"boilerplate.paragraphs": found.num_rows})
+        n_found, batches = count_shards(paragraphs, min_pages=self.min_pages)
+        yield from Rows.each(BOILERPLATE, batches)
+        yield Counts({"boilerplate.paragraphs": n_found})
 
 
 class RemoveBoilerplate(OfRun, PerUnit[Rows, Rows | Counts]):
@@ -183,9 +183,9 @@ class RemoveBoilerplate(OfRun, PerUnit[Rows, Rows | Counts]):
     """The fewest characters: an article that lost text and has fewer left is filtered."""
 
     def start(self) -> None:
-        """Read the boilerplate."""
-        path = self.work.shard(BOILERPLATE, 0)
-        self._cleaner = RowCleaner(read_boilerplate(path), self.min_characters)
+        """Read the boilerplate of the unit."""
+        found = read_boilerplate(self.work.shard(BOILERPLATE, 0), self.unit.number)
+        self._cleaner = RowCleaner(found, self.min_characters)
 
     def process(self, rows: Rows) -> Iterator[Rows | Counts]:
         """Remove boilerplate from articles."""
@@ -262,8 +262,8 @@ class FindDuplicateArticles(OfRun, ReadUnits[Rows | Counts]):
     def read(self, unit: Unit) -> Iterator[Rows | Counts]:
         """Compare all articles."""
         previous = [file.check() for file in unit.inputs]
-        batch, duplicates, revisits = compare_all(self.work, previous, threshold=self.threshold)
-        yield Rows(DUPLICATES, batch)
+        batches, duplicates, revisits = compare_all(self.work, previous, threshold=self.threshold)
+        yield from Rows.each(DUPLICATES, batches)
         yield Counts(filtered=Counter(f"{duplicate['kind']}_duplicate" for duplicate in duplicates))
         n_found = sum(1 for revisit in revisits if revisit["duplicate_of"])
         n_others = len(revisits) - n_found

@@ -1,12 +1,23 @@
 """Boilerplate: paragraphs that pages with several titles share, and rows without it."""
 
-from collections import defaultdict
+import tempfile
+from collections import Counter, defaultdict
+from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpora.news.boilerplate import find_boilerplate, paragraph_hash
+from corpora.datasets import shards
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import ShardWriter
+from corpora.news.boilerplate import (
+    count_shards,
+    find_boilerplate,
+    paragraph_hash,
+    read_boilerplate,
+)
 from corpora.news.rows import RowCleaner, with_sentences
 
 PAIRS = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 6)), max_size=30)
@@ -26,6 +37,53 @@ def test_boilerplate_is_what_stands_under_so_many_titles(tables, min_pages):
     found = find_boilerplate(map(table, tables), min_pages=min_pages)
 
     assert found.tolist() == sorted(p for p, seen in titles.items() if len(seen) >= min_pages)
+
+
+def write(path, schema, batches):
+    with ShardWriter(path, SCHEMAS[schema]) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+    return path
+
+
+@given(st.lists(PAIRS, max_size=6), st.integers(0, 4))
+def test_a_unit_reads_the_boilerplate_of_its_own_pages(tables, min_pages):
+    with tempfile.TemporaryDirectory() as folder:
+        columns = SCHEMAS["news_paragraphs"].columns
+        paths = [
+            write(
+                Path(folder, f"{unit}.arrow"),
+                "news_paragraphs",
+                [pa.record_batch(list(map(pa.array, table(pairs))), columns)],
+            )
+            for unit, pairs in enumerate(tables)
+        ]
+
+        n_found, batches = count_shards(paths, min_pages=min_pages)
+        shard = write(Path(folder, "found.arrow"), "news_boilerplate", batches)
+
+        found = set(find_boilerplate(map(table, tables), min_pages=min_pages).tolist())
+        assert n_found == (len(found) if min_pages else 0)
+        for unit, pairs in enumerate(tables):
+            own = found & {paragraph for paragraph, _ in pairs} if min_pages else set()
+            assert read_boilerplate(shard, unit) == own
+
+
+def test_a_unit_of_many_reads_one_batch_and_looks_at_few(tmp_path, monkeypatch):
+    columns = SCHEMAS["news_boilerplate"].columns
+    batches = [
+        pa.RecordBatch.from_pylist([{"unit": unit, "paragraph": 1}] * 9, columns)
+        for unit in range(0, 1000, 2)
+    ]
+    path, read = write(tmp_path / "found.arrow", "news_boilerplate", batches), []
+    read_batch = shards.read_batch
+    monkeypatch.setattr(shards, "read_batch", lambda *of: read.append(of) or read_batch(*of))
+
+    rows = [shards.read_batch_of(path, SCHEMAS["news_boilerplate"], unit) for unit in (500, 501)]
+
+    assert [batch.column("unit").to_pylist() for batch in rows] == [[500] * 9, []]
+    assert Counter(len(reader.schema) for reader, _ in read)[2] == 1
+    assert len(read) <= 2 * 11
 
 
 def test_headings_and_short_paragraphs_are_never_boilerplate():
