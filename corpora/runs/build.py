@@ -117,7 +117,11 @@ class Build:
             self.folder / "plan.json",
             {"fingerprint": self.plan.fingerprint, **self.plan.description},
         )
-        counts = {name: len(stage.units) for stage in self.plan.stages for name in stage.datasets}
+        counts = {
+            name: {"stage": stage.name, "shards": len(stage.units)}
+            for stage in self.plan.stages
+            for name in stage.datasets
+        }
         write_json(self.folder / COUNTS, counts)
         if self.remote:
             self.remote.begin(self)

@@ -8,17 +8,20 @@ its receipt. What a machine lacks it downloads.
 
 import json
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from pathlib import Path
 
 from corpora.datasets.shards import Shard, sha256_of
 from corpora.errors import CorpusError, DamagedDatasetError
 from corpora.runs.plan import shard_name
+from corpora.runs.receipts import read_receipt
 from corpora.system.buckets import N_TRANSFERS, Bucket, is_url
 from corpora.system.files import check_plain, is_plain
-from corpora.system.parsing import parse_json
+from corpora.system.parsing import JsonObject, parse_json, read_json
 from corpora.system.threads import map_in_order
 
-COUNTS = "shards.json"  # the number of shards that each intermediate dataset will have
+COUNTS = "shards.json"
+"""The file with the stage that makes each intermediate dataset, and the number of its shards."""
 MERGED = -1
 """The number, instead of an index, of the unit that merges the other units of a stage."""
 _tables: dict[tuple[str, str], str] = {}  # (folder, list of tables) to the etag of the list
@@ -67,14 +70,14 @@ class WorkDirectory:
         """Return the shard of a unit of an earlier stage, downloaded if necessary."""
         path = self.place(dataset, number)
         if self.bucket and not path.exists():
-            prefix = f"shards/{dataset}/{shard_name(number).removesuffix('.arrow')}-"
-            found = self.bucket.list(prefix)
-            if len(found) != 1:
-                raise CorpusError(
-                    f"{self.bucket.url_of(prefix)}…: {len(found)} such shards, not one. Run the "
-                    "same command again."
+            made = self.receipt(self._planned[dataset]["stage"], number)
+            receipt = read_receipt(made)  # it has the hash, which is in the name of the object
+            if receipt is None:
+                raise DamagedDatasetError(
+                    f"{made}: damaged. Delete it; run the same command again."
                 )
-            fetch(self.bucket, found[0].name, path, sha256=found[0].name[len(prefix) :][:64])
+            shard = receipt.shards[dataset]
+            fetch(self.bucket, staged_name(dataset, shard), path, sha256=shard.sha256)
         return path
 
     def make_room(self, datasets: Iterable[str], stage: str) -> None:
@@ -101,9 +104,8 @@ class WorkDirectory:
 
         The plan gives their number: a listing of a network file system may lack the newest.
         """
-        counts = self._counts()
-        if dataset in counts:
-            numbers = range(counts[dataset])
+        if dataset in self._planned:
+            numbers = range(self._planned[dataset]["shards"])
             n_threads = N_TRANSFERS if self.bucket else 1
             return list(
                 map_in_order(lambda n: self.shard(dataset, n), numbers, n_threads=n_threads)
@@ -111,14 +113,17 @@ class WorkDirectory:
         found = (self.folder / "shards" / dataset).glob("shard-*.arrow")
         return sorted(found, key=lambda path: (len(path.name), path.name))  # in numeric order
 
-    def _counts(self) -> dict[str, int]:
+    @cached_property
+    def _planned(self) -> JsonObject:
+        """The content of ``COUNTS``; empty where a folder has none."""
         path = self.folder / COUNTS
         if self.bucket and not path.exists():
             fetch(self.bucket, COUNTS, path)
         try:
-            return dict(json.loads(path.read_text(encoding="utf-8")))
+            planned: JsonObject = read_json(path)
         except FileNotFoundError:
             return {}
+        return planned
 
     def fetch_shard(self, dataset: str, shard: Shard, path: Path, *, is_published: bool) -> bool:
         """Download a shard that a receipt lists; return whether it exists with the right bytes."""

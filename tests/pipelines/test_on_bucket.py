@@ -8,13 +8,16 @@ import sys
 import threading
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import open_dataset
 from corpora.errors import CorpusError
 from corpora.ner import convert
 from corpora.runs import on_bucket as on_bucket_run
 from corpora.runs.plan import describe_files, find_inputs
+from corpora.runs.work_directory import WorkDirectory
 from corpora.store import __main__ as store
 from corpora.store import catalogue, inspection, on_bucket
 from corpora.store.inspection import verify
@@ -22,6 +25,8 @@ from corpora.system import buckets, staging
 from corpora.system.buckets import Bucket
 from corpora.system.staging import stage
 from pipelines import tei_to_ner, wikipedia_to_documents
+from pipelines.outcomes import Rows
+from pipelines.transforms.shards import UnitWriter, WriteShards
 from tests.bucket_faults import FaultyProxy, in_copy
 from tests.bucket_server import BucketServer
 
@@ -411,3 +416,26 @@ def test_inputs_are_fetched_several_at_once(monkeypatch):
     assert [file.size for file in found] == [
         path.stat().st_size for path in sorted(LETTERS.glob("*.xml"))[:4]
     ]
+
+
+def test_a_worker_elsewhere_lists_no_shards(tmp_path, monkeypatch):
+    address = "s3://onoma/out/.build/0123456789abcdef#here"
+    planned = {"found": {"stage": "read", "shards": 3}}
+    Bucket(address.partition("#")[0]).put("shards.json", json.dumps(planned).encode())
+    step = WriteShards(
+        folder=address, fingerprint="f", datasets={"found": "news_boilerplate"}, stage="read"
+    )
+    for number in range(3):
+        writer = UnitWriter(step, number)
+        rows = [{"unit": number, "paragraph": 7}]
+        batch = pa.RecordBatch.from_pylist(rows, SCHEMAS["news_boilerplate"].columns)
+        writer.add(Rows("found", batch))
+        writer.close()
+    written = [path.read_bytes() for path in WorkDirectory(address).shards("found")]
+    monkeypatch.setenv("ONOMA_CACHE", str(tmp_path / "elsewhere"))
+    monkeypatch.setattr(Bucket, "list", lambda *_: pytest.fail("lists what may be thousands"))
+
+    found = WorkDirectory(address).shards("found")
+
+    assert found[0].is_relative_to(tmp_path / "elsewhere")
+    assert [path.read_bytes() for path in found] == written
