@@ -14,7 +14,7 @@ from corpora.errors import CorpusError
 from corpora.reports import html_page
 from modeling.http.guard import Guard, Refused, Rules
 from modeling.serve import corenlp, inception, own, publisher, training
-from modeling.serve.service import Service, said
+from modeling.serve.service import Service, failure, said
 from modeling.serve.training import Trainer
 
 if TYPE_CHECKING:
@@ -99,8 +99,7 @@ def _answer_errors(app: FastAPI) -> None:
 
     @app.exception_handler(Exception)
     async def failed(_: Request, error: Exception) -> JSONResponse:
-        detail = f"The service failed ({type(error).__name__}); its log says where."
-        return JSONResponse({"detail": detail}, 500)
+        return JSONResponse({"detail": failure(error)}, 500)
 
 
 def _plain(detail: str) -> str:

@@ -92,15 +92,22 @@ class Client:
     def tag_all(self, texts: Iterable[str], **options: object) -> Iterator[list[Name]]:
         """Yield the names of each text, in the order of the texts, as soon as it is tagged.
 
-        Raises ``ServiceError`` for a text that the service does not take.
+        Raises ``ServiceError`` for a text that the service does not take or fails at, and for an
+        answer that ends before the last text.
         """
-        asked = {"texts": list(texts), "stream": True, **options}
+        given = list(texts)
+        asked = {"texts": given, "stream": True, **options}
+        n_left = len(given)
         with self._open("/v1/tag", json.dumps(asked).encode(), {"Content-Type": _JSON}) as answer:
             for line in answer:
                 found = json.loads(line)
                 if "detail" in found:
-                    raise ServiceError(422, f"text {found['id']}: {found['detail']}")
+                    raise ServiceError(found["status"], f"text {found['id']}: {found['detail']}")
                 yield found["mentions"]
+                n_left -= 1
+        if n_left:  # http.client ends a broken answer like a whole one
+            ended = f"The answer ended {n_left:,} of {len(given):,} texts early: ask again."
+            raise ServiceError(500, ended)
 
     def tag_tei(self, file: bytes, **options: str) -> bytes:
         """Return a TEI file with names added; options: ``threshold``, ``existing`` and more."""

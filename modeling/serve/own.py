@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 from collections import deque
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
@@ -12,17 +13,20 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from corpora.document import Document, Mention, Sentence, TokenSpan
+from corpora.errors import CorpusError
 from corpora.tagging import to_iob2
 from corpora.tei.writer import TeiFile, WriteOptions
 from modeling.data.predictions import Tagged
 from modeling.http.guard import Busy, Refused
 from modeling.predict.tei import mentions_of, model_of
 from modeling.serve.kinds import kind_of
-from modeling.serve.service import Service, checked, read_json
+from modeling.serve.service import Service, checked, failure, read_json
 from modeling.taggers.tagger import document_of
 
 if TYPE_CHECKING:
     from modeling.serve.entries import Entries
+
+log = logging.getLogger(__name__)
 
 TEI: Final = "application/tei+xml"
 LINES: Final = "application/x-ndjson"
@@ -309,7 +313,7 @@ async def _lines(
 ) -> AsyncIterator[bytes]:
     """Yield the answer to each text as a line of JSON, in the order of the texts.
 
-    Up to ``_AHEAD`` texts are tagged ahead.
+    Up to ``_AHEAD`` texts are tagged ahead. An error of any kind is the line of its text alone.
     """
     waiting: deque[asyncio.Task[bytes]] = deque()
 
@@ -322,8 +326,16 @@ async def _lines(
                 return found.model_dump_json(exclude_none=True).encode() + b"\n"
             except Busy:
                 await asyncio.sleep(_PAUSE)  # until there is room
+                continue
             except Refused as refused:
-                return json.dumps({"id": text.id, "detail": refused.detail}).encode() + b"\n"
+                status, detail = refused.status, refused.detail
+            except CorpusError as error:
+                status, detail = 422, str(error)
+            except Exception as error:
+                log.exception("text %s of a streamed answer could not be tagged", text.id)
+                status, detail = 500, failure(error)
+            fields = {"id": text.id, "status": status, "detail": detail}
+            return json.dumps(fields).encode() + b"\n"
 
     try:
         for number, text in enumerate(_texts(asked)):

@@ -202,6 +202,11 @@ def said(errors: Sequence[ErrorDetails]) -> str:
     return "; ".join(": ".join(filter(None, pair)) for pair in found)
 
 
+def failure(error: Exception) -> str:
+    """Describe an unexpected error to a client."""
+    return f"The service failed ({type(error).__name__}); its log says where."
+
+
 def running_text(text: str, *, lang: str | None) -> Document:
     """Make a document of a text whose line ends mean nothing, cut into sentences.
 

@@ -65,6 +65,7 @@ def test_texts_are_streamed_in_their_order(ask):
         (text["id"], [(text["id"], "place")]) for text in texts
     ]
     assert nothing == {"id": "20", "mentions": []}
+    assert refused["status"] == 422
     assert "this is no text" in refused["detail"]
 
 
@@ -121,7 +122,9 @@ def test_many_at_once_get_what_each_would_get_alone(ask, tagger):
     assert ask.service.models.loaded["small"].counts["batches"] < len(texts)
 
 
-def test_a_request_that_fails_takes_no_other_with_it(ask, monkeypatch):
+@pytest.fixture
+def fails_at_jena(monkeypatch):
+    """Let the tagger fail at sentences with ``Jena``."""
     tag_by_batch = Tagger.tag_by_batch
 
     def faulty(self, sentences, **options):
@@ -131,12 +134,30 @@ def test_a_request_that_fails_takes_no_other_with_it(ask, monkeypatch):
             yield some
 
     monkeypatch.setattr(Tagger, "tag_by_batch", faulty)
+
+
+@pytest.mark.usefixtures("fails_at_jena")
+def test_a_request_that_fails_takes_no_other_with_it(ask):
     texts = ["in Ulm.", "in Jena.", "bei Anna."]
 
     answers = ask.all([("POST", "/v1/tag", {"json": {"text": text}}) for text in texts])
 
     assert [answer.status_code for answer in answers] == [200, 500, 200]
     assert "LookupError" in answers[1].json()["detail"]
+
+
+@pytest.mark.usefixtures("fails_at_jena")
+def test_an_unexpected_error_is_the_line_of_its_text_in_a_stream_and_in_the_log(ask, caplog):
+    texts = ["in Ulm.", "in Jena.", "in Ulm."]
+
+    answer = ask("POST", "/v1/tag", json={"texts": texts, "stream": True})
+
+    before, failed, after = map(json.loads, answer.text.splitlines())
+    assert [named(one) for one in (before, after)] == [[("Ulm", "place")]] * 2
+    assert (failed["id"], failed["status"]) == ("1", 500)
+    assert "LookupError" in failed["detail"]
+    assert "what nobody has thought of" in caplog.text
+    assert "text 1 of a streamed answer" in caplog.text
 
 
 def test_what_is_too_much_is_put_off_or_refused_and_the_rest_answered(ask):
