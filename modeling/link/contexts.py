@@ -108,12 +108,17 @@ class Reader:
     def _cut(self, windows: Sequence[Window]) -> list[Window]:
         """Cut windows on both sides, so that each has at most ``_MAX_SUBWORDS`` subwords.
 
-        The prompt counts, too, but ``_MIN_SUBWORDS`` stay for the window.
+        The prompt counts, too, but ``_MIN_SUBWORDS`` stay for the window. Raises ``CorpusError``
+        for a prompt that does not leave so many.
         """
-        tokenizer = self._encoder.tokenizer
+        tokenizer, room = self._encoder.tokenizer, self._encoder.room
         [prompt] = tokenizer.encode([self._prompt])
-        most = min(_MAX_SUBWORDS, self._encoder.config.max_positions * 3 // 4)
-        most = max(most - len(prompt.ids), _MIN_SUBWORDS)
+        if len(prompt.ids) > room - _MIN_SUBWORDS:
+            raise CorpusError(
+                f"{self.folder / _PROMPTS}: prompts.query has {len(prompt.ids):,} subwords. The "
+                f"encoder reads {room:,} at once, {_MIN_SUBWORDS} of them for a name. Shorten it."
+            )
+        most = max(min(_MAX_SUBWORDS, room * 3 // 4) - len(prompt.ids), _MIN_SUBWORDS)
         parts = tokenizer.encode([part for window in windows for part in window])
         cut = []
         for n, (before, form, after) in enumerate(windows):

@@ -186,6 +186,11 @@ class Encoder:
         return self.config.width
 
     @property
+    def room(self) -> int:
+        """The most subwords of a text that are read together, in one window."""
+        return self._cutter.room
+
+    @property
     def reads_mentions(self) -> bool:
         """Whether the encoder can read mentions as input entities, and so give their vectors."""
         return isinstance(self.model.entity_embeddings, EntityEmbeddings)

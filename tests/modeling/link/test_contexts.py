@@ -1,6 +1,7 @@
 """An encoder beside the linear linker: names in their texts, and descriptions of entities."""
 
 import json
+import shutil
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -18,6 +19,7 @@ from modeling.link.contexts import Reader
 from modeling.link.linker import Linker, Training
 from modeling.link.records import Window, record_of
 from modeling.taggers.encoder import Encoder
+from modeling.taggers.folders import TAGGER_FILE, find_tagger
 from tests.modeling.link.samples import letter
 from tests.modeling.test_predict_documents import write_documents
 
@@ -232,6 +234,26 @@ def test_a_name_is_read_after_a_long_prompt(prompted):
     [found] = reader.read([window])
 
     assert cut == Window("Ulm und sah ", "Otto", " bei Anna und Th")
+    assert np.isfinite(found).all()
+
+
+def test_a_prompt_that_leaves_no_room_for_a_name_is_refused(prompted):
+    reader = prompted("Anna " * 600)
+
+    with pytest.raises(CorpusError, match=r"prompts.query has 600 subwords.* reads 46 at once"):
+        reader.read([Window("und ", "Otto", "")])
+
+
+def test_texts_are_cut_to_the_windows_of_a_tagger(tagger_run, tmp_path):
+    shutil.copytree(find_tagger(tagger_run).path, tmp_path / "tagger")
+    file = tmp_path / "tagger" / TAGGER_FILE
+    settings = json.loads(file.read_text())
+    settings["data"]["max_length"] = 18
+    file.write_text(json.dumps(settings))
+
+    long = Window("Anna " * 60, "Otto", " Anna" * 60)
+    [found] = Reader(tmp_path / "tagger", keeps=False).read([long])
+
     assert np.isfinite(found).all()
 
 
