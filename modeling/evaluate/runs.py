@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING
 from corpora.datasets.shards import sha256_of, write_json, write_text
 from corpora.document import Sentence
 from corpora.errors import CorpusError, UsageError
+from corpora.hashing.splits import SPLITS
 from corpora.ner.labels import LabelMap, label_map_path, load_label_map
+from corpora.reports import counted
 from corpora.system.arguments import Summary, fail
 from corpora.system.parsing import read_json
 from corpora.system.staging import beside
+from corpora.tagging import from_iob2
 from modeling.data.predictions import Tagged
 from modeling.data.tagger_inputs import TooLong, name_too_long
 from modeling.evaluate.compare import Comparison, compare
@@ -145,6 +148,8 @@ class _Scorer:
         what = " ".join(part for part in (taggers[0].setting, decoder or "") if part)
         yield f"{what + ': ' if what else ''}strict F1 {mean:.4f} ({_scored(evaluations)})"
         yield from _beside_baseline(mean, list(evaluations.values()))
+        for note in dict.fromkeys(note for own in found.values() for note in _out_of_reach(own)):
+            yield f"note  {note}"
         yield f"made  {folder} (report.md, report.html, errors.tsv, predictions.jsonl)"
 
     def _tag(self, found: TaggerFolder, decoder: str | None) -> _Found:
@@ -186,7 +191,11 @@ class _Scorer:
                 f"--ner {self.data.path}: the folds of {self.options.run} are of another dataset."
             )
         if not sentences:
-            raise CorpusError(f"{self.data.path}: no sentence of the split {self.options.split!r}.")
+            there = ", ".join(name for name in SPLITS if self.data.split(name))
+            raise CorpusError(
+                f"{self.data.path}: no sentence of the split {self.options.split!r}; it has "
+                f"{there or 'none at all'}. Name another --split or dataset."
+            )
         return sentences
 
     def _trained_on(self, manifest: Manifest) -> list[Sentence]:
@@ -231,6 +240,8 @@ class _Scorer:
                 f"{name}: was trained on another dataset ({trained_on}), and so it is not "
                 "measured what training has seen, nor what its names score: name it (--train)."
             )
+        for note in _out_of_reach(found):
+            yield f"{name}: {note}"
         if n := found.too_long["spans"]:
             shown = "; ".join(found.too_long["some"][:5])
             yield (
@@ -270,6 +281,20 @@ class _Scorer:
             return found
         others = [t for t in taggers[1:] if t.setting == taggers[0].setting]
         return next(iter(_joined([found, *(self._tag(t, own) for t in others)]).values()))
+
+
+def _out_of_reach(found: _Found) -> Iterator[str]:
+    """Yield a note if there are no gold names, or gold names of labels that the tagger lacks."""
+    gold = Counter(span.label for one in found.tagged for span in from_iob2(one.sentence.tags))
+    lacking = sorted(gold.keys() - {*found.labels})
+    if not gold:
+        yield "there is no gold name, so that every score is 0"
+    elif lacking:
+        yield (
+            f"{counted(sum(gold[label] for label in lacking), 'gold name')} cannot be found: the "
+            f"tagger has no label {', '.join(lacking)}, only {', '.join(found.labels)} (--labels "
+            "maps labels)"
+        )
 
 
 def _scored(evaluations: Mapping[str, Evaluation]) -> str:

@@ -192,6 +192,9 @@ class TrialData:
             tagset=tagset,
         )
         self.dev = SentenceSet.of(dev) if dev else None
+        of_dev = Counter(span.label for sentence in dev for span in from_iob2(sentence.tags))
+        self.unknown = {label: n for label, n in of_dev.items() if label not in tagset.labels}
+        """The number of names of dev by label, for labels that the tagger lacks."""
         self.gazetteer, self._of_train = look_up_names(config.gazetteer, self.train, tagset)
         self.tagger = TaggerConfig(
             labels=tagset.labels,
@@ -349,9 +352,10 @@ def check_sentences(data: NerData, trials: Sequence[Trial]) -> None:
     for trial in trials:
         train, dev = _divide(data, trial)
         if not any(from_iob2(sentence.tags) for sentence in train):
-            splits = {s: len(data.split(s)) for s in SPLITS}
+            splits = ", ".join(f"{len(data.split(name)):,} of {name}" for name in SPLITS)
             raise CorpusError(
-                f"{data.path}: no name among {len(train)} training sentences (splits: {splits})."
+                f"{data.path}: no name among {len(train):,} training sentences (it has {splits}). "
+                "Make the dataset with names in train."
             )
         if trial.config.training.choose == "best" and not any(from_iob2(s.tags) for s in dev):
             has = "has no name in it" if dev else "is missing"

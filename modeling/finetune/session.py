@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TextIO
 import torch
 
 from corpora.datasets.shards import write_json
+from corpora.reports import counted
 from modeling.data.predictions import Tagged
 from modeling.finetune.continuing import Begun
 from modeling.finetune.data import NerData, TrialData, check_sentences, looked_up
@@ -61,6 +62,7 @@ def finetune(
     tagger that is learned from. Raises ``CorpusError``, ``ConfigError`` or ``WeightsError`` for
     inputs that do not fit together, and ``DivergedError``.
     """
+    RunFolder(options.output).check_place()
     data = NerData.open(options.ner)
     assert begun or options.model  # noqa: S101 - the command asks for one of them
     base = begun.base if begun else Base.open(options.model)
@@ -169,6 +171,11 @@ class _Session(Core):
             self._clean()
             self.display.say(f"is finished: {self.folder.final}")
             return
+        if unknown := self.data.unknown:
+            self.display.say(
+                f"warning: {counted(sum(unknown.values()), 'name')} of dev cannot be found: no "
+                f"name of train has the label {', '.join(unknown)}."
+            )
         checkpoint = newest(self.folder.checkpoints)
         take_encoder(self.model, self.base.folder, subwords=self.data.subwords)
         if self.begun:

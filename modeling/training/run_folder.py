@@ -65,6 +65,11 @@ class RunFolder:
         with locked(self.path / ".lock", busy=busy, take=fcntl.lockf):
             yield
 
+    def check_place(self) -> None:
+        """Raise ``OtherRunError`` where the folder holds datasets, such as those that are read."""
+        if any((self.path / name).exists() for name in ("run.json", "dataset.json")):
+            raise OtherRunError(f"{self.path}: holds datasets. Choose another --output.")
+
     def claim(
         self,
         settings: Mapping[str, object],
@@ -80,10 +85,9 @@ class RunFolder:
 
         Raises ``OtherRunError`` with the differences, unless forced. A forced run resumes all the
         same, or, with ``restarts``, removes the old checkpoints and model and begins again. Also
-        raises it where the folder holds datasets, such as those that are read.
+        raises what ``check_place`` raises.
         """
-        if any((self.path / name).exists() for name in ("run.json", "dataset.json")):
-            raise OtherRunError(f"{self.path}: holds datasets. Choose another --output.")
+        self.check_place()
         differing = self._differing(settings, is_forced=is_forced, kind=kind)
         if differing and not is_forced:
             what, force = ("tagger", "begin again") if restarts else ("run", "resume all the same")

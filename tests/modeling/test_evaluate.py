@@ -2,10 +2,11 @@
 
 import hashlib
 import json
+from dataclasses import replace
 
 import pytest
 
-from corpora.document import TokenSpan
+from corpora.document import Sentence, TokenSpan
 from corpora.tagging import from_iob2, to_iob2
 from modeling.evaluate.__main__ import main
 from modeling.finetune.data import NerData, chosen_for_training
@@ -182,7 +183,25 @@ def test_a_split_that_is_not_there_is_an_error(tagger_run, ner, make_ner, tmp_pa
     bare = make_ner(tmp_path / "ner", NerData.open(ner).split("train"))
 
     assert evaluate(tagger_run, bare, "--output", tmp_path / "out") == 1
-    assert "'test'" in capsys.readouterr().err
+    assert "no sentence of the split 'test'; it has train." in capsys.readouterr().err
+
+
+def test_gold_names_that_the_tagger_has_no_label_for_are_counted(
+    tagger_run, make_ner, tmp_path, capsys
+):
+    tags = ("O", "B-river", "O")
+    one = Sentence(id="1", document_id="1", split="test", tokens=("in", "Ulm", "."), tags=tags)
+    rivers = make_ner(tmp_path / "rivers", [one])
+    nothing = make_ner(tmp_path / "nothing", [replace(one, tags=("O",) * 3)])
+
+    assert evaluate(tagger_run, rivers, "--output", tmp_path / "out") == 0
+    assert evaluate(tagger_run, nothing, "--output", tmp_path / "none") == 0
+
+    said = "1 gold name cannot be found: the tagger has no label river, only pers, place"
+    printed = capsys.readouterr().out
+    assert f"note  {said}" in printed
+    assert f"seed-1: {said}" in (tmp_path / "out" / "report.md").read_text()
+    assert "note  there is no gold name" in printed
 
 
 @pytest.mark.parametrize("run", ["nothing", "."])

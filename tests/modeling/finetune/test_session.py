@@ -144,7 +144,27 @@ def test_a_dataset_without_names_is_refused(tmp_path, ner, make_ner, bases, fine
     bare = make_ner(tmp_path / "ner", sentences)
 
     assert finetune(tmp_path / "run", bare, bases / "plain", epochs=1) == 1
-    assert "no name among 120 training sentences" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "no name among 120 training sentences (it has 120 of train, 40 of dev, 40" in said
+
+
+def test_names_of_dev_that_no_tagger_can_find_are_counted(
+    tmp_path, ner, make_ner, bases, finetune, capsys
+):
+    one, *others = NerData.open(ner).split("dev")
+    river = replace(one, tags=("B-river", *["O"] * (len(one.tags) - 1)))
+    both = make_ner(tmp_path / "ner", [*NerData.open(ner).split("train"), river, *others])
+
+    assert finetune(tmp_path / "run", both, bases / "plain", epochs=1) == 0
+
+    said = "warning: 1 name of dev cannot be found: no name of train has the label river."
+    assert said in capsys.readouterr().err
+
+
+def test_a_folder_with_a_dataset_takes_no_run(ner, bases, finetune, capsys):
+    assert finetune(ner, ner, bases / "plain", epochs=1) == 1
+    assert f"{ner}: holds datasets" in capsys.readouterr().err
+    assert not (ner / "seed-1").exists()
 
 
 def test_a_tagger_needs_nothing_but_its_folder(tmp_path, ner, bases, finetune):
