@@ -40,7 +40,7 @@ from corpora.ner.schemes import find_spans
 from corpora.ner.tally import Labels, tally
 from corpora.system.parsing import parse_json
 from modeling.data.batch import borders_of, ranges, starts_of
-from modeling.data.sentences import SentenceSet, word_counts
+from modeling.data.sentences import document_numbers, word_counts
 from modeling.data.tagset import TagSet, gold_spans
 
 TagCodes = NDArray[np.int16]
@@ -410,8 +410,6 @@ def cross_fitted(
     Names of a sentence's own document would all be found, and a model would learn to trust the
     gazetteer more than it may later.
     """
-    if not isinstance(sentences, SentenceSet):
-        sentences = SentenceSet.of(sentences)
     of = folds_of(sentences, folds)
     lengths = word_counts(sentences)
     begins = starts_of(lengths)
@@ -426,20 +424,20 @@ def cross_fitted(
     return LookedUp(tags, len(tagset))
 
 
-def folds_of(sentences: SentenceSet, folds: int) -> Indices:
+def folds_of(sentences: Sequence[Sentence], folds: int) -> Indices:
     """Assign a fold to each sentence, shape (N,): that of its document, or of its block.
 
     Documents are dealt to the folds in the order of their hashes. If there is only one document,
     its sentences are cut into as many blocks as there are folds: a name is likely to come again in
     the next sentences, as it would not in another document.
     """
-    n_documents = int(sentences.documents.max(initial=-1)) + 1
-    if n_documents < 2:
+    documents = document_numbers(sentences)
+    if documents.max(initial=0) == 0:
         return np.arange(len(sentences)) * folds // max(len(sentences), 1)
-    _, firsts = np.unique(sentences.documents, return_index=True)
+    _, firsts = np.unique(documents, return_index=True)
     ratios = [ratio(sentences[number].document_id) for number in firsts.tolist()]
     ranks = np.argsort(np.argsort(ratios, kind="stable"), kind="stable")
-    return (ranks % folds)[sentences.documents]
+    return (ranks % folds)[documents]
 
 
 def best_threshold(found: LookedUp, gold: Indices, *, with_labels: bool = True) -> int:

@@ -15,19 +15,16 @@ window, context included, is a range of this array.
 Shapes: N sentences, W words, Q subwords, B windows; V subwords of a vocabulary, D width.
 """
 
-import hashlib
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from pathlib import Path
-from typing import Final, Self, overload
+from typing import Final, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from corpora.datasets.shards import open_dataset, read_tagged, sha256_of
 from corpora.document import Sentence
 from corpora.errors import CorpusError
 from corpora.segmentation.scripts import UNSPACED, WIDE
@@ -53,74 +50,11 @@ def word_counts(sentences: Iterable[Sentence]) -> Integers:
     return np.array([len(sentence.tokens) for sentence in sentences], np.int64)
 
 
-class SentenceSet(Sequence[Sentence]):
-    """Sentences by index, in the order of their datasets, with the document of each."""
-
-    def __init__(
-        self,
-        sentences: Sequence[Sentence],
-        names: Sequence[Hashable],
-        identity: list[dict[str, object]],
-    ) -> None:
-        self.sentences = sentences
-        numbers: dict[Hashable, int] = {}
-        self.documents = np.array([numbers.setdefault(n, len(numbers)) for n in names], np.int64)
-        """(N,) the index of each sentence's document; documents count in the order of ``names``."""
-        self.identity = identity
-        """Hashes and counts that identify the sentences, for manifests."""
-
-    @classmethod
-    def open(cls, path: Path | str | Sequence[Path | str], split: str) -> Self:
-        """Read a split of a ``ner`` dataset, or of several.
-
-        Raises ``CorpusError`` where there is no such dataset, or no sentence of the split in it.
-        """
-        paths = [path] if isinstance(path, Path | str) else path
-        sentences: list[Sentence] = []
-        names: list[tuple[int, str]] = []
-        identity: list[dict[str, object]] = []
-        for number, folder in enumerate(map(Path, paths)):
-            read = _read(folder, split)
-            sentences += read
-            names += [(number, sentence.document_id) for sentence in read]
-            sha256 = sha256_of(folder / "dataset.json")
-            identity.append({"dataset_sha256": sha256, "split": split, "sentences": len(read)})
-        return cls(sentences, names, identity)
-
-    @classmethod
-    def of(cls, sentences: Sequence[Sentence]) -> Self:
-        """Make a set of sentences that are in memory."""
-        digest = hashlib.sha256()
-        for sentence in sentences:
-            digest.update(repr((sentence.id, sentence.tokens, sentence.tags)).encode("utf-8"))
-        identity = {"sentences": len(sentences), "sentences_sha256": digest.hexdigest()}
-        return cls(list(sentences), [sentence.document_id for sentence in sentences], [identity])
-
-    def __len__(self) -> int:
-        return len(self.sentences)
-
-    @overload
-    def __getitem__(self, number: int) -> Sentence: ...
-    @overload
-    def __getitem__(self, number: slice) -> Sequence[Sentence]: ...
-    def __getitem__(self, number: int | slice) -> Sentence | Sequence[Sentence]:
-        return self.sentences[number]
-
-    def __iter__(self) -> Iterator[Sentence]:
-        return iter(self.sentences)
-
-
-def _read(folder: Path, split: str) -> list[Sentence]:
-    files = [folder / shard.name for shard in open_dataset(folder, "ner").shards]
-    sentences = [sentence for file in files for sentence in read_tagged(file, split=split)]
-    if not sentences:
-        splits = {sentence.split for file in files for sentence in read_tagged(file)}
-        raise CorpusError(
-            f"{folder}: no sentence of the split {split!r}; it has "
-            f"{', '.join(sorted(splits)) or 'none at all'}. Name another dataset, or make this one "
-            "again with other ratios of the splits."
-        )
-    return sentences
+def document_numbers(sentences: Iterable[Sentence]) -> Integers:
+    """Number the document of each sentence, shape (N,), in the order in which documents come."""
+    numbers: dict[str, int] = {}
+    found = (numbers.setdefault(one.document_id, len(numbers)) for one in sentences)
+    return np.fromiter(found, np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -211,7 +145,7 @@ class Windows:
 class EncodedSentences:
     """The subwords and the windows of a set of sentences, from which batches are made."""
 
-    sentences: SentenceSet
+    sentences: Sequence[Sentence]
     special: Special
     subwords: NDArray[np.int32]
     """(Q,) ids, without [CLS] and [SEP], sentence by sentence, document by document."""
@@ -314,10 +248,9 @@ class SentenceEncoder:
         self.max_context = config.max_context or None
 
     def encode(self, sentences: Sequence[Sentence]) -> EncodedSentences:
-        """Encode sentences; if they are no ``SentenceSet``, one is made of them."""
-        if not isinstance(sentences, SentenceSet):
-            sentences = SentenceSet.of(sentences)
-        order = np.argsort(sentences.documents, kind="stable")
+        """Cut sentences into subwords, and these into windows."""
+        documents = document_numbers(sentences)
+        order = np.argsort(documents, kind="stable")
         stored = [sentences[number] for number in order.tolist()]
         blocks = [
             _cut(stored[start : start + _AT_ONCE], self.tokenizer)
@@ -334,7 +267,7 @@ class SentenceEncoder:
         )
         borders = small(borders_of(n_subwords))
         starts, ends = (borders[stored_begins[at]].astype(np.int64) for at in (places, places + 1))
-        windows = self._windows(starts, ends, documents=sentences.documents)
+        windows = self._windows(starts, ends, documents=documents)
         word_starts, word_ends, is_unknown = borders[:-1][words], borders[1:][words], unknown[words]
         word_windows = small(windows.of_words(word_begins, word_starts, word_ends))
         return EncodedSentences(

@@ -30,7 +30,7 @@ from modeling.data.sentence_batches import (
     batches_by_length,
     first_by_hash,
 )
-from modeling.data.sentences import EncodedSentences, SentenceEncoder, SentenceSet, UsedSubwords
+from modeling.data.sentences import EncodedSentences, SentenceEncoder, UsedSubwords
 from modeling.data.tagger_inputs import (
     ENTITIES,
     GAZETTEER,
@@ -58,11 +58,12 @@ class NerData:
     identity: dict[str, object]
 
     @classmethod
-    def open(cls, path: Path) -> "NerData":
-        """Read all sentences of a dataset.
+    def open(cls, path: Path, split: str | None = None) -> "NerData":
+        """Read all sentences of a dataset, or those of a split.
 
         If ``path`` holds no dataset, the folder ``ner`` in it is read, or, if ``path`` is itself
-        called ``ner``, the folder around it. Raises ``CorpusError`` if none of these is a dataset.
+        called ``ner``, the folder around it. Raises ``CorpusError`` if none of these is a dataset,
+        or if there is no sentence of the split.
         """
         inner, outer = path / "ner", path.parent
         if not (path / "dataset.json").is_file():
@@ -71,7 +72,15 @@ class NerData:
             elif path.name == "ner" and (outer / "dataset.json").is_file():
                 path = outer
         dataset = open_dataset(path, "ner")
-        sentences = [s for shard in dataset.shards for s in read_tagged(path / shard.name)]
+        files = [path / shard.name for shard in dataset.shards]
+        sentences = [sentence for file in files for sentence in read_tagged(file, split=split)]
+        if split and not sentences:
+            splits = {sentence.split for file in files for sentence in read_tagged(file)}
+            raise CorpusError(
+                f"{path}: no sentence of the split {split!r}; it has "
+                f"{', '.join(sorted(splits)) or 'none at all'}. Name another dataset, or make this "
+                "one again with other ratios of the splits."
+            )
         return cls(path, tuple(sentences), {"dataset": sha256_of(path / "dataset.json")})
 
     @property
@@ -183,7 +192,7 @@ class TrialData:
             train, self.n_untagged = [*train, *lessons.others], len(lessons.others)
         self.config, self.tokenizer, self.tagset = config, base.tokenizer, tagset
         self.entities, self.origin = entities, data.name
-        self.train = SentenceSet.of(train)
+        self.train = train
         head = span_settings(
             config.head,
             config.data,
@@ -191,7 +200,7 @@ class TrialData:
             encoder=encoder,
             tagset=tagset,
         )
-        self.dev = SentenceSet.of(dev) if dev else None
+        self.dev = dev or None
         of_dev = Counter(span.label for sentence in dev for span in from_iob2(sentence.tags))
         self.unknown = {label: n for label, n in of_dev.items() if label not in tagset.labels}
         """The number of names of dev by label, for labels that the tagger lacks."""

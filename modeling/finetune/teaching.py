@@ -10,6 +10,7 @@ OUTPUT/teacher.safetensors    the teacher's probabilities, for all trials
 Shapes: N sentences with W words, C tags of the teacher, K those of the student.
 """
 
+import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ from corpora.runs.dataset_inputs import find_documents
 from modeling.config import ConfigError
 from modeling.data.batch import ranges, starts_of
 from modeling.data.sentence_batches import ExpectedSet, first_by_hash
-from modeling.data.sentences import SentenceSet, word_counts
+from modeling.data.sentences import word_counts
 from modeling.data.tagset import TagSet
 from modeling.models.weights import write_tensors
 from modeling.taggers.archive import opened
@@ -78,7 +79,7 @@ class Teacher:
                 f"--teacher {self.folder}: it scores spans, not the tags of words. Take a tagger "
                 "with another head: softmax, cse, crf or crf_ner."
             )
-        identity = {**self.identity, "tagged": SentenceSet.of(tagged).identity}
+        identity = {**self.identity, "tagged": [_identify(tagged)]}
         said = _read(file, identity)
         if said is None:
             said = _ask(tagger, (*tagged, *self.sentences), stream)
@@ -117,6 +118,13 @@ class Lessons:
         pairs[:, columns[:, None], columns] = self.said.pairs[numbers]
         _mix_gold(words, pairs, [tagset.encode(s.tags) for s in chosen], ratio=gold_ratio)
         return ExpectedSet(words, pairs)
+
+
+def _identify(sentences: Sequence[Sentence]) -> dict[str, object]:
+    digest = hashlib.sha256()
+    for sentence in sentences:
+        digest.update(repr((sentence.id, sentence.tokens, sentence.tags)).encode("utf-8"))
+    return {"sentences": len(sentences), "sentences_sha256": digest.hexdigest()}
 
 
 def _mix_gold(

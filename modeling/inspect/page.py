@@ -9,7 +9,7 @@ from corpora.document import Span
 from corpora.errors import UsageError
 from corpora.system.arguments import Summary
 from corpora.system.parsing import read_json
-from modeling.data.sentences import SentenceSet
+from modeling.finetune.data import NerData
 from modeling.inspect import pictures
 from modeling.inspect.attention import attention_maps
 from modeling.inspect.geometry import Numbers, embed, find_components
@@ -47,7 +47,7 @@ def run(options: "Options") -> Iterator[str | Summary]:
 
 def _show_spans(options: "Options", encoder: Encoder) -> Iterator[Block]:
     assert options.ner is not None  # noqa: S101 - checked with the command
-    sentences = SentenceSet.open(options.ner, options.split)
+    sentences = NerData.open(options.ner, options.split).sentences
     sample = draw_spans(
         sentences,
         which=options.spans,

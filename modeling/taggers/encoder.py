@@ -37,7 +37,7 @@ from modeling.data.sentence_batches import (
     with_mentions,
     words_of,
 )
-from modeling.data.sentences import SentenceEncoder, SentenceSet
+from modeling.data.sentences import SentenceEncoder
 from modeling.data.tagger_inputs import window_settings
 from modeling.huggingface.importing import read_pretrained
 from modeling.layers.embeddings import EntityEmbeddings, Pooling, pool_words
@@ -364,7 +364,7 @@ class Encoder:
     def _batches(
         self, sentences: Sequence[Sentence], spans: Sequence[list[WordSpan]]
     ) -> Iterator[_Asked]:
-        encoded = self._cutter.encode(SentenceSet.of(sentences))
+        encoded = self._cutter.encode(sentences)
         collator = SentenceCollator(
             encoded, with_words=self.config.reads_words, entities=self._of_words
         )

@@ -22,7 +22,7 @@ from modeling.data.gazetteer import Gazetteer
 from modeling.data.predictions import Tagged
 from modeling.data.rng import Integers
 from modeling.data.sentence_batches import NumberedBatch, SentenceCollator, batches_by_length
-from modeling.data.sentences import SentenceEncoder, SentenceSet
+from modeling.data.sentences import SentenceEncoder
 from modeling.data.tagger_inputs import ENTITIES, GAZETTEER, features_of
 from modeling.models.onnx_tagging import OnnxTaggingModel
 from modeling.models.tagging import TaggingModel
@@ -154,7 +154,7 @@ class Tagger:
         """Find the names in sentences, with their indices; compute a batch when it is asked for."""
         if not sentences:
             return
-        collator = self._collator(SentenceSet.of(sentences))
+        collator = self._collator(sentences)
         batches = batches_by_length(collator, batch_size=self.batch_size)
         for some in tag_by_batch(self.model, batches, sentences, decoder=self.decoder):
             yield [(number, self._chosen(one, threshold)) for number, one in some]
@@ -167,9 +167,7 @@ class Tagger:
         Raises ``ConfigError`` for a tagger of spans.
         """
         prepare_process()
-        batches = batches_by_length(
-            self._collator(SentenceSet.of(sentences)), batch_size=self.batch_size
-        )
+        batches = batches_by_length(self._collator(sentences), batch_size=self.batch_size)
         device = next(self.model.parameters()).device
         for numbers, batch in batches:
             with torch.inference_mode():
@@ -184,7 +182,7 @@ class Tagger:
             return one
         return replace(one, spans=tuple(s for s in one.spans if s.probability >= threshold))
 
-    def _collator(self, sentences: SentenceSet) -> SentenceCollator:
+    def _collator(self, sentences: Sequence[Sentence]) -> SentenceCollator:
         config = self.model.config
         return SentenceCollator(
             self._encoder.encode(sentences),

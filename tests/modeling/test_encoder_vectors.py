@@ -15,7 +15,6 @@ from corpora.entities.vocabulary import MASK
 from corpora.errors import CorpusError
 from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import ConfigError
-from modeling.data.sentences import SentenceSet
 from modeling.finetune.data import NerData
 from modeling.taggers.encoder import Encoder
 from modeling.taggers.tagger import Tagger
@@ -232,7 +231,7 @@ def test_where_words_know_entities_the_encoder_of_a_tagger_reads_them_too(
 
     found = Encoder.of(tagger).words(sentences)
 
-    collator = tagger._collator(SentenceSet.of(sentences))
+    collator = tagger._collator(sentences)
     with torch.inference_mode():
         expected = tagger.model._states(collator(range(9))).numpy()
     np.testing.assert_allclose(np.concatenate([w.vectors for w in found]), expected, atol=1e-5)

@@ -15,7 +15,6 @@ from modeling.data.gazetteer import (
     learn_gazetteer,
     with_best_level,
 )
-from modeling.data.sentences import SentenceSet
 from modeling.data.tagset import TagSet
 
 WORDS = st.lists(
@@ -41,7 +40,7 @@ def sentences(drawn):
 @given(SETS, st.integers(2, 12))
 def test_a_sentence_is_looked_up_among_the_names_of_other_folds(drawn, n_folds):
     rows = sentences(drawn)
-    folds = folds_of(SentenceSet.of(rows), n_folds)
+    folds = folds_of(rows, n_folds)
 
     found = cross_fitted(rows, TAGSET, folds=n_folds, thresholds=[0, 10])
 
@@ -71,7 +70,7 @@ def test_a_document_is_in_one_fold_and_folds_differ_by_a_document_at_most(drawn,
     if len({row.document_id for row in rows}) < 2:
         return
 
-    folds = folds_of(SentenceSet.of(rows), n_folds)
+    folds = folds_of(rows, n_folds)
 
     pairs = {(row.document_id, fold) for row, fold in zip(rows, folds.tolist(), strict=True)}
     assert len(pairs) == len({document for document, _ in pairs})
@@ -84,7 +83,7 @@ def test_a_document_is_in_one_fold_and_folds_differ_by_a_document_at_most(drawn,
 def test_a_single_document_is_cut_into_blocks(n, n_folds):
     rows = sentences([("d", [("a", "O")])] * n)
 
-    folds = folds_of(SentenceSet.of(rows), n_folds).tolist()
+    folds = folds_of(rows, n_folds).tolist()
 
     assert folds == sorted(folds)
     sizes = np.unique(folds, return_counts=True)[1]

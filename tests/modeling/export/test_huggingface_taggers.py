@@ -10,7 +10,6 @@ from tokenizers import models, pre_tokenizers, processors, trainers
 from transformers import AutoModelForTokenClassification, AutoTokenizer
 
 from corpora.tokenization.tokenizers import SPECIALS, Tokenizer
-from modeling.data.sentences import SentenceSet
 from modeling.export.__main__ import main
 from modeling.layers.embeddings import pool_words
 from modeling.models.spans import CHUNK
@@ -19,7 +18,7 @@ from modeling.taggers.tagger import Tagger, document_of
 
 
 def batch_of(tagger, sentence):
-    return tagger._collator(SentenceSet.of([sentence]))([0])
+    return tagger._collator([sentence])([0])
 
 
 def run_card(folder):

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from modeling.data.sentences import SentenceSet
 from modeling.evaluate.__main__ import main as score
 from modeling.export import onnx_model
 from modeling.export.__main__ import main
@@ -50,7 +49,7 @@ def run_card(folder):
 
 
 def batch_of(tagger, sentences):
-    return tagger._collator(SentenceSet.of(sentences))(range(len(sentences)))
+    return tagger._collator(sentences)(range(len(sentences)))
 
 
 @pytest.mark.parametrize("kind", ATTENTIONS)
@@ -75,7 +74,7 @@ def test_scores_of_words_are_those_of_their_first_subwords(make_tagger, sentence
     scorer = scorer_of(tagger.model)
     batch = tagger.model, tagger._encoder
     model, encoder = batch
-    encoded = encoder.encode(SentenceSet.of([sentence]))
+    encoded = encoder.encode([sentence])
     assert len(encoded) == 1
     features = torch.rand(1, len(encoded.subwords) + 2, 2)
     ids = torch.cat(

@@ -103,9 +103,8 @@ def test_a_teacher_that_is_sure_teaches_what_gold_tags_do(ner, tagger_run):
 
 def tagger_batches(tagger, sentences):
     from modeling.data.sentence_batches import batches_by_length
-    from modeling.data.sentences import SentenceSet
 
-    return batches_by_length(tagger._collator(SentenceSet.of(sentences)))
+    return batches_by_length(tagger._collator(sentences))
 
 
 def test_gold_tags_count_as_much_as_asked(tmp_path, few, letters, tagger_run):
