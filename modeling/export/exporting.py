@@ -47,7 +47,7 @@ from modeling.taggers.folders import (
     open_tokenizer,
 )
 from modeling.tagging_config import FinetuneConfig
-from modeling.training.core import appearing
+from modeling.training.checkpoints import appearing
 from modeling.training.records import Manifest
 from modeling.training.run_folder import versions
 from modeling.training.sources import ENTITIES, read_names

@@ -30,8 +30,8 @@ from modeling.taggers.entities import open_entities
 from modeling.taggers.folders import Base
 from modeling.taggers.tagger import TEMPERATURE_BOUNDS, calibrate, tag
 from modeling.tagging_config import FinetuneConfig
-from modeling.training.checkpoints import Checkpoint, load_weights, newest
-from modeling.training.core import Core, Progress, appearing
+from modeling.training.checkpoints import Checkpoint, appearing, load_weights, newest
+from modeling.training.core import Core, Progress
 from modeling.training.loop import Conditions, train
 from modeling.training.metrics import Line, Window
 from modeling.training.optimizer import Optimizer

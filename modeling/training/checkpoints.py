@@ -10,6 +10,7 @@ import logging
 import re
 import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,25 +65,33 @@ def write_checkpoint(
     no half of a checkpoint is left.
     """
     final = folder / f"step-{step:06d}"
-    temporary = folder / f".{final.name}.partial"
-    take_away(temporary)
-    temporary.mkdir(parents=True)
-    try:
+    with appearing(final) as temporary:
+        temporary.mkdir(parents=True)
         for name, by_name in tensors.items():
             write_tensors(temporary / name, by_name)
         for name, value in values.items():
             write_json(temporary / name, value)
         for name, source in (files or {}).items():
             shutil.copyfile(source, temporary / name)
-        _seal(temporary, step)
-    except OSError:
-        take_away(temporary)
-        raise
-    if final.exists():
-        shutil.rmtree(final)
-    temporary.rename(final)
-    sync_folder(folder)
+        hashes = {path.name: sha256_of(path) for path in sorted(temporary.iterdir())}
+        write_json(temporary / MANIFEST, {"step": step, "files": hashes})
     return Checkpoint(final, step)
+
+
+@contextmanager
+def appearing(folder: Path) -> Iterator[Path]:
+    """Yield a temporary folder to fill, which replaces ``folder`` when all is on the disk."""
+    temporary = folder.with_name(f".{folder.name}.partial")
+    take_away(temporary)  # left by a process that was killed
+    try:
+        yield temporary
+        for path in (temporary, *temporary.rglob("*")):
+            (sync_folder if path.is_dir() else sync_file)(path)
+        shutil.rmtree(folder, ignore_errors=True)
+        temporary.rename(folder)
+        sync_folder(folder.parent)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def load_tensors(path: Path, device: torch.device) -> dict[str, Tensor]:
@@ -94,17 +103,6 @@ def load_tensors(path: Path, device: torch.device) -> dict[str, Tensor]:
             f"{path}: not readable ({error}). If the folder was copied, copy it again with all its "
             "files."
         ) from error
-
-
-def _seal(folder: Path, step: int) -> None:
-    """Flush every file to the disk, and write the manifest with their hashes."""
-    files = {}
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        sync_file(path)
-        files[path.relative_to(folder).as_posix()] = sha256_of(path)
-    write_json(folder / MANIFEST, {"step": step, "files": files})
-    for inner in [folder, *(path for path in folder.rglob("*") if path.is_dir())]:
-        sync_folder(inner)
 
 
 def newest(folder: Path, *, begins_again: bool = True) -> Checkpoint | None:

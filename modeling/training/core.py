@@ -1,6 +1,5 @@
 """The common parts of training runs: saving, resuming, averaging and publishing weights."""
 
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,8 +8,7 @@ from pathlib import Path
 from torch import Tensor, nn
 
 from corpora.errors import CorpusError
-from corpora.runs.build import sync_file, sync_folder
-from corpora.system.files import take_away
+from corpora.runs.build import sync_file
 from modeling.models.weights import write_tensors
 from modeling.training.checkpoints import (
     Checkpoint,
@@ -115,21 +113,3 @@ class Core:
         load_weights(self.model, own | self.optimizer.average)
         yield True
         load_weights(self.model, own)
-
-
-@contextmanager
-def appearing(folder: Path) -> Iterator[Path]:
-    """Yield a temporary folder to fill, which replaces ``folder`` when all is on the disk."""
-    temporary = folder.with_name(f".{folder.name}.partial")
-    take_away(temporary)  # left by a process that was killed
-    try:
-        yield temporary
-        for path in temporary.rglob("*"):
-            if path.is_file():
-                sync_file(path)
-        sync_folder(temporary)
-        shutil.rmtree(folder, ignore_errors=True)
-        temporary.rename(folder)
-        sync_folder(folder.parent)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)

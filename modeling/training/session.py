@@ -22,8 +22,8 @@ from modeling.models.costs import batch_flops, count_parameters
 from modeling.models.pretraining import CONFIG_FILE, PretrainingModel
 from modeling.models.weights import write_tensors
 from modeling.training.centering import center_states
-from modeling.training.checkpoints import Checkpoint, load_tensors, newest, weights_of
-from modeling.training.core import Core, Progress, appearing
+from modeling.training.checkpoints import Checkpoint, appearing, load_tensors, newest, weights_of
+from modeling.training.core import Core, Progress
 from modeling.training.feeding import Feed
 from modeling.training.jobs import Job, check_examples, check_job, settings_of, take_weights
 from modeling.training.loop import Conditions, DivergedError, Step, train

@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from modeling.training.checkpoints import (
+    appearing,
     load_weights,
     newest,
     prune,
@@ -158,6 +159,18 @@ def test_the_manifest_names_every_file(folder):
     manifest = json.loads((folder / "step-000020" / "checkpoint.json").read_text())
 
     assert set(manifest["files"]) == {"model.safetensors", "progress.json"}
+
+
+def test_folders_in_a_folder_are_on_the_disk_before_it_has_its_name(tmp_path):
+    final = tmp_path / "final"
+
+    with recorded(tmp_path) as operations, appearing(final) as hidden:
+        (hidden / "gazetteer").mkdir(parents=True)
+        (hidden / "gazetteer" / "names.arrow").write_text("x")
+
+    steps = [(operation.name, operation.path) for operation in operations]
+    synced = {path for name, path in steps[: steps.index(("rename", final))] if name == "fsync"}
+    assert {hidden, hidden / "gazetteer", hidden / "gazetteer" / "names.arrow"} <= synced
 
 
 def test_every_file_is_on_the_disk_before_the_checkpoint_has_its_name(tmp_path):
