@@ -143,13 +143,6 @@ class Optimizer:
                     "exp_avg_sq": torch.zeros_like(parameter),
                 }
 
-    def settings(self) -> dict[str, object]:
-        """Return the settings of AdamW, for people who read a checkpoint."""
-        groups = [{k: v for k, v in g.items() if k != "params"} for g in self.adam.param_groups]
-        decayed, others = groups[:2]  # the groups whose multiple is 1
-        correction = {"bias_correction": self.config.bias_correction}
-        return {"decayed": decayed | correction, "others": others | correction}
-
     def state(self) -> dict[str, Tensor]:
         """Return AdamW's state of each parameter, as ``NAME.exp_avg`` and the like."""
         return {

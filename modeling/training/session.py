@@ -374,7 +374,6 @@ class Session(Core):
             values = {
                 "progress.json": self.progress.to_json(),
                 "settings.json": self.settings,
-                "optimizer.json": self.optimizer.settings(),
                 CONFIG_FILE: self.config.to_json(),
             }
             self.save_checkpoint(
