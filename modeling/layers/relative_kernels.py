@@ -52,15 +52,56 @@ def _store(base, rows, n, block, stride: tl.constexpr, width: tl.constexpr, padd
 
 
 @triton.jit
-def _begin(starts, n_blocks, n_heads: tl.constexpr):
-    """Find the block of this program, its head, the first row of its sequence, and its length."""
+def _load_near(table, rows, offsets, n, n_heads: tl.constexpr, clip: tl.constexpr):
+    """Load what a table by offset has for each pair of a block."""
+    places = rows * (n_heads * 2 * clip) + tl.maximum(offsets + clip, 0)
+    return tl.load(table + places, mask=(rows < n) & (offsets < clip), other=0.0)
+
+
+@triton.jit
+def _store_near(table, rows, columns, n, block, n_heads: tl.constexpr, clip: tl.constexpr):
+    """Store the near pairs of a block (m, n) in a table by offset."""
+    offsets = columns[None, :] - rows[:, None]
+    places = rows[:, None] * (n_heads * 2 * clip) + (offsets + clip)
+    stands = (rows[:, None] < n) & (columns[None, :] < n)
+    is_near = (offsets > -clip) & (offsets < clip)
+    tl.store(table + places, block.to(table.dtype.element_ty), mask=is_near & stands)
+
+
+@triton.jit
+def _begin(
+    starts, n_blocks, n_rows, n_heads: tl.constexpr, clip: tl.constexpr, width: tl.constexpr,
+):
+    """Find the block of this program, and the length of its sequence.
+
+    Then the places of the sequence's first row: in (T, H, K), in (T, H, 2τ) and in (H, T).
+    """
     program = tl.program_id(0)
     block = program % n_blocks
     cell = program // n_blocks
-    sequence = cell // n_heads
+    sequence, head = cell // n_heads, cell % n_heads
     start = tl.load(starts + sequence)
     n = (tl.load(starts + sequence + 1) - start).to(tl.int32)
-    return block, cell % n_heads, start, n
+    at = start * (n_heads * width) + head * width
+    return block, n, at, (start * n_heads + head) * (2 * clip), head * n_rows + start
+
+
+@triton.jit
+def _reach(
+    place: tl.constexpr, block, n, clip: tl.constexpr, own: tl.constexpr, size: tl.constexpr,
+):
+    """Find the blocks of ``size`` rows before (-1), near (0) or after (1) a block of ``own`` rows.
+
+    Returns the first, and the one after the last.
+    """
+    end = tl.cdiv(n, size)
+    low = tl.maximum(block * own - clip + 1, 0) // size
+    high = tl.minimum(tl.cdiv(block * own + own - 1 + clip, size), end)
+    if place < 0:
+        return 0, low
+    if place == 0:
+        return low, high
+    return high, end
 
 
 @triton.jit
@@ -82,20 +123,14 @@ def _mix(
         if side < 0:
             scores += left[:, None]
         if side == 0:
-            places = rows[:, None] * (n_heads * 2 * clip) + tl.maximum(offsets + clip, 0)
-            scores += tl.load(
-                by_offset + places, mask=(rows[:, None] < n) & (offsets < clip), other=0.0
-            )
+            scores += _load_near(by_offset, rows[:, None], offsets, n, n_heads, clip)
         scores *= _BITS
         if side >= 0:
             scores = tl.where(columns[None, :] < n, scores, _HIDDEN)
         if side == 0:
-            is_near = (offsets > -clip) & (offsets < clip)
             if windowed:
-                scores = tl.where(is_near, scores, _HIDDEN)
-            places = rows[:, None] * (n_heads * 2 * clip) + (offsets + clip)
-            stands = (rows[:, None] < n) & (columns[None, :] < n)
-            tl.store(near + places, scores, mask=is_near & stands)
+                scores = tl.where((offsets > -clip) & (offsets < clip), scores, _HIDDEN)
+            _store_near(near, rows, columns, n, scores, n_heads, clip)
         new_top = tl.maximum(top, tl.max(scores, 1))
         fade = tl.exp2(top - new_top)
         weights = tl.exp2(scores - new_top[:, None])
@@ -129,12 +164,10 @@ def forward(
             logarithm of the sum over keys of offset -τ and less.
         log_sums: (H, T) float32, written: the logarithm of the sum over all keys.
     """
-    block, head, start, n = _begin(starts, n_blocks, n_heads)
+    block, n, at, at_table, at_rows = _begin(starts, n_blocks, n_rows, n_heads, clip, width)
     if block * block_m >= n:
         return
     stride: tl.constexpr = n_heads * width
-    at = start * stride + head * width
-    at_table = (start * n_heads + head) * (2 * clip)
     by_offset += at_table
     near += at_table
     rows = block * block_m + tl.arange(0, block_m)
@@ -143,30 +176,23 @@ def forward(
     z = tl.zeros([block_m, padded], dtype=tl.float32)
     top = tl.full([block_m], _HIDDEN, dtype=tl.float32)
     total = tl.zeros([block_m], dtype=tl.float32)
-    n_columns = tl.cdiv(n, block_n)
-    low = tl.maximum(block * block_m - clip + 1, 0) // block_n
-    high = tl.minimum(tl.cdiv(block * block_m + block_m - 1 + clip, block_n), n_columns)
+    far = total
+    for side in tl.static_range(-1, 2):
+        if side == 0 or not windowed:
+            first, last = _reach(side, block, n, clip, block_m, block_n)
+            far = total if side == 0 else far
+            z, top, total, far = _mix(
+                z, top, total, far, q, left, first, last, key + at, value + at, by_offset, near,
+                rows, n, side, n_heads, clip, width, padded, block_n, windowed, precision,
+            )
     if not windowed:
-        z, top, total, _ = _mix(
-            z, top, total, total, q, left, 0, low, key + at, value + at, by_offset, near, rows, n,
-            -1, n_heads, clip, width, padded, block_n, windowed, precision,
-        )
-    z, top, total, far = _mix(
-        z, top, total, total, q, left, low, high, key + at, value + at, by_offset, near, rows, n, 0,
-        n_heads, clip, width, padded, block_n, windowed, precision,
-    )
-    if not windowed:
-        z, top, total, far = _mix(
-            z, top, total, far, q, left, high, n_columns, key + at, value + at, by_offset, near,
-            rows, n, 1, n_heads, clip, width, padded, block_n, windowed, precision,
-        )
         of_far = tl.where(far > 0, top + tl.log2(tl.maximum(far, 1e-37)), _HIDDEN)
         tl.store(near + rows * (n_heads * 2 * clip), of_far, mask=rows < n)
     columns = tl.arange(0, padded)
     all_share = tl.load(shared + columns, mask=columns < width, other=0.0)
     z = z / total[:, None] + all_share[None, :]
     _store(mixed + at, rows, n, z, stride, width, padded)
-    tl.store(log_sums + head * n_rows + start + rows, top + tl.log2(total), mask=rows < n)
+    tl.store(log_sums + at_rows + rows, top + tl.log2(total), mask=rows < n)
 
 
 @triton.jit
@@ -188,25 +214,19 @@ def _turn_queries(
             scores += left[:, None]
             d_weights += d_left[:, None]
         if side == 0:
-            places = rows[:, None] * (n_heads * 2 * clip) + tl.maximum(offsets + clip, 0)
-            counts = (rows[:, None] < n) & (offsets < clip)
-            scores += tl.load(by_offset + places, mask=counts, other=0.0)
-            d_weights += tl.load(d_by_offset + places, mask=counts, other=0.0)
+            scores += _load_near(by_offset, rows[:, None], offsets, n, n_heads, clip)
+            d_weights += _load_near(d_by_offset, rows[:, None], offsets, n, n_heads, clip)
         scores *= _BITS
         if side >= 0:
             scores = tl.where(columns[None, :] < n, scores, _HIDDEN)
         if windowed:
-            is_inside = (offsets > -clip) & (offsets < clip)
-            scores = tl.where(is_inside, scores, _HIDDEN)
+            scores = tl.where((offsets > -clip) & (offsets < clip), scores, _HIDDEN)
         weights = tl.exp2(scores - log_sums[:, None])
         d_scores = weights * (d_weights - less[:, None])
         if side < 0:
             far += tl.sum(d_scores, 1)
         if side == 0:
-            is_near = (offsets > -clip) & (offsets < clip)
-            places = rows[:, None] * (n_heads * 2 * clip) + (offsets + clip)
-            stands = (rows[:, None] < n) & (columns[None, :] < n)
-            tl.store(near + places, d_scores.to(near.dtype.element_ty), mask=is_near & stands)
+            _store_near(near, rows, columns, n, d_scores, n_heads, clip)
             far += tl.sum(tl.where(offsets <= -clip, d_scores, 0.0), 1)
         d_scores = d_scores.to(keys.dtype)
         d_query = tl.dot(d_scores, keys, d_query, input_precision=precision)
@@ -229,12 +249,10 @@ def backward_of_queries(
         near: (T, H, 2τ), written where a key stands: the gradient of ``by_offset``.
         less: (H, T) float32, written: Σ_j α_ij dα_ij, which the gradient of a softmax subtracts.
     """
-    block, head, start, n = _begin(starts, n_blocks, n_heads)
+    block, n, at, at_table, at_rows = _begin(starts, n_blocks, n_rows, n_heads, clip, width)
     if block * block_m >= n:
         return
     stride: tl.constexpr = n_heads * width
-    at = start * stride + head * width
-    at_table = (start * n_heads + head) * (2 * clip)
     by_offset += at_table
     d_by_offset += at_table
     near += at_table
@@ -244,7 +262,7 @@ def backward_of_queries(
     dz = _load(d_mixed + at, rows, n, stride, width, padded)
     z = _load(mixed + at, rows, n, stride, width, padded).to(tl.float32)
     all_share = tl.load(shared + columns, mask=columns < width, other=0.0)
-    of_rows = head * n_rows + start + rows
+    of_rows = at_rows + rows
     subtracted = tl.sum(dz.to(tl.float32) * (z - all_share[None, :]), 1)
     tl.store(less + of_rows, subtracted, mask=rows < n)
     sums = tl.load(log_sums + of_rows, mask=rows < n, other=0.0)
@@ -252,25 +270,15 @@ def backward_of_queries(
     d_left = tl.load(d_by_offset + rows * (n_heads * 2 * clip), mask=rows < n, other=0.0)
     dq = tl.zeros([block_m, padded], dtype=tl.float32)
     far = tl.zeros([block_m], dtype=tl.float32)
-    n_columns = tl.cdiv(n, block_n)
-    low = tl.maximum(block * block_m - clip + 1, 0) // block_n
-    high = tl.minimum(tl.cdiv(block * block_m + block_m - 1 + clip, block_n), n_columns)
+    for side in tl.static_range(-1, 2):
+        if side == 0 or not windowed:
+            first, last = _reach(side, block, n, clip, block_m, block_n)
+            dq, far = _turn_queries(
+                dq, far, q, dz, sums, subtracted, left, d_left, first, last, key + at, value + at,
+                by_offset, d_by_offset, near, rows, n, side, n_heads, clip, width, padded, block_n,
+                windowed, precision,
+            )
     if not windowed:
-        dq, far = _turn_queries(
-            dq, far, q, dz, sums, subtracted, left, d_left, 0, low, key + at, value + at, by_offset,
-            d_by_offset, near, rows, n, -1, n_heads, clip, width, padded, block_n, windowed,
-            precision,
-        )
-    dq, far = _turn_queries(
-        dq, far, q, dz, sums, subtracted, left, d_left, low, high, key + at, value + at, by_offset,
-        d_by_offset, near, rows, n, 0, n_heads, clip, width, padded, block_n, windowed, precision,
-    )
-    if not windowed:
-        dq, far = _turn_queries(
-            dq, far, q, dz, sums, subtracted, left, d_left, high, n_columns, key + at, value + at,
-            by_offset, d_by_offset, near, rows, n, 1, n_heads, clip, width, padded, block_n,
-            windowed, precision,
-        )
         places = near + rows * (n_heads * 2 * clip)
         tl.store(places, far.to(near.dtype.element_ty), mask=rows < n)
     _store(d_query + at, rows, n, dq, stride, width, padded)
@@ -303,14 +311,11 @@ def _turn_keys(
             scores += left[None, :]
             d_weights += d_left[None, :]
         if side == 0:
-            places = rows[None, :] * (n_heads * 2 * clip) + tl.maximum(offsets + clip, 0)
-            counts = (rows[None, :] < n) & (offsets < clip)
-            scores += tl.load(by_offset + places, mask=counts, other=0.0)
-            d_weights += tl.load(d_by_offset + places, mask=counts, other=0.0)
+            scores += _load_near(by_offset, rows[None, :], offsets, n, n_heads, clip)
+            d_weights += _load_near(d_by_offset, rows[None, :], offsets, n, n_heads, clip)
         scores *= _BITS
         if windowed:
-            is_inside = (offsets > -clip) & (offsets < clip)
-            scores = tl.where(is_inside, scores, _HIDDEN)
+            scores = tl.where((offsets > -clip) & (offsets < clip), scores, _HIDDEN)
         weights = tl.exp2(scores - sums[None, :])
         d_value = tl.dot(weights.to(dz.dtype), dz, d_value, input_precision=precision)
         d_scores = weights * (d_weights - subtracted[None, :])
@@ -326,37 +331,26 @@ def backward_of_keys(
     precision: tl.constexpr,
 ):
     """Compute the gradients of a block of keys and of their values, (T, H, K) each."""
-    block, head, start, n = _begin(starts, n_blocks, n_heads)
+    block, n, at, at_table, at_rows = _begin(starts, n_blocks, n_rows, n_heads, clip, width)
     if block * block_n >= n:
         return
     stride: tl.constexpr = n_heads * width
-    at = start * stride + head * width
-    at_table = (start * n_heads + head) * (2 * clip)
     by_offset += at_table
     d_by_offset += at_table
-    log_sums += head * n_rows + start
-    less += head * n_rows + start
+    log_sums += at_rows
+    less += at_rows
     columns = block * block_n + tl.arange(0, block_n)
     k = _load(key + at, columns, n, stride, width, padded)
     v = _load(value + at, columns, n, stride, width, padded)
     dk = tl.zeros([block_n, padded], dtype=tl.float32)
     dv = tl.zeros([block_n, padded], dtype=tl.float32)
-    n_queries = tl.cdiv(n, block_m)
-    low = tl.maximum(block * block_n - clip + 1, 0) // block_m
-    high = tl.minimum(tl.cdiv(block * block_n + block_n - 1 + clip, block_m), n_queries)
-    if not windowed:
-        dk, dv = _turn_keys(
-            dk, dv, k, v, 0, low, query + at, d_mixed + at, log_sums, less, by_offset, d_by_offset,
-            columns, n, 1, n_heads, clip, width, padded, block_m, windowed, precision,
-        )
-    dk, dv = _turn_keys(
-        dk, dv, k, v, low, high, query + at, d_mixed + at, log_sums, less, by_offset, d_by_offset,
-        columns, n, 0, n_heads, clip, width, padded, block_m, windowed, precision,
-    )
-    if not windowed:
-        dk, dv = _turn_keys(
-            dk, dv, k, v, high, n_queries, query + at, d_mixed + at, log_sums, less, by_offset,
-            d_by_offset, columns, n, -1, n_heads, clip, width, padded, block_m, windowed, precision,
-        )
+    for side in tl.static_range(-1, 2):
+        if side == 0 or not windowed:
+            first, last = _reach(side, block, n, clip, block_n, block_m)
+            dk, dv = _turn_keys(
+                dk, dv, k, v, first, last, query + at, d_mixed + at, log_sums, less, by_offset,
+                d_by_offset, columns, n, -side, n_heads, clip, width, padded, block_m, windowed,
+                precision,
+            )
     _store(d_key + at, columns, n, dk, stride, width, padded)
     _store(d_value + at, columns, n, dv, stride, width, padded)
