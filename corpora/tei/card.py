@@ -29,8 +29,9 @@ def warnings_of(counters: Counts, patterns: Sequence[str]) -> Iterator[str]:
         yield f"patterns of the edition that match nothing: {', '.join(unmatched)}"
     if not any(name.startswith("mentions: ") for name in counters):
         yield (
-            "no name was found: --inspect shows what the markup holds; labels and content of the "
-            "edition file say what is read as a name, and where (docs/editions.md)"
+            "no name was found. If names are tagged, labels and content of the edition file say "
+            "which elements they are, and where (docs/editions.md). If none is, onoma predict "
+            "--tei finds some (docs/enriching.md)"
         )
     if n := sum(counters.get(f"not read: empty {name}", 0) for name in CHARACTERS):
         yield (

@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from corpora.reports import counted
 from corpora.tei.census import Census
@@ -29,18 +29,26 @@ def draft_edition(census: Census, *, name: str) -> str:
         f"name = {_quoted(name)}  # the group of the documents, and the space of their entities",
         f"lang = {_quoted(lang)}" if lang else _NO_LANGUAGE,
         *_drafted_unlabelled(census),
-        "", "[labels]",
-        *(line for key, items in labels.items() for line in (f"{_key(key)} = [", *items, "]")),
+        "", *_drafted_labels(labels),
         "", "[text]", 'leave_out = ["..."]',
         *(["# also left out now, with names in it:"] if census.lost_names else []),
         *(f"# {of}: {label} {n:,}" for (of, label), n in census.lost_names.most_common()),
         *_drafted_choice(census), *_drafted_signs(census), *_drafted_breaks(census),
         "", "[sentences]", "abbreviations = [",
         *(f"  {_quoted(word)},  # {n:,}" for word, n in _by_word(census).most_common()),
-        "]", "", "[entities.spaces]",
-        *_drafted_spaces(census),
+        "]", *_drafted_spaces(census),
     ]  # fmt: skip
     return "\n".join(lines) + "\n"
+
+
+def _drafted_labels(labels: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Draft the section ``labels``; without names the labels of the defaults remain."""
+    if not labels:
+        yield "# no name was found: the labels are those of the defaults (persName, placeName …)"
+        return
+    yield "[labels]"
+    for key, items in labels.items():
+        yield from (f"{_key(key)} = [", *items, "]")
 
 
 def _by_word(census: Census) -> Counter[str]:
@@ -88,13 +96,16 @@ def _drafted_breaks(census: Census) -> Iterator[str]:
 
 
 def _drafted_spaces(census: Census) -> Iterator[str]:
-    """Draft the lines of spaces: the addresses that the defaults do not have, each with a name."""
+    """Draft the spaces: the addresses that the defaults do not have, each with a name."""
     known = tuple(load_edition(edition_path("tei")).spaces)
     taken: dict[str, str] = {}
-    for address, n in census.addresses.most_common(N_SPACES):
-        if not address.startswith(known):
-            space = census.edition.spaces.get(address) or _space(address, taken)
-            yield f"{_quoted(address)} = {_quoted(space)}  # {n:,}"
+    counts = census.addresses.most_common(N_SPACES)
+    found = [(address, n) for address, n in counts if not address.startswith(known)]
+    if found:
+        yield from ("", "[entities.spaces]")
+    for address, n in found:
+        space = census.edition.spaces.get(address) or _space(address, taken)
+        yield f"{_quoted(address)} = {_quoted(space)}  # {n:,}"
 
 
 def _space(address: str, taken: dict[str, str]) -> str:

@@ -141,6 +141,14 @@ def test_the_draft_is_an_edition_that_finds_the_names(tmp_path):
     assert {mention.label for mention in first.document.mentions} >= {"person", "place", "work"}
 
 
+def test_the_draft_of_files_without_names_has_the_labels_of_the_defaults(tmp_path):
+    draft = tmp_path / "edition.toml"
+
+    draft.write_text(draft_edition(census_of("<p>An Ida</p>"), name="letters"), "utf-8")
+
+    assert load_edition(draft).labels == load_edition(edition_path("tei")).labels
+
+
 def test_the_draft_suggests_only_labels_of_names_that_are_read():
     names = "<persName><forename>Ida</forename> <surname>Orff</surname></persName>"
     register = f"</body><back><listPerson><person>{names}</person></listPerson></back><body>"
