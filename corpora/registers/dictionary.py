@@ -26,8 +26,8 @@ MIN_PRIOR = 0.9
 """The least ratio of a form's mentions that must mean the entry."""
 _TAKEN: tuple[FormKind, ...] = ("canonical", "variant", "full", "with_role", "surname")
 _OF_ONE_WORD = {"person", "place", "organization"}
-"""The kinds whose forms of one word are taken though none is tagged; a work may be called
-*Autumn*."""
+"""The kinds whose forms of one word are taken though none is tagged, unless they end with a period,
+as titles and initials do (*Mrs.*); a work may be called *Autumn*."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,10 @@ class RegisterDictionary:
             if len(entries) > 1:
                 return "several entries"
             [entry] = entries
-            is_word = " " not in form and self._register.entries[entry].kind not in _OF_ONE_WORD
+            is_doubtful = form.endswith(".") or (
+                self._register.entries[entry].kind not in _OF_ONE_WORD
+            )
+            is_word = " " not in form and is_doubtful
             return "one word, tagged nowhere" if is_word else _Meaning(entry, None)
         [(entry, n)] = names.most_common(1)
         if not entry or n < MIN_PRIOR * n_names:

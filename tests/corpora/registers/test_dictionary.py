@@ -27,6 +27,8 @@ REGISTER = b"""<TEI><standOff>
   <forename>Maria</forename></persName></person>
 <person xml:id="P.4"><persName><surname>Stein</surname>,
   <forename>Olga</forename></persName></person>
+<person xml:id="P.5"><persName><surname>Mrs.</surname>,
+  <forename>Ada</forename></persName></person>
 </listPerson>
 <listPlace><place xml:id="O.1"><placeName>Jena</placeName></place></listPlace>
 <listBibl><bibl xml:id="W.1"><title>Herbst</title></bibl>
@@ -106,6 +108,15 @@ def test_forms_of_several_entries_and_words_are_not_taken():
         "hier.</p>"
     )
     assert dictionary.counters["forms not taken: several entries"] == 1
+
+
+def test_a_word_with_a_period_is_taken_only_if_it_is_tagged():
+    body, dictionary = enriched("<p>Mrs. Orff kam.</p>")
+    tagged, _ = enriched('<p><persName ref="#P.5">Mrs.</persName> und Mrs. kamen.</p>')
+
+    assert body == "<p>Mrs. Orff kam.</p>"
+    assert dictionary.counters["forms not taken: one word, tagged nowhere"] == 2  # and Herbst
+    assert '<persName ref="#P.5" cert="0.5">Mrs.</persName>' in tagged
 
 
 def test_names_that_are_there_decide_what_a_form_means():
