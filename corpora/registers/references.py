@@ -72,7 +72,8 @@ class Referrer:
         ``offers``: set the entity of a mention even if no reference shows how to write it.
         """
         self._edition, self._given, self._offers = edition, given, offers
-        self.n_offered = 0
+        self.example: tuple[str, str] | None = None
+        """The attribute and the value of an id that was offered, as it would be written."""
         self._counts: defaultdict[str, Counter[Style]] = defaultdict(Counter)
         self._n: Counter[str] = Counter()
 
@@ -121,8 +122,8 @@ class Referrer:
         style = self.style(mention.label)
         if style is None and self._offers:
             offered = replace(mention, entity=f"{self._edition.name}:{entry.id}")
-            if reference(offered, self._edition):
-                self.n_offered += 1
+            if written := reference(offered, self._edition):
+                self.example = self.example or written
                 return offered
         value = style.write(entry) if style else None
         if style is None or value is None:

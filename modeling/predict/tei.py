@@ -174,10 +174,12 @@ def list_candidates(options: "Options", tagger: "Tagger | None") -> Summary:
         for document in found:
             kept = [m for m in document.mentions if (document.id, m) not in out]
             rows.append((file.source.name, document, kept))
-    if register is not None and (n_offered := register.referrer.n_offered):
+    if register is not None and (example := register.referrer.example):
+        attribute, value = example
         work.notes.append(
-            f"{counted(n_offered, 'id')}: no name of the files shows how they are written. --apply "
-            "writes them as ids of the edition's own; --reference ATTRIBUTE=VALUE says another way."
+            "no name of the files shows how ids are written. --apply writes "
+            f'{attribute}="{value}" and so on; --reference says another way: '
+            "'ref=#{}', with {} for the id."
         )
     with tempfile.TemporaryDirectory() as folder:
         n = write_candidates(Path(folder) / "list", rows)

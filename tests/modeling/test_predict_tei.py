@@ -561,7 +561,8 @@ def test_a_list_has_ids_though_no_name_shows_how_they_are_written(
     path = tmp_path / "c.tsv"
     options = ("--register", register, "--edition", "tei", "--tei", letter)
     assert predict("--dictionary", *options, "--candidates", path) == 0
-    assert "1 id: no name of the files shows how they are written" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert 'shows how ids are written. --apply writes key="O.1" and so on; --reference' in said
     [line] = read_candidates(path)
     assert (line.name, line.entity) == ("Ulm", "tei:O.1")
 
