@@ -17,6 +17,7 @@ from corpora.system.command_names import as_typed
 from corpora.system.staging import beside
 
 MANIFEST = "concordance.json"
+TABLE = "index.tsv"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +56,7 @@ def write(options: Options) -> Iterator[str | Summary]:
     """Write the pages; yields the messages to print."""
     from corpora.concordance.collect import collect
     from corpora.concordance.folder import open_documents, prepare, titles_of
-    from corpora.concordance.pages import make_pages
+    from corpora.concordance.pages import make_pages, make_table
     from corpora.datasets.shards import write_json, write_text
     from corpora.registers.register import load_register, open_registers
 
@@ -74,6 +75,7 @@ def write(options: Options) -> Iterator[str | Summary]:
     for page in make_pages(concordance, title=folder.name):
         write_text(output / page.name, [page.html])
         names.append(page.name)
+    write_text(output / TABLE, make_table(concordance))
     write_json(output / MANIFEST, {"pages": names})
     for name in set(earlier) - set(names):
         (output / name).unlink(missing_ok=True)
@@ -86,7 +88,7 @@ def write(options: Options) -> Iterator[str | Summary]:
             "places are characters of the texts (c120): python -m pipelines.tei_to_ner --lines "
             "makes documents that know the lines of their files"
         )
-    yield f"read  {output}/index.html in a browser"
+    yield f"read  {output}/index.html in a browser; {TABLE}, which documents name each entity"
     about = {"output": str(output), "pages": names, "entities": len(mentioned), "mentions": n}
     yield Summary(about)
 

@@ -1,6 +1,7 @@
 """The pages of a concordance: one for each register, or one for each initial where it is large."""
 
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -48,6 +49,21 @@ def make_pages(concordance: Concordance, *, title: str) -> Iterator[Page]:
     yield from pages
 
 
+def make_table(concordance: Concordance) -> Iterator[str]:
+    """Yield the lines of ``index.tsv``: each entity with each document that names it.
+
+    Entities are sorted by kind and name as on the pages, documents by date.
+    """
+    yield "kind\tid\tname\tdocument\ttitle\tdate\tmentions\n"
+    writer = _Writer(concordance, "")
+    for kind in writer.kinds:
+        for subject in writer.mentioned(kind):
+            for number, n in sorted(Counter(each.letter for each in subject.mentions).items()):
+                letter = concordance.letters[number]
+                of = (kind, subject.id, subject.name, letter.id, letter.title, letter.date, str(n))
+                yield "\t".join(" ".join(cell.split()) for cell in of) + "\n"
+
+
 class _Writer:
     """A writer of the pages, which knows the page of each entity."""
 
@@ -68,7 +84,7 @@ class _Writer:
     def _subjects(self) -> Iterable[Subject]:
         return self.data.subjects.values()
 
-    def _mentioned(self, kind: str) -> list[Subject]:
+    def mentioned(self, kind: str) -> list[Subject]:
         """List the entities of a kind that are mentioned, by name."""
         own = (s for s in self._subjects() if s.kind == kind and s.mentions)
         return sorted(own, key=lambda subject: (*_order(subject.name), subject.id))
@@ -137,7 +153,7 @@ class _Writer:
 
     def _parts(self, kind: str) -> list[tuple[str, list[Subject]]]:
         """Distribute the mentioned entities of a kind over pages, and note the page of each."""
-        own = self._mentioned(kind)
+        own = self.mentioned(kind)
         if sum(len(subject.mentions) for subject in own) <= PAGE_MENTIONS:
             parts = [(f"{kind}.html", own)]
         else:
@@ -181,7 +197,7 @@ class _Writer:
         """List the entities of a kind by initial, each with a link."""
         groups = []
         for first, group in groupby(
-            self._mentioned(kind), key=lambda subject: initial(subject.name)
+            self.mentioned(kind), key=lambda subject: initial(subject.name)
         ):
             links = " · ".join(f"{self._to(s)} <i>{len(s.mentions):,}</i>" for s in group)
             groups.append(f"<dt>{escape(first)}</dt><dd>{links}</dd>")

@@ -62,6 +62,18 @@ def test_one_page_for_each_register(pages):
     assert "ids that the register has not" in index
 
 
+@pytest.mark.usefixtures("pages")
+def test_a_table_has_each_entity_with_the_documents_that_name_it(run):
+    lines = (run / "concordance" / "index.tsv").read_text("utf-8").splitlines()
+
+    rows = [dict(zip(lines[0].split("\t"), line.split("\t"), strict=True)) for line in lines[1:]]
+    assert sum(int(row["mentions"]) for row in rows) == 144
+    assert len({(row["id"], row["document"]) for row in rows}) == len(rows)
+    years = [re.search(r"\d{4}", row["date"])[0] for row in rows if row["id"] == "o2"]
+    assert years == sorted(years)
+    assert years[0] == "1897"
+
+
 def test_an_entity_has_its_mentions_by_date_with_file_and_line(pages):
     shown = section(pages["place.html"], "Leipzig")
 
