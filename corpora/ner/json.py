@@ -1,16 +1,15 @@
 """NER data as JSON: an array of sentences of ``[token, tag]``, or CLUENER's lines with spans.
 
 The array is written with ASCII escapes on one line, byte for byte as ``json.dump`` of the whole
-writes it. Writing and ``read_json`` hold one sentence at a time, and a few MiB of text. CLUENER's
-spans are ``[start, last]``, in characters, both inclusive; nested spans make a second level.
+writes it. CLUENER's spans are ``[start, last]``, in characters, both inclusive; nested spans make a
+second level.
 """
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
-from io import StringIO
 from json.encoder import encode_basestring_ascii as _quote
 from pathlib import Path
-from typing import TextIO
 
 from corpora.document import Sentence, TokenSpan
 from corpora.errors import CorpusError
@@ -26,8 +25,7 @@ from corpora.ner.found import (
 )
 from corpora.tagging import IOB2_TAG, to_iob2
 
-_CHUNK = 1 << 20
-_LONGEST = 16 << 20  # characters of one sentence, at most: bounds the memory for a broken file
+_NO_BLANK = re.compile(r"[^ \t\r\n]")
 
 
 class MalformedJsonError(CorpusError):
@@ -40,24 +38,24 @@ def read_json(path: Path, *, split: str) -> Iterator[Sentence]:
     Raises ``MalformedJsonError`` with file and place. A sentence may be empty.
     """
     try:
-        with path.open(encoding="utf-8") as file:
-            for number, sample in enumerate(read_items(file, where=str(path)), start=1):
-                where = f"{path}: sentence {number}"
-                if not isinstance(sample, list):
-                    shown = str(sample)[:80]
-                    raise MalformedJsonError(f"{where}: {shown!r} is no array of [token, tag].")
-                rows = [_pair(pair, f"{where}, token {n}") for n, pair in enumerate(sample, 1)]
-                yield Sentence(
-                    id=f"{path.name}#{number}",
-                    document_id=path.name,
-                    split=split,
-                    tokens=tuple(token for token, _ in rows),
-                    tags=tuple(tag for _, tag in rows),
-                )
+        text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise MalformedJsonError(
             f"{path}: not UTF-8 ({error.reason}). Convert the file to UTF-8."
         ) from error
+    for number, sample in enumerate(read_items(text, where=str(path)), start=1):
+        where = f"{path}: sentence {number}"
+        if not isinstance(sample, list):
+            shown = str(sample)[:80]
+            raise MalformedJsonError(f"{where}: {shown!r} is no array of [token, tag].")
+        rows = [_pair(pair, f"{where}, token {n}") for n, pair in enumerate(sample, 1)]
+        yield Sentence(
+            id=f"{path.name}#{number}",
+            document_id=path.name,
+            split=split,
+            tokens=tuple(token for token, _ in rows),
+            tags=tuple(tag for _, tag in rows),
+        )
 
 
 def _pair(pair: object, where: str) -> tuple[str, str]:
@@ -86,78 +84,45 @@ def write_json(sentences: Iterable[Sentence], path: Path) -> None:
         file.write("]")
 
 
-def read_items(file: TextIO, *, where: str) -> Iterator[object]:
-    """Yield the items of the single array in ``file``; raises ``MalformedJsonError``."""
-    text = _Window(file, where=where)
-    if text.peek() != "[":
-        raise text.error("no JSON array")
-    text.skip()
-    mark = text.peek()
+def read_items(text: str, *, where: str) -> Iterator[object]:
+    """Yield the items of the single array in a text; raises ``MalformedJsonError``."""
+    decoder, at = json.JSONDecoder(), _next(text, 0)
+    if text[at : at + 1] != "[":
+        raise _malformed(where, at, "no JSON array")
+    at = _next(text, at + 1)
+    mark = text[at : at + 1]
     while mark != "]":
-        yield text.take_value()
-        mark = text.peek()
+        try:
+            value, end = decoder.raw_decode(text, at)
+        except RecursionError:
+            raise _malformed(where, at, "too deeply nested") from None
+        except json.JSONDecodeError as error:
+            raise _malformed(where, at, f"not well-formed ({error.msg})") from error
+        except ValueError:
+            raise _malformed(where, at, "a number of too many digits") from None
+        yield value
+        at = _next(text, end)
+        mark = text[at : at + 1]
         if mark not in {",", "]"}:
-            raise text.error("neither comma nor closing bracket after a sentence")
+            raise _malformed(where, at, "neither comma nor closing bracket after a sentence")
         if mark == ",":
-            text.skip()
-    text.skip()
-    if text.peek():
-        raise text.error("something follows the end of the array")
+            at = _next(text, at + 1)
+    at = _next(text, at + 1)
+    if at < len(text):
+        raise _malformed(where, at, "something follows the end of the array")
 
 
-class _Window:
-    """A window of a file's text, for the parser."""
+def _next(text: str, at: int) -> int:
+    """Find the next character that is no white space of JSON, or the end."""
+    found = _NO_BLANK.search(text, at)
+    return found.start() if found else len(text)
 
-    def __init__(self, file: TextIO, *, where: str) -> None:
-        self._file, self._where = file, where
-        self._buffer = ""
-        self._position = 0  # in the buffer
-        self._dropped = 0  # characters of the file before the buffer
-        self._decoder = json.JSONDecoder()
 
-    def peek(self) -> str:
-        """Return the next character that is no white space, or nothing at the end."""
-        while True:
-            while self._position < len(self._buffer):
-                if self._buffer[self._position] not in " \t\r\n":
-                    return self._buffer[self._position]
-                self._position += 1
-            if not self._fill():
-                return ""
-
-    def skip(self) -> None:
-        """Skip the character that ``peek`` returned."""
-        self._position += 1
-
-    def take_value(self) -> object:
-        """Parse the next value; reads on while it is incomplete."""
-        self.peek()
-        while True:
-            try:
-                value, self._position = self._decoder.raw_decode(self._buffer, self._position)
-            except RecursionError:
-                raise self.error("too deeply nested") from None
-            except json.JSONDecodeError as error:
-                too_long = len(self._buffer) - self._position > _LONGEST
-                if too_long or not self._fill():
-                    raise self.error(f"not well-formed ({error.msg})") from error
-            except ValueError:
-                raise self.error("a number of too many digits") from None
-            else:
-                return value
-
-    def error(self, problem: str) -> MalformedJsonError:
-        """Build the error for the value that begins at the current position."""
-        return MalformedJsonError(
-            f"{self._where}: character {self._dropped + self._position}: {problem}. "
-            "Write one array of sentences, each an array of [token, tag]."
-        )
-
-    def _fill(self) -> bool:
-        more = self._file.read(max(_CHUNK, len(self._buffer) - self._position))
-        self._dropped += self._position
-        self._buffer, self._position = self._buffer[self._position :] + more, 0
-        return bool(more)
+def _malformed(where: str, at: int, problem: str) -> MalformedJsonError:
+    return MalformedJsonError(
+        f"{where}: character {at}: {problem}. Write one array of sentences, each an array of "
+        "[token, tag]."
+    )
 
 
 def read_cluener(data: bytes, origin: Origin, *, first_line: int = 1) -> Found:
@@ -227,7 +192,7 @@ def read_sentence_array(data: bytes, origin: Origin) -> Found:
     sentences, rejected = Gathered(), []
     number = 0
     try:
-        items = read_items(StringIO(data.decode()), where=origin.source)
+        items = read_items(data.decode(), where=origin.source)
         for number, sample in enumerate(items, 1):
             try:
                 sentences.add(number, _parse_sample(sample))

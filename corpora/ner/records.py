@@ -9,7 +9,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from io import StringIO
 from itertools import islice
 from typing import NamedTuple, cast
 
@@ -128,7 +127,7 @@ def records(data: bytes, *, where: str) -> Iterator[tuple[int, object]]:
         return
     number = 0
     try:
-        for number, item in enumerate(read_items(StringIO(data.decode()), where=where), 1):
+        for number, item in enumerate(read_items(data.decode(), where=where), 1):
             if item is not None:
                 yield number, item
     except UnicodeDecodeError as error:

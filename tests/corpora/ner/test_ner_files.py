@@ -4,7 +4,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import corpora.ner.json as ner_json
 from corpora.document import Sentence
 from corpora.ner.conll import MalformedConllError, read_conll, write_conll
 from corpora.ner.json import MalformedJsonError, read_json, write_json
@@ -132,16 +131,6 @@ def test_what_could_not_be_read_back_is_not_written(tmp_path, rows):
         write_conll([make_sentence(rows)], tmp_path / "file.conll")
 
 
-def test_json_is_read_in_pieces(tmp_path, monkeypatch):
-    samples = [[["Jena", "B-place"], ["\u00df" * n, "O"]] for n in range(1, 60)]
-    file = write(tmp_path, json.dumps(samples, indent=1))
-    monkeypatch.setattr(ner_json, "_CHUNK", 7)
-
-    sentences = read_json(file, split="train")
-
-    assert [s.tokens[1] for s in sentences] == ["\u00df" * n for n in range(1, 60)]
-
-
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
@@ -168,23 +157,3 @@ def test_bad_json_is_reported_with_its_place(tmp_path, text, problem):
 
     with pytest.raises(MalformedJsonError, match=rf"file\.conll: {problem}"):
         list(read_json(file, split="train"))
-
-
-def test_broken_json_does_not_fill_the_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(ner_json, "_CHUNK", 100)
-    monkeypatch.setattr(ner_json, "_LONGEST", 1000)
-    file = write(tmp_path, "[[" + '["Jena", "O"], ' * 10_000)
-    reads = []
-
-    class Counting:
-        def __init__(self, file):
-            self.file = file
-
-        def read(self, size):
-            reads.append(size)
-            return self.file.read(size)
-
-    with file.open() as opened, pytest.raises(MalformedJsonError):
-        list(ner_json.read_items(Counting(opened), where="file"))
-
-    assert sum(reads) < 5000
