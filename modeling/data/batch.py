@@ -15,7 +15,7 @@ P candidate spans.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -45,8 +45,8 @@ class Movable:
 
     __slots__ = ()
 
-    def map(self, change: Callable[[Tensor], Tensor]) -> Self:
-        """Replace every tensor by what ``change`` returns for it, in the order of the fields."""
+    def map(self, change: Callable[[Any], object]) -> Self:
+        """Replace every tensor, or array, by what ``change`` returns for it."""
         parts = {one.name: _map(getattr(self, one.name), change) for one in fields(self)}  # type: ignore[arg-type]
         return replace(self, **parts)  # type: ignore[type-var]
 
@@ -59,9 +59,9 @@ class Movable:
         return self.map(Tensor.pin_memory)
 
 
-def _map(value: object, move: Callable[[Tensor], Tensor]) -> object:
+def _map(value: object, move: Callable[[Any], object]) -> object:  # Any: a tensor or an array
     """Apply ``move`` to every tensor in a value; return a value without tensors as it is."""
-    if isinstance(value, Tensor):
+    if isinstance(value, Tensor | np.ndarray):
         return move(value)
     if isinstance(value, dict):
         return {name: _map(item, move) for name, item in value.items()}
@@ -383,54 +383,3 @@ class SpanBatch(Movable):
     """(P,) int64: the row of its last subword; the span has all subwords from first to last."""
     labels: Tensor | None = None
     """(P,) int64: 1 + the id of the label of a gold span, 0 for no span; None: unknown."""
-
-
-_EMPTY = torch.empty(0)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Parcel:
-    """The batches of a step packed into one array, to be sent to another process.
-
-    A step may have hundreds of tensors, int64 or bool. Sent one by one, each would take a file
-    descriptor and a block of shared memory, both of which are limited. Every index and id of a
-    batch fits 32 bits.
-    """
-
-    numbers: NDArray[np.int32]
-    """The values of all tensors, one tensor after the other."""
-    kinds: tuple[tuple[bool, torch.Size], ...]
-    """For each tensor: whether it is bool, and its shape."""
-    batches: tuple[Batch, ...]
-    """The batches, with empty tensors in place of their own."""
-
-    @classmethod
-    def pack(cls, batches: Sequence[Batch]) -> Self:
-        """Pack batches into one array; the batches stay as they are."""
-        tensors: list[Tensor] = []
-
-        def take(tensor: Tensor) -> Tensor:
-            tensors.append(tensor)
-            return _EMPTY
-
-        empty = tuple(batch.map(take) for batch in batches)
-        kinds = tuple((tensor.dtype == torch.bool, tensor.shape) for tensor in tensors)
-        arrays = [tensor.flatten().numpy().astype(np.int32) for tensor in tensors]
-        return cls(np.concatenate([np.zeros(0, np.int32), *arrays]), kinds, empty)
-
-    def unpack(self, *, pin: bool = False) -> list[Batch]:
-        """Unpack the batches; their int64 tensors are views of one tensor.
-
-        ``pin``: pin the tensors, so that a GPU copies them without waiting.
-        """
-        numbers = torch.from_numpy(self.numbers).long()
-        numbers = numbers.pin_memory() if pin else numbers
-        values = iter(torch.split(numbers, [shape.numel() for _, shape in self.kinds]))
-        kinds = iter(self.kinds)
-
-        def take(_: Tensor) -> Tensor:
-            value, (is_bool, shape) = next(values), next(kinds)
-            value = value.bool() if is_bool else value
-            return (value.pin_memory() if pin and is_bool else value).view(shape)
-
-        return [batch.map(take) for batch in self.batches]

@@ -22,6 +22,7 @@ from typing import Final, NamedTuple, TypeVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from corpora.entities.vocabulary import MASK
@@ -31,7 +32,6 @@ from modeling.data.batch import (
     Batch,
     Layout,
     Mentions,
-    Parcel,
     Rows,
     Targets,
     Words,
@@ -328,12 +328,12 @@ class Batches:
             last: where to end.
             pin: put the tensors where a GPU copies them without waiting.
         """
-        if not self.n_workers:
-            made = map(self.batch, range(first, last))
-            yield from ([b.pin_memory() for b in step] for step in made) if pin else made
-            return
-        loader: DataLoader[Parcel | CorpusError] = DataLoader(
-            _Parcels(self),
+        made = self._sent(first, last) if self.n_workers else map(self.batch, range(first, last))
+        return ([batch.pin_memory() for batch in step] for step in made) if pin else iter(made)
+
+    def _sent(self, first: int, last: int) -> Iterator[list[Batch]]:
+        loader: DataLoader[list[Batch] | CorpusError] = DataLoader(
+            _Sent(self),
             batch_size=None,
             sampler=range(first, last),
             num_workers=self.n_workers,
@@ -342,11 +342,11 @@ class Batches:
             generator=torch.Generator(),  # by default, DataLoader draws from the run's own
         )
         with _signals_blocked():  # workers inherit the blocked signals
-            parcels = iter(loader)
-        for parcel in parcels:
-            if isinstance(parcel, CorpusError):
-                raise parcel
-            yield parcel.unpack(pin=pin)
+            steps = iter(loader)
+        for step in steps:
+            if isinstance(step, CorpusError):
+                raise step
+            yield [batch.map(_as_tensor) for batch in step]
 
 
 class ValidationBatches:
@@ -452,17 +452,32 @@ def _first_by_hash(sets: Sequence[ExampleSet], n: int) -> Chosen:
     return Chosen(of_set[order], numbers[order], np.zeros(len(order), np.int64))
 
 
-class _Parcels(Dataset[Parcel | CorpusError]):
-    """Steps by index, packed to be sent to another process; an error replaces its step."""
+class _Sent(Dataset[list[Batch] | CorpusError]):
+    """Steps by index, of arrays in place of tensors; an error replaces its step.
+
+    Arrays are sent within a message. Each tensor would take a file descriptor and a block of shared
+    memory, both of which are limited, and a step may have hundreds.
+    """
 
     def __init__(self, batches: Batches) -> None:
         self._batches = batches
 
-    def __getitem__(self, step: int) -> Parcel | CorpusError:
+    def __getitem__(self, step: int) -> list[Batch] | CorpusError:
         try:
-            return Parcel.pack(self._batches.batch(step))
+            return [batch.map(_as_array) for batch in self._batches.batch(step)]
         except CorpusError as error:
             return error
+
+
+def _as_array(tensor: Tensor) -> NDArray[np.generic]:
+    """Return the values of a tensor, int64 in four bytes: every index and id fits them."""
+    array = tensor.numpy()
+    return array.astype(np.int32) if tensor.dtype == torch.int64 else array
+
+
+def _as_tensor(array: NDArray[np.generic]) -> Tensor:
+    tensor = torch.from_numpy(array)
+    return tensor.long() if tensor.dtype == torch.int32 else tensor
 
 
 _T = TypeVar("_T")

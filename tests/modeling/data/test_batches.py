@@ -11,8 +11,7 @@ import torch
 
 from corpora.errors import CorpusError
 from modeling.config import MaskingConfig
-from modeling.data.batch import Batch, Parcel
-from modeling.data.batches import Batches, ValidationBatches
+from modeling.data.batches import Batches, ValidationBatches, _Sent
 from modeling.data.examples import ExampleSet
 
 
@@ -322,12 +321,10 @@ def test_pinned_batches_reach_a_gpu_as_they_are(samples, subwords, train, n_work
     assert values([batch.to("cuda").to("cpu") for batch in step]) == values(batches.batch(0))
 
 
-@pytest.mark.parametrize("n_batches", [0, 1, 4])
-def test_a_parcel_has_the_batches_that_were_packed(samples, subwords, train, n_batches):
-    batches = Batches(samples.config(data={"pairs": "nsp"}), [train], subwords)
-    packed: list[Batch] = list(islice(batches.batch(0), n_batches))
+def test_steps_are_sent_as_arrays_of_four_bytes_or_one(samples, subwords, train):
+    sent = _Sent(Batches(samples.config(data={"pairs": "nsp"}), [train], subwords))[0]
 
-    parcel = Parcel.pack(packed)
-
-    assert values(parcel.unpack()) == values(packed)
-    assert parcel.numbers.dtype == np.int32
+    kinds = []
+    for batch in sent:
+        batch.map(lambda array: kinds.append((type(array), array.dtype.name)))
+    assert {*kinds} == {(np.ndarray, "int32"), (np.ndarray, "bool")}
