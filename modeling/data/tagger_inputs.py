@@ -5,11 +5,10 @@ from dataclasses import replace
 from typing import Final, TypedDict
 
 from corpora.document import Sentence
-from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import ConfigError, EncoderConfig
 from modeling.data.gazetteer import Gazetteer, LookedUp
 from modeling.data.sentence_batches import too_long
-from modeling.data.sentences import EncodedSentences, SentenceEncoder
+from modeling.data.sentences import EncodedSentences
 from modeling.data.tagset import TagSet
 from modeling.tagging_config import HeadConfig, SentencesConfig, TaggerConfig
 
@@ -78,20 +77,10 @@ class TooLong(TypedDict):
     some: list[str]
 
 
-def name_too_long(
-    config: TaggerConfig, tokenizer: Tokenizer, sentences: Sequence[Sentence]
-) -> TooLong:
-    """Count and name the gold spans that a span head cannot find, as they are no candidates.
-
-    For other heads there are none.
-    """
-    if config.head.kind != "span":
-        return {"spans": 0, "some": []}
-    missed = too_long(
-        SentenceEncoder(tokenizer, config.data).encode(sentences),
-        TagSet(config.labels),
-        max_subwords=config.head.max_span_subwords,
-    )
+def name_too_long(config: TaggerConfig, encoded: EncodedSentences) -> TooLong:
+    """Count and name the gold spans that a span head cannot find, as they are no candidates."""
+    tagset = TagSet(config.labels)
+    missed = too_long(encoded, tagset, max_subwords=config.head.max_span_subwords)
     named = [f"{m.sentence_id}: {m.text} ({m.n_subwords} subwords)" for m in missed[:_NAMED]]
     return {"spans": len(missed), "some": named}
 

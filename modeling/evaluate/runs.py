@@ -19,7 +19,7 @@ from corpora.system.parsing import read_json
 from corpora.system.staging import beside
 from corpora.tagging import from_iob2
 from modeling.data.predictions import Tagged
-from modeling.data.tagger_inputs import TooLong, name_too_long
+from modeling.data.tagger_inputs import TooLong
 from modeling.evaluate.compare import Comparison, compare
 from modeling.evaluate.evaluation import Evaluation, evaluate
 from modeling.evaluate.relabelling import relabel, relabel_sentence
@@ -177,7 +177,7 @@ class _Scorer:
             manifest=manifest,
             fold=fold,
             decoder=tagger.decoder_used,
-            too_long=name_too_long(tagger.model.config, tagger.tokenizer, sentences),
+            too_long=tagger.too_long(sentences),
             sha256={found.name or "tagger": sha256_of(weights_of(found.path))},
         )
 

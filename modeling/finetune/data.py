@@ -300,12 +300,7 @@ class TrialData:
         """Find gold spans that a span head cannot find, by split: how many, and some by name."""
         if self.config.head.kind != "span":
             return {}
-        splits = {"train": self.train, "dev": self.dev}
-        return {
-            split: name_too_long(self.tagger, self.tokenizer, sentences)
-            for split, sentences in splits.items()
-            if sentences is not None
-        }
+        return {split: name_too_long(self.tagger, part) for split, part in self._encoded.items()}
 
     def describe(self) -> DataRecord:
         """Return sizes and counts of the data, for the manifest."""

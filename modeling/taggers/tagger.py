@@ -23,7 +23,13 @@ from modeling.data.predictions import Tagged
 from modeling.data.rng import Integers
 from modeling.data.sentence_batches import NumberedBatch, SentenceCollator, batches_by_length
 from modeling.data.sentences import SentenceEncoder
-from modeling.data.tagger_inputs import ENTITIES, GAZETTEER, features_of
+from modeling.data.tagger_inputs import (
+    ENTITIES,
+    GAZETTEER,
+    TooLong,
+    features_of,
+    name_too_long,
+)
 from modeling.models.onnx_tagging import OnnxTaggingModel
 from modeling.models.tagging import TaggingModel
 from modeling.taggers.archive import opened
@@ -173,6 +179,12 @@ class Tagger:
             with torch.inference_mode():
                 said = self.model.expect(batch.to(device))
             yield numbers, said.to("cpu")
+
+    def too_long(self, sentences: Sequence[Sentence]) -> TooLong:
+        """Count and name the gold spans that a span head cannot find; other heads miss none."""
+        if self.model.config.head.kind != "span":
+            return {"spans": 0, "some": []}
+        return name_too_long(self.model.config, self._encoder.encode(sentences))
 
     def _chosen(self, one: Tagged, threshold: float) -> Tagged:
         """Map labels by ``label_map``, and drop spans that are less probable than the threshold."""

@@ -125,6 +125,10 @@ def test_gold_tags_are_not_looked_at(tagger, ner):
     assert [t.spans for t in tagger.tag(bare)] == [t.spans for t in tagger.tag(sentences)]
 
 
+def test_a_head_that_reads_words_misses_no_span_by_its_length(tagger, ner):
+    assert tagger.too_long(NerData.open(ner).split("dev")) == {"spans": 0, "some": []}
+
+
 def test_names_below_the_threshold_are_left_out(tagger, ner):
     sentences = NerData.open(ner).split("test")
     every = [span.probability for one in tagger.tag(sentences) for span in one.spans]

@@ -69,15 +69,10 @@ def test_gold_spans_that_a_span_head_cannot_find_are_counted_and_named():
     tags = ("B-X", "I-X", "I-X", "I-X", "O", "B-X", "I-X", "I-X")
     sentence = Sentence(id="s", document_id="d", split="test", tokens=("a",) * len(tags), tags=tags)
     config = TaggerConfig(labels=("X",), head=SPANS, data=SentencesConfig(max_length=48))
+    encoded = SentenceEncoder(TOKENIZER, config.data).encode([sentence] * 30)
 
-    found = name_too_long(config, TOKENIZER, [sentence] * 30)
+    found = name_too_long(config, encoded)
 
     assert found["spans"] == 30
     assert found["some"][0] == "s: a a a a (4 subwords)"
     assert len(found["some"]) < 30
-
-
-def test_a_head_that_reads_words_misses_no_span_by_its_length():
-    config = TaggerConfig(labels=("X",), data=SentencesConfig(max_length=48))
-
-    assert name_too_long(config, TOKENIZER, []) == {"spans": 0, "some": []}
