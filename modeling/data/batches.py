@@ -198,21 +198,22 @@ class Collator:
         Raises ``CorpusError`` that names the example where a row is not valid.
         """
         text = Text.of(views, self.masker.subwords, n_entities=self._n_entities)
-        subwords = Layout.of(text.lengths)
-        words = Words.of(text.word_starts, subwords) if self.with_words else None
-        rows = Rows(subwords, together=subwords, words=words)
-        mentions = chosen = known = None
+        layout = Layout.of(text.lengths)
+        words = Words.of(text.word_starts, layout) if self.with_words else None
+        rows = Rows(layout, together=layout, words=words)
+        mentions = masked_mentions = known = None
         labelled = [(row, view.label) for row, view in enumerate(views) if view.label is not None]
         targets = {"pairs": Targets.of(*np.array(labelled, np.int64).reshape(-1, 2).T.copy())}
         if self.n_entities and len(text.entities) and self.spread is None:
-            chosen, entities = self.masker.replace_entities(
+            masked_mentions, entities = self.masker.replace_entities(
                 text.entities, text.mention_sequences, rng, n_entities=self.n_entities
             )
             sizes = text.mention_ends - text.mention_starts
             mentions = Mentions.of(entities, text.positions[text.mention_starts], sizes)
-            rows = Rows.with_mentions(subwords, text.mention_sequences, words)
-            targets["entities"] = Targets.of(chosen, text.entities[chosen], negatives)
-        masked, replaced = self.masker.mask_text(text, rng, chosen)
+            rows = Rows.with_mentions(layout, text.mention_sequences, words)
+            labels = text.entities[masked_mentions]
+            targets["entities"] = Targets.of(masked_mentions, labels, negatives)
+        masked, replaced = self.masker.mask_text(text, rng, masked_mentions)
         if self.spread is not None:
             documents = [part.example.document_id for view in views for part in view.parts]
             known, asked = self.spread(text, masked, rng, documents=documents, negatives=negatives)

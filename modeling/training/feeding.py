@@ -59,10 +59,10 @@ class Feed:
         """Whether there are validation examples."""
         return bool(self._validation_sets)
 
-    def steps(self, first: int) -> Iterator[list[Batch]]:
-        """Iterate over the micro-batches of each step, from step ``first`` (from 1) to the last."""
+    def steps(self, made: int) -> Iterator[list[Batch]]:
+        """Iterate over the micro-batches of each step that is left after ``made`` steps."""
         is_cuda = self.world.device.type == "cuda"
-        return self.batches.steps(first - 1, self.config.training.max_steps, pin=is_cuda)
+        return self.batches.steps(made, self.config.training.max_steps, pin=is_cuda)
 
     def validation_of_all(self) -> Iterable[Batch]:
         """Return the validation batches of all processes."""

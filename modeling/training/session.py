@@ -283,7 +283,7 @@ class Session(Core):
 
     def _fed(self) -> Iterator[list[Batch]]:
         """Yield the micro-batches of the steps that are left, and count what is in them."""
-        for micro_batches in self.feed.steps(self.progress.step + 1):
+        for micro_batches in self.feed.steps(self.progress.step):
             for batch in micro_batches:
                 self.progress.window.left_out.update(batch.counts)
                 if self.peak:
