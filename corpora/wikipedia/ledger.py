@@ -44,49 +44,49 @@ of at most two characters counts as one word."""
 
 
 def count_page(
-    source: str, text: PageText, sentences: Sequence[tuple[int, int]] = ()
+    wikitext: str, page: PageText, sentences: Sequence[tuple[int, int]] = ()
 ) -> Counter[str]:
-    """Count links, tables, templates, numbers, words and sentences; ``source`` is the wikitext."""
+    """Count links, tables, templates, numbers, words and sentences of a page."""
     counters: Counter[str] = Counter()
-    counters["links.in_wikitext"] = source.count("[[")
-    counters["links.mentions"] = len(text.links)
-    for reason, n in text.dropped.items():
+    counters["links.in_wikitext"] = wikitext.count("[[")
+    counters["links.mentions"] = len(page.links)
+    for reason, n in page.dropped.items():
         counters[f"links.{reason}"] += n
-    counters["tables.dropped"] = text.n_tables
-    counters["tables.stray_lines"] = text.n_table_lines
-    for name, n in text.templates.items():
+    counters["tables.dropped"] = page.n_tables
+    counters["tables.stray_lines"] = page.n_table_lines
+    for name, n in page.templates.items():
         counters[f"dropped/{name}"] = n
         counters["templates.dropped"] += n
-    for name, n in text.hole_templates.items():
+    for name, n in page.hole_templates.items():
         counters[f"hole/{name}"] = n
         counters["templates.out_of_a_line"] += n
-    for name, n in text.expanded.items():
+    for name, n in page.expanded.items():
         counters[f"expanded/{name}"] = n
-    if text.n_not_expanded:
-        counters["templates.not_expanded"] = text.n_not_expanded
-    outside = _MARKUP.sub(" ", text.simplified)
+    if page.n_not_expanded:
+        counters["templates.not_expanded"] = page.n_not_expanded
+    outside = _MARKUP.sub(" ", page.simplified)
     n_numbers, digits = _digits(outside)
     counters["numbers.in_wikitext"] = n_numbers
-    if (n_numbers, digits) != _digits(text.text):
-        lost = Counter(_numbers(outside)[0]) - Counter(_numbers(text.text)[0])
+    if (n_numbers, digits) != _digits(page.text):
+        lost = Counter(_numbers(outside)[0]) - Counter(_numbers(page.text)[0])
         counters["numbers.lost"] = lost.total()
-    _count_words(text, counters)
-    _count_sentences(text, sentences, counters)
+    _count_words(page, counters)
+    _count_sentences(page, sentences, counters)
     return counters
 
 
-def _count_words(text: PageText, counters: Counter[str]) -> None:
+def _count_words(page: PageText, counters: Counter[str]) -> None:
     """Count words and numbers in the text, and in the parts that were left out of it."""
-    n_spaces = text.text.count(" ") + len(text.blocks)  # faster than splitting
-    counters["words.text"] = _at_least(n_spaces, text.text)
-    for name, inside in text.in_templates:
+    n_spaces = page.text.count(" ") + len(page.blocks)  # faster than splitting
+    counters["words.text"] = _at_least(n_spaces, page.text)
+    for name, inside in page.in_templates:
         if n := count_values(inside):
             counters[f"words/{name}"] += n
             counters["words.in_templates"] += n
     for place, parts in (
-        ("in_templates", [inside for _, inside in text.in_templates]),
-        ("in_notes", text.in_notes),
-        ("in_tables", text.in_tables),
+        ("in_templates", [inside for _, inside in page.in_templates]),
+        ("in_notes", page.in_notes),
+        ("in_tables", page.in_tables),
     ):
         joined = "\n|".join(parts)
         counters[f"numbers.{place}"] = len(_numbers(joined)[0]) if joined else 0
@@ -95,11 +95,11 @@ def _count_words(text: PageText, counters: Counter[str]) -> None:
 
 
 def _count_sentences(
-    text: PageText, sentences: Sequence[tuple[int, int]], counters: Counter[str]
+    page: PageText, sentences: Sequence[tuple[int, int]], counters: Counter[str]
 ) -> None:
     """Count sentences outside headings, and those that are very short or very long."""
-    heads = {start for start, _, kind in text.blocks if kind == "head"}
-    written, n_words, n_long = text.text, 0, 0
+    heads = {start for start, _, kind in page.blocks if kind == "head"}
+    written, n_words, n_long = page.text, 0, 0
     for start, end in sentences:
         length = end - start
         if length > LONG_SENTENCE:

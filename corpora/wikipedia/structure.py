@@ -98,7 +98,7 @@ class Simplifier:
         self.title = CONTROL.sub(" ", title)
         self.options = options_of(wiki.codes)
         self.signs = signs_of(wiki.codes)
-        self.found = PageText()
+        self.page = PageText()
         self.room = _ROOM
         """The number of characters that expanded templates may still have."""
         self.expanding: list[str] = []
@@ -112,27 +112,27 @@ class Simplifier:
         """Build a simplifier for blocks kept aside, in which the marks of this one stay valid."""
         wiki, templates = self.wiki, self.templates
         other = Simplifier(wiki, templates, title=self.title, today=self.today, aside=self.aside)
-        other.found.names, other.found.literals = [*self.found.names], [*self.found.literals]
-        other.found.asked = self.found.asked
+        other.page.names, other.page.literals = [*self.page.names], [*self.page.literals]
+        other.page.asked = self.page.asked
         return other
 
-    def simplify(self, source: str) -> PageText:
+    def simplify(self, wikitext: str) -> PageText:
         """Simplify the wikitext of a page."""
-        self.room = _ROOM + 4 * len(source)
-        text = self.without_tags(f"\n{_cleaned(source)}")
+        self.room = _ROOM + 4 * len(wikitext)
+        text = self.without_tags(f"\n{_cleaned(wikitext)}")
         if self.signs.in_text(text):
-            self.found.is_disambiguation = True
+            self.page.is_disambiguation = True
             text = words().sub("", text)
         elif self.signs.in_title(self.title):
-            self.found.is_disambiguation = True
-        text = self.found.marked = self.tidied(self.without_templates(text, depth=0))
-        self.found.simplified = unplaced(text)
+            self.page.is_disambiguation = True
+        text = self.page.marked = self.tidied(self.without_templates(text, depth=0))
+        self.page.simplified = unplaced(text)
         # Single brackets become a link if what stood between two of them is dropped.
-        n = text.count("[[") - source.count("[[") + sum(self.found.dropped.values())
-        n -= 2 * self.found.dropped["created"]
+        n = text.count("[[") - wikitext.count("[[") + sum(self.page.dropped.values())
+        n -= 2 * self.page.dropped["created"]
         if n > 0:
-            self.found.dropped["created"] += n
-        return self.found
+            self.page.dropped["created"] += n
+        return self.page
 
     def tidied(self, text: str) -> str:
         """Remove what is left once templates are gone: variants, files, broken tags and links."""
@@ -169,12 +169,12 @@ class Simplifier:
     def count_links(self, text: str, reason: str) -> None:
         """Count the links in a text that is dropped, for a reason."""
         if n := text.count("[["):
-            self.found.dropped[reason] += n
+            self.page.dropped[reason] += n
 
     def count_shown(self, given: str, shown: str) -> None:
         """Count the links that a template drops, or creates by showing a parameter again."""
         if n := given.count("[[") - shown.count("[["):
-            self.found.dropped["in_template" if n > 0 else "created"] += abs(n)
+            self.page.dropped["in_template" if n > 0 else "created"] += abs(n)
 
     # --- comments, references, and other tags whose content is no wikitext
 
@@ -251,8 +251,8 @@ class Simplifier:
 
     def literal(self, text: str) -> str:
         """Note text that is not read any further; returns its mark."""
-        self.found.literals.append(text)
-        return f"\x02{len(self.found.literals) - 1}\x02"
+        self.page.literals.append(text)
+        return f"\x02{len(self.page.literals) - 1}\x02"
 
     def gallery(self, content: str, attributes: str) -> Iterator[str]:
         """Yield the captions of a gallery, marked: its own, and those of its files."""
@@ -262,14 +262,14 @@ class Simplifier:
             yield f"\x04{' '.join(own[own.lastindex or 0].split())}\x05\n"
         for line in self.without_tags(content).split("\n"):
             caption = _last_part(line, self.options)
-            self.found.dropped["in_tag"] += line.count("[[") - caption.count("[[")
+            self.page.dropped["in_tag"] += line.count("[[") - caption.count("[[")
             if caption.strip():
                 yield f"\x04{caption}\x05\n"
 
     def drop(self, name: str) -> str:
         """Note what was dropped; returns its mark."""
-        self.found.names.append(name)
-        return f"\x00{len(self.found.names) - 1}\x00"
+        self.page.names.append(name)
+        return f"\x00{len(self.page.names) - 1}\x00"
 
     # --- templates and tables
 
@@ -311,8 +311,8 @@ class Simplifier:
         if self.aside and depth == 0:
             place = self.aside.table(text) or places_in(text)
             text = unplaced(text)
-        self.found.n_tables += 1
-        self.found.in_tables.append(text)
+        self.page.n_tables += 1
+        self.page.in_tables.append(text)
         self.count_links(text, "in_table")
         return f"\n{place}"
 
@@ -374,18 +374,18 @@ class Simplifier:
         if shown is not None:
             return shown
         if action.kind == "disambiguation":
-            self.found.is_disambiguation = True
+            self.page.is_disambiguation = True
         if action.kind == "reference":
             self.count_links(text[start:end], "in_reference")
         else:
             self.count_links(text[start:end], "in_template")
         if action.kind in ("drop", "show", "expand", "evaluate"):
             if inside:
-                self.found.in_templates.append((action.name, inside))
+                self.page.in_templates.append((action.name, inside))
             return self.drop(action.name)
         if action.kind == "silent":
-            self.found.in_notes.append(inside)
-        self.found.silent[action.name] += 1
+            self.page.in_notes.append(inside)
+        self.page.silent[action.name] += 1
         return _mark(text, start, end)
 
     def shown(self, action: Action, inside: str, *, depth: int) -> str | None:
@@ -398,16 +398,16 @@ class Simplifier:
             return None
         shown = self.expand(action, action.definition, inside, depth=depth)
         if shown is None:
-            self.found.n_not_expanded += 1
+            self.page.n_not_expanded += 1
         else:
-            self.found.expanded[action.name] += 1
+            self.page.expanded[action.name] += 1
         return shown
 
     def action(self, raw: str) -> Action:
         """Look up the treatment of a template, and note the name sought in the definitions."""
         action = self.templates.action(raw)
         if action.asked:
-            self.found.asked.add(action.asked)
+            self.page.asked.add(action.asked)
         return action
 
     def parameter(self, inside: str | None, text: str, *, depth: int) -> str:
@@ -432,10 +432,10 @@ class Simplifier:
         """
         if self.room <= 0:
             return None
-        dropped = self.found.dropped.copy()
+        dropped = self.page.dropped.copy()
         rendered = self.without_templates(inside, depth=depth + 1)
         if count_parameters(definition) * len(rendered) > self.room:
-            self.found.dropped = dropped
+            self.page.dropped = dropped
             return None
         shown = show(definition, split_call(rendered, self.today))
         self.room -= len(shown)
@@ -466,10 +466,10 @@ class Simplifier:
         if "{{" in text:
             other = Simplifier(self.wiki, self.templates, title=self.title, today=self.today)
             other.room, other.expanding = self.room, self.expanding
-            other.found.asked = self.found.asked
+            other.page.asked = self.page.asked
             text = other.without_templates(text, depth=depth)
             self.room = other.room
-            if other.found.silent:
+            if other.page.silent:
                 return None
         if "\x00" in text:
             return None
@@ -506,7 +506,7 @@ class Simplifier:
         preferred = [choices[name] for name in self.wiki.variants if name in choices]
         shown = (preferred or list(choices.values()))[0]
         if n := content.count("[[") - shown.count("[["):
-            self.found.dropped["in_tag"] += n
+            self.page.dropped["in_tag"] += n
         return shown
 
     def without_files(self, text: str, *, depth: int = 0) -> str:
@@ -519,11 +519,11 @@ class Simplifier:
             start = file.start()
             out.append(text[position:start])
             end, after = brackets.find(start)
-            self.found.dropped["file"] += 1
+            self.page.dropped["file"] += 1
             position = after
             inside = text[file.end() : end]
             caption = _last_part(inside, self.options)
-            self.found.dropped["file"] += inside.count("[[") - caption.count("[[")
+            self.page.dropped["file"] += inside.count("[[") - caption.count("[[")
             if depth >= MAX_DEPTH:
                 self.count_links(caption, "file")
             elif caption:
@@ -551,15 +551,15 @@ def _in_one_line(text: str) -> str:
     return "".join(joined)
 
 
-def _cleaned(source: str) -> str:
+def _cleaned(wikitext: str) -> str:
     """Normalize line ends and no-break spaces; remove control characters and soft hyphens."""
-    if "\r" in source:
-        source = source.replace("\r\n", "\n").replace("\r", "\n")
-    if has_control(source):
-        source = CONTROL.sub(" ", source)
-    if "include>" in source:
-        source = _WHOLE_PAGE.sub("", source)
-    return source.replace("\u00a0", " ").replace("\u00ad", "")
+    if "\r" in wikitext:
+        wikitext = wikitext.replace("\r\n", "\n").replace("\r", "\n")
+    if has_control(wikitext):
+        wikitext = CONTROL.sub(" ", wikitext)
+    if "include>" in wikitext:
+        wikitext = _WHOLE_PAGE.sub("", wikitext)
+    return wikitext.replace("\u00a0", " ").replace("\u00ad", "")
 
 
 def has_control(text: str) -> bool:

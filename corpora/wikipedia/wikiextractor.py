@@ -48,7 +48,7 @@ class ExtractorError(CorpusError):
 
 
 def extract(
-    source: str, wiki: Wiki, templates: TemplateTable, *, title: str = "", today: str = ""
+    wikitext: str, wiki: Wiki, templates: TemplateTable, *, title: str = "", today: str = ""
 ) -> PageText:
     """Read the wikitext of a page, as ``wikitext.extract`` does.
 
@@ -56,13 +56,13 @@ def extract(
     for a page that cannot be read, and ``UsageError`` where the library is missing or too old.
     """
     reader = Reader(wiki)
-    reader.read("\n".join(clean(source, title=title)))
+    reader.read("\n".join(clean(wikitext, title=title)))
     no_recipes = TemplateTable(
         {}, templates.silent, templates.disambiguation, templates.dates, templates.prefixes
     )
-    page = Simplifier(wiki, no_recipes, title=title, today=today).simplify(source)
+    page = Simplifier(wiki, no_recipes, title=title, today=today).simplify(wikitext)
     reader.fill(page)
-    if missing := source.count("[[") - len(page.links) - page.dropped.total():
+    if missing := wikitext.count("[[") - len(page.links) - page.dropped.total():
         page.dropped["not_kept" if missing > 0 else "created"] = abs(missing)
     return page
 

@@ -62,7 +62,7 @@ Step = tuple[int, int, int, int]
 
 
 def extract(
-    source: str,
+    wikitext: str,
     wiki: Wiki,
     templates: TemplateTable,
     *,
@@ -77,11 +77,11 @@ def extract(
     """
     aside = Aside(blocks) if blocks else None
     simplifier = Simplifier(wiki, templates, title=title, today=today, aside=aside)
-    reader = Reader(wiki, simplifier.simplify(source))
+    reader = Reader(wiki, simplifier.simplify(wikitext))
     page = reader.read()
     if aside and aside.blocks:
         inside = simplifier.again()
-        alone = Reader(wiki, inside.found).read_alone
+        alone = Reader(wiki, inside.page).read_alone
         page.aside = read_blocks(inside, aside, dict(reader.places), read=alone)
         page.n_undefined = aside.n_undefined
     return page
