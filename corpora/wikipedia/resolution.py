@@ -68,27 +68,27 @@ class Resolver:
         self._count(pages)
         return pages
 
-    def resolve(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def resolve(self, pages: pa.RecordBatch) -> pa.RecordBatch:
         """Replace titles as written by final titles in the mentions, and add matches of titles.
 
         Also fills the columns for the links that were redirects (``led_on``), the titles never
-        matched (``unmatched``), and the counts of examples, where the batch has them.
+        matched (``unmatched``), and the counts of examples, where the rows have them.
         """
-        links = Mentions.of(batch)
+        links = Mentions.of(pages)
         written = links.structs.field("entity")
         titles = self._resolved(written)
         led_on = note_led_on(written, titles, links.ends)
-        unmatched = unmatched_of(titles, links.ends, batch.column("title"), table=self.unmatched)
+        unmatched = unmatched_of(titles, links.ends, pages.column("title"), table=self.unmatched)
         entities = pc.binary_join_element_wise(self.wiki, titles, ":")
         links = Mentions(with_field(links.structs, "entity", entities), links.ends)
         mentions = links
         if self.augmentation:
             mentions = self._augmented(
-                batch, links, titles, unmatched=unmatched, how=self.augmentation
+                pages, links, titles, unmatched=unmatched, how=self.augmentation
             )
-        counts = _count_examples(batch, links, mentions)
+        counts = _count_examples(pages, links, mentions)
         notes = {"led_on": led_on, "unmatched": unmatched, **counts}
-        return with_columns(with_mentions(batch, mentions), notes)
+        return with_columns(with_mentions(pages, mentions), notes)
 
     def _resolved(self, titles: pa.StringArray) -> pa.StringArray:
         encoded = titles.dictionary_encode()
@@ -106,7 +106,7 @@ class Resolver:
 
     def _augmented(
         self,
-        batch: pa.RecordBatch,
+        pages: pa.RecordBatch,
         mentions: Mentions,
         titles: pa.StringArray,
         *,
@@ -118,7 +118,7 @@ class Resolver:
 
         starts, stops = mentions.numbers("start").tolist(), mentions.numbers("end").tolist()
         targets, ends = titles.to_pylist(), mentions.ends.tolist()
-        names = batch.column("title").to_pylist()
+        names = pages.column("title").to_pylist()
         for i, numbers in enumerate(unmatched.to_pylist()):
             for number in numbers:
                 if number == OWN:
@@ -127,7 +127,7 @@ class Resolver:
                     targets[ends[i] + number] = None
         found: list[tuple[int, int, str]] = []
         n_found = []
-        for i, (name, text) in enumerate(zip(names, batch.column("text").to_pylist(), strict=True)):
+        for i, (name, text) in enumerate(zip(names, pages.column("text").to_pylist(), strict=True)):
             of = slice(ends[i], ends[i + 1])
             occupied = list(zip(starts[of], stops[of], strict=True))
             anchors = (
@@ -150,7 +150,7 @@ class Resolver:
             return mentions
         of_document = np.repeat(np.arange(len(n_found), dtype=np.int32), n_found)
         return mentions.merged(
-            of_document, self._matches(found, batch.column("title"), of_document)
+            of_document, self._matches(found, pages.column("title"), of_document)
         )
 
     def _matches(
@@ -197,10 +197,10 @@ def _merged(
     return pa.concat_batches(parts)
 
 
-def _count_examples(batch: pa.RecordBatch, links: Mentions, all_: Mentions) -> dict[str, list[int]]:
+def _count_examples(pages: pa.RecordBatch, links: Mentions, all_: Mentions) -> dict[str, list[int]]:
     """Count examples and their words in each document, with links alone and with all mentions."""
     counts: dict[str, list[int]] = {name: [] for name in EXAMPLE_COUNTS}
-    column = batch.column("sentences")
+    column = pages.column("sentences")
     lengths = pc.list_value_length(column).to_numpy()
     ends = np.concatenate([[0], np.cumsum(lengths)])
     starts, stops = (column.flatten().field(name).to_numpy() for name in ("start", "end"))
@@ -208,7 +208,7 @@ def _count_examples(batch: pa.RecordBatch, links: Mentions, all_: Mentions) -> d
         (name, mentions.numbers("start"), mentions.ends.tolist())
         for name, mentions in (("links", links), ("augmented", all_))
     ]
-    for i, text in enumerate(batch.column("text").to_pylist()):
+    for i, text in enumerate(pages.column("text").to_pylist()):
         of = slice(ends[i], ends[i + 1])
         words = _count_words(text, starts[of], stops[of])
         for name, firsts, edges in versions:
