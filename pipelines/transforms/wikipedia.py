@@ -128,14 +128,12 @@ class ParsePages(OfRun, PerUnit[Page | Place, Yield]):
         else:
             read = partial(self._read, page)
             position, text = page.position, page.text
-            outcome = read_record(read, source=self._source, position=position, excerpt=text)
-            yield outcome
-            if outcome == Filtered(self._source, "no_text"):
-                yield Counts({f"no_text/{page.title}": 1})
+            made = read_record(read, source=self._source, position=position, excerpt=text)
+            yield from (made,) if isinstance(made, Rejected) else made
         if self._rows.n_characters >= CHARACTERS_PER_BATCH:
             yield Rows("pages", self._rows.batch())
 
-    def _read(self, page: Page) -> Passed | Filtered | Rejected:
+    def _read(self, page: Page) -> Sequence[Yield] | Rejected:
         try:
             found = self._reader.read(page)
         except ExtractorError as error:
@@ -148,13 +146,15 @@ class ParsePages(OfRun, PerUnit[Page | Place, Yield]):
             )
         if isinstance(found, Article):
             self._rows.add(found)
-            return Passed()
+            return [Passed()]
         if isinstance(found, Redirect):
             self._redirects.append(found)
-            return Filtered(self._source, "redirect")
+            return [Filtered(self._source, "redirect")]
         if found.meaning:
             self._rows.meanings.append(found.meaning)
-        return Filtered(self._source, found.reason)
+        outcome = Filtered(self._source, found.reason)
+        is_empty = found.reason == "no_text"
+        return [outcome, Counts({f"no_text/{page.title}": 1})] if is_empty else [outcome]
 
     def finish(self) -> Iterator[Yield]:
         """Yield the last rows, the redirects, and the titles of meanings."""
