@@ -27,7 +27,6 @@ from corpora.system.arguments import (
 from corpora.system.extras import reason_of
 from corpora.system.imports import hide_pandas_from_pyarrow
 from corpora.system.interrupts import TERMINATED, Terminated
-from modeling.config import ConfigError
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -138,7 +137,7 @@ def start(
     # Set before torch is loaded: threads that wait actively slow down other jobs, and this one.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
-    expected: tuple[type[Exception], ...] = (CorpusError, ConfigError, OSError, *errors)
+    expected: tuple[type[Exception], ...] = (CorpusError, OSError, *errors)
     try:
         if argv is None or command_names.own_process:
             hide_pandas_from_pyarrow()

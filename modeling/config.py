@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar, get_type_hints
 
+from corpora.errors import UsageError
 from corpora.system.parsing import parse_json, read_json
 from corpora.system.typed_tables import TableError, check_table
 
@@ -23,7 +24,7 @@ _RENAMED = {
 """New names of settings by earlier name. Files may have earlier names; command lines may not."""
 
 
-class ConfigError(ValueError):
+class ConfigError(UsageError, ValueError):
     """The error for a setting that does not exist, or whose value is not allowed."""
 
 

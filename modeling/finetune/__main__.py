@@ -26,7 +26,6 @@ from corpora.errors import UsageError
 from corpora.system.arguments import Summary, option, say
 from corpora.system.parsing import read_json
 from modeling.command import Termination, as_json, as_threads, check_given, counts, start
-from modeling.config import ConfigError
 
 if TYPE_CHECKING:
     from modeling.finetune.continuing import Begun
@@ -147,24 +146,20 @@ def _finetune(options: Options) -> Summary:
     if not options.teacher and (options.documents or options.sentences):
         raise UsageError("--documents and --sentences are for --teacher.")
     begun = _begun(options)
-    try:
-        config = RECIPES.recipe(options.recipe)
-        config = (begun.settings(config) if begun else config).override(
-            _lexicon(options.augment_lexicon)
-        )
-        trials = plan_trials(
-            config,
-            options.set,
-            seeds=options.seeds,
-            train_sizes=options.train_sizes,
-            n_folds=options.folds,
-        )
-        if begun:
-            begun.check(trials)
-        if options.teacher:
-            check_students(trials)
-    except ConfigError as error:
-        raise UsageError(str(error)) from error
+    config = RECIPES.recipe(options.recipe)
+    config = begun.settings(config) if begun else config
+    config = config.override(_lexicon(options.augment_lexicon))
+    trials = plan_trials(
+        config,
+        options.set,
+        seeds=options.seeds,
+        train_sizes=options.train_sizes,
+        n_folds=options.folds,
+    )
+    if begun:
+        begun.check(trials)
+    if options.teacher:
+        check_students(trials)
     # torch takes seconds to load, so the options are checked first
     import torch  # noqa: PLC0415
 

@@ -16,10 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from corpora.errors import UsageError
 from corpora.system.arguments import Summary, option, say
 from modeling.command import Termination, as_json, check_given, start
-from modeling.config import ConfigError
 
 _RESUMES = " from the last checkpoint, or, without one, at the first step"
 
@@ -83,11 +81,8 @@ def _pretrain(options: Options) -> Summary | None:
         say("".join(f"{name:<22} {about}\n" for name, about in RECIPES.about.items()))
         return Summary({"recipes": RECIPES.about})
     check_given(options, "recipe", "examples", "output")
-    try:
-        chosen = RECIPES.recipe(options.recipe)
-        config = chosen.override(options.set)
-    except ConfigError as error:
-        raise UsageError(str(error)) from error
+    chosen = RECIPES.recipe(options.recipe)
+    config = chosen.override(options.set)
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # for training.deterministic
     # torch takes seconds to load, so the options are checked first
     from modeling.huggingface.hub import local_folder  # noqa: PLC0415

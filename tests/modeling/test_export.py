@@ -106,7 +106,8 @@ def test_what_transformers_has_no_model_for_is_an_error_and_leaves_nothing(
 ):
     save(tmp_path / "model", examples, attention="relative", positions="none")
 
-    assert main([str(tmp_path / "model"), "--output", str(tmp_path / "out")]) == 1
+    with pytest.raises(SystemExit):
+        main([str(tmp_path / "model"), "--output", str(tmp_path / "out")])
 
     assert "relative" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
@@ -188,6 +189,7 @@ def test_some_layers_of_an_encoder_are_a_smaller_one(tmp_path, examples):
 def test_layers_that_are_not_there_cannot_be_kept(tmp_path, examples, capsys, layers):
     whole = save(tmp_path / "whole", examples, n_layers=3)
 
-    assert main([str(whole), "--output", str(tmp_path / "x"), "--keep-layers", layers]) == 1
+    with pytest.raises(SystemExit):
+        main([str(whole), "--output", str(tmp_path / "x"), "--keep-layers", layers])
 
     assert "ascending numbers from 1 to 3" in capsys.readouterr().err

@@ -127,7 +127,8 @@ def test_what_transformers_cannot_do_is_an_error_that_says_what_can_be_done(
 ):
     run = make_tagger(**settings)
 
-    assert main([str(run), "--output", str(tmp_path / "out")]) == 1
+    with pytest.raises(SystemExit):
+        main([str(run), "--output", str(tmp_path / "out")])
 
     errors = capsys.readouterr().err
     assert message in errors

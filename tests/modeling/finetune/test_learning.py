@@ -168,5 +168,6 @@ def test_what_cannot_be_is_refused(tmp_path, ner, base, finetune, capsys, settin
 
 
 def test_more_layers_than_there_are_cannot_be_frozen(tmp_path, ner, base, finetune, capsys):
-    assert finetune(tmp_path / "run", ner, base, settings=["training.frozen_layers=4"]) == 1
+    with pytest.raises(SystemExit):
+        finetune(tmp_path / "run", ner, base, settings=["training.frozen_layers=4"])
     assert "the encoder has only 3" in capsys.readouterr().err

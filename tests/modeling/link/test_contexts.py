@@ -290,3 +290,16 @@ def test_descriptions_without_an_encoder_are_refused(tmp_path, capsys):
     assert main(["train", *arguments]) == 2
 
     assert "--descriptions is for --encoder" in capsys.readouterr().err
+
+
+def test_an_encoder_with_impossible_settings_is_a_wrong_command(bases, tmp_path, capsys):
+    write_documents(tmp_path / "letters", documents(4))
+    shutil.copytree(bases / "plain", tmp_path / "model")
+    file = tmp_path / "model" / "config.json"
+    settings = json.loads(file.read_text())
+    settings["encoder"]["n_heads"] = 3
+    file.write_text(json.dumps(settings))
+    learned = (str(tmp_path / "letters"), "--encoder", str(tmp_path / "model"))
+
+    assert main(["train", *learned, "--output", str(tmp_path / "linker")]) == 2
+    assert "is no multiple of encoder.n_heads=3" in capsys.readouterr().err
