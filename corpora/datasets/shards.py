@@ -492,6 +492,7 @@ def _other_version(description: Description, known: Schema | None) -> str:
 def _no_dataset(path: Path) -> CorpusError:
     if inside := ", ".join(folder.name for folder in datasets_in(path)):
         return UsageError(f"{path}: holds datasets, but is none. Name one: {inside}.")
+    refuse_versions(path)
     if path.is_file():
         what = f"{path}: no dataset, but a file. Name the folder that holds dataset.json."
         return UsageError(what)
@@ -507,6 +508,15 @@ def _no_dataset(path: Path) -> CorpusError:
         f"{path}: no dataset (dataset.json is missing). "
         "Run the pipeline again: it resumes where it stopped."
     )
+
+
+def refuse_versions(folder: Path, *, option: str = "") -> None:
+    """Raise ``UsageError`` for a folder in which a store keeps versions of datasets."""
+    if (folder / "current").is_file():
+        raise UsageError(
+            f"{option}{folder}: holds versions of a store. Name one of them: onoma store current "
+            f"{folder} prints the current one."
+        )
 
 
 def datasets_in(folder: Path) -> list[Path]:

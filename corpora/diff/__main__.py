@@ -33,9 +33,12 @@ def compare_all(
     Raises ``CorpusError`` where there is no dataset or one is missing in ``new``, ``UsageError``
     for a limit on a measure that no dataset can have.
     """
+    from corpora.datasets.shards import refuse_versions
     from corpora.diff.comparison import compare
     from corpora.diff.kinds import FAMILIES
 
+    for folder in (old, new):
+        refuse_versions(folder)
     found = [
         compare(
             old / name,

@@ -33,7 +33,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from corpora.datasets.shards import read_description, sha256_of
+from corpora.datasets.shards import read_description, refuse_versions, sha256_of
 from corpora.errors import UsageError
 from corpora.reports import counted
 from corpora.runs.journal import read_run
@@ -66,6 +66,7 @@ def find_earlier(folder: Path, *, output: Path) -> EarlierRun:
     """Check an earlier run; raises ``UsageError`` if it is missing or has no hashes of pages."""
     if folder.resolve() == output.resolve():
         raise UsageError(f"--reuse {folder}: is the --output. Choose another --output.")
+    refuse_versions(folder, option="--reuse ")
     run = read_run(folder)
     if run.get("pipeline") != "wikipedia_to_documents":
         raise UsageError(

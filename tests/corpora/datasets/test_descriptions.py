@@ -10,6 +10,7 @@ from corpora.errors import DamagedDatasetError
 from corpora.store.__main__ import main as store
 from corpora.store.catalogue import main as card
 from corpora.store.inspection import main as shards
+from corpora.store.versions import publish
 from tests.corpora.store.stored_runs import make
 
 
@@ -94,3 +95,15 @@ def test_a_file_is_no_dataset_but_the_folder_around_it(tmp_path, capsys):
 
     said = capsys.readouterr().err
     assert f"{shard}: no dataset, but a file. Name the folder that holds dataset.json." in said
+
+
+@pytest.mark.parametrize("command", [card, diff, shards])
+def test_versions_of_a_store_are_no_dataset_but_each_is(command, tmp_path, capsys):
+    shelf = tmp_path / "store" / "letters"
+    publish(make(tmp_path / "run", "Ein Text."), shelf)
+    words = {card: [], diff: [str(tmp_path / "run")], shards: ["verify"]}[command]
+
+    assert command([*words, str(shelf)]) == 2
+
+    said = f"{shelf}: holds versions of a store. Name one of them: onoma store current {shelf} "
+    assert said in capsys.readouterr().err
