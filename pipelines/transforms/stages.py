@@ -73,7 +73,7 @@ class FindDuplicates(OfRun, Merge[Counts]):
     ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``
     """
 
-    remedy: str = "a second page with this id. Is a file of the dump given twice?"
+    remedy: str = "a second page with this id. Is a file given twice, or a dump of another date?"
     """The end of the messages of rejections."""
 
     def merge(self) -> Iterator[Counts]:
