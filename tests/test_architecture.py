@@ -278,9 +278,9 @@ def test_every_pipeline_is_listed(capsys):
 
 
 MOST_ANY = {
-    "corpora": {"Any": 27, "JsonObject": 48},
+    "corpora": {"Any": 28, "JsonObject": 48},
     "pipelines": {"Any": 3, "JsonObject": 2},
-    "modeling": {"Any": 16, "JsonObject": 0},
+    "modeling": {"Any": 14, "JsonObject": 0},
     "dags": {"Any": 6, "JsonObject": 0},
 }
 """How often a package has these for a type; who takes some away lowers it."""

@@ -357,7 +357,7 @@ class Subcommand(NamedTuple):
     """A command inside a command, such as ``publish`` of ``store``."""
 
     options: "type[DataclassInstance]"
-    do: Callable[[Any], Iterable["str | Summary"]]  # Any: its own options
+    do: Callable[..., Iterable["str | Summary"]]
     help: str
     """Its line in the list of commands."""
     about: str
