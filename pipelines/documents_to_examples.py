@@ -295,7 +295,7 @@ def write_side_files(build: "Build", settings: Settings) -> None:
     splits were asked for.
     """
     from corpora.datasets.shards import write_text
-    from corpora.examples import losses as example_losses
+    from corpora.examples import lost_mentions
     from corpora.examples import report as example_report
     from corpora.tokenization.tokenizers import Tokenizer
     from pipelines.transforms.examples import TOKENIZER as KEPT
@@ -310,7 +310,7 @@ def write_side_files(build: "Build", settings: Settings) -> None:
     text = example_report.report(summary, build.counters, build.plan.parameters, named=lost)
     write_text(build.side / "report.md", [text])
     if lost:
-        write_text(build.side / example_losses.FILE, example_losses.to_tsv(lost))
+        write_text(build.side / lost_mentions.FILE, lost_mentions.to_tsv(lost))
     if n_entities:
         shards = [file.check() for file in named(VOCAB, build.plan.auxiliary)]
         example_report.write_entities(build.side / "_entities.ipc", shards, summary.train)

@@ -223,7 +223,7 @@ def _slices(files: Sequence[InputFile]) -> Iterator[tuple[InputFile, dict[str, i
 
 def count(units: PCollection, settings: Settings, run: Run) -> PCollection:
     """Make streams of symbols from slices, and count the symbols."""
-    from corpora.lexicon.slices import COLUMNS
+    from corpora.lexicon.stages import COLUMNS
     from pipelines.transforms.documents import ReadDocuments
     from pipelines.transforms.lexicon import CountSymbols
 

@@ -31,7 +31,7 @@ from corpora.tei.xml import parse_xml
 from modeling.data.predictions import PredictedSpan, Tagged
 from modeling.http.guard import Guard, Rules
 from modeling.http.server import Server, listen
-from modeling.serve import own
+from modeling.serve import onoma_api
 from modeling.serve.app import guarded
 from modeling.serve.entries import Entries, _Registered
 from modeling.serve.service import Service, Settings
@@ -104,7 +104,7 @@ def _service() -> Iterator[Any]:
 
     tagger: Any = _Tagger()
     model = Model(id="onoma-1", name="x", version="1", sha256="0" * 64)
-    vars(own)["model_of"] = lambda _: model
+    vars(onoma_api)["model_of"] = lambda _: model
     register = open_registers([str(Path(__file__).parents[2] / "tests/data/register/*.xml")])
     entries = Entries(_Registered(register), name="register")
     settings = Settings(edition=load_edition(edition_path("tei")))

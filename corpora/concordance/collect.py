@@ -12,8 +12,7 @@ from typing import NamedTuple
 from corpora.document import Document, Mention
 from corpora.matching.composition import composed
 from corpora.matching.form_table import SurfaceMatcher
-from corpora.registers.entry import Entry, FormKind
-from corpora.registers.identify import kind_of_label
+from corpora.registers.entry import Entry, FormKind, kind_of_label
 from corpora.registers.lines import Lines
 from corpora.registers.register import Register
 

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from corpora.datasets.columns import Mentions
 from corpora.datasets.schemas import SCHEMAS
 from corpora.entities.vocabulary import UNK, EntityVocab
-from corpora.examples.losses import LostMention, name_losses
+from corpora.examples.lost_mentions import LostMention, name_losses
 from corpora.examples.mentions import Entities, MentionRules, find_entities
 from corpora.examples.subwords import (
     Ints,

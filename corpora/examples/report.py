@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter, read_shards
 from corpora.entities.vocabulary import SPECIAL
-from corpora.examples.losses import section
+from corpora.examples.lost_mentions import section
 from corpora.examples.maker import TRAIN, VALIDATION
 from corpora.examples.mentions import LOSSES
 from corpora.reports import markdown_table
@@ -110,7 +110,7 @@ def report(
 ) -> str:
     """Write the text of ``report.md``: what the examples hold, and what was lost and why.
 
-    ``named`` are lost mentions, as ``corpora.examples.losses`` lists them.
+    ``named`` are lost mentions, as ``corpora.examples.lost_mentions`` lists them.
     """
     sections = (
         _options(parameters),

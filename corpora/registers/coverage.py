@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from corpora.document import Document
-from corpora.registers.entry import Entry
-from corpora.registers.identify import kind_of_label
+from corpora.registers.entry import Entry, kind_of_label
 from corpora.registers.register import Register
 from corpora.reports import markdown_table
 

@@ -13,8 +13,7 @@ from corpora.document import Document, Mention, reading_order
 from corpora.errors import UsageError
 from corpora.matching.composition import composed
 from corpora.matching.form_table import SurfaceMatcher
-from corpora.registers.entry import Entry, FormKind
-from corpora.registers.identify import kind_of_label
+from corpora.registers.entry import Entry, FormKind, kind_of_label
 from corpora.registers.references import Referrer
 from corpora.registers.register import Register
 from corpora.tei.edition import Edition

@@ -148,3 +148,21 @@ def from_json(row: JsonObject) -> Entry:
         return Entry(**made)
     except (TypeError, ValueError, AttributeError) as error:
         raise InvalidEntryError(f"no entry of a register ({error})") from error
+
+
+_LABELS = {
+    "person": {"person", "persons", "per", "pers", "psn", "persname"},
+    "place": {"place", "places", "loc", "location", "gpe", "lieu", "plc", "placename"},
+    "organization": {
+        *("organization", "organizations", "organisation", "organisations", "org", "orgname"),
+        "institution",
+    },
+    "work": {"work", "works", "title", "bibl", "prod", "wrk"},
+    "event": {"event", "events", "evt"},
+}
+
+
+def kind_of_label(label: str | None) -> str | None:
+    """Return the kind of entry that a label names; None if any kind, or none (``date``)."""
+    plain = "".join(filter(str.isalnum, (label or "").lower()))
+    return next((kind for kind, labels in _LABELS.items() if plain in labels), None)

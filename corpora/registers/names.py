@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from corpora.registers.entry import Form, FormKind
-from corpora.tei.reading import read_children, read_elements, read_text
+from corpora.tei.element_text import read_children, read_elements, read_text
 from corpora.tei.xml import Element
 
 _PARTS = {

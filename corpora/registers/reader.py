@@ -14,8 +14,8 @@ from corpora.registers.dates import date_of, span_of
 from corpora.registers.entry import AuthorityId, Date, Entry, Form, FormKind, Kind
 from corpora.registers.identifiers import read_id
 from corpora.registers.names import derive_forms, name_text, parts_of, split_inverted, unique
+from corpora.tei.element_text import read_text
 from corpora.tei.prefixes import Prefixes, read_prefixes
-from corpora.tei.reading import read_text
 from corpora.tei.xml import Element, parse_xml
 
 _KINDS: dict[str, Kind] = {

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TypedDict
 
+from corpora.tei.element_text import read_text
 from corpora.tei.languages import said_language
 from corpora.tei.patterns import Pattern, parse_pattern
-from corpora.tei.reading import read_text
 from corpora.tei.xml import Element
 
 _RANKS = {"a": 0, "s": 2}

@@ -12,7 +12,7 @@ from dataclasses import replace
 from corpora.document import Document, Mention
 from corpora.tei.edition import Edition
 from corpora.tei.header import base_of
-from corpora.tei.markup import Added, Failure
+from corpora.tei.name_tags import Added, Failure
 from corpora.tei.source import Edit, Source
 from corpora.tei.standoff import resolve
 from corpora.tei.undo import take_out_of

@@ -27,10 +27,10 @@ from corpora.tei.marks import (
     trim_all,
     trim_paragraphs,
 )
-from corpora.tei.pieces import merge_pieces
 from corpora.tei.pointers import count_prefixes
 from corpora.tei.prefixes import Prefixes
-from corpora.tei.spans import StandOff
+from corpora.tei.split_names import merge_pieces
+from corpora.tei.standoff_names import StandOff
 from corpora.tei.starts import (
     SPACE,
     File,

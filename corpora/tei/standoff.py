@@ -1,4 +1,4 @@
-"""Names beside the text: ``standOff`` with pointers to characters, for those no element can hold.
+"""Names written beside the text: ``standOff`` with pointers to characters, where no element fits.
 
 The pointers follow TEI's ``string-range`` scheme (Guidelines, 17.2.4): they count characters, from
 0, in the text of the nearest element with an ``xml:id``, else of ``text``. Nothing is added to the

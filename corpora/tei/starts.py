@@ -12,7 +12,7 @@ from corpora.tei.header import Columns, base_of, read_header, read_rules
 from corpora.tei.marks import Place
 from corpora.tei.pointers import ids_of
 from corpora.tei.prefixes import Prefixes, read_prefixes
-from corpora.tei.spans import StandOff, places_of_ids, stand_off_names
+from corpora.tei.standoff_names import StandOff, places_of_ids, stand_off_names
 from corpora.tei.xml import ROOTS, Element
 
 SPACE = "xml:space"

@@ -25,7 +25,7 @@ from corpora.errors import CorpusError, UsageError
 from corpora.tei.decisions import Answers, Settled
 from corpora.tei.edition import Edition
 from corpora.tei.fragments import Fragment, Fragmenter, Unplaceable
-from corpora.tei.markup import Added, Failure, compose
+from corpora.tei.name_tags import Added, Failure, compose
 from corpora.tei.places import Places, read_source
 from corpora.tei.prefixes import union
 from corpora.tei.proof import prove

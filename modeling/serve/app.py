@@ -13,7 +13,7 @@ from corpora import __version__
 from corpora.errors import CorpusError
 from corpora.reports import html_page
 from modeling.http.guard import Guard, Refused, Rules
-from modeling.serve import corenlp, inception, own, publisher, training
+from modeling.serve import corenlp, inception, onoma_api, publisher, training
 from modeling.serve.service import Service, failure, said
 from modeling.serve.training import Trainer
 
@@ -62,7 +62,7 @@ def guarded(
         redirect_slashes=False,
         lifespan=lifespan,
     )
-    app.include_router(own.routes(service, entries))
+    app.include_router(onoma_api.routes(service, entries))
     for protocol in (publisher, inception, corenlp):
         app.include_router(protocol.routes(service))
     app.include_router(training.routes(service, trainer))

@@ -16,7 +16,7 @@ from corpora.system.parsing import parse_json
 from modeling.data.predictions import PredictedSpan, Tagged
 from modeling.http.guard import Refused
 from modeling.serve.kinds import kind_of
-from modeling.serve.own import decoded, media_type
+from modeling.serve.onoma_api import decoded, media_type
 from modeling.serve.service import Service, checked, place_of, places_of
 from modeling.taggers.tagger import sentences_of
 

@@ -19,7 +19,7 @@ from corpora.system.extras import missing_extra
 from modeling.data.predictions import Tagged
 from modeling.http.guard import Refused
 from modeling.serve.kinds import label_among
-from modeling.serve.own import body_of
+from modeling.serve.onoma_api import body_of
 from modeling.serve.service import Service, checked, place_of, running_text
 from modeling.taggers.tagger import sentences_of
 

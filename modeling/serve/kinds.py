@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 
-from corpora.registers.identify import kind_of_label
+from corpora.registers.entry import kind_of_label
 from corpora.system.parsing import parse_toml
 
 

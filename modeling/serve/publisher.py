@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from corpora import __version__
 from corpora.document import Document
 from modeling.serve.kinds import kind_of
-from modeling.serve.own import body_of, decoded
+from modeling.serve.onoma_api import body_of, decoded
 from modeling.serve.patterns import find
 from modeling.serve.service import Service, checked, place_of
 from modeling.taggers.tagger import sentences_of

@@ -19,7 +19,7 @@ from corpora import __version__
 from corpora.reports import html_page
 from modeling.http.guard import Refused
 from modeling.serve.entries import Entries, Found, Value, fold
-from modeling.serve.own import decoded, media_type, to_answer
+from modeling.serve.onoma_api import decoded, media_type, to_answer
 from modeling.serve.reconciliation_messages import (
     Candidate,
     ExtendAnswer,

@@ -30,7 +30,7 @@ from modeling.finetune.process import (
 )
 from modeling.http.guard import Refused
 from modeling.serve.inception import CasDocument, Metadata, is_prediction, read_cas
-from modeling.serve.own import body_of
+from modeling.serve.onoma_api import body_of
 from modeling.serve.service import Models, Service, running_text
 from modeling.taggers.folders import has_tagger
 

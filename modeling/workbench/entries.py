@@ -3,8 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from corpora.registers.entry import Date, Entry
-from corpora.registers.identify import kind_of_label
+from corpora.registers.entry import Date, Entry, kind_of_label
 from corpora.registers.register import Register
 from modeling.workbench.messages import Candidate, RegisterEntry
 

@@ -12,7 +12,7 @@ from corpora.datasets.columns import batch_of
 from corpora.datasets.shards import write_json, write_text
 from corpora.document import Rejected
 from corpora.entities.vocabulary import EntityVocab
-from corpora.examples.losses import Listing
+from corpora.examples.lost_mentions import Listing
 from corpora.examples.maker import UNSPLIT, WRITTEN, ExampleMaker, Rules, in_chunks
 from corpora.examples.validation import NOBODY, merge, ratio_range, read_ranges, threshold
 from corpora.runs.plan import InputFile

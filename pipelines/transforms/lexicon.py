@@ -14,7 +14,7 @@ from corpora.lexicon.counting import Windows
 from corpora.lexicon.known import NOTHING_KNOWN, in_both_scripts, read_known
 from corpora.lexicon.ranking import Forms, RankedRows, lexicon_rows, mark, rank, read_ranks
 from corpora.lexicon.scores import fill_scores
-from corpora.lexicon.slices import (
+from corpora.lexicon.stages import (
     SliceCounter,
     StringCounter,
     WindowDealer,

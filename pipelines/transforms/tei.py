@@ -10,8 +10,8 @@ from functools import cache, partial
 from corpora.document import Rejected, Sentence
 from corpora.hashing.sampling import choose
 from corpora.ner.alignment import Nested, count_untagged, to_sentences
-from corpora.registers.identify import identify_text
 from corpora.registers.lines import read_with_lines
+from corpora.registers.linking import identify_text
 from corpora.registers.register import Register, read_registers
 from corpora.runs.plan import InputFile
 from corpora.tei.edition import Edition, load_edition

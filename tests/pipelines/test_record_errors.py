@@ -14,7 +14,7 @@ from corpora.document import Document, Mention, Span
 from corpora.entities import counts as entity_counts
 from corpora.errors import InputChangedError
 from corpora.examples import maker as examples
-from corpora.lexicon import slices
+from corpora.lexicon import stages as lexicon_stages
 from corpora.matching.form_table import FormTable
 from corpora.ner import readers, sentence_rows
 from corpora.news import near_duplicates, pages, reading, rows
@@ -264,7 +264,7 @@ CASES = {
     ),
     "vocabulary, mentions, forms sought": (run_vocabulary, entity_counts, "_surfaces", repr),
     "tokenizer": (run_tokenizer, word_counts.WordCounter, "add", repr),
-    "lexicon": (run_lexicon, slices, "word_stream", repr),
+    "lexicon": (run_lexicon, lexicon_stages, "word_stream", repr),
 }
 
 

@@ -16,8 +16,8 @@ from corpora.datasets.rows import document_to_row
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter, write_json
 from corpora.document import Document, Mention
-from corpora.registers.identify import identify_text
 from corpora.registers.lines import read_with_lines
+from corpora.registers.linking import identify_text
 from corpora.registers.register import open_registers, write_register
 from corpora.tei.edition import load_edition
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from corpora.document import Document, Mention, Span
-from corpora.examples.losses import LISTED, Listing, section, to_tsv
+from corpora.examples.lost_mentions import LISTED, Listing, section, to_tsv
 from corpora.examples.maker import ExampleMaker
 from corpora.examples.mentions import NAMED
 from tests.corpora.examples.random_documents import RULES, documents

@@ -7,8 +7,9 @@ import pytest
 from corpora.document import Document, Mention
 from corpora.errors import CorpusError
 from corpora.registers.coverage import measure, side_files, to_markdown
-from corpora.registers.identify import identify, kind_of_label
+from corpora.registers.entry import kind_of_label
 from corpora.registers.lines import Lines, write_lines
+from corpora.registers.linking import identify
 from corpora.registers.register import load_register, open_registers, write_register
 from corpora.tei.edition import edition_path, load_edition
 from corpora.tei.places import read_source

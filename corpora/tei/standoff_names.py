@@ -1,4 +1,4 @@
-"""Names and deletions that are marked beside the text: by pointers to elements, or up to an anchor.
+"""Names and deletions marked beside the text, as read: by pointers to elements, or up to an anchor.
 
 These are ``<span from="#a" to="#b">``, ``<annotation target="#w1 #w2">`` in ``standOff`` and the
 like, and elements with ``@spanTo``, which extend from where they stand to its target.
