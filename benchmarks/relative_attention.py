@@ -4,7 +4,7 @@
     python -m benchmarks.relative_attention --only 'bfloat16*' --seconds 20
     python -m benchmarks.relative_attention --tiny
 
-Differences are relative ones: the norm of the difference from the blocks of ``scores`` in float64,
+Differences are relative ones: the norm of the difference from ``attention_blocks`` in float64,
 over the norm of that. Each is listed twice: of the kernels, and of the blocks in the same type.
 "worst ×" is the largest quotient of the two. Then a layer of NEISS is timed, forward and
 backward in bfloat16 with autocast: with absolute positions, with the blocks, and with
@@ -40,7 +40,7 @@ from torch.nn import functional
 
 from benchmarks import attention
 from modeling.data.batch import Layout
-from modeling.layers import fused, scores
+from modeling.layers import attention_blocks, fused
 from modeling.layers.fused import Blocks, Tiling
 
 Values = dict[str, Any]
@@ -125,11 +125,11 @@ def by_blocks(shape: Shape, layout: Layout, *inputs: Tensor) -> Tensor:
     *rows, keys, values = inputs
     query, key, value = (layout.pad(x).transpose(1, 2) for x in rows)
     if shape.window is None:
-        mixed = scores.relative_attention(
+        mixed = attention_blocks.relative_attention(
             query, key, value, keys=keys, values=values, attend=layout.attend
         )
     else:
-        mixed = scores.window_attention(
+        mixed = attention_blocks.window_attention(
             query, key, value, window=shape.window, tables=(keys, values), attend=layout.attend
         )
     return layout.pack(mixed.transpose(1, 2))

@@ -17,7 +17,7 @@ from torch.nn import functional
 
 from modeling.data.batch import Known, Layout, Rows, SubwordEntities, Words
 from modeling.layers import fused
-from modeling.layers.scores import attention, relative_attention, window_attention
+from modeling.layers.attention_blocks import attention, relative_attention, window_attention
 from modeling.layers.transformer import drop
 
 

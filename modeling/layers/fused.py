@@ -24,9 +24,9 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from modeling.data.batch import Layout
+from modeling.layers.attention_blocks import product
 from modeling.layers.autograd import Context
 from modeling.layers.compilation import uncompiled
-from modeling.layers.scores import product
 
 log = logging.getLogger(__name__)
 

@@ -41,7 +41,7 @@ from modeling.data.batch import (
     starts_of,
 )
 from modeling.layers.attention import EntityAwareAttention, Memory, SelfAttention
-from modeling.layers.scores import exact_type
+from modeling.layers.attention_blocks import exact_type
 from modeling.layers.transformer import Dropout, EncoderLayer
 from modeling.models.text_encoder import TextEncoder
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from modeling.data.batch import Layout, Rows, Words
-from modeling.layers import scores
+from modeling.layers import attention_blocks
 
 WIDTH, N_HEADS = 12, 3
 
@@ -120,4 +120,4 @@ def oracle():
 def grouping(request, monkeypatch):
     """Compute on the CPU in the way of a CPU, and in that of a GPU."""
     if request.param == "all sequences at once":
-        monkeypatch.setattr(scores, "groups", scores.all_sequences)
+        monkeypatch.setattr(attention_blocks, "groups", attention_blocks.all_sequences)

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from modeling.layers import scores
-from modeling.layers.scores import attention
+from modeling.layers import attention_blocks
+from modeling.layers.attention_blocks import attention
 from modeling.layers.transformer import Dropout, drop
 
 N = 400_001  # no multiple of four
@@ -113,7 +113,7 @@ def test_weights_of_attention_are_dropped_and_the_others_scaled(n_sequences, n):
 def test_gradients_of_attention_with_dropout_are_those_of_small_differences(
     size, scale, monkeypatch
 ):
-    monkeypatch.setattr(scores, "_WEIGHTS", size)
+    monkeypatch.setattr(attention_blocks, "_WEIGHTS", size)
     inputs = [torch.randn(3, 2, 5, 4, dtype=torch.float64, requires_grad=True) for _ in range(3)]
     attend = torch.tensor([[True] * 5, [True] * 3 + [False] * 2, [True] + [False] * 4])
 

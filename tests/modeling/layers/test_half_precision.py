@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from modeling.layers.scores import relative_attention, window_attention
+from modeling.layers.attention_blocks import relative_attention, window_attention
 
 pytestmark = pytest.mark.usefixtures("grouping")
 N, WIDTH, CLIP = 150, 16, 4

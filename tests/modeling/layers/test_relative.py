@@ -6,9 +6,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from modeling.layers import scores
+from modeling.layers import attention_blocks
 from modeling.layers.attention import RelativeSelfAttention, SelfAttention
-from modeling.layers.scores import relative_attention
+from modeling.layers.attention_blocks import relative_attention
 
 pytestmark = pytest.mark.usefixtures("grouping")
 
@@ -43,7 +43,7 @@ def test_relative_attention_is_the_formula_for_any_lengths(oracle, lengths, clip
     expected = torch.cat([oracle.literal(layer, part, clip=clip) for part in x.split(lengths)])
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scores, "_BLOCK", block)
+        patch.setattr(attention_blocks, "_BLOCK", block)
         oracle.assert_same(layer, x, actual=layer(x, rows), expected=expected)
 
 
