@@ -44,7 +44,7 @@ from corpora.system.buckets import SCHEMES
 from corpora.system.command_names import as_typed, said_as_typed
 from corpora.system.extras import reason_of
 from corpora.system.files import check_utf8
-from corpora.system.interrupts import TERMINATED, Terminated
+from corpora.system.interrupts import TERMINATED, Terminated, has_loaded
 from corpora.system.typed_tables import did_you_mean
 
 if TYPE_CHECKING:
@@ -178,6 +178,7 @@ class ArgumentParser(argparse.ArgumentParser):
         if _is_looked_at.get():
             raise _Made(self)
         given = sys.argv[1:] if args is None else list(args)
+        has_loaded()
         prepare_streams()
         try:
             self._refuse_unknown(given)

@@ -27,7 +27,7 @@ def terminable() -> Iterator[None]:
     handler of its own.
     """
     is_free = threading.current_thread() is threading.main_thread()
-    if not (is_free and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL):
+    if not (is_free and signal.getsignal(signal.SIGTERM) in {signal.SIG_DFL, _end}):
         yield
         return
     signal.signal(signal.SIGTERM, _raise)
@@ -42,7 +42,9 @@ def _raise(_: int, __: FrameType | None) -> NoReturn:
 
 
 def end_quietly_while_loading(*, is_command: bool = False) -> None:
-    """Let Ctrl-C end this process at once until the ``main`` of a command runs.
+    """Let Ctrl-C and SIGTERM end this process at once until the ``main`` of a command runs.
+
+    SIGTERM then ends it as it ends any process (``has_loaded``), except in ``terminable``.
 
     This is only for ``onoma`` (``is_command``) and ``python -m`` with a module of Onoma. The
     ``main`` of ``onoma`` only loads the command's. Code that is being imported may turn the
@@ -50,8 +52,18 @@ def end_quietly_while_loading(*, is_command: bool = False) -> None:
     """
     is_command = is_command or _started_module().partition(".")[0] in _OURS
     is_free = threading.current_thread() is threading.main_thread()
-    if is_command and is_free and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    if not (is_command and is_free):
+        return
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _end)
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _end)
+
+
+def has_loaded() -> None:
+    """Let SIGTERM end this process without Python, which may be waiting for a library."""
+    if signal.getsignal(signal.SIGTERM) is _end:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _started_module() -> str:
@@ -64,10 +76,11 @@ def _started_module() -> str:
 
 
 def _end(number: int, frame: FrameType | None) -> None:
-    above = frame
+    above = frame if number == signal.SIGINT else None
     while above is not None:
         if above.f_code.co_name == "main" and above.f_globals.get("__name__") != "onoma":
             signal.default_int_handler(number, frame)
         above = above.f_back
-    os.write(2, b"error: interrupted.\n")
-    os._exit(_STATUS)
+    is_interrupted = number == signal.SIGINT
+    os.write(2, b"error: interrupted.\n" if is_interrupted else b"error: stopped by SIGTERM.\n")
+    os._exit(_STATUS if is_interrupted else TERMINATED)
