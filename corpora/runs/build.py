@@ -118,7 +118,7 @@ class Build:
             {"fingerprint": self.plan.fingerprint, **self.plan.description},
         )
         counts = {
-            name: {"stage": stage.name, "shards": len(stage.units)}
+            name: (stage.name, len(stage.units))
             for stage in self.plan.stages
             for name in stage.datasets
         }

@@ -17,7 +17,7 @@ from corpora.runs.plan import shard_name
 from corpora.runs.receipts import read_receipt
 from corpora.system.buckets import N_TRANSFERS, Bucket, is_url
 from corpora.system.files import check_plain, is_plain
-from corpora.system.parsing import JsonObject, parse_json, read_json
+from corpora.system.parsing import parse_json, read_json
 from corpora.system.threads import map_in_order
 
 COUNTS = "shards.json"
@@ -70,7 +70,8 @@ class WorkDirectory:
         """Return the shard of a unit of an earlier stage, downloaded if necessary."""
         path = self.place(dataset, number)
         if self.bucket and not path.exists():
-            made = self.receipt(self._planned[dataset]["stage"], number)
+            stage, _ = self._planned[dataset]
+            made = self.receipt(stage, number)
             receipt = read_receipt(made)  # it has the hash, which is in the name of the object
             if receipt is None:
                 raise DamagedDatasetError(
@@ -105,7 +106,7 @@ class WorkDirectory:
         The plan gives their number: a listing of a network file system may lack the newest.
         """
         if dataset in self._planned:
-            numbers = range(self._planned[dataset]["shards"])
+            numbers = range(self._planned[dataset][1])
             n_threads = N_TRANSFERS if self.bucket else 1
             return list(
                 map_in_order(lambda n: self.shard(dataset, n), numbers, n_threads=n_threads)
@@ -114,16 +115,15 @@ class WorkDirectory:
         return sorted(found, key=lambda path: (len(path.name), path.name))  # in numeric order
 
     @cached_property
-    def _planned(self) -> JsonObject:
-        """The content of ``COUNTS``; empty where a folder has none."""
+    def _planned(self) -> dict[str, tuple[str, int]]:
+        """Stage and number of shards of each intermediate dataset; empty if no run was planned."""
         path = self.folder / COUNTS
         if self.bucket and not path.exists():
             fetch(self.bucket, COUNTS, path)
         try:
-            planned: JsonObject = read_json(path)
+            return {name: (stage, n) for name, (stage, n) in read_json(path).items()}
         except FileNotFoundError:
             return {}
-        return planned
 
     def fetch_shard(self, dataset: str, shard: Shard, path: Path, *, is_published: bool) -> bool:
         """Download a shard that a receipt lists; return whether it exists with the right bytes."""

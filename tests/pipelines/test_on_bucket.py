@@ -420,7 +420,7 @@ def test_inputs_are_fetched_several_at_once(monkeypatch):
 
 def test_a_worker_elsewhere_lists_no_shards(tmp_path, monkeypatch):
     address = "s3://onoma/out/.build/0123456789abcdef#here"
-    planned = {"found": {"stage": "read", "shards": 3}}
+    planned = {"found": ["read", 3]}
     Bucket(address.partition("#")[0]).put("shards.json", json.dumps(planned).encode())
     step = WriteShards(
         folder=address, fingerprint="f", datasets={"found": "news_boilerplate"}, stage="read"
