@@ -8,20 +8,20 @@ The folder of a table holds
   order, as the buffers of two Arrow arrays of large strings;
 - ``index``: one uint64 for each redirect, sorted: the 32-bit hash of its title in the upper half,
   its row in the lower half;
-- ``final``: one int32 for each redirect: the row whose target is the end of its chain, or -1;
-- ``table.json``, written last: file sizes and ``Summary``; without it there is no table.
+- ``final``: one int32 for each redirect: the row whose target is the end of its chain, or -1.
 
-Titles with equal hashes are compared as strings, so a hash collision costs time and nothing else.
+Nothing tells whether the files are whole: the receipt of the unit that builds a table has their
+hashes. Titles with equal hashes are compared as strings, so a hash collision costs time and nothing
+else.
 
 Bytes per redirect, measured on ten million redirects with 23 bytes in a title and in a target: 74
 on disk (28, and the UTF-8 of both), and as much page cache, shared by all processes, once
 everything was read; 59 of memory while building, mostly mapped titles, besides a constant 0.1 GB.
 """
 
-import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -29,17 +29,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpora.datasets.shards import temporary_path, write_json
-from corpora.errors import CorpusError, DamagedDatasetError
+from corpora.errors import CorpusError
 from corpora.hashing.strings import buffers_of, hashes
-from corpora.system.parsing import parse_json
+from corpora.system.files import take_away
 
 MAX_STEPS = 10
 """The most redirects that are followed from one title; a longer chain is not resolved."""
 N_EXAMPLES = 100
-VERSION = 1
-MARKER = "table.json"
-FILES = ("title.text", "title.offsets", "target.text", "target.offsets", "index", "final")
+_STRINGS = ("title.text", "title.offsets", "target.text", "target.offsets")
 ROWS_PER_CHUNK = 1 << 18
 
 _Rows = npt.NDArray[np.int64]
@@ -73,15 +70,13 @@ class RedirectTable:
 
     Open it again for each unit, which takes a millisecond: pages that were read count as memory of
     the process until the table is dropped; afterwards they are only in the page cache. Raises
-    ``CorpusError`` where there is no table. A redirect that loops, or whose chain is too long, is
-    not resolved: a link to it keeps the title of the redirect.
+    ``OSError`` where there is no table. A redirect that loops, or whose chain is too long, is not
+    resolved: a link to it keeps the title of the redirect.
     """
 
     def __init__(self, folder: Path) -> None:
-        self.summary = _read_summary(folder)
-        files = {name: folder / name for name in FILES}
-        self._titles, self._targets = _Titles(files), _map_strings(files, "target")
-        self._final = np.frombuffer(_map(files["final"]), np.int32)
+        self._titles, self._targets = _Titles(folder), _map_strings(folder, "target")
+        self._final = np.frombuffer(_map(folder / "final"), np.int32)
 
     def resolve(self, titles: pa.StringArray | Sequence[str]) -> pa.StringArray:
         """Replace each title that is a redirect by the title where its chain ends; others stay."""
@@ -115,30 +110,24 @@ def build_table(folder: Path, redirects: Iterable[pa.RecordBatch]) -> Summary:
     """Build the table from redirects with string columns ``title`` and ``target``, both normalised.
 
     Of redirects with the same title the first wins. The same redirects in the same order make the
-    same bytes, whatever the batches. The folder belongs to the table, and to one process while the
-    table is built; files that an interrupted build left there are removed. At most 2^31 redirects.
+    same bytes, whatever the batches. The folder belongs to the table, and is removed first: who has
+    mapped an earlier table keeps it. At most 2^31 redirects.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / MARKER).unlink(missing_ok=True)
-    for left in folder.glob(".tmp-*"):
-        left.unlink()
-    with _publish(folder) as files:
-        _write_strings(files, redirects)
-        last, steps = _follow(_link(files))
-        np.where(steps > MAX_STEPS, np.int32(-1), last).tofile(files["final"])
-        steps[_Titles(files).duplicates()] = 0
-        summary = _summarise(files, steps)
-        sizes = {name: file.stat().st_size for name, file in files.items()}
-    write_json(folder / MARKER, {"version": VERSION, "files": sizes, "summary": asdict(summary)})
-    return summary
+    take_away(folder)
+    folder.mkdir(parents=True)
+    _write_strings(folder, redirects)
+    last, steps = _follow(_link(folder))
+    np.where(steps > MAX_STEPS, np.int32(-1), last).tofile(folder / "final")
+    steps[_Titles(folder).duplicates()] = 0
+    return _summarise(folder, steps)
 
 
 class _Titles:
     """The titles of a table and their index, memory-mapped."""
 
-    def __init__(self, files: Mapping[str, Path]) -> None:
-        self.strings = _map_strings(files, "title")
-        self._index = np.frombuffer(_map(files["index"]), np.uint64)
+    def __init__(self, folder: Path) -> None:
+        self.strings = _map_strings(folder, "title")
+        self._index = np.frombuffer(_map(folder / "index"), np.uint64)
 
     def find(self, titles: pa.StringArray) -> _Rows:
         """Find the first row with each title, or -1."""
@@ -182,11 +171,11 @@ class _Titles:
         return rows[is_double]
 
 
-def _write_strings(files: Mapping[str, Path], redirects: Iterable[pa.RecordBatch]) -> None:
+def _write_strings(folder: Path, redirects: Iterable[pa.RecordBatch]) -> None:
     """Write the strings in the order they come, and the index of the titles."""
     entries, n_rows = [np.empty(0, np.uint64)], 0
     with ExitStack() as stack:
-        opened = {name: stack.enter_context(files[name].open("wb")) for name in FILES[:4]}
+        opened = {name: stack.enter_context((folder / name).open("wb")) for name in _STRINGS}
         for column in ("title", "target"):
             opened[f"{column}.offsets"].write(bytes(8))  # the first string begins at 0
         for batch in redirects:
@@ -203,16 +192,16 @@ def _write_strings(files: Mapping[str, Path], redirects: Iterable[pa.RecordBatch
             n_rows += len(batch)
     index = np.concatenate(entries)
     index.sort()
-    index.tofile(files["index"])
+    index.tofile(folder / "index")
 
 
-def _link(files: Mapping[str, Path]) -> _Links:
+def _link(folder: Path) -> _Links:
     """Find for each redirect the row of the redirect that it points to, or -1."""
-    titles = _Titles(files)
+    titles = _Titles(folder)
     links = np.empty(len(titles.strings), np.int32)
     for start in range(0, len(links), ROWS_PER_CHUNK):
         # The targets are mapped again for each chunk, so that pages do not pile up in this process.
-        targets = _map_strings(files, "target").slice(start, ROWS_PER_CHUNK)
+        targets = _map_strings(folder, "target").slice(start, ROWS_PER_CHUNK)
         links[start : start + len(targets)] = titles.find(targets)
     return links
 
@@ -238,7 +227,7 @@ def _follow(links: _Links) -> tuple[_Links, _Links]:
     return last, steps
 
 
-def _summarise(files: Mapping[str, Path], steps: _Links) -> Summary:
+def _summarise(folder: Path, steps: _Links) -> Summary:
     """Count redirects, chains and loops; ``steps`` is 0 for duplicates and -1 for loops."""
     loops = np.flatnonzero(steps < 0)
     n_duplicates = int((steps == 0).sum())
@@ -248,9 +237,9 @@ def _summarise(files: Mapping[str, Path], steps: _Links) -> Summary:
         n_chains=int((steps > 1).sum()),
         longest_chain=int(steps.max(initial=0)),
         n_loops=len(loops),
-        loops=tuple(_Titles(files).strings.take(pa.array(loops[:N_EXAMPLES])).to_pylist()),
+        loops=tuple(_Titles(folder).strings.take(pa.array(loops[:N_EXAMPLES])).to_pylist()),
         n_too_long=int((steps > MAX_STEPS).sum()),
-        bytes_on_disk=sum(file.stat().st_size for file in files.values()),
+        bytes_on_disk=sum(file.stat().st_size for file in folder.iterdir()),
     )
 
 
@@ -259,36 +248,6 @@ def _map(file: Path) -> pa.Buffer:
         return source.read_buffer() if source.size() else pa.py_buffer(b"")  # not a null pointer
 
 
-def _map_strings(files: Mapping[str, Path], column: str) -> pa.LargeStringArray:
-    offsets, text = _map(files[f"{column}.offsets"]), _map(files[f"{column}.text"])
+def _map_strings(folder: Path, column: str) -> pa.LargeStringArray:
+    offsets, text = _map(folder / f"{column}.offsets"), _map(folder / f"{column}.text")
     return pa.LargeStringArray.from_buffers(offsets.size // 8 - 1, offsets, text)
-
-
-@contextmanager
-def _publish(folder: Path) -> Iterator[dict[str, Path]]:
-    """Yield temporary names for the files of a table; rename them to the final names at the end."""
-    files = {name: temporary_path(folder / name) for name in FILES}
-    try:
-        yield files
-        for name, file in files.items():
-            with file.open("rb") as written:
-                os.fsync(written.fileno())
-            file.replace(folder / name)
-    finally:
-        for file in files.values():
-            file.unlink(missing_ok=True)
-
-
-def _read_summary(folder: Path) -> Summary:
-    """Read ``table.json``, and check the sizes of the files against it."""
-    try:
-        content = parse_json((folder / MARKER).read_text(encoding="utf-8"))
-        sizes = {name: (folder / name).stat().st_size for name in FILES}
-        if content["version"] != VERSION or content["files"] != sizes:
-            raise ValueError(f"version {VERSION} has files of {sizes}")
-        return Summary(**content["summary"] | {"loops": tuple(content["summary"]["loops"])})
-    except FileNotFoundError as error:
-        raise CorpusError(f"{error.filename}: missing. Build the table of redirects.") from None
-    except (ValueError, KeyError, TypeError) as error:
-        message = f"{folder / MARKER}: damaged, or the files are ({error}). Build the table again."
-        raise DamagedDatasetError(message) from error

@@ -295,7 +295,7 @@ class Definitions:
     """The opened table of definitions and redirects; made by ``build_definitions``."""
 
     def __init__(self, folder: Path) -> None:
-        """Open the table; raises ``CorpusError`` where there is none."""
+        """Open the table; raises ``OSError`` where there is none."""
         self._table = RedirectTable(folder)
         self._hashes: dict[str, bytes] = {}
 

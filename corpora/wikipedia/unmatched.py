@@ -26,7 +26,7 @@ class Unmatched:
     """The opened table; made by ``build_unmatched``."""
 
     def __init__(self, folder: Path, codes: tuple[str, ...] = ()) -> None:
-        """Open the table; raises ``CorpusError`` where there is none.
+        """Open the table; raises ``OSError`` where there is none.
 
         ``codes`` are the names that the wiki's tables may have.
         """

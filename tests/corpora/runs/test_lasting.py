@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from corpora.datasets.redirect_table import build_table
 from corpora.datasets.shards import write_json
 from corpora.errors import InputChangedError
 from corpora.runs.plan import describe_file
@@ -15,7 +14,6 @@ from corpora.store import versions as store
 from corpora.store.inspection import verify
 from corpora.store.retention import prune
 from corpora.store.versions import publish
-from tests.corpora.datasets.test_redirect_table import batches
 from tests.corpora.store.stored_runs import make
 from tests.file_operations import Operation, recorded, unsafe
 
@@ -167,24 +165,6 @@ def test_a_version_is_gone_in_one_step_before_its_files_are_removed(tmp_path):
     first = operations.index(Operation("rename", hidden, shelf / "v1"))
     assert operations[first + 1] == Operation("fsync", shelf)
     assert named(operations, shelf, name="remove") == []
-
-
-def test_a_table_of_redirects_has_its_marker_only_while_it_is_whole(tmp_path):
-    folder = tmp_path / "table"
-    build_table(folder, batches([("Mühle", "Windmühle")]))
-
-    with recorded(folder) as operations:
-        build_table(folder, batches([("Mühle", "Wassermühle")]))
-
-    steps = named(operations, folder)
-    assert steps[-1] == "table.json"
-    assert set(steps[:-1]) == {"final", "index"} | {
-        f"{column}.{part}" for column in ("title", "target") for part in ("text", "offsets")
-    }
-    changes = [operation for operation in operations if operation.name in {"remove", "rename"}]
-    assert changes[0] == Operation("remove", folder / "table.json")
-    synced = {operation.path for operation in operations if operation.name == "fsync"}
-    assert {operation.source for operation in operations if operation.name == "rename"} <= synced
 
 
 @pytest.mark.parametrize(("text", "later"), [("Zwei", 1), ("Drei!", 0)])
