@@ -5,7 +5,7 @@
 #       -m pipelines.tei_to_ner --input '/data/letters/*.xml' --output /data/build/letters
 #
 # Launcher and workers must have the same Python, the same Onoma and the same libraries that write
-# bytes (pyarrow, icu4py, ahocorasick-rs): use one image for both, or give --build-arg CONSTRAINTS a
+# bytes (pyarrow, icu4py): use one image for both, or give --build-arg CONSTRAINTS a
 # file that `pip freeze --exclude onoma` made where the launcher runs, inside this folder.
 ARG PYTHON=3.11
 ARG BEAM=2.77.0

@@ -82,7 +82,7 @@ def test_imports_keep_their_direction(file):
 
 
 def test_every_library_is_of_the_core_or_names_its_extra():
-    core = {"ahocorasick_rs", "icu4py", "numpy", "pyarrow", "rapidgzip"}
+    core = {"icu4py", "numpy", "pyarrow", "rapidgzip"}
     no_extra = {"_typeshed", "threadpoolctl", "triton", "umap"}  # types; beside others; asked for
     known = {*sys.stdlib_module_names, *PACKAGES, "onoma", *core, *EXTRAS, *no_extra}
     files = [file for file in MODULES if file.relative_to(ROOT).parts[0] != "dags"]

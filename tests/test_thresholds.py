@@ -82,19 +82,15 @@ def test_surface_forms_are_found_and_kept_free_beyond_a_window():
     assert found == [(first, first + 3, 1), (third, third + 4, 0)]
 
 
-@pytest.mark.parametrize("n_nested", [1, 40])
-def test_titles_are_found_beyond_a_window_and_beyond_the_occurrences_that_are_held(n_nested):
-    nested = {" ".join(["aaa"] * n): f"Aaa {n}" for n in range(1, n_nested + 1)}
-    line = " ".join(["aaa"] * (matches.WINDOW // 4 + 1)) + "\n"
-    parts = [(0, len(line)), (len(line), 2 * len(line))]
-    is_too_many = matches._may_be_too_many(parts, list(nested))
+def test_titles_are_found_beyond_a_window():
+    nested = {" ".join(["aaa"] * n): f"Aaa {n}" for n in range(1, 41)}
+    line = " ".join(["aaa"] * (form_table.WINDOW // 4 + 1)) + "\n"
 
-    found = matches.match_titles(line * 2, nested, [], right="word")
+    found = matches.match_titles([line, line], [nested, nested], [[], []], right="word")
 
-    assert is_too_many == (n_nested == 40)
-    n_words = len(line.split())
-    expected = [n_nested] * (n_words // n_nested) + [n_words % n_nested] * (n_words % n_nested > 0)
-    assert [title for _, _, title in found] == 2 * [f"Aaa {n}" for n in expected]
+    whole, rest = divmod(len(line.split()), 40)
+    expected = ["Aaa 40"] * whole + [f"Aaa {rest}"] * (rest > 0)
+    assert [[title for _, _, title in page] for page in found] == [expected, expected]
 
 
 @pytest.mark.parametrize("n_symbols", [1 << 16, (1 << 16) + 1])

@@ -320,7 +320,7 @@ class FormDictionary:
             ignore_case=ignore_case,
             right=matching.right,
             overlap=matching.overlap,
-            group=group,
+            groups=(group,),
         )
 
     def add_to(self, batch: pa.RecordBatch, *, origin: Origin) -> tuple[pa.RecordBatch, int]:

@@ -81,7 +81,7 @@ def _columns(
     forms: Iterable[Sequence[str]], groups: Sequence[tuple[str, int]]
 ) -> tuple[_Keys, npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
     """Build the three arrays of a table."""
-    salts = [_salt_of(name) for name, _ in groups]
+    salts = _salts_of([name for name, _ in groups])
     borders = np.array([end for _, end in groups], np.int64)
     keys, values = [np.empty(0, np.uint64)], [np.empty(0, np.uint32)]
     n_before = 0
@@ -90,7 +90,7 @@ def _columns(
             part = some[start : start + _FORMS_AT_ONCE]
             of_keys, of_values, of_forms = _entries(part, first=n_before + start)
             if groups:
-                of_keys ^= np.array(salts)[np.searchsorted(borders, of_forms, side="right")]
+                of_keys ^= salts[np.searchsorted(borders, of_forms, side="right")]
             keys.append(of_keys)
             values.append(of_values)
         n_before += len(some)
@@ -124,9 +124,9 @@ def _ranges(keys: _Keys, n: int) -> _Keys:
     return (keys >> np.uint64(32)) * np.uint64(n) >> np.uint64(32)
 
 
-def _salt_of(group: str | None) -> np.uint64:
-    """Return what the hashes of the forms of a group are combined with."""
-    return np.uint64(0) if group is None else long_hashes(pa.array([group], pa.string()))[0]
+def _salts_of(groups: Sequence[str | None]) -> _Keys:
+    """Return what the hashes of the forms of each group are combined with; 0 for None."""
+    return long_hashes(pa.array([group or "" for group in groups], pa.string()))
 
 
 def _entries(forms: Sequence[str], *, first: int) -> tuple[_Keys, npt.NDArray[np.uint32], Numbers]:
@@ -169,9 +169,15 @@ def _merged(values: npt.NDArray[np.uint32], begins: Numbers) -> npt.NDArray[np.u
 class FormTable:
     """A finished table: that of a folder, mapped, or one that is made of forms in memory."""
 
-    def __init__(self, folder: Path | None = None, *, forms: Iterable[Sequence[str]] = ()) -> None:
+    def __init__(
+        self,
+        folder: Path | None = None,
+        *,
+        forms: Iterable[Sequence[str]] = (),
+        groups: Sequence[tuple[str, int]] = (),
+    ) -> None:
         if folder is None:
-            self._keys, self._values, self._firsts = _columns(forms, ())
+            self._keys, self._values, self._firsts = _columns(forms, groups)
             return
         mapped = [np.asarray(np.load(folder / name, mmap_mode="r")) for name in FILES]
         self._keys, self._values, self._firsts = mapped
@@ -186,15 +192,17 @@ class FormTable:
         ignore_case: bool = False,
         right: Right = "word",
         overlap: Overlap = "leftmost_longest",
-        group: str | None = None,
+        groups: Sequence[str | None] = (None,),
+        borders: Numbers = _NONE,
     ) -> tuple[Numbers, Numbers, Numbers]:
         """Return starts, ends and numbers of the forms of a group in a text: disjoint, in order.
 
         A match overlaps none of the occupied spans, given by ``starts`` and ``ends``, and no line
-        end: many texts, joined by newlines, can be searched at once. Where case is ignored, forms
-        must be folded already.
+        end: many texts, joined by newlines, can be searched at once. At each of ``borders`` the
+        text of the next of ``groups`` begins. Where case is ignored, forms must be folded already.
         """
         text = fold(text, lang=lang) if ignore_case else text
+        salts = _salts_of(groups)
         found = [(_NONE, _NONE, _NONE)]
         for begin, end in windows(text, WINDOW):
             inside = (starts < end) & (ends > begin)
@@ -206,7 +214,8 @@ class FormTable:
                 is_korean=primary_language(lang) == "ko",
                 right=right,
                 overlap=overlap,
-                salt=_salt_of(group),
+                salts=salts,
+                borders=borders - begin,
             )
             found.append((firsts + begin, lasts + begin, numbers))
         firsts, lasts, numbers = (np.concatenate(column) for column in zip(*found, strict=True))
@@ -220,7 +229,8 @@ class FormTable:
         is_korean: bool,
         right: Right,
         overlap: Overlap,
-        salt: np.uint64,
+        salts: _Keys,
+        borders: Numbers,
     ) -> tuple[Numbers, Numbers, Numbers]:
         may_start, may_end = boundaries(codes, is_korean=is_korean)
         may_end_in_word = may_end_inside(codes) if right == "prefix" else None
@@ -228,6 +238,7 @@ class FormTable:
             codes[max(begin, 0) : end] = _NEWLINE  # no form has a newline
         starts, stops = np.flatnonzero(may_start), np.flatnonzero(may_end)
         runs = _runs(codes)
+        salt_of = salts[np.searchsorted(borders, starts, side="right")] if len(borders) else None
         found = [(_NONE, _NONE, _NONE)]
         longest, form_of = np.zeros((2, len(starts)), np.int64)  # by start: the end, or 0; the form
         active, next_stop = np.arange(len(starts)), np.cumsum(may_end, dtype=np.int64)[starts]
@@ -241,7 +252,9 @@ class FormTable:
             of, ends, lasts = np.arange(len(at)), at, np.arange(len(at))
             if may_end_in_word is not None:
                 of, ends, lasts = _between(begins, at, may_end_in_word)
-            values = self._look_up(runs.hash(starts[active[of]], ends) ^ salt)
+            hashes = runs.hash(starts[active[of]], ends)
+            hashes ^= salts[0] if salt_of is None else salt_of[active[of]]
+            values = self._look_up(hashes)
             places = np.flatnonzero(values > 1)
             which, numbers = active[of[places]], (values[places] >> 1) - 1
             longest[which], form_of[which] = ends[places], numbers  # the last, as ends ascend

@@ -50,32 +50,6 @@ def fold(text: str, *, lang: str | None = None) -> str:
     return lowered if lowered.isascii() else lowered.replace("ς", "σ").replace("ſ", "s")
 
 
-def begins_word(text: str, index: int) -> bool:
-    """Tell whether a match may begin before the character at ``index``."""
-    after = _class_of(text[index])
-    if after in (_UNSPACED, _EXTENDS):
-        return after == _UNSPACED
-    return _class_before(text, index) in (_OTHER, _UNSPACED)
-
-
-def ends_word(text: str, index: int, *, right: Right, lang: str | None = None) -> bool:
-    """Tell whether a match may end before the character at ``index``, or at the end of the text."""
-    after = _class_of(text[index]) if index < len(text) else _OTHER
-    if after in (_UNSPACED, _OTHER, _EXTENDS) or right == "prefix":
-        return after != _EXTENDS
-    before = _class_before(text, index)
-    return before == _UNSPACED or (before == _HANGUL and primary_language(lang) == "ko")
-
-
-def _class_before(text: str, index: int) -> int:
-    """Return the class of the character before ``index``, past combining marks."""
-    while index:
-        index -= 1
-        if (found := _class_of(text[index])) != _EXTENDS:
-            return found
-    return _OTHER
-
-
 def windows(text: str, size: int) -> Iterator[tuple[int, int]]:
     """Split a text into parts of about ``size`` at newlines, which no match spans."""
     begin = 0

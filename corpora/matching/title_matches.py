@@ -1,28 +1,22 @@
 """Match the titles of a page's own links in its text, as DaLUKE did (thesis, section 3.1.1).
 
-The forms differ on every page, so the automaton must be quick to build. It finds all occurrences,
-at word boundaries or not; boundaries are checked only for those that may be kept.
+The forms differ on every page, so many pages have a table together, each with a group of its own.
 """
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 
-from corpora.matching.form_table import SurfaceMatcher
-from corpora.matching.surface_forms import Right, begins_word, ends_word, fold, windows
+import numpy as np
+
+from corpora.matching.form_table import FormTable
+from corpora.matching.surface_forms import Right, fold
 
 MIN_CHARACTERS = 3
-WINDOW = 1 << 14
-"""The number of characters that are searched at once; a longer line is not cut."""
-MAX_OCCURRENCES = 1 << 18
-"""The most occurrences in a window that are held at once (80 MB); if there may be more, a slower
-matcher is used, which does not hold them."""
-_PARTS = frozenset({"", *" \n.,;:!?()[]/'\"-"})
-"""The characters that separate words in any script (empty: the end of the text), tested first."""
 _LETTER = re.compile(r"[^\W\d_]")
 _WORD = re.compile(r"\w+")
 _OPENING = 300  # the first characters of a page, which name its subject
-_HEAD = 8  # characters of forms compared to estimate how many may begin in one place
 
 
 def page_forms(
@@ -120,85 +114,40 @@ def _small_first(title: str) -> str:
 
 
 def match_titles(
-    text: str,
-    forms: Mapping[str, str],
-    occupied: Sequence[tuple[int, int]],
+    texts: Sequence[str],
+    forms: Sequence[Mapping[str, str]],
+    occupied: Sequence[Sequence[tuple[int, int]]],
     *,
     right: Right,
     lang: str | None = None,
-) -> list[tuple[int, int, str]]:
-    """Find the forms of a page in its text: (start, end, title), ordered and disjoint.
+) -> list[list[tuple[int, int, str]]]:
+    """Find the forms of each page in its text: (start, end, title), ordered and disjoint.
 
     From left to right, at each start of a word, the longest form is taken that overlaps none of the
-    spans in ``occupied`` (in reading order; they may nest) and ends as ``right`` says. Forms are as
-    ``page_forms`` returns them; one that spans a newline is never found.
+    spans in ``occupied`` and ends as ``right`` says. Forms are as ``page_forms`` returns them; one
+    that spans a newline is never found.
     """
-    from ahocorasick_rs import AhoCorasick, Implementation
-
-    if not forms:
-        return []
-    names = list(forms)
-    free = _free(fold(text, lang=lang), occupied)
-    parts = list(windows(free, WINDOW))
-    if _may_be_too_many(parts, names):
-        matcher = SurfaceMatcher(names, lang=lang, right=right)
-        return [(start, end, forms[names[n]]) for start, end, n in matcher.find(text, occupied)]
-    # The contiguous automaton is built as fast as the plain one, and searches faster.
-    automaton = AhoCorasick(
-        names, implementation=Implementation.ContiguousNFA, store_patterns=False
+    pages = [str(number) for number in range(len(texts))]
+    table = FormTable(
+        forms=[[form for of in forms for form in of]],
+        groups=list(zip(pages, accumulate(map(len, forms)), strict=True)),
     )
-    matches: list[tuple[int, int, str]] = []
-    last = 0
-    for begin, stop in parts:
-        found = automaton.find_matches_as_indexes(free[begin:stop], overlapping=True)
-        # From left to right, the longer first.
-        for start, minus_end, number in sorted([(begin + s, -begin - e, n) for n, s, e in found]):
-            end = -minus_end
-            if start < last:
-                continue
-            is_plain = text[start - 1 : start] in _PARTS and text[start].isalnum()
-            if not is_plain and not begins_word(text, start):
-                continue
-            if text[end : end + 1] in _PARTS or ends_word(text, end, right=right, lang=lang):
-                matches.append((start, end, forms[names[number]]))
-                last = end
+    titles = [title for of in forms for title in of.values()]
+    begins = list(accumulate((len(text) + 1 for text in texts), initial=0))[:-1]
+    places = zip(begins, occupied, strict=True)
+    spans = [(begin + start, begin + end) for begin, own in places for start, end in own]
+    taken = np.array(spans, np.int64).reshape(-1, 2)
+    found = table.find(
+        "\n".join(texts),
+        *(taken[:, 0], taken[:, 1]),
+        lang=lang,
+        ignore_case=True,
+        right=right,
+        groups=pages,
+        borders=np.array(begins[1:], np.int64),
+    )
+    matches: list[list[tuple[int, int, str]]] = [[] for _ in texts]
+    of = np.searchsorted(begins, found[0], side="right") - 1
+    for page, start, end, number in zip(of.tolist(), *map(np.ndarray.tolist, found), strict=True):
+        matches[page].append((start - begins[page], end - begins[page], titles[number]))
     return matches
-
-
-def _free(folded: str, occupied: Sequence[tuple[int, int]]) -> str:
-    """Replace occupied characters by newlines, which no form has."""
-    parts: list[str] = []
-    position = 0
-    for start, end in occupied:
-        if start >= position:
-            parts += folded[position:start], "\n" * (end - start)
-            position = end
-        elif end > position:
-            parts.append("\n" * (end - position))
-            position = end
-    parts.append(folded[position:])
-    return "".join(parts)
-
-
-def _may_be_too_many(parts: Sequence[tuple[int, int]], forms: Sequence[str]) -> bool:
-    """Tell whether a part may have more than ``MAX_OCCURRENCES``, all of which are held at once.
-
-    At one place as many forms may begin as there are in a chain where each begins with the one
-    before. The chain is only computed if enough forms share their first characters.
-    """
-    longest = max((end - begin for begin, end in parts), default=0)
-    alike = Counter([form[:_HEAD] for form in forms])
-    most = max(alike.values()) + _HEAD
-    return longest * most > MAX_OCCURRENCES and longest * _nested(forms) > MAX_OCCURRENCES
-
-
-def _nested(forms: Sequence[str]) -> int:
-    """Compute the length of the longest chain of forms, each a prefix of the next."""
-    chain: list[str] = []
-    deepest = 0
-    for form in sorted(forms):
-        while chain and not form.startswith(chain[-1]):
-            chain.pop()
-        chain.append(form)
-        deepest = max(deepest, len(chain))
-    return deepest

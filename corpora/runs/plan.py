@@ -29,7 +29,7 @@ from corpora.system.parsing import JsonObject
 UNIT_BYTES = 2 << 20
 UNIT_FILES = 200
 Suffix = str | tuple[str, ...]
-LIBRARIES = ("ahocorasick_rs", "icu4py", "pyarrow")  # their versions may change bytes of shards
+LIBRARIES = ("icu4py", "pyarrow")  # their versions may change bytes of shards
 
 
 @dataclass(frozen=True, slots=True, order=True)

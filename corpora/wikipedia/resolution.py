@@ -125,27 +125,26 @@ class Resolver:
                     names[i] = None
                 else:
                     targets[ends[i] + number] = None
-        found: list[tuple[int, int, str]] = []
-        n_found = []
-        for i, (name, text) in enumerate(zip(names, pages.column("text").to_pylist(), strict=True)):
-            of = slice(ends[i], ends[i + 1])
-            occupied = list(zip(starts[of], stops[of], strict=True))
-            anchors = (
-                [(text[s:e], t) for (s, e), t in zip(occupied, targets[of], strict=True) if t]
-                if how.anchors
-                else ()
+        texts, spans = pages.column("text").to_pylist(), list(zip(starts, stops, strict=True))
+        of_pages = [slice(*edges) for edges in pairwise(ends)]
+        links = [list(zip(spans[of], targets[of], strict=True)) for of in of_pages]
+        forms = [
+            page_forms(
+                name,
+                targets[of],
+                [(text[s:e], t) for (s, e), t in own if t] if how.anchors else (),
+                min_characters=how.min_characters,
+                lang=how.lang,
             )
-            forms = page_forms(
-                name, targets[of], anchors, min_characters=how.min_characters, lang=how.lang
-            )
-            matches = spelled_as_linked(
-                text,
-                match_titles(text, forms, occupied, right=how.right, lang=how.lang),
-                list(zip(occupied, targets[of], strict=True)),
-                own=name,
-            )
-            found += matches
-            n_found.append(len(matches))
+            for name, text, of, own in zip(names, texts, of_pages, links, strict=True)
+        ]
+        occupied = [spans[of] for of in of_pages]
+        matched = match_titles(texts, forms, occupied, right=how.right, lang=how.lang)
+        kept = [
+            spelled_as_linked(text, matches, own, own=name)
+            for text, matches, own, name in zip(texts, matched, links, names, strict=True)
+        ]
+        found, n_found = [match for matches in kept for match in matches], [*map(len, kept)]
         if not found:
             return mentions
         of_document = np.repeat(np.arange(len(n_found), dtype=np.int32), n_found)

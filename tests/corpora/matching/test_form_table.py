@@ -27,7 +27,7 @@ def test_a_search_finds_the_forms_of_its_group_alone(tmp_path_factory, lexicons)
     text = "a b ab 水 ba"
 
     for name, lexicon, end in zip([*names, "other"], [*lexicons, []], [*ends, 0], strict=True):
-        found = zip(*FormTable(folder).find(text, lang=None, group=name), strict=True)
+        found = zip(*FormTable(folder).find(text, lang=None, groups=(name,)), strict=True)
 
         expected = SurfaceMatcher(lexicon, lang=None).find(text)
         n_before = end - len(lexicon)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from corpora.matching import form_table
 from corpora.matching.form_table import FormTable, SurfaceMatcher
-from corpora.matching.surface_forms import begins_word, ends_word, fold
+from corpora.matching.surface_forms import fold
 
 CHARACTERS = "aAbBß İiIıςσΣſ'.-\n1_京都のーไทยัเ한국é\u0301\u200d\u00ad\u093f\ufe0f😀👍\u0130א"
 UNSPACED = set("京都のーไทยเ")
@@ -97,19 +97,6 @@ def test_forms_without_spaces_are_found_as_all_others(forms, text, spans, right)
     found = SurfaceMatcher(forms, lang="zh", right=right).find(text, occupied)
 
     assert found == naive(forms, text, occupied, lang="zh", ignore_case=True, right=right)
-
-
-@given(text=st.text(CHARACTERS, min_size=1, max_size=8), data=st.data())
-def test_boundaries_one_by_one_are_those_of_the_slow_way(text, data):
-    index = data.draw(st.integers(0, len(text) - 1))
-    right = data.draw(st.sampled_from(["word", "prefix"]))
-    lang = data.draw(st.sampled_from([None, "ko"]))
-
-    assert begins_word(text, index) == may_start(text, index)
-    assert ends_word(text, index, right=right, lang=lang) == may_end(
-        text, index, right=right, lang=lang
-    )
-    assert ends_word(text, len(text), right=right)
 
 
 @given(st.text(), st.sampled_from([None, "tr"]))

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpora.matching import title_matches
-from corpora.matching.form_table import SurfaceMatcher
-from corpora.matching.surface_forms import begins_word, ends_word, fold
+from corpora.matching import form_table
+from corpora.matching.surface_forms import fold
 from corpora.matching.title_matches import match_titles, page_forms, spelled_as_linked
+from tests.corpora.matching.test_surface_forms import may_end, may_start
 
 CHARACTERS = "aAbBßİiıſ'- \n1京都のไทยี한é\u0301😀"
 
@@ -21,8 +21,8 @@ def naive(text, forms, occupied, *, right):
             start + len(form)
             for form in forms
             if folded.startswith(form, start)
-            and begins_word(text, start)
-            and ends_word(text, start + len(form), right=right)
+            and may_start(text, start)
+            and may_end(text, start + len(form), right=right, lang=None)
             and not any(s < start + len(form) and start < e for s, e in occupied)
         ]
         if ends:
@@ -31,24 +31,37 @@ def naive(text, forms, occupied, *, right):
     return found
 
 
-@given(
-    forms=st.lists(st.text(CHARACTERS.replace("\n", ""), min_size=1, max_size=5), max_size=9),
-    text=st.text(CHARACTERS, max_size=40),
-    spans=st.lists(st.tuples(st.integers(0, 40), st.integers(1, 9)), max_size=5),
-    right=st.sampled_from(["word", "prefix"]),
+def match(text, forms, occupied=(), *, right="word", lang=None):
+    [found] = match_titles([text], [forms], [occupied], right=right, lang=lang)
+    return found
+
+
+PAGE = st.tuples(
+    st.text(CHARACTERS, max_size=40),
+    st.lists(st.text(CHARACTERS.replace("\n", ""), min_size=1, max_size=5), max_size=9),
+    st.lists(st.tuples(st.integers(0, 40), st.integers(1, 9)), max_size=5),
 )
-def test_finds_what_the_slow_ways_find(forms, text, spans, right):
-    occupied = sorted({(s, s + n) for s, n in spans}, key=lambda span: (span[0], -span[1]))
-    titles = {fold(form): form for form in forms}
 
-    found = match_titles(text, titles, occupied, right=right)
 
-    assert found == naive(text, titles, occupied, right=right)
-    matches = SurfaceMatcher(list(titles), lang=None, right=right).find(text, occupied)
-    assert found == [(start, end, list(titles.values())[form]) for start, end, form in matches]
-    for name, value in (("MAX_OCCURRENCES", 0), ("WINDOW", 1)):
-        with patch.object(title_matches, name, value):
-            assert match_titles(text, titles, occupied, right=right) == found
+@given(
+    pages=st.lists(PAGE, max_size=4),
+    right=st.sampled_from(["word", "prefix"]),
+    window=st.sampled_from([1, 20, 1000]),
+)
+def test_finds_what_the_slow_way_finds_on_each_page(pages, right, window):
+    texts = [text for text, _, _ in pages]
+    titles = [{fold(form): form for form in forms} for _, forms, _ in pages]
+    occupied = [
+        sorted({(s, min(s + n, len(text))) for s, n in spans if s < len(text)})
+        for text, _, spans in pages
+    ]
+
+    with patch.object(form_table, "WINDOW", window):
+        found = match_titles(texts, titles, occupied, right=right)
+
+    assert found == [
+        naive(*page, right=right) for page in zip(texts, titles, occupied, strict=True)
+    ]
 
 
 def nested(size):
@@ -74,7 +87,7 @@ def test_memory_grows_with_the_page_and_no_more(made):
         text, titles = made(size)
         tracemalloc.start()
         try:
-            match_titles(text, page_forms("B", titles), [], right="word")
+            match(text, page_forms("B", titles))
             peaks.append(tracemalloc.get_traced_memory()[1])
         finally:
             tracemalloc.stop()
@@ -129,14 +142,14 @@ def test_forms_fold_by_language():
     forms = page_forms("IŞIK", [], lang="tr")
 
     assert forms == {"ışık": "IŞIK"}
-    assert match_titles("Işık yok", forms, [], right="word", lang="tr") == [(0, 4, "IŞIK")]
+    assert match("Işık yok", forms, lang="tr") == [(0, 4, "IŞIK")]
 
 
 def test_matches_leave_mentions_alone():
     text = "Die Stadt Berlin, Berlin und Groß-Berlin"
     forms = {"stadt berlin": "Berlin", "berlin": "Berlin", "stadt": "Stadt"}
 
-    found = match_titles(text, forms, [(10, 16), (10, 13)], right="word")
+    found = match(text, forms, [(10, 16), (10, 13)])
 
     assert [(text[start:end], title) for start, end, title in found] == [
         ("Stadt", "Stadt"),  # "Stadt Berlin" would overlap what is linked
@@ -148,18 +161,18 @@ def test_matches_leave_mentions_alone():
 def test_prefix_links_the_form_only():
     forms = {"windmill": "Windmill"}
 
-    assert match_titles("Windmills, upwindmill", forms, [], right="prefix") == [(0, 8, "Windmill")]
-    assert match_titles("Windmills", forms, [], right="word") == []
+    assert match("Windmills, upwindmill", forms, right="prefix") == [(0, 8, "Windmill")]
+    assert match("Windmills", forms) == []
 
 
 def test_offsets_are_those_of_the_text():
     text = "😀 İİ „BERLIN“"
 
-    assert match_titles(text, {"berlin": "Berlin"}, [], right="word") == [(6, 12, "Berlin")]
+    assert match(text, {"berlin": "Berlin"}) == [(6, 12, "Berlin")]
 
 
 def test_no_form_finds_nothing():
-    assert match_titles("Berlin", {}, [], right="word") == []
+    assert match("Berlin", {}) == []
 
 
 @pytest.mark.parametrize(
@@ -180,7 +193,7 @@ def test_matches_are_spelled_as_the_title_or_as_the_page_spells_its_links(text, 
     text = f"{link} {text}"
     forms = page_forms(None, [title], min_characters=2)
     occupied = [(0, len(link))]
-    matches = match_titles(text, forms, occupied, right="word", lang="ja" if "東" in text else None)
+    matches = match(text, forms, occupied, lang="ja" if "東" in text else None)
 
     found = spelled_as_linked(text, matches, [(occupied[0], title)], own=None)
 
@@ -193,7 +206,7 @@ def test_the_page_may_write_its_own_title_small_where_its_opening_does():
         "Will Smith, called Will." + " " * 300 + "will",
     )
     for text, title, n in ((mill, "Windmill", 2), (will, "Will", 2)):
-        matches = match_titles(text, page_forms(title, []), [], right="word")
+        matches = match(text, page_forms(title, []))
         assert len(spelled_as_linked(text, matches, [], own=title)) == n
 
 
