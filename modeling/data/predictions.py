@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from corpora.document import Sentence, TokenSpan
 
@@ -16,6 +17,16 @@ class PredictedSpan(TokenSpan):
 
 Prediction = tuple[PredictedSpan, ...]
 """The spans of a sentence, disjoint and in order."""
+
+
+class Found(NamedTuple):
+    """The predictions for a sentence."""
+
+    spans: Prediction
+    words: list[tuple[str, float]]
+    """The most probable label of each word, and its probability; empty for span heads."""
+    tags: tuple[str, ...] = ()
+    """The decoded tags, if the decoder may return invalid ones (``free``); else empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

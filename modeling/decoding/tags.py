@@ -7,6 +7,7 @@ Shapes: W words of S sentences together, N words of the longest, K scores, C tag
 P spans.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from modeling.data.batch import Layout
-from modeling.data.predictions import Prediction, by_sentence
+from modeling.data.predictions import Found, by_sentence
 from modeling.data.tagset import OUTSIDE, Codes
 from modeling.heads.tagging import CseHead, TokenHead
 from modeling.layers.crf import (
@@ -129,29 +130,25 @@ def decode(
     *,
     decoder: str,
     temperature: float = 1.0,
-) -> list[Prediction]:
-    """Decode scores, (W, K) -> the spans of each sentence, disjoint and in order.
+) -> list[Found]:
+    """Decode scores, (W, K) -> the names, words and tags of each sentence.
 
     ``free``: the strict spans of the best path of the CRF as it is, so that an orphan I- is in no
     span. ``fix``: the same path, repaired by ``entity_fix``. ``viterbi``: the best valid path.
     ``cse``: ``class_start_end``, for a ``CseHead`` only. Raises ``ValueError`` for any other.
     """
-    spans = _read_spans(_decode(head, scores, words, decoder=decoder))
-    crf = head.valid_crf(scores, words, temperature)
-    sentences, starts, ends, labels = (column.tolist() for column in spans)
-    names = [head.tagset.labels[label] for label in labels]
-    rows = zip(sentences, starts, ends, names, _probabilities(crf, spans), strict=True)
-    return by_sentence(rows, words.n_sequences)
-
-
-@torch.no_grad()
-def decode_tags(
-    head: TokenHead, scores: Tensor, words: Layout, *, decoder: str
-) -> list[tuple[str, ...]]:
-    """Decode scores, (W, K) -> the tags of each sentence; those of ``free`` may be invalid."""
     codes = _decode(head, scores, words, decoder=decoder)
-    rows = zip(codes.tolist(), words.lengths.tolist(), strict=True)
-    return [head.tagset.decode(row[:n]) for row, n in rows]
+    crf, labels = head.valid_crf(scores, words, temperature), head.tagset.labels
+    spans, n = _read_spans(codes), words.n_sequences
+    sentences, starts, ends, numbers = (column.tolist() for column in spans)
+    names = [labels[number] for number in numbers]
+    rows = zip(sentences, starts, ends, names, _probabilities(crf, spans), strict=True)
+    tags: list[tuple[str, ...]] = [()] * n
+    if decoder == "free":
+        pairs = zip(codes.tolist(), words.lengths.tolist(), strict=True)
+        tags = [head.tagset.decode(row[:length]) for row, length in pairs]
+    found = zip(by_sentence(rows, n), _word_probabilities(crf, labels), tags, strict=True)
+    return [Found(*one) for one in found]
 
 
 def _decode(head: TokenHead, scores: Tensor, words: Layout, *, decoder: str) -> Codes:
@@ -166,20 +163,16 @@ def _decode(head: TokenHead, scores: Tensor, words: Layout, *, decoder: str) -> 
     raise ValueError(f"{decoder!r} does not decode tags: take viterbi, free, fix or cse.")
 
 
-@torch.no_grad()
-def word_probabilities(
-    head: TokenHead, scores: Tensor, words: Layout, *, temperature: float = 1.0
-) -> list[list[tuple[str, float]]]:
+def _word_probabilities(crf: Crf, known: Sequence[str]) -> list[list[tuple[str, float]]]:
     """Compute the most probable label (or ``O``) of each word, and its probability.
 
-    (W, K) -> for each sentence, its words' labels and probabilities. B- and I- of a label are added
-    up. The label is that of each word alone; it may differ from that of the best spans.
+    B- and I- of a label are added up. The label is that of each word alone; it may differ from that
+    of the best spans.
     """
-    crf = head.valid_crf(scores, words, temperature)
     marginals = word_log_marginals(crf).exp()  # (S, N, C)
     labels = marginals[:, :, 1::2] + marginals[:, :, 2::2]
     best = torch.cat([marginals[:, :, :1], labels], 2).max(2)
-    names = np.array(["O", *head.tagset.labels], dtype=object)
+    names = np.array(["O", *known], dtype=object)
     rows = zip(
         names[best.indices.cpu().numpy()].tolist(),
         best.values.clamp(max=1.0).tolist(),

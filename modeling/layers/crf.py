@@ -17,6 +17,7 @@ Shapes: S sentences, N words of the longest, C tags, P spans.
 
 import itertools
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
@@ -287,7 +288,7 @@ def messages_of_logs(potentials: Potentials) -> Messages:
     return Messages(forward.transpose(0, 1), backward.transpose(0, 1), log_partition)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Crf:
     """The log-potentials of a linear chain; all tensors are on one device."""
 
@@ -322,6 +323,11 @@ class Crf:
         emissions = self.emissions.transpose(0, 1).double()
         emissions = emissions.masked_fill(~self.stands.T[:, :, None], 0.0)
         return Potentials(emissions, self.lengths, self.transitions.double(), self.starts.double())
+
+    @cached_property
+    def messages(self) -> Messages:
+        """The messages of all words, computed once for all that is asked of the CRF."""
+        return messages(self.potentials)
 
 
 def constrained(crf: Crf, follows: Flags, begins: Flags) -> Crf:
@@ -430,7 +436,7 @@ def word_log_marginals(crf: Crf) -> Tensor:
     """Compute log-probabilities of tags of words, (S, N, C) float64; −inf beyond the length."""
     if not crf.emissions.shape[1]:
         return crf.emissions.detach().double()
-    found = messages(crf.potentials)
+    found = crf.messages
     marginals = found.forward + found.backward - found.log_partition[:, None, None]
     return marginals.masked_fill(~crf.stands[:, :, None], -torch.inf)
 
@@ -441,7 +447,7 @@ def pair_counts(crf: Crf) -> Tensor:
     n_tags = len(crf.starts)
     if crf.emissions.shape[1] < 2:
         return crf.emissions.new_zeros(len(crf.lengths), n_tags, n_tags, dtype=torch.float64)
-    found = messages(crf.potentials)
+    found = crf.messages
     after = crf.emissions.double() + found.backward - found.log_partition[:, None, None]
     logs = found.forward[:, :-1, :, None] + crf.transitions.double() + after[:, 1:, None]
     return logs.exp().masked_fill(~crf.stands[:, 1:, None, None], 0.0).sum(1)
@@ -461,7 +467,7 @@ def span_log_probabilities(
     if not len(starts):
         return crf.emissions.new_zeros(0, dtype=torch.float64)
     transitions = crf.transitions.double()
-    found = messages(crf.potentials)
+    found = crf.messages
     begin, inside = 1 + 2 * labels, 2 + 2 * labels
     is_long = ends - starts > 1
     # The words from the second on are summed as if each were an I- after an I-, by differences of

@@ -5,17 +5,17 @@ Shapes: S sentences, W words, T subwords, P candidate spans, D width, G features
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, NamedTuple, Self
+from typing import Final, Self
 
 import torch
 from torch import Tensor, nn
 
 from modeling.config import ConfigError
 from modeling.data.batch import ExpectedTags, SentenceBatch
-from modeling.data.predictions import Prediction
+from modeling.data.predictions import Found
 from modeling.data.tagset import TagSet
 from modeling.decoding.spans import decode_spans
-from modeling.decoding.tags import decode, decode_tags, word_probabilities
+from modeling.decoding.tags import decode
 from modeling.heads.tagging import CrfHead, CseHead, SoftmaxHead, TokenHead
 from modeling.layers.crf import (
     RuledTransitions,
@@ -32,16 +32,6 @@ from modeling.models.weights import load_model, save_weights
 from modeling.tagging_config import DECODERS, TAGGER_FILE, TaggerConfig
 
 _MAX_SIZE: Final = 1 << 16  # most features, and most subwords of a span; more is damage
-
-
-class Found(NamedTuple):
-    """The predictions for a sentence."""
-
-    spans: Prediction
-    words: list[tuple[str, float]]
-    """The most probable label of each word, and its probability; empty for span heads."""
-    tags: tuple[str, ...] = ()
-    """The decoded tags, if the decoder may return invalid ones (``free``); else empty."""
 
 
 class TaggingModel(nn.Module):
@@ -99,15 +89,8 @@ class TaggingModel(nn.Module):
         with evaluating(self):
             if isinstance(self.head, SpanHead):
                 return self._find_spans(self.head, batch, decoder)
-            scores = self.scores(batch).float()
-            temperature = self.config.temperature
-            scored = self.head, scores, batch.words
-            spans = decode(*scored, decoder=decoder, temperature=temperature)
-            words = word_probabilities(*scored, temperature=temperature)
-            if decoder != "free":
-                return [Found(*found) for found in zip(spans, words, strict=True)]
-            tags = decode_tags(*scored, decoder=decoder)
-        return [Found(*found) for found in zip(spans, words, tags, strict=True)]
+            scores, temperature = self.scores(batch).float(), self.config.temperature
+            return decode(self.head, scores, batch.words, decoder=decoder, temperature=temperature)
 
     @torch.no_grad()
     def expect(self, batch: SentenceBatch) -> ExpectedTags:

@@ -11,7 +11,7 @@ from corpora.tagging import from_iob2, to_iob2
 from modeling.config import EncoderConfig
 from modeling.data.batch import Layout
 from modeling.data.tagset import TagSet
-from modeling.decoding.tags import decode, word_probabilities
+from modeling.decoding.tags import decode
 from modeling.layers.crf import Crf, score, viterbi
 from modeling.models.tagging import build_head
 from modeling.tagging_config import DECODERS, HeadConfig, TaggerConfig
@@ -21,6 +21,11 @@ TAGSET = TagSet(("LOC", "PER"))
 KINDS = ["softmax", "cse", "crf", "crf_ner"]
 PAIRS = [(kind, decoder) for kind in KINDS for decoder in DECODERS[kind]]
 LENGTHS = [3, 0, 4, 1, 4, 4]
+
+
+def spans_of(*args, **options):
+    """Decode, and return the spans of each sentence."""
+    return [found.spans for found in decode(*args, **options)]
 
 
 def build(kind):
@@ -67,7 +72,7 @@ def test_whatever_the_scores_spans_are_disjoint_and_have_probabilities(pair, len
     head = build(kind)
     scores = draw_scores(head, lengths, seed=seed, scale=scale)
 
-    found = decode(head, scores, Layout.of(lengths), decoder=decoder)
+    found = spans_of(head, scores, Layout.of(lengths), decoder=decoder)
 
     assert len(found) == len(lengths)
     for spans, length in zip(found, lengths, strict=True):
@@ -85,7 +90,7 @@ def test_a_probability_is_that_of_all_valid_paths_with_the_span(kind, decoder, t
     head = build(kind)
     scores = draw_scores(head, LENGTHS)
 
-    found = decode(head, scores, Layout.of(LENGTHS), decoder=decoder, temperature=temperature)
+    found = spans_of(head, scores, Layout.of(LENGTHS), decoder=decoder, temperature=temperature)
 
     assert sum(map(len, found)) > 2
     for spans, part in zip(found, scores.split(LENGTHS), strict=True):
@@ -102,7 +107,7 @@ def test_viterbi_gives_the_most_probable_valid_path(kind):
     head = build(kind)
     scores = draw_scores(head, LENGTHS)
 
-    found = decode(head, scores, Layout.of(LENGTHS), decoder="viterbi")
+    found = spans_of(head, scores, Layout.of(LENGTHS), decoder="viterbi")
 
     for spans, part in zip(found, scores.split(LENGTHS), strict=True):
         paths, probabilities = valid_paths(head, part)
@@ -114,7 +119,7 @@ def test_free_reads_strict_spans_off_the_best_path_valid_or_not(kind):
     head, lengths = build(kind), [12] * 20
     scores = draw_scores(head, lengths)
 
-    found = decode(head, scores, Layout.of(lengths), decoder="free")
+    found = spans_of(head, scores, Layout.of(lengths), decoder="free")
 
     best = [TAGSET.decode(path) for path in viterbi(head.crf(scores, Layout.of(lengths)))]
     assert sum(map(count_orphans, best)) > 0
@@ -131,7 +136,7 @@ def test_fix_repairs_the_free_path(kind):
     scores = draw_scores(head, lengths)
 
     free, fixed = (
-        decode(head, scores, Layout.of(lengths), decoder=decoder) for decoder in ("free", "fix")
+        spans_of(head, scores, Layout.of(lengths), decoder=decoder) for decoder in ("free", "fix")
     )
 
     assert free != fixed
@@ -146,7 +151,7 @@ def test_a_temperature_changes_probabilities_and_no_span(kind, decoder):
     scores, words = draw_scores(head, lengths), Layout.of(lengths)
 
     cold, warm = (
-        decode(head, scores, words, decoder=decoder, temperature=temperature)
+        spans_of(head, scores, words, decoder=decoder, temperature=temperature)
         for temperature in (0.5, 20.0)
     )
 
@@ -161,7 +166,8 @@ def test_words_have_the_label_of_most_valid_paths(kind, temperature):
     head = build(kind)
     scores = draw_scores(head, LENGTHS)
 
-    found = word_probabilities(head, scores, Layout.of(LENGTHS), temperature=temperature)
+    options = {"decoder": "viterbi", "temperature": temperature}
+    found = [one.words for one in decode(head, scores, Layout.of(LENGTHS), **options)]
 
     assert [len(row) for row in found] == LENGTHS
     for row, part in zip(found, scores.split(LENGTHS), strict=True):
@@ -187,7 +193,7 @@ def test_cse_rules_read_the_probabilities_of_the_head():
         dtype=torch.float32,
     )
 
-    found = decode(head, sure, Layout.of([4, 1]), decoder="cse")
+    found = spans_of(head, sure, Layout.of([4, 1]), decoder="cse")
 
     tags = [to_iob2(spans, length) for spans, length in zip(found, [4, 1], strict=True)]
     assert tags == [("B-LOC", "I-LOC", "O", "B-PER"), ("B-PER",)]
@@ -198,7 +204,7 @@ def test_a_decoder_that_does_not_go_with_the_head_is_an_error(decoder):
     head = build("softmax")
 
     with pytest.raises(ValueError, match="take viterbi"):
-        decode(head, draw_scores(head, [2]), Layout.of([2]), decoder=decoder)
+        spans_of(head, draw_scores(head, [2]), Layout.of([2]), decoder=decoder)
 
 
 @pytest.mark.parametrize(("kind", "decoder"), PAIRS)
@@ -207,7 +213,6 @@ def test_no_word_has_no_span(kind, decoder, lengths):
     head, words = build(kind), Layout.of(lengths)
     scores = draw_scores(head, lengths)
 
-    spans = decode(head, scores, words, decoder=decoder)
+    found = decode(head, scores, words, decoder=decoder)
 
-    assert spans == [()] * len(lengths)
-    assert word_probabilities(head, scores, words) == [[]] * len(lengths)
+    assert found == [((), [], ())] * len(lengths)
