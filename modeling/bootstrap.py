@@ -71,6 +71,11 @@ def _draw(n: int, replicates: int, *, seed: int) -> Iterator[Reals]:
         yield np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n).astype(np.float64)
 
 
+def ratios(part: Reals, whole: Reals) -> Reals:
+    """Divide; NaN where the whole is 0, so that this replicate counts in no interval."""
+    return np.where(whole > 0, part / np.where(whole > 0, whole, 1), np.nan)
+
+
 def percentiles(values: Reals) -> Interval | None:
     """Compute the interval of (R,) replicates of a score; None if it is defined in none of them.
 

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corpora.tagging import Score
-from modeling.bootstrap import Interval, Unit, Units, percentiles, resample
-from modeling.taggers.counts import GOLD, PREDICTED, Numbers, Reals, f1_of
+from modeling.bootstrap import Interval, Unit, Units, percentiles, ratios, resample
+from modeling.taggers.counts import CORRECT, GOLD, PREDICTED, Numbers, Reals, f1_of
 
 Z = 1.96
 """The number of standard deviations around the mean that hold 95 % of a normal distribution."""
@@ -186,8 +186,7 @@ def subtract(drawn: Drawn, other: Drawn, units: Units, *, place: int = 0) -> Dif
 
 def _defined_f1(counts: Reals) -> Reals:
     """Compute F1 of (…, 3) counts, shape (…); NaN where nothing is gold or predicted."""
-    exists = counts[..., PREDICTED] + counts[..., GOLD] > 0
-    return np.where(exists, f1_of(counts), np.nan)
+    return ratios(2 * counts[..., CORRECT], counts[..., PREDICTED] + counts[..., GOLD])
 
 
 def _macro(counts: Reals) -> Reals:

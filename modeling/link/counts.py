@@ -123,29 +123,21 @@ class Counts:
         return [found.get(entity, 0) - own.get(entity, 0) for entity in entities]
 
     def among(
-        self, key: Key, entities: Mapping[str, object], *, without: str | None
+        self, key: Key, entities: Mapping[str, object] | None = None, *, without: str | None
     ) -> Iterator[tuple[str, int]]:
-        """Yield those of some entities that are meant under a condition, and how often.
+        """Yield those of some entities (or of all) that are meant under a condition, and how often.
 
         They come in any order. One document is left out.
         """
         found: Mapping[str, int] = self._total.get(key, {})
         own: Mapping[str, int] = self._own(without).counts.get(key, {})
-        for entity in found.keys() & entities.keys():
+        for entity in found if entities is None else found.keys() & entities.keys():
             if left := found[entity] - own.get(entity, 0):
                 yield entity, left
 
     def sum(self, key: Key, *, without: str | None) -> int:
         """Count all linked mentions under a condition, without one document."""
         return self._sums.get(key, 0) - self._own(without).sums.get(key, 0)
-
-    def distribution(self, key: Key, *, without: str | None) -> Mapping[str, int]:
-        """Return the counts of all entities under a condition, without one document."""
-        found: Mapping[str, int] = self._total.get(key, {})
-        own = self._own(without).counts.get(key)
-        if not own:
-            return found
-        return {e: left for e, n in found.items() if (left := n - own.get(e, 0)) > 0}
 
     def spread(self, form: str, *, without: str | None) -> Mapping[str, int]:
         """Count the documents in which a normalised form means each entity.

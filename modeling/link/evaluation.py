@@ -16,7 +16,7 @@ from corpora.entities.lookup import EntityLookup
 from corpora.errors import UsageError
 from corpora.hashing.sampling import ratio
 from corpora.reports import counted
-from modeling.bootstrap import Interval, Units, percentiles, resample
+from modeling.bootstrap import Interval, Units, percentiles, ratios, resample
 from modeling.link.candidates import Known
 from modeling.link.choice import Linear
 from modeling.link.contexts import Reader
@@ -136,7 +136,7 @@ def judge(
 def _outcome(record: Record, case: Case, ranked: Ranked, *, linker: Linker) -> Outcome:
     without = record.id if record.id in linker.knowledge.counts else None
     key = ("form", case.form)
-    senses = linker.knowledge.counts.distribution(key, without=without)
+    senses = dict(linker.knowledge.counts.among(key, without=without))
     best = min(senses.items(), key=lambda item: (-item[1], item[0]), default=(None, 0))[0]
     is_there = case.entity is not None and case.entity in ranked.by_name
     return Outcome(
@@ -194,7 +194,7 @@ class Ratios:
         columns = self._columns(lambda one: whole(one) and part(one), whole)
         drawn = resample(columns, self._units, **self._settings)
         sums = columns.sum(axis=0)
-        return Ratio(part=int(sums[0]), whole=int(sums[1]), interval=percentiles(_ratio(drawn)))
+        return Ratio(part=int(sums[0]), whole=int(sums[1]), interval=percentiles(ratios(*drawn.T)))
 
     def f1(
         self,
@@ -207,23 +207,17 @@ class Ratios:
         drawn = resample(columns, self._units, **self._settings)
         n_right, n_predicted, n_gold = (int(n) for n in columns.sum(axis=0))
         both = n_predicted + n_gold
-        twice = np.stack([2 * drawn[:, 0], drawn[:, 1] + drawn[:, 2]], axis=1)
         return F1(
             precision=self.ratio(right, predicted),
             recall=self.ratio(right, gold),
             value=2 * n_right / both if both else 0.0,
-            interval=percentiles(_ratio(twice)),
+            interval=percentiles(ratios(2 * drawn[:, 0], drawn[:, 1] + drawn[:, 2])),
         )
 
     def _columns(self, *tests: Callable[[Outcome], bool]) -> NDArray[np.int64]:
         return np.array([[test(one) for test in tests] for one in self.outcomes], np.int64).reshape(
             -1, len(tests)
         )
-
-
-def _ratio(columns: NDArray[np.float64]) -> NDArray[np.float64]:
-    whole = columns[:, 1]
-    return np.where(whole > 0, columns[:, 0] / np.where(whole > 0, whole, 1), np.nan)
 
 
 def groups(outcomes: Sequence[Outcome]) -> Iterator[tuple[str, list[Outcome]]]:

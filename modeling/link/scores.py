@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from corpora.document import Document, SpanIndex
 from corpora.errors import CorpusError
 from corpora.reports import markdown_table
-from modeling.bootstrap import Units, percentiles, resample
+from modeling.bootstrap import Units, percentiles, ratios, resample
 
 NIL: Final = "NIL"
 CORRECT, PREDICTED, GOLD = range(3)
@@ -119,8 +119,7 @@ def measure(compared: Compared, *, replicates: int = 1000, seed: int = 1) -> dic
         correct, predicted, gold = (int(n) for n in counts.sum(axis=0))
         drawn = resample(counts, units, replicates=replicates, seed=seed)
         both = drawn[:, PREDICTED] + drawn[:, GOLD]
-        f1 = np.where(both > 0, 2 * drawn[:, CORRECT] / np.where(both > 0, both, 1), np.nan)
-        interval = percentiles(f1)
+        interval = percentiles(ratios(2 * drawn[:, CORRECT], both))
         found[way] = {
             "f1": 2 * correct / (predicted + gold) if predicted + gold else 0.0,
             "interval": [interval.low, interval.high] if interval else None,
