@@ -364,32 +364,22 @@ def _candidates(chosen: Chosen, *, max_subwords: int, tags: Integers | None) -> 
     )
 
 
-class TooLong(NamedTuple):
-    """A gold span that a span head cannot find."""
-
-    sentence_id: str
-    span: TokenSpan
-    text: str
-    n_subwords: int
-
-
-def too_long(encoded: EncodedSentences, tagset: TagSet, *, max_subwords: int) -> list[TooLong]:
-    """Find the gold spans of all sentences that are no candidates, in order."""
+def too_long(
+    encoded: EncodedSentences, tagset: TagSet, *, max_subwords: int
+) -> Iterator[tuple[Sentence, TokenSpan, int]]:
+    """Yield the gold spans that are no candidates, with their sentence and number of subwords."""
     chosen = Chosen.of(encoded, np.arange(len(encoded)))
     tags = tagset.encode_all(encoded.sentences)
     firsts, lasts = gold_spans(tags)
     starts, ends, windows = chosen.locate(firsts, lasts)
     is_long = (ends - starts > max_subwords) | (ends > chosen.ends[windows])
-    missed = []
     for index in np.flatnonzero(is_long & (lasts > firsts)).tolist():
         first, last = int(firsts[index]), int(lasts[index])
         number = int(np.searchsorted(encoded.word_begins, first, side="right")) - 1
         sentence, begin = encoded.sentences[number], int(encoded.word_begins[number])
         label = tagset.labels[(int(tags[first]) - 1) // 2]
         span = TokenSpan(start=first - begin, end=last - begin + 1, label=label)
-        text = " ".join(sentence.tokens[span.start : span.end])
-        missed.append(TooLong(sentence.id, span, text, int(ends[index] - starts[index])))
-    return missed
+        yield sentence, span, int(ends[index] - starts[index])
 
 
 def whole_text(document: Document, spans: Iterable[Span] = ()) -> Sentence:

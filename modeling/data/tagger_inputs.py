@@ -65,7 +65,7 @@ def span_settings(
     published = HeadConfig(kind="span").max_span_subwords
     windows = window_settings(config, HeadConfig(kind="span"), encoder)
     longer = too_long(encode(windows), tagset, max_subwords=published)
-    longest = max((missed.n_subwords for missed in longer), default=published)
+    longest = max((n for *_, n in longer), default=published)
     most = max(windows.max_length // 4, published)
     return replace(head, max_span_subwords=min(longest, most))
 
@@ -80,9 +80,13 @@ class TooLong(TypedDict):
 def name_too_long(config: TaggerConfig, encoded: EncodedSentences) -> TooLong:
     """Count and name the gold spans that a span head cannot find, as they are no candidates."""
     tagset = TagSet(config.labels)
-    missed = too_long(encoded, tagset, max_subwords=config.head.max_span_subwords)
-    named = [f"{m.sentence_id}: {m.text} ({m.n_subwords} subwords)" for m in missed[:_NAMED]]
-    return {"spans": len(missed), "some": named}
+    named = [
+        f"{sentence.id}: {' '.join(sentence.tokens[span.start : span.end])} ({n} subwords)"
+        for sentence, span, n in too_long(
+            encoded, tagset, max_subwords=config.head.max_span_subwords
+        )
+    ]
+    return {"spans": len(named), "some": named[:_NAMED]}
 
 
 def features_of(sentences: Sequence[Sentence], gazetteer: Gazetteer | None) -> LookedUp | None:

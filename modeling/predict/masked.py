@@ -17,7 +17,7 @@ from torch import Tensor
 from corpora.entities.vocabulary import MASK, SPECIAL
 from corpora.errors import CorpusError, UsageError
 from corpora.tokenization.tokenizers import Tokenizer
-from modeling.data.batch import Batch, Layout, Mentions, Rows, SubwordEntities, Words
+from modeling.data.batch import Batch, Layout, Mentions, Rows, SubwordEntities, Words, starts_of
 from modeling.data.entity_forms import EntityForms
 from modeling.data.sentence_batches import whole_text
 from modeling.huggingface.importing import read_pretrained
@@ -193,24 +193,19 @@ class Guesser:
     ) -> Batch:
         """Make a batch of one sequence; ``inside`` holds the positions of each masked entity."""
         special = self.tokenizer.special
-        framed = torch.from_numpy(np.concatenate([[special.cls], ids, [special.sep]]))
+        framed = np.concatenate([[special.cls], ids, [special.sep]])
         layout = Layout.of([len(framed)])
-        continues = torch.from_numpy(self.tokenizer.continuations[framed.numpy()])
-        of_subword = (~continues).cumsum(0) - 1
-        n_words = int(of_subword[-1]) + 1
-        words = Words(Layout.of([n_words]), of_subword, torch.bincount(of_subword))
-        if not inside:
-            rows = Rows(layout, together=layout, words=words)
-            return Batch(("text",), framed, rows, subword_entities=known)
-        sizes = torch.tensor([len(subwords) for subwords in inside])
-        mentions = Mentions(
-            entities=torch.full((len(inside),), MASK),
-            positions=torch.from_numpy(np.concatenate(inside)),
-            offsets=sizes.cumsum(0) - sizes,
-        )
-        together = Layout.of([len(framed) + len(inside)])
-        rows = Rows(layout, together=together, words=words, entities=Layout.of([len(inside)]))
-        return Batch(("text",), framed, rows, mentions=mentions)
+        words = Words.of(np.flatnonzero(~self.tokenizer.continuations[framed]), layout)
+        rows, mentions = Rows(layout, together=layout, words=words), None
+        if inside:
+            rows = Rows.with_mentions(layout, np.zeros(len(inside), np.int64), words)
+            mentions = Mentions(
+                entities=torch.full((len(inside),), MASK),
+                positions=torch.from_numpy(np.concatenate(inside)),
+                offsets=torch.from_numpy(starts_of(np.array([len(own) for own in inside]))),
+            )
+        subwords = torch.from_numpy(framed)
+        return Batch(("text",), subwords, rows, mentions=mentions, subword_entities=known)
 
 
 def _best(

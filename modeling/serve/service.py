@@ -14,14 +14,13 @@ from fastapi import Request
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from corpora.document import Document, Paragraph, Sentence, TokenSpan
+from corpora.document import Document, Sentence, TokenSpan
 from corpora.ner.labels import LabelMap
-from corpora.segmentation.sentences import segmenter
 from corpora.tei.edition import Edition
 from modeling.data.predictions import Tagged
 from modeling.http.guard import Refused
 from modeling.serve.batching import Batcher
-from modeling.taggers.tagger import Tagger, sentences_of, to_mentions
+from modeling.taggers.tagger import Tagger, document_of, sentences_of, to_mentions
 
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
@@ -212,20 +211,7 @@ def running_text(text: str, *, lang: str | None) -> Document:
 
     Each white space becomes a blank, so that offsets stay the same.
     """
-    blank = _BLANK.sub(" ", text)
-    bare = blank.strip()
-    start = blank.index(bare[0]) if bare else 0
-    paragraphs = (Paragraph(start, start + len(bare)),) if bare else ()
-    breaker = segmenter(lang)
-    return Document(
-        id="text",
-        group="text",
-        source="text",
-        text=blank,
-        lang=lang,
-        paragraphs=paragraphs,
-        sentences=tuple(s for p in paragraphs for s in breaker.sentences(blank, p)),
-    )
+    return document_of(_BLANK.sub(" ", text), lang=lang)
 
 
 def places_of(sentence: Sentence) -> list[tuple[int, int]]:
