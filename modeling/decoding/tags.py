@@ -8,7 +8,6 @@ P spans.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -54,20 +53,13 @@ Floats = NDArray[np.floating]
 _LIKELY = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class ClassStartEnd:
-    """The probabilities of the words of a sentence by a ``CseHead``."""
+def class_start_end(
+    classes: Floats, starts: Floats, ends: Floats, *, as_published: bool = False
+) -> Codes:
+    """Compute the tags of the names in a sentence, shape (N,), from the probabilities of its words.
 
-    classes: Floats
-    """(N, 1 + L): the probabilities of O and of each label."""
-    starts: Floats
-    """(N,): the probability that a name begins at the word."""
-    ends: Floats
-    """(N,): the probability that a name ends at the word."""
-
-
-def class_start_end(sentence: ClassStartEnd, *, as_published: bool = False) -> Codes:
-    """Compute the tags of the names in a sentence, shape (N,).
+    ``classes`` (N, 1 + L) are those of O and of each label, ``starts`` (N,) and ``ends`` (N,) those
+    that a name begins, and ends, at the word.
 
     A name opens at a likely start and closes at a likely end. An end without an open name opens one
     at the best start since the last name; a likely start after an open name closes that at its best
@@ -78,9 +70,9 @@ def class_start_end(sentence: ClassStartEnd, *, as_published: bool = False) -> C
     together are more likely, on average over its words, than O. ``as_published``: such a start is
     dropped; and so is a name unless the sum of its label is larger than that of O.
     """
-    tags = np.zeros(len(sentence.starts), np.int64)
-    for first, last in _bounds(sentence, closes_last=not as_published):
-        sums = sentence.classes[first : last + 1].sum(0)
+    tags = np.zeros(len(starts), np.int64)
+    for first, last in _bounds(starts, ends, closes_last=not as_published):
+        sums = classes[first : last + 1].sum(0)
         label = int(sums[1:].argmax())
         of_name = sums[1 + label] if as_published else sums[1:].sum()
         if of_name > sums[OUTSIDE]:
@@ -89,9 +81,8 @@ def class_start_end(sentence: ClassStartEnd, *, as_published: bool = False) -> C
     return tags
 
 
-def _bounds(sentence: ClassStartEnd, *, closes_last: bool) -> list[tuple[int, int]]:
+def _bounds(starts: Floats, ends: Floats, *, closes_last: bool) -> list[tuple[int, int]]:
     """Find the first and last word of each candidate; disjoint, in order."""
-    starts, ends = sentence.starts, sentence.ends
     is_start, is_end = starts > _LIKELY, ends > _LIKELY
     followed_by_start = np.append(is_start[1:], False)
     found: list[tuple[int, int]] = []
@@ -192,7 +183,7 @@ def _class_start_end(head: TokenHead, scores: Tensor, words: Layout) -> Codes:
     classes, starts, ends = head.parts(scores)
     probabilities = (classes.softmax(1), starts.sigmoid(), ends.sigmoid())
     padded = [words.pad(part).cpu().numpy() for part in probabilities]
-    tags = [class_start_end(ClassStartEnd(*sentence)) for sentence in zip(*padded, strict=True)]
+    tags = [class_start_end(*sentence) for sentence in zip(*padded, strict=True)]
     return np.stack(tags) if tags else np.zeros((0, words.longest), np.int64)
 
 

@@ -5,30 +5,24 @@ The label maps are those of datasets (``corpora/ner/labels.py``).
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from corpora.document import Sentence
 from corpora.ner.labels import LabelMap
 from modeling.data.predictions import Tagged
 
-
-@dataclass(frozen=True, slots=True)
-class Relabelled:
-    """Sentences with mapped gold and predicted labels, and counts of the changes."""
-
-    tagged: list[Tagged]
-    changes: Mapping[str, Counter[str]]
-    """Counts of each change (``date to O``), of ``gold`` tags and of ``predicted`` spans."""
+Changes = Mapping[str, Counter[str]]
+"""Counts of each change (``date to O``), of ``gold`` tags and of ``predicted`` spans."""
 
 
-def relabel(tagged: Sequence[Tagged], labels: LabelMap) -> Relabelled:
+def relabel(tagged: Sequence[Tagged], labels: LabelMap) -> tuple[list[Tagged], Changes]:
     """Map gold and predicted labels; spans whose label maps to none are left out on both sides.
 
     ``words`` are dropped: the probability of a label that others are merged into is not known.
     Raises ``UnknownLabelError`` if the map is required to have all labels and lacks one.
     """
     changes = {"gold": Counter[str](), "predicted": Counter[str]()}
-    return Relabelled([_relabel(one, labels, changes) for one in tagged], changes)
+    return [_relabel(one, labels, changes) for one in tagged], changes
 
 
 def relabel_sentence(sentence: Sentence, labels: LabelMap) -> Sentence:
@@ -36,7 +30,7 @@ def relabel_sentence(sentence: Sentence, labels: LabelMap) -> Sentence:
     return replace(sentence, tags=_map_tags(sentence.tags, labels, Counter()))
 
 
-def _relabel(one: Tagged, labels: LabelMap, changes: Mapping[str, Counter[str]]) -> Tagged:
+def _relabel(one: Tagged, labels: LabelMap, changes: Changes) -> Tagged:
     spans = []
     for span in one.spans:
         target = labels.target(span.label)

@@ -164,8 +164,7 @@ class _Scorer:
         tagged, labels = tagger.tag(sentences), tagger.labels
         changes: Mapping[str, Counter[str]] = {}
         if self.labels is not None:
-            relabelled = relabel(tagged, self.labels)
-            tagged, changes = relabelled.tagged, relabelled.changes
+            tagged, changes = relabel(tagged, self.labels)
             train, dev = ([relabel_sentence(s, self.labels) for s in some] for some in (train, dev))
             labels = tuple(dict.fromkeys(filter(None, map(self.labels.target, labels))))
         return _Found(

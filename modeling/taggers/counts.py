@@ -38,10 +38,9 @@ class Counts:
     labels: tuple[str, ...]  # (L,)
     rows: Numbers  # (N, L, 3)
 
-    def micro(self, *, without: Sequence[str] = ()) -> Numbers:
-        """Sum the counts of all labels except those in ``without``, shape (N, 3)."""
-        kept = [label not in without for label in self.labels]
-        return np.asarray(self.rows[:, kept].sum(axis=1))
+    def micro(self) -> Numbers:
+        """Sum the counts of all labels, shape (N, 3)."""
+        return np.asarray(self.rows.sum(axis=1))
 
 
 def strict_f1(tagged: Sequence[Tagged]) -> float:

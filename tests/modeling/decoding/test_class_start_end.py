@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from modeling.data.tagset import TagSet
-from modeling.decoding.tags import ClassStartEnd, class_start_end
+from modeling.decoding.tags import class_start_end
 from tests.corpora.spans_of_tags import count_orphans
 
 TAGSET = TagSet(("X", "Y"))
@@ -15,8 +15,8 @@ TORN = (0.4, 0.35, 0.25)  # no name is the most probable class, but less than bo
 
 
 def decode(classes, starts, ends, **options):
-    sentence = ClassStartEnd(*(np.array(part, float) for part in (classes, starts, ends)))
-    return " ".join(TAGSET.decode(class_start_end(sentence, **options)))
+    sentence = (np.array(part, float) for part in (classes, starts, ends))
+    return " ".join(TAGSET.decode(class_start_end(*sentence, **options)))
 
 
 def literal(classes, starts, ends):
