@@ -203,14 +203,17 @@ def check_new(path: Path, data: bytes | Path) -> None:
         )
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file, which appears when it is complete."""
+def write_whole(path: Path, data: bytes, *, is_durable: bool = False) -> None:
+    """Write a file, which appears when it is complete; ``is_durable``: when it is on the disk."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name[-KEPT:]}.partial")
     temporary.unlink(missing_ok=True)  # left by a process that was killed
     try:
         with temporary.open("xb") as file:
             file.write(data)
+            if is_durable:
+                file.flush()
+                os.fsync(file.fileno())
         temporary.rename(path)
     except BaseException as error:
         temporary.unlink(missing_ok=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 from corpora.document import Mention
 from corpora.errors import CorpusError
 from corpora.runs.build import sync_folder
-from corpora.system.files import KEPT
+from corpora.system.files import write_whole
 from corpora.tei.provenance import Model
 from corpora.tei.review import REVIEW
 from corpora.tei.schema import expect
@@ -84,7 +84,8 @@ def _save(desk: Desk, letter: Letter, report: Saved) -> None:
             "away, and save again."
         )
     _note_saved(desk, letter.name, _hash(written.data))
-    _replace(path, written.data)
+    write_whole(path, written.data, is_durable=True)
+    sync_folder(path.parent)
     report["written"].append({"n": letter.number, "names": written.written})
     for one in written.skipped:
         report["skipped"].append({"n": letter.number, "form": one.text, "why": one.reason})
@@ -170,20 +171,3 @@ def _say(error: Exception, letter: Letter) -> str:
 
 def _hash(data: bytes) -> str:
     return sha256(data).hexdigest()
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Replace a file atomically: its content is complete and on the disk when it appears."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name[-KEPT:]}.partial")
-    temporary.unlink(missing_ok=True)  # left by a process that was killed
-    try:
-        with temporary.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.rename(path)
-        sync_folder(path.parent)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise

@@ -10,6 +10,7 @@ import pytest
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter, read_tagged, write_text
 from corpora.system.files import write_whole
+from tests.file_operations import recorded
 
 WAYS = [lambda path: write_text(path, ["a"]), lambda path: write_whole(path, b"a")]
 
@@ -67,3 +68,11 @@ def test_equal_strings_of_a_dataset_are_read_as_one_object(tmp_path):
     assert list(one.tokens) == list(other.tokens) == words
     assert one.document_id is other.document_id
     assert one.tokens[0] is other.tokens[0]
+
+
+def test_a_durable_file_is_on_the_disk_before_it_has_its_name(tmp_path):
+    with recorded(tmp_path) as operations:
+        write_whole(tmp_path / "a", b"a", is_durable=True)
+
+    names = [operation.name for operation in operations]
+    assert names.index("fsync") < names.index("rename")
