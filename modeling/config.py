@@ -124,9 +124,13 @@ _MOST: Mapping[str, int] = {
     "max_positions": 1 << 20,
     "clip": 1 << 16,
     "window": 1 << 16,
+    "entity_scale": 1,
+    "dropout": 1,
+    "embedding_dropout": 1,
+    "attention_dropout": 1,
 }
-"""The largest sizes of an encoder. Larger ones mean damaged settings; they are refused before a
-model of such a size is built."""
+"""The largest sizes and ratios of an encoder. Larger ones mean damaged settings; they are refused
+before a model of such a size is built."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,16 +189,8 @@ class EncoderConfig(Config):
     encoder of ours."""
 
     def __post_init__(self) -> None:
-        """Raise ``ConfigError`` for a size or a dropout that no encoder has."""
-        for name in ("dropout", "embedding_dropout", "attention_dropout"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ConfigError(
-                    f"{type(self).__name__}.{name}: {getattr(self, name)} is not 0 to 1."
-                )
-        for name, most in _MOST.items():
-            size = getattr(self, name)
-            if not 0 <= size <= most:
-                raise ConfigError(f"{type(self).__name__}.{name}: {size} is not 0 to {most:,}.")
+        """Raise ``ConfigError`` for a size or a ratio that no encoder has."""
+        check_range(self, "encoder", _MOST)
 
     @property
     def least_values(self) -> int:
@@ -326,6 +322,14 @@ def check_least(config: object, least: Mapping[str, float]) -> None:
         value = getattr(getattr(config, part), field)
         if not value >= smallest:
             raise ConfigError(f"{name}={value}: must be {smallest} or more.")
+
+
+def check_range(config: Config, part: str, most: Mapping[str, int]) -> None:
+    """Raise ``ConfigError`` for the first setting of a part that is below 0, or above its most."""
+    for name, largest in most.items():
+        value = getattr(config, name)
+        if not 0 <= value <= largest:
+            raise ConfigError(f"{part}.{name}={value}: must be from 0 to {largest:,}.")
 
 
 def check_optimizer(config: OptimizerConfig) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corpora.entities.vocabulary import MASK
-from modeling.config import ConfigError, MaskingConfig
+from modeling.config import ConfigError, MaskingConfig, check_range
 from modeling.data.batch import ranges, starts_of
 from modeling.data.rng import Integers, Rng, Stream, as_below, as_uniform
 from modeling.data.texts import SubwordIds, Text
@@ -255,9 +255,8 @@ def _deal(draws: Reals, mask: float, random: float) -> tuple[Flags, Flags]:
 
 
 def _check(config: MaskingConfig) -> None:
-    for name in ("ratio", "mask", "random", "entity_ratio", "entity_mask", "entity_random"):
-        if not 0 <= getattr(config, name) <= 1:
-            raise ConfigError(f"masking.{name} {getattr(config, name)}: must be between 0 and 1.")
+    names = ("ratio", "mask", "random", "entity_ratio", "entity_mask", "entity_random")
+    check_range(config, "masking", dict.fromkeys(names, 1))
     for mask, random in (("mask", "random"), ("entity_mask", "entity_random")):
         ratios = getattr(config, mask), getattr(config, random)
         if sum(ratios) > 1 + 1e-9:

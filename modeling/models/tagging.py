@@ -10,7 +10,7 @@ from typing import Final, Self
 import torch
 from torch import Tensor, nn
 
-from modeling.config import ConfigError
+from modeling.config import ConfigError, check_range
 from modeling.data.batch import ExpectedTags, SentenceBatch
 from modeling.data.predictions import Found
 from modeling.data.tagset import TagSet
@@ -156,10 +156,8 @@ def check_tagger(config: TaggerConfig) -> None:
     head = config.head
     if not config.labels:
         raise ConfigError("A tagger needs labels: the training data has no name.")
-    sizes = {"n_features": config.n_features, "head.max_span_subwords": head.max_span_subwords}
-    for name, size in sizes.items():
-        if not 0 <= size <= _MAX_SIZE:
-            raise ConfigError(f"TaggerConfig.{name}: {size} is not 0 to {_MAX_SIZE:,}.")
+    check_range(config, "tagger", {"n_features": _MAX_SIZE})
+    check_range(head, "head", {"max_span_subwords": _MAX_SIZE})
     if head.decoder is not None and head.decoder not in DECODERS[head.kind]:
         raise ConfigError(
             f"head.decoder={head.decoder} does not go with head.kind={head.kind}; "

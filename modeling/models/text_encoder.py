@@ -249,8 +249,6 @@ def _check_subwords_with_entities(config: EncoderConfig) -> None:
             "encoder.entities=subwords needs entities: make the examples with an entity "
             "vocabulary, or set encoder.entities=mentions encoder.attention=plain."
         )
-    if not 0 <= config.entity_scale <= 1:
-        raise ConfigError(f"encoder.entity_scale {config.entity_scale}: a ratio, from 0 to 1.")
 
 
 def _build_layer(config: EncoderConfig) -> EncoderLayer:

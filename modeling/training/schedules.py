@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from modeling.config import ConfigError, PretrainConfig, ScheduleConfig
+from modeling.config import ConfigError, PretrainConfig, ScheduleConfig, check_range
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,7 @@ class Schedule:
 def build_schedule(config: PretrainConfig) -> Schedule:
     """Build the schedule of the settings; ``ConfigError`` for ratios that do not fit together."""
     n_steps, optimizer = config.training.max_steps, config.optimizer
-    if not 0 <= config.training.frozen <= 1:
-        raise ConfigError(f"training.frozen {config.training.frozen}: a ratio, from 0 to 1.")
+    check_range(config.training, "training", {"frozen": 1})
     unlock_after = round(config.training.frozen * n_steps)  # published systems, C.14
     check_schedule(config.schedule)
     if optimizer.unlocked_lr is None:
@@ -47,9 +46,8 @@ def build_schedule(config: PretrainConfig) -> Schedule:
 
 def check_schedule(config: ScheduleConfig) -> None:
     """Raise ``ConfigError`` for ratios that do not fit together."""
-    for name in ("warmup", "start", "end", "constant", "cosine", "decay"):
-        if not 0 <= getattr(config, name) <= 1:
-            raise ConfigError(f"schedule.{name} {getattr(config, name)}: a ratio, from 0 to 1.")
+    names = ("warmup", "start", "end", "constant", "cosine", "decay")
+    check_range(config, "schedule", dict.fromkeys(names, 1))
     if not config.power > 0:
         raise ConfigError(f"schedule.power {config.power}: must be above 0.")
     if config.shape == "constant_cosine" and config.warmup + config.constant + config.cosine > 1:

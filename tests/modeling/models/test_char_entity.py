@@ -123,7 +123,7 @@ def test_every_weight_takes_part_and_of_the_table_the_rows_that_are_known(config
         ({"entities": "mentions"}, "encoder.entities=subwords"),
         ({"n_entities": 0}, "needs entities"),
         ({"attention": "entity_aware"}, "char_entity, or"),
-        ({"entity_scale": 1.5}, "a ratio"),
+        ({"entity_scale": 1.5}, "from 0 to 1"),
     ],
 )
 def test_what_does_not_go_together_is_refused(settings, message):

@@ -214,12 +214,12 @@ def test_sentences_without_tags_cannot_be_learned_from():
 @pytest.mark.parametrize(
     ("section", "name", "size", "problem"),
     [
-        ("encoder", "width", 10**15, "width: 1000000000000000 is not 0 to"),
-        ("encoder", "n_layers", -1, "n_layers: -1 is not 0 to"),
+        ("encoder", "width", 10**15, "width=1000000000000000: must be from 0 to"),
+        ("encoder", "n_layers", -1, "n_layers=-1: must be from 0 to"),
         ("encoder", "n_subwords", 10**8, "an encoder with 1,600,"),
         ("encoder", "dropout", float("nan"), "dropout = nan: must be a finite number"),
         ("encoder", "max_positions", float("inf"), "max_positions = inf: must be a whole number"),
-        (None, "n_features", 10**12, "n_features: 1000000000000 is not 0 to"),
+        (None, "n_features", 10**12, "n_features=1000000000000: must be from 0 to"),
     ],
 )
 def test_sizes_that_no_tagger_has_are_refused_before_memory_is_taken(
