@@ -12,10 +12,9 @@ written is built again. A shard in which a row is found is kept with the run.
 import errno
 import shutil
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from itertools import accumulate, groupby
-from operator import attrgetter
+from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
@@ -67,6 +66,10 @@ class Place(NamedTuple):
     """The characters of the row's text."""
     hash: str
     """The hash of the page's XML."""
+    id: str
+    """The id of the row."""
+    meaning: str | None
+    """The title of the page if it is a disambiguation page."""
 
 
 class Earlier:
@@ -111,27 +114,14 @@ class Earlier:
         found = self._places.find(hash) if self._places else None
         if found is None:
             return None
-        row, characters = found
-        number = bisect_right(self._starts, row) - 1
-        place = Place(number, row - self._starts[number], characters, hash)
-        return place if self._is_as_defined(place) and self._keep(number) else None
-
-    def _is_as_defined(self, place: Place) -> bool:
-        """Tell whether the templates that a row asked for have the same definitions as then."""
-        if self._definitions is None:
-            return True
-        rows = self._ids_of(place.shard)
-        asked, then = (rows.column(name)[place.row].as_py() for name in _OF_ROWS[2:])
-        return bool(self._definitions.hash_of(asked) == then)
-
-    def ids(self, places: Sequence[Place]) -> pa.RecordBatch:
-        """Return the ids of found rows, and the titles of rows that are disambiguation pages."""
-        return pa.concat_batches(
-            [
-                self._ids_of(shard).take(pa.array([place.row for place in some]))
-                for shard, some in groupby(places, attrgetter("shard"))
-            ]
-        )
+        number, characters = found
+        shard = bisect_right(self._starts, number) - 1
+        row = number - self._starts[shard]
+        id, meaning, asked, then = (column[row] for column in self._ids_of(shard))
+        is_as_defined = self._definitions is None or self._definitions.hash_of(asked) == then
+        if not (is_as_defined and self._keep(shard)):
+            return None
+        return Place(shard, row, characters, hash, id, meaning)
 
     def _keep(self, number: int) -> bool:
         """Keep a shard with the run; returns False if it is damaged."""
@@ -221,8 +211,10 @@ class _Places:
         with pa.memory_map(str(folder / PLACES)) as source:
             data = source.read_buffer() if source.size() else pa.py_buffer(b"")
         ids = pa.ipc.open_file(pa.memory_map(str(folder / IDS)))
-        self.ids_of: Callable[[int], pa.RecordBatch] = lru_cache(maxsize=4)(ids.get_batch)
-        """Returns the ids (and titles, templates) of the rows of a shard."""
+        self.ids_of = lru_cache(maxsize=4)(
+            lambda shard: [column.to_pylist() for column in ids.get_batch(shard).columns]
+        )
+        """Returns the ids, titles, templates and hashes of definitions of the rows of a shard."""
         self.damaged: list[str] = read_json(folder / ABOUT)["damaged"]
         n = data.size // sum(type(0).nbytes for _, type in _PARTS)
         offset = 0

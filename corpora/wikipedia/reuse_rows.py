@@ -20,7 +20,7 @@ from corpora.runs.receipts import sorted_counts
 from corpora.wikipedia.articles import Article
 from corpora.wikipedia.block_rows import block_column
 from corpora.wikipedia.reuse import TAKEN
-from corpora.wikipedia.reuse_places import Earlier, Place, name_of, open_earlier
+from corpora.wikipedia.reuse_places import Place, name_of, open_earlier
 from corpora.wikipedia.reuse_shards import ROWS, KeptShards
 
 _PAGES = SCHEMAS["wiki_pages"].columns
@@ -31,8 +31,11 @@ _SOURCE = ROWS.names.index("source")
 class PageRows:
     """A collector of the rows of a range; ``batch`` returns them."""
 
-    def __init__(self, source: str, earlier: Earlier | None = None) -> None:
-        """Begin a range; ``source`` names the dump's file, and replaces the name in taken rows."""
+    def __init__(self, source: str, earlier: str = "") -> None:
+        """Begin a range; ``source`` names the dump's file, and replaces the name in taken rows.
+
+        ``earlier`` is the name (``name_of``) of the dataset that rows are taken from, if any are.
+        """
         self.source, self.earlier = source, earlier
         self.meanings: list[str] = []
         """The titles of disambiguation pages, kept or left out."""
@@ -46,12 +49,14 @@ class PageRows:
     @property
     def reused(self) -> dict[str, int]:
         """The number of rows that were taken over, by the name of its counter."""
-        return {} if self.earlier is None else {TAKEN: self.n_taken}
+        return {TAKEN: self.n_taken} if self.earlier else {}
 
     def take(self, place: Place) -> None:
         """Add a row that is taken over."""
         self._order.append(place)
         self.n_characters += place.characters
+        if place.meaning:
+            self.meanings.append(place.meaning)
 
     def add(self, article: Article) -> None:
         """Add the row of an article; raises ``UnicodeEncodeError`` for a lone surrogate."""
@@ -71,27 +76,25 @@ class PageRows:
         """Return the waiting rows in order, as ``wiki_pages``, and clear them."""
         batch = self._read([row for row in self._order if isinstance(row, Article)])
         places = [row for row in self._order if isinstance(row, Place)]
-        if self.earlier is not None and places:
+        if places:
             is_taken = np.array([isinstance(row, Place) for row in self._order])
             rows = np.where(is_taken, len(batch) + is_taken.cumsum(), (~is_taken).cumsum()) - 1
-            batch = pa.concat_batches([batch, self._taken(self.earlier, places)])
+            batch = pa.concat_batches([batch, self._taken(places)])
             batch = batch.take(pa.array(rows))
         self.n_taken += len(places)
         self._order.clear()
         self.n_characters = 0
         return batch
 
-    def _taken(self, earlier: Earlier, places: Sequence[Place]) -> pa.RecordBatch:
+    def _taken(self, places: Sequence[Place]) -> pa.RecordBatch:
         """Build the rows that are taken over: id, source, hash and place."""
         n = len(places)
-        ids = earlier.ids(places)
-        self.meanings += ids.column("meaning").drop_null().to_pylist()
         fields = [
-            pa.array([earlier.name] * n, pa.string()),
+            pa.array([self.earlier] * n, pa.string()),
             *(pa.array([p[i] for p in places], _PLACE.field(i + 1).type) for i in range(2)),
         ]
         columns = {
-            "id": ids.column("id"),
+            "id": pa.array([place.id for place in places], pa.string()),
             "source": pa.array([self.source] * n, pa.string()),
             "xml": pa.array([place.hash for place in places], pa.string()),
             "place": pa.StructArray.from_arrays(fields, fields=list(_PLACE)),

@@ -16,7 +16,6 @@ from corpora.datasets.shards import CHARACTERS_PER_BATCH, read_batches
 from corpora.document import Rejected
 from corpora.runs.plan import InputFile, Unit
 from corpora.runs.record_errors import read_record, read_rows
-from corpora.runs.work_directory import WorkDirectory
 from corpora.wikipedia.articles import Article, Redirect, read_definition
 from corpora.wikipedia.block_rows import finished_blocks, resolve_blocks
 from corpora.wikipedia.definitions import Definitions, build_definitions
@@ -25,7 +24,7 @@ from corpora.wikipedia.page_items import PageItems, build_page_items, with_items
 from corpora.wikipedia.pages import Page
 from corpora.wikipedia.readers import DEFINITIONS, REDIRECTS, UNMATCHED, reader_of, resolver_of
 from corpora.wikipedia.reuse import AGAIN, DAMAGED
-from corpora.wikipedia.reuse_places import Earlier, Place
+from corpora.wikipedia.reuse_places import Earlier, Place, name_of
 from corpora.wikipedia.reuse_rows import PageRows, TakenRows
 from corpora.wikipedia.settings import WikiSettings
 from corpora.wikipedia.sql_dumps import items_of_pages
@@ -49,23 +48,15 @@ class ReadDump(OfRun, ReadUnits[Page | Place | Rejected | Counts]):
 
     def read(self, unit: Unit) -> Iterator[Page | Place | Rejected | Counts]:
         """Read a range."""
-        expands = self.settings.expand_templates
-        definitions = Definitions(self.work.tables / DEFINITIONS) if expands else None
-        earlier = _earlier_of(self.settings, self.folder, definitions)
+        settings, work = self.settings, self.work
+        definitions = Definitions(work.tables / DEFINITIONS) if settings.expand_templates else None
+        earlier = None
+        if settings.earlier:  # opened for each unit, because a process may have threads
+            earlier = Earlier(**settings.earlier, kept=work.carried, definitions=definitions)
         find = earlier.find if earlier else None
-        yield from read_pages_of(unit, max_page_bytes=self.settings.max_page_bytes, find=find)
+        yield from read_pages_of(unit, max_page_bytes=settings.max_page_bytes, find=find)
         if earlier and earlier.damaged:
             yield Counts(reused={f"{DAMAGED}{name}": 1 for name in earlier.damaged})
-
-
-def _earlier_of(
-    settings: WikiSettings, folder: str, definitions: Definitions | None = None
-) -> Earlier | None:
-    """Open the earlier dataset for a unit: one for each, because a process may have threads."""
-    if settings.earlier is None:
-        return None
-    kept = WorkDirectory(folder).carried
-    return Earlier(**settings.earlier, kept=kept, definitions=definitions)
 
 
 class ReadDefinitions(ReadUnits[Rows]):
@@ -117,7 +108,8 @@ class ParsePages(OfRun, PerUnit[Page | Place, Yield]):
         definitions = self.work.tables / DEFINITIONS if self.settings.expand_templates else None
         self._reader = reader_of(self.settings, tables, definitions)
         self._source = self.unit.inputs[0].name
-        self._rows = PageRows(self._source, _earlier_of(self.settings, self.folder))
+        earlier = self.settings.earlier
+        self._rows = PageRows(self._source, name_of(earlier["fingerprint"]) if earlier else "")
         self._redirects: list[Redirect] = []
 
     def process(self, page: Page | Place) -> Iterator[Yield]:

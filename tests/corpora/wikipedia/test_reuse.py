@@ -167,11 +167,12 @@ def test_every_row_is_found_by_the_hash_of_its_page_and_no_other(finished, tmp_p
     places = [earlier.find(hash) for hash in hashes]
     characters = len(" ".join(TITLES * 2))
     rows = [(0, row) for row in range(5)] + [(2, row) for row in range(8)]
-    assert places == [Place(*row, characters, hash) for row, hash in zip(rows, hashes, strict=True)]
+    ids = [f"w:P{number}" for number in range(13)]
+    assert places == [
+        Place(*row, characters, hash, id, None)
+        for row, hash, id in zip(rows, hashes, ids, strict=True)
+    ]
     assert earlier.find(hash_of(b"P13")) is None
-    ids = earlier.ids(places).column("id")
-    assert ids.to_pylist() == [f"w:P{number}" for number in range(13)]
-    assert earlier.ids(places[9:2:-3]).column("id").to_pylist() == ["w:P9", "w:P6", "w:P3"]
     assert earlier.damaged == set()
     assert (tmp_path / "kept" / earlier.name / "table" / "places").stat().st_size == 24 * 13
 
@@ -192,7 +193,7 @@ def test_equal_first_halves_of_hashes_are_distinguished(tmp_path):
 def test_rows_are_handed_over_in_the_order_of_the_dump(finished, tmp_path):
     make_earlier(tmp_path / "old", finished)
     earlier = Earlier(tmp_path / "old", FINGERPRINT, tmp_path / "kept")
-    rows = PageRows("new.xml", earlier)
+    rows = PageRows("new.xml", earlier.name)
     wanted = [4, 5, 6, "new", 12, 1, 2, "newer", "newest", 9]
 
     for name in wanted:
@@ -242,7 +243,7 @@ def test_damaged_table_is_made_again(name, damage, finished, tmp_path):
 
     assert {file.name: file.read_bytes() for file in table.iterdir()} == before
     places = [again.find(hash_of(f"P{number}".encode())) for number in range(13)]
-    assert again.ids(places).column("id").to_pylist() == [f"w:P{number}" for number in range(13)]
+    assert [place.id for place in places] == [f"w:P{number}" for number in range(13)]
     assert again.damaged == set()
 
 
@@ -263,7 +264,7 @@ def test_table_that_cannot_be_finished_leaves_nothing(finished, tmp_path, monkey
 def test_row_that_is_not_the_one_that_was_found_is_an_error(finished, tmp_path):
     make_earlier(tmp_path / "old", finished)
     earlier = Earlier(tmp_path / "old", FINGERPRINT, tmp_path / "kept")
-    rows = PageRows("new.xml", earlier)
+    rows = PageRows("new.xml", earlier.name)
     rows.take(earlier.find(hash_of(b"P7"))._replace(row=3))
 
     with pytest.raises(DamagedDatasetError, match=r"kept: damaged.*Delete .*same command again"):
