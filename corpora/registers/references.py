@@ -85,7 +85,8 @@ class Referrer:
                 for entity in (mention.entity or "").split(" "):
                     if entity and (entry := register.find(entity)) is not None:
                         self._n[label] += 1
-                        self._counts[label].update(set(self._styles(mention, entry)))
+                        styles = dict.fromkeys(self._styles(mention, entry), 1)  # in their order
+                        self._counts[label].update(styles)
 
     def _styles(self, mention: Mention, entry: Entry) -> Iterable[Style]:
         for attribute, value in _references(mention, self._edition.entity):

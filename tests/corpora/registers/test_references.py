@@ -92,6 +92,16 @@ def test_several_ids_show_how_entries_of_a_register_are_written(entity, ref, edi
     assert referrer.refer(mention(None), entries["o9"]).attributes == {"@ref": "#o9"}
 
 
+def test_of_two_attributes_that_refer_equally_often_the_edition_s_first_is_written(edition):
+    register = Register({"o1": Entry(id="o1", kind="place", name="Ulm")}, Counter(), {})
+    referrer, labels = Referrer(edition), [f"place{n}" for n in range(20)]
+    names = [mention("mine:o1", of, key=f"{of}/o1", ref=f"#{of}-o1") for of in labels]
+
+    referrer.learn(map(document, names), register)
+
+    assert {referrer.style(label).attribute for label in labels} == {edition.entity[0]}
+
+
 def test_what_files_do_not_show_is_written_as_elsewhere_in_the_edition(edition):
     elsewhere = [Usage("place", "pmb", "n", "{}"), *usages_of(SEEN)]  # @n refers to nothing here
 
