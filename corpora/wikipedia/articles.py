@@ -137,7 +137,6 @@ class ArticleReader:
             counters.update(count_blocks(text.aside, text.n_undefined))
         authority = self.templates.authority.read(page.text)
         counters.update(count_ids(authority))
-        text.links.sort(key=lambda link: (link.start, -link.end))
         asked, definitions = sorted(text.asked), self.templates.definitions
         scalars = {
             "id": f"{self.wiki.name}:{page.id or page.title}",

@@ -37,6 +37,7 @@ class PageText:
     text: str = ""
     blocks: list[Block] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
+    """The links in reading order."""
     is_disambiguation: bool = False
     holes: list[int] = field(default_factory=list)
     """The offsets in ``text`` at which something with a value dropped out of a line."""

@@ -161,6 +161,7 @@ class Reader:
                 page.links.append(Link(start, end, target.title, target.section))
             else:
                 page.dropped["empty"] += 1
+        page.links.sort(key=lambda link: (link.start, -link.end))
 
 
 def _pairs(text: str) -> dict[int, int]:

@@ -30,6 +30,15 @@ def mentions(page: PageText) -> list[tuple[str, str]]:
     return [(page.text[link.start : link.end], link.target) for link in page.links]
 
 
+def test_a_link_in_another_comes_after_it():
+    reader, page = wikiextractor.Reader(ENGLISH), PageText()
+
+    reader.read('<a href="A">the <a href="B">old</a> town</a>')
+    reader.fill(page)
+
+    assert mentions(page) == [("the old town", "A"), ("old", "B")]
+
+
 @pytest.mark.usefixtures("installed")
 def test_link_keeps_its_text_if_its_title_has_a_colon():
     page = read("He saw [[Star Trek: Voyager|Voyager]] and [[2001: A Space Odyssey]].")
