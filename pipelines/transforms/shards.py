@@ -22,7 +22,7 @@ from corpora.runs.receipts import Accounting, Receipt, sorted_counts, write_rece
 from corpora.runs.work_directory import MERGED, WorkDirectory
 from corpora.system.buckets import is_url
 from pipelines.failures import UnitFailedError, explain
-from pipelines.outcomes import Counts, Filtered, Outcome, Passed, Rows, Written, Yield
+from pipelines.outcomes import Counts, Filtered, Outcome, Rows, Written, Yield
 from pipelines.transforms.elements import EndOfUnit, Failed, InUnit, StepFunction
 
 FORGOTTEN = "forgotten"
@@ -102,9 +102,6 @@ class UnitWriter:
 
     def add(self, outcome: Yield) -> None:
         """Count an outcome, and write its rows."""
-        if isinstance(outcome, Passed):
-            self._n_read += 1
-            return
         if isinstance(outcome, Rows):
             writer = self._writers[outcome.dataset]
             writer.write_batch(self._remembered(outcome.batch, schema=writer.schema.name))
@@ -115,13 +112,11 @@ class UnitWriter:
         self._n_read += 1
         if isinstance(outcome, Written) and outcome.records:
             outcome = self._without_double(self._without_forgotten(outcome))
-        match outcome:
+        match outcome:  # ``Passed`` only counts as read: a later phase decides
             case Written():
                 self._n_written += 1
                 self._counters.update(outcome.counters)
-                for (
-                    record
-                ) in outcome.records:  # none if the rows are elements of their own, ``Rows``
+                for record in outcome.records:  # none if the rows are ``Rows`` of their own
                     schema, row = row_of(record)
                     self._by_schema[schema].write(row)
             case Filtered():
