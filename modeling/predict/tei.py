@@ -82,27 +82,29 @@ def enrich(options: "Options", tagger: "Tagger | None") -> Summary:
     for file, found in work.tagged(tagger):
         with work.rejecting(name := file.source.name):
             given, standing = work.write_options(name, threshold=threshold), work.standing(file)
-            ready, n_decided = with_decided(file, standing, given, refer=work.refer)
-            made = Written(ready)
+            ready = with_decided(file, standing, given, refer=work.refer)
+            made = Written(ready.file)
             if model is not None:
                 if register is not None:
                     found = [register.dictionary.identify(one) for one in found]  # noqa: PLW2901
-                made = ready.write(
+                made = ready.file.write(
                     mentions_of(found), model=model, options=given, standing=standing
                 )
             if register is not None:
                 made = register.add_to(made, options=given, standing=standing)
             if linker is not None:
                 made = linker.add_to(made, options=given, standing=standing)
-            made.counters["written: a person had decided so"] += n_decided
+            made.counters["written: a person had decided so"] += ready.written
+            made.counters["not written, though a person had decided so"] += len(ready.skipped)
+            made.skipped.extend(ready.skipped)
             work.save(name, made)
     return work.finish(made=f"{options.output} (skipped.tsv says what was not written, and why)")
 
 
 def with_decided(
     file: TeiFile, standing: Standing, options: WriteOptions, *, refer: Refer
-) -> tuple[TeiFile, int]:
-    """Write earlier decisions of people that the file lacks; return the file and their number.
+) -> Written:
+    """Write earlier decisions of people that the file lacks.
 
     They are written as a list of candidates is: each in the name of the person who decided.
     """
@@ -118,7 +120,7 @@ def with_decided(
     made = Written(file)
     for reviewer, mentions in sorted(wanted.items()):
         made = made.add(mentions, model=REVIEW, options=replace(options, reviewer=reviewer))
-    return made.file, made.written
+    return made
 
 
 def mentions_of(documents: Sequence[Document]) -> Mapping[str, Sequence[Mention]]:

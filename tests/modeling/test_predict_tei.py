@@ -128,6 +128,19 @@ def test_a_reviewed_list_is_applied_and_what_was_decided_is_remembered(
     assert (tmp_path / "back" / "a.xml").read_bytes() == letter.read_bytes()
 
 
+def test_a_decision_that_cannot_be_written_is_listed(tagger_run, letter, labels, tmp_path):
+    tsv, options = tmp_path / "c.tsv", ("--edition", "tei", "--decisions", tmp_path / "d.jsonl")
+    finding = (tagger_run, "--tei", letter, *options, "--labels", labels)
+    assert predict(*finding, "--candidates", tsv) == 0
+    assert predict("--tei", letter, *options, "--apply", tsv, "--output", tmp_path / "out") == 0
+    letter.write_text(letter.read_text().replace("in Ulm", "<placeName>in Ulm</placeName>"))
+
+    assert predict(*finding, "--threshold", "1", "--output", tmp_path / "next") == 0
+
+    skipped = (tmp_path / "next" / "skipped.tsv").read_text().splitlines()
+    assert "in or around a name of the same label\tUlm" in "\n".join(skipped)
+
+
 def test_an_id_in_a_list_is_written_as_the_files_write_theirs(tagger_run, letter, labels, tmp_path):
     def review(row):
         row["entity"] = "#O.9"
