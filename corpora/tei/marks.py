@@ -14,8 +14,8 @@ from corpora.tei.xml import Element
 S = TypeVar("S", bound=Span)
 
 
-class Place(NamedTuple):
-    """The context of the current place: language, page and speaker."""
+class Context(NamedTuple):
+    """The context of a place: its language, page and speaker."""
 
     language: Language | None = None
     page: str = ""
@@ -26,7 +26,7 @@ class Place(NamedTuple):
     """``@who`` of the speech (``sp``, ``u``) around it."""
 
     def attributes(self) -> dict[str, str]:
-        """Return the attributes that a mention gets from its place."""
+        """Return the attributes that a mention gets from its context."""
         named = {"page": self.page, "facs": self.facs, "who": self.who}
         return {name: value for name, value in named.items() if value}
 
@@ -38,7 +38,7 @@ class Mark(NamedTuple):
     """Its ``end`` is the number of characters before it."""
     place: OpenName
     origin: str
-    at: Place
+    context: Context
 
     @property
     def start(self) -> int:
@@ -65,7 +65,7 @@ def to_mention(name: Name, span: Span, edition: Edition) -> Mention:
     attributes = {"element": element.written_name, "byte": str(element.byte)}
     if element.file:
         attributes["file"] = element.file
-    attributes |= {"in": name.mark.origin, **name.mark.at.attributes()}
+    attributes |= {"in": name.mark.origin, **name.mark.context.attributes()}
     attributes |= {f"@{key}": value for key, value in element.attributes.items()}
     return Mention(
         span.start,

@@ -51,7 +51,7 @@ class Failure:
     culprits: tuple[Added, ...] = ()
 
 
-class _Tagged(NamedTuple):
+class _TaggedFragment(NamedTuple):
     """A fragment of a name, and its tags."""
 
     fragment: Fragment
@@ -76,7 +76,7 @@ def compose(
     inline = list(_tagged(source, added, edition=edition, by=by))
     inline.sort(key=lambda one: (one.fragment.start, -one.fragment.end))
     edits: list[Edit] = []
-    open_: list[_Tagged] = []
+    open_: list[_TaggedFragment] = []
     for one in inline:
         start, end, _ = one.fragment
         while open_ and open_[-1].fragment.end <= start:
@@ -124,13 +124,13 @@ def _referred(
         yield one.reference[0], print_, edit
 
 
-def _close(one: _Tagged) -> Edit:
+def _close(one: _TaggedFragment) -> Edit:
     return Edit(one.fragment.end, one.fragment.end, one.closing)
 
 
 def _tagged(
     source: Source, added: Sequence[Added], *, edition: Edition, by: Responsibility
-) -> Iterator[_Tagged]:
+) -> Iterator[_TaggedFragment]:
     """Yield the tagged fragments of each name; several of one name are linked by new ids."""
     taken = {node.attributes.get("xml:id") for node in source.nodes}
     new_ids = (id for n in count(1) if (id := f"{by.model.id}.{n}") not in taken)
@@ -147,7 +147,7 @@ def _tagged(
             own = [*attributes, *one.said(by), *linked]
             first, last = map(source.offset_at, fragment[:2])
             print_ = fingerprint(element, own, source.stream[first:last])
-            yield _Tagged(fragment, one, tag(name, own), f"</{name}>", print_)
+            yield _TaggedFragment(fragment, one, tag(name, own), f"</{name}>", print_)
 
 
 def _span(

@@ -16,9 +16,9 @@ from corpora.tei.include import INCLUDE, with_included
 from corpora.tei.languages import Segmenters, count_languages, said_language
 from corpora.tei.layout import XML_SPACE, Layout, OpenName
 from corpora.tei.marks import (
+    Context,
     Mark,
     Name,
-    Place,
     divide,
     join_paragraphs,
     starting_in,
@@ -133,13 +133,13 @@ class _Reader:
     apart: list[tuple[Start, OpenName]] = field(default_factory=list)
     """The parts that become documents of their own, and where they stand."""
     names: list[Name] = field(default_factory=list)
-    parts: deque[tuple[Element, Place, bool]] = field(default_factory=deque)
+    parts: deque[tuple[Element, Context, bool]] = field(default_factory=deque)
     """Notes and the like, which are read at the end of the document: with their places, and whether
     white space is kept there."""
     part: str | None = None
     kind: str = "p"
     preserve: bool = False
-    at: Place = Place()
+    context: Context = Context()
     abbreviations: list[OpenName] = field(default_factory=list)
     marked: list[OpenName] = field(default_factory=list)
     """The sentences that the file marks."""
@@ -155,7 +155,7 @@ class _Reader:
     def read(self) -> tuple[TeiText, list[Start]]:
         """Read text and names, then sentences; also return the parts that become documents."""
         start = self.start
-        self._go_to(start.at)
+        self._go_to(start.context)
         self.part, self.preserve = start.part, start.preserve
         self.marks = {id: None for each in start.stand_off for id in each.ids}
         if start.element.name in ROOTS:
@@ -228,14 +228,14 @@ class _Reader:
     def _read_parts(self) -> None:
         """Read notes and the like, each in its own blocks; parts inside parts follow them."""
         while self.parts:
-            element, at, self.preserve = self.parts.popleft()
-            self._go_to(at)
+            element, context, self.preserve = self.parts.popleft()
+            self._go_to(context)
             self.part = self.kind = element.name
             self.layout.block(self.kind)
             self._inside(element)
 
-    def _go_to(self, place: Place) -> None:
-        self.at, self.layout.language = place, place.language
+    def _go_to(self, context: Context) -> None:
+        self.context, self.layout.language = context, context.language
 
     def _children(self, element: Element) -> None:
         layout = self.layout
@@ -268,7 +268,7 @@ class _Reader:
         First updates the page, and ends a skipped range if it is over.
         """
         if element.name == "pb":
-            self.at = self.at._replace(
+            self.context = self.context._replace(
                 page=element.attributes.get("n", ""), facs=element.attributes.get("facs", "")
             )
         if self.skipped_to and element.file == self.skipped_in and element.byte >= self.skipped_to:
@@ -290,7 +290,7 @@ class _Reader:
                 start = self._document_of(element, is_note=role is Role.NOTE_DOCUMENT)
                 self.apart.append((start, self.layout.here()))
             case Role.PART:
-                self.parts.append((element, self.at, self.preserve))
+                self.parts.append((element, self.context, self.preserve))
             case Role.PARAGRAPH:
                 self._block(element)
             case Role.LINE:
@@ -337,13 +337,13 @@ class _Reader:
         columns = with_metadata(columns, self.edition, element)
         if tag := said_language(element):
             columns["lang"] = self.edition.tag_of(tag)
-        elif self.at.language:
-            columns["lang"] = self.at.language.tag
+        elif self.context.language:
+            columns["lang"] = self.context.language.tag
         return Start(
             element,
             id,
             columns,
-            self.at,
+            self.context,
             split_with=around.split_with if is_note else id,
             part=element.name if is_note else None,
             stand_off=around.stand_off,
@@ -380,7 +380,7 @@ class _Reader:
 
     def _inside(self, element: Element) -> None:
         """Read an element that is in the text: its name, its white space, its children."""
-        preserve, around = self.preserve, self.at
+        preserve, around = self.preserve, self.context
         if element.attributes:
             self._enter(element)
         meaning = self._count_fits(element)
@@ -400,8 +400,8 @@ class _Reader:
         if element.attributes.get("join") in _TOUCHES_NEXT:
             self.layout.touch()
         self.preserve = preserve
-        if self.at is not around:
-            self._go_to(self.at._replace(language=around.language, who=around.who))
+        if self.context is not around:
+            self._go_to(self.context._replace(language=around.language, who=around.who))
 
     def _enter(self, element: Element) -> None:
         """Apply the white space rules, language and speaker that an element declares."""
@@ -411,9 +411,11 @@ class _Reader:
         if (space := attributes.get(SPACE)) and self.edition.obeys_xml_space:
             self.preserve = space == "preserve"
         if ("xml:lang" in attributes or "lang" in attributes) and (tag := said_language(element)):
-            self._go_to(self.at._replace(language=self.edition.language(self.edition.tag_of(tag))))
+            self._go_to(
+                self.context._replace(language=self.edition.language(self.edition.tag_of(tag)))
+            )
         if element.name in _SPEECHES:
-            self.at = self.at._replace(who=attributes.get("who", ""))
+            self.context = self.context._replace(who=attributes.get("who", ""))
 
     def _open_mark(self, element: Element, meaning: Meaning) -> Mark | None:
         """Note the start of a name, an abbreviation, or the target of a pointer."""
@@ -422,7 +424,7 @@ class _Reader:
         if not (meaning.is_name or id in self.marks or element.name == "abbr"):
             return None
         origin = self.part or part_of_text(self.kind)
-        mark = Mark(self.layout.here(), self.layout.open_name(), origin, self.at)
+        mark = Mark(self.layout.here(), self.layout.open_name(), origin, self.context)
         if meaning.is_name and (end := attributes.get("spanTo", "").removeprefix("#")):
             self.marks.setdefault(end)
             self.reaching.append((StandOff(element, meaning.label, (end,)), mark))

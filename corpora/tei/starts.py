@@ -9,7 +9,7 @@ from itertools import count
 from corpora.document import Document
 from corpora.tei.edition import Edition, Role
 from corpora.tei.header import Columns, base_of, read_header, read_rules
-from corpora.tei.marks import Place
+from corpora.tei.marks import Context
 from corpora.tei.pointers import ids_of
 from corpora.tei.prefixes import Prefixes, read_prefixes
 from corpora.tei.standoff_names import StandOff, places_of_ids, stand_off_names
@@ -86,7 +86,7 @@ class Start:
     document_id: str
     columns: Columns
     """The columns of the document, except its text and what is read with it."""
-    at: Place
+    context: Context
     split_with: str
     part: str | None = None
     """The name of the element if it is a note; else None."""
@@ -106,7 +106,7 @@ def start_of_file(tei: Element, document_id: str, edition: Edition, *, lang: str
         tei,
         document_id,
         with_metadata(columns, edition, scope),
-        Place(edition.language(columns["lang"])),
+        Context(edition.language(columns["lang"])),
         split_with=document_id,
         stand_off=stand_off_names(tei, edition),
         preserve=edition.obeys_xml_space and _asks_for_space(tei),
@@ -142,7 +142,7 @@ def _own(scope: Element, edition: Edition) -> Iterator[Element]:
 def with_place(start: Start, around: Document | None, offset: int) -> Start:
     """Add the place of a document's element: in the document around it, if that has text."""
     metadata = start.columns["metadata"]
-    place = {"byte": str(start.element.byte), **start.at.attributes()}
+    place = {"byte": str(start.element.byte), **start.context.attributes()}
     if around is None:
         metadata = {name: metadata[name] for name in metadata if name not in {"in_document", "at"}}
     else:
