@@ -77,22 +77,28 @@ def count_languages(passages: Passages, text: str) -> Counter[str]:
     return counts
 
 
+@dataclass(frozen=True, slots=True)
 class Segmenters:
-    """The segmenters of a text, each for the passages in its language."""
+    """The segmenters of a text, one for each passage; ``starts`` are the offsets of these."""
 
-    def __init__(self, passages: Passages) -> None:
-        self._starts = [start for start, _ in passages]
-        self._segmenters = [language.segmenter for _, language in passages]
+    starts: Sequence[int] = ()
+    segmenters: Sequence[Segmenter] = ()
+
+    @classmethod
+    def of(cls, passages: Passages) -> "Segmenters":
+        """Take the segmenters of the languages of passages."""
+        starts, languages = zip(*passages, strict=True) if passages else ((), ())
+        return cls(starts, [language.segmenter for language in languages])
 
     def at(self, offset: int) -> Segmenter:
         """Return the segmenter of the character at an offset."""
-        return self._segmenters[max(0, bisect_right(self._starts, offset) - 1)]
+        return self.segmenters[max(0, bisect_right(self.starts, offset) - 1)]
 
     def within(self, span: Span) -> list[Segmenter]:
         """Return the distinct segmenters of a span: one for each table."""
-        first = max(0, bisect_right(self._starts, span.start) - 1)
-        last = bisect_right(self._starts, span.end - 1)
-        return list({id(each): each for each in self._segmenters[first:last]}.values())
+        first = max(0, bisect_right(self.starts, span.start) - 1)
+        last = bisect_right(self.starts, span.end - 1)
+        return list({id(each): each for each in self.segmenters[first:last]}.values())
 
     def sentences(
         self, text: str, within: Span, *, names: Sequence[Span], abbreviations: Sequence[Span]

@@ -64,7 +64,7 @@ class TeiText:
     document: Document | None
     """None if no text is left."""
     counters: Counter[str]
-    segmenters: Segmenters = Segmenters(())
+    segmenters: Segmenters = Segmenters()
     """The segmenters of the text, by the languages of its passages."""
     split_with: str = ""
     """The id of the document whose split it shares: its own, or for a note that of its document."""
@@ -184,7 +184,7 @@ class _Reader:
             self.counters["hyphens removed at line ends"] = self.layout.hyphens_removed
         mentions = self._mentions(text)
         paragraphs = trim_paragraphs(self.layout.paragraphs, text)
-        segmenters = Segmenters(self.layout.passages)
+        segmenters = Segmenters.of(self.layout.passages)
         for lang, n in count_languages(self.layout.passages, text).items():
             self.counters[f"language/{lang}"] += n
         document = Document(
