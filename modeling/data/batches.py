@@ -49,7 +49,7 @@ BLOCK: Final = 1_000
 _EVALUATION_SEED: Final = 0
 
 
-class Chosen(NamedTuple):
+class ChosenExamples(NamedTuple):
     """The examples of a step."""
 
     sets: Integers
@@ -59,9 +59,9 @@ class Chosen(NamedTuple):
     epochs: Integers
     """(n,) the number of passes through the set before."""
 
-    def take(self, which: slice | Integers) -> "Chosen":
+    def take(self, which: slice | Integers) -> "ChosenExamples":
         """Select some of the examples, in the order of ``which``."""
-        return Chosen(*(column[which] for column in self))
+        return ChosenExamples(*(column[which] for column in self))
 
 
 class Epochs:
@@ -74,14 +74,14 @@ class Epochs:
         self.steps = -(-self.n_examples // batch_size)
         """Steps of an epoch."""
 
-    def step(self, number: int) -> Chosen:
+    def step(self, number: int) -> ChosenExamples:
         """Return the examples of a step, which is counted from 0."""
         epoch, step = divmod(number, self.steps)
         first = step * self.batch_size
         places = np.arange(first, min(first + self.batch_size, self.n_examples))
         places = permuted(places, self.n_examples, key_of(self.seed, Stream.SHUFFLE, epoch))
         sets = np.searchsorted(self._starts, places, side="right") - 1
-        return Chosen(sets, places - self._starts[sets], np.full(len(places), epoch))
+        return ChosenExamples(sets, places - self._starts[sets], np.full(len(places), epoch))
 
 
 class Mixture:
@@ -110,7 +110,7 @@ class Mixture:
         self.steps = -(-int(self.sizes.sum()) // batch_size)
         """Steps that take as many examples as all sets have together."""
 
-    def step(self, number: int) -> Chosen:
+    def step(self, number: int) -> ChosenExamples:
         """Return the examples of a step, which is counted from 0."""
         places = np.arange(self.batch_size) + number * self.batch_size
         blocks, places = np.divmod(places, BLOCK)
@@ -123,7 +123,7 @@ class Mixture:
             here = sets == of
             keys = key_of(self.seed, Stream.SHUFFLE, epochs[here], int(of))
             numbers[here] = permuted(places[here], int(self.sizes[of]), keys)
-        return Chosen(sets, numbers, epochs)
+        return ChosenExamples(sets, numbers, epochs)
 
 
 def _thousandths(weights: NDArray[np.float64]) -> Integers:
@@ -242,7 +242,7 @@ class _Maker(NamedTuple):
     collator: Collator
     micro_batch_size: int
 
-    def by_length(self, chosen: Chosen) -> Chosen:
+    def by_length(self, chosen: ChosenExamples) -> ChosenExamples:
         """Sort the examples by length, the longest first.
 
         So a device with too little memory fails at once.
@@ -254,7 +254,7 @@ class _Maker(NamedTuple):
         return chosen.take(np.argsort(-lengths, kind="stable"))
 
     def make(
-        self, chosen: Chosen, *, seed: int, negatives: Integers | None = None
+        self, chosen: ChosenExamples, *, seed: int, negatives: Integers | None = None
     ) -> Iterator[Batch]:
         """Yield the micro-batches of the examples, in this order."""
         for first in range(0, len(chosen.numbers), self.micro_batch_size):
@@ -444,13 +444,13 @@ def _check_any(sets: Sequence[ExampleSet]) -> None:
         )
 
 
-def _first_by_hash(sets: Sequence[ExampleSet], n: int) -> Chosen:
+def _first_by_hash(sets: Sequence[ExampleSet], n: int) -> ChosenExamples:
     """Select the ``n`` examples with the smallest hashes, in this order; 0: all."""
     hashes = np.concatenate([examples.hashes() for examples in sets])
     of_set = np.repeat(np.arange(len(sets)), [len(examples) for examples in sets])
     numbers = np.concatenate([np.arange(len(examples)) for examples in sets])
     order = np.argsort(key_of(Stream.EVALUATION, hashes), kind="stable")[: n or None]
-    return Chosen(of_set[order], numbers[order], np.zeros(len(order), np.int64))
+    return ChosenExamples(of_set[order], numbers[order], np.zeros(len(order), np.int64))
 
 
 class _Sent(Dataset[list[Batch] | CorpusError]):

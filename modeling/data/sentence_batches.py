@@ -51,7 +51,7 @@ WordSpan = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Chosen:
+class ChosenSentences:
     """The sentences of a batch, their words and windows, and the rows of these in the batch."""
 
     encoded: EncodedSentences
@@ -73,7 +73,7 @@ class Chosen:
     """(W,) the index in the batch of the window in which each word is read."""
 
     @classmethod
-    def of(cls, encoded: EncodedSentences, numbers: Integers) -> "Chosen":
+    def of(cls, encoded: EncodedSentences, numbers: Integers) -> "ChosenSentences":
         """Look up the words and windows of sentences, given by index."""
         n_words, n_windows = encoded.n_words[numbers], encoded.n_windows[numbers]
         words = ranges(encoded.word_begins[numbers], n_words)
@@ -199,7 +199,7 @@ class SentenceCollator:
     def __call__(self, numbers: Sequence[int] | Integers) -> SentenceBatch:
         """Make a batch of one sentence or more, given by index."""
         encoded = self.encoded
-        chosen = Chosen.of(encoded, np.asarray(numbers, np.int64))
+        chosen = ChosenSentences.of(encoded, np.asarray(numbers, np.int64))
         names = [encoded.sentences[number].id for number in chosen.numbers.tolist()]
         words = chosen.words
         starts = wide(encoded.word_starts[words])
@@ -221,7 +221,7 @@ class SentenceCollator:
             spans=_candidates(chosen, max_subwords=most, tags=tags) if most else None,
         )
 
-    def _inputs(self, chosen: Chosen, names: Sequence[str]) -> Batch:
+    def _inputs(self, chosen: ChosenSentences, names: Sequence[str]) -> Batch:
         encoded, lengths = self.encoded, chosen.lengths
         inside, shown = ranges(chosen.firsts + 1, lengths - 2), ranges(chosen.starts, lengths - 2)
         ids = np.full(int(lengths.sum()), encoded.special.cls, np.int64)
@@ -334,7 +334,7 @@ def first_by_hash(sentences: Sequence[Sentence], n: int) -> Integers:
     return np.sort(order[: n or None])
 
 
-def _candidates(chosen: Chosen, *, max_subwords: int, tags: Integers | None) -> SpanBatch:
+def _candidates(chosen: ChosenSentences, *, max_subwords: int, tags: Integers | None) -> SpanBatch:
     """Make the candidate spans of a batch, ordered by sentence, first word and length.
 
     Args:
@@ -368,7 +368,7 @@ def too_long(
     encoded: EncodedSentences, tagset: TagSet, *, max_subwords: int
 ) -> Iterator[tuple[Sentence, TokenSpan, int]]:
     """Yield the gold spans that are no candidates, with their sentence and number of subwords."""
-    chosen = Chosen.of(encoded, np.arange(len(encoded)))
+    chosen = ChosenSentences.of(encoded, np.arange(len(encoded)))
     tags = tagset.encode_all(encoded.sentences)
     firsts, lasts = gold_spans(tags)
     starts, ends, windows = chosen.locate(firsts, lasts)
@@ -429,7 +429,7 @@ def words_of(sentence: Sentence, span: Span | TokenSpan) -> WordSpan:
     return first, end
 
 
-def given_spans(chosen: Chosen, spans: Sequence[Sequence[WordSpan]]) -> SpanBatch:
+def given_spans(chosen: ChosenSentences, spans: Sequence[Sequence[WordSpan]]) -> SpanBatch:
     """Make a batch of the spans that are given for each sentence.
 
     Raises ``CorpusError`` for a span that no window holds, which only happens in long sentences.

@@ -28,7 +28,7 @@ from modeling.config import ConfigError, EncoderConfig
 from modeling.data.batch import Batch, SentenceBatch, SpanBatch
 from modeling.data.entity_forms import EntityForms
 from modeling.data.sentence_batches import (
-    Chosen,
+    ChosenSentences,
     SentenceCollator,
     WordSpan,
     batches_by_length,
@@ -369,7 +369,7 @@ class Encoder:
             encoded, with_words=self.config.reads_words, entities=self._of_words
         )
         for numbers, batch in batches_by_length(collator, batch_size=self.batch_size):
-            chosen = Chosen.of(encoded, numbers)
+            chosen = ChosenSentences.of(encoded, numbers)
             of_batch = [spans[number] for number in numbers.tolist()]
             yield _Asked(numbers.tolist(), batch, given_spans(chosen, of_batch))
 
