@@ -407,14 +407,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         return fail(str(reason), status=reason.exit_status)
 
 
+def _without_here(folders: Sequence[str]) -> list[str]:
+    try:
+        here = Path.cwd()
+    except FileNotFoundError:  # it was removed, as the command will say
+        here = None
+    return [folder for folder in folders if folder and Path(folder) != here]
+
+
 def run_command() -> int:
     """Run the command of this process; no package is imported from the current folder.
 
     The same holds for processes that it starts, which search the places that Python searches here.
     """
     os.environ["PYTHONSAFEPATH"] = "1"
-    here = Path.cwd()
-    sys.path[:] = [folder for folder in sys.path if folder and Path(folder) != here]
+    sys.path[:] = _without_here(sys.path)
     if str(_FOLDER) not in sys.path:
         sys.path.insert(0, str(_FOLDER))
     from corpora.system import command_names

@@ -66,7 +66,7 @@ def inside(folder: Path, name: str) -> Path:
 
 
 def check_utf8(arguments: Sequence[str]) -> None:
-    """Raise ``UsageError`` for an argument, or a current folder, that is no UTF-8.
+    """Raise ``UsageError`` for an argument, or a current folder, that is no UTF-8, or is gone.
 
     Also raises it where Python takes file names for another encoding: names would become others.
     """
@@ -75,7 +75,13 @@ def check_utf8(arguments: Sequence[str]) -> None:
             f"file names are read as {encoding}, not UTF-8 (LC_ALL or LANG). Set PYTHONUTF8=1, and "
             "run the same command again."
         )
-    for path in (*arguments, str(Path.cwd())):
+    try:
+        here = str(Path.cwd())
+    except FileNotFoundError as error:
+        raise UsageError(
+            "the current folder was removed, or made again. Change to one that is there (cd)."
+        ) from error
+    for path in (*arguments, here):
         if any("\ud800" <= character <= "\udfff" for character in path):
             raise UsageError(f"{path!r}: no UTF-8. Rename it, or work in another folder.")
 

@@ -5,6 +5,7 @@ import os
 
 import pytest
 
+import onoma
 from corpora.datasets.shards import sha256_of
 from corpora.errors import CorpusError, DamagedDatasetError, FolderInUseError, UsageError
 from corpora.system.files import (
@@ -144,6 +145,16 @@ def test_locale_that_is_not_utf8_is_refused_because_names_would_be_others(monkey
 
     with pytest.raises(UsageError, match=r"read as iso8859-1, not UTF-8 .* PYTHONUTF8=1"):
         check_utf8([])
+
+
+def test_a_current_folder_that_is_gone_is_an_error(tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+
+    with pytest.raises(UsageError, match="the current folder was removed"):
+        check_utf8([])
+    assert onoma._without_here(["", "/usr"]) == ["/usr"]
 
 
 def test_user_without_a_home_is_told_to_set_one(monkeypatch):
