@@ -242,8 +242,8 @@ def find_inputs(
     Names are relative to the folder that all patterns share, and sorted; ``exclude`` holds patterns
     over these names. In a folder, all files are taken that end in ``suffix``, or in one of several,
     except hidden ones and those in hidden folders. Raises ``UsageError`` where a pattern matches
-    nothing, a folder cannot be read or has a link to itself, a name is not fit for a table, or what
-    has it is no file.
+    nothing, a folder cannot be read or has a link to itself, a name is not fit for a table, what
+    has it is no file, or links give a file two names.
     """
     found: dict[str, Path] = {}
     bases: list[str] = []
@@ -258,9 +258,15 @@ def find_inputs(
         found |= files
         bases.append(base)
     named = dict(sorted(without(name_relative(found, bases), exclude).items()))
+    by_number: dict[int, Path] = {}
     for path in named.values():
         if str(path) in found:  # not in a bucket
-            _check_file(path)
+            first = by_number.setdefault(_check_file(path).st_ino, path)
+            if first is not path and first.resolve() == path.resolve():
+                raise UsageError(
+                    f"--{option}: {first} and {path} are one file, which would count twice. Leave "
+                    "one of the two out."
+                )
     return named
 
 
@@ -328,20 +334,21 @@ def _files_below(folder: Path, *, suffix: Suffix) -> Iterator[Path]:
                 yield Path(parent) / name
 
 
-def _check_file(path: Path) -> None:
-    """Raise ``UsageError`` for a pipe, a device, or a link that leads nowhere."""
+def _check_file(path: Path) -> os.stat_result:
+    """Return the status; raise ``UsageError`` for a pipe, a device, a link that leads nowhere."""
     try:
-        is_file = stat.S_ISREG(path.stat().st_mode)
+        status = path.stat()
     except OSError as error:
         what = "link that leads nowhere" if path.is_symlink() else "file that cannot be read"
         raise UsageError(
             f"{path}: is a {what} ({error.strerror}). Repair it, or leave it out."
         ) from error
-    if not is_file:
+    if not stat.S_ISREG(status.st_mode):
         raise UsageError(
             f"{path}: is no file, but a pipe or a device, which cannot be read twice. Write its "
             "content to a file, and name that."
         )
+    return status
 
 
 def _check_name(name: str, path: Path) -> None:
