@@ -469,7 +469,8 @@ def open_dataset(path: Path | str, schema: str | None = None) -> Dataset:
     description = read_description(path)
     name = description["schema"]
     if schema is not None and name != schema:
-        raise ShardSchemaError(f"{path}: holds {name!r}, not {schema!r}.")
+        remedy = f" Name a dataset of {SCHEMAS[schema].made_by}." if schema in SCHEMAS else ""
+        raise ShardSchemaError(f"{path}: holds {name!r}, not {schema!r}.{remedy}")
     known = SCHEMAS.get(str(name))
     if known is None or not known.opens(description["version"]):
         raise ShardSchemaError(f"{path}: {_other_version(description, known)}")

@@ -65,14 +65,17 @@ def with_subwords_of(
 ) -> tuple[Pretrained, Tokenizer]:
     """Remove from an encoder and its tokenizer the subwords that no text of the datasets has.
 
-    The datasets hold documents or NER sentences. Raises ``UsageError`` for other datasets,
-    ``ConfigError`` for an encoder that transformers runs, and ``CorpusError`` if there is no such
-    dataset.
+    The datasets hold documents or NER sentences. Raises ``UsageError`` for other datasets, or
+    without text, ``ConfigError`` for an encoder that transformers runs, and ``CorpusError`` if
+    there is no such dataset.
     """
     _check_ours("--trim-vocabulary", given)
     used: set[int] = set()
     for texts in (some for path in datasets for some in _texts(path)):
         used.update(id for cut in tokenizer.encode(texts) for id in cut.ids.tolist())
+    if not used:
+        paths = " ".join(map(str, datasets))
+        raise UsageError(f"--trim-vocabulary {paths}: no text, so that no subword would be kept.")
     smaller, ids = trim(tokenizer, used)
     rows = torch.from_numpy(ids)
     weights = {

@@ -82,6 +82,7 @@ class _Learning:
     )
     seed: int = option(
         1,
+        at_least=0,
         help="seed by which documents are divided into parts; evaluate also uses it for its "
         "bootstrap (default: 1)",
     )
@@ -181,7 +182,7 @@ class ScoreOptions:
     replicates: int = option(
         1000, at_least=0, help="number of replicates of the bootstrap (default: 1000)"
     )
-    seed: int = option(1, help="seed of the bootstrap (default: 1)")
+    seed: int = option(1, at_least=0, help="seed of the bootstrap (default: 1)")
     json: bool = as_json()
 
 

@@ -87,7 +87,8 @@ def cross_validate(
     of_fold = [int(ratio(record.id, seed=seed) * folds) for record in records]
     if len(set(of_fold)) < 2:
         raise UsageError(
-            f"{counted(len(records), 'document')}: too few for {counted(folds, 'fold')}."
+            f"{counted(len(records), 'document')}: too few for {counted(folds, 'fold')}. Link more "
+            "documents, or name those that are tested: --test."
         )
     outcomes: list[Outcome] = []
     for fold in sorted(set(of_fold)):

@@ -216,6 +216,11 @@ class Linker:
                 raise ValueError(f"threshold: {threshold}")
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise _damaged(path, error) from error
+        needed = (*_FILES, *(_OF_ENCODER if encoder else ()))
+        if lacking := [name for name in needed if not (folder / name).is_file()]:
+            raise CorpusError(
+                f"{folder}: {', '.join(lacking)} missing. Copy the whole linker, or train it again."
+            )
         records = _read_lines(folder / "records.jsonl", record_from_json)
         register = _read_lines(folder / "register.jsonl", _known)
         knowledge = Knowledge(

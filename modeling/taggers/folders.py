@@ -7,7 +7,7 @@ from typing import Final, TypedDict
 from corpora.errors import CorpusError
 from corpora.system.parsing import parse_json
 from corpora.tokenization.tokenizers import Tokenizer
-from modeling.config import ConfigError, EncoderConfig
+from modeling.config import EncoderConfig
 from modeling.huggingface.hub import PREFIX as HUB
 from modeling.huggingface.hub import local_folder, origin
 from modeling.taggers.archive import opened
@@ -174,7 +174,7 @@ def read_settings(folder: Path) -> TaggerConfig:
     """
     try:
         return TaggerConfig.load(folder / TAGGER_FILE)
-    except ConfigError:
+    except CorpusError:
         raise
     except (OSError, ValueError, AttributeError) as error:
         raise _damaged(folder / TAGGER_FILE, error) from error

@@ -162,6 +162,17 @@ def test_a_vocabulary_is_trimmed_by_datasets_of_text_alone(tmp_path, bases, exam
     assert "a dataset of examples. Name one of documents" in capsys.readouterr().err
 
 
+def test_a_vocabulary_is_not_trimmed_by_no_text(tmp_path, bases, make_ner, capsys):
+    empty = make_ner(tmp_path / "empty", [])
+    arguments = ["--output", str(tmp_path / "small"), "--trim-vocabulary", str(empty)]
+
+    with pytest.raises(SystemExit, match="2"):
+        main([str(bases / "plain"), *arguments])
+
+    assert f"--trim-vocabulary {empty}: no text" in capsys.readouterr().err
+    assert not (tmp_path / "small").exists()
+
+
 def test_folder_of_several_datasets_is_no_dataset_to_trim_by(tmp_path, bases, examples, capsys):
     arguments = ["--output", str(tmp_path / "small"), "--trim-vocabulary", str(examples.parent)]
 

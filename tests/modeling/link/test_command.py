@@ -61,9 +61,10 @@ def test_the_help_of_each_command_begins_with_what_it_does(name, capsys):
     [
         (["--space", "sturm"], "--space is for --register"),
         (["--test", "x", "--folds", "3"], "--folds is for a cross-validation"),
+        (["--seed", "-1"], "--seed -1: must be at least 0"),
     ],
 )
-def test_options_that_would_have_no_effect_are_refused(given, said, tmp_path, capsys):
+def test_options_without_effect_or_meaning_are_refused(given, said, tmp_path, capsys):
     assert main(["evaluate", str(tmp_path), "--output", str(tmp_path / "out"), *given]) == 2
 
     assert said in capsys.readouterr().err

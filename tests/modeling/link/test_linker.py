@@ -233,6 +233,14 @@ def test_a_linker_that_was_saved_links_as_before(linker, tmp_path):
         Linker.load(tmp_path)
 
 
+def test_a_file_of_a_linker_that_is_missing_is_named(linker, tmp_path):
+    linker.save(tmp_path)
+    (tmp_path / "records.jsonl").unlink()
+
+    with pytest.raises(CorpusError, match=r"records.jsonl missing. Copy the whole linker"):
+        Linker.load(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("name", "old", "new", "said"),
     [
