@@ -49,6 +49,9 @@ def pack(files: Mapping[str, Path], archive: Path) -> None:
             text = json.dumps(listed, indent=1, sort_keys=True) + "\n"
             made.writestr(_entry(CHECKSUMS), text)
         temporary.rename(archive)
+    except OSError as error:
+        error.filename = error.filename or str(archive)  # a write that fails names no file
+        raise
     finally:
         temporary.unlink(missing_ok=True)
 

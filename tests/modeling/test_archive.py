@@ -1,5 +1,6 @@
 """Archives: one file, always with the same bytes; nothing in it is trusted."""
 
+import errno
 import json
 import stat
 import warnings
@@ -60,6 +61,16 @@ def test_what_is_packed_is_unpacked(folder, tmp_path):
     }
     assert "inner/names.txt" in files_in(tmp_path / "again")
     assert not (tmp_path / "again" / ".lock").exists()
+
+
+def test_a_full_disk_is_an_error_that_names_the_archive(folder, tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(zipfile.ZipFile, "writestr", full)
+
+    with pytest.raises(OSError, match=r"No space left on device: .*a\.onoma"):
+        pack(files_in(folder), tmp_path / "a.onoma")
 
 
 def test_the_same_files_make_the_same_bytes(folder, tmp_path):
