@@ -353,6 +353,7 @@ def next_steps(options: Options) -> list[str]:
         else f"left  {output} has no card (--card off)",
         f"next  python -m corpora.shards verify {output}",
         f"      python -m corpora.ner.convert {output} --to conll",
+        f"      python -m modeling.finetune crf --ner {output} --model … --output …",
     ]
 
 

@@ -342,6 +342,7 @@ made  {output} (dataset); its tokenizer and its entities lie beside it
 read  {output}/report.md: how full the examples are, and what was lost
 next  python -m corpora.shards verify {output}
       python -m corpora.shards show {output} --limit 1
+      python -m modeling.pretrain RECIPE --examples {output} --output …
 """)
 
 

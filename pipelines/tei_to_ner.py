@@ -394,6 +394,7 @@ made  {output}/documents, {output}/ner (datasets); {output}/train.conll … test
 read  {output}/card.md before you trust a score
 next  python -m corpora.shards verify {output}
       python -m corpora.shards show {output}/documents --limit 1
+      python -m modeling.finetune crf --ner {output}/ner --model … --output …
 """)
 
 

@@ -24,6 +24,7 @@ from modeling.evaluate.compare import Comparison, compare
 from modeling.evaluate.evaluation import Evaluation, evaluate
 from modeling.evaluate.relabelling import relabel, relabel_sentence
 from modeling.evaluate.report import write_report
+from modeling.evaluate.scores import Spread
 from modeling.finetune.data import NerData, chosen_for_training
 from modeling.finetune.trials import Fold
 from modeling.taggers.archive import opened
@@ -146,7 +147,7 @@ class _Scorer:
         )
         mean = fmean(one.strict_f1 for one in evaluations.values())
         what = " ".join(part for part in (taggers[0].setting, decoder or "") if part)
-        yield f"{what + ': ' if what else ''}strict F1 {mean:.4f} ({_scored(evaluations)})"
+        yield f"{what + ': ' if what else ''}strict F1 {_scored(list(evaluations.values()))}"
         yield from _beside_baseline(mean, list(evaluations.values()))
         for note in dict.fromkeys(note for own in found.values() for note in _out_of_reach(own)):
             yield f"note  {note}"
@@ -296,13 +297,15 @@ def _out_of_reach(found: _Found) -> Iterator[str]:
         )
 
 
-def _scored(evaluations: Mapping[str, Evaluation]) -> str:
-    """Say how many taggers were scored, and, for a single one, the interval of strict F1."""
-    said = f"{len(evaluations)} scored"
-    intervals = [one.strict.micro.interval for one in evaluations.values()]
-    if len(intervals) == 1 and intervals[0]:
-        said += f"; 95 %: {intervals[0].low:.4f} to {intervals[0].high:.4f}"
-    return said
+def _scored(evaluations: Sequence[Evaluation]) -> str:
+    """Say the mean of strict F1, its deviation, and from where to where its intervals go."""
+    spread = Spread.of([one.strict_f1 for one in evaluations])
+    deviation = "" if spread.deviation is None else f" ± {spread.deviation:.4f}"
+    said = f"{spread.mean:.4f}{deviation} ({len(evaluations)} scored"
+    if found := [one.strict.micro.interval for one in evaluations if one.strict.micro.interval]:
+        low, high = min(each.low for each in found), max(each.high for each in found)
+        said += f"; 95 %: {low:.4f} to {high:.4f}"
+    return f"{said})"
 
 
 def _beside_baseline(mean: float, evaluations: Sequence[Evaluation]) -> Iterator[str]:

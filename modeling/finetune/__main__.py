@@ -140,7 +140,7 @@ def _finetune(options: Options) -> Summary:
     from modeling.recipes.tagging import RECIPES  # noqa: PLC0415
 
     if options.list:
-        say("".join(f"{name:<12} {about}\n" for name, about in RECIPES.about.items()))
+        say(RECIPES.listing())
         return Summary({"recipes": RECIPES.about})
     check_given(options, "recipe", "ner", *([] if options.tagger else ["model"]), "output")
     if not options.teacher and (options.documents or options.sentences):

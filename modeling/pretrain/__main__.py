@@ -78,7 +78,7 @@ def _pretrain(options: Options) -> Summary | None:
     from modeling.recipes.pretraining import RECIPES  # noqa: PLC0415 - for --help
 
     if options.list:
-        say("".join(f"{name:<22} {about}\n" for name, about in RECIPES.about.items()))
+        say(RECIPES.listing())
         return Summary({"recipes": RECIPES.about})
     check_given(options, "recipe", "examples", "output")
     chosen = RECIPES.recipe(options.recipe)

@@ -31,6 +31,11 @@ class Recipes(dict[str, Callable[[], C]], Generic[C]):
         self.add(function.__name__, function, about=(function.__doc__ or "").partition("\n")[0])
         return function
 
+    def listing(self) -> str:
+        """Return a line for each recipe: its name, and what it is."""
+        width = max(map(len, self.about))
+        return "".join(f"{name:<{width}}  {about}\n" for name, about in self.about.items())
+
     def recipe(self, name: str) -> C:
         """Return the settings of a recipe; for another name, ``ConfigError`` lists all names."""
         if name not in self:

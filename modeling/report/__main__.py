@@ -3,11 +3,12 @@
 Examples:
   python -m modeling.report runs/neiss runs/neiss_abs --output report.html
   python -m modeling.report runs/* --table heads
-  python -m modeling.report runs/* --table encoders --mean-over dataset --output table.tsv
+  python -m modeling.report runs/* --table encoders --mean-over dataset --output table.tex
   python -m modeling.report runs/* --rows head.kind optimizer.lr --columns dataset --value token_f1
 
 A table has the scores of all evaluations (evaluation.json) below the folders. --table:
-  heads      a row for each head, a column for each data set and decoder (NEISS, Table 8)
+  heads      a row for each head and what it looks up (--augment-lexicon), a column for each data
+             set and decoder (NEISS, Table 8)
   encoders   a row for each encoder, a column for each data set (NEISS, Tables 6, 7, 9 and 11;
              DaLUKE, Table 5.3)
   sets       a row for each training set, a column for each test set (DaLUKE, Table 6.17)
@@ -29,6 +30,7 @@ _TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "sets": (("trained_on",), ("dataset",)),
 }
 """The settings that make up the rows, and the columns, of each named table."""
+_SUFFIXES = frozenset({"", ".md", ".tex", ".tsv"})
 _GROUP = "tables"
 _VALUE = "strict_f1"
 
@@ -45,8 +47,8 @@ class Options:
     output: Path | None = option(
         None,
         metavar="FILE",
-        help="file to write; a table in .tsv has all digits (default: report.html in the first "
-        "folder; for a table, standard output)",
+        help="file to write; a table is .md, .tex (LaTeX) or .tsv (all digits) (default: "
+        "report.html in the first folder; for a table, standard output)",
     )
     table: str | None = option(
         None,
@@ -102,9 +104,12 @@ def _check(options: Options) -> None:
     """Raise ``UsageError`` for an option that would have no effect beside the others."""
     if options.table and options.rows:
         raise UsageError("--table and --rows: one of them; each chooses the rows of the table.")
+    is_table = options.table or options.rows
+    if is_table and options.output and options.output.suffix not in _SUFFIXES:
+        raise UsageError(f"--output {options.output}: a table is .md, .tex or .tsv.")
     if not options.rows:
         refuse(options, "columns", because="is for --rows, which chooses the rows of the table")
-    if not (options.table or options.rows):
+    if not is_table:
         refuse(options, "value", "mean_over", because="is for a table. Add --table or --rows")
 
 
@@ -116,7 +121,7 @@ def _write(text: str, output: Path) -> None:
 
 
 def _write_table(options: Options) -> Summary:
-    """Write a table as Markdown to standard output, or to a file: ``.tsv`` has all digits.
+    """Write a table as Markdown to standard output, or to a file: its name says in what form.
 
     Standard error names the folders without evaluations, such as runs of pre-training.
     """
@@ -139,8 +144,8 @@ def _write_table(options: Options) -> Summary:
     if options.output is None:
         say(made.to_markdown())
     else:
-        is_tsv = options.output.suffix == ".tsv"
-        _write(made.to_tsv() if is_tsv else made.to_markdown(), options.output)
+        form = {".tsv": made.to_tsv, ".tex": made.to_latex}
+        _write(form.get(options.output.suffix, made.to_markdown)(), options.output)
     without = [str(folder) for folder in empty]
     return Summary({**made.to_json(), "without_evaluations": without})
 

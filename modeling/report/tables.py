@@ -5,6 +5,7 @@ Example, heads by data set (as in the NEISS paper, Table 8):
 """
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,15 @@ from modeling.pages import Table as PageTable
 
 Names = str | Sequence[str]
 FILE: Final = "evaluation.json"
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "±": r"$\pm$",
+}
+"""Characters that LaTeX writes by a command; before the others of ``_LATEX_SPECIAL`` it needs a
+backslash."""
+_LATEX_SPECIAL = re.compile(r"[\\~^±&%$#_{}]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +120,15 @@ class ResultTable:
         blocks: list[Block] = [Text(self.title), PageTable(lines), *map(Text, self.notes)]
         return to_markdown(blocks)
 
+    def to_latex(self) -> str:
+        """Format a ``tabular`` with the rules of booktabs; title and notes are comments."""
+        lines = [f"% {' '.join(text.split())}" for text in (self.title, *self.notes)]
+        lines += [f"\\begin{{tabular}}{{l{'r' * len(self.columns)}}}", "\\toprule"]
+        lines += [_latex_row(["", *self.columns]), "\\midrule"]
+        for row in self.rows:
+            lines.append(_latex_row([row, *(self._show(row, column) for column in self.columns)]))
+        return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", ""])
+
     def _show(self, row: str, column: str) -> str:
         spread = self.cells.get((row, column))
         if spread is None:
@@ -147,6 +166,14 @@ class ResultTable:
         return "".join(lines)
 
 
+def _latex_row(cells: Sequence[str]) -> str:
+    return " & ".join(_LATEX_SPECIAL.sub(_latex_of, cell) for cell in cells) + r" \\"
+
+
+def _latex_of(match: re.Match[str]) -> str:
+    return _LATEX.get(match[0]) or f"\\{match[0]}"
+
+
 def table(
     evaluations: Sequence[Finished],
     *,
@@ -171,7 +198,7 @@ def table(
     for one in evaluations:
         groups[_key(one, of_rows), _key(one, of_columns)].append(one)
     return ResultTable(
-        title=f"{value}: mean ± sample deviation (n), in percent",
+        title=f"{value.replace('_f1', ' F1')}: mean ± sample deviation (n), in percent",
         rows=_sorted({row for row, _ in groups}),
         columns=_sorted({column for _, column in groups}),
         cells={key: _spread(group, value, mean_over) for key, group in groups.items()},
@@ -190,7 +217,9 @@ def _check(evaluations: Sequence[Finished], names: Sequence[str]) -> None:
 
 
 def _key(one: Finished, names: Sequence[str]) -> str:
-    return " · ".join(one.setting(name) or "not set" for name in names)
+    """Join the values of settings; one that is ``none`` is left out beside others."""
+    values = [one.setting(name) or "not set" for name in names]
+    return " · ".join(value for value in values if value != "none") or "none"
 
 
 def _spread(group: Sequence[Finished], value: str, mean_over: str | None) -> Spread:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -64,12 +65,14 @@ def test_each_decoder_gets_a_report(tagger_run, ner, tmp_path):
     }
 
 
-def test_seeds_are_summed_up_and_settings_distinguished(tmp_path, ner, bases, finetune):
+def test_seeds_are_summed_up_and_settings_distinguished(tmp_path, ner, bases, finetune, capsys):
     run = tmp_path / "run"
     settings = ["optimizer.lr=1e-7,5e-3"]
     finetune(run, ner, bases / "plain", epochs=2, seeds="1,2", settings=settings)
 
     assert evaluate(run, ner, "--output", tmp_path / "best") == 0
+    said = capsys.readouterr().out
+    assert re.search(r"strict F1 \S+ ± \S+ \(2 scored; 95 %: [\d.]+ to [\d.]+\)", said)
     assert evaluate(run, ner, "--output", tmp_path / "all", "--every-setting") == 0
 
     all_against = ("--output", tmp_path / "b", "--every-setting", "--against", run)

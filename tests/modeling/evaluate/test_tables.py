@@ -1,5 +1,6 @@
 import json
 import statistics
+from dataclasses import replace
 
 import pytest
 
@@ -58,6 +59,35 @@ def test_a_cell_with_fewer_runs_and_one_without_are_seen(runs):
 
     assert "| crf | 70.00 ± 14.14 (2) | 60.00 ± 14.14 (2) |" in lines
     assert "| cse |  | 90.00 (1 of 2) |" in lines
+
+
+def test_a_table_for_latex_has_the_same_cells(runs):
+    found = table(read_evaluations(runs), rows="title", columns="dataset", value="strict_recall")
+
+    lines = found.to_latex().splitlines()
+
+    assert lines[0] == "% strict_recall: mean ± sample deviation (n), in percent"
+    assert lines[1:5] == [
+        r"\begin{tabular}{lrr}", r"\toprule", r" & Arendt & Sturm \\", r"\midrule"
+    ]  # fmt: skip
+    assert r"cse on Sturm &  & 90.00 (1 of 2) \\" in lines
+    assert lines[-2:] == [r"\bottomrule", r"\end{tabular}"]
+
+
+def test_signs_of_latex_are_escaped(runs):
+    evaluations = [replace(one, title="a_b & 5 % \\ ^") for one in read_evaluations(runs)]
+
+    found = table(evaluations, rows="title", columns="dataset", value="strict_recall")
+
+    assert r"a\_b \& 5 \% \textbackslash{} \textasciicircum{} & " in found.to_latex()
+
+
+def test_a_setting_that_is_none_is_not_in_the_name_of_a_row(runs):
+    found = [replace(one, settings={**one.settings, "x": "none"}) for one in read_evaluations(runs)]
+
+    names = [table(found, rows=rows, columns="dataset").rows for rows in (["head.kind", "x"], "x")]
+
+    assert names == [["crf", "cse"], ["none"]]
 
 
 def test_lines_of_values_have_every_run(runs):
