@@ -118,16 +118,19 @@ def _outside_rows(census: Census) -> Iterator[Sequence[object]]:
         yield part, n_characters.get(part, ""), names.total(), _most(names)
 
 
-def _most(counts: Counter[str]) -> str:
-    shown = [f"{value} {n:,}" for value, n in counts.most_common(N_VALUES)]
+def _most(counts: Counter[str], pattern: str = "{value} {n:,}") -> str:
+    shown = [pattern.format(value=value, n=n) for value, n in counts.most_common(N_VALUES)]
     return ", ".join(shown + ["…"] * (len(counts) > N_VALUES))
 
 
 def _values(counts: Counter[str]) -> str:
-    """Write the most frequent values; if all differ, as ids do, only one of them."""
+    """Write the most frequent values; if all differ, as ids do, only one of them.
+
+    Their numbers are in brackets, for values may be numbers, too.
+    """
     once = [value for value, n in counts.items() if n == 1]
     is_each_once = len(counts) > 1 and len(once) == len(counts) - ("other" in counts)
-    return f"each once, as {once[0]}" if is_each_once else _most(counts)
+    return f"each once, as {once[0]}" if is_each_once else _most(counts, "{value} ({n:,})")
 
 
 def to_words(census: Census) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """What the markup of an edition holds, before the first run."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -110,6 +111,12 @@ def test_an_example_shows_what_stands_before_the_element():
     census = census_of("<p>Wir sahen <persName>Ida</persName> heute.</p>")
 
     assert "Wir sahen<persName>Ida" in census.kinds["persname"].example.replace(" <", "<")
+
+
+def test_values_of_an_attribute_stand_apart_from_their_numbers():
+    lines = "\n".join(to_words(census_of('<p><pb n="1"/>A<pb n="1"/><pb n="2"/></p>')))
+
+    assert re.search(r"pb/@n +3 +2 +1 \(2\), 2 \(1\)$", lines, re.MULTILINE)
 
 
 def test_values_of_an_attribute_beyond_those_that_are_kept_are_counted_as_one():
@@ -264,7 +271,7 @@ def test_ids_and_names_are_not_listed_one_by_one():
 
     shown = [line.split() for line in to_words(census)]
     assert ["p/@xml:id", "3", "3", "each", "once,", "as", "i0"] in shown
-    assert ["name/@key", "3", "1", "Ulm", "3"] in shown
+    assert ["name/@key", "3", "1", "Ulm", "(3)"] in shown
     assert census.schemes == {("key", "text"): 3}
 
 
