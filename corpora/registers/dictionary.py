@@ -23,6 +23,9 @@ MIN_TAGGED = 0.5
 """The least ratio of tagged places of a form of one word, if any of its places is tagged."""
 MIN_PRIOR = 0.9
 """The least ratio of a form's mentions that must mean the entry."""
+MIN_SEEN = 10
+"""The least number of places of a form of one word, in documents with names, that show that it is
+no name if none of them is tagged (*Herr*)."""
 _TAKEN: tuple[FormKind, ...] = ("canonical", "variant", "full", "with_role", "surname")
 _OF_ONE_WORD = {"person", "place", "organization"}
 """The kinds whose forms of one word are taken though none is tagged, unless they end with a period,
@@ -95,6 +98,7 @@ class RegisterDictionary:
         """Yield the forms that are worth matching, with their meaning."""
         names: defaultdict[str, Counter[str]] = defaultdict(Counter)
         untagged: Counter[str] = Counter()
+        passed_over: Counter[str] = Counter()
         listed = list(forms)
         matcher = SurfaceMatcher(listed, lang=lang, ignore_case=False)
         for document in documents:
@@ -105,8 +109,14 @@ class RegisterDictionary:
                     names[form][entry.id if entry else ""] += 1
             occupied = [(mention.start, mention.end) for mention in document.mentions]
             found = matcher.find(document.text, occupied, composes=True)
-            untagged.update(listed[index] for _, _, index in found)
+            counts = Counter(listed[index] for _, _, index in found)
+            untagged += counts
+            if document.mentions:
+                passed_over += counts
         for form, entries in forms.items():
+            if not names[form] and " " not in form and passed_over[form] >= MIN_SEEN:
+                self.counters["forms not taken: a word that is never tagged"] += 1
+                continue
             meaning = self._meaning(form, entries, names=names[form], untagged=untagged[form])
             if isinstance(meaning, str):
                 self.counters[f"forms not taken: {meaning}"] += 1

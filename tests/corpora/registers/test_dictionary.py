@@ -119,6 +119,19 @@ def test_a_word_with_a_period_is_taken_only_if_it_is_tagged():
     assert '<persName ref="#P.5" cert="0.5">Mrs.</persName>' in tagged
 
 
+def test_a_frequent_word_that_nobody_tags_in_a_tagged_text_is_no_name():
+    tagged = '<p><persName ref="#P.2">Franz Marc</persName> und {}. Stein kam.</p>'
+    often, stone = " ".join(["Stein"] * 10), ">Stein</persName>"
+
+    body, dictionary = enriched(tagged.format(often))
+    seldom, _ = enriched(tagged.format("Stein"))
+    untagged, _ = enriched(f"<p>{often}</p>")
+
+    assert stone not in body
+    assert dictionary.counters["forms not taken: a word that is never tagged"] == 1
+    assert (seldom.count(stone), untagged.count(stone)) == (2, 10)
+
+
 def test_names_that_are_there_decide_what_a_form_means():
     name = '<persName ref="#P.2">Marc</persName>'
     stone = '<persName ref="#P.4">Stein</persName> Stein Stein Stein'
