@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from corpora.errors import UsageError
+from corpora.lexicon import MARKS
 from corpora.runs.plan import InputFile, Plan, Stage, Unit, describe_file, unit_for_each
 from corpora.segmentation.language_tags import check_tag
 from pipelines import run
@@ -90,10 +91,10 @@ class Options(CommonOptions):
     without_flags: tuple[str, ...] | None = option(
         None,
         nargs="*",
-        choices=("known", "inner", "compound", "function", "name"),
+        choices=MARKS,
         metavar="FLAG",
-        help="for a lexicon: leave out words with these flags: known, inner, compound, function, "
-        "name (default: as --words says)",
+        help=f"for a lexicon: leave out words with these flags: {', '.join(MARKS)} (default: as "
+        "--words says)",
     )
     max_rank: int | None = option(
         None,

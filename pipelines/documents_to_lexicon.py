@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from corpora.errors import CorpusError, UsageError
+from corpora.lexicon import MARKS
 from corpora.runs.plan import (
     InputFile,
     Plan,
@@ -43,7 +44,6 @@ PART_BYTES = 4 << 20
 KNOWN = "known words"
 NAMES = "names"
 KNOWN_NAMES = ("auto", "jieba", "none")
-MARKS = ("known", "inner", "compound", "function", "name")
 
 
 @dataclass(frozen=True, kw_only=True)

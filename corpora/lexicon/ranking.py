@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import read_batches
+from corpora.lexicon import MARKS
 from corpora.lexicon.counting import Flags, Floats
 from corpora.lexicon.known import function_words
 from corpora.lexicon.scores import Ratios, information_at_cuts
@@ -35,7 +36,6 @@ FLAGS = ("known", "inner", "compound", "function", "low", "name")
 - ``name``: on a list of names, and then with no other flag but ``low``; or a known word that is a
   name or a noun in the dictionary, and much more frequent in the texts than in general.
 """
-MARKS = ("known", "inner", "compound", "function", "name")
 DEMOTION = 0.5
 """The factor by which a score is multiplied, once for each flag that demotes."""
 LOOSE = 6.0

@@ -1,4 +1,7 @@
-"""Characters to tokens: documents become the sentences of a ``ner`` dataset."""
+"""Characters to tokens: documents become the sentences of a ``ner`` dataset.
+
+Of nested names, ``levels`` chooses which become tags, and which inner tags.
+"""
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
