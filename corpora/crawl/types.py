@@ -6,7 +6,7 @@ from typing import Literal
 from corpora.crawl.addresses import parse_networks
 from corpora.crawl.urls import Target
 from corpora.errors import UsageError
-from corpora.warc.contact import check_contact
+from corpora.system.user_agent import check_contact
 
 Kind = Literal["page", "list", "feed", "sitemap", "robots", "tdmrep"]
 """The kind of a request. A ``page`` with a lasting status (``fetcher.LASTING``) is never fetched

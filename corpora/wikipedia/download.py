@@ -24,7 +24,7 @@ from corpora.errors import CorpusError, UsageError
 from corpora.reports import counted
 from corpora.system.arguments import SUMMARY, Summary, execute, fail, option, parse
 from corpora.system.files import is_temporary, locked
-from corpora.warc.contact import check_contact
+from corpora.system.user_agent import check_contact
 from corpora.wikipedia.dump_status import (
     DumpRun,
     NotCompleteError,

@@ -1,4 +1,4 @@
-"""The ``User-Agent`` of the crawler, with the contact address of who runs it."""
+"""The crawler in the ``User-Agent``, with the contact address of who asks servers."""
 
 import re
 from importlib.metadata import version
