@@ -125,7 +125,7 @@ ROOMS = (
     *("crawl", "lexicon", "tokenization", "examples", "project", "samples"),
 )
 """Rooms of ``corpora``: each imports only from those before it."""
-COMMANDS = {"health", "shards"}  # two lines each: what they start lies in a room
+COMMANDS = {"health", "shards"}  # what they start lies in a room
 
 
 MODELING_ROOMS = (
@@ -182,6 +182,18 @@ def test_rooms_of_modeling_import_only_from_rooms_before_them():
             upward[file.relative_to(ROOT).as_posix()] = wrong
 
     assert not upward
+
+
+def test_the_tables_of_rooms_have_the_order_of_imports():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+    for package, rooms in (
+        ("corpora", [*ROOMS, *sorted(COMMANDS)]),
+        ("modeling", [*MODELING_ROOMS, *MODELING_COMMANDS]),
+    ):
+        table = text.partition(f"| room of `{package}/` |")[2].partition("\n\n")[0]
+        first = "".join(line.split("|")[1] for line in table.splitlines()[2:])
+        assert re.findall(r"`(\w+)/?`", first) == rooms
 
 
 def test_beam_is_loaded_only_where_graphs_are_made_and_run():
