@@ -274,13 +274,15 @@ def write_side_files(build: "Build", _: Options) -> None:
     from corpora.datasets.shards import write_text
     from corpora.entities import exports
     from corpora.entities.choice import changes
+    from corpora.entities.equivalents import members_of, read_equivalents
+    from corpora.entities.report import change_lines, coverage_lines, report
     from corpora.entities.vocabulary import OF_EARLIER, read_vocab
 
     shards, auxiliary = build.shard_paths(""), build.plan.auxiliary
     members: Mapping[str, Sequence[str]] = {}
     if EQUIVALENTS in auxiliary:
-        table = exports.read_equivalents(auxiliary[EQUIVALENTS].check())
-        members = exports.members_of(table, read_vocab(shards).column("entity"))
+        table = read_equivalents(auxiliary[EQUIVALENTS].check())
+        members = members_of(table, read_vocab(shards).column("entity"))
     names = exports.Names(shards, members)
     for name, lines in (
         ("entity_vocab.jsonl", exports.luke_lines),
@@ -289,18 +291,18 @@ def write_side_files(build: "Build", _: Options) -> None:
         ("entity_ids.tsv", exports.id_lines),
     ):
         write_text(build.side / name, lines(exports.read_rows(shards), names))
-    write_text(build.side / "coverage.tsv", exports.coverage_lines(build.counters))
-    text = exports.report(build.counters, build.plan.parameters, exports.read_rows(shards))
+    write_text(build.side / "coverage.tsv", coverage_lines(build.counters))
+    text = report(build.counters, build.plan.parameters, exports.read_rows(shards))
     write_text(build.side / "report.md", [text])
     if previous := named(PREVIOUS, auxiliary):
         earlier = read_vocab((file.check() for file in previous), columns=OF_EARLIER)
         listed = changes(read_vocab(shards, columns=OF_EARLIER), earlier)
-        write_text(build.side / "changes.tsv", exports.change_lines(listed))
+        write_text(build.side / "changes.tsv", change_lines(listed))
 
 
 def warnings(_: Options, counters: Mapping[str, int]) -> Iterator[str]:
     """Warn of what is probably a mistake."""
-    from corpora.entities.exports import warn_of_missing_pages
+    from corpora.entities.report import warn_of_missing_pages
 
     if warning := warn_of_missing_pages(counters):
         yield warning

@@ -1,1 +1,1 @@
-"""Entity vocabularies: counts, choice, ids, aliases, exports, look-up."""
+"""Entity vocabularies: counts, choice, ids, aliases, equal entities, exports, report, look-up."""

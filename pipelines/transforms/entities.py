@@ -32,7 +32,7 @@ from corpora.entities.counts import (
     by_partition,
     partitions_of,
 )
-from corpora.entities.exports import read_equivalents
+from corpora.entities.equivalents import read_equivalents
 from corpora.entities.vocabulary import OF_EARLIER, read_vocab
 from corpora.matching.form_table import FormTable, build_form_table
 from corpora.runs.plan import InputFile, Unit
