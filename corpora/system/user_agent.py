@@ -1,4 +1,4 @@
-"""The crawler in the ``User-Agent``, with the contact address of who asks servers."""
+"""The ``User-Agent`` of the crawler, and the contact address that servers are told."""
 
 import re
 from importlib.metadata import version
