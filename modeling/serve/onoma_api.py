@@ -1,4 +1,4 @@
-"""Onoma's own protocol: ``POST /v1/tag``."""
+"""Onoma's own protocol: ``POST /v1/tag``; reading of bodies for all protocols."""
 
 import asyncio
 import json
