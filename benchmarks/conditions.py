@@ -88,7 +88,7 @@ class Scorer:
         """
         known, names = [self.train, self.dev], self.tagger.labels
         if labels:
-            tagged = relabel(tagged, labels).tagged
+            tagged, _ = relabel(tagged, labels)
             known = [[relabel_sentence(one, labels) for one in some] for some in known]
             names = tuple(dict.fromkeys(filter(None, map(labels.target, names))))
         found = evaluate(tagged, labels=names, train=known[0], dev=known[1])

@@ -1,4 +1,4 @@
-"""Where a form may stand in text: at word boundaries; and case folding that moves no offset.
+"""The word boundaries between which a form may stand, and case folding that moves no offset.
 
 A match does not begin after, or end before, a letter or digit. Where the character on either side
 belongs to a script that is written without spaces (Han, Kana, Thai, Lao, Khmer, Burmese …), every

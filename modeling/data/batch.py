@@ -15,7 +15,7 @@ P candidate spans.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import torch
@@ -45,7 +45,7 @@ class Movable:
 
     __slots__ = ()
 
-    def map(self, change: Callable[[Any], object]) -> Self:
+    def map(self, change: Callable[..., object]) -> Self:
         """Replace every tensor, or array, by what ``change`` returns for it."""
         parts = {one.name: _map(getattr(self, one.name), change) for one in fields(self)}  # type: ignore[arg-type]
         return replace(self, **parts)  # type: ignore[type-var]
@@ -59,7 +59,7 @@ class Movable:
         return self.map(Tensor.pin_memory)
 
 
-def _map(value: object, move: Callable[[Any], object]) -> object:  # Any: a tensor or an array
+def _map(value: object, move: Callable[..., object]) -> object:
     """Apply ``move`` to every tensor in a value; return a value without tensors as it is."""
     if isinstance(value, Tensor | np.ndarray):
         return move(value)
