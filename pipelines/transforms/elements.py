@@ -219,6 +219,8 @@ class _ReadUnits(StepFunction, Generic[B]):
         try:
             for value in self._step.read(unit):
                 yield InUnit(unit, value)
+            for file in unit.inputs:  # which may have changed while they were read
+                file.check()
         except (CorpusError, OSError) as error:
             yield InUnit(unit, _failed(error, unit))
         else:

@@ -22,6 +22,7 @@ from corpora.datasets.shards import ShardWriter, open_dataset
 from corpora.document import Document
 from corpora.errors import CorpusError, UsageError
 from corpora.runs.build import hold
+from corpora.runs.plan import Unit, describe_file
 from corpora.store.inspection import main as store
 from pipelines import (
     documents_to_entity_vocab,
@@ -186,6 +187,24 @@ def test_pipeline_of_a_stranger_runs_as_the_docs_have_it(tmp_path, monkeypatch):
     assert all(each.text == ours[each.id].text and each.url is None for each in theirs)
     assert {"link", "title_match"} <= {m.origin for each in theirs for m in each.mentions}
     assert store(["verify", "build/mine"]) == 0
+
+
+@pytest.mark.parametrize("change", ["more", ""])
+def test_a_file_that_changes_while_it_is_read_fails_its_unit(tmp_path, change):
+    path = tmp_path / "a.txt"
+    path.write_text("Ein Satz.", "utf-8")
+
+    class ReadSlowly(elements.ReadUnits[Filtered]):
+        def read(self, unit):
+            unit.inputs[0].check()
+            yield Filtered("a", "read")
+            path.write_text(change, "utf-8")
+
+    unit = Unit(0, (describe_file("a.txt", path),))
+    *_, last = elements._ReadUnits(ReadSlowly()).process(unit)
+
+    assert isinstance(last.value, elements.Failed)
+    assert "has changed since the run began" in last.value.message
 
 
 def write(ids, output):
