@@ -18,7 +18,7 @@ from corpora.runs.plan import Unit
 from corpora.system.parsing import JsonObject
 from corpora.wikipedia.bzip2 import Bzip2File
 from corpora.wikipedia.chunks import Chunk, Damage, DumpError, PlainFile, Source
-from corpora.wikipedia.pages import Page, excerpt, hash_of, reject_damage, to_record
+from corpora.wikipedia.pages import Page, excerpt, reject_damage, to_record
 from corpora.wikipedia.pieces import cut_pieces, open_pieces
 from corpora.wikipedia.segments import Segment, cut
 from corpora.wikipedia.siteinfo import SiteInfo, check_encoding, read_site
@@ -201,7 +201,7 @@ def read_pages(
         if isinstance(segment, Damage):
             yield reject_damage(segment, source=source)
             continue
-        found = find(hash_of(segment.data)) if find and segment.is_page else None
+        found = find(segment.hash) if find and segment.is_page else None
         record = found or to_record(segment, source=source)
         if record is not None:
             yield record

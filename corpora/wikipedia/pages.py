@@ -4,7 +4,6 @@ Export versions 0.3 to 0.11 are read: ``<ns>``, ``<redirect>`` and ``<model>`` m
 several revisions the last in the file is read, which in a dump is the latest.
 """
 
-import hashlib
 import re
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,7 +15,6 @@ from corpora.wikipedia.chunks import Damage
 from corpora.wikipedia.segments import Edge, Segment
 
 MAX_DEPTH = 100
-HASH_DIGITS = 32
 SCAN = "proofread-page"
 """The model of pages of a scanned book (Wikisource)."""
 _NUMBER = re.compile(r"-?\d{1,9}")
@@ -58,7 +56,7 @@ class Page:
     position: str = ""
     """The position of the ``<page>`` tag, as ``byte 1234``."""
     hash: str = field(default="", compare=False)
-    """The hash of the page's XML, as ``hash_of`` computes it."""
+    """The hash of the page's XML, as ``Segment.hash`` computes it."""
 
 
 class PageError(Exception):
@@ -68,28 +66,6 @@ class PageError(Exception):
         """Store the reason, the message, and the byte of the page where the fault is."""
         super().__init__(message)
         self.reason, self.byte = reason, byte
-
-
-def hash_of(xml: bytes) -> str:
-    """Hash the XML of a page, all of it: 32 digits, the first 128 bits of SHA-256."""
-    return hashlib.sha256(xml).hexdigest()[:HASH_DIGITS]
-
-
-def read_page(xml: bytes, *, position: str) -> Page:
-    """Read one ``<page>`` element in UTF-8; raises ``PageError``."""
-    reader = _PageReader(xml)
-    try:
-        reader.expat.Parse(xml, True)  # noqa: FBT003 - expat's own
-    except expat.ExpatError as error:
-        raise PageError(
-            "malformed_xml",
-            f"is not well-formed XML ({expat.ErrorString(error.code)} "
-            f"in line {error.lineno}, column {error.offset + 1} of the page)",
-            byte=reader.expat.ErrorByteIndex,
-        ) from error
-    finally:
-        reader.forget()
-    return reader.page(position, hash_of(xml))
 
 
 def _on_one_line(title: str) -> str:
@@ -136,8 +112,8 @@ class _PageReader:
         self.expat.EndElementHandler = None
         self.expat.CharacterDataHandler = None
 
-    def page(self, position: str, hash: str) -> Page:
-        """Build the page from what was read; raises ``PageError``."""
+    def page(self, segment: Segment) -> Page:
+        """Build the page from what was read of its segment; raises ``PageError``."""
         title = _on_one_line(self.of_page.get("title", ""))
         if not title:
             raise PageError("no_title", "has no title")
@@ -157,8 +133,8 @@ class _PageReader:
             timestamp=self.of_revision.get("timestamp", "").strip(),
             model=model,
             text=_body(text) if model == SCAN else text,
-            position=position,
-            hash=hash,
+            position=segment.position,
+            hash=segment.hash,
         )
 
     def _is_stub(self) -> bool:
@@ -222,10 +198,23 @@ def to_record(segment: Segment, *, source: str) -> Page | Rejected | None:
 
 
 def _page(segment: Segment, *, source: str) -> Page | Rejected:
+    """Read one ``<page>`` element in UTF-8."""
+    xml = segment.data
+    reader = _PageReader(xml)
     try:
-        return read_page(segment.data, position=segment.position)
+        reader.expat.Parse(xml, True)  # noqa: FBT003 - expat's own
+        return reader.page(segment)
     except PageError as error:
         return reject(segment, error.reason, str(error), source=source, byte=error.byte)
+    except expat.ExpatError as error:
+        what = (
+            f"is not well-formed XML ({expat.ErrorString(error.code)} "
+            f"in line {error.lineno}, column {error.offset + 1} of the page)"
+        )
+        byte = reader.expat.ErrorByteIndex
+        return reject(segment, "malformed_xml", what, source=source, byte=byte)
+    finally:
+        reader.forget()
 
 
 def _unfinished(segment: Segment, source: str) -> Rejected:

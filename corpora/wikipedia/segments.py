@@ -6,15 +6,18 @@ opening tag to a closing one it is a page, from a closing tag to an opening one 
 pages; every other sequence of tags is damage.
 """
 
+import hashlib
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 
 from corpora.wikipedia.chunks import Chunk, Damage
 
 _TAG = re.compile(rb"<page(?=[\s/>])|</page>")
 _UNFINISHED = 6  # a tag that begins in so many last bytes of a chunk may end in the next
+HASH_DIGITS = 32
 _EXCERPT = 400  # bytes kept of a segment that is too large
 
 
@@ -27,7 +30,7 @@ class Edge(Enum):
     DAMAGE = "damage"
 
 
-@dataclass(slots=True)
+@dataclass
 class Segment:
     """The bytes from one tag to the next; a page has both of its tags."""
 
@@ -50,6 +53,11 @@ class Segment:
         """The bytes of the segment; only the first if it is too large."""
         return b"".join(self._parts)
 
+    @cached_property
+    def hash(self) -> str:
+        """The hash of a page's XML, all of it: 32 digits, the first 128 bits of SHA-256."""
+        return hash_of(self.data)
+
     def add(self, data: bytes, *, max_bytes: int) -> None:
         """Append bytes; beyond ``max_bytes`` only the beginning is kept."""
         self.size += len(data)
@@ -59,6 +67,11 @@ class Segment:
         if self.size > max_bytes:
             self.is_too_large = True
             self._parts = [self.data[:_EXCERPT]]
+
+
+def hash_of(xml: bytes) -> str:
+    """Hash the XML of a page."""
+    return hashlib.sha256(xml).hexdigest()[:HASH_DIGITS]
 
 
 def cut(

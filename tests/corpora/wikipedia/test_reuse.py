@@ -21,12 +21,12 @@ from corpora.system.buckets import Bucket
 from corpora.wikipedia import reuse_places
 from corpora.wikipedia.articles import Article
 from corpora.wikipedia.blocks import Block, Link, PageText
-from corpora.wikipedia.pages import hash_of
 from corpora.wikipedia.resolution import Augmentation, Resolver
 from corpora.wikipedia.reuse_links import as_written, find_finished
 from corpora.wikipedia.reuse_places import Earlier, Place, open_earlier
 from corpora.wikipedia.reuse_rows import PageRows, TakenRows
 from corpora.wikipedia.reuse_shards import ROWS, KeptShards
+from corpora.wikipedia.segments import hash_of
 from corpora.wikipedia.unmatched import Unmatched, build_unmatched
 
 FINGERPRINT = "f" * 64
