@@ -166,7 +166,8 @@ class TemplateTable:
             name = function if function[0] == "#" else name
             if function.isupper() and function.lower() not in (function, *_SHOWING):
                 return Action("silent", name)  # {{DEFAULTSORT:…}}, in any language
-        if _OF_LANGUAGE.fullmatch(name) and name not in self.silent:
+        is_of_language = _OF_LANGUAGE.fullmatch(name) and name not in self.silent
+        if is_of_language and _ANY_LANGUAGE in self.render:  # no recipes: of another extractor
             return Action("show", _ANY_LANGUAGE)
         return self._named(name)
 

@@ -40,6 +40,11 @@ def test_a_link_in_another_comes_after_it():
 
 
 @pytest.mark.usefixtures("installed")
+def test_a_name_in_another_language_is_no_error():
+    assert read("Angela ({{lang-de|Kanzlerin}}) spoke.").text.startswith("Angela")
+
+
+@pytest.mark.usefixtures("installed")
 def test_link_keeps_its_text_if_its_title_has_a_colon():
     page = read("He saw [[Star Trek: Voyager|Voyager]] and [[2001: A Space Odyssey]].")
 
