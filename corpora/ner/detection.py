@@ -160,7 +160,8 @@ class _Table:
         if self.n_columns != 2:
             return False
         has_words = not all(map(str.isdecimal, self.column(1)))  # a list of tags has numbers
-        return has_words and self.has_tags(0) and not self.can_be_tags(1)
+        are_tags = self.has_tags(0) or self.spelling(0) == "PER-B"
+        return has_words and are_tags and not self.can_be_tags(1)
 
     @cached_property
     def is_numbered(self) -> bool:

@@ -14,14 +14,20 @@ _WORDS = {
     "test": "test", "testing": "test", "testb": "test", "tst": "test",
 }  # fmt: skip
 _WORD = re.compile(r"[a-z]+")
+_JOINED = [
+    re.compile(each) for each in (r"[A-Z][a-z]+", r"[a-z]+(?=[A-Z])", r"(?<=[A-Z]{2})[a-z]+")
+]
+"""Match words that only capitals divide: ``nerTrain``, ``testSet``, ``GWtest``."""
 
 
 def split_of_name(name: str) -> str | None:
     """Return the split in a file's name or folder; None if there is none, or more than one."""
     for part in reversed(name.split("/")):
-        said = {_WORDS[word] for word in _WORD.findall(part.lower()) if word in _WORDS}
-        if said:
-            return said.pop() if len(said) == 1 else None
+        joined = [word for pattern in _JOINED for word in pattern.findall(part)]
+        for words in (_WORD.findall(part.lower()), joined):
+            said = {_WORDS[word.lower()] for word in words if word.lower() in _WORDS}
+            if said:
+                return said.pop() if len(said) == 1 else None
     return None
 
 

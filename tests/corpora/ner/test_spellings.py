@@ -46,6 +46,10 @@ $<Bad Berg:LOC> lag da
             id="the tag first",
         ),
         pytest.param(
+            "PER-B\tAda\nPER-I\tSá\n0\tkam\n\nLOC-B\tBad\nLOC-I\tBerg\n0\tlag\n0\tda\n",
+            id="the tag first, its letter last, a zero for O",
+        ),
+        pytest.param(
             "1 Ada NNP B-PER\n1 Sá NNP I-PER\n1 kam VV O\n\n"
             "2 Bad NNP B-LOC\n2 Berg NNP I-LOC\n2 lag VV O\n2 da MM O\n",
             id="numbers of sentences",
