@@ -187,7 +187,10 @@ def list_candidates(options: "Options", tagger: "Tagger | None") -> Summary:
         n = write_candidates(Path(folder) / "list", rows)
         write_new(path, (Path(folder) / "list").read_bytes())
     write_json(model_file(path), asdict(model))
-    return work.finish(made=f"{path} ({counted(n, 'name')}); next: edit it, and --apply {path}")
+    return work.finish(
+        made=f"{path} ({counted(n, 'name')}); next: write no into accept where one is wrong, and "
+        f"--apply {path}"
+    )
 
 
 def apply_list(options: "Options") -> Summary:
