@@ -81,12 +81,22 @@ class Referrer:
         """Count the styles of references that lead to an entry."""
         for document in documents:
             for mention in document.mentions:
-                label = mention.label or ""
-                for entity in (mention.entity or "").split(" "):
-                    if entity and (entry := register.find(entity)) is not None:
-                        self._n[label] += 1
-                        styles = dict.fromkeys(self._styles(mention, entry), 1)  # in their order
-                        self._counts[label].update(styles)
+                self._count(mention, register)
+
+    def learn_elsewhere(self, mentions: Iterable[Mention], register: Register) -> None:
+        """Count the styles of other mentions, for labels without a reference to an entry so far."""
+        known = {label for label, n in self._n.items() if n}
+        for mention in mentions:
+            if mention.label not in known:
+                self._count(mention, register)
+
+    def _count(self, mention: Mention, register: Register) -> None:
+        label = mention.label or ""
+        for entity in (mention.entity or "").split(" "):
+            if entity and (entry := register.find(entity)) is not None:
+                self._n[label] += 1
+                styles = dict.fromkeys(self._styles(mention, entry), 1)  # in their order
+                self._counts[label].update(styles)
 
     def _styles(self, mention: Mention, entry: Entry) -> Iterable[Style]:
         for attribute, value in _references(mention, self._edition.entity):

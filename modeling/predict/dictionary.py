@@ -5,16 +5,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from corpora.document import Document, reading_order, without_crossing
+from corpora.document import Document, Mention, reading_order, without_crossing
 from corpora.registers.dictionary import RegisterDictionary
 from corpora.registers.references import Referrer, parse_style
 from corpora.registers.register import read_registers
 from corpora.runs.plan import find_inputs
 from corpora.tei.edition import SUFFIXES, Edition
+from corpora.tei.pointers import entity_of
 from corpora.tei.provenance import Model
 from corpora.tei.reader import TeiText, read_tei
 from corpora.tei.writer import Standing, TeiFile, WriteOptions, Written
-from corpora.tei.xml import XmlError
+from corpora.tei.xml import XmlError, parse_xml
 from modeling.training.run_folder import versions
 
 _WITHOUT_ID = (
@@ -66,11 +67,13 @@ def open_register(
     *,
     reference: str,
     offers: bool = False,
+    elsewhere: Sequence[Mention] = (),
 ) -> OpenRegister:
     """Read a register, and learn from the documents of an edition how they refer to it.
 
-    ``offers``: mentions in a list get ids even if no file shows how ids are written. Raises
-    ``CorpusError`` if the register cannot be read.
+    ``elsewhere``: names outside the texts, for labels whose references no text shows. ``offers``:
+    mentions in a list get ids even if no file shows how ids are written. Raises ``CorpusError`` if
+    the register cannot be read.
     """
     found = find_inputs(patterns, suffix=SUFFIXES, option="register")
     data = {name: path.read_bytes() for name, path in found.items()}
@@ -78,6 +81,7 @@ def open_register(
     register = read_registers(data.items()).read_by(edition)
     referrer = Referrer(edition, given=style, offers=offers)
     dictionary = RegisterDictionary(register, edition, referrer, documents=documents)
+    referrer.learn_elsewhere(elsewhere, register)
     sha256 = hashlib.sha256(b"".join(hashlib.sha256(one).digest() for one in data.values()))
     model = Model(
         id=f"onoma-{sha256.hexdigest()[:12]}",
@@ -96,3 +100,18 @@ def texts_of(files: Mapping[str, Path], edition: Edition) -> Iterator[TeiText]:
             yield from read_tei(path.read_bytes(), edition, name=name)
         except XmlError:
             continue  # the file is rejected later, when names are to be written into it
+
+
+def names_in_headers(files: Mapping[str, Path], edition: Edition) -> Iterator[Mention]:
+    """Yield the names with an id in the headers of files; their characters mean nothing."""
+    for name, path in files.items():
+        try:
+            root = parse_xml(path.read_bytes(), name=name)
+        except XmlError:
+            continue  # as in ``texts_of``
+        headers = (element for element in root.walk() if element.name == "teiheader")
+        for element in (each for header in headers for each in header.walk()):
+            label, given = edition.meaning(element).label, element.attributes
+            if label and (entity := entity_of(given, edition)):
+                attributes = {f"@{key}": value for key, value in given.items()}
+                yield Mention(0, 1, entity, label, attributes=attributes)

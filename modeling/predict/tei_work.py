@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 from corpora.datasets.shards import write_text
 from corpora.document import Document, Mention, Rejected
 from corpora.errors import CorpusError, UsageError
-from corpora.registers.references import Habits, parse_style
+from corpora.registers.dictionary import labels_of
+from corpora.registers.references import Habits, parse_style, usages_of, usual
 from corpora.reports import counted
 from corpora.runs.plan import find_inputs
 from corpora.runs.record_errors import reject
@@ -36,7 +37,7 @@ from corpora.tei.reader import TeiText
 from corpora.tei.schema import expect, fetched_schema
 from corpora.tei.undo import CHANGED, Kept
 from corpora.tei.writer import Skipped, Standing, TeiFile, WriteOptions, Written
-from modeling.predict.dictionary import OpenRegister, open_register, texts_of
+from modeling.predict.dictionary import OpenRegister, names_in_headers, open_register, texts_of
 from modeling.predict.linking import OpenLinker, open_linker
 from modeling.taggers.counts import PRECISION
 
@@ -186,6 +187,7 @@ class TeiWork:
             self.referring,
             reference=given.reference,
             offers=given.candidates is not None,
+            elsewhere=self.header_names,
         )
         self.counters.update(opened.dictionary.counters)
         return opened
@@ -195,9 +197,18 @@ class TeiWork:
         """The way in which the files, or ``--reference``, refer to entities."""
         given = self.options.reference
         style = parse_style(given, self.edition) if given else None
-        habits = Habits(self.referring, given=style)
+        elsewhere = usual(Counter(usages_of(self.header_names)))
+        habits = Habits(self.referring, given=style, elsewhere=elsewhere)
         habits.learn(self.documents)
         return habits
+
+    @cached_property
+    def header_names(self) -> list[Mention]:
+        """The names in the headers, unless texts show how ids of persons and places are written."""
+        labels = labels_of(self.edition)
+        wanted = {labels[kind] for kind in ("person", "place") if kind in labels}
+        shown = {each.label for one in self.documents for each in one.mentions if each.entity}
+        return [] if wanted <= shown else list(names_in_headers(self.files, self.referring))
 
     @cached_property
     def documents(self) -> list[Document]:

@@ -568,6 +568,24 @@ def test_ids_are_written_with_the_prefix_that_the_files_declare(letter, register
     assert 'In <placeName key="r.xml#O.1" resp' in written[2]
 
 
+def test_headers_show_how_ids_are_written_where_the_text_has_none(
+    letter, register, tmp_path, capsys
+):
+    sent = '<correspAction type="sent"><placeName key="#O.2">Ried</placeName></correspAction>'
+    header = f"<teiHeader><profileDesc><correspDesc>{sent}</correspDesc></profileDesc></teiHeader>"
+    letter.write_text(f"<TEI>{header}<text><body><p>In Ulm.</p></body></text></TEI>")
+    options = ("--edition", "tei", "--tei", letter)
+    dictionary = ("--dictionary", "--register", register, *options)
+
+    assert predict(*dictionary, "--output", tmp_path / "out") == 0
+    assert predict(*dictionary, "--candidates", tmp_path / "c.tsv") == 0
+    assert "shows how ids are written" not in capsys.readouterr().err
+    assert predict(*options, "--apply", tmp_path / "c.tsv", "--output", tmp_path / "applied") == 0
+
+    for folder in ("out", "applied"):
+        assert 'In <placeName key="#O.1" resp' in (tmp_path / folder / "a.xml").read_text()
+
+
 def test_a_list_has_ids_though_no_name_shows_how_they_are_written(
     letter, register, tmp_path, capsys
 ):
