@@ -163,12 +163,15 @@ def _check(evaluations: Sequence[Evaluation]) -> None:
 def _facts(evaluations: Sequence[Evaluation]) -> Iterator[str]:
     first, n_runs = evaluations[0], len(evaluations)
     sizes = {
-        "sentences": [one.n_sentences for one in evaluations],
-        "words": [one.n_words for one in evaluations],
-        "documents": [one.n_documents for one in evaluations],
-        "gold mentions": [one.strict.micro.gold for one in evaluations],
+        "sentence": [one.n_sentences for one in evaluations],
+        "word": [one.n_words for one in evaluations],
+        "document": [one.n_documents for one in evaluations],
+        "gold mention": [one.strict.micro.gold for one in evaluations],
     }
-    yield "; ".join(f"{_number(values)} {name}" for name, values in sizes.items()) + "."
+    facts = (
+        f"{_number(values)} {name}{'s' * (set(values) != {1})}" for name, values in sizes.items()
+    )
+    yield "; ".join(facts) + "."
     if not first.replicates:
         yield "No intervals by the bootstrap: no replicates were asked for."
         return

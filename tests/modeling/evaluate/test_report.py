@@ -141,6 +141,8 @@ def test_without_training_sentences_the_page_says_what_is_missing():
 def test_the_page_says_what_is_drawn():
     assert "each of 12 documents drawn" in page_of(measured())
     assert "each of 60 sentences drawn" in page_of(measured(n_documents=3))
+    assert "; 3 documents;" in page_of(measured(n_documents=3))
+    assert "; 1 document;" in page_of(measured(n_documents=1))
 
 
 def test_intervals_hang_on_the_seed_of_the_bootstrap_alone():
