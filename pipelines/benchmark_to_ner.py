@@ -131,6 +131,8 @@ class Settings(Options):
 
     splits: Mapping[str, str]
     layouts: Mapping[str, Layout]
+    copies: tuple[tuple[str, str], ...] = ()
+    """The files with the bytes of an earlier file, after the name of that."""
 
 
 def plan(options: Options) -> Plan:
@@ -157,8 +159,19 @@ def plan(options: Options) -> Plan:
         | values_in(options, "card", "limit", "exclude"),
         units=tuple(replace(unit, number=number) for number, unit in enumerate(units)),
         auxiliary=_auxiliary(options) | _texts(files, layouts, found),
-        settings=Settings(**vars(options), splits=splits, layouts=layouts),
+        settings=Settings(
+            **vars(options), splits=splits, layouts=layouts, copies=tuple(_copies(files, layouts))
+        ),
     )
+
+
+def _copies(files: Sequence[InputFile], layouts: Mapping[str, Layout]) -> Iterator[tuple[str, str]]:
+    """Yield each file with the bytes of an earlier one, after that; standoff may well be alike."""
+    first: dict[str, str] = {}
+    for file in files:
+        earlier = first.setdefault(file.sha256, file.name)
+        if earlier != file.name and file.size and layouts[file.name].format != "brat":
+            yield earlier, file.name
 
 
 def _splits(names: Sequence[str], options: Options) -> tuple[dict[str, str], JsonObject | None]:
@@ -301,7 +314,14 @@ def write_side_files(build: "Build", settings: Settings) -> None:
 
 
 def warnings(settings: Settings, _: Mapping[str, int]) -> Iterator[str]:
-    """Warn of files that do not say where a name ends and the next begins."""
+    """Warn of copies, and of files that do not say where a name ends and the next begins."""
+    if settings.copies:
+        (first, other), n = settings.copies[0], len(settings.copies)
+        more = f" (and {n - 1:,} more)" if n > 1 else ""
+        yield (
+            f"{first} and {other}{more} have the same bytes: their sentences count twice. Leave "
+            "one out with --exclude."
+        )
     names = [name for name, layout in settings.layouts.items() if layout.format == "labels"]
     if names:
         more = f" and {len(names) - 3:,} more" if len(names) > 3 else ""

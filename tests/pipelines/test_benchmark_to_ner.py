@@ -164,6 +164,23 @@ def test_file_in_no_format_ends_the_run(tmp_path, capsys):
     assert "README.md: in no format that is known" in capsys.readouterr().err
 
 
+def test_copies_of_a_file_are_warned_of(tmp_path, capsys):
+    for name in ("train.txt", "more/train.txt", "other/train.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("Ada B-PER\nkam O\n")
+    (tmp_path / "test.txt").write_text("Ada B-PER\nging O\n")
+
+    assert run(tmp_path / "out", inputs=[f"{tmp_path}/**/*.txt"]) == 0
+
+    [card] = json.loads((tmp_path / "out" / "card.json").read_text("utf-8"))["warnings"]
+    assert card == (
+        "more/train.txt and other/train.txt (and 1 more) have the same bytes: their sentences "
+        "count twice. Leave one out with --exclude."
+    )
+    printed = capsys.readouterr()
+    assert f"WARNING {card}" in printed.out + printed.err
+
+
 def test_labels_without_letters_are_warned_of(tmp_path, capsys):
     name = "corpus_Paramopama.txt"
 
