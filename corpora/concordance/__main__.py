@@ -83,6 +83,9 @@ def write(options: Options) -> Iterator[str | Summary]:
     n = sum(len(subject.mentions) for subject in mentioned)
     entities, mentions = counted(len(mentioned), "entity"), counted(n, "mention")
     yield f"wrote {counted(len(names), 'page')}: {entities}, {mentions}"
+    if without := concordance.n_without_id:
+        left = counted(without, "mention")
+        yield f"without an id, and so in no entry: {left} of persons, places and the like"
     if not any(letter.lines for letter in concordance.letters):
         yield as_typed(
             "places are characters of the texts (c120): python -m pipelines.tei_to_ner --lines "
@@ -90,6 +93,7 @@ def write(options: Options) -> Iterator[str | Summary]:
         )
     yield f"read  {output}/index.html in a browser; {TABLE}, which documents name each entity"
     about = {"output": str(output), "pages": names, "entities": len(mentioned), "mentions": n}
+    about["without_id"] = without
     yield Summary(about)
 
 

@@ -104,6 +104,8 @@ class Concordance:
     untagged: list[Untagged]
     common: list[Untagged]
     """The known forms that are seldom tagged, and so are words: counted, without their places."""
+    n_without_id: int
+    """The number of mentions of persons, places and the like that have no id."""
 
 
 def collect(
@@ -133,6 +135,12 @@ def collect(
                 by_form[form].setdefault((id, found.label), []).append(found)
                 if id != NO_ID:
                     _add(subjects, id, found=found, form=form)
+    n_without_id = sum(
+        len(at)
+        for places in by_form.values()
+        for (id, label), at in places.items()
+        if id == NO_ID and kind_of_label(label)
+    )
     for subject in subjects.values():
         _name(subject, vocab)
     _drop_labels_without_ids(by_form)
@@ -150,6 +158,7 @@ def collect(
         meant=meant,
         untagged=untagged,
         common=common,
+        n_without_id=n_without_id,
     )
 
 

@@ -250,6 +250,16 @@ def test_entities_of_a_vocabulary_have_its_names():
     assert "not in the register" not in html
 
 
+def test_names_without_an_id_are_counted_but_not_dates():
+    mentions = (Mention(0, 3, "x:1", "person"), Mention(4, 7, None, "person"))
+    mentions += (Mention(8, 12, None, "date"),)
+    document = Document(id="a", group="x", source="a", text="Ida Kai 1900", mentions=mentions)
+
+    found = collect([document], None, vocab={}, min_ratio=0.1)
+
+    assert found.n_without_id == 1
+
+
 def test_names_are_sorted_without_accents_and_signs():
     assert [sort_key(name) for name in ("Émile", "„Äther“", "(…)")] == ["emile", "ather“", "(...)"]
     assert [initial(name) for name in ("Émile", "„Äther“", "7. Juni", "Жук", "")] == [
