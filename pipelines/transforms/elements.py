@@ -195,7 +195,7 @@ class _Nothing:
     """A type without values, for steps that only act at the end of a unit."""
 
 
-class Merge(PerUnit[_Nothing, B]):
+class Merge(OfRun, PerUnit[_Nothing, B]):
     """Merge what all units of a stage wrote: once, in a unit of its own, at the end of that unit.
 
     ``PCollection[InUnit]`` -> ``PCollection[InUnit[B]]``

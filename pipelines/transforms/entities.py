@@ -63,7 +63,7 @@ class ReadEquivalents(ReadUnits[Rows]):
         yield from Rows.each("equivalents", batches_of(table, "entity_equivalents"))
 
 
-class IndexEquivalents(OfRun, Merge[Counts]):
+class IndexEquivalents(Merge[Counts]):
     """Write the equivalents as a table on disk, which all workers map into memory.
 
     ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``
@@ -220,7 +220,7 @@ class LinkForms(OfRun, PerUnit[Rows, Rows | Counts]):
         yield Counts({"forms": len(forms), "aliases": sum(batch.num_rows for batch in aliases)})
 
 
-class IndexForms(OfRun, Merge[Counts]):
+class IndexForms(Merge[Counts]):
     """Write all forms as a table on disk, which all workers map into memory.
 
     ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``
@@ -266,7 +266,7 @@ class FindForms(OfRun, PerUnit[pa.RecordBatch, Rows | Counts]):
         yield from Rows.each("occurrences", batches_of(self._counter.table(), "form_occurrences"))
 
 
-class SumOccurrences(OfRun, Merge[Counts]):
+class SumOccurrences(Merge[Counts]):
     """Sum how often each form stands unlinked.
 
     ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``

@@ -49,7 +49,7 @@ class FindRatios(PerUnit[pa.RecordBatch, Rows]):
         yield Rows("shares", batch_of("document_shares", ([ratio] for ratio in self._found)))
 
 
-class MergeRatios(OfRun, Merge[Counts]):
+class MergeRatios(Merge[Counts]):
     """Merge the ratios that ``FindRatios`` found for all units.
 
     ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``
@@ -60,7 +60,7 @@ class MergeRatios(OfRun, Merge[Counts]):
         write_json(self.work.tables / RATIOS, merge(read_ranges(self.work.shards("shares"))))
 
 
-class KeepTokenizer(OfRun, Merge[Counts]):
+class KeepTokenizer(Merge[Counts]):
     """Write the tokenizer into the run, in the form that units and the published folder use.
 
     ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``

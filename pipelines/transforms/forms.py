@@ -132,7 +132,7 @@ def _chosen_rows(chosen: pa.Table) -> Iterator[Rows]:
     return Rows.each("chosen", chosen.to_batches(max_chunksize=BATCH_ROWS))
 
 
-class IndexChosen(OfRun, Merge[Counts]):
+class IndexChosen(Merge[Counts]):
     """Write chosen forms as a table on disk, which all workers map into memory.
 
     ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``.

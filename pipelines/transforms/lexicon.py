@@ -73,7 +73,7 @@ class CountSymbols(PerUnit[pa.RecordBatch, Yield]):
         yield Counts(self._counter.counters)
 
 
-class NumberSymbols(OfRun, Merge[Rows | Counts]):
+class NumberSymbols(Merge[Rows | Counts]):
     """Assign numbers to all symbols; cut the strings into ranges by their first two symbols.
 
     ``PCollection[InUnit]`` -> ``PCollection[InUnit[Rows | Counts]]``; rows of ``firsts``. Fails
@@ -164,7 +164,7 @@ class CountStrings(OfRun, PerUnit[Windows, Rows]):
         return Rows.each("strings", self._counter.add(windows))
 
 
-class JoinStrings(OfRun, Merge[Counts]):
+class JoinStrings(Merge[Counts]):
     """Join the strings of all parts in one table on disk.
 
     ``PCollection[InUnit]`` -> ``PCollection[InUnit]``. Fails where there is no string.
@@ -179,7 +179,7 @@ class JoinStrings(OfRun, Merge[Counts]):
         write_strings(self.work.tables, strings, vocabulary, min_count=self.min_count)
 
 
-class ScoreStrings(OfRun, Merge[Counts]):
+class ScoreStrings(Merge[Counts]):
     """Compute mutual information and scores in the table of ``JoinStrings``.
 
     ``PCollection[InUnit]`` -> ``PCollection[InUnit]``
@@ -196,7 +196,7 @@ class ScoreStrings(OfRun, Merge[Counts]):
         fill_scores(_strings(self.folder, mode="r+"), totals, mi=self.mi, score=self.score)
 
 
-class MarkStrings(OfRun, Merge[Counts]):
+class MarkStrings(Merge[Counts]):
     """Mark known words, names, parts of words, compounds, and strings that end in a function word.
 
     ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``, after ``ScoreStrings``. A function
@@ -223,7 +223,7 @@ class MarkStrings(OfRun, Merge[Counts]):
         return pa.concat_tables([NOTHING_KNOWN, *tables])
 
 
-class RankStrings(OfRun, Merge[Rows | Counts]):
+class RankStrings(Merge[Rows | Counts]):
     """Rank the strings of each lexicon by score.
 
     ``PCollection[InUnit]`` -> ``PCollection[InUnit[Rows | Counts]]``, after ``MarkStrings``; rows

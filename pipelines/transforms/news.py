@@ -155,7 +155,7 @@ class FilterArticles(PerUnit[PageArticle, Yield]):
         yield Counts(self._reader.counters)
 
 
-class FindBoilerplate(OfRun, Merge[Rows | Counts]):
+class FindBoilerplate(Merge[Rows | Counts]):
     """Find the paragraphs that occur on many pages of a site; runs once, on all pages.
 
     ``PCollection[InUnit]`` -> ``PCollection[InUnit[Rows | Counts]]``; rows of ``boilerplate``.

@@ -67,7 +67,7 @@ class ListShards(OfRun, ReadUnits[StageShards]):
         yield StageShards(self.work.shards(self.dataset))
 
 
-class FindDuplicates(OfRun, Merge[Counts]):
+class FindDuplicates(Merge[Counts]):
     """Find rows of the datasets of a stage whose id an earlier row has, and reject their records.
 
     ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``

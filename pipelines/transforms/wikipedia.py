@@ -76,7 +76,7 @@ class ReadDefinitions(ReadUnits[Rows]):
         yield Rows("definitions", batch_of("wiki_definitions", columns))
 
 
-class BuildDefinitions(OfRun, Merge[Counts]):
+class BuildDefinitions(Merge[Counts]):
     """Build the table of template definitions, and of templates that redirect to others.
 
     ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``
@@ -160,7 +160,7 @@ class ParsePages(OfRun, PerUnit[Page | Place, Yield]):
         yield Counts(reused=self._rows.reused)
 
 
-class BuildTitleTables(OfRun, Merge[Counts]):
+class BuildTitleTables(Merge[Counts]):
     """Build the table of redirects, and the table of titles that are not matched.
 
     ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``. The tables are on disk, and all
@@ -195,7 +195,7 @@ class BuildTitleTables(OfRun, Merge[Counts]):
         )
 
 
-class BuildPageItems(OfRun, Merge[Counts]):
+class BuildPageItems(Merge[Counts]):
     """Read ``page_props``, and build a table of the Wikidata items of pages.
 
     ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``
