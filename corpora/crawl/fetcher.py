@@ -19,14 +19,14 @@ from corpora.crawl.addresses import Resolver, literal, may_ask, parse_networks, 
 from corpora.crawl.archive import Archive
 from corpora.crawl.archive_index import TRANSIENT, Entry
 from corpora.crawl.connection import Connections, ExchangeError
-from corpora.crawl.pace import Clock, HostPace, SiteBounds, retry_after
+from corpora.crawl.pace import Clock, HostPace, SiteBounds
 from corpora.crawl.reservations import Decision, decide_by_headers, strictest
 from corpora.crawl.robots import MAX_BYTES as MAX_ROBOTS_BYTES
 from corpora.crawl.robots import ROBOTS, STALE_S, HostRules, Hosts, Robots
 from corpora.crawl.types import RULES, Fetched, Kind, Reason, Refused, Request, SitePolicy
 from corpora.crawl.urls import BadUrlError, Target, parse_url
 from corpora.system.user_agent import AGENT, crawler_agent
-from corpora.warc.http import Answer, BodyError, unpack_body
+from corpora.warc.http import Answer, BodyError, retry_after, unpack_body
 from corpora.warc.writer import Asked, Response, refusal_record, response_record, revisit_record
 
 UNRESERVED = (*RULES, "sitemap")

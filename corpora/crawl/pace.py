@@ -5,10 +5,8 @@ least that much time passes between two requests at the host, however long they 
 """
 
 import time
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
 from threading import Event, Lock
 from typing import TYPE_CHECKING
 
@@ -75,24 +73,6 @@ class HostPace:
         if self.n_failed >= max_failures:
             return f"{self.n_failed} addresses in a row could not be had"
         return ""
-
-
-def retry_after(headers: Iterable[tuple[str, str]], *, now: float) -> float | None:
-    """Parse ``Retry-After`` to seconds: a number, or a date by the server's own clock.
-
-    Returns None where there is none that can be read.
-    """
-    found = {name.lower(): value.strip() for name, value in headers}
-    value = found.get("retry-after", "")
-    if value.isascii() and value.isdigit():
-        return float(value)
-    try:
-        until = parsedate_to_datetime(value).timestamp()
-    except (ValueError, TypeError, OverflowError):
-        return None
-    with suppress(ValueError, TypeError, OverflowError):
-        now = parsedate_to_datetime(found.get("date", "")).timestamp()
-    return max(0.0, until - now)
 
 
 @dataclass(frozen=True, slots=True)

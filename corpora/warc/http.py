@@ -2,8 +2,10 @@
 
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from functools import partial
 
 from corpora.errors import CountedError
@@ -183,3 +185,21 @@ def _too_large(max_bytes: int) -> BodyError:
         f"more than {max_bytes / 1e6:g} MB unpacked, or {MAX_RATIO} times its size "
         "(--max-page-size).",
     )
+
+
+def retry_after(headers: Iterable[tuple[str, str]], *, now: float) -> float | None:
+    """Parse ``Retry-After`` to seconds: a number, or a date by the server's own clock.
+
+    Returns None where there is none that can be read.
+    """
+    found = {name.lower(): value.strip() for name, value in headers}
+    value = found.get("retry-after", "")
+    if value.isascii() and value.isdigit():
+        return float(value)
+    try:
+        until = parsedate_to_datetime(value).timestamp()
+    except (ValueError, TypeError, OverflowError):
+        return None
+    with suppress(ValueError, TypeError, OverflowError):
+        now = parsedate_to_datetime(found.get("date", "")).timestamp()
+    return max(0.0, until - now)

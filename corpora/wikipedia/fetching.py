@@ -8,11 +8,10 @@ import hashlib
 import os
 import platform
 import re
+import time
 import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from http.client import HTTPException, HTTPMessage, HTTPResponse, InvalidURL
 from importlib.metadata import version
 from pathlib import Path
@@ -24,6 +23,7 @@ from urllib.error import HTTPError, URLError
 from corpora.errors import CorpusError
 from corpora.runs.build import sync_folder
 from corpora.system.files import open_own
+from corpora.warc.http import retry_after
 from corpora.wikipedia.dump_status import Part
 
 TIMEOUT_S = 60.0
@@ -338,7 +338,8 @@ def partial_path(folder: Path, part: Part) -> Path:
 def _refused(url: str, error: HTTPError) -> Exception:
     """Build the error for an HTTP status that is no success."""
     if error.code in _TRANSIENT:
-        return _TryAgainError(f"{error.code} {error.reason}", after=_retry_after(error))
+        after = retry_after(error.headers.items(), now=time.time())
+        return _TryAgainError(f"{error.code} {error.reason}", after=after)
     if error.code in {404, 410}:
         return MissingError(
             f"{url}: {error.code} {error.reason}. Runs are taken away after some months; choose "
@@ -348,20 +349,3 @@ def _refused(url: str, error: HTTPError) -> Exception:
     if error.code in {401, 403}:
         advice = "Is --contact an address where you are reached? Servers refuse who is not."
     return DownloadError(f"{url}: {error.code} {error.reason}. {advice}")
-
-
-def _retry_after(error: HTTPError) -> float | None:
-    """Return the pause that the server asks for, in seconds; None if it asks for none.
-
-    ``Retry-After`` holds seconds or a date, which is compared with the server's clock.
-    """
-    value = (error.headers.get("Retry-After") or "").strip()
-    if value.isascii() and value.isdigit():
-        return float(value)
-    try:
-        until = parsedate_to_datetime(value)
-        date = error.headers.get("Date")
-        now = parsedate_to_datetime(date) if date else datetime.now(UTC)
-        return max(0.0, (until - now).total_seconds())
-    except (ValueError, TypeError, OverflowError):
-        return None

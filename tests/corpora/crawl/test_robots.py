@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from protego import Protego
 
-from corpora.crawl.pace import HostPace, retry_after
+from corpora.crawl.pace import HostPace
 from corpora.crawl.reservations import (
     Decision,
     ai_agents,
@@ -19,6 +19,7 @@ from corpora.crawl.reservations import (
     strictest,
 )
 from corpora.crawl.robots import MAX_BYTES, Robots, parse_robots
+from corpora.warc.http import retry_after
 
 HOST = "https://a.example"
 
