@@ -268,7 +268,8 @@ class _Session(Core):
         if is_best:
             self.take_best()
         elif self.optimizer.average is not None:
-            load_weights(self.model, self.copy_weights() | self.optimizer.average)
+            weights = self.copy_weights() | self.optimizer.average
+            load_weights(self.model, weights, where=self.folder.path)
         merge_lora(self.model)
         scores: Line = {
             "epoch": self.progress.best_epoch if is_best else self.progress.epoch,

@@ -25,7 +25,7 @@ from corpora.errors import CorpusError
 from corpora.runs.build import sync_file, sync_folder
 from corpora.system.files import is_plain, take_away
 from corpora.system.parsing import read_json
-from modeling.models.weights import write_tensors
+from modeling.models.weights import WeightsError, write_tensors
 
 log = logging.getLogger(__name__)
 
@@ -170,11 +170,15 @@ def weights_of(model: nn.Module) -> dict[str, Tensor]:
     return weights
 
 
-def load_weights(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
-    """Copy tensors into a model; ``ValueError`` if their names are not those of the model."""
+def load_weights(model: nn.Module, tensors: Mapping[str, Tensor], *, where: Path) -> None:
+    """Copy tensors into a model; ``WeightsError`` if their names or shapes are not the model's."""
     weights = weights_of(model)
-    if different := weights.keys() ^ tensors.keys():
-        raise ValueError(f"Weights of another model: {', '.join(sorted(different))}.")
+    shapes, given = ({n: t.shape for n, t in of.items()} for of in (weights, tensors))
+    if different := sorted({name for name, _ in shapes.items() ^ given.items()}):
+        raise WeightsError(
+            f"{where}: the weights of another model (other names or shapes: {len(different):,}, "
+            f"{different[0]} is the first). Take the settings of the run, or another --output."
+        )
     with torch.no_grad():
         for name, tensor in tensors.items():
             weights[name].copy_(tensor)

@@ -50,9 +50,10 @@ class Core:
         self.recorder.record({"kind": kind, "step": self.progress.step, **values})
 
     def resume(self, checkpoint: Checkpoint) -> None:
-        """Load weights, optimizer state and average; ``CorpusError`` unless all are finite.
+        """Load weights, optimizer state and average.
 
-        Only step counts may be infinite.
+        Raises ``CorpusError`` unless all are finite, and of this model. Only step counts may be
+        infinite.
         """
         weights = checkpoint.tensors("model.safetensors")
         state = checkpoint.tensors("optimizer.safetensors")
@@ -65,7 +66,7 @@ class Core:
                     "diverged before it was written. Remove this checkpoint, to resume from the "
                     "one before; or begin again with a lower optimizer.lr, or optimizer.clip."
                 )
-        load_weights(self.model, weights)
+        load_weights(self.model, weights, where=checkpoint.path)
         self.optimizer.load_state(state)
         self.optimizer.load_average(average)
 
@@ -101,7 +102,8 @@ class Core:
 
     def take_best(self) -> None:
         """Load the weights that ``keep_best`` saved."""
-        load_weights(self.model, load_tensors(self.folder.best, self.world.device))
+        best = self.folder.best
+        load_weights(self.model, load_tensors(best, self.world.device), where=best)
 
     @contextmanager
     def averaged(self) -> Iterator[bool]:
@@ -110,6 +112,6 @@ class Core:
             yield False
             return
         own = self.copy_weights()
-        load_weights(self.model, own | self.optimizer.average)
+        load_weights(self.model, own | self.optimizer.average, where=self.folder.path)
         yield True
-        load_weights(self.model, own)
+        load_weights(self.model, own, where=self.folder.path)

@@ -20,7 +20,7 @@ from modeling.config import ConfigError, PretrainConfig
 from modeling.data.batch import Batch
 from modeling.models.costs import batch_flops, count_parameters
 from modeling.models.pretraining import CONFIG_FILE, PretrainingModel
-from modeling.models.weights import write_tensors
+from modeling.models.weights import WeightsError, write_tensors
 from modeling.training.centering import center_states
 from modeling.training.checkpoints import Checkpoint, appearing, load_tensors, newest, weights_of
 from modeling.training.core import Core, Progress
@@ -204,7 +204,8 @@ class Session(Core):
     def _resume(self, checkpoint: Checkpoint) -> None:
         """Restore the run, whose progress was read, from a checkpoint.
 
-        Raises ``CorpusError`` if the best weights until then are missing.
+        Raises ``CorpusError`` if the best weights until then are missing, or the checkpoint is of
+        another model.
         """
         if self._has_best and not self.folder.best.is_file():
             raise CorpusError(
@@ -213,7 +214,12 @@ class Session(Core):
             )
         self.model.to(self.world.device)
         self._set_up(after=self.progress.step)
-        self.resume(checkpoint)
+        try:
+            self.resume(checkpoint)
+        except WeightsError:  # after --force: the run keeps the settings that it was made with
+            if self.world.is_first:
+                write_json(self.folder.settings, checkpoint.values("settings.json"))
+            raise
         if self.world.is_first:
             self.display.say(f"resumes after step {self.progress.step:,} ({checkpoint.path})")
             then, now = checkpoint.values("settings.json")["versions"], self.settings["versions"]

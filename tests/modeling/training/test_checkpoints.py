@@ -5,6 +5,7 @@ import pytest
 import torch
 from torch import nn
 
+from modeling.models.weights import WeightsError
 from modeling.training.checkpoints import (
     appearing,
     load_weights,
@@ -129,24 +130,32 @@ def test_the_same_step_is_replaced(folder):
     assert newest(folder).values("progress.json") == {"step": 2}
 
 
-def test_shared_weights_are_saved_once(toy):
+def test_shared_weights_are_saved_once(toy, tmp_path):
     model = toy()
     model.head.weight = model.embedding.weight
     other = toy(seed=7)
     other.head.weight = other.embedding.weight
 
-    load_weights(other, weights_of(model))
+    load_weights(other, weights_of(model), where=tmp_path)
 
     assert "head.weight" not in weights_of(model)
     assert all(a.equal(b) for a, b in zip(model.parameters(), other.parameters(), strict=True))
 
 
-def test_weights_of_another_model_are_refused(toy):
+def test_weights_of_another_model_are_refused(toy, tmp_path):
     weights = weights_of(toy())
     weights["other"] = weights.pop("inner.bias")
 
-    with pytest.raises(ValueError, match=r"inner\.bias, other"):
-        load_weights(toy(), weights)
+    with pytest.raises(WeightsError, match=r"other names or shapes: 2, inner\.bias is the first"):
+        load_weights(toy(), weights, where=tmp_path)
+
+
+def test_weights_of_another_size_are_refused(toy, tmp_path):
+    weights = weights_of(toy())
+    weights["inner.bias"] = weights["inner.bias"][:1]
+
+    with pytest.raises(WeightsError, match=rf"{tmp_path}: .* 1, inner\.bias is the first"):
+        load_weights(toy(), weights, where=tmp_path)
 
 
 def test_buffers_are_saved_too():

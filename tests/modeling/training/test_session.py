@@ -13,7 +13,7 @@ from modeling.data.examples import ExampleSet
 from modeling.export.__main__ import main as export
 from modeling.models.costs import batch_flops, flops_per_subword
 from modeling.models.pretraining import PretrainingModel
-from modeling.models.weights import write_tensors
+from modeling.models.weights import WeightsError, write_tensors
 from modeling.recipes import change
 from modeling.recipes.pretraining import recipe
 from modeling.training import session
@@ -199,6 +199,17 @@ def test_a_run_that_lost_its_best_weights_says_so(run, tmp_path):
 
     with pytest.raises(CorpusError, match=r"best\.safetensors: missing.*Copy the folder"):
         run(config=config)
+
+
+def test_a_run_is_not_forced_into_another_size(run):
+    with pytest.raises(Stopped):
+        run(stop_at=7)
+    narrow = config_of(encoder={"inner_width": 8})
+
+    with pytest.raises(WeightsError, match="the weights of another model"):
+        run(config=narrow, is_forced=True)
+
+    assert (run() / "final").is_dir()  # resumes, as it would have before
 
 
 def test_patience_that_is_new_in_mid_run_counts_from_there(run):
