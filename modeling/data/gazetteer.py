@@ -243,7 +243,11 @@ def _read_lines(path: Path) -> Iterator[tuple[str, str, float]]:
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise CorpusError(f"{path}: no list of names that can be read ({error}).") from error
+        why = error.strerror if isinstance(error, OSError) else error
+        raise CorpusError(
+            f"{path}: no list of names that can be read ({why}). Name a file with a form, a tab "
+            "and a label on each line, or the folder of an entity vocabulary."
+        ) from error
     for number, line in enumerate(lines, start=1):
         fields = [field.strip() for field in line.split("\t")]
         if not any(fields):

@@ -201,13 +201,18 @@ class _Scorer:
     def _trained_on(self, manifest: Manifest) -> list[Sentence]:
         """Return the training sentences of the tagger, if it was trained on this dataset.
 
-        Otherwise returns all training sentences of ``--train``, or none if it was not given.
+        Otherwise returns all training sentences of ``--train``, or none if it was not given. Raises
+        ``UsageError`` if ``--train`` has none.
         """
         train = self.train.split("train")
         if manifest["examples"][:1] == [self.train.identity]:
             size = manifest["config"]["training"]["train_size"]
             return chosen_for_training(train, size, where=self.train.path)
-        return [] if self.options.train is None else train
+        if self.options.train is None:
+            return []
+        if not train:
+            raise UsageError(f"--train {self.train.path}: no sentence of the split 'train'.")
+        return train
 
     def _settings(self, found: Sequence[_Found], split: str) -> dict[str, object]:
         manifest = found[0].manifest

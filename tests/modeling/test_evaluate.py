@@ -297,6 +297,17 @@ def test_of_another_dataset_it_is_not_said_what_training_has_seen(
     assert "was trained on another dataset" not in (tmp_path / "named" / "report.md").read_text()
 
 
+def test_a_dataset_without_train_says_nothing_of_training(
+    tagger_run, ner, make_ner, tmp_path, capsys
+):
+    test = make_ner(tmp_path / "test", NerData.open(ner).split("test"))
+
+    with pytest.raises(SystemExit, match="2"):
+        evaluate(tagger_run, test, "--output", tmp_path / "out", "--train", test)
+
+    assert f"--train {test}: no sentence of the split 'train'" in capsys.readouterr().err
+
+
 def test_folds_of_several_seeds_are_scored_seed_by_seed(ner, bases, finetune, tmp_path):
     run = small(finetune, tmp_path / "run", ner, bases, folds=2, seeds="1,2")
 

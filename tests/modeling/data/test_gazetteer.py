@@ -261,6 +261,11 @@ def test_what_is_no_list_of_names_is_an_error(tmp_path, text, message):
         Gazetteer.from_file(file)
 
 
+def test_a_list_of_names_that_is_not_there_is_an_error_that_says_what_one_is(tmp_path):
+    with pytest.raises(CorpusError, match=r"\(No such file or directory\)\. Name a file"):
+        Gazetteer.from_file(tmp_path / "names.tsv")
+
+
 def test_of_equal_forms_the_more_reliable_counts(tmp_path):
     file = tmp_path / "names.tsv"
     file.write_text("Essen\tFOOD\t0.3\nEssen\tLOC\t0.8\nEssen\tORG\t0.8\n", encoding="utf-8")
