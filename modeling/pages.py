@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import cycle, islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from corpora.errors import CorpusError
@@ -189,6 +190,17 @@ def looks(n: int) -> list[tuple[Colour, str]]:
     palette = colormaps["tab10"].colors  # type: ignore[attr-defined]
     every = cycle((colour, marker) for marker in _MARKERS for colour in palette)
     return list(islice(every, n))
+
+
+def distinct_names(folders: Sequence[Path]) -> list[str]:
+    """Name folders, each by the last parts of its path, as many as no other path ends with."""
+    paths, names = [folder.resolve().parts for folder in folders], []
+    for path in paths:
+        n = 1
+        while n < len(path) and sum(other[-n:] == path[-n:] for other in paths) > 1:
+            n += 1
+        names.append("/".join(path[-n:]))
+    return names
 
 
 def shorten(name: str, longest: int) -> str:

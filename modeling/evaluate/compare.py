@@ -113,7 +113,7 @@ class Comparison:
         )
         return record
 
-    def to_markdown(self, *, names: tuple[str, str], n_examples: int = 10) -> str:
+    def to_markdown(self, *, names: Sequence[str], n_examples: int = 10) -> str:
         """Write a page; it shows the first ``n_examples`` sentences that only one run has right."""
         return to_markdown(list(_describe(self, names, n_examples=n_examples)))
 
@@ -195,7 +195,7 @@ def _check_same(first: Sequence[Tagged], second: Sequence[Tagged]) -> None:
             )
 
 
-def _describe(found: Comparison, names: tuple[str, str], *, n_examples: int) -> list[Block]:
+def _describe(found: Comparison, names: Sequence[str], *, n_examples: int) -> list[Block]:
     first, second = names
     rows = [["strict F1", first, second, "difference", "95 %", "p"]]
     rows.append(["all", *_cells(found.first, found.second, found.difference)])
@@ -235,7 +235,7 @@ def _between(interval: Interval | None) -> str:
     return f"{100 * interval.low:+.2f} to {100 * interval.high:+.2f}" if interval else ""
 
 
-def _agreement_table(found: Comparison, names: tuple[str, str]) -> Table:
+def _agreement_table(found: Comparison, names: Sequence[str]) -> Table:
     head = ["", "both right", *(f"only {name} right" for name in names), "both wrong"]
     rows = [[*head, "correlation of errors"]]
     for name in _THINGS:
@@ -249,7 +249,7 @@ def _decimal(value: float | None) -> str:
     return "not defined" if value is None else f"{value:.3f}"
 
 
-def _example_table(found: Comparison, names: tuple[str, str], numbers: Sequence[int]) -> Table:
+def _example_table(found: Comparison, names: Sequence[str], numbers: Sequence[int]) -> Table:
     rows = [["sentence", "words", "gold", *names]]
     for number in numbers:
         one, other = (run[number] for run in found.tagged)

@@ -27,6 +27,7 @@ from modeling.evaluate.report import write_report
 from modeling.evaluate.scores import Spread
 from modeling.finetune.data import NerData, chosen_for_training
 from modeling.finetune.trials import Fold
+from modeling.pages import distinct_names
 from modeling.taggers.archive import opened
 from modeling.taggers.folders import (
     TaggerFolder,
@@ -84,7 +85,7 @@ def run(options: "Options") -> Iterator[str | Summary]:
         summary["comparison"] = read_json(folder / "comparison.json")
         yield f"made  {folder} (comparison.md, comparison.json)"
         if options.fail_if_worse and comparison.is_worse:
-            fall = comparison.describe_fall(_distinct_names(options.run, options.against)[1])
+            fall = comparison.describe_fall(distinct_names([options.run, options.against])[1])
             status = fail(f"{options.run}: {fall}", status=WORSE)
     yield Summary(summary, status)
 
@@ -271,7 +272,7 @@ class _Scorer:
         comparison = compare(
             ours, theirs, seed=self.options.seed, replicates=self.options.replicates
         )
-        names = _distinct_names(self.options.run, self.options.against)
+        names = distinct_names([self.options.run, self.options.against])
         folder = output / f"against-{names[1].replace('/', '-')}"
         folder.mkdir(parents=True, exist_ok=True)
         write_text(folder / "comparison.md", [comparison.to_markdown(names=names)])
@@ -345,13 +346,3 @@ def _join(folds: Sequence[_Found]) -> _Found:
             "some": [name for fold in folds for name in fold.too_long["some"]],
         },
     )
-
-
-def _distinct_names(first: Path, second: Path) -> tuple[str, str]:
-    """Return the names of two runs, preceded by those of folders around them until they differ."""
-    parts = [path.resolve().parts for path in (first, second)]
-    n = 1
-    while parts[0][-n:] == parts[1][-n:] and n < max(map(len, parts)):
-        n += 1
-    ours, theirs = ("/".join(part[-n:]) for part in parts)
-    return ours, theirs

@@ -25,6 +25,7 @@ from modeling.pages import (
     Picture,
     Table,
     add_legend,
+    distinct_names,
     looks,
     new_figure,
     to_html,
@@ -66,16 +67,8 @@ class Run:
 def read_runs(folders: Sequence[Path]) -> list[Run]:
     """Read runs, each once; the names of those that are called alike begin with folders above."""
     places = list(dict.fromkeys(folder.resolve() for folder in folders))
-    return [replace(read_run(place), name=_name(place, places)) for place in places]
-
-
-def _name(place: Path, places: Sequence[Path]) -> str:
-    """Return the last parts of a path, as many as no other path ends with."""
-    for n in range(1, len(place.parts)):
-        last = place.parts[-n:]
-        if sum(other.parts[-n:] == last for other in places) == 1:
-            return "/".join(last)
-    return str(place)
+    names = distinct_names(places)
+    return [replace(read_run(place), name=name) for place, name in zip(places, names, strict=True)]
 
 
 def read_run(folder: Path) -> Run:
