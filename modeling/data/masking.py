@@ -124,10 +124,9 @@ def _budgets(n: Integers, ratio: float) -> Integers:
 
 
 class Masker:
-    """A masker by the rules of a ``MaskingConfig``; raises ``ConfigError`` if these are invalid."""
+    """A masker by the rules of a ``MaskingConfig``."""
 
     def __init__(self, config: MaskingConfig, subwords: SubwordIds) -> None:
-        _check(config)
         self.config, self.subwords = config, subwords
 
     def mask_text(
@@ -254,7 +253,8 @@ def _deal(draws: Reals, mask: float, random: float) -> tuple[Flags, Flags]:
     return is_mask, ~is_mask & (draws < mask + random)
 
 
-def _check(config: MaskingConfig) -> None:
+def check_masking(config: MaskingConfig) -> None:
+    """Raise ``ConfigError`` for ratios that cannot be, or rules that do not go together."""
     names = ("ratio", "mask", "random", "entity_ratio", "entity_mask", "entity_random")
     check_range(config, "masking", dict.fromkeys(names, 1))
     for mask, random in (("mask", "random"), ("entity_mask", "entity_random")):

@@ -38,7 +38,6 @@ from numpy.typing import NDArray
 
 from corpora.errors import CorpusError
 from corpora.tokenization.tokenizers import Special, Tokenizer
-from modeling.config import ConfigError
 from modeling.data.batch import ranges, starts_of
 from modeling.data.examples import ADVICE, Example, ExampleSet, Int32s
 from modeling.data.rng import Integers, Rng, Stream, as_below
@@ -222,25 +221,14 @@ class Draws(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """The function that shows examples; ``ConfigError`` where there is no room for a text."""
+    """The function that shows examples."""
 
     pairs: Literal["none", "nsp", "sop"]
     """Which texts are shown together."""
     max_length: int
-    """Subwords with [CLS] and [SEP]."""
+    """Subwords with [CLS] and [SEP]; at least 5."""
     swap_pairs: bool = False
     """Of ``nsp``, whether a coin swaps the two texts, whatever the label (B-N4)."""
-
-    def __post_init__(self) -> None:
-        """Check the settings."""
-        if self.max_length < 5:
-            raise ConfigError(
-                f"data.max_length {self.max_length}: no room for two subwords; set 5 or more."
-            )
-        if self.swap_pairs and self.pairs != "nsp":
-            raise ConfigError(
-                f"data.swap_pairs is for data.pairs=nsp, not {self.pairs}: set it to false."
-            )
 
     def __call__(
         self, examples: Sequence[Example], sets: Sequence[ExampleSet], rng: Rng

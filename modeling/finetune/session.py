@@ -38,7 +38,7 @@ from modeling.training.optimizer import Optimizer
 from modeling.training.records import DevRecord, Manifest
 from modeling.training.run_folder import RunFolder, versions
 from modeling.training.run_log import Display, Recorder
-from modeling.training.schedules import Schedule, check_schedule, learning_rates
+from modeling.training.schedules import Schedule, learning_rates
 from modeling.training.world import World, best_device
 
 if TYPE_CHECKING:
@@ -147,7 +147,6 @@ class _Session(Core):
         conditions = Conditions(World(device=best_device()), training.seed, training.precision)
         super().__init__(folder, conditions, display)
         self.config, self.base, self.begun = trial.config, base, begun
-        check_schedule(self.config.schedule)
         entities, head = open_entities(self.config.data.entities, base), self.config.head
         encoder = encoder_for(
             base.config,

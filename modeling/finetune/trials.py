@@ -12,6 +12,7 @@ from corpora.system.parsing import parse_json
 from modeling.config import ConfigError, check_least, check_optimizer, check_seed
 from modeling.taggers.folders import SUMMARY, SettingRow, Summary, TrialRow, read_manifest
 from modeling.tagging_config import FinetuneConfig
+from modeling.training.schedules import check_schedule
 
 _SEED: Final = "training.seed"
 _SIZE: Final = "training.train_size"
@@ -107,6 +108,7 @@ def plan_trials(
         _check_numbers(trial.config)
         _check_learning(trial.config)
         check_optimizer(trial.config.optimizer)
+        check_schedule(trial.config.schedule)
         check_seed(trial.config.training.seed)
     return trials
 

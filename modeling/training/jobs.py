@@ -21,12 +21,14 @@ from modeling.config import (
     check_optimizer,
     check_seed,
 )
+from modeling.data.masking import check_masking
 from modeling.huggingface.hub import origin
 from modeling.huggingface.transfer import init_from
 from modeling.models.pretraining import PretrainingModel
 from modeling.training.entity_names import start_from_names
 from modeling.training.records import Manifest
 from modeling.training.run_folder import identify, versions
+from modeling.training.schedules import build_schedule
 from modeling.training.sources import ENTITIES, Sources, read_entities
 from modeling.training.world import World
 
@@ -43,6 +45,7 @@ _LEAST: Final = {
     "training.evaluate_examples": 0,
     "training.patience": 0,
     "training.keep_every": 0,
+    "data.max_length": 5,
     "data.n_workers": 0,
     "masking.n_negatives": 0,
 }
@@ -77,6 +80,8 @@ def check_job(config: PretrainConfig, job: Job) -> None:
             "--init-from, or --set training.center=false."
         )
     check_least(config, _LEAST)
+    build_schedule(config)  # raises what is wrong with it
+    check_masking(config.masking)
     _check_weights(config.heads.weights)
     _check_ratios(config)
     check_optimizer(config.optimizer)

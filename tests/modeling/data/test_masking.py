@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from modeling.config import ConfigError, MaskingConfig
-from modeling.data.masking import EVALUATION, Masker
+from modeling.data.masking import EVALUATION, Masker, check_masking
 from modeling.data.rng import Integers, Stream
 from modeling.data.texts import Text
 
@@ -310,9 +310,9 @@ def test_special_subwords_in_a_mention_are_left_as_they_are(subwords, samples):
     assert result.rows.tolist() == [3, 5, 6]
 
 
-def test_mention_words_need_a_budget_of_subwords(subwords):
+def test_mention_words_need_a_budget_of_subwords():
     with pytest.raises(ConfigError, match="mention_words"):
-        Masker(MaskingConfig(mention_words=True, budget="units"), subwords)
+        check_masking(MaskingConfig(mention_words=True, budget="units"))
 
 
 def replaced(config, subwords, samples, n=2_000):
@@ -378,6 +378,6 @@ def test_evaluation_replaces_whole_words_by_masks_alone(subwords, samples):
         {"entity_mask": 0.8, "entity_random": 0.3},
     ],
 )
-def test_ratios_that_cannot_be_are_refused(subwords, wrong):
+def test_ratios_that_cannot_be_are_refused(wrong):
     with pytest.raises(ConfigError, match="masking"):
-        Masker(replace(MaskingConfig(), **wrong), subwords)
+        check_masking(replace(MaskingConfig(), **wrong))

@@ -4,7 +4,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from corpora.errors import CorpusError
-from modeling.config import ConfigError
 from modeling.data.examples import ExampleSet
 from modeling.data.rng import Rng
 from modeling.data.texts import Draws, Sentences, Viewer, grow, next_sentence
@@ -147,12 +146,6 @@ def test_texts_of_next_sentence_prediction_are_swapped_only_if_so_asked(train):
         assert abs(sum(of_label) - len(of_label) / 2) < 5 * np.sqrt(len(of_label) / 4)
 
 
-@pytest.mark.parametrize("pairs", ["none", "sop"])
-def test_only_next_sentence_prediction_swaps_besides(pairs):
-    with pytest.raises(ConfigError, match="swap_pairs"):
-        Viewer(pairs, 48, swap_pairs=True)
-
-
 def test_sentence_order_swaps_neighbours_of_one_example(train):
     for view in views(train, "sop"):
         first, second = view.parts if view.label else view.parts[::-1]
@@ -208,11 +201,6 @@ def test_a_sentence_outside_its_example_is_an_error_that_names_it(samples):
 
     with pytest.raises(CorpusError, match="example a#7: has a sentence outside"):
         sentence_borders(samples.example(row))
-
-
-def test_a_length_without_room_for_two_texts_is_refused():
-    with pytest.raises(ConfigError, match="max_length 4"):
-        Viewer("nsp", 4)
 
 
 def literal_growth(before, after, room, coins):

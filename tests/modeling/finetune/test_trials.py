@@ -133,6 +133,7 @@ def test_one_fold_is_none(n_folds):
         "training.seed=-1",
         "training.seed=9223372036854775808",
         "training.lora_alpha=-1",
+        "schedule.warmup=0.1,2",
     ],
 )
 def test_numbers_that_a_setting_cannot_have_are_named(setting):
