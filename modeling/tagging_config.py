@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from corpora.errors import UsageError
-from modeling.config import Config, EncoderConfig, OptimizerConfig, ScheduleConfig
+from modeling.config import Config, ConfigError, EncoderConfig, OptimizerConfig, ScheduleConfig
 
 TAGGER_FILE: Final = "tagger.json"
 """The file of settings, in the folder of a tagger."""
@@ -80,6 +80,22 @@ class HeadConfig(Config):
     def longest_span(self) -> int:
         """The length of the longest candidate span in subwords; 0: the head scores no spans."""
         return self.max_span_subwords if self.kind == "span" else 0
+
+
+def check_head(head: HeadConfig) -> None:
+    """Raise ``ConfigError`` for settings of a head that do not go together."""
+    if head.decoder is not None and head.decoder not in DECODERS[head.kind]:
+        raise ConfigError(
+            f"head.decoder={head.decoder} does not go with head.kind={head.kind}; "
+            f"{', '.join(DECODERS[head.kind])} do."
+        )
+    if head.class_weights != "none" and head.kind in {"crf", "crf_ner"}:
+        raise ConfigError(
+            f"head.class_weights={head.class_weights} weighs words, and head.kind={head.kind} is "
+            "trained on whole sentences: leave it out, or take softmax, cse or span."
+        )
+    if head.kind == "span" and head.pooling != "first":
+        raise ConfigError("head.pooling: a span is read at its first and last subword; omit it.")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from corpora.datasets.shards import write_json
 from corpora.system.parsing import parse_json
 from modeling.config import ConfigError, check_least, check_optimizer, check_seed
 from modeling.taggers.folders import SUMMARY, SettingRow, Summary, TrialRow, read_manifest
-from modeling.tagging_config import FinetuneConfig
+from modeling.tagging_config import FinetuneConfig, check_head
 from modeling.training.schedules import check_schedule
 
 _SEED: Final = "training.seed"
@@ -107,6 +107,7 @@ def plan_trials(
     for trial in trials:
         _check_numbers(trial.config)
         _check_learning(trial.config)
+        check_head(trial.config.head)
         check_optimizer(trial.config.optimizer)
         check_schedule(trial.config.schedule)
         check_seed(trial.config.training.seed)

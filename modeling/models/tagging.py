@@ -29,7 +29,7 @@ from modeling.layers.embeddings import pool_words
 from modeling.models.spans import SpanHead, SpanScores, spans_of
 from modeling.models.text_encoder import TextEncoder, build_encoder, evaluating
 from modeling.models.weights import load_model, save_weights
-from modeling.tagging_config import DECODERS, TAGGER_FILE, TaggerConfig
+from modeling.tagging_config import DECODERS, TAGGER_FILE, TaggerConfig, check_head
 
 _MAX_SIZE: Final = 1 << 16  # most features, and most subwords of a span; more is damage
 
@@ -158,21 +158,9 @@ def check_tagger(config: TaggerConfig) -> None:
         raise ConfigError("A tagger needs labels: the training data has no name.")
     check_range(config, "tagger", {"n_features": _MAX_SIZE})
     check_range(head, "head", {"max_span_subwords": _MAX_SIZE})
-    if head.decoder is not None and head.decoder not in DECODERS[head.kind]:
-        raise ConfigError(
-            f"head.decoder={head.decoder} does not go with head.kind={head.kind}; "
-            f"{', '.join(DECODERS[head.kind])} do."
-        )
-    if head.class_weights != "none" and head.kind in {"crf", "crf_ner"}:
-        raise ConfigError(
-            f"head.class_weights={head.class_weights} weighs words, and head.kind={head.kind} is "
-            "trained on whole sentences: leave it out, or take softmax, cse or span."
-        )
-    if head.kind != "span":
-        return
-    if head.pooling != "first":
-        raise ConfigError("head.pooling: a span is read at its first and last subword; omit it.")
-    if head.span_features != "words" and not config.encoder.reads_mentions:
+    check_head(head)
+    reads_entities = head.kind == "span" and head.span_features != "words"
+    if reads_entities and not config.encoder.reads_mentions:
         raise ConfigError(
             f"head.span_features={head.span_features} needs an encoder that reads entities (LUKE, "
             "daluke). Take such a --model, or --set head.span_features=words."
@@ -182,7 +170,7 @@ def check_tagger(config: TaggerConfig) -> None:
 def build_head(config: TaggerConfig, class_weights: Tensor | None = None) -> TokenHead | SpanHead:
     """Build the head of a tagger, with initial weights, from the settings that its kind uses.
 
-    Raises ``ValueError`` for class weights of a CRF, whose loss is of sentences and not of words.
+    Class weights are not for a CRF, whose loss is of sentences and not of words.
     """
     head, width, tagset = config.head, config.encoder.width, TagSet(config.labels)
     if head.kind == "span":
@@ -196,11 +184,6 @@ def build_head(config: TaggerConfig, class_weights: Tensor | None = None) -> Tok
             max_candidates=head.max_candidates,
             skip_below=head.skip_below,
             reading=head.span_reading,
-        )
-    if head.kind in {"crf", "crf_ner"} and class_weights is not None:
-        raise ValueError(
-            f"A head of kind {head.kind} has no class weights: its loss is of whole sentences. "
-            "Set head.class_weights=none, or head.kind=softmax or cse."
         )
     width += config.n_features
     match head.kind:

@@ -104,6 +104,11 @@ def test_seeds_are_not_chosen_among():
         plan_trials(FinetuneConfig(), ["training.seed=1,2"])
 
 
+def test_each_of_several_heads_must_go_with_the_other_settings():
+    with pytest.raises(ConfigError, match="trained on whole sentences"):
+        plan_trials(FinetuneConfig(), ["head.kind=softmax,crf", "head.class_weights=inverse"])
+
+
 @pytest.mark.parametrize("n_folds", [1, -2])
 def test_one_fold_is_none(n_folds):
     with pytest.raises(ConfigError, match="two or more"):

@@ -97,12 +97,6 @@ def test_class_weights_are_not_saved():
     assert head.state_dict().keys() == build("cse").state_dict().keys()
 
 
-@pytest.mark.parametrize("kind", ["crf", "crf_ner"])
-def test_chains_have_no_class_weights(kind):
-    with pytest.raises(ValueError, match="class_weights=none"):
-        make(kind, width=4, class_weights=torch.ones(3))
-
-
 @pytest.mark.parametrize("kind", ["softmax", "cse"])
 def test_class_weights_are_of_classes_and_not_of_tags(kind):
     with pytest.raises(ValueError, match="must be 3"):
