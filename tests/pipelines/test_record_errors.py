@@ -229,7 +229,7 @@ def beyond_head(args):
 CASES = {
     "tei, the XML": (run_tei, tei_reader, "parse_xml", repr),
     "tei, the sentences": (run_tei, transforms, "to_sentences", repr),
-    "wiki, the XML": (run_wiki, wiki_pages, "read_page", repr),
+    "wiki, the XML": (run_wiki, wiki_pages, "_PageReader", repr),
     "wiki, the wikitext": (run_wiki, articles, "find_redirect", repr),
     "wiki, the titles": (run_wiki, resolution, "_count_words", repr),
     "saved page": (run_pages, reading, "decode", repr),
