@@ -27,7 +27,8 @@ import numpy as np
 from benchmarks import ner
 from benchmarks.synthetic_words import Vocabulary, vocabulary
 from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import Shard, ShardWriter, write_json
+from corpora.datasets.shards import Shard, ShardWriter
+from corpora.system.writing import write_json
 from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
 
 LETTERS = Path(__file__).resolve().parent.parent / "tests/data/letters"

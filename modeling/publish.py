@@ -38,11 +38,15 @@ def publish(
     ``CorpusError`` if there is no finished model, if the version exists with other files, or if
     another process trains or publishes the run.
     """
-    from corpora.datasets.shards import link_or_copy, sha256_of, write_json  # noqa: PLC0415
     from corpora.runs.journal import sealed  # noqa: PLC0415
     from corpora.runs.plan import fingerprint_of  # noqa: PLC0415
     from corpora.store import on_bucket, versions  # noqa: PLC0415 - for --help
-    from corpora.system.files import locked, take_away  # noqa: PLC0415
+    from corpora.system.files import (  # noqa: PLC0415
+        locked,
+        sha256_of,
+        take_away,
+    )
+    from corpora.system.writing import link_or_copy, write_json  # noqa: PLC0415
 
     files = _files(run, evaluation)
     with locked(run / ".lock", busy=lambda _: f"{run}: another process works here. Wait for it."):

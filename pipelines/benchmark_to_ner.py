@@ -291,11 +291,11 @@ PHASES = (Phase(graph),)
 
 def write_side_files(build: "Build", settings: Settings) -> None:
     """Write the table of files, the card, and the forms of the dictionaries."""
-    from corpora.datasets.shards import write_json, write_text
     from corpora.ner.card import to_json, to_markdown
     from corpora.ner.entity_dictionary import forms, read_dictionary
     from corpora.ner.health import examine_columns
     from corpora.ner.sources import list_sources, to_tsv, with_sources
+    from corpora.system.writing import write_json, write_text
 
     sources = list_sources(build.counters, settings.layouts, settings.splits)
     write_text(build.side / "sources.tsv", to_tsv(sources))

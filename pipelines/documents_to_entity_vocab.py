@@ -271,12 +271,12 @@ PHASES = (
 
 def write_side_files(build: "Build", _: Options) -> None:
     """Write the exports, the coverage and the report, all from the finished shards."""
-    from corpora.datasets.shards import write_text
     from corpora.entities import exports
     from corpora.entities.choice import changes
     from corpora.entities.equivalents import members_of, read_equivalents
     from corpora.entities.report import change_lines, coverage_lines, report
     from corpora.entities.vocabulary import OF_EARLIER, read_vocab
+    from corpora.system.writing import write_text
 
     shards, auxiliary = build.shard_paths(""), build.plan.auxiliary
     members: Mapping[str, Sequence[str]] = {}

@@ -294,9 +294,9 @@ def write_side_files(build: "Build", settings: Settings) -> None:
     Raises ``CorpusError`` where all examples of several documents are in one split, though two
     splits were asked for.
     """
-    from corpora.datasets.shards import write_text
     from corpora.examples import lost_mentions
     from corpora.examples import report as example_report
+    from corpora.system.writing import write_text
     from corpora.tokenization.tokenizers import Tokenizer
     from pipelines.transforms.examples import TOKENIZER as KEPT
 

@@ -325,8 +325,8 @@ PHASES = (
 
 def write_side_files(build: "Build", settings: Settings) -> None:
     """Write the words as a table, and the report page."""
-    from corpora.datasets.shards import write_text
     from corpora.lexicon.report import read_page, table_lines, to_html
+    from corpora.system.writing import write_text
 
     shards = build.shard_paths("")
     write_text(build.side / "lexicon.tsv", table_lines(shards))

@@ -138,7 +138,8 @@ PHASES = (Phase(count, "count"), Phase(merge, "merge"), Phase(learn))
 
 def write_side_files(build: "Build", options: Options) -> None:
     """Write the tokenizer and the report, both from the finished shard and the counters."""
-    from corpora.datasets.shards import read_batches, write_text
+    from corpora.datasets.shards import read_batches
+    from corpora.system.writing import write_text
     from corpora.tokenization.report import report
     from corpora.tokenization.tokenizers import Tokenizer, wordpiece
 

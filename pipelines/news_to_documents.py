@@ -413,9 +413,9 @@ PHASES = (
 
 def write_side_files(build: "Build", options: Options) -> None:
     """Write the list of duplicates and the report."""
-    from corpora.datasets.shards import write_text
     from corpora.news.reading import check_installed
     from corpora.news.report import duplicates_lines, to_markdown
+    from corpora.system.writing import write_text
 
     notes = build.notes
     write_text(build.side / "duplicates.tsv", duplicates_lines(notes))

@@ -265,11 +265,12 @@ PHASES = (Phase(graph),)
 
 def write_side_files(build: "Build", settings: Settings) -> None:
     """Write CoNLL, JSON, the splits and the card from the finished shards."""
-    from corpora.datasets.shards import read_tagged, write_text
+    from corpora.datasets.shards import read_tagged
     from corpora.ner.columns import columns_of_split
     from corpora.ner.conll import write_conll
     from corpora.ner.health import examine_columns
     from corpora.ner.json import write_json as write_ner_json
+    from corpora.system.writing import write_text
 
     if not build.accounting.written:
         raise CorpusError(
@@ -294,8 +295,8 @@ def write_side_files(build: "Build", settings: Settings) -> None:
 
 def _write_card(build: "Build", settings: Settings, health: "Health") -> None:
     """Write the card as Markdown and as JSON."""
-    from corpora.datasets.shards import write_json, write_text
     from corpora.ner.card import to_json, to_markdown
+    from corpora.system.writing import write_json, write_text
 
     counters = build.counters
     edition = load_edition(build.plan.auxiliary["edition"].check())
@@ -331,9 +332,10 @@ def _write_register(build: "Build") -> Iterator[str]:
     if not files:
         return
     from corpora.datasets.rows import document_from_row
-    from corpora.datasets.shards import read_batches, write_text
+    from corpora.datasets.shards import read_batches
     from corpora.registers.coverage import measure, side_files, to_markdown
     from corpora.registers.register import read_registers, write_register
+    from corpora.system.writing import write_text
 
     register = read_registers((file.name, file.read()) for file in files)
     shards = (read_batches(path, "documents") for path in build.shard_paths("documents"))

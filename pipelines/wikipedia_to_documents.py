@@ -420,8 +420,8 @@ def carry(settings: WikiSettings, bucket: "Bucket") -> WikiSettings:
 
 def write_side_files(build: "Build", settings: WikiSettings) -> None:
     """Write the report, and the table of abbreviations, if one was chosen."""
-    from corpora.datasets.shards import write_text
     from corpora.segmentation.abbreviations import to_toml
+    from corpora.system.writing import write_text
     from corpora.wikipedia.report import to_markdown
 
     write_text(build.side / "report.md", [to_markdown(build, settings)])

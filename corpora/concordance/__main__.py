@@ -57,8 +57,8 @@ def write(options: Options) -> Iterator[str | Summary]:
     from corpora.concordance.collect import collect
     from corpora.concordance.folder import open_documents, prepare, titles_of
     from corpora.concordance.pages import make_pages, make_table
-    from corpora.datasets.shards import write_json, write_text
     from corpora.registers.register import load_register, open_registers
+    from corpora.system.writing import write_json, write_text
 
     check(options)
     dataset, folder = open_documents(options.run)

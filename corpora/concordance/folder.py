@@ -4,11 +4,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from corpora.datasets.rows import document_from_row
-from corpora.datasets.shards import open_dataset, write_json
+from corpora.datasets.shards import open_dataset
 from corpora.document import Document
 from corpora.errors import CorpusError, UsageError
 from corpora.system.files import is_one_plain_name
 from corpora.system.parsing import read_json
+from corpora.system.writing import write_json
 
 _MIN_LINK_PROBABILITY = 0.1
 """The least link probability of a vocabulary's form; a form that is linked less often is a word."""

@@ -18,8 +18,8 @@ from typing import IO, Self
 from corpora.crawl.archive_index import NAME, ArchiveIndex, Entry, entry_of
 from corpora.crawl.urls import in_capitals
 from corpora.errors import CorpusError, DamagedDatasetError
-from corpora.runs.build import sync_folder
 from corpora.system.files import is_one_plain_name, locked, open_own
+from corpora.system.writing import sync_folder
 from corpora.warc.archives import ArchiveRecord, read_archive
 from corpora.warc.http import Answer, parse_answer
 from corpora.warc.writer import Record, info_record

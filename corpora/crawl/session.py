@@ -141,7 +141,7 @@ def check_installed() -> None:
 
 def _choose_session(archive: Path) -> str:
     """Return the session that is not finished, or begin a new one."""
-    from corpora.datasets.shards import write_json
+    from corpora.system.writing import write_json
 
     last = read_session(archive)
     if last and not last["finished"]:
@@ -199,8 +199,7 @@ def _follow(pipe: Connection, archive: Path, *, say: Say, most: float = float("i
 
 def _write(archive: Path, report: CrawlReport) -> None:
     """Write the report as JSON and Markdown, and then ``session.json``."""
-    from corpora.datasets.shards import write_json, write_text
-    from corpora.runs.build import sync_folder
+    from corpora.system.writing import sync_folder, write_json, write_text
 
     write_json(archive / f"crawl-{report.session}.report.json", report.to_json())
     write_text(archive / f"crawl-{report.session}.report.md", [to_markdown(report)])

@@ -5,13 +5,8 @@ A dataset is a folder with ``shard-00000.arrow …`` (Arrow IPC file format), ``
 ``python -m corpora.shards verify DIR`` and ``show DIR`` are in ``corpora/store/inspection.py``.
 """
 
-import errno
 import hashlib
-import json
 import os
-import shutil
-import stat
-import uuid
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -27,13 +22,10 @@ from corpora.datasets.schemas import SCHEMAS, Schema
 from corpora.document import Document, Sentence
 from corpora.errors import CorpusError, DamagedDatasetError, ShardSchemaError, UsageError
 from corpora.system.buckets import is_url
-from corpora.system.files import KEPT, is_one_plain_name, name_file
+from corpora.system.files import is_one_plain_name
 from corpora.system.parsing import JsonObject, parse_json
+from corpora.system.writing import temporary_path
 
-_NO_LINK = {
-    *(errno.EXDEV, errno.EPERM, errno.EACCES, errno.EMLINK),
-    *(errno.ENOTSUP, errno.ENOSYS),  # file systems without links, such as mounted buckets
-}
 _MOST = 1 << 63  # more than any count, and as much as fits into Arrow's numbers
 ROWS_PER_BATCH = 1024
 CHARACTERS_PER_BATCH = 1 << 20
@@ -204,59 +196,6 @@ def _batch_of(rows: Sequence[Row], schema: Schema) -> pa.RecordBatch:
         raise CorpusError(
             f"{rows[0].get('id')!r:.300}: cannot be written as {schema.name}: {error}"
         ) from error
-
-
-def temporary_path(path: Path) -> Path:
-    """Make a unique name for a file until it is renamed.
-
-    Files ``.tmp-*`` may be deleted when no run works. No other attempt has this name: a runner may
-    try a unit again while the first attempt still works on another machine, where processes have
-    the same numbers.
-    """
-    return path.with_name(f".tmp-{uuid.uuid4().hex}-{path.name[-KEPT:]}")
-
-
-def sha256_of(path: Path) -> str:
-    """Hash a regular file; raises ``OSError`` for others, because a pipe or a device has no end."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "Not a file", str(path))
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def link_or_copy(source: Path, target: Path) -> bool:
-    """Link a file, or copy it where links are impossible; return whether it was copied."""
-    try:
-        target.hardlink_to(source.resolve())  # a hard link to a relative symlink would lead nowhere
-    except OSError as error:
-        if error.errno not in _NO_LINK:
-            raise
-        shutil.copyfile(source, target)
-        with target.open("rb") as file:
-            os.fsync(file.fileno())
-        return True
-    return False
-
-
-def write_text(path: Path, lines: Iterable[str]) -> None:
-    """Write text in one atomic step: temporary name, fsync, rename; an error leaves no file."""
-    temporary = temporary_path(path)
-    try:
-        with temporary.open("x", encoding="utf-8", newline="\n") as file:
-            file.writelines(lines)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.rename(path)
-    except BaseException as error:
-        temporary.unlink(missing_ok=True)
-        name_file(error, path, instead_of=temporary)
-        raise
-
-
-def write_json(path: Path, value: object) -> None:
-    """Write indented JSON in one atomic step."""
-    write_text(path, [json.dumps(value, ensure_ascii=False, indent=1), "\n"])
 
 
 @dataclass(frozen=True, slots=True)

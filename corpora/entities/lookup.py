@@ -27,11 +27,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import open_dataset, read_shards, write_json
+from corpora.datasets.shards import open_dataset, read_shards
 from corpora.errors import CorpusError
 from corpora.hashing.strings import long_hashes
 from corpora.matching.composition import composed
 from corpora.system.parsing import read_json
+from corpora.system.writing import write_json
 
 ABOUT: Final = "lookup.json"
 _VERSION: Final = 1

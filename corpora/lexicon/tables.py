@@ -14,12 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import read_shards, write_text
+from corpora.datasets.shards import read_shards
 from corpora.entities.counts import Sums, read_partition
 from corpora.errors import CorpusError
 from corpora.lexicon.counting import RANGE_WINDOWS, Firsts
 from corpora.lexicon.streams import Ints
 from corpora.system.parsing import read_json
+from corpora.system.writing import write_text
 
 CHUNK = 1 << 18
 """The number of strings that are processed at once."""

@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING
 from corpora.document import Document, Mention, Span
 from corpora.errors import CorpusError, UsageError
 from corpora.ner.brat import parse_standoff
-from corpora.system.files import check_new, write_whole
+from corpora.system.files import check_new
 from corpora.system.parsing import parse_json
+from corpora.system.writing import write_whole
 
 if TYPE_CHECKING:
     from cassis import Cas, TypeSystem

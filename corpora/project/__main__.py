@@ -28,8 +28,9 @@ from corpora.project.recipe import (
     state_of,
 )
 from corpora.system.arguments import Subcommand, execute, option, parse_subcommand
-from corpora.system.files import check_new, locked, write_whole
+from corpora.system.files import check_new, locked
 from corpora.system.parsing import parse_json
+from corpora.system.writing import write_whole
 
 KINDS = {"tei": "letters", "wikipedia": "dumps", "news": "archives", "chinese": "novels"}
 """The kinds of recipes, each with the folder that it reads."""
@@ -176,7 +177,7 @@ def _do(step: Step, folder: Path) -> None:
 
     Meanwhile no state is recorded: the command may change the output, and then fail or be killed.
     """
-    from corpora.datasets.shards import write_json
+    from corpora.system.writing import write_json
 
     before, done = state_of(step, folder), _done(folder)
     if done.pop(step.name, None):

@@ -21,14 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import (
-    Description,
-    Shard,
-    read_description,
-    sha256_of,
-    write_json,
-    write_text,
-)
+from corpora.datasets.shards import Description, Shard, read_description
 from corpora.errors import CorpusError, UsageError
 from corpora.runs.journal import (
     RunRecord,
@@ -42,10 +35,11 @@ from corpora.runs.plan import Plan, Stage, Unit
 from corpora.runs.receipts import Accounting, Receipt, Totals, read_receipt, sorted_counts
 from corpora.runs.record_errors import INTERNAL_ERROR
 from corpora.runs.work_directory import COUNTS, MERGED, WorkDirectory
-from corpora.system.files import inside, is_plain, is_temporary, locked, refuse_links, take_away
+from corpora.system.files import inside, is_plain, locked, refuse_links, sha256_of, take_away
 from corpora.system.parsing import read_json
 from corpora.system.staging import url_of
 from corpora.system.threads import map_in_order
+from corpora.system.writing import is_temporary, sync_file, sync_folder, write_json, write_text
 
 if TYPE_CHECKING:
     from corpora.runs.on_bucket import BucketOutput
@@ -454,24 +448,6 @@ def hold(
                 output.rmdir()
             raise
         yield build
-
-
-def sync_folder(folder: Path) -> None:
-    """Make renames in a folder survive a power cut."""
-    _sync(folder, os.O_RDONLY | os.O_DIRECTORY)
-
-
-def sync_file(path: Path) -> None:
-    """Make what was written to a file survive a power cut."""
-    _sync(path, os.O_RDONLY)
-
-
-def _sync(path: Path, flags: int) -> None:
-    descriptor = os.open(path, flags)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _remove(paths: Sequence[Path]) -> None:

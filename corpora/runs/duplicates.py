@@ -10,10 +10,11 @@ import pyarrow.compute as pc
 
 from corpora.datasets.repeated_ids import equal_among, hashes_of_ids
 from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import read_batches, write_json
+from corpora.datasets.shards import read_batches
 from corpora.document import Rejected
 from corpora.runs.work_directory import WorkDirectory
 from corpora.system.parsing import read_json
+from corpora.system.writing import write_json
 
 _FOUND = {"pages": "pages", "found_redirects": "redirects"}
 

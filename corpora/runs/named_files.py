@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 
-from corpora.datasets.shards import write_text
 from corpora.errors import UsageError
 from corpora.runs.journal import published_files
+from corpora.system.writing import write_text
 
 _OF_TRAINING = frozenset(
     {"settings.json", "metrics.jsonl", "histograms.json", "start.safetensors", "best.safetensors"}

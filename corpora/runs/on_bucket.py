@@ -19,14 +19,14 @@ from itertools import count
 from pathlib import Path, PurePosixPath
 from uuid import uuid4
 
-from corpora.datasets.shards import Description, Shard, read_description, sha256_of
+from corpora.datasets.shards import Description, Shard, read_description
 from corpora.errors import CorpusError, FolderInUseError
 from corpora.runs.build import BUILD, JOURNAL, NAMED_COUNTERS, Build
 from corpora.runs.journal import RunRecord, has_files, hash_of, is_whole, read_run
 from corpora.runs.plan import Plan
 from corpora.runs.work_directory import mirror_of, published_name
 from corpora.system.buckets import N_TRANSFERS, Bucket, Found, transfer
-from corpora.system.files import is_plain, locked, take_away
+from corpora.system.files import is_plain, locked, sha256_of, take_away
 from corpora.system.parsing import parse_json
 from corpora.system.staging import cache_folder, hold_copy
 from corpora.system.threads import map_in_order

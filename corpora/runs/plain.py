@@ -10,12 +10,13 @@ from pathlib import Path
 from corpora.datasets.repeated_ids import find_repeated
 from corpora.datasets.rows import Row, row_of
 from corpora.datasets.schemas import SCHEMAS, Schema
-from corpora.datasets.shards import Shard, ShardWriter, write_json, write_text
+from corpora.datasets.shards import Shard, ShardWriter
 from corpora.document import Document, Sentence
 from corpora.errors import CorpusError, UsageError
 from corpora.runs.plan import fingerprint_of, library_versions
 from corpora.runs.receipts import Accounting
 from corpora.system.buckets import is_url
+from corpora.system.writing import write_json, write_text
 
 SHARD_CHARACTERS = 1 << 26
 """The number of characters after which another shard begins."""

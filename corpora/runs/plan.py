@@ -390,7 +390,7 @@ def describe_files(named: Mapping[str, Path]) -> list[InputFile]:
 
 def describe_file(name: str, path: Path) -> InputFile:
     """Compute the size and hash of a file."""
-    from corpora.datasets.shards import sha256_of
+    from corpora.system.files import sha256_of
     from corpora.system.staging import ensure
 
     path = ensure(path.absolute())

@@ -9,9 +9,10 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import cast
 
-from corpora.datasets.shards import AccountingRecord, Shard, write_text
+from corpora.datasets.shards import AccountingRecord, Shard
 from corpora.runs.plan import fingerprint_of
 from corpora.system.parsing import parse_json
+from corpora.system.writing import write_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

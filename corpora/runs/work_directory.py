@@ -11,12 +11,12 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 
-from corpora.datasets.shards import Shard, sha256_of
+from corpora.datasets.shards import Shard
 from corpora.errors import CorpusError, DamagedDatasetError
 from corpora.runs.plan import shard_name
 from corpora.runs.receipts import read_receipt
 from corpora.system.buckets import N_TRANSFERS, Bucket, is_url
-from corpora.system.files import check_plain, is_plain
+from corpora.system.files import check_plain, is_plain, sha256_of
 from corpora.system.parsing import parse_json, read_json
 from corpora.system.threads import map_in_order
 

@@ -16,7 +16,8 @@ from typing import Literal, NamedTuple
 from zipfile import ZipFile
 
 from corpora.system.arguments import SUMMARY, Summary, execute, option, parse
-from corpora.system.files import check_new, write_whole
+from corpora.system.files import check_new
+from corpora.system.writing import write_whole
 
 
 class Sample(NamedTuple):

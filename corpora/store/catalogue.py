@@ -25,20 +25,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpora.datasets.shards import (
-    Dataset,
-    datasets_in,
-    open_dataset,
-    refuse_versions,
-    sha256_of,
-    write_json,
-    write_text,
-)
+from corpora.datasets.shards import Dataset, datasets_in, open_dataset, refuse_versions
 from corpora.errors import CorpusError, UsageError
 from corpora.reports import counted
 from corpora.segmentation.language_tags import primary_language
 from corpora.system.arguments import SUMMARY, Summary, execute, option, parse
+from corpora.system.files import sha256_of
 from corpora.system.staging import beside
+from corpora.system.writing import write_json, write_text
 
 CROISSANT, CARD = "croissant.json", "README.md"
 ARROW, PARQUET = "application/vnd.apache.arrow.file", "application/x-parquet"

@@ -24,12 +24,9 @@ from corpora.datasets.shards import (
     Shard,
     ShardWriter,
     datasets_in,
-    link_or_copy,
     open_dataset,
     read_batches,
     read_description,
-    sha256_of,
-    write_json,
 )
 from corpora.errors import UsageError
 from corpora.runs.journal import read_run, sealed
@@ -45,7 +42,8 @@ from corpora.store.versions import (
     incoming_of,
     version_names,
 )
-from corpora.system.files import locked
+from corpora.system.files import locked, sha256_of
+from corpora.system.writing import link_or_copy, write_json
 
 _NEED_THEIR_FILES = {"examples"}
 """Schemas of runs whose side files are kept: they hold a tokenizer and entities, no copied rows."""

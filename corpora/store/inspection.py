@@ -14,7 +14,6 @@ from corpora.datasets.shards import (
     open_dataset,
     read_batches,
     read_description,
-    sha256_of,
 )
 from corpora.document import Document, Sentence
 from corpora.errors import DamagedDatasetError
@@ -23,7 +22,7 @@ from corpora.runs.journal import is_whole
 from corpora.runs.plan import fingerprint_of
 from corpora.runs.receipts import Accounting
 from corpora.system.arguments import Subcommand, execute, is_read, option, parse_subcommand
-from corpora.system.files import check_plain
+from corpora.system.files import check_plain, sha256_of
 from corpora.system.parsing import parse_json
 
 _AGAIN = "Run the pipeline again."

@@ -15,7 +15,6 @@ from pathlib import Path
 from uuid import uuid4
 
 from corpora.datasets.forgetting import FORGOTTEN, check_forgotten
-from corpora.datasets.shards import sha256_of
 from corpora.errors import CorpusError, UsageError
 from corpora.store.inspection import verify
 from corpora.store.versions import (
@@ -28,6 +27,7 @@ from corpora.store.versions import (
     read_names,
 )
 from corpora.system.buckets import Bucket, transfer
+from corpora.system.files import sha256_of
 from corpora.system.parsing import parse_json
 from corpora.system.staging import stage
 

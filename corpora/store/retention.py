@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from corpora.datasets.shards import datasets_in, read_description, sha256_of
+from corpora.datasets.shards import datasets_in, read_description
 from corpora.errors import CorpusError, DamagedDatasetError, UsageError
 from corpora.runs.journal import has_files
 from corpora.runs.plan import fingerprint_of
@@ -27,6 +27,7 @@ from corpora.store.versions import (
     sizes,
     version_names,
 )
+from corpora.system.files import sha256_of
 from corpora.system.parsing import parse_json
 
 MANIFESTS = ("settings.json", "run.json", "dataset.json")

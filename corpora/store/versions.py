@@ -13,20 +13,14 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from corpora.datasets.forgetting import FORGOTTEN, check_forgotten
-from corpora.datasets.shards import (
-    link_or_copy,
-    open_dataset,
-    read_description,
-    write_json,
-    write_text,
-)
+from corpora.datasets.shards import open_dataset, read_description
 from corpora.errors import CorpusError, DamagedDatasetError, FolderInUseError, UsageError
-from corpora.runs.build import sync_folder
 from corpora.runs.journal import published_files, read_run
 from corpora.store.inspection import verify
-from corpora.system.files import is_temporary, locked, take_away
+from corpora.system.files import locked, take_away
 from corpora.system.parsing import parse_json
 from corpora.system.typed_tables import did_you_mean
+from corpora.system.writing import is_temporary, link_or_copy, sync_folder, write_json, write_text
 
 CURRENT = "current"
 HISTORY = "history.json"

@@ -1,4 +1,4 @@
-"""Safe use of folders that may come from strangers: file names in manifests, links, locks.
+"""Safe use of folders that may come from strangers: file names in manifests, links, locks, hashes.
 
 Nothing outside of such a folder is deleted, overwritten or hashed because a manifest names it or a
 link leads there.
@@ -6,6 +6,7 @@ link leads there.
 
 import errno
 import fcntl
+import hashlib
 import os
 import re
 import shutil
@@ -20,10 +21,7 @@ from typing import IO, Any
 from corpora.errors import CorpusError, DamagedDatasetError, FolderInUseError, UsageError
 
 _MAX_PART_BYTES = 255  # the longest file name on common file systems
-KEPT = 50
-"""The number of characters at the end of a name that a temporary name has, which is longer."""
 _HOLDER = re.compile(r"\d{0,20}\n?", re.ASCII)
-_TEMPORARY = re.compile(r"\.tmp-[0-9a-f]{32}-.+", re.DOTALL)
 
 
 def is_plain(name: object) -> bool:
@@ -209,30 +207,6 @@ def check_new(path: Path, data: bytes | Path) -> None:
         )
 
 
-def write_whole(path: Path, data: bytes, *, is_durable: bool = False) -> None:
-    """Write a file, which appears when it is complete; ``is_durable``: when it is on the disk."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name[-KEPT:]}.partial")
-    temporary.unlink(missing_ok=True)  # left by a process that was killed
-    try:
-        with temporary.open("xb") as file:
-            file.write(data)
-            if is_durable:
-                file.flush()
-                os.fsync(file.fileno())
-        temporary.rename(path)
-    except BaseException as error:
-        temporary.unlink(missing_ok=True)
-        name_file(error, path, instead_of=temporary)
-        raise
-
-
-def name_file(error: BaseException, path: Path, *, instead_of: Path) -> None:
-    """Let an ``OSError`` name a file where it names none (a full disk), or its temporary one."""
-    if isinstance(error, OSError) and error.filename in {None, str(instead_of)}:
-        error.filename = str(path)
-
-
 def take_away(path: Path) -> None:
     """Remove a file or a folder, if it exists; of a link, only the link."""
     if path.is_dir() and not path.is_symlink():
@@ -241,6 +215,10 @@ def take_away(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def is_temporary(path: Path) -> bool:
-    """Tell by its name whether a file or folder was left half written by a killed process."""
-    return bool(_TEMPORARY.fullmatch(path.name))
+def sha256_of(path: Path) -> str:
+    """Hash a regular file; raises ``OSError`` for others, because a pipe or a device has no end."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "Not a file", str(path))
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -27,9 +27,9 @@ from typing import Literal, get_args
 
 from corpora.document import Mention, Span, SpanIndex
 from corpora.errors import CorpusError, InvalidDocumentError
-from corpora.runs.build import sync_folder
 from corpora.system.files import open_own
 from corpora.system.parsing import JsonObject, parse_json
+from corpora.system.writing import sync_folder
 
 Verdict = Literal["accepted", "corrected", "rejected", "added", "withdrawn"]
 """``corrected``: another label, entity or boundary than in ``was``; ``added``: a name that no model

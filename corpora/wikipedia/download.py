@@ -23,8 +23,9 @@ from typing import TYPE_CHECKING
 from corpora.errors import CorpusError, UsageError
 from corpora.reports import counted
 from corpora.system.arguments import SUMMARY, Summary, execute, fail, option, parse
-from corpora.system.files import is_temporary, locked
+from corpora.system.files import locked
 from corpora.system.user_agent import check_contact
+from corpora.system.writing import is_temporary
 from corpora.wikipedia.dump_status import (
     DumpRun,
     NotCompleteError,

@@ -132,8 +132,7 @@ def write_lock(path: Path, run: DumpRun, sha256: Mapping[str, str], *, mirror: s
     """Write the lock of a run; its content does not depend on the time of the download."""
     files = [asdict(part) | {"sha256": sha256[part.name]} for part in run.parts]
     about = {"wiki": run.wiki, "date": run.date, "mirror": mirror, "jobs": dict(run.jobs)}
-    from corpora.datasets.shards import write_json
-    from corpora.runs.build import sync_folder
+    from corpora.system.writing import sync_folder, write_json
 
     write_json(path, about | {"files": files, "excluded": list(run.excluded)})
     sync_folder(path.parent)

@@ -21,8 +21,8 @@ from typing import IO, Self, TypeVar
 from urllib.error import HTTPError, URLError
 
 from corpora.errors import CorpusError
-from corpora.runs.build import sync_folder
 from corpora.system.files import open_own
+from corpora.system.writing import sync_folder
 from corpora.warc.http import retry_after
 from corpora.wikipedia.dump_status import Part
 

@@ -17,12 +17,12 @@ from io import BufferedIOBase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from corpora.datasets.shards import sha256_of, write_json
 from corpora.errors import CorpusError, DamagedDatasetError, InputChangedError
 from corpora.runs.plan import fingerprint_of
-from corpora.system.files import take_away
+from corpora.system.files import sha256_of, take_away
 from corpora.system.parsing import parse_json
 from corpora.system.threads import map_in_order
+from corpora.system.writing import write_json
 from corpora.wikipedia.chunks import CHUNK_BYTES, Chunk, Damage, Source, chunk_bytes
 
 if TYPE_CHECKING:

@@ -33,11 +33,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from corpora.datasets.shards import read_description, refuse_versions, sha256_of
+from corpora.datasets.shards import read_description, refuse_versions
 from corpora.errors import UsageError
 from corpora.reports import counted
 from corpora.runs.journal import read_run
 from corpora.runs.plan import Plan
+from corpora.system.files import sha256_of
 from corpora.system.parsing import JsonObject, read_json
 from corpora.system.staging import url_of
 from corpora.wikipedia.reuse_shards import BLOCKS, DOCUMENTS, NOTES

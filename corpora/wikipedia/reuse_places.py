@@ -23,22 +23,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import (
-    Dataset,
-    Shard,
-    open_dataset,
-    read_batches,
-    sha256_of,
-    temporary_path,
-    write_json,
-)
+from corpora.datasets.shards import Dataset, Shard, open_dataset, read_batches
 from corpora.errors import CorpusError
-from corpora.runs.build import sync_file
 from corpora.runs.on_bucket import is_shard
 from corpora.runs.plan import fingerprint_of
 from corpora.system.buckets import Bucket, is_url, transfer
+from corpora.system.files import sha256_of
 from corpora.system.parsing import read_json
 from corpora.system.staging import stage
+from corpora.system.writing import sync_file, temporary_path, write_json
 from corpora.wikipedia.definitions import Definitions
 from corpora.wikipedia.reuse_shards import (
     BLOCKS,

@@ -16,19 +16,12 @@ from pathlib import Path
 import pyarrow as pa
 
 from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import (
-    Dataset,
-    Shard,
-    link_or_copy,
-    read_batch,
-    sha256_of,
-    temporary_path,
-    write_json,
-)
+from corpora.datasets.shards import Dataset, Shard, read_batch
 from corpora.errors import CorpusError, DamagedDatasetError
-from corpora.runs.build import sync_folder
+from corpora.system.files import sha256_of
 from corpora.system.parsing import parse_json
 from corpora.system.staging import bring, url_of
+from corpora.system.writing import link_or_copy, sync_folder, temporary_path, write_json
 from corpora.wikipedia.block_rows import blocks_as_written
 
 Datasets = Mapping[str, Dataset]

@@ -14,8 +14,8 @@ from typing import Final
 
 import numpy as np
 
-from corpora.datasets.shards import write_json, write_text
 from corpora.errors import CorpusError
+from corpora.system.writing import write_json, write_text
 from modeling.bootstrap import Interval
 from modeling.data.predictions import Tagged
 from modeling.evaluate.calibration import Bin, Calibration

@@ -8,15 +8,16 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from corpora.datasets.shards import sha256_of, write_json, write_text
 from corpora.document import Sentence
 from corpora.errors import CorpusError, UsageError
 from corpora.hashing.splits import SPLITS
 from corpora.ner.labels import LabelMap, label_map_path, load_label_map
 from corpora.reports import counted
 from corpora.system.arguments import Summary, fail
+from corpora.system.files import sha256_of
 from corpora.system.parsing import read_json
 from corpora.system.staging import beside
+from corpora.system.writing import write_json, write_text
 from corpora.tagging import from_iob2
 from modeling.data.predictions import Tagged
 from modeling.data.tagger_inputs import TooLong

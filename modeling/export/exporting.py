@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from torch import nn
 
-from corpora.datasets.shards import write_json
 from corpora.entities.exports import tokenizer_vocabulary
 from corpora.system.arguments import Summary
+from corpora.system.writing import write_json
 from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import ConfigError
 from modeling.data.tagger_inputs import GAZETTEER

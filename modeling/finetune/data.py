@@ -13,11 +13,12 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from corpora.datasets.shards import open_dataset, read_tagged, sha256_of
+from corpora.datasets.shards import open_dataset, read_tagged
 from corpora.document import Sentence
 from corpora.errors import CorpusError
 from corpora.hashing.sampling import ratio
 from corpora.hashing.splits import SPLITS
+from corpora.system.files import sha256_of
 from corpora.tagging import from_iob2
 from modeling.config import ConfigError, EncoderConfig
 from modeling.data.batch import SentenceBatch

@@ -17,11 +17,12 @@ from typing import Final
 
 from corpora.datasets.rows import sentence_to_row
 from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import ShardWriter, write_json
+from corpora.datasets.shards import ShardWriter
 from corpora.document import Document, Sentence
 from corpora.errors import CorpusError
 from corpora.hashing.sampling import choose
 from corpora.ner.alignment import to_sentences
+from corpora.system.writing import write_json
 from modeling.taggers.archive import opened
 from modeling.taggers.folders import find_tagger, read_manifest
 

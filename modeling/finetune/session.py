@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, TextIO
 
 import torch
 
-from corpora.datasets.shards import write_json
 from corpora.reports import counted
+from corpora.system.writing import write_json
 from modeling.data.predictions import Tagged
 from modeling.finetune.continuing import Begun
 from modeling.finetune.data import NerData, TrialData, check_sentences, looked_up

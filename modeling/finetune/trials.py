@@ -7,8 +7,8 @@ from itertools import product
 from pathlib import Path
 from typing import Final
 
-from corpora.datasets.shards import write_json
 from corpora.system.parsing import parse_json
+from corpora.system.writing import write_json
 from modeling.config import ConfigError, check_least, check_optimizer, check_seed
 from modeling.taggers.folders import SUMMARY, SettingRow, Summary, TrialRow, read_manifest
 from modeling.tagging_config import FinetuneConfig, check_head

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from corpora.datasets.shards import write_json, write_text
 from corpora.document import Span
 from corpora.errors import UsageError
 from corpora.system.arguments import Summary
 from corpora.system.parsing import read_json
+from corpora.system.writing import write_json, write_text
 from modeling.finetune.data import NerData
 from modeling.inspect import pictures
 from modeling.inspect.attention import attention_maps

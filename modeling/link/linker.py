@@ -17,11 +17,11 @@ from typing import Any, Final, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from corpora.datasets.shards import write_json, write_text
 from corpora.entities.lookup import EntityLookup
 from corpora.errors import CorpusError
 from corpora.hashing.sampling import ratio
 from corpora.system.parsing import parse_json, read_json
+from corpora.system.writing import write_json, write_text
 from modeling.link.candidates import (
     FEATURES,
     MASKED,

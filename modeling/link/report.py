@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from corpora.datasets.shards import write_json, write_text
 from corpora.reports import counted
+from corpora.system.writing import write_json, write_text
 from modeling.bootstrap import Interval
 from modeling.link.evaluation import F1, RANKS, Outcome, Ratio, Ratios, groups
 from modeling.pages import Block, Heading, Table, Text, to_markdown

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from corpora.datasets.shards import sha256_of
 from corpora.document import Document, Mention
 from corpora.registers.references import Habits, Usage, parse_style
+from corpora.system.files import sha256_of
 from corpora.tei.edition import Edition
 from corpora.tei.provenance import Model
 from corpora.tei.writer import Standing, WriteOptions, Written

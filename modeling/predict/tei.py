@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
-from corpora.datasets.shards import sha256_of, write_json
 from corpora.document import Document, Mention
 from corpora.errors import CorpusError, UsageError
 from corpora.ner.exchange import Annotated, files_of, read_annotated
 from corpora.reports import counted
 from corpora.system.arguments import Summary
+from corpora.system.files import sha256_of
+from corpora.system.writing import write_json
 from corpora.tei.corrected import write_corrected
 from corpora.tei.decisions import Decision
 from corpora.tei.edition import Edition

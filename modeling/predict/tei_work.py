@@ -13,7 +13,6 @@ from itertools import islice, tee
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from corpora.datasets.shards import write_text
 from corpora.document import Document, Mention, Rejected
 from corpora.errors import CorpusError, UsageError
 from corpora.registers.dictionary import labels_of
@@ -23,7 +22,8 @@ from corpora.runs.plan import find_inputs
 from corpora.runs.record_errors import reject
 from corpora.system.arguments import Summary
 from corpora.system.command_names import as_typed
-from corpora.system.files import check_new, write_whole
+from corpora.system.files import check_new
+from corpora.system.writing import write_text, write_whole
 from corpora.tei.decisions import (
     Decision,
     Decisions,

@@ -20,11 +20,10 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from corpora.datasets.shards import sha256_of, write_json
 from corpora.errors import CorpusError
-from corpora.runs.build import sync_file, sync_folder
-from corpora.system.files import is_plain, take_away
+from corpora.system.files import is_plain, sha256_of, take_away
 from corpora.system.parsing import read_json
+from corpora.system.writing import sync_file, sync_folder, write_json
 from modeling.models.weights import WeightsError, write_tensors
 
 log = logging.getLogger(__name__)

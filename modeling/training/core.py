@@ -8,7 +8,7 @@ from pathlib import Path
 from torch import Tensor, nn
 
 from corpora.errors import CorpusError
-from corpora.runs.build import sync_file
+from corpora.system.writing import sync_file
 from modeling.models.weights import write_tensors
 from modeling.training.checkpoints import (
     Checkpoint,

@@ -20,10 +20,10 @@ from importlib.metadata import version
 from pathlib import Path
 
 from corpora import __version__
-from corpora.datasets.shards import sha256_of, write_json
 from corpora.errors import CorpusError
-from corpora.system.files import locked
+from corpora.system.files import locked, sha256_of
 from corpora.system.parsing import parse_json, read_json
+from corpora.system.writing import write_json
 from modeling.config import Config, ConfigError
 from modeling.training.records import Manifest, ModelIdentity
 

@@ -10,10 +10,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol, TextIO
 
-from corpora.datasets.shards import write_text
 from corpora.system.command_names import as_typed
 from corpora.system.files import open_own
 from corpora.system.parsing import parse_json
+from corpora.system.writing import write_text
 from modeling.training.metrics import Line
 from modeling.training.run_folder import RunFolder
 

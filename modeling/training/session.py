@@ -11,10 +11,9 @@ from typing import Self
 
 import torch
 
-from corpora.datasets.shards import write_json
 from corpora.errors import CorpusError
-from corpora.runs.build import sync_file
 from corpora.system.parsing import read_json
+from corpora.system.writing import sync_file, write_json
 from modeling.command import Termination
 from modeling.config import ConfigError, PretrainConfig
 from modeling.data.batch import Batch

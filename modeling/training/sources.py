@@ -11,8 +11,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import open_dataset, read_batches, sha256_of
+from corpora.datasets.shards import open_dataset, read_batches
 from corpora.errors import CorpusError
+from corpora.system.files import sha256_of
 from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import ConfigError, PretrainConfig
 

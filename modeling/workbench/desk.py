@@ -11,9 +11,9 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 from uuid import uuid4
 
-from corpora.datasets.shards import write_json
 from corpora.errors import CorpusError
 from corpora.system.parsing import parse_json
+from corpora.system.writing import write_json
 from corpora.tei.decisions import now
 from corpora.tei.edition import Edition
 from corpora.tei.provenance import Model

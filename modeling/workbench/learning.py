@@ -16,12 +16,12 @@ from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from corpora.datasets.shards import write_json, write_text
 from corpora.document import Document, Sentence, without_crossing
 from corpora.hashing.sampling import ratio
 from corpora.ner.alignment import to_sentences
 from corpora.ner.labels import LabelMap, label_map_path, load_label_map
 from corpora.system.parsing import read_json
+from corpora.system.writing import write_json, write_text
 from modeling.evaluate.records import ComparisonRecord, EvaluationRecord, IntervalRecord
 from modeling.evaluate.relabelling import relabel_sentence
 from modeling.finetune.process import (

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from corpora.document import Mention
 from corpora.errors import CorpusError
-from corpora.runs.build import sync_folder
-from corpora.system.files import write_whole
+from corpora.system.writing import sync_folder, write_whole
 from corpora.tei.provenance import Model
 from corpora.tei.review import REVIEW
 from corpora.tei.schema import expect

@@ -13,11 +13,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from corpora.datasets.shards import write_json
 from corpora.document import Mention
 from corpora.errors import CorpusError
 from corpora.reports import counted
 from corpora.system.files import open_own
+from corpora.system.writing import write_json
 from corpora.tei.fragments import content_rules
 from corpora.tei.review import REVIEW, model_file
 from corpora.tei.style import reference, template

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from corpora.datasets.redirect_table import RedirectTable, build_table
-from corpora.datasets.shards import read_batches, write_json
+from corpora.datasets.shards import read_batches
 from corpora.document import Rejected
 from corpora.entities.aliases import (
     OccurrenceCounter,
@@ -39,6 +39,7 @@ from corpora.runs.plan import InputFile, Unit
 from corpora.runs.record_errors import read_rows
 from corpora.runs.work_directory import WorkDirectory
 from corpora.system.parsing import read_json
+from corpora.system.writing import write_json
 from pipelines.outcomes import Counts, Rows
 from pipelines.transforms.elements import Merge, OfRun, PerUnit, ReadUnits
 from pipelines.transforms.stages import StageShards

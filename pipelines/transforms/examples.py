@@ -9,7 +9,6 @@ from tempfile import TemporaryDirectory
 import pyarrow as pa
 
 from corpora.datasets.columns import batch_of
-from corpora.datasets.shards import write_json, write_text
 from corpora.document import Rejected
 from corpora.entities.vocabulary import EntityVocab
 from corpora.examples.lost_mentions import Listing
@@ -18,6 +17,7 @@ from corpora.examples.validation import NOBODY, merge, ratio_range, read_ranges,
 from corpora.runs.plan import InputFile
 from corpora.runs.record_errors import read_rows
 from corpora.system.parsing import read_json
+from corpora.system.writing import write_json, write_text
 from corpora.tokenization.tokenizers import Tokenizer
 from pipelines.outcomes import Counts, Filtered, Outcome, Rows, Written, Yield
 from pipelines.transforms.elements import Merge, OfRun, PerUnit

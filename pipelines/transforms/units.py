@@ -8,10 +8,10 @@ from uuid import uuid4
 
 import apache_beam as beam
 
-from corpora.datasets.shards import write_text
 from corpora.runs.plan import Unit
 from corpora.system.buckets import Bucket, is_url
 from corpora.system.staging import stage
+from corpora.system.writing import write_text
 
 
 @dataclass(kw_only=True, eq=False)

@@ -10,10 +10,11 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from corpora.datasets.shards import open_dataset, sha256_of
+from corpora.datasets.shards import open_dataset
 from corpora.store.inspection import verify
 from corpora.store.retention import prune
 from corpora.store.versions import current, version_names
+from corpora.system.files import sha256_of
 from modeling.training.sources import read_entities
 from pipelines.wikipedia_to_documents import main as wikipedia_to_documents
 from tests.dags.steps import dumps, part_of

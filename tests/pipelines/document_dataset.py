@@ -4,7 +4,8 @@ from dataclasses import asdict
 
 from corpora.datasets.rows import document_to_row
 from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import ShardWriter, write_json
+from corpora.datasets.shards import ShardWriter
+from corpora.system.writing import write_json
 
 
 def write_dataset(folder, *shards_of_documents):

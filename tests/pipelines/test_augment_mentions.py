@@ -7,8 +7,9 @@ import pytest
 
 from corpora.datasets.rows import document_to_row
 from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import ShardWriter, open_dataset, write_json
+from corpora.datasets.shards import ShardWriter, open_dataset
 from corpora.document import Document, Mention
+from corpora.system.writing import write_json
 from pipelines.augment_mentions import main
 
 pytestmark = pytest.mark.usefixtures("without_runner")

@@ -10,12 +10,13 @@ import pytest
 
 from corpora.datasets.rows import document_to_row
 from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import ShardWriter, open_dataset, read_batches, write_json
+from corpora.datasets.shards import ShardWriter, open_dataset, read_batches
 from corpora.document import Document, Mention, Span
 from corpora.entities.vocabulary import EntityVocab
 from corpora.examples.mentions import LOSSES
 from corpora.hashing.sampling import ratio
 from corpora.store.inspection import verify
+from corpora.system.writing import write_json
 from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
 from pipelines.documents_to_examples import main
 from tests.corpora.entity_ids import id_of

@@ -5,9 +5,9 @@ import shutil
 
 import pytest
 
-from corpora.datasets.shards import sha256_of
 from corpora.runs.plan import fingerprint_of
 from corpora.store.inspection import main as shards
+from corpora.system.files import sha256_of
 from tests.pipelines.test_tei_to_ner import files_of, run
 
 pytestmark = pytest.mark.usefixtures("without_runner")

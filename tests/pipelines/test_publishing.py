@@ -11,13 +11,14 @@ import pytest
 import corpora.runs.build
 from corpora.datasets.rows import document_to_row
 from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import ShardWriter, sha256_of
+from corpora.datasets.shards import ShardWriter
 from corpora.document import Document, Mention
 from corpora.errors import CorpusError
 from corpora.runs.build import hold
 from corpora.runs.plan import fingerprint_of
 from corpora.runs.receipts import Accounting, Receipt, write_receipt
 from corpora.store.inspection import main as shards
+from corpora.system.files import sha256_of
 from pipelines.tei_to_ner import Options, plan
 from tests.pipelines.test_tei_to_ner import LETTERS, OPTIONS, files_of, run
 

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from corpora.datasets.shards import sha256_of, temporary_path
 from corpora.errors import CorpusError
 from corpora.runs.build import hold
 from corpora.runs.plan import version_of_code
 from corpora.runs.work_directory import WorkDirectory
+from corpora.system.files import sha256_of
+from corpora.system.writing import temporary_path
 from pipelines import documents_to_lexicon, tei_to_ner, text_to_documents
 from pipelines.engine import describe
 from pipelines.failures import explain

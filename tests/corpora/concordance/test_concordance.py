@@ -14,11 +14,12 @@ from corpora.concordance.collect import collect
 from corpora.concordance.pages import PAGE_MENTIONS, initial, make_pages, sort_key
 from corpora.datasets.rows import document_to_row
 from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import ShardWriter, write_json
+from corpora.datasets.shards import ShardWriter
 from corpora.document import Document, Mention
 from corpora.registers.lines import read_with_lines
 from corpora.registers.linking import identify_text
 from corpora.registers.register import open_registers, write_register
+from corpora.system.writing import write_json
 from corpora.tei.edition import load_edition
 
 DATA = Path(__file__).resolve().parents[2] / "data"
@@ -315,7 +316,7 @@ def test_pages_stay_if_new_ones_cannot_be_made(run, tmp_path, monkeypatch):
         path.write_text("".join(lines))
 
     with monkeypatch.context() as patched:
-        patched.setattr("corpora.datasets.shards.write_text", full)
+        patched.setattr("corpora.system.writing.write_text", full)
         assert main([str(run), "--output", new]) == 1
     assert main([str(run), "--output", new]) == 0
 

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import ShardWriter, read_tagged, write_text
-from corpora.system.files import write_whole
+from corpora.datasets.shards import ShardWriter, read_tagged
+from corpora.system.writing import write_text, write_whole
 from tests.file_operations import recorded
 
 WAYS = [lambda path: write_text(path, ["a"]), lambda path: write_whole(path, b"a")]

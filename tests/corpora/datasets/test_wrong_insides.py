@@ -10,11 +10,12 @@ import pyarrow as pa
 import pytest
 
 from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import open_dataset, sha256_of
+from corpora.datasets.shards import open_dataset
 from corpora.errors import CorpusError
 from corpora.store.inspection import main as shards
 from corpora.store.inspection import verify
 from corpora.store.versions import publish
+from corpora.system.files import sha256_of
 from modeling.data.examples import ExampleSet
 from pipelines import documents_to_entity_vocab
 from tests.corpora.store.stored_runs import make

@@ -4,9 +4,10 @@ from dataclasses import asdict
 
 from corpora.datasets.rows import document_to_row
 from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import ShardWriter, write_json
+from corpora.datasets.shards import ShardWriter
 from corpora.diff.__main__ import compare_all
 from corpora.document import Document, Mention
+from corpora.system.writing import write_json
 
 
 def document(number, title=None, text="Ein Text.", *, links=1, **more):

@@ -8,13 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import ShardWriter, write_json
+from corpora.datasets.shards import ShardWriter
 from corpora.entities.aliases import slice_size
 from corpora.entities.choice import assign_ids, changes, match
 from corpora.entities.counts import FOLD_ROWS, Sums, by_partition, partitions_of
 from corpora.entities.equivalents import read_equivalents
 from corpora.entities.vocabulary import SPECIAL, EntityVocab, language_of, split_entities
 from corpora.errors import CorpusError
+from corpora.system.writing import write_json
 from tests.corpora.entity_ids import id_of
 
 COLUMNS = SCHEMAS["entities"].columns

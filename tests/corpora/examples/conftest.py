@@ -3,8 +3,9 @@
 import pytest
 
 from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import ShardWriter, write_json
+from corpora.datasets.shards import ShardWriter
 from corpora.entities.vocabulary import EntityVocab
+from corpora.system.writing import write_json
 from tests.corpora.examples.small_examples import ENTITIES
 
 

@@ -6,12 +6,13 @@ import pytest
 
 from corpora.datasets.rows import document_to_row
 from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import ShardWriter, write_text
+from corpora.datasets.shards import ShardWriter
 from corpora.errors import CorpusError
 from corpora.runs.build import hold
 from corpora.runs.plan import Plan, Stage, Unit, shard_name
 from corpora.runs.receipts import Accounting, Receipt, read_receipt, write_receipt
 from corpora.runs.work_directory import WorkDirectory
+from corpora.system.writing import write_text
 from tests.corpora.diff.two_versions import document
 
 UNITS = tuple(Unit(number) for number in range(12))

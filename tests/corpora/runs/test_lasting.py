@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from corpora.datasets.shards import write_json
 from corpora.errors import InputChangedError
 from corpora.runs.plan import describe_file
 from corpora.store import versions as store
 from corpora.store.inspection import verify
 from corpora.store.retention import prune
 from corpora.store.versions import publish
+from corpora.system.writing import write_json
 from tests.corpora.store.stored_runs import make
 from tests.file_operations import Operation, recorded, unsafe
 

@@ -2,10 +2,11 @@
 
 from corpora.datasets.rows import document_to_row
 from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import ShardWriter, open_dataset, write_text
+from corpora.datasets.shards import ShardWriter, open_dataset
 from corpora.runs.build import hold as hold_output
 from corpora.runs.plan import Plan, Unit
 from corpora.runs.receipts import Accounting, Receipt, write_receipt
+from corpora.system.writing import write_text
 from tests.corpora.diff.two_versions import document
 
 

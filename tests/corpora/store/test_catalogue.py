@@ -12,10 +12,11 @@ import pyarrow as pa
 import pytest
 
 from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import ShardWriter, write_json
+from corpora.datasets.shards import ShardWriter
 from corpora.store import catalogue
 from corpora.store.catalogue import main
 from corpora.store.inspection import verify
+from corpora.system.writing import write_json
 from tests.corpora.store.stored_runs import make
 
 pytestmark = [

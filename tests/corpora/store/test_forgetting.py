@@ -8,7 +8,7 @@ import pytest
 from corpora.datasets.forgetting import UNREAD, Forgetting, hash_of
 from corpora.datasets.rows import document_to_row
 from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import open_dataset, sha256_of
+from corpora.datasets.shards import open_dataset
 from corpora.errors import CorpusError, UsageError
 from corpora.runs.plan import fingerprint_of
 from corpora.store.__main__ import main
@@ -16,6 +16,7 @@ from corpora.store.forgetting import FORGOTTEN, forget
 from corpora.store.inspection import verify
 from corpora.store.retention import needed_by
 from corpora.store.versions import publish
+from corpora.system.files import sha256_of
 from tests.corpora.diff.two_versions import document, write_rows
 from tests.corpora.store.stored_runs import make, text_of
 

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from corpora.datasets.shards import sha256_of, write_json
 from corpora.errors import CorpusError, DamagedDatasetError, UsageError
 from corpora.store.inspection import verify
 from corpora.store.retention import prune
 from corpora.store.versions import current, publish, switch, version_names
+from corpora.system.files import sha256_of
+from corpora.system.writing import write_json
 from tests.corpora.store.stored_runs import make, names_that_stay
 
 

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from corpora.datasets.shards import link_or_copy, sha256_of
 from corpora.errors import CorpusError, DamagedDatasetError, FolderInUseError, UsageError
 from corpora.runs.build import hold as hold_output
 from corpora.runs.plan import Plan, Unit, fingerprint_of
 from corpora.store.inspection import verify
 from corpora.store.versions import current, hold, publish, switch, version_names
+from corpora.system.files import sha256_of
+from corpora.system.writing import link_or_copy
 from tests.corpora.store.stored_runs import make, text_of
 
 

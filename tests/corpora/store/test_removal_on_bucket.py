@@ -6,7 +6,6 @@ from contextlib import contextmanager
 
 import pytest
 
-from corpora.datasets.shards import sha256_of
 from corpora.errors import CorpusError, UsageError
 from corpora.store.__main__ import main
 from corpora.store.inspection import verify
@@ -14,6 +13,7 @@ from corpora.store.on_bucket import current, publish, switch, version_names
 from corpora.store.removal_on_bucket import forget, prune
 from corpora.system import buckets
 from corpora.system.buckets import Bucket
+from corpora.system.files import sha256_of
 from corpora.system.staging import stage
 from tests.bucket_server import BucketServer
 from tests.conftest import use_server

@@ -6,7 +6,6 @@ import os
 import pytest
 
 import onoma
-from corpora.datasets.shards import sha256_of
 from corpora.errors import CorpusError, DamagedDatasetError, FolderInUseError, UsageError
 from corpora.system.files import (
     check_plain,
@@ -16,6 +15,7 @@ from corpora.system.files import (
     locked,
     open_own,
     refuse_links,
+    sha256_of,
     take_away,
 )
 from corpora.system.staging import cache_folder

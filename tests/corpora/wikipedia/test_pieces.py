@@ -7,8 +7,8 @@ import random
 import pyarrow as pa
 import pytest
 
-from corpora.datasets.shards import sha256_of
 from corpora.errors import CorpusError, InputChangedError
+from corpora.system.files import sha256_of
 from corpora.wikipedia.pieces import cut_pieces, open_pieces
 
 TEXT = b"".join(b"%d windmills\n" % n for n in range(20_000))

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from corpora.datasets.shards import write_json
 from corpora.document import Sentence
 from corpora.entities.vocabulary import SPECIAL
+from corpora.system.writing import write_json
 from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
 from modeling.config import EncoderConfig
 from modeling.models.tagging import TaggingModel

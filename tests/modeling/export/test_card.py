@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from corpora.datasets.shards import write_json
 from corpora.errors import CorpusError
+from corpora.system.writing import write_json
 from modeling.evaluate.__main__ import main as evaluate
 from modeling.export.__main__ import main
 from modeling.export.card import read_evaluations

@@ -6,8 +6,9 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from corpora.datasets.shards import sha256_of, write_json
 from corpora.errors import CorpusError
+from corpora.system.files import sha256_of
+from corpora.system.writing import write_json
 from modeling.config import ConfigError
 from modeling.data.examples import ExampleSet
 from modeling.export.__main__ import main as export

@@ -6,8 +6,8 @@ import subprocess
 
 import pytest
 
-from corpora.datasets.shards import write_text
 from corpora.document import Document, Mention
+from corpora.system.writing import write_text
 from modeling.evaluate.evaluation import evaluate
 from modeling.evaluate.report import write_report
 from modeling.workbench.still import write_page

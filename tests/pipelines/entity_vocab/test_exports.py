@@ -6,10 +6,11 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from corpora.datasets.shards import open_dataset, sha256_of
+from corpora.datasets.shards import open_dataset
 from corpora.document import Paragraph, Span
 from corpora.entities.vocabulary import EntityVocab
 from corpora.errors import ShardSchemaError
+from corpora.system.files import sha256_of
 from tests.pipelines.document_dataset import write_dataset
 from tests.pipelines.entity_vocab.made_vocabularies import (
     ARTICLES,

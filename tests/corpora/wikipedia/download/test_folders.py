@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from corpora.datasets.shards import temporary_path
 from corpora.errors import CorpusError, DamagedDatasetError, FolderInUseError
+from corpora.system.writing import temporary_path
 from corpora.wikipedia.download import _hold
 from corpora.wikipedia.fetching import MissingError
 from tests.corpora.wikipedia.download.one_dump import INDEX, NAME, PATH, names
