@@ -24,8 +24,8 @@ MIN_TAGGED = 0.5
 MIN_PRIOR = 0.9
 """The least ratio of a form's mentions that must mean the entry."""
 MIN_SEEN = 10
-"""The least number of places of a form of one word, in documents with names, that show that it is
-no name if none of them is tagged (*Herr*)."""
+"""The least number of places of a form of one word, in documents with names of its kind, that show
+that it is no name if none of them is tagged (*Herr*)."""
 _TAKEN: tuple[FormKind, ...] = ("canonical", "variant", "full", "with_role", "surname")
 _OF_ONE_WORD = {"person", "place", "organization"}
 """The kinds whose forms of one word are taken though none is tagged, unless they end with a period,
@@ -99,7 +99,8 @@ class RegisterDictionary:
         names: defaultdict[str, Counter[str]] = defaultdict(Counter)
         untagged: Counter[str] = Counter()
         passed_over: Counter[str] = Counter()
-        listed = list(forms)
+        listed, register = list(forms), self._register.entries
+        kinds = {form: {register[entry].kind for entry in forms[form]} for form in listed}
         matcher = SurfaceMatcher(listed, lang=lang, ignore_case=False)
         for document in documents:
             for mention in document.mentions:
@@ -111,8 +112,8 @@ class RegisterDictionary:
             found = matcher.find(document.text, occupied, composes=True)
             counts = Counter(listed[index] for _, _, index in found)
             untagged += counts
-            if document.mentions:
-                passed_over += counts
+            tagged = {kind_of_label(mention.label) for mention in document.mentions}
+            passed_over.update({form: n for form, n in counts.items() if kinds[form] & tagged})
         for form, entries in forms.items():
             if not names[form] and " " not in form and passed_over[form] >= MIN_SEEN:
                 self.counters["forms not taken: a word that is never tagged"] += 1

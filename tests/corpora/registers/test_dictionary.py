@@ -132,6 +132,12 @@ def test_a_frequent_word_that_nobody_tags_in_a_tagged_text_is_no_name():
     assert (seldom.count(stone), untagged.count(stone)) == (2, 10)
 
 
+def test_a_frequent_place_is_a_name_where_only_persons_are_tagged():
+    body, _ = enriched(f'<p><persName ref="#P.4">Olga</persName> in {" ".join(["Jena"] * 10)}</p>')
+
+    assert body.count("<placeName>Jena</placeName>") == 10
+
+
 def test_names_that_are_there_decide_what_a_form_means():
     name = '<persName ref="#P.2">Marc</persName>'
     stone = '<persName ref="#P.4">Stein</persName> Stein Stein Stein'
