@@ -71,6 +71,9 @@ def write_dataset(records: Iterable[Document | Sentence], folder: Path | str) ->
         shards = list(_write(chain([first] if first else [], rows), schema, unfinished))
         n_records = describe(unfinished, shards, schema, made_by="write_dataset", name=folder)
         publish(unfinished, folder)
+    except FileNotFoundError:
+        _check_new(folder)  # another program was faster, and removed what is unfinished
+        raise
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
     return n_records

@@ -32,6 +32,18 @@ def test_documents_are_read_as_they_were_written(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
 
+def test_a_program_that_another_was_faster_than_is_told_so(tmp_path):
+    def slow():
+        yield make_document("slow")
+        onoma.write_dataset(documents(1), tmp_path / "mine")
+
+    with pytest.raises(UsageError, match="mine: is there already"):
+        onoma.write_dataset(slow(), tmp_path / "mine")
+
+    assert list(onoma.open_dataset(tmp_path / "mine")) == documents(1)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
 def test_sentences_are_a_dataset_of_their_own(tmp_path):
     sentences = [make_sentence(f"s{i}") for i in range(3)]
 
