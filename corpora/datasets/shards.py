@@ -430,9 +430,9 @@ def _other_version(description: Description, known: Schema | None) -> str:
 
 
 def _no_dataset(path: Path) -> CorpusError:
+    refuse_versions(path)
     if inside := ", ".join(folder.name for folder in datasets_in(path)):
         return UsageError(f"{path}: holds datasets, but is none. Name one: {inside}.")
-    refuse_versions(path)
     if path.is_file():
         what = f"{path}: no dataset, but a file. Name the folder that holds dataset.json."
         return UsageError(what)

@@ -126,9 +126,9 @@ def describe(options: Options) -> Iterator[str | Summary]:
 
 def _datasets(folder: Path) -> dict[str, Dataset]:
     """Open the dataset of a folder, or the datasets inside it, by name."""
+    refuse_versions(folder)
     found = list(map(open_dataset, datasets_in(folder)))
     if not found:
-        refuse_versions(folder)
         raise CorpusError(f"{folder}: no dataset, nor a folder with datasets. Check the path.")
     is_one = found[0].path == folder
     return {each.schema.name if is_one else each.path.name: each for each in found}

@@ -97,10 +97,11 @@ def test_a_file_is_no_dataset_but_the_folder_around_it(tmp_path, capsys):
     assert f"{shard}: no dataset, but a file. Name the folder that holds dataset.json." in said
 
 
+@pytest.mark.parametrize("part", ["", "documents"])
 @pytest.mark.parametrize("command", [card, diff, shards])
-def test_versions_of_a_store_are_no_dataset_but_each_is(command, tmp_path, capsys):
+def test_versions_of_a_store_are_no_dataset_but_each_is(command, part, tmp_path, capsys):
     shelf = tmp_path / "store" / "letters"
-    publish(make(tmp_path / "run", "Ein Text."), shelf)
+    publish(make(tmp_path / "run", "Ein Text.") / part, shelf)
     words = {card: [], diff: [str(tmp_path / "run")], shards: ["verify"]}[command]
 
     assert command([*words, str(shelf)]) == 2
