@@ -217,9 +217,11 @@ def _check(evaluations: Sequence[Finished], names: Sequence[str]) -> None:
 
 
 def _key(one: Finished, names: Sequence[str]) -> str:
-    """Join the values of settings; one that is ``none`` is left out beside others."""
+    """Join the values of settings; those that are ``none`` are left out at the end."""
     values = [one.setting(name) or "not set" for name in names]
-    return " · ".join(value for value in values if value != "none") or "none"
+    while len(values) > 1 and values[-1] == "none":
+        del values[-1]
+    return " · ".join(values)
 
 
 def _spread(group: Sequence[Finished], value: str, mean_over: str | None) -> Spread:

@@ -90,6 +90,16 @@ def test_a_setting_that_is_none_is_not_in_the_name_of_a_row(runs):
     assert names == [["crf", "cse"], ["none"]]
 
 
+def test_settings_with_the_same_value_are_not_one_row(runs):
+    one, *_ = read_evaluations(runs)
+    pairs = [("names", "none"), ("none", "names"), ("none", "none")]
+    found = [replace(one, settings={**one.settings, "x": x, "y": y}) for x, y in pairs]
+
+    rows = table(found, rows=["x", "y"], columns="dataset").rows
+
+    assert rows == ["names", "none", "none · names"]
+
+
 def test_lines_of_values_have_every_run(runs):
     found = table(
         read_evaluations(runs), rows="head.kind", columns="dataset", value="strict_recall"
