@@ -100,9 +100,12 @@ class Client:
         n_left = len(given)
         with self._open("/v1/tag", json.dumps(asked).encode(), {"Content-Type": _JSON}) as answer:
             for line in answer:
+                if not line.endswith(b"\n"):
+                    break
                 found = json.loads(line)
                 if "detail" in found:
-                    raise ServiceError(found["status"], f"text {found['id']}: {found['detail']}")
+                    status = found.get("status", 422)  # earlier versions send none
+                    raise ServiceError(status, f"text {found['id']}: {found['detail']}")
                 yield found["mentions"]
                 n_left -= 1
         if n_left:  # http.client ends a broken answer like a whole one
