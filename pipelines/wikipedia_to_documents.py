@@ -338,7 +338,7 @@ def _warn(options: Options, settings: WikiSettings, sites: Mapping[str, "SiteInf
                 site.doubt,
             )
     said = next((s.lang for s in sites.values() if s.lang), "") or known_language_of(wiki)
-    if said and primary_language(said) != primary_language(lang):
+    if options.lang and said and primary_language(said) != primary_language(lang):
         _log.warning(
             "--lang %s: the dump is in %s. --lang counts; leave it out if it is wrong.", lang, said
         )

@@ -258,10 +258,11 @@ def find_inputs(
         found |= files
         bases.append(base)
     named = dict(sorted(without(name_relative(found, bases), exclude).items()))
-    by_number: dict[int, Path] = {}
+    by_number: dict[tuple[int, int], Path] = {}
     for path in named.values():
         if str(path) in found:  # not in a bucket
-            first = by_number.setdefault(_check_file(path).st_ino, path)
+            status = _check_file(path)
+            first = by_number.setdefault((status.st_dev, status.st_ino), path)
             if first is not path and first.resolve() == path.resolve():
                 raise UsageError(
                     f"--{option}: {first} and {path} are one file, which would count twice. Leave "
