@@ -109,10 +109,15 @@ class Reader:
         """Cut windows on both sides, so that each has at most ``_MAX_SUBWORDS`` subwords.
 
         The prompt counts, too, but ``_MIN_SUBWORDS`` stay for the window. Raises ``CorpusError``
-        for a prompt that does not leave so many.
+        for an encoder that reads fewer at once, or a prompt that does not leave so many.
         """
         tokenizer, room = self._encoder.tokenizer, self._encoder.room
         [prompt] = tokenizer.encode([self._prompt])
+        if room < _MIN_SUBWORDS:
+            raise CorpusError(
+                f"{self.folder}: reads {room:,} subwords at once, but a name with its text needs "
+                f"{_MIN_SUBWORDS}. Take another --encoder."
+            )
         if len(prompt.ids) > room - _MIN_SUBWORDS:
             raise CorpusError(
                 f"{self.folder / _PROMPTS}: prompts.query has {len(prompt.ids):,} subwords. The "

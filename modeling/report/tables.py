@@ -28,10 +28,11 @@ _LATEX = {
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     "±": r"$\pm$",
+    "[": "{[}",  # after the end of a row, it would begin an option
 }
 """Characters that LaTeX writes by a command; before the others of ``_LATEX_SPECIAL`` it needs a
 backslash."""
-_LATEX_SPECIAL = re.compile(r"[\\~^±&%$#_{}]")
+_LATEX_SPECIAL = re.compile(r"[\\~^±[&%$#_{}]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
