@@ -1,8 +1,7 @@
 """A table of forms, in memory or on disk, by which they are found in text; offsets never move.
 
-A table on disk is shared by all processes of a run: a dictionary of ten million forms fits into
-none as an automaton (600 bytes a form while it is built, 200 after that). It has an entry for each
-form, and for each prefix of a form that ends where a word may end:
+A table on disk is shared by all processes of a run, so that none holds a dictionary of ten million
+forms. It has an entry for each form, and for each prefix of a form that ends where a word may end:
 
 - ``keys.npy``: the 64-bit hashes of the entries, sorted, and after them the largest hash possible;
 - ``values.npy``: twice the number of the form, from 1 on (0: only a prefix), plus 1 if the entry is
