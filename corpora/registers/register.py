@@ -47,12 +47,19 @@ class Register:
         return self.entries.get(_BEFORE_ID.sub("", reference.rstrip("/")))
 
     def read_by(self, edition: Edition) -> "Register":
-        """Return a register that also finds its entries by what the edition reads from ``#ID``.
+        """Return a register that also finds its entries by what the edition reads from references.
 
-        With the space ``"#pmb" = "pmb"``, ``pmb:50`` is the entry with the id ``pmb50``.
+        With the space ``"#pmb" = "pmb"``, ``pmb:50`` is the entry with the id ``pmb50``; with
+        ``"https://pmb.example/" = "pmb"``, that with the ``idno`` ``https://pmb.example/50``.
         """
-        read = {with_space(f"#{id}", edition): id for id in self.entries}
-        return replace(self, _by_other_id={**self._by_other_id, **read})
+        addresses = (
+            (with_space(id.id, edition), entry.id)
+            for entry in self.entries.values()
+            for id in entry.ids
+            if "/" in id.id
+        )
+        by_own_id = {with_space(f"#{id}", edition): id for id in self.entries}
+        return replace(self, _by_other_id={**self._by_other_id, **_unique(addresses), **by_own_id})
 
 
 def make_register(entries: Iterable[Entry], counters: Counter[str] | None = None) -> Register:
@@ -69,15 +76,18 @@ def make_register(entries: Iterable[Entry], counters: Counter[str] | None = None
         if known.kind != entry.kind:
             counters[f"one id, two kinds: {known.kind} and {entry.kind}"] += 1
         by_id[entry.id] = merge(known, entry)
-    others: dict[str, str] = {}
-    shared: set[str] = set()
-    for entry in by_id.values():
-        for id in map(str, entry.ids):
-            if others.setdefault(id, entry.id) != entry.id:
-                shared.add(id)
-    counters["ids elsewhere that several entries have"] = len(shared)
-    unique = {id: entry for id, entry in others.items() if id not in shared}
+    others = [(str(id), entry.id) for entry in by_id.values() for id in entry.ids]
+    unique = _unique(others)
+    counters["ids elsewhere that several entries have"] = len(dict(others)) - len(unique)
     return Register(by_id, +counters, unique)
+
+
+def _unique(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return the entry of each id that only one entry has."""
+    entries: dict[str, str | None] = {}
+    for id, entry in pairs:
+        entries[id] = entry if entries.get(id, entry) == entry else None
+    return {id: entry for id, entry in entries.items() if entry is not None}
 
 
 def read_registers(files: Iterable[tuple[str, bytes]]) -> Register:

@@ -24,6 +24,8 @@ WIDE = "\u3000-\u3004\u3008-\u3020\u302a-\u3030\u303c-\u303f\uff01-\uff65"
 """The ranges of marks of these scripts, and of full-width letters; they share none with
 ``UNSPACED``."""
 _IS_SOLID = re.compile(f"[{_SOLID}{WIDE}]")
+SOLID_WRAP = re.compile(rf"(?<=[{_SOLID}{WIDE}])[ \t\r]*\n[ \t\r\n]*(?=[{_SOLID}{WIDE}])")
+"""White space with the end of a line between two characters that are solid: no space."""
 
 
 def is_solid(character: str) -> bool:

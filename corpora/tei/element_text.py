@@ -1,16 +1,17 @@
 """The text of a name or a title in a header or a register, where no edition file applies.
 
-Notes and deletions are not in it, of a ``choice`` or an ``app`` one reading is, and a line break
-divides words.
+Notes, deletions and ruby are not in it, of a ``choice`` or an ``app`` one reading is, and a line
+break divides words.
 """
 
 from collections.abc import Iterator
 
+from corpora.segmentation.scripts import SOLID_WRAP
 from corpora.tei.xml import Element
 
 _CHOSEN = {"choice": ("expan", "reg", "corr"), "app": ("lem", "rdggrp", "rdg")}
 """The children of which one is read, the best first; without any of them, the first child is."""
-_LEFT_OUT = {"note", "notegrp", "del"}
+_LEFT_OUT = {"note", "notegrp", "del", "rt"}
 _BREAKS = {"lb", "pb", "cb"}
 
 
@@ -34,12 +35,12 @@ def read_elements(element: Element) -> Iterator[Element]:
 
 def read_text(element: Element) -> str:
     """Return the text of an element as it is read, white space normalized."""
-    return " ".join("".join(_strings(element)).split())
+    return " ".join(SOLID_WRAP.sub("", "".join(_strings(element))).split())
 
 
 def _strings(element: Element) -> Iterator[str]:
     if element.name in _BREAKS and element.attributes.get("break") != "no":
-        yield " "
+        yield "\n"
     for child in read_children(element):
         if isinstance(child, str):
             yield child

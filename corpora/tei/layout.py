@@ -1,14 +1,16 @@
 """Text as it is laid out: white space by one rule, blocks, and where names begin and end.
 
-Each run of XML white space becomes one space; a line break in a block is a newline; blocks stand
-on lines of their own; nothing begins or ends with white space. The offset of a character is final
-once it is appended, except that a hyphen at a line end may be removed when the word continues.
+Each run of XML white space becomes one space, but the end of a line between two Chinese or
+Japanese characters becomes nothing; a line break in a block is a newline; blocks stand on lines of
+their own; nothing begins or ends with white space. The offset of a character is final once it is
+appended, except that a hyphen at a line end may be removed when the word continues.
 """
 
 import re
 from dataclasses import dataclass, field
 
 from corpora.document import Paragraph
+from corpora.segmentation.scripts import SOLID_WRAP, is_solid
 from corpora.tei.languages import Language
 from corpora.tei.xml import Element
 
@@ -20,7 +22,7 @@ _SOFT_HYPHENS = "¬\u00ad"  # only mark the line break
 _AT_LINE_ENDS = "-‐⸗¬\u00ad"  # before a plain line end "=" is an equals sign
 
 # What stands between the last character and the next one.
-_NOTHING, _SPACE, _LINE_END, _LINE = range(4)
+_NOTHING, _SPACE, _WRAP, _LINE_END, _LINE = range(5)
 
 
 @dataclass(slots=True)
@@ -41,6 +43,8 @@ class Layout:
     """The offset at which the text of each language begins."""
     paragraphs: list[Paragraph] = field(default_factory=list)
     hyphens_removed: int = 0
+    lines_joined: int = 0
+    """The line ends between Chinese or Japanese characters, which are no space."""
     _pieces: list[str] = field(default_factory=list)
     _length: int = 0
     _written: Language | None = None  # language of the last character
@@ -71,13 +75,13 @@ class Layout:
             return
         words = _normalize(text)
         if not words:
-            self.space()
+            self.space(wraps="\n" in text)
             return
         if text[0] in XML_SPACE:
-            self.space()
+            self.space(wraps="\n" in text[: text.index(words[0])])
         self._put(words)
         if text[-1] in XML_SPACE:
-            self.space()
+            self.space(wraps="\n" in text[text.rindex(words[-1]) :])
 
     def append_sign(self, sign: str, element: Element) -> None:  # noqa: ARG002
         """Add characters that an empty element stands for."""
@@ -115,12 +119,18 @@ class Layout:
         if self._length == self._block_start:
             return between
         if not self._joined and not (between == _LINE_END and self._is_divided(following)):
-            return _SPACE if between == _LINE_END else between
+            return self._at_line_end(following) if between in {_WRAP, _LINE_END} else between
         last = self._pieces[-1][-1]
         keeps = self.language is not None and self.language.keeps_hyphens
         stays = keeps and not self._joined
         if last in _SOFT_HYPHENS or (last in HYPHENS and following[0].islower() and not stays):
             self._take_back_hyphen()
+        return _NOTHING
+
+    def _at_line_end(self, following: str) -> int:
+        if not (is_solid(following[0]) and is_solid(self._pieces[-1][-1])):
+            return _SPACE
+        self.lines_joined += 1
         return _NOTHING
 
     def _is_divided(self, following: str) -> bool:
@@ -150,10 +160,10 @@ class Layout:
                 break
             name.end = self._length
 
-    def space(self) -> None:
-        """Note white space that is no line end."""
+    def space(self, *, wraps: bool = False) -> None:
+        """Note white space of the file; ``wraps``: a line of the file ends in it."""
         self._is_indented |= self._between == _LINE_END
-        self._between = max(self._between, _SPACE)
+        self._between = max(self._between, _WRAP if wraps else _SPACE)
 
     def line_end(self) -> None:
         """Note the end of a source line, which is only white space.
@@ -205,7 +215,9 @@ class Layout:
 
 
 def _normalize(text: str) -> str:
-    """Replace each run of white space by one space, and strip the ends."""
+    """Replace each run of white space by one space or, by ``SOLID_WRAP``, nothing; strip ends."""
+    if "\n" in text and not text.isascii():
+        text = SOLID_WRAP.sub("", text)
     if "\n" in text or "  " in text or "\t" in text or "\r" in text:
         return " ".join(WORDS.findall(text))
     return text.strip(" ")  # most text is normalized already; this is three times as fast

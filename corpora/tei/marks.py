@@ -67,6 +67,8 @@ def to_mention(name: Name, span: Span, edition: Edition) -> Mention:
         attributes["file"] = element.file
     attributes |= {"in": name.mark.origin, **name.mark.context.attributes()}
     attributes |= {f"@{key}": value for key, value in element.attributes.items()}
+    if reading := "".join(ruby.text() for ruby in element.walk() if ruby.name == "rt"):
+        attributes["reading"] = reading
     return Mention(
         span.start,
         span.end,

@@ -5,6 +5,7 @@ from bisect import bisect_left
 from functools import cached_property
 from typing import NamedTuple
 
+from corpora.segmentation.scripts import SOLID_WRAP
 from corpora.tei.edition import Edition
 from corpora.tei.layout import WORDS, Layout
 from corpora.tei.reader import TeiText, read_tree
@@ -53,10 +54,12 @@ class PlacedLayout(Layout):
             added = array("q", range(at, at + len(text)))
         else:
             added = array("q")
+            end = 0
             for word in WORDS.finditer(text):
-                if added:
+                if added and not SOLID_WRAP.match(text, end):
                     added.append(_MADE)  # one space replaces all white space
-                added.extend(range(at + word.start(), at + word.end()))
+                end = word.end()
+                added.extend(range(at + word.start(), at + end))
         self._align(added)
 
     def append_sign(self, sign: str, element: Element) -> None:

@@ -14,12 +14,20 @@ def entity_of(attributes: Mapping[str, str], edition: Edition) -> str | None:
 def ids_of(attributes: Mapping[str, str], edition: Edition) -> list[str]:
     """Return the ids of an element as they are written: those of the first attribute that has one.
 
-    The edition says which attributes these are.
+    The edition says which attributes these are. What has no letter and no digit (``#``, ``?``), or
+    none after the beginning that the edition file declares, is no id.
     """
     for attribute in edition.entity:
-        if value := attributes.get(attribute, "").strip():
-            return value.split() if attribute == "ref" else [value]
+        value = attributes.get(attribute, "").strip()
+        references = value.split() if attribute == "ref" else [value]
+        if ids := [id for id in references if _names_something(id, edition)]:
+            return ids
     return []
+
+
+def _names_something(reference: str, edition: Edition) -> bool:
+    rest = reference.removeprefix(_beginning(reference, edition))
+    return any(map(str.isalnum, rest))
 
 
 def with_space(reference: str, edition: Edition) -> str:

@@ -182,6 +182,8 @@ class _Reader:
             return TeiText(None, self.counters, prefixes=self.edition.prefixes)
         if self.layout.hyphens_removed:
             self.counters["hyphens removed at line ends"] = self.layout.hyphens_removed
+        if self.layout.lines_joined:
+            self.counters["line ends joined without a space"] = self.layout.lines_joined
         mentions = self._mentions(text)
         paragraphs = trim_paragraphs(self.layout.paragraphs, text)
         segmenters = Segmenters.of(self.layout.passages)

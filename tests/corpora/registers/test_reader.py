@@ -268,3 +268,23 @@ def test_an_entry_is_found_by_what_the_edition_reads_for_its_id(tmp_path):
     assert register.find("sturm-p:2") is None
     assert read.find("sturm-p:2") is read.entries["P.2"]
     assert read.find("gnd:118609807") is read.find("mine:P.2") is read.entries["P.2"]
+
+
+def test_an_entry_is_found_by_its_own_address_in_the_space_of_the_edition(tmp_path):
+    path = tmp_path / "mine.toml"
+    spaces = '"https://pmb.example.org/entity/" = "pmb"\n"https://pmb.example.org/e/" = "pmb"\n'
+    path.write_text(f'name = "mine"\n[entities.spaces]\n{spaces}')
+    at, name = "https://pmb.example.org", "<persName>A</persName>"
+    persons = (
+        f"<person xml:id='p1'>{name}<idno type='URI'>{at}/entity/50</idno></person>"
+        f"<person xml:id='p2' corresp='{at}/entity/pers:51'>{name}</person>"
+        f"<person xml:id='p3'>{name}<idno type='URL' subtype='pmb'>{at}/e/53/</idno></person>"
+        f"<person xml:id='p4'>{name}<idno type='URI'>{at}/entity/53</idno></person>"
+    )
+    data = f"<TEI><listPerson>{persons}</listPerson></TEI>".encode()
+    register = read_registers([("r.xml", data)])
+
+    read = register.read_by(load_edition(path))
+
+    entries = [read.find(entity) for entity in ("pmb:50", "pmb:pers:51", "pmb:53")]
+    assert [entry and entry.id for entry in entries] == ["p1", "p2", None]  # two have 53

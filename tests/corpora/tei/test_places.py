@@ -42,3 +42,15 @@ def test_characters_that_one_element_stands_for_share_its_place(tmp_path):
 
     assert text.document.text == "a..."
     assert [data[slice(*bytes_of(places, i))] for i in range(4)] == [b"a", *[b"<c n='3'/>"] * 3]
+
+
+def test_characters_beside_a_line_end_that_is_no_space_know_their_bytes():
+    data = "<TEI><text><p>雒\r\n 邑<lb/>\n講 a\nb</p></text></TEI>".encode()
+
+    [(text, places)] = TeiFile.read(data, load_edition(edition_path("tei")), name="x").texts
+
+    spans = [bytes_of(places, index) for index in range(len(places))]
+    assert text.document.text == "雒邑講 a b"
+    assert [span and data[slice(*span)].decode() for span in spans] == [
+        "雒", "邑", "講", None, "a", None, "b"
+    ]  # fmt: skip

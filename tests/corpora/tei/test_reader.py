@@ -323,6 +323,48 @@ def test_line_ends_that_mean_other_things(xml, text, tei):
     assert read_text(f"<p>{xml}</p>", tei).text == text
 
 
+@pytest.mark.parametrize(
+    ("xml", "text"),
+    [
+        ("雒<lb ed='T'/>邑", "雒邑"),
+        ("雒\n  <lb/>\n邑，\n講", "雒邑，講"),
+        ("タン<pb/><lb/>ザク", "タンザク"),
+        ("雒 邑", "雒 邑"),  # a space that somebody wrote
+        ("한국<lb/>사람", "한국 사람"),
+        ("雒<lb/>Ulm<lb/>邑", "雒 Ulm 邑"),
+    ],
+)
+def test_the_end_of_a_line_between_han_or_kana_is_no_space(xml, text, tei):
+    assert read_text(f"<p>{xml}</p>", tei).text == text
+
+
+def test_ruby_is_no_text_but_the_reading_of_a_name(tei):
+    names = "".join(
+        f"<ruby><rb>{base}</rb><rt>{reading}</rt></ruby>"
+        for base, reading in [("東", "とう"), ("京", "きょう")]
+    )
+
+    document = read_text(f"<p><placeName>{names}</placeName>へ</p>", tei)
+
+    assert document.text == "東京へ"
+    assert document.mentions[0].attributes["reading"] == "とうきょう"
+
+
+@pytest.mark.parametrize(
+    "attribute", ["ref='#'", "key='?'", "ref='# ?'", "ref='https://d-nb.info/gnd/'"]
+)
+def test_a_reference_without_a_letter_or_a_digit_is_no_id(attribute, tei):
+    document = read_text(f"<p><persName {attribute}>Ernst</persName></p>", tei)
+
+    assert document.mentions[0].entity is None
+
+
+def test_a_second_attribute_has_the_id_where_the_first_has_none(tei):
+    document = read_text("<p><persName key='?' ref='#p1'>Ernst</persName></p>", tei)
+
+    assert document.mentions[0].entity == "tei:p1"
+
+
 def test_text_of_a_corpus_outside_its_members_is_read(tei):
     data = b"<teiCorpus><text><p>Vorwort</p></text><TEI><text><p>Ulm</p></text></TEI></teiCorpus>"
 
