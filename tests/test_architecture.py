@@ -110,6 +110,7 @@ ROOMS = (
     *(
         "datasets",
         "runs",
+        "evidence",
         "matching",
         "diff",
         "store",

@@ -1,0 +1,92 @@
+"""One model of how probable a mention is, with what held-out places say about its precision.
+
+A source holds back truth of its own: links, tagged names, the names of a list. Each place where a
+form stands is described by named features; the model gives the probability that it is a mention. It
+is learned on all places; its calibration and its threshold come from models that have not seen the
+document of the place (cross-fitting).
+"""
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from corpora.evidence.logistic import Logistic, fit, sigmoid
+from corpora.evidence.places import Floats, Places
+from corpora.evidence.precision import Measured, lowest_threshold, measure
+from corpora.system.parsing import JsonObject
+
+N_FOLDS = 5
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A model of places, and the threshold that reaches the precision that was asked for."""
+
+    model: Logistic
+    calibration: tuple[float, float]
+    """Intercept and slope by which the model's log-odds become calibrated ones."""
+    min_precision: float
+    measured: Measured | None = None
+    """The threshold and what it reaches on held-out places; None: no threshold reaches it."""
+
+    def probabilities(self, features: Floats) -> Floats:
+        """Compute the probability of a mention at places, shape (N,), from features (N, F)."""
+        return self.calibrated(self.model.log_odds(features))
+
+    def calibrated(self, log_odds: Floats) -> Floats:
+        """Turn log-odds of the model into probabilities."""
+        intercept, slope = self.calibration
+        return sigmoid(intercept + slope * log_odds)
+
+    def accepts(self, probabilities: Floats) -> npt.NDArray[np.bool_]:
+        """Tell which places are sure enough, shape (N,)."""
+        return probabilities >= (2.0 if self.measured is None else self.measured.threshold)
+
+    def to_json(self) -> JsonObject:
+        """Build the JSON object to store beside the output."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Any) -> "Evidence":  # Any: parsed JSON of our own
+        """Rebuild what ``to_json`` returned."""
+        model, (intercept, slope) = data["model"], data["calibration"]
+        return cls(
+            Logistic(tuple(model["names"]), tuple(model["weights"]), model["intercept"]),
+            (intercept, slope),
+            data["min_precision"],
+            data["measured"] and Measured.from_json(data["measured"]),
+        )
+
+
+def learn(places: Places, *, min_precision: float, n_missed: float = 0) -> Evidence:
+    """Learn from places, and find the lowest threshold that reaches a precision.
+
+    ``n_missed`` mentions had no place, and lower the recall.
+    """
+    held_out = cross_fit(places)
+    odds = replace(places, names=("log_odds",), features=held_out[:, None])
+    line = fit(odds, ridge=1e-3)
+    evidence = Evidence(fit(places), (line.intercept, max(line.weights[0], 0.0)), min_precision)
+    chances = evidence.calibrated(held_out)
+    threshold = lowest_threshold(min_precision, chances, places)
+    if threshold is None:
+        return evidence
+    return replace(evidence, measured=measure(threshold, chances, places, n_missed=n_missed))
+
+
+def cross_fit(places: Places) -> Floats:
+    """Compute the log-odds of each place by a model that has seen no place of its document.
+
+    Where all places are of one document, they are dealt out one by one.
+    """
+    groups = places.groups
+    if not groups.any():
+        groups = np.arange(len(places))
+    n_folds = min(N_FOLDS, int(groups.max(initial=0)) + 1)
+    log_odds = np.zeros(len(places))
+    for fold in range(n_folds):
+        is_held = groups % n_folds == fold
+        log_odds[is_held] = fit(places.part(~is_held)).log_odds(places.features[is_held])
+    return log_odds

@@ -1,0 +1,98 @@
+"""Logistic regression with a ridge penalty, by Newton's method: the same places, the same model.
+
+Shapes: N places, F features.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from corpora.evidence.places import Floats, Places
+
+RIDGE = 1.0
+"""The penalty of the squared weight of a standardised feature, in places."""
+_MAX_STEPS = 50
+_CONVERGED = 1e-8
+_DECIMALS = 9  # of stored numbers: threads may add up in another order, which moves later digits
+_FAR = 30.0  # log-odds beyond which a probability is 0 or 1 for all purposes
+
+
+@dataclass(frozen=True)
+class Logistic:
+    """A fitted model: the log-odds of a place are ``intercept + features @ weights``."""
+
+    names: tuple[str, ...]
+    """The names of the features, in order."""
+    weights: tuple[float, ...]
+    intercept: float
+
+    def log_odds(self, features: Floats) -> Floats:
+        """Compute the log-odds of places, shape (N,), from their features, shape (N, F)."""
+        # A sum of products, not of BLAS: its order does not depend on the number of threads.
+        products: Floats = (features * np.array(self.weights)).sum(axis=1)
+        return products + self.intercept
+
+
+def sigmoid(log_odds: Floats) -> Floats:
+    """Turn log-odds into probabilities."""
+    chances: Floats = 1 / (1 + np.exp(-np.clip(log_odds, -_FAR, _FAR)))
+    return chances
+
+
+def fit(places: Places, *, ridge: float = RIDGE) -> Logistic:
+    """Fit a model to places.
+
+    Its weights are those of the features as they are; the penalty is that of standardised ones, so
+    that units do not matter. A feature without variance gets no weight.
+    """
+    features, counts = places.features, places.weights
+    total = max(counts.sum(), 1e-9)
+    means = counts @ features / total
+    scales = np.sqrt(counts @ (features - means) ** 2 / total)
+    scales[scales < 1e-9] = np.inf
+    design = np.column_stack([(features - means) / scales, np.ones(len(places))])
+    penalty = np.append(np.full(len(places.names), ridge), 1e-3)  # keeps the intercept finite
+    standard = _Problem(design, places, penalty).solve()
+    slopes = standard[:-1] / scales
+    return Logistic(
+        places.names,
+        tuple(np.round(slopes, _DECIMALS).tolist()),
+        round(float(standard[-1] - slopes @ means), _DECIMALS),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    """The penalised loss of a design matrix with a column of ones, shape (N, F + 1)."""
+
+    design: Floats
+    places: Places
+    penalty: Floats
+
+    def solve(self) -> Floats:
+        """Minimise the loss; a step that does not lower it is halved."""
+        values = np.zeros(self.design.shape[1])
+        loss = self._loss(values)
+        for _ in range(_MAX_STEPS):
+            step = self._step(values)
+            new = self._loss(values - step)
+            while new > loss and np.abs(step).max() > _CONVERGED:
+                step /= 2
+                new = self._loss(values - step)
+            values, loss = values - step, new
+            if np.abs(step).max() <= _CONVERGED:
+                break
+        return values
+
+    def _step(self, values: Floats) -> Floats:
+        design, counts = self.design, self.places.weights
+        chances = sigmoid(design @ values)
+        gradient = design.T @ (counts * (chances - self.places.truth)) + self.penalty * values
+        curvature = (design.T * (counts * chances * (1 - chances))) @ design
+        step: Floats = np.linalg.solve(curvature + np.diag(self.penalty), gradient)
+        return step
+
+    def _loss(self, values: Floats) -> float:
+        log_odds = self.design @ values
+        losses = np.logaddexp(0, log_odds) - self.places.truth * log_odds
+        return float(self.places.weights @ losses + self.penalty @ values**2 / 2)

@@ -1,0 +1,115 @@
+"""Precision and recall of the places above a threshold, with intervals that respect documents.
+
+Places of one document are alike, and some count more than others; an interval is that of as many
+independent places as would vary as much.
+"""
+
+from dataclasses import asdict, dataclass
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from corpora.evidence.places import Floats, Places
+from corpora.system.parsing import JsonObject
+
+MIN_PLACES = 20
+"""The fewest held-out places above a threshold by which its precision counts as known."""
+_Z = 1.959963984540054  # normal quantile of a 95 % interval
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A fraction with its 95 % interval (Wilson), and the number of places behind it."""
+
+    value: float
+    low: float
+    high: float
+    n_places: int
+
+    def __str__(self) -> str:
+        """Show percentages."""
+        return f"{self.value:.1%} ({self.low:.1%} to {self.high:.1%}, {self.n_places:,} places)"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The precision and recall of a threshold on places that took no part in learning."""
+
+    threshold: float
+    precision: Ratio
+    recall: Ratio
+
+    def to_json(self) -> JsonObject:
+        """Build the JSON object."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Any) -> "Measured":  # Any: parsed JSON of our own
+        """Rebuild what ``to_json`` returned."""
+        ratios = {name: Ratio(**data[name]) for name in ("precision", "recall")}
+        return cls(data["threshold"], **ratios)
+
+
+def measure(
+    threshold: float, probabilities: Floats, places: Places, *, n_missed: float = 0
+) -> Measured:
+    """Measure a threshold; ``n_missed`` mentions had no place to judge, and count as not found."""
+    chosen = probabilities >= threshold
+    precision = ratio_of(places.part(chosen))
+    found = Places(
+        places.names,
+        places.features,
+        chosen.astype(np.float64),
+        places.groups,
+        places.weights * places.truth,
+    )
+    recall = ratio_of(found.part(found.weights > 0))
+    n_mentions = found.weights.sum()
+    share = n_mentions / max(n_mentions + n_missed, 1e-9)
+    ends = (recall.value * share, recall.low * share, recall.high * share)
+    return Measured(threshold, precision, Ratio(*ends, recall.n_places))
+
+
+def ratio_of(places: Places) -> Ratio:
+    """Estimate the fraction that is true, with its interval; without places it may be anything."""
+    total = float(places.weights.sum())
+    if not total:
+        return Ratio(0.0, 0.0, 1.0, 0)
+    value = float(places.weights @ places.truth) / total
+    low, high = wilson(value, _independent(places, value))
+    return Ratio(value, low, high, len(places))
+
+
+def wilson(value: float, n: float) -> tuple[float, float]:
+    """Compute the 95 % interval of a fraction of ``n`` independent places."""
+    scale = 1 + _Z**2 / n
+    middle = (value + _Z**2 / (2 * n)) / scale
+    margin = _Z * sqrt(value * (1 - value) / n + _Z**2 / (4 * n * n)) / scale
+    return max(0.0, middle - margin), min(1.0, middle + margin)
+
+
+def _independent(places: Places, value: float) -> float:
+    """Estimate how many independent places of equal weight would vary as much as these."""
+    total = places.weights.sum()
+    by_weight = float(total**2 / (places.weights**2).sum())
+    of_group = np.bincount(places.groups, weights=places.weights * (places.truth - value))
+    variance = float((of_group**2).sum() / total**2)
+    by_group = value * (1 - value) / variance if variance > 0 else by_weight
+    return max(1.0, min(by_weight, by_group))
+
+
+def lowest_threshold(
+    min_precision: float, probabilities: Floats, places: Places, *, min_places: int = MIN_PLACES
+) -> float | None:
+    """Find the lowest threshold above which places are right as often as ``min_precision`` says.
+
+    None: no threshold with at least ``min_places`` above it is right so often.
+    """
+    order = np.argsort(-probabilities, kind="stable")
+    ranked, values = places.part(order), probabilities[order]
+    right, total = np.cumsum(ranked.weights * ranked.truth), np.cumsum(ranked.weights)
+    is_last = np.append(values[1:] < values[:-1], True)[: len(values)]  # of equal probabilities
+    is_known = np.arange(1, len(values) + 1) >= min_places
+    reached = np.flatnonzero(is_last & is_known & (right >= min_precision * total - 1e-9))
+    return float(values[reached[-1]]) if len(reached) else None
