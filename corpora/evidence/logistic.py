@@ -89,8 +89,8 @@ class _Problem:
         chances = sigmoid(design @ values)
         gradient = design.T @ (counts * (chances - self.places.truth)) + self.penalty * values
         curvature = (design.T * (counts * chances * (1 - chances))) @ design
-        step: Floats = np.linalg.solve(curvature + np.diag(self.penalty), gradient)
-        return step
+        curvature[np.diag_indices_from(curvature)] += self.penalty
+        return np.linalg.solve(curvature, gradient).astype(np.float64)
 
     def _loss(self, values: Floats) -> float:
         log_odds = self.design @ values
