@@ -6,16 +6,17 @@ is learned on all places; its calibration and its threshold come from models tha
 document of the place (cross-fitting).
 """
 
+import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from corpora.evidence.logistic import Logistic, fit, sigmoid
 from corpora.evidence.places import Floats, Places
-from corpora.evidence.precision import Measured, lowest_threshold, measure
-from corpora.system.parsing import JsonObject
+from corpora.evidence.precision import Measured, Ratio, lowest_threshold, measure
+from corpora.system.parsing import parse_json
 
 N_FOLDS = 5
 
@@ -44,20 +45,31 @@ class Evidence:
         """Tell which places are sure enough, shape (N,)."""
         return probabilities >= (2.0 if self.measured is None else self.measured.threshold)
 
-    def to_json(self) -> JsonObject:
-        """Build the JSON object to store beside the output."""
-        return asdict(self)
+    def to_json(self) -> str:
+        """Write the JSON text to store beside the output."""
+        return json.dumps(asdict(self), indent=1) + "\n"
 
     @classmethod
-    def from_json(cls, data: Any) -> "Evidence":  # Any: parsed JSON of our own
-        """Rebuild what ``to_json`` returned."""
-        model, (intercept, slope) = data["model"], data["calibration"]
+    def from_json(cls, text: str) -> "Evidence":
+        """Rebuild what ``to_json`` wrote."""
+        stored = parse_json(text)
+        model, (intercept, slope) = stored["model"], stored["calibration"]
         return cls(
             Logistic(tuple(model["names"]), tuple(model["weights"]), model["intercept"]),
             (intercept, slope),
-            data["min_precision"],
-            data["measured"] and Measured.from_json(data["measured"]),
+            stored["min_precision"],
+            stored["measured"] and _measured(**stored["measured"]),
         )
+
+
+def _measured(
+    *, threshold: float, precision: Mapping[str, float], recall: Mapping[str, float]
+) -> Measured:
+    ratios = (
+        Ratio(part["value"], part["low"], part["high"], int(part["n_places"]))
+        for part in (precision, recall)
+    )
+    return Measured(threshold, *ratios)
 
 
 def learn(places: Places, *, min_precision: float, n_missed: float = 0) -> Evidence:

@@ -4,14 +4,12 @@ Places of one document are alike, and some count more than others; an interval i
 independent places as would vary as much.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import sqrt
-from typing import Any
 
 import numpy as np
 
 from corpora.evidence.places import Floats, Places
-from corpora.system.parsing import JsonObject
 
 MIN_PLACES = 20
 """The fewest held-out places above a threshold by which its precision counts as known."""
@@ -39,16 +37,6 @@ class Measured:
     threshold: float
     precision: Ratio
     recall: Ratio
-
-    def to_json(self) -> JsonObject:
-        """Build the JSON object."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, data: Any) -> "Measured":  # Any: parsed JSON of our own
-        """Rebuild what ``to_json`` returned."""
-        ratios = {name: Ratio(**data[name]) for name in ("precision", "recall")}
-        return cls(data["threshold"], **ratios)
 
 
 def measure(

