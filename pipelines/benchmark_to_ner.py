@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Literal
 
 from corpora.errors import UsageError
 from corpora.hashing.splits import SPLITS, parse_ratios
-from corpora.ner.layout import FORMATS, SCHEMES, Layout
+from corpora.ner.formats import FORMATS, SCHEMES
+from corpora.ner.layout import Layout
 from corpora.runs.plan import (
     InputFile,
     Plan,
@@ -145,6 +146,8 @@ def plan(options: Options) -> Plan:
     files = describe_files(dict(islice(own.items(), options.limit)))
     splits, cut = _splits([file.name for file in files], options)
     layouts = {file.name: _layout(file, options) for file in files}
+    if options.lang and not any(layout.lang for layout in layouts.values()):
+        refuse(options, "lang", because="is for texts that are cut into words; no file has such")
     units = [
         unit
         for split in (*SPLITS, CUT)
@@ -194,8 +197,7 @@ def _layout(file: InputFile, options: Options) -> Layout:
     said = Overrides(options.format, options.scheme, options.tag_column, options.inner_column)
     encoding = options.encoding and check_encoding(options.encoding)
     layout = describe(Path(file.path), name=file.name, said=said, encoding=encoding)
-    has_texts = layout.format in {"brat", "spans", "csv", "markup", "pubtator"}
-    return replace(layout, lang=options.lang) if has_texts else layout
+    return replace(layout, lang=options.lang) if "--lang" in layout.kind.options else layout
 
 
 def _texts(

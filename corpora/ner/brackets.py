@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from corpora.document import Mention, Rejected
 from corpora.ner.found import BadRecordError, Found, Gathered, Origin, Row, check_characters
+from corpora.ner.layout import Layout
 from corpora.ner.token_spans import tagged
 
 START = "#begin document"
@@ -27,7 +28,7 @@ def has_names(text: str) -> bool:
     return text.startswith(START) and bool(_CELL.fullmatch("".join(cells[_NAMES : _NAMES + 1])))
 
 
-def read_brackets(data: bytes, origin: Origin) -> Found:
+def read_brackets(data: bytes, _: Layout, origin: Origin) -> Found:
     """Read the sentences; a bad line rejects its sentence."""
     sentences = Gathered()
     documents: list[str | None] = []

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from corpora.errors import UsageError
 from corpora.ner.found import BadRecordError, Found, Gathered, Origin, Row, row_of
 from corpora.ner.layout import TAB, Layout
-from corpora.ner.records import read_spans
+from corpora.ner.records import read_texts
 from corpora.ner.schemes import READABLE
 from corpora.reports import counted
 
@@ -121,7 +121,7 @@ def read_csv(data: bytes, layout: Layout, origin: Origin) -> Found:
     rows = chain(first, rows)
     filled = [cell for row in first if (cell := row.cell(layout.tag))]
     if any(cell.startswith(("[{", "[[", "[(", "{")) for cell in filled):
-        return read_spans(_texts(rows, layout), origin, lang=layout.lang)
+        return read_texts(_texts(rows, layout), origin, lang=layout.lang)
     n_lists = sum(cell[0] == "[" or " " in cell for cell in filled)
     read = _by_row if n_lists > (1 - _MIN_TAGS) * len(filled) else _by_token
     sentences = Gathered()

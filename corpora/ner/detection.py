@@ -11,9 +11,9 @@ from corpora.errors import UsageError
 from corpora.ner.bars import bars_layout
 from corpora.ner.brackets import has_names as has_brackets
 from corpora.ner.brat import is_standoff
-from corpora.ner.layout import BLANKS, FORMATS, OUTSIDE, SPACE, TAB, USUAL, Layout
+from corpora.ner.formats import FORMATS
+from corpora.ner.layout import BLANKS, OUTSIDE, SPACE, TAB, USUAL, Layout
 from corpora.ner.markup import names_in_text
-from corpora.ner.pubtator import START as PUBTATOR
 from corpora.ner.schemes import (
     CONTINUING,
     LABEL,
@@ -23,7 +23,6 @@ from corpora.ner.schemes import (
     SUFFIXED,
     detect_scheme,
 )
-from corpora.ner.webanno import START as WEBANNO
 from corpora.ner.webanno import webanno_layout
 
 HEAD_BYTES = 1 << 20
@@ -52,15 +51,6 @@ _CHUNKS = frozenset({
     "ADJP", "ADVP", "CONJP", "INTJ", "LST", "NC", "NP", "PC", "PP", "PRT", "SBAR", "UCP", "VC",
     "VP",
 })  # fmt: skip
-_FIXED = {
-    "labels": "iob1",
-    "brat": "iob2",
-    "spans": "iob2",
-    "tokenspans": "iob2",
-    "markup": "iob2",
-    "webanno": "iob2",
-}
-"""The schemes of formats that have no letters before their labels."""
 _NOT_READ = {
     r"version https://git-lfs\.": "is a pointer of Git LFS, not the file. Fetch it: git lfs pull.",
     r"#begin document": "is CoNLL-2012 without names: they would stand in its eleventh column, in "
@@ -71,8 +61,6 @@ _NOT_READ = {
     "--exclude.",
 }
 """Beginnings of files that are not read, each with what to say."""
-_JSON = {"json", "cluener", "tokens", "tokenspans", "spans"}
-_FORCED = {"germeval": (1, 2, 3), "uner": (1, 2, None), "danplus": (0, 1, 2)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,25 +197,49 @@ def detect_layout(head: str, *, name: str, said: Overrides) -> Layout:
     Raises ``UsageError`` if it is none of ``FORMATS``, or not the one that the user named.
     """
     text = head.removeprefix("\ufeff")
-    start = text.lstrip()[:1]
-    form = said.format
-    if form in {None, "brat"} and is_standoff(text, name=name):
-        layout = Layout(format="brat")
-    elif form in _JSON or (
-        form is None and start in {"[", "{"} and (form := _json(text, name=name))
-    ):
+    form = said.format or _by_beginning(text, name=name)
+    if form and (FORMATS[form].is_json or _begins(text, form, name=name)):
         layout = Layout(format=form)
-    elif form in {None, "webanno"} and text.startswith(WEBANNO):
-        layout = webanno_layout(text, name=name, tag_column=said.tag_column)
-    elif form in {None, "conll2012"} and has_brackets(text):
-        layout = Layout(format="conll2012")
-    elif form in {None, "pubtator"} and PUBTATOR.match(text):
-        layout = Layout(format="pubtator")
+        if form == "webanno":
+            layout = webanno_layout(text, name=name, tag_column=said.tag_column)
     elif form in {None, "csv"} and (layout_of_csv := _csv(text, name=name, said=said)):
         layout = layout_of_csv
     else:
         layout = _detect_columns(text, name=name, said=said)
-    return replace(layout, scheme=_scheme(text, layout, name=name, said=said))
+    _check_options(layout, said, name=name)
+    return replace(layout, scheme=_scheme(text, layout, said=said))
+
+
+def _by_beginning(text: str, *, name: str) -> str | None:
+    """Find the format of a file whose first characters are enough; None if they are not."""
+    if text.lstrip()[:1] in {"[", "{"} and (form := _json(text, name=name)):
+        return form
+    return next((form for form in FORMATS if _begins(text, form, name=name)), None)
+
+
+def _begins(text: str, form: str, *, name: str) -> bool:
+    """Tell whether a text begins as files of a format do that are recognised by it."""
+    if form == "brat":
+        return is_standoff(text, name=name)
+    if form == "conll2012":
+        return has_brackets(text)
+    pattern = FORMATS[form].begins
+    return bool(pattern and re.match(pattern, text))
+
+
+def _check_options(layout: Layout, said: Overrides, *, name: str) -> None:
+    """Raise ``UsageError`` for an option about which the format has nothing to say."""
+    kind = layout.kind
+    unknown = {
+        "--tag-column": said.tag_column and "--tag-column" not in kind.options,
+        "--inner-column": said.inner_column and "--inner-column" not in kind.options,
+        "--scheme": said.scheme and kind.scheme not in {None, said.scheme},
+    }
+    if options := [option for option, is_unknown in unknown.items() if is_unknown]:
+        raise UsageError(
+            f"{name}: is in the format {layout.format}, which has no use for "
+            f"{', '.join(options)}. Leave it out, or read the file in a run of its own."
+        )
 
 
 def _json(text: str, *, name: str) -> str | None:
@@ -299,7 +311,7 @@ def _check_levels(table: _Table, layout: Layout | None, *, name: str) -> None:
 def _unknown(text: str, *, name: str, said: Overrides) -> UsageError:
     if said.format:
         return UsageError(
-            f"{name}: is not laid out as {said.format}: {FORMATS[said.format]}. Name another "
+            f"{name}: is not laid out as {said.format}: {FORMATS[said.format].about}. Name another "
             "--format, or none."
         )
     if keys := _keys(text):
@@ -360,9 +372,10 @@ def _of_table(table: _Table, lines: Sequence[str], *, said: Overrides) -> Layout
         layout = replace(layout, format="titles", tag=n - 1, inner=None)
     if said.format in {None, "labels"} and (found := _of_labels(layout, table, said)):
         return found
+    if said.format and not FORMATS[said.format].table:
+        return None
     layout = _named(layout, said)
-    is_header_missing = layout.format in {"hipe", "conllu", "conllup", "labels", "brat"}
-    if is_header_missing or max(layout.tag, layout.inner or 0) >= n:
+    if max(layout.tag, layout.inner or 0) >= n:
         return None
     layout = replace(layout, spelling=table.spelling(layout.tag))
     is_tag = layout.spelling != USUAL or table.has_tags(layout.tag)
@@ -467,13 +480,13 @@ def _key_of_names(rows: Sequence[str], said: Overrides) -> str:
 def _named(layout: Layout, said: Overrides, columns: Sequence[str] = ()) -> Layout:
     """Apply the user's statements to a layout."""
     n_columns = layout.n_columns
-    if said.format and said.format != layout.format:
-        token, tag, inner = _FORCED.get(said.format, (0, n_columns - 1, None))
+    if said.format and said.format != layout.format and (table := FORMATS[said.format].table):
+        token, tag, inner = table
         layout = replace(
             layout,
             format=said.format,
             token=token,
-            tag=tag,
+            tag=tag % n_columns,
             inner=inner,
             is_numbered=said.format in {"germeval", "uner"},
             prefix=layout.prefix if said.format == "wikiann" else "",
@@ -499,20 +512,10 @@ def _column(text: str, columns: Sequence[str], *, option: str, n: int) -> int:
     raise UsageError(f"{option} {text}: no such column. There are {there}.")
 
 
-def _scheme(text: str, layout: Layout, *, name: str, said: Overrides) -> str:
-    """Detect the scheme from the sentences at the beginning, unless the user or the format says it.
-
-    Raises ``UsageError`` where the two differ.
-    """
-    if fixed := _FIXED.get(layout.format):
-        if said.scheme not in {None, fixed}:
-            raise UsageError(
-                f"{name}: is in the format {layout.format}, which has no tags of {said.scheme}. "
-                "Leave --scheme out."
-            )
-        return fixed
-    if said.scheme:
-        return said.scheme
+def _scheme(text: str, layout: Layout, *, said: Overrides) -> str:
+    """Detect the scheme from the sentences at the beginning, unless the user or the format says."""
+    if scheme := layout.kind.scheme or said.scheme:
+        return scheme
     from corpora.ner.found import Origin
     from corpora.ner.readers import read_text
 

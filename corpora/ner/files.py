@@ -10,7 +10,7 @@ from corpora.document import Rejected
 from corpora.errors import UsageError
 from corpora.ner.detection import HEAD_BYTES, Overrides, detect_layout
 from corpora.ner.found import Found, Origin
-from corpora.ner.layout import COLUMNS, Layout
+from corpora.ner.layout import Layout
 from corpora.system.parsing import JsonObject
 from corpora.text.opening import TextError, archive_kind, read_chunks
 
@@ -21,8 +21,6 @@ one column."""
 _PARQUET = b"PAR1"
 _EMPTY_LINE = re.compile(rb"\n[ \t\r]*\n")
 _DOCSTART = re.compile(rb"^-DOCSTART-(?=\s)", re.MULTILINE)
-_UNCUT = {"uner", "conllu", "conllup", "hipe"}
-"""The formats that are never cut, as they name a document once, above many sentences."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +89,8 @@ def _encoding(head: bytes, path: Path, *, name: str) -> str:
 
 def parts(path: Path, layout: Layout, *, name: str) -> Iterator[JsonObject]:
     """Split a large file at empty lines; yields one empty part for a file that stays whole."""
-    may_cut = layout.format in COLUMNS and layout.format not in _UNCUT
     is_small = path.stat().st_size <= RANGE_BYTES
-    if is_small or not may_cut or layout.encoding != "utf-8" or archive_kind(path):
+    if is_small or not layout.kind.is_cut or layout.encoding != "utf-8" or archive_kind(path):
         yield {}
         return
     start, line, document = 0, 1, ""
@@ -129,7 +126,7 @@ def read_file(
 
     ``text`` is the file with the text of a file in the format ``brat``.
     """
-    origin = Origin(name, "sentence" if layout.mark == "#" else "line")
+    origin = Origin(name, "sentence" if layout.kind.id_mark == "#" else "line", part.line)
     if layout.format == "parquet":
         from corpora.ner.parquet import read_parquet
 
@@ -155,7 +152,7 @@ def read_file(
         return
     from corpora.ner.readers import read_text
 
-    found = read_text(data, layout, origin, first_line=part.line)
+    found = read_text(data, layout, origin)
     if part.document:
         documents = found.documents or [None] * len(found)
         found = replace(found, documents=[named or part.document for named in documents])

@@ -88,6 +88,8 @@ class Origin:
     source: str
     """The relative name of the file."""
     unit: str = "line"
+    first_line: int = 1
+    """The number in the file of the first line that is read."""
 
     def reject(self, place: int, reason: str, *, what: str, excerpt: str = "") -> Rejected:
         """Build the rejection of a sentence for a fault in this line."""

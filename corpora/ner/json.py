@@ -23,6 +23,7 @@ from corpora.ner.found import (
     check_characters,
     row_of,
 )
+from corpora.ner.layout import Layout
 from corpora.tagging import IOB2_TAG, to_iob2
 
 _NO_BLANK = re.compile(r"[^ \t\r\n]")
@@ -125,10 +126,10 @@ def _malformed(where: str, at: int, problem: str) -> MalformedJsonError:
     )
 
 
-def read_cluener(data: bytes, origin: Origin, *, first_line: int = 1) -> Found:
+def read_cluener(data: bytes, _: Layout, origin: Origin) -> Found:
     """Read lines ``{"text": …, "label": {class: {surface: [[start, last], …]}}}``."""
     sentences, rejected = Gathered(), []
-    for number, raw in enumerate(data.split(b"\n"), first_line):
+    for number, raw in enumerate(data.split(b"\n"), 1):
         try:
             if raw.strip():
                 sentences.add(number, _parse_line(raw))
@@ -187,7 +188,7 @@ def _levels(spans: Iterable[TokenSpan]) -> tuple[list[TokenSpan], list[TokenSpan
     return levels
 
 
-def read_sentence_array(data: bytes, origin: Origin) -> Found:
+def read_sentence_array(data: bytes, _: Layout, origin: Origin) -> Found:
     """Read one array of sentences of ``[token, tag]`` or ``[token, tag, inner tag]``."""
     sentences, rejected = Gathered(), []
     number = 0

@@ -2,42 +2,8 @@
 
 from dataclasses import dataclass
 
-COLUMNS = (
-    "conll", "germeval", "danplus", "uner", "conllu", "conllup", "hipe", "wikiann", "weibo",
-    "titles", "labels",
-)  # fmt: skip
-"""The formats with a token per line, and an empty line after each sentence."""
-FORMATS = {
-    "conll": "two or more columns, the token first and its tag last; -DOCSTART-, # comments",
-    "germeval": "number, token, outer and inner tag; # source and date before each sentence",
-    "danplus": "token, outer and inner tag",
-    "uner": "number, word, tag, …; # sent_id, # text, # newdoc id",
-    "conllu": "CoNLL-U with a key of MISC for names: name=B-PER; # newdoc id",
-    "conllup": "CoNLL-U Plus: # global.columns = FORM … names its columns, NER among them",
-    "hipe": "a header TOKEN NE-COARSE-LIT …; EndOfSentence in MISC, an empty line after a document",
-    "wikiann": "conll with a language before each token: de:Jena",
-    "weibo": "conll with a digit of the segmentation after each character: 科0",
-    "titles": "conll in blocks whose first line is <title>WORK",
-    "labels": "conll with labels without B- and I- (PERSON, O), as Stanford NER is trained on",
-    "europeana": "conll without sentence breaks, the text of a file in one",
-    "bars": "a sentence a line, bars between token and tags: Ada|NNP|I-PER kam|VBD|O (WikiNER)",
-    "conll2012": "CoNLL-2012 (OntoNotes): names in brackets, (ORG* … *), in the eleventh column",
-    "cluener": "JSON Lines with text and label {class: {surface: [[start, last], …]}}",
-    "tokens": 'JSON Lines or an array of objects with tokens and tags, as {"tokens", "ner_tags"}',
-    "tokenspans": "the same with tokens and names at their numbers: SpERT, GLiNER, DyGIE++, OneIE",
-    "spans": "the same with a text and names at its characters: doccano, Prodigy, Label Studio, "
-    "spaCy",
-    "pubtator": "titles and abstracts, ID|t|… and ID|a|…, with lines of names",
-    "webanno": "WebAnno TSV 3, as INCEpTION exports it; names in the layer NamedEntity",
-    "markup": 'XML or SGML with names in tags: <ENAMEX TYPE="PERSON">Ada</ENAMEX>, HAREM, <PER>',
-    "csv": "CSV with a header: Sentence #,Word,POS,Tag, or a sentence or a text in a row",
-    "brat": "brat's standoff T1 TAB Person 0 12 TAB Ada Lovelace, with its text in .txt beside it",
-    "json": "a JSON array of sentences of [token, tag] or [token, tag, inner tag]",
-    "parquet": "Parquet with tokens and tags, as Hugging Face has them",
-}
-"""The values of ``--format``, each with a description."""
-SCHEMES = ("iob2", "iob1", "iobes")
-"""The schemes of tags; IOB2 is BIO; IOBES is also BMES, BMESO, BIOES, BILOU."""
+from corpora.ner.formats import FORMATS, Format
+
 OUTSIDE = ("O", "0")
 """What stands for no name in the format ``labels``: the letter, or a zero."""
 TAB, SPACE, BLANKS = "\t", " ", ""
@@ -83,6 +49,6 @@ class Layout:
     """The language of a text that is cut into tokens here, as a BCP 47 tag; None: unknown."""
 
     @property
-    def mark(self) -> str:
-        """The sign in an id between the file's name and the number of the line or sentence."""
-        return "#" if self.format in {"json", "parquet", "brat"} else ":"
+    def kind(self) -> Format:
+        """What is known of the format."""
+        return FORMATS[self.format]

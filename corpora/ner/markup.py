@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from corpora.document import Mention, Rejected
 from corpora.ner.found import BadRecordError, Found, Origin, check_characters
+from corpora.ner.layout import Layout
 from corpora.text.paragraphs import is_hard_wrapped
 
 _ATTRIBUTE = r"""([\w:.-]+)\s*=\s*("[^"]*"|'[^']*'|[^\s"'<>]+)"""
@@ -112,7 +113,7 @@ def names_in_text(text: str) -> frozenset[str]:
     )
 
 
-def read_markup(data: bytes, origin: Origin, *, lang: str | None) -> Found:
+def read_markup(data: bytes, layout: Layout, origin: Origin) -> Found:
     """Read texts; each document is cut into sentences, or else the file."""
     from corpora.ner.texts import NamedText, cut_texts
 
@@ -139,7 +140,7 @@ def read_markup(data: bytes, origin: Origin, *, lang: str | None) -> Found:
         counters += own.counters
         document = own.id or (origin.source if pieces[-1].is_line else "")
         texts.append(NamedText(f"{origin.source}:{line}", own.text, own.mentions, document))
-    return cut_texts(texts, lang=lang, rejected=rejected, counters=counters)
+    return cut_texts(texts, lang=layout.lang, rejected=rejected, counters=counters)
 
 
 def _shown(text: str) -> str:

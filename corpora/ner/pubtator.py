@@ -10,14 +10,13 @@ from collections.abc import Iterator, Sequence
 
 from corpora.document import Mention, Rejected
 from corpora.ner.found import BadRecordError, Found, Origin, check_characters, label_of
+from corpora.ner.layout import Layout
 
-START = re.compile(r"\s*[\w.:-]+\|t\|.*\n[\w.:-]+\|a\|")
-"""The first two lines of a file."""
 _PART = re.compile(r"([\w.:-]+)\|([ta])\|(.*)")
 _NAME = re.compile(r"[^\t]*\t(\d+)\t(\d+)\t([^\t]*)\t([^\t]*)(?:\t.*)?")
 
 
-def read_pubtator(data: bytes, origin: Origin, *, lang: str | None) -> Found:
+def read_pubtator(data: bytes, layout: Layout, origin: Origin) -> Found:
     """Read articles; each is a document with its id as name, and is cut into sentences."""
     from corpora.ner.texts import NamedText, cut_texts
 
@@ -32,7 +31,7 @@ def read_pubtator(data: bytes, origin: Origin, *, lang: str | None) -> Found:
             rejected.append(origin.leave_out("article", error, first))
             continue
         texts.append(NamedText(f"{origin.source}:{first}", content, mentions, id))
-    return cut_texts(texts, lang=lang, rejected=rejected, counters=counters)
+    return cut_texts(texts, lang=layout.lang, rejected=rejected, counters=counters)
 
 
 def _article(

@@ -1,34 +1,28 @@
 """Readers from the bytes of a NER file to its sentences, one for each format.
 
-``_READERS`` names the readers of other formats, in modules of their own. Files with a token per
-line, the most frequent format, are read here, by Arrow's functions. A sentence with an unreadable
+``FORMATS`` names them. Files with a token per line, the most frequent format, are read here, by
+Arrow's functions. A sentence with an unreadable
 line is rejected, with a message on that line; all others are kept.
 Shapes: L lines, T lines that should hold a token, N sentences.
 """
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib import import_module
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpora.document import Rejected
-from corpora.ner.bars import read_bars
-from corpora.ner.brackets import read_brackets
 from corpora.ner.columns import Flags, Indices, Tags
-from corpora.ner.csv import read_csv
+from corpora.ner.formats import Format
 from corpora.ner.found import Found, Origin, any_of
-from corpora.ner.json import read_cluener, read_sentence_array
 from corpora.ner.layout import BLANKS, OUTSIDE, SPACE, TAB, Layout
-from corpora.ner.markup import read_markup
-from corpora.ner.pubtator import read_pubtator
-from corpora.ner.records import read_spans, read_tokens, records
 from corpora.ner.schemes import LABEL, LETTERS, READABLE, continues, respelled
-from corpora.ner.token_spans import read_token_spans
-from corpora.ner.webanno import read_webanno
 from corpora.reports import counted
 
 BOM = b"\xef\xbb\xbf"
@@ -40,44 +34,23 @@ _SOURCE = re.compile(
 )  # GermEval: the source and the date of a sentence
 
 
-def _of_records(
-    read: Callable[[Iterable[tuple[int, object]], Origin], Found],
-) -> Callable[[bytes, Layout, Origin], Found]:
-    """Make a reader of files from one of records."""
-    return lambda data, _, origin: read(records(data, where=origin.source), origin)
+Reader = Callable[[bytes, Layout, Origin], Found]
+"""From the bytes of a file, or of a part of it, to its sentences."""
 
 
-_READERS: Mapping[str, Callable[[bytes, Layout, Origin], Found]] = {
-    "bars": read_bars,
-    "conll2012": lambda data, _, origin: read_brackets(data, origin),
-    "csv": read_csv,
-    "json": lambda data, _, origin: read_sentence_array(data, origin),
-    "markup": lambda data, layout, origin: read_markup(data, origin, lang=layout.lang),
-    "pubtator": lambda data, layout, origin: read_pubtator(data, origin, lang=layout.lang),
-    "spans": lambda data, layout, origin: read_spans(
-        records(data, where=origin.source), origin, lang=layout.lang
-    ),
-    "tokens": _of_records(read_tokens),
-    "tokenspans": _of_records(read_token_spans),
-    "webanno": read_webanno,
-}
-"""The readers of formats that are not cut into parts."""
+def reader_of(format: Format) -> Reader:
+    """Import the reader of a format."""
+    module, _, name = format.reader.partition(":")
+    return cast("Reader", getattr(import_module(module), name))
 
 
-def read_text(data: bytes, layout: Layout, origin: Origin, *, first_line: int = 1) -> Found:
-    """Read UTF-8 of any format except Parquet; ``first_line`` is the number of its first line.
+def read_text(data: bytes, layout: Layout, origin: Origin) -> Found:
+    """Read UTF-8 of any format that needs no other file, except Parquet.
 
-    Numbers begin with 1. The data hold whole sentences of a file, or the whole file.
+    The data hold whole sentences of a file, or the whole file.
     """
-    has_bom = first_line == 1 and data.startswith(BOM)
-    data = data.removeprefix(BOM) if has_bom else data
-    if read := _READERS.get(layout.format):
-        found = read(data, layout, origin)
-    elif layout.format == "cluener":
-        found = read_cluener(data, origin, first_line=first_line)
-    else:
-        read_lines = _read_running_text if layout.format == "europeana" else _read_columns
-        found = read_lines(data, layout, origin, first_line=first_line)
+    has_bom = origin.first_line == 1 and data.startswith(BOM)
+    found = reader_of(layout.kind)(data.removeprefix(BOM) if has_bom else data, layout, origin)
     found.counters["byte_order_marks"] += has_bom
     return found
 
@@ -96,7 +69,9 @@ class _Lines:
     name."""
 
 
-def _read_columns(data: bytes, layout: Layout, origin: Origin, *, first_line: int) -> Found:
+def read_columns(data: bytes, layout: Layout, origin: Origin) -> Found:
+    """Read lines with a token each; an empty line ends a sentence."""
+    first_line = origin.first_line
     counters: Counter[str] = Counter()
     lines = _read_lines(data, layout, counters)
     rows = _Rows(lines, layout, counters)
@@ -115,7 +90,7 @@ def _read_columns(data: bytes, layout: Layout, origin: Origin, *, first_line: in
         places=rows.at + first_line,
         documents=_documents(lines, firsts, source=origin.source, first_line=first_line),
         rejected=[
-            rows.reject(begins[index : index + 2], origin, first_line=first_line)
+            rows.reject(begins[index : index + 2], origin)
             for index in np.flatnonzero(is_bad).tolist()
         ],
         counters=counters,
@@ -264,7 +239,7 @@ class _Rows:
             is_first[1:] |= is_last[:-1] & ~continues(self.tags)[1:]
         return np.append(np.flatnonzero(is_first), len(self.at))
 
-    def reject(self, sentence: Indices, origin: Origin, *, first_line: int) -> Rejected:
+    def reject(self, sentence: Indices, origin: Origin) -> Rejected:
         """Build the rejection of a sentence for its first bad line."""
         row = int(sentence[0] + np.flatnonzero(self.problems[sentence[0] : sentence[1]])[0])
         reason, what = self.kinds[self.problems[row]]
@@ -273,7 +248,7 @@ class _Rows:
         what = what or f"{there} with {between} between, not {n},"
         text = _shown(self.texts[row].as_py())
         what = f"{what} in {text[:80]!r}. The sentence is left out; fix the line."
-        return origin.reject(int(self.at[row]) + first_line, reason, what=what, excerpt=text)
+        return origin.reject(int(self.at[row]) + origin.first_line, reason, what=what, excerpt=text)
 
 
 def _documents(
@@ -287,7 +262,7 @@ def _documents(
     return tuple([None, *names][n] for n in np.searchsorted(np.array(named), firsts).tolist())
 
 
-def _read_running_text(data: bytes, layout: Layout, origin: Origin, *, first_line: int) -> Found:
+def read_running_text(data: bytes, layout: Layout, origin: Origin) -> Found:
     """Read newspaper pages from OCR: columns without sentence breaks.
 
     The tag is after the last blank; the token is everything before it, with its blanks. Each line
@@ -299,7 +274,7 @@ def _read_running_text(data: bytes, layout: Layout, origin: Origin, *, first_lin
     begins: list[int] = []
     rejected: list[Rejected] = []
     is_new = True
-    for place, raw in enumerate(data.replace(b"\r\n", b"\n").split(b"\n"), first_line):
+    for place, raw in enumerate(data.replace(b"\r\n", b"\n").split(b"\n"), origin.first_line):
         line = raw.decode("utf-8", "replace").rstrip(" \t")
         token, _, tag = line.rpartition(layout.separator or SPACE)
         token = token.strip(" \t")

@@ -26,8 +26,9 @@ from corpora.ner.found import (
     row_of,
 )
 from corpora.ner.json import MalformedJsonError, read_items
+from corpora.ner.layout import Layout
 from corpora.ner.parquet import INNER, TAGS, TOKENS
-from corpora.ner.token_spans import is_name, names_at_tokens
+from corpora.ner.token_spans import is_name, names_at_tokens, read_token_spans
 
 TEXTS = ("text", "full_text", "sentence", "data", "content", "originalText")
 """The keys of a text."""
@@ -166,11 +167,11 @@ def _parse(raw: bytes) -> object:
         return BadRecordError("malformed_json", f"no JSON ({error})")
 
 
-def read_tokens(records: Iterable[tuple[int, object]], origin: Origin) -> Found:
-    """Read numbered objects with tokens, tags and inner tags, in keys named as in Parquet."""
+def read_tokens(data: bytes, _: Layout, origin: Origin) -> Found:
+    """Read objects with tokens, tags and inner tags, in keys named as in Parquet."""
     sentences = Gathered()
     rejected = []
-    for number, record in records:
+    for number, record in records(data, where=origin.source):
         try:
             sentences.add(number, _sentence(record))
         except BadRecordError as error:
@@ -190,8 +191,18 @@ def _sentence(record: object) -> list[Row]:
     return [row_of(list(row)) for row in zip(tokens, tags, inner or ["_"] * len(tags), strict=True)]
 
 
-def read_spans(records: Iterable[tuple[int, object]], origin: Origin, *, lang: str | None) -> Found:
-    """Read numbered texts with names; each is a document, cut into sentences."""
+def read_names_at_tokens(data: bytes, _: Layout, origin: Origin) -> Found:
+    """Read objects with tokens, and names at their numbers."""
+    return read_token_spans(records(data, where=origin.source), origin)
+
+
+def read_spans(data: bytes, layout: Layout, origin: Origin) -> Found:
+    """Read texts with names; each is a document, cut into sentences."""
+    return read_texts(records(data, where=origin.source), origin, lang=layout.lang)
+
+
+def read_texts(records: Iterable[tuple[int, object]], origin: Origin, *, lang: str | None) -> Found:
+    """Read numbered texts with names."""
     from corpora.ner.texts import NamedText, cut_texts
 
     texts: list[NamedText] = []

@@ -68,7 +68,7 @@ class RowMaker:
         inner = found.inner and level(found.inner, what="inner entities")
         begins, shifts = cut_long(found, [outer, *([inner] if inner else [])], self.max_tokens)
         counters["sentences.pieces of long ones"] += int(np.count_nonzero(shifts))
-        columns = _Columns(found, outer, inner, origin.source, layout.mark, self.split)
+        columns = _Columns(found, outer, inner, origin.source, layout.kind.id_mark, self.split)
         batches = (
             columns.batch(begins[start : start + ROWS_PER_BATCH + 1], shifts[start:])
             for start in range(0, len(shifts), ROWS_PER_BATCH)

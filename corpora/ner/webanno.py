@@ -26,7 +26,6 @@ from corpora.ner.found import (
 from corpora.ner.layout import TAB, Layout
 from corpora.ner.token_spans import tagged
 
-START = "#FORMAT=WebAnno TSV 3"
 _LAYER = re.compile(r"#T_(SP|CH|RL)=([^|]*)\|?(.*)")
 _N_BEFORE = 3
 """The columns before those of the layers: number, offsets, token."""

@@ -1,8 +1,9 @@
 """The code that decides the bytes of a run: the modules that its pipeline imports, and TOML tables.
 
-Imports are found in the source text, also inside functions, so nothing is loaded. Code that only
-starts, distributes or displays runs changes no byte of the output and is not counted: where only
-such code has changed, a run still resumes, and pages are still taken over from an earlier run.
+Imports are found in the source text, also inside functions and as ``"module:function"``, so nothing
+is loaded. Code that only starts, distributes or displays runs changes no byte of the output and is
+not counted: where only such code has changed, a run still resumes, and pages are still taken over
+from an earlier run.
 """
 
 import hashlib
@@ -33,7 +34,7 @@ _DRIVERS = frozenset(
 _NAMES = "|".join(PACKAGES)
 _IMPORT = re.compile(
     rf"^[ \t]*(?:from\s+((?:{_NAMES})\b[\w.]*)\s+import\s+(\([^)]*\)|[^\n]*)"
-    rf"|import\s+((?:{_NAMES})\b[\w.]*))",
+    rf"|import\s+((?:{_NAMES})\b[\w.]*))|\"((?:{_NAMES})\.[\w.]+):\w+\"",
     re.MULTILINE,
 )
 _COMMAND = '\nif __name__ == "__main__":'
@@ -71,7 +72,7 @@ def _module(pipeline: str) -> Path:
 def _imported(source: str) -> Iterator[Path]:
     """Find our modules that a source text imports, and the packages that contain them."""
     for match in _IMPORT.finditer(source):
-        module, names = match[1] or match[3], match[2] or ""
+        module, names = match[1] or match[3] or match[4], match[2] or ""
         yield from _modules(module)
         for name in re.findall(r"\w+", names):
             yield from _modules(f"{module}.{name}")

@@ -292,7 +292,7 @@ def test_labels_that_few_tokens_are_outside_of_can_be_named(tmp_path):
         ("{settings}\n", {}, r"in no format that is known \("),
         ("Jena NNP\nUlm NNP\n", {}, "in no format that is known"),
         ("Jena B-LOC\nUlm B-LOC\n", {"format": "labels"}, "is not laid out as labels"),
-        (FEW, {"scheme": "iob2"}, "has no tags of iob2. Leave --scheme out"),
+        (FEW, {"scheme": "iob2"}, "labels, which has no use for --scheme. Leave it out"),
         ("Jena B-LOC\n", {"format": "parquet"}, "is no Parquet file"),
         ("Jena B-LOC\n", {"tag_column": "3"}, "no such column. There are 1 to 2"),
         ("version https://git-lfs.github.com/spec/v1\noid 1\n", {}, "is a pointer of Git LFS"),
