@@ -4,13 +4,15 @@
     python -m benchmarks --data DATA wikitext sentences
     python -m benchmarks --data DATA attention --keep      # what is measured is kept
 
-DATA is the folder with the unpacked real data; a benchmark whose files are not there is skipped.
-Figures are ratios and scores, few of which depend on the machine. A figure is worse if it differs
-from the kept one by more than its tolerance. Exit status 1 means that a figure is worse, or that a
-benchmark failed.
+DATA is the folder with the unpacked real data; a benchmark whose files or device are not there is
+skipped. Figures are ratios and scores, few of which depend on the machine. A figure is worse if it
+differs from the kept one by more than its tolerance. Exit status 1 means that a figure is worse, or
+that a benchmark failed. ``--keep`` writes the values into ``figures.toml``, and a line with the
+date and the device into ``records/figures.jsonl``.
 """
 
 import argparse
+import json
 import os
 import re
 import shlex
@@ -19,13 +21,17 @@ import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from glob import glob
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from benchmarks.inputs import existing
 
 FIGURES = Path(__file__).with_name("figures.toml")
+RECORD = FIGURES.parent / "records" / "figures.jsonl"
 ROOT = FIGURES.parent.parent
 TOLERANCE = 0.1
 
@@ -60,9 +66,12 @@ class Benchmark:
     name: str
     command: str
     figures: tuple[Figure, ...]
+    needs_gpu: bool = False
 
     def arguments(self, data: Path) -> list[str] | None:
-        """Fill in the folder and expand patterns; ``None`` where a file of the data is missing."""
+        """Fill in the folder and expand patterns; ``None`` where files or a GPU are missing."""
+        if self.needs_gpu and not torch.cuda.is_available():
+            return None
         arguments: list[str] = []
         for word in shlex.split(self.command):
             filled = word.replace("{data}", str(data))
@@ -76,7 +85,12 @@ class Benchmark:
 def read_figures(text: str) -> list[Benchmark]:
     """Read ``figures.toml``; raises ``TypeError`` and ``KeyError`` for what it should not have."""
     return [
-        Benchmark(name, table["command"], tuple(_figures(table["figures"])))
+        Benchmark(
+            name,
+            table["command"],
+            tuple(_figures(table["figures"])),
+            needs_gpu=table.get("needs_gpu", False),
+        )
         for name, table in tomllib.loads(text).items()
     ]
 
@@ -122,6 +136,21 @@ def keep(text: str, benchmark: Benchmark, values: Mapping[str, float]) -> str:
     return text
 
 
+def record(benchmark: Benchmark, values: Mapping[str, float], path: Path) -> None:
+    """Add a line to the record: what was measured, when, and on which device."""
+    device = torch.cuda.get_device_name() if benchmark.needs_gpu else "CPU"
+    line = {
+        "benchmark": benchmark.name,
+        "values": values,
+        "date": f"{datetime.now(UTC):%Y-%m-%d}",
+        "device": device,
+        "torch": torch.__version__,
+    }
+    path.parent.mkdir(exist_ok=True)
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(line) + "\n")
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run what is asked for; returns the exit status."""
     parser = argparse.ArgumentParser(
@@ -131,7 +160,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="of benchmarks; otherwise all")
     parser.add_argument("--data", type=existing, required=True, metavar="DIR", help="real data")
-    parser.add_argument("--keep", action="store_true", help="write the values into figures.toml")
+    parser.add_argument("--keep", action="store_true", help="write the values down")
     options = parser.parse_args(argv)
     known = {benchmark.name: benchmark for benchmark in read_figures(FIGURES.read_text("utf-8"))}
     if unknown := set(options.names) - known.keys():
@@ -141,7 +170,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for benchmark in [known[name] for name in options.names or known]:
         arguments = benchmark.arguments(options.data.resolve())
         if arguments is None:
-            print(f"{benchmark.name:12} skipped: its files are not in {options.data}")
+            print(f"{benchmark.name:12} skipped: its files, or a GPU, are not there")
             continue
         output = run(benchmark, arguments)
         values = {} if output is None else compare(benchmark, output)
@@ -149,6 +178,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         is_worse |= any(f.is_worse(values[f.name]) for f in benchmark.figures if f.name in values)
         if options.keep:
             FIGURES.write_text(keep(FIGURES.read_text("utf-8"), benchmark, values), "utf-8")
+            record(benchmark, values, RECORD)
     return int(is_worse)
 
 

@@ -4,13 +4,12 @@
     python -m benchmarks.full_size --articles 500000 --folder build/full-size
     python -m benchmarks.full_size --articles 3000000 --steps documents vocabulary tokenizer
     python -m benchmarks.full_size --kind stubs --articles 3000000  # articles of a tenth the length
-    python -m benchmarks.full_size --kind tei --size 100000        # files; warc, chinese, conll: MB
     python -m benchmarks.full_size --folder build/full-size --table > table.md
 
-Makes a synthetic dump (``synthetic_wiki.py``) or files (``synthetic_files.py``), and runs the steps
-of ``--steps`` in their order, each a command of its own with two workers. What a step took becomes
-a line of ``FOLDER/results.jsonl``, and a step with a line there is not run again: after a kill, a
-failure or a full disk the same command resumes. To run a step again, take its line away.
+Makes a synthetic dump (``synthetic_wiki.py``), and runs the steps of ``--steps`` in their order,
+each a command of its own with two workers. What a step took becomes a line of
+``FOLDER/results.jsonl``, and a step with a line there is not run again: after a kill, a failure or
+a full disk the same command resumes. To run a step again, take its line away.
 
 Before anything starts, the disk space that the steps need is compared with ``--room`` and with the
 free space. A folder that no later step reads is deleted at once. ``--table`` prints all lines as
@@ -63,9 +62,9 @@ class Step:
     reads: tuple[str, ...]
     makes: str
     room: float
-    """Bytes on disk for each article, file or MB while the step works, with temporary files."""
+    """Bytes on disk for each article while the step works, with temporary files."""
     left: float
-    """Bytes on disk for each article, file or MB, once the step is done."""
+    """Bytes on disk for each article, once the step is done."""
 
 
 def module(name: str, *options: str) -> list[str]:
@@ -172,77 +171,11 @@ def of_stubs(step: Step) -> Step:
     return replace(step, command=command, room=room, left=left)
 
 
-def files_of(kind: str) -> Step:
-    """Return the step that writes the files of a kind."""
-
-    def command(at: Path, size: int) -> list[str]:
-        options = ["--size", str(size), "--output", f"{at}/files"]
-        return module("benchmarks.synthetic_files", kind, *options)
-
-    room = {"tei": 6e3, "warc": 0.6e6, "chinese": 1e6, "conll": 1e6, "examples": 0}[kind]
-    return Step("files", command, (), "files", room, room)
-
-
 KINDS = {
     "wikipedia": WIKIPEDIA,
     "stubs": tuple(map(of_stubs, WIKIPEDIA)),
-    "tei": (
-        files_of("tei"),
-        Step(
-            "ner",
-            of("tei_to_ner", "--input", "{at}/files/*/*.xml", "--edition",
-               str(ROOT / "tests/data/letters/edition.toml"), "--output", "{at}/ner"),
-            ("files",), "ner", 20_000, 10_000,
-        ),
-    ),
-    "warc": (
-        files_of("warc"),
-        Step(
-            "articles",
-            of("news_to_documents", "--warc", "{at}/files/*.warc.gz", "--output", "{at}/articles"),
-            ("files",), "articles", 1e6, 0.4e6,
-        ),
-    ),
-    "chinese": (
-        files_of("chinese"),
-        Step(
-            "documents",
-            of("text_to_documents", "--input", "{at}/files/*.txt", "--lang", "zh",
-               "--output", "{at}/documents"),
-            ("files",), "documents", 2e6, 1e6,
-        ),
-        Step(
-            "lexicon",
-            of("documents_to_lexicon", "--input", "{at}/documents", "--known", "none",
-               "--output", "{at}/lexicon"),
-            ("documents",), "lexicon", 8e6, 0.2e6,
-        ),
-        Step(
-            "matching",
-            of("augment_mentions", "--input", "{at}/documents", "--forms", "{at}/lexicon",
-               "--output", "{at}/matched"),
-            ("documents", "lexicon"), "matched", 2e6, 1e6,
-        ),
-    ),
-    "conll": (
-        files_of("conll"),
-        Step(
-            "ner",
-            of("benchmark_to_ner", "--input", "{at}/files", "--output", "{at}/ner"),
-            ("files",), "ner", 1e6, 0.5e6,
-        ),
-    ),
-    "examples": (
-        files_of("examples"),
-        Step(
-            "pre-training",
-            of("modeling.pretrain", "daluke_small", "--examples", "{at}/files",
-               "--output", "{at}/run", "--set", *PRETRAINING),
-            ("files",), "run", 0, 0,
-        ),
-    ),
-}  # fmt: skip
-"""The steps of each kind of data; its size is in articles, files (``tei``), or MB."""
+}
+"""The steps of each kind of wiki."""
 LEAST = 300e6
 """Bytes on disk that are needed in addition to those of the steps."""
 
@@ -383,8 +316,7 @@ def main() -> None:
     """Run the steps, or print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0], allow_abbrev=False)
     parser.add_argument("--kind", choices=KINDS, default="wikipedia")
-    parser.add_argument("--articles", "--size", type=int, dest="size", metavar="N",
-                        help="articles of the wiki; files of tei; MB of the others")  # fmt: skip
+    parser.add_argument("--articles", type=int, dest="size", metavar="N")
     parser.add_argument("--folder", type=Path, default=Path("build/full-size"), metavar="DIR")
     parser.add_argument(
         "--steps", nargs="+", metavar="NAME", help="and those that make what they read"
@@ -400,7 +332,7 @@ def main() -> None:
         print("\n".join(tables(read_results(arguments.folder))))
         return
     if not arguments.size:
-        parser.error("--size N says how many articles, files, or MB")
+        parser.error("--articles N says how many")
     steps = chosen(KINDS[arguments.kind], arguments.steps, error=parser.error)
     run_steps(arguments.kind, arguments.size, arguments.folder, steps=steps, room=arguments.room)
 

@@ -1,24 +1,17 @@
-"""Measure how well and how fast articles are extracted from pages, and duplicates are found.
+"""Measure how well and how fast articles are extracted from pages.
 
     python -m benchmarks.news quality --pages ../shared/…/news-html
     python -m benchmarks.news speed --pages FOLDER --every 4
-    python -m benchmarks.news archives --archives '../shared/…/warc/*'
-    python -m benchmarks.news duplicates --articles 100000
 
 ``quality``: paragraphs against the expected ones (summary, headlines and paragraphs of fundus; two
 paragraphs are the same if their letters and digits are), once as the extractors give them and once
 as the pipeline does. ``speed``: processor time of the whole pipeline against that of
-``NewsPlease.from_html`` alone, on all ``*.html.gz`` below a folder. ``archives``: records read
-against those that warcio counts, also in damaged copies.
-``duplicates``: planted pairs among synthetic articles; time, memory, precision and recall.
+``NewsPlease.from_html`` alone, on all ``*.html.gz`` below a folder.
 """
 
 import argparse
-import glob
 import gzip
 import json
-import os
-import random
 import re
 import resource
 import subprocess
@@ -33,19 +26,11 @@ from typing import Any
 
 import trafilatura
 
-from benchmarks.inputs import existing, pattern
-from corpora.datasets.columns import DocumentColumns
-from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import ShardWriter
+from benchmarks.inputs import existing
 from corpora.news.decoding import decode
 from corpora.news.extraction import EXTRACTORS, extract
-from corpora.news.near_duplicates import compare_all, signature_batch, signature_row
-from corpora.runs.work_directory import WorkDirectory
-from corpora.warc.archives import Damaged, read_archive
 
 ROOT = Path(__file__).resolve().parent.parent
-SHARD = 5_000
-"""The number of synthetic articles in a shard."""
 
 
 def read_pages(folder: Path) -> Iterator[tuple[str, bytes, str, dict[str, Any]]]:
@@ -200,151 +185,6 @@ def run_pipeline(pages: list[tuple[str, str]], *, extractor: str) -> float:
         return end.ru_utime + end.ru_stime - begin.ru_utime - begin.ru_stime
 
 
-def archives(arguments: argparse.Namespace) -> None:
-    """Print for each archive how many records are read, and what one wrong byte costs."""
-    from warcio.archiveiterator import ArchiveIterator  # noqa: PLC0415 - only here
-
-    rng = random.Random(1)
-    for path in map(Path, sorted(glob.glob(arguments.archives))):
-        if not path.name.endswith((".warc.gz", ".wet.gz", ".arc.gz", ".warc", ".arc")):
-            continue
-        with path.open("rb") as file:
-            theirs = Counter(r.rec_type for r in ArchiveIterator(file, no_record_parse=True))
-        records = list(read_archive(path, max_block=1 << 24))
-        ours = Counter("damaged" if isinstance(r, Damaged) else r.kind for r in records)
-        print(f"{path.name}: {ours.total()} records, {'as' if ours == theirs else 'NOT as'} warcio")
-        whole = {(r.offset, r.inside) for r in records}
-        data = path.read_bytes()
-        hit = rng.sample(range(len(data)), k=min(20, len(data)))
-        with tempfile.NamedTemporaryFile() as damaged:
-            lost = n_reported = 0
-            for at in hit:
-                Path(damaged.name).write_bytes(
-                    data[:at] + bytes([data[at] ^ 0x55]) + data[at + 1 :]
-                )
-                found = list(read_archive(Path(damaged.name), max_block=1 << 24))
-                lost += len(whole - {(r.offset, r.inside) for r in found})
-                n_reported += sum(isinstance(r, Damaged) for r in found)
-        print(f"  {len(hit)} copies with a wrong byte each: {n_reported} reported, {lost} lost")
-
-
-def synthetic(n_articles: int, ratio: float) -> Iterator[tuple[str, int | None]]:
-    """Yield articles of 200 to 400 words, a part of them near duplicates of earlier ones.
-
-    Each is a text, and the index among the originals of the one that it repeats, or ``None``.
-    """
-    rng = random.Random(1)
-    vocabulary = [f"wort{number}" for number in range(50_000)]
-    originals: list[list[str]] = []
-    for _ in range(n_articles):
-        if originals and rng.random() < ratio:
-            twin = rng.randrange(len(originals))
-            changed = list(originals[twin])
-            start, n_changed = rng.randrange(len(changed)), rng.randrange(len(changed) // 3)
-            for place in range(start, min(start + n_changed, len(changed))):
-                changed[place] = rng.choice(vocabulary)
-            yield " ".join(changed), twin
-        else:
-            originals.append(rng.choices(vocabulary, k=rng.randrange(200, 400)))
-            yield " ".join(originals[-1]), None
-
-
-def duplicates(arguments: argparse.Namespace) -> None:
-    """Plant duplicates among synthetic articles, in shards, and find them in another process."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        texts, planted = write_articles(folder, arguments.articles, arguments.share)
-        begin = time.perf_counter()
-        process = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "benchmarks.news",
-                "find",
-                "--folder",
-                name,
-                "--threshold",
-                "0.8",
-            ],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        out = process.stdout.read() if process.stdout else ""
-        _, _, usage = os.wait4(process.pid, 0)
-        seconds = time.perf_counter() - begin
-        judge(dict(map(tuple, json.loads(out))), texts, planted)
-        print(
-            f"{arguments.articles:,} articles compared in {seconds:.1f} s, "
-            f"{usage.ru_maxrss / 1e3:.0f} MB at most"
-        )
-
-
-def write_articles(folder: Path, n: int, ratio: float) -> tuple[list[str], dict[int, int]]:
-    """Write articles and signatures as the pipeline does; returns texts and planted pairs."""
-    work = WorkDirectory(folder)
-    for dataset in ("articles", "signatures", "revisits"):
-        work.shard(dataset, 0).parent.mkdir(parents=True)
-    texts, planted, originals = [], {}, []
-    for number, (text, twin) in enumerate(synthetic(n, ratio)):
-        texts.append(text)
-        if twin is None:
-            originals.append(number)
-        else:
-            planted[number] = originals[twin]
-    begin = time.perf_counter()
-    for unit, start in enumerate(range(0, n, SHARD)):
-        columns, signatures = DocumentColumns(), []
-        for number in range(start, min(start + SHARD, n)):
-            row: dict[str, Any] = dict.fromkeys(("url", "timestamp"))
-            row |= {"id": f"{number:08}", "metadata": []}
-            scalars = row | {"group": "x", "source": "x", "text": texts[number]}
-            scalars["timestamp"] = f"2026-01-01T00:00:00.{number:06}"
-            columns.add(
-                {k: v for k, v in scalars.items() if k != "metadata"},
-                blocks=(), sentences=(), links=(), metadata={},
-            )  # fmt: skip
-            signatures.append(
-                signature_row(row | {"timestamp": scalars["timestamp"]}, texts[number])
-            )
-        for dataset, schema, batch in (
-            ("articles", "pages", columns.batch()),
-            ("signatures", "news_signatures", signature_batch(signatures)),
-        ):
-            with ShardWriter(work.shard(dataset, unit), SCHEMAS[schema]) as writer:
-                for first in range(0, batch.num_rows, 500):
-                    writer.write_batch(batch.slice(first, 500))
-        with ShardWriter(work.shard("revisits", unit), SCHEMAS["news_revisits"]):
-            pass
-    print(f"signatures and shards of {n:,} articles in {time.perf_counter() - begin:.1f} s")
-    return texts, planted
-
-
-def find(arguments: argparse.Namespace) -> None:
-    """Find the duplicates in a folder, and print them."""
-    work = WorkDirectory(arguments.folder)
-    _, found, _ = compare_all(work, [], threshold=arguments.threshold)
-    print(json.dumps([(int(row["id"]), int(row["duplicate_of"])) for row in found]))
-
-
-def judge(found: dict[int, int], texts: list[str], planted: dict[int, int]) -> None:
-    """Print precision and recall of duplicates, by Jaccard similarities taken the slow way."""
-
-    def jaccard(a: int, b: int) -> float:
-        one, other = ({tuple(w[i : i + 3]) for i in range(len(w) - 2)} for w in pair(a, b))
-        return len(one & other) / len(one | other)
-
-    def pair(a: int, b: int) -> tuple[list[str], list[str]]:
-        return texts[a].split(), texts[b].split()
-
-    alike = {a for a, b in planted.items() if jaccard(a, b) >= 0.8}
-    right = sum(1 for a, b in found.items() if jaccard(a, b) >= 0.8)
-    print(
-        f"planted {len(planted):,}, of which {len(alike):,} at Jaccard 0.8 or above; found "
-        f"{len(found):,}: precision {right / len(found):.4f}, "
-        f"recall {len(alike & found.keys()) / len(alike):.4f}"
-    )
-
-
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0], allow_abbrev=False)
@@ -355,17 +195,6 @@ def main() -> None:
         one.add_argument("--every", type=int, default=1, help="of so many pages one (speed)")
         one.add_argument("--show", action="store_true", help="where each page differs (quality)")
         one.set_defaults(run=command)
-    one = commands.add_parser("archives")
-    one.add_argument("--archives", type=pattern, required=True)
-    one.set_defaults(run=archives)
-    one = commands.add_parser("duplicates")
-    one.add_argument("--articles", type=int, default=100_000)
-    one.add_argument("--share", type=float, default=0.1, help="of duplicates")
-    one.set_defaults(run=duplicates)
-    one = commands.add_parser("find")
-    one.add_argument("--folder", type=existing, required=True)
-    one.add_argument("--threshold", type=float, required=True)
-    one.set_defaults(run=find)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     arguments.run(arguments)

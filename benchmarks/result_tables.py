@@ -1,4 +1,4 @@
-"""The tables of ``docs/results.md`` as Markdown, and its picture, from the records of the cells."""
+"""The tables of ``docs/results.md`` as Markdown, from the records of the cells."""
 
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +17,6 @@ from benchmarks.result_cells import (
     read_records,
     sets_in_order,
 )
-from benchmarks.time_picture import Row, draw
 from modeling.tagging_config import DECODERS
 
 
@@ -278,37 +277,3 @@ def differences_of(by_set: Mapping[str, Sequence[float]]) -> Iterator[str]:
     yield mean_difference(list(means.values()))
     for name in (min(means, key=means.__getitem__), max(means, key=means.__getitem__)):
         yield f"{means[name]:+.1f} ({name})"
-
-
-def picture_rows(
-    tables: Mapping[str, Sequence[Cell]], records: Mapping[str, Record]
-) -> Iterator[Row]:
-    """Yield what is drawn of each row that has a record; learning curves are left out."""
-    for cells in tables.values():
-        rows: dict[tuple[str, str], list[Record]] = {}
-        for cell in by_set(cells):
-            if cell.name in records and not cell.size:
-                rows.setdefault((cell.set, cell.head), []).append(records[cell.name])
-        for (of, head), own in rows.items():
-            first, speeds = own[0], [record["speed"] for record in own if "speed" in record]
-            is_cpu = all(device_of(record) == CPU for record in own)
-            yield Row(
-                f"{of} {head}",
-                f1=statistics.fmean(record["f1"][DECODERS[head][0]] for record in own),
-                interval=tuple(first["interval"]),
-                list=first["list"],
-                minutes=statistics.fmean(record["minutes"] for record in own) if is_cpu else None,
-                speed=speeds[0] if speeds else None,
-            )
-
-
-def write_picture(page: Path, rows: Sequence[Row]) -> None:
-    """Draw the picture of time and F1, and show it on the page, whose tables have the numbers."""
-    file = page.parent / "pictures" / "time.svg"
-    file.parent.mkdir(exist_ok=True)
-    file.write_text(draw(rows), encoding="utf-8")
-    about = (
-        f"Strict F1 with intervals, and time, of {len(rows)} taggers; the tables have the numbers"
-    )
-    shown = f"![{about}](pictures/{file.name})"
-    page.write_text(write_results(page.read_text("utf-8"), "time", [shown]), encoding="utf-8")

@@ -1,7 +1,6 @@
 """Write a synthetic dump of a wiki that takes the time, memory and disk space of a real one.
 
     python -m benchmarks.synthetic_wiki --articles 50000 --output build --workers 2
-    python -m benchmarks.wiki_profile enwiki-2014-first-pages.xml.bz2 build/enwiki-20261001-*.bz2
 
 Lengths of articles are log-normal (median 3.4 kB, mean 7 kB, as of the English Wikipedia, which has
 36 links an article). Words follow a power law that steepens, so that distinct words grow with the

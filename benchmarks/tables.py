@@ -15,7 +15,7 @@ A finished cell becomes a line of ``benchmarks/records/TABLE.jsonl``, which is k
 repository. A cell that has a line is not run again; an interrupted one resumes after its last
 epoch. The tables are written from these lines alone, between the marks in ``docs/results.md``, with
 the number of the cells that were not run and the command that runs them. ``all`` also compares the
-heads, and draws a picture of time and F1. Without ``--model`` nothing is run.
+heads. Without ``--model`` nothing is run.
 
 CRF and span heads with one seed come first on every set, then their other seeds, then the other
 heads. With several patterns after ``--only``, the cells of the first pattern come first. ``--jobs``
@@ -71,9 +71,7 @@ from benchmarks.result_cells import (
 from benchmarks.result_tables import (
     compare_heads,
     differences,
-    picture_rows,
     render,
-    write_picture,
     write_results,
 )
 from modeling.tagging_config import DECODERS
@@ -268,8 +266,7 @@ def main() -> None:
         args.results.write_text(
             write_results(args.results.read_text("utf-8"), name, lines), encoding="utf-8"
         )
-    if rows := list(picture_rows(tables, every)) if args.name == "all" else []:
-        write_picture(args.results, rows)
+    if args.name == "all":
         lines = list(compare_heads(tables, every))
         args.results.write_text(
             write_results(args.results.read_text("utf-8"), "heads", lines), encoding="utf-8"

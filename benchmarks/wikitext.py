@@ -1,6 +1,6 @@
 """Measure how fast wikitext is read and how much of it is kept, also by two other libraries.
 
-    python -m benchmarks.wikitext jawiki-….xml.bz2 --pages 200 [--differences 60]
+    python -m benchmarks.wikitext jawiki-….xml.bz2 --pages 200
 
 The same articles, one process, one run: onoma's ``extract``; wikiextractor's library call with
 links kept, as its command makes it and as ``--extractor wikiextractor`` does (links with colons and
@@ -17,7 +17,6 @@ and references that it could not read). Leftovers are counted in 10,000 sentence
 """
 
 import argparse
-import difflib
 import random
 import re
 import statistics
@@ -26,7 +25,7 @@ import tempfile
 import time
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -312,88 +311,13 @@ def percentage(part: int, whole: int) -> str:
     return f"{100 * part / whole:.2f} %" if whole else "–"
 
 
-# --- differences
-
-
-def tokens(text: str) -> list[tuple[str, int]]:
-    """Return words, numbers and signs with their offsets.
-
-    Quotation marks are left out, since they stand for italics.
-    """
-    pattern = rf'[{SYLLABIC}]|\d+(?:[.,]\d+)*|[^\W\d_{SYLLABIC}]+|[^\w\s"]|_'
-    return [(token[0], token.start()) for token in re.finditer(pattern, text)]
-
-
-def kind_of(words: Sequence[str]) -> str:
-    """Return a rough kind for the words that differ."""
-    if not words:
-        return "nothing"
-    if not any(word.isalnum() for word in words):
-        return "signs"
-    if not any(word.isalpha() for word in words):
-        return "number"
-    return "word" if len(words) < 4 else "words"
-
-
-def differences(page: Page, sample: Sample) -> Iterator[tuple[tuple[str, str], list[str]]]:
-    """Yield the places where onoma and wikiextractor differ.
-
-    Each has the kinds of the words on both sides, and the places in both texts with context. Only
-    the first 8,000 tokens are compared.
-    """
-    both = results(page, sample)
-    texts = prose(both[ONOMA]), both[ADAPTED].text
-    ours, theirs = tokens(texts[0])[:8000], tokens(texts[1])[:8000]
-    matcher = difflib.SequenceMatcher(
-        None, [word for word, _ in ours], [word for word, _ in theirs]
-    )
-    for what, start, end, other_start, other_end in matcher.get_opcodes():
-        if what == "equal" or end == len(ours) or other_end == len(theirs):
-            continue
-        sides = (ours, start, end), (theirs, other_start, other_end)
-        kinds = [kind_of([word for word, _ in side[first:last]]) for side, first, last in sides]
-        yield (
-            (kinds[0], kinds[1]),
-            [
-                in_context(text, words, first=first, last=last)
-                for text, (words, first, last) in zip(texts, sides, strict=True)
-            ],
-        )
-
-
-def in_context(text: str, words: Sequence[tuple[str, int]], *, first: int, last: int) -> str:
-    """Show what differs, in brackets, with a few words around it."""
-    begin, after = words[max(0, first - 7)][1], words[min(len(words) - 1, last + 6)][1]
-    start = words[first][1]
-    end = words[last - 1][1] + len(words[last - 1][0]) if last > first else start
-    middle = text[start:end]
-    middle = f"{middle[:150]} […] {middle[-100:]}" if len(middle) > 300 else middle
-    return f"{text[begin:start]}⟦{middle}⟧{text[end:after]}".replace("\n", "⏎")
-
-
-def show_differences(sample: Sample, n_shown: int, seed: int) -> None:
-    """Print differences at random, in turn from each kind, the most frequent first."""
-    found: dict[tuple[str, str], list[tuple[str, list[str]]]] = defaultdict(list)
-    for page in sample.pages:
-        for kinds, sides in differences(page, sample):
-            found[kinds].append((page.title, sides))
-    generator = random.Random(seed)
-    groups = sorted(found.items(), key=lambda group: -len(group[1]))
-    each = -(-n_shown // max(1, len(groups)))
-    for (ours, theirs), places in groups:
-        print(f"\n## onoma: {ours}, wikiextractor: {theirs} ({len(places)})")
-        for title, sides in generator.sample(places, min(each, len(places))):
-            print(f"[{title}]\n  O {sides[0]}\n  W {sides[1]}")
-
-
 def main() -> None:
-    """Read the options; measure, or show differences."""
+    """Read the options, and measure."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0], allow_abbrev=False)
     parser.add_argument("dump", type=existing)
     parser.add_argument("--pages", type=int, default=200, metavar="N", help="articles, at random")
     parser.add_argument("--repeats", type=int, default=5, metavar="K")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--differences", type=int, metavar="N", help="show N places, and no table")
     arguments = parser.parse_args()
     sample = load(arguments.dump, arguments.pages, arguments.seed)
     if not sample.pages:
@@ -402,9 +326,6 @@ def main() -> None:
         f"{arguments.dump.name}: {len(sample.pages)} articles, {sample.megabytes:.2f} MB of "
         f"wikitext, median of {arguments.repeats}, Python {sys.version.split()[0]}\n"
     )
-    if arguments.differences:
-        show_differences(sample, arguments.differences, arguments.seed)
-        return
     show_speed(sample, arguments.repeats)
     show_kept(sample)
 

@@ -51,7 +51,7 @@ class Blocks:
 
 @dataclass(frozen=True, slots=True)
 class Tiling:
-    """The blocks of each kernel; the fastest: benchmarks/relative_attention.py."""
+    """The blocks of each kernel: the fastest of four tilings on an H200."""
 
     forward: Blocks
     backward_of_queries: Blocks

@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import re
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -131,28 +130,6 @@ def test_noise_speed_and_other_sets_stand_below_for_rows_that_have_them():
     assert f"on | s | t |\n| --- | ---: | ---: |\n| s | {shown} | {shown} |\n\n" in text
     assert text.count("<details") == text.count("</details>") == 3
     assert text.count("t: `crf`") == 1
-
-
-def test_time_and_f1_of_all_rows_are_drawn_and_said_in_words(tmp_path):
-    cells = {"x": [Cell("s", "crf", 1), Cell("s", "crf", 2)], "curves": [Cell("s", "crf", 1, 50)]}
-    records = {
-        "s-crf-seed1": record("s-crf-seed1", 80.0),
-        "s-crf-seed2": record("s-crf-seed2", 84.0, speed=31.4),
-        "s-crf-50-seed1": record("s-crf-50-seed1", 20.0),
-    }
-    page = tmp_path / "results.md"
-    page.write_text("a\n<!-- table time -->\n\n<!-- end of table time -->\nz\n", "utf-8")
-
-    rows = list(result_tables.picture_rows(cells, records))
-    result_tables.write_picture(page, rows)
-
-    said = "s crf F1 82.0 (70.1 to 90.2; a list 42.0), 6 min, 31 sentences/s."
-    drawn = (tmp_path / "pictures" / "time.svg").read_text("utf-8")
-    [shown] = re.findall(r"!\[(.*)\]\(pictures/time.svg\)", page.read_text("utf-8"))
-    assert "of 1 taggers" in shown
-    assert len(shown) < 120
-    assert f"{said}</desc>" in drawn
-    assert drawn.count("<circle") == 1
 
 
 def test_other_settings_come_before_those_of_a_cell_and_need_records_of_their_own(

@@ -1,6 +1,6 @@
 """Pipelines that are killed at a sample of their file operations, from the first to the last.
 
-``benchmarks/kill.py every`` kills at each.
+``python -m tests.killing NAME`` kills at each.
 """
 
 import json

@@ -1,7 +1,6 @@
 """Properties of the extractor that hold for any text: it never raises, its offsets are right, every
 link is accounted for, and time grows with the length.
 
-``problems`` is also what ``benchmarks/fuzz_wikitext.py`` asks after each of its inputs.
 """
 
 import gc

@@ -10,39 +10,34 @@ from pathlib import Path
 import pytest
 import torch
 
-from benchmarks import relative_attention
 from modeling.layers import fused
 from modeling.layers.attention import RelativeSelfAttention
+from tests.modeling.layers import kernel_differences
 
 ROOT = Path(__file__).resolve().parents[3]
-NAMES = ("output", "query", "key", "value", "keys", "values")
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory):
+def measured():
     """Compare the kernels with what serves elsewhere, in a process where Triton only interprets.
 
     In this one, a test may have loaded it to compile.
     """
     if importlib.util.find_spec("triton") is None:
         pytest.skip("Triton is not there")
-    record = tmp_path_factory.mktemp("fused") / "record.jsonl"
-    asked = ["--tiny", "--only", "float*", "--record", str(record)]
-    command = [sys.executable, "-m", "benchmarks.relative_attention", *asked]
+    command = [sys.executable, "-m", "tests.modeling.layers.kernel_differences"]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True)
-    return [json.loads(line) for line in record.read_text("utf-8").splitlines()]
+    done = subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True)
+    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 @pytest.mark.parametrize(("dtype", "most"), [("float32", 5e-6), ("float16", 2e-3)])
 def test_output_and_gradients_are_those_of_the_formula(measured, dtype, most):
-    lines = [line for line in measured if line["part"].startswith(f"{dtype}: ")]
-    lines = [line["values"] for line in lines if "torch" not in line["part"]]
-    lines = [values for values in lines if "output" in values]
+    lines = [line["values"] for line in measured if line["part"] == dtype]
 
     assert len(lines) == 3
     for values in lines:
-        assert all(values[name][0] < most for name in NAMES), values
+        assert all(values[name][0] < most for name in kernel_differences.NAMES), values
 
 
 def test_half_precision_is_as_exact_as_that_of_torch(measured):
@@ -77,12 +72,12 @@ def test_on_a_cpu_layers_do_not_use_the_kernels(monkeypatch):
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("shape", relative_attention.SHAPES, ids=str)
+@pytest.mark.parametrize("shape", kernel_differences.SHAPES, ids=str)
 def test_the_kernels_are_as_exact_on_a_gpu(shape):
     if not torch.cuda.is_available():
         pytest.skip("no GPU")
     of_type = {"dtype": torch.bfloat16, "tiling": fused.TILINGS[torch.bfloat16]}
 
-    values = relative_attention.differences(shape, device="cuda", **of_type)
+    values = kernel_differences.differences(shape, device="cuda", **of_type)
 
     assert values["worst ×"] < 3
