@@ -27,7 +27,6 @@ from corpora.system.interrupts import has_loaded
 from corpora.system.parsing import JsonObject
 
 _WALL = 20
-"""The wall-clock limit of a call, as a multiple of its limit of processor time (at least 60 s)."""
 _START_SECONDS = 60.0
 _NO_MEMORY = 97
 """The exit status of a process that ran out of memory."""
@@ -44,6 +43,8 @@ class Bounds:
     seconds: float = 10.0
     """Seconds of processor time."""
     megabytes: int = 1_000
+    wall_seconds: float | None = None
+    """The limit by the clock; None: twenty times that of the processor, at least 60 s."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +69,13 @@ def call(task: Task[T], arguments: Arguments, *, bounds: Bounds) -> T:
     """Call a function in another process; raises ``TaskError``."""
     answer: T = _engine(os.getpid(), task, bounds).call(arguments)
     return answer
+
+
+def stop(task: Task[T], bounds: Bounds) -> None:
+    """Kill the process of a call that another thread waits for; the call raises ``TaskError``."""
+    process = _engine(os.getpid(), task, bounds).process
+    if process is not None:
+        process.kill()
 
 
 class _Engine(Generic[T]):
@@ -95,7 +103,7 @@ class _Engine(Generic[T]):
         process = self.process
         assert process.stdin  # noqa: S101 - pipes were asked for
         assert process.stdout  # noqa: S101
-        seconds = max(_START_SECONDS, self.bounds.seconds * _WALL)
+        seconds = self.bounds.wall_seconds or max(_START_SECONDS, self.bounds.seconds * _WALL)
         timer = threading.Timer(seconds, self._give_up, [process])
         timer.start()
         try:

@@ -45,9 +45,9 @@ def routes(service: Service) -> APIRouter:
             text = unquote_plus(text)
         lang = asked.get("pipelineLanguage") or request.query_params.get("pipelineLanguage")
         document = await service.running_text(text, lang=lang)
-        sentences = await service.prepare(lambda: checked(sentences_of(document)))
+        sentences = await service.prepare(lambda: checked(sentences_of(document)), size=len(text))
         found = await service.tag(sentences, threshold=None)
-        return await service.prepare(lambda: _answer(text, found))
+        return await service.prepare(lambda: _answer(text, found), size=len(text))
 
     return router
 

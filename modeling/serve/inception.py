@@ -8,6 +8,7 @@ characters.
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from fastapi import APIRouter, Request
@@ -106,11 +107,13 @@ def routes(service: Service) -> APIRouter:
         """Add predictions of a layer's feature to a document."""
         asked = await service.read(request, PredictRequest)
         xmi, layer = asked.document.xmi, asked.metadata.layer
-        cas = await service.prepare(lambda: read_cas(xmi, asked.typeSystem, layer=layer))
-        sentences = await service.prepare(lambda: _sound(_sentences, service, cas, asked))
+        read = partial(read_cas, xmi, asked.typeSystem, layer=layer)
+        cas = await service.prepare(read, size=len(xmi))
+        cut = partial(_sound, _sentences, service, cas, asked)
+        sentences = await service.prepare(cut, size=len(xmi))
         model = service.models.of_project(asked.metadata.projectId)
         found = await service.tag(sentences, model=model, threshold=None)
-        return await service.prepare(lambda: _sound(_answer, cas, asked, found))
+        return await service.prepare(partial(_sound, _answer, cas, asked, found), size=len(xmi))
 
     return router
 

@@ -239,7 +239,8 @@ async def _answer(service: Service, asked: TagRequest, entries: "Entries | None"
         lambda: [
             replace(document_of(text.text, lang=text.lang or lang), id=str(n))
             for n, text in enumerate(texts)
-        ]
+        ],
+        size=sum(len(text.text) for text in texts),
     )
     tagged = await service.annotate(documents, model=asked.model, threshold=asked.threshold)
     pairs = zip(texts, tagged, strict=True)
@@ -353,7 +354,9 @@ async def _read_tei(service: Service, body: bytes) -> TeiFile:
     edition = service.settings.edition
     if edition is None:
         raise Refused(501, "TEI is not read here: start the service with --edition.")
-    return await service.prepare(lambda: TeiFile.read(body, edition, name="the body"))
+    return await service.prepare(
+        lambda: TeiFile.read(body, edition, name="the body"), size=len(body)
+    )
 
 
 async def _names_of_tei(service: Service, body: bytes, threshold: float | None) -> Response:
@@ -369,7 +372,8 @@ async def _tag_tei(service: Service, body: bytes, options: WriteOptions) -> Resp
     documents = await service.annotate(file.documents, threshold=0.0)
     batcher = await service.models.get()
     written = await service.prepare(
-        lambda: file.write(mentions_of(documents), model=model_of(batcher.tagger), options=options)
+        lambda: file.write(mentions_of(documents), model=model_of(batcher.tagger), options=options),
+        size=len(body),
     )
     counts = "; ".join(f"{name}={n}" for name, n in sorted(written.counters.items()) if n)
     headers = {

@@ -3,24 +3,21 @@
 Patterns are those of spaCy's ``EntityRuler``, as far as TEI Publisher writes them: a phrase, or a
 list of conditions on words, each on ``lower`` or ``text`` (a string, ``{"regex": …}`` or
 ``{"in": […]}``), with or without ``op`` ``?``, ``*`` or ``+``. Of overlapping matches the longest
-wins.
+wins. A stranger's regular expression may take any time: ``PATTERNS`` is for a process of its own.
 """
 
-import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 import regex
 
-from corpora.document import Sentence, TokenSpan
-from modeling.http.guard import Refused
+from corpora.errors import CountedError
+from corpora.system.sandbox import Bounds, Task
 
 _MOST: Final = 20_000
 """The most patterns of a request."""
-_SECONDS: Final = 8.0
-"""The time limit for all patterns of a request; TEI Publisher gives up after 10 seconds."""
 _WORDS: Final = 100
 """The most words of a pattern."""
 _LENGTH: Final = 500
@@ -56,16 +53,10 @@ class _Pattern:
 
 @dataclass(slots=True)
 class _Vocabulary:
-    """The distinct words of a text, with those that fit each condition, and a time limit."""
+    """The distinct words of a text, with those that fit each condition."""
 
     words: Sequence[str]
-    until: float
     _fitting: dict[_Word, frozenset[str]] = field(default_factory=dict)
-
-    def check_time(self) -> None:
-        """Raise ``Refused`` after the time limit."""
-        if time.monotonic() > self.until:
-            raise _late()
 
     def pattern(self, label: str, wanted: Sequence[tuple[_Word, str]]) -> _Pattern:
         """Compile a pattern for the text; each condition has an operator, or an empty one."""
@@ -77,8 +68,7 @@ class _Vocabulary:
         )
 
     def _fit(self, word: _Word) -> frozenset[str]:
-        """Find the words of the text that fit; raises ``Refused`` after the time limit."""
-        self.check_time()
+        """Find the words of the text that fit."""
         if word not in self._fitting:
             self._fitting[word] = frozenset(self._find(word))
         return self._fitting[word]
@@ -91,50 +81,59 @@ class _Vocabulary:
             return
         try:
             expression = regex.compile(wanted)
-            for form, given in written:
-                self.check_time()
-                if expression.search(form, timeout=self.until - time.monotonic()):
-                    yield given
-        except (TimeoutError, ValueError) as error:  # ValueError: the timeout is not positive
-            raise _late() from error
         except regex.error as error:
-            raise Refused(422, f"regex {wanted[:80]!r}: {error}.") from error
+            raise _refused(f"regex {wanted[:80]!r}: {error}.") from error
+        yield from (given for form, given in written if expression.search(form))
 
 
 def find(
-    sentences: Iterable[Sentence], patterns: Sequence[Mapping[str, object]]
-) -> Iterator[tuple[Sentence, TokenSpan]]:
-    """Yield the matches, each with its sentence; of matches that overlap, the longest wins.
+    sentences: Sequence[Sequence[str]], patterns: Sequence[Mapping[str, object]]
+) -> list[tuple[int, int, int, str]]:
+    """Find the matches in sentences of words: sentence, first word, word after the last, label.
 
-    Raises ``Refused`` for patterns that cannot be read or take too long.
+    Of matches that overlap, the longest wins. Raises ``CountedError`` for patterns that cannot be
+    read.
     """
     if len(patterns) > _MOST:
-        raise Refused(422, f"{len(patterns):,} patterns: at most {_MOST:,} are tried.")
-    sentences = list(sentences)
-    words = sorted({token for sentence in sentences for token in sentence.tokens})
-    vocabulary = _Vocabulary(words, time.monotonic() + _SECONDS)
+        raise _refused(f"{len(patterns):,} patterns: at most {_MOST:,} are tried.")
+    vocabulary = _Vocabulary(sorted({token for tokens in sentences for token in tokens}))
     first: defaultdict[str, list[_Pattern]] = defaultdict(list)
-    for number, one in enumerate(patterns):
-        pattern = vocabulary.pattern(*_read(number, one))
+    for number, given in enumerate(patterns):
+        pattern = vocabulary.pattern(*_read(number, given))
         states = _closed({0}, pattern) - {len(pattern.fitting)}
         for word in frozenset().union(*(pattern.fitting[state] for state in states)):
             first[word].append(pattern)
-    for sentence in sentences:
-        found = []
-        for start, token in enumerate(sentence.tokens):
-            for pattern in first.get(token, ()):
-                vocabulary.check_time()
-                if end := _longest(pattern, sentence.tokens, start, vocabulary=vocabulary):
-                    found.append((start - end, start, end, pattern.label))
-        taken: set[int] = set()
-        for _, start, end, label in sorted(found):
-            if taken.isdisjoint(range(start, end)):
-                taken.update(range(start, end))
-                yield sentence, TokenSpan(start=start, end=end, label=label)
+    return [
+        (number, start, end, label)
+        for number, tokens in enumerate(sentences)
+        for start, end, label in _longest_first(tokens, first)
+    ]
 
 
-def _late() -> Refused:
-    return Refused(422, f"The patterns take longer than {_SECONDS:g} seconds.")
+PATTERNS: Final = Task(find, {"sentences": (), "patterns": ()})
+BOUNDS: Final = Bounds(seconds=8, wall_seconds=9)
+"""The time for all patterns of a request; TEI Publisher gives up after 10 seconds."""
+
+
+def _longest_first(
+    tokens: Sequence[str], first: Mapping[str, Sequence[_Pattern]]
+) -> Iterator[tuple[int, int, str]]:
+    """Yield the matches in a sentence; ``first`` has the patterns that may begin with a word."""
+    matches = [
+        (start - end, start, end, pattern.label)
+        for start, token in enumerate(tokens)
+        for pattern in first.get(token, ())
+        if (end := _longest(pattern, tokens, start))
+    ]
+    taken: set[int] = set()
+    for _, start, end, label in sorted(matches):
+        if taken.isdisjoint(range(start, end)):
+            taken.update(range(start, end))
+            yield start, end, label
+
+
+def _refused(message: str) -> CountedError:
+    return CountedError("pattern", message)
 
 
 def _read(number: int, pattern: Mapping[str, object]) -> tuple[str, list[tuple[_Word, str]]]:
@@ -145,12 +144,12 @@ def _read(number: int, pattern: Mapping[str, object]) -> tuple[str, list[tuple[_
     elif isinstance(given, dict):  # one condition for a phrase, which spaCy does not read
         [(name, text), *more] = given.items() or [("", "")]
         if not isinstance(text, str) or more:
-            raise Refused(422, f"{where}: a phrase or a list of words.")
+            raise _refused(f"{where}: a phrase or a list of words.")
         given = [{name: word} for word in text.split()]
     if not isinstance(label, str) or not isinstance(given, list) or not given:
-        raise Refused(422, f"{where}: needs a label, and a pattern: a phrase or a list of words.")
+        raise _refused(f"{where}: needs a label, and a pattern: a phrase or a list of words.")
     if len(given) > _WORDS:
-        raise Refused(422, f"{where}: {len(given):,} words; at most {_WORDS} are read.")
+        raise _refused(f"{where}: {len(given):,} words; at most {_WORDS} are read.")
     return label, [_read_word(where, one) for one in given]
 
 
@@ -158,10 +157,10 @@ def _read_word(where: str, given: object) -> tuple[_Word, str]:
     values = {str(k).lower(): v for k, v in given.items()} if isinstance(given, dict) else {}
     operator = values.pop("op", "")
     if operator not in _OPERATORS or len(values) != 1:
-        raise Refused(422, f"{where}: of a word, lower or text is read, with op ?, * or +.")
+        raise _refused(f"{where}: of a word, lower or text is read, with op ?, * or +.")
     [(name, value)] = values.items()
     if name not in {"lower", "text", "orth"}:
-        raise Refused(422, f"{where}: {name[:40]!r} is not read, only lower and text.")
+        raise _refused(f"{where}: {name[:40]!r} is not read, only lower and text.")
     is_lower = name == "lower"
     if isinstance(value, str):
         return _Word(is_lower, frozenset({value.lower() if is_lower else value})), operator
@@ -169,24 +168,21 @@ def _read_word(where: str, given: object) -> tuple[_Word, str]:
     kind = str(kind).lower()
     if kind == "regex" and isinstance(inner, str) and len(inner) <= _LENGTH:
         if _COSTLY.search(inner):
-            raise Refused(422, f"{where}: a regex with {{…}} or (?…) other than (?:…) is not read.")
+            raise _refused(f"{where}: a regex with {{…}} or (?…) other than (?:…) is not read.")
         return _Word(is_lower, inner), operator
     if kind == "in" and isinstance(inner, list) and all(isinstance(one, str) for one in inner):
         return _Word(is_lower, frozenset(inner)), operator
-    raise Refused(422, f"{where}: a string, regex (of {_LENGTH} characters at most) or in.")
+    raise _refused(f"{where}: a string, regex (of {_LENGTH} characters at most) or in.")
 
 
-def _longest(
-    pattern: _Pattern, tokens: Sequence[str], start: int, *, vocabulary: _Vocabulary
-) -> int:
+def _longest(pattern: _Pattern, tokens: Sequence[str], start: int) -> int:
     """Find the end of the longest match that begins at ``start``; 0 for none.
 
-    The time is linear in the number of tokens. Raises ``Refused`` after the time limit.
+    The time is linear in the number of tokens.
     """
     n, best = len(pattern.fitting), 0
     states = _closed({0}, pattern)
     for place in range(start, len(tokens)):
-        vocabulary.check_time()
         following: set[int] = set()
         for state in states:
             if state < n and tokens[place] in pattern.fitting[state]:

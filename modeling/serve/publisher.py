@@ -12,11 +12,11 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel
 
 from corpora import __version__
-from corpora.document import Document
+from modeling.serve.apart import Apart
 from modeling.serve.kinds import kind_of
 from modeling.serve.onoma_api import body_of, decoded
-from modeling.serve.patterns import find
-from modeling.serve.service import Service, checked, place_of
+from modeling.serve.patterns import BOUNDS, PATTERNS
+from modeling.serve.service import Service, checked, places_of
 from modeling.taggers.tagger import sentences_of
 
 _TYPES: Final = frozenset({"author", "organization", "person", "place"})
@@ -43,6 +43,7 @@ class PatternRequest(BaseModel):
 def routes(service: Service) -> APIRouter:
     """Create the router of the protocol, without the routes that train."""
     router = APIRouter(tags=["TEI Publisher"])
+    by_patterns = Apart(PATTERNS, BOUNDS)
 
     @router.get("/status")
     @router.get("/status/", include_in_schema=False)  # TEI Publisher's form
@@ -88,17 +89,19 @@ def routes(service: Service) -> APIRouter:
         """Find the names in a text that match patterns of spaCy's EntityRuler."""
         asked = await service.read(request, PatternRequest)
         document = await service.running_text(asked.text, lang=asked.lang)
-        return await service.prepare(lambda: _by_patterns(document, asked))
+        sentences = await service.prepare(
+            lambda: checked(sentences_of(document)), size=len(document.text)
+        )
+        tokens = [sentence.tokens for sentence in sentences]
+        matches = await by_patterns.call({"sentences": tokens, "patterns": asked.patterns})
+        places = [places_of(sentence) for sentence in sentences]
+        names = (
+            _entity(asked.text, (places[number][start][0], places[number][end - 1][1]), label)
+            for number, start, end, label in matches
+        )
+        return sorted(filter(None, names), key=lambda name: name.start)
 
     return router
-
-
-def _by_patterns(document: Document, asked: PatternRequest) -> list[Entity]:
-    found = []
-    for sentence, span in find(checked(sentences_of(document)), asked.patterns):
-        if name := _entity(asked.text, place_of(sentence, span), span.label):
-            found.append(name)
-    return sorted(found, key=lambda one: one.start)
 
 
 def _entity(text: str, place: tuple[int, int], label: str | None) -> Entity | None:

@@ -28,6 +28,8 @@ _MAX_LOADED: Final = 4
 """The most models in memory: the one of the command, and the trained ones that were used last."""
 _MAX_WORD: Final = 10_000
 """The most characters of a word; the time to cut a word into subwords grows with their square."""
+_SMALL: Final = 100_000
+"""The most bytes or characters of a small text, which is prepared in some 10 ms."""
 _BLANK: Final = re.compile(r"\s")
 
 
@@ -104,12 +106,15 @@ class Models:
 
 @dataclass(eq=False)
 class Service:
-    """The models, and the thread that prepares texts for them."""
+    """The models, and the threads that prepare texts for them: large ones have their own."""
 
     models: Models
     settings: Settings
     _preparing: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="preparing")
+    )
+    _preparing_large: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="preparing-large")
     )
 
     @classmethod
@@ -121,16 +126,23 @@ class Service:
             yield service
         finally:
             service._preparing.shutdown(cancel_futures=True)
+            service._preparing_large.shutdown(cancel_futures=True)
             service.models.close()
 
-    async def prepare(self, work: Callable[[], T]) -> T:
-        """Run CPU-bound work in a thread, off the event loop, one call after the other."""
-        return await asyncio.get_running_loop().run_in_executor(self._preparing, work)
+    async def prepare(self, work: Callable[[], T], *, size: int | None = None) -> T:
+        """Run CPU-bound work in a thread, off the event loop, one call after the other.
+
+        ``size`` is that of the text, in bytes or characters: small texts do not wait for large
+        ones. None: as if it were large.
+        """
+        is_small = size is not None and size <= _SMALL
+        thread = self._preparing if is_small else self._preparing_large
+        return await asyncio.get_running_loop().run_in_executor(thread, work)
 
     async def read(self, request: Request, kind: type[M]) -> M:
         """Read the body of a request into a pydantic model; raises ``Refused`` if invalid."""
         body = await request.body()
-        return await self.prepare(lambda: read_json(kind, body))
+        return await self.prepare(lambda: read_json(kind, body), size=len(body))
 
     async def tag(
         self, sentences: Sequence[Sentence], *, model: str | None = None, threshold: float | None
@@ -166,7 +178,10 @@ class Service:
 
         Each document needs a unique id: sentences of one document are context of each other.
         """
-        sentences = await self.prepare(lambda: [checked(sentences_of(one)) for one in documents])
+        sentences = await self.prepare(
+            lambda: [checked(sentences_of(one)) for one in documents],
+            size=sum(len(one.text) for one in documents),
+        )
         every = [sentence for own in sentences for sentence in own]
         found = map(to_mentions, await self.tag(every, model=model, threshold=threshold))
         return [
@@ -176,7 +191,8 @@ class Service:
 
     async def running_text(self, text: str, *, lang: str | None = None) -> Document:
         """Call the function ``running_text`` off the event loop."""
-        return await self.prepare(lambda: running_text(text, lang=lang or self.settings.lang))
+        lang = lang or self.settings.lang
+        return await self.prepare(lambda: running_text(text, lang=lang), size=len(text))
 
 
 def checked(sentences: list[Sentence]) -> list[Sentence]:

@@ -1,5 +1,13 @@
 """TEI Publisher's API, asked as its ``modules/lib/api/nlp.xql`` (a52994f) asks."""
 
+import asyncio
+
+import pytest
+
+from corpora.system.sandbox import Bounds
+from modeling.serve.apart import Apart
+from modeling.serve.patterns import BOUNDS, PATTERNS
+
 TEXT = "ich war\n      in Ulm und sah bei Ida\n   Berg viel. \U0001f642 Dann in Bad\tBerg."
 
 
@@ -61,13 +69,46 @@ def test_patterns_as_tei_publisher_writes_them_find_names(ask):
     assert found == ["Ida Berg", "I. Berg", "Bergs", "Otto", "Neu Stadt"]
 
 
-def test_hostile_patterns_take_no_time(ask, monkeypatch):
-    monkeypatch.setattr("modeling.serve.patterns._SECONDS", 0.2)
-    hostile = [{"lower": {"regex": "(?:a|aa)+c$"}}]
+HOSTILE = [{"lower": {"regex": "(?:a|aa)+c$"}}]
 
-    assert "longer than" in by_patterns(ask, "a" * 40 + "b", hostile)["detail"]
+
+@pytest.fixture
+def _half_a_second(monkeypatch):
+    bounds = Bounds(seconds=0.5, wall_seconds=30)
+    monkeypatch.setattr("modeling.serve.publisher.BOUNDS", bounds)
+
+
+@pytest.mark.usefixtures("_half_a_second")
+def test_hostile_patterns_are_stopped(ask):
+    assert "longer than" in by_patterns(ask, "a" * 40 + "b", HOSTILE)["detail"]
     many = [[{"lower": "a", "op": "*"}] * 20] * 200
-    assert "longer than" in by_patterns(ask, "a " * 200, *many)["detail"]
+    assert "longer than" in by_patterns(ask, "a " * 2_000, *many)["detail"]
+    assert by_patterns(ask, "Otto kam.", "Otto") == ["Otto"]
+
+
+def test_a_call_whose_client_has_gone_ends_with_its_process():
+    patterns = [{"label": "PER", "pattern": HOSTILE}]
+    apart = Apart(PATTERNS, Bounds(seconds=600, wall_seconds=600))
+
+    async def leave():
+        hostile = asyncio.create_task(apart.call({"sentences": [["a" * 60]], "patterns": patterns}))
+        waiting = asyncio.create_task(apart.call({"sentences": [["a"]], "patterns": []}))
+        await asyncio.sleep(1)
+        assert not waiting.done()
+        hostile.cancel()
+        return await waiting  # for ever, if the process lived
+
+    assert asyncio.run(leave()) == []
+
+
+def test_more_calls_than_may_wait_are_refused():
+    apart = Apart(PATTERNS, BOUNDS)
+
+    async def many():
+        calls = [apart.call({"sentences": [], "patterns": []}) for _ in range(9)]
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+    assert [type(answer).__name__ for answer in asyncio.run(many())] == [*["list"] * 8, "Busy"]
 
 
 def test_patterns_that_are_not_read_are_said(ask):
