@@ -95,7 +95,10 @@ class Options(CommonOptions):
         help="languages to keep, such as de da zh; other articles are left out (default: all)",
     )
     min_characters: int = option(
-        200, at_least=0, help="leave out articles of fewer than N characters (default: 200)"
+        200,
+        at_least=0,
+        help="leave out articles of fewer than N characters; a Han character counts as three, kana "
+        "and Hangul as two (default: 200)",
     )
     max_non_letters: float = option(
         0.25,

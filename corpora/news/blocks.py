@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from unicodedata import category
 
 from corpora.hashing.marks import HAS_MARKS_BEYOND, MARKS_BEYOND, marks_of
+from corpora.segmentation.scripts import n_letters
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -87,6 +88,11 @@ class Block:
         """The letters and digits of the text, by which blocks are compared (``key_of``)."""
         return key_of(self.text)
 
+    @property
+    def n_letters(self) -> int:
+        """The number of letters and digits, in which a Han character counts as three."""
+        return n_letters(self.key)
+
 
 @dataclass(frozen=True, slots=True)
 class Box:
@@ -105,6 +111,12 @@ def key_of(text: str) -> str:
     """Return the letters, vowel signs and digits of a text, case-folded."""
     no_key = _NO_KEY_BEYOND if HAS_MARKS_BEYOND.search(text) else _NO_KEY
     return no_key.sub("", text.casefold())
+
+
+def link_ratio(blocks: Iterable[Block]) -> float:
+    """Compute the ratio of the characters of blocks that stand in links."""
+    pairs = [(len(b.text), sum(link.end - link.start for link in b.links)) for b in blocks]
+    return sum(n for _, n in pairs) / max(1, sum(n for n, _ in pairs))
 
 
 def is_letter(character: str) -> bool:
@@ -263,11 +275,11 @@ def with_lost_parts(blocks: list[Block], page: Sequence[Block], body: str) -> li
     lost = {
         block.key: block
         for block in page
-        if len(block.key) >= _MIN_KEY and block.key in body and block.key not in found
+        if block.n_letters >= _MIN_KEY and block.key in body and block.key not in found
     }
     if sum(map(len, lost)) < _MIN_LOST * len(found):
         return blocks
-    keys = {block.key for block in blocks if len(block.key) >= _MIN_KEY}
+    keys = {block.key for block in blocks if block.n_letters >= _MIN_KEY}
     after: dict[str, list[Block]] = {"": []}
     last = ""
     for block in page:

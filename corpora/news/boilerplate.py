@@ -15,6 +15,7 @@ import pyarrow as pa
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import read_batch_of, read_batches
 from corpora.news.blocks import key_of
+from corpora.segmentation.scripts import n_letters
 
 MIN_LETTERS = 20
 Hashes = npt.NDArray[np.uint64]
@@ -29,7 +30,7 @@ def hash_of(*parts: str) -> int:
 def paragraph_hash(site: str, text: str, kind: str) -> int | None:
     """Return the hash of a paragraph of a site; None for a heading or a short paragraph."""
     key = key_of(text)
-    return None if kind == "head" or len(key) < MIN_LETTERS else hash_of(site, key)
+    return None if kind == "head" or n_letters(key) < MIN_LETTERS else hash_of(site, key)
 
 
 def find_boilerplate(tables: Iterable[tuple[Hashes, Hashes]], *, min_pages: int) -> Hashes:

@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, chain
 
-from corpora.news.blocks import Block, Box, key_of
+from corpora.news.blocks import Block, Box, key_of, link_ratio
 from corpora.news.page_metadata import PageMetadata
 
 _NO_TEXT = frozenset(
@@ -67,9 +67,9 @@ def main_area(
 
     This is the case where ``found`` has blocks, but none of 200 letters, and less than half of the
     letters of the area: extractors look for paragraphs, which lists and pages of short texts do not
-    have.
+    have. An area with a higher ratio of links is none: it holds menus, too.
     """
-    letters = [len(block.key) for block in found]
+    letters = [block.n_letters for block in found]
     if max(letters, default=_MIN_PARAGRAPH) >= _MIN_PARAGRAPH:
         return []
     areas = [box for box in boxes if box.tag == "main"]
@@ -80,7 +80,8 @@ def main_area(
         if box.tag in _FURNITURE and not (box.start <= start and end <= box.end):
             outside.update(range(box.start, box.end))
     area = [page[index] for index in range(start, end) if index not in outside]
-    return area if sum(letters) < _MIN_FOUND * sum(len(block.key) for block in area) else []
+    is_more = sum(letters) < _MIN_FOUND * sum(block.n_letters for block in area)
+    return area if is_more and link_ratio(area) <= link_ratio(found) else []
 
 
 def keys_in_boxes(
@@ -119,7 +120,7 @@ def leads_in_boxes(
     """
     title_keys = {key_of(title) for title in metadata.titles}
     description_keys = [key_of(text) for text in metadata.descriptions]
-    keys = {block.key for block in found if len(block.key) >= _MIN_LEAD}
+    keys = {block.key for block in found if block.n_letters >= _MIN_LEAD}
     end = next((i for i, block in enumerate(page) if block.key in keys), 0)
     start = 1 + max((i for i in range(end) if page[i].key in title_keys), default=end)
     described = {
@@ -133,13 +134,13 @@ def leads_in_boxes(
         words = _words(box)
         if not words.isdisjoint(_NO_LEAD):
             other.update(within)
-        elif not words.isdisjoint(_LEAD) and sum(len(page[i].key) for i in within) <= _MAX_LEAD:
+        elif not words.isdisjoint(_LEAD) and sum(page[i].n_letters for i in within) <= _MAX_LEAD:
             described.update(within)
     return [page[i] for i in sorted(described - other) if _is_lead(page[i])]
 
 
 def _is_lead(block: Block) -> bool:
-    return len(block.key) >= _MIN_LEAD and _LEAD_END.search(block.text) is not None
+    return block.n_letters >= _MIN_LEAD and _LEAD_END.search(block.text) is not None
 
 
 def _words(box: Box) -> set[str]:

@@ -21,6 +21,7 @@ from corpora.news.blocks import (
     Block,
     Link,
     key_of,
+    link_ratio,
     read_blocks,
     read_page,
     with_lost_parts,
@@ -36,6 +37,7 @@ from corpora.news.page_metadata import (
     read_metadata,
 )
 from corpora.news.tidying import is_dateline, tidy, with_leads
+from corpora.segmentation.scripts import n_letters
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -103,7 +105,7 @@ def extract(html: str, *, url: str | None, extractor: str) -> Article:
     area = [] if is_article else main_area(page, boxes, found=blocks)
     counters["blocks.area"] += len(area)
     blocks = area or blocks
-    linked = _link_ratio(blocks)
+    linked = link_ratio(blocks)
     lead = _lead(page, metadata.descriptions)
     in_boxes = keys_in_boxes(page, boxes, found=blocks) - {block.key for block in lead}
     kept = [block for block in blocks if block.key not in in_boxes]
@@ -233,9 +235,9 @@ EXTRACTORS: Mapping[str, Callable[[str, "HtmlElement", str | None], list[Block]]
 
 def _lead(page: list[Block], descriptions: Iterable[str]) -> list[Block]:
     """Find the first block of the page that repeats its description, after a place name at most."""
-    keys = tuple(key for key in map(key_of, descriptions) if len(key) >= _MIN_LEAD)
-    most = max(map(len, keys), default=0) + _MAX_PLACE
-    return [b for b in page if keys and b.key.endswith(keys) and len(b.key) <= most][:1]
+    keys = tuple(key for key in map(key_of, descriptions) if n_letters(key) >= _MIN_LEAD)
+    most = max(map(n_letters, keys), default=0) + _MAX_PLACE
+    return [b for b in page if keys and b.key.endswith(keys) and b.n_letters <= most][:1]
 
 
 def _joined(
@@ -256,9 +258,3 @@ def _joined(
         start += len(block.text) + len(BLOCK_END)
     text = BLOCK_END.join(block.text for block in blocks)
     return Article(text, tuple(places), tuple(links), metadata, counters=dict(counters))
-
-
-def _link_ratio(blocks: Iterable[Block]) -> float:
-    """Compute the ratio of the characters of blocks that stand in links."""
-    pairs = [(len(b.text), sum(link.end - link.start for link in b.links)) for b in blocks]
-    return sum(n for _, n in pairs) / max(1, sum(n for n, _ in pairs))

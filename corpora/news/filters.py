@@ -13,6 +13,7 @@ from corpora.news.extraction import Article
 from corpora.news.page_metadata import host_of
 from corpora.news.rights import Rights
 from corpora.segmentation.language_tags import primary_language
+from corpora.segmentation.scripts import n_letters
 
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
@@ -28,6 +29,7 @@ class Thresholds:
     langs: tuple[str, ...] = ()
     """The languages that are kept; empty for all."""
     min_characters: int = 200
+    """The fewest characters; a Han character counts as three, kana and Hangul as two."""
     max_non_letters: float = 0.25
     """The highest ratio of visible characters that are neither letters nor punctuation."""
     max_links: float = 0.5
@@ -84,9 +86,9 @@ def why_not(
         return "list_page"
     if not text:
         return "no_text"
-    if metadata.is_free is False and len(text) < thresholds.stub_characters:
+    if metadata.is_free is False and n_letters(text) < thresholds.stub_characters:
         return "paywall"
-    if len(text) < thresholds.min_characters:
+    if n_letters(text) < thresholds.min_characters:
         return "short"
     if non_letter_ratio(text) > thresholds.max_non_letters:
         return "non_letters"

@@ -43,6 +43,7 @@ from corpora.news.blocks import key_of
 from corpora.news.boilerplate import hash_of
 from corpora.news.page_metadata import host_of, moment
 from corpora.runs.work_directory import WorkDirectory
+from corpora.segmentation.scripts import n_letters
 
 _ROWS = 5
 _BANDS = 25
@@ -254,7 +255,7 @@ def _paragraph_hashes(url: str | None, text: str) -> bytes:
 
 
 def _is_long(key: str) -> bool:
-    return len(key) >= _MIN_PARAGRAPH
+    return n_letters(key) >= _MIN_PARAGRAPH
 
 
 def signatures_of(documents: pa.RecordBatch) -> pa.RecordBatch:

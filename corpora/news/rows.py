@@ -15,6 +15,7 @@ from corpora.news.filters import Thresholds, identify, why_not
 from corpora.news.page_metadata import PageMetadata, host_of
 from corpora.news.pages import Page
 from corpora.news.rights import Rights, decide
+from corpora.segmentation.scripts import n_letters
 from corpora.segmentation.sentences import segmenter
 
 SPACE = "url:"
@@ -124,7 +125,7 @@ class RowCleaner:
         kept = self._kept(row["group"], row["text"], row["paragraphs"])
         if len(kept) < len(row["paragraphs"]):
             row = row | _only(kept, row)
-            if len(row["text"]) < self.min_characters:
+            if n_letters(row["text"]) < self.min_characters:
                 return None
         self.rows.append(row)
         return str(row["text"])

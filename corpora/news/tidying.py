@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from corpora.news.blocks import Block, is_letter, key_of
 from corpora.news.bylines import names_of
+from corpora.segmentation.scripts import n_letters
 
 _TITLE_WITHIN = 5
 """The number of first blocks that may repeat the title or be a dateline."""
@@ -32,6 +33,8 @@ _MIN_TITLE = 20
 """The least letters of a title for a block that ends with it to be a kicker with the title."""
 _MAX_DATELINE = 25
 """The most letters of a line with a date or time."""
+_UNITS = str.maketrans("", "", "年月日時时分秒년월일시분초")
+"""The units of dates in Chinese, Japanese and Korean, which stand where others have marks."""
 _MOMENT = re.compile(r"(?:19|20)\d\d|\d:\d\d")
 _MAX_INTRODUCTION = 40
 """The most letters of a line that introduces links, before or above them: ``Read also:``."""
@@ -60,7 +63,7 @@ def tidy(
     """
     title_keys = {key_of(title) for title in titles}
     names = sorted({key_of(author) for author in authors} - {""}, key=len, reverse=True)
-    long_titles = tuple(key for key in title_keys if len(key) >= _MIN_TITLE)
+    long_titles = tuple(key for key in title_keys if n_letters(key) >= _MIN_TITLE)
     all_links = _all_links(blocks)
     if sum(len(blocks[i].text) for i in all_links) > max_links * sum(len(b.text) for b in blocks):
         all_links = set()
@@ -106,7 +109,7 @@ def with_leads(
 
 def _announces(block: Block) -> bool:
     """Tell whether a block is a short line that ends with a colon: ``More on this:``."""
-    return block.text.endswith((":", "：")) and len(block.key) <= _MAX_ANNOUNCEMENT
+    return block.text.endswith((":", "：")) and block.n_letters <= _MAX_ANNOUNCEMENT
 
 
 def _is_byline(block: Block, names: Sequence[str]) -> bool:
@@ -116,7 +119,7 @@ def _is_byline(block: Block, names: Sequence[str]) -> bool:
     rest = block.key
     for name in names:
         rest = rest.replace(name, "")
-    return len(rest) < len(block.key) and len(rest) <= _MAX_BYLINE
+    return len(rest) < len(block.key) and n_letters(rest) <= _MAX_BYLINE
 
 
 def _has_kicker(block: Block, titles: tuple[str, ...]) -> bool:
@@ -126,8 +129,8 @@ def _has_kicker(block: Block, titles: tuple[str, ...]) -> bool:
 
 def is_dateline(block: Block) -> bool:
     """Tell whether a block is a date or a time and hardly more."""
-    letters = sum(map(is_letter, block.text))
-    return letters <= _MAX_DATELINE and _MOMENT.search(block.text) is not None
+    letters = "".join(filter(is_letter, block.text)).translate(_UNITS)
+    return n_letters(letters) <= _MAX_DATELINE and _MOMENT.search(block.text) is not None
 
 
 def _all_links(blocks: Sequence[Block]) -> set[int]:
@@ -154,13 +157,13 @@ def _introductions(blocks: Sequence[Block], all_links: set[int]) -> set[int]:
 
 
 def _is_introduction(block: Block) -> bool:
-    is_short = len(block.key) <= _MAX_INTRODUCTION and block.kind == "p"
+    is_short = block.n_letters <= _MAX_INTRODUCTION and block.kind == "p"
     return is_short and _SENTENCE_END.search(block.text) is None
 
 
 def _is_sentence(block: Block) -> bool:
     """Tell whether a block is a long paragraph that ends like a sentence."""
-    is_long = len(block.key) >= _MIN_SENTENCE
+    is_long = block.n_letters >= _MIN_SENTENCE
     return block.kind == "p" and is_long and _SENTENCE_END.search(block.text) is not None
 
 
@@ -172,8 +175,10 @@ def _is_all_links(block: Block) -> bool:
     if not block.links:
         return _ADDRESS.fullmatch(block.text) is not None
     before = block.text[: block.links[0].start].rstrip()
-    is_long = len(block.text) - len(before) >= _MIN_HEADLINE
-    has_introduction = is_long and before.endswith(":") and len(key_of(before)) <= _MAX_INTRODUCTION
+    is_long = n_letters(block.text) - n_letters(before) >= _MIN_HEADLINE
+    has_introduction = (
+        is_long and before.endswith(":") and n_letters(key_of(before)) <= _MAX_INTRODUCTION
+    )
     end = len(before) if has_introduction else 0
     for link in block.links:
         if link.end > end:
@@ -196,13 +201,13 @@ def _repeated(blocks: Sequence[Block], heads: Sequence[str]) -> set[int]:
     found = set()
     n_searched = 0
     for index, key in enumerate(keys):
-        kind = blocks[index].kind
-        if len(key) < _MIN_QUOTE or kind in _LISTED:
+        kind, size = blocks[index].kind, n_letters(key)
+        if size < _MIN_QUOTE or kind in _LISTED:
             continue
         is_near = index > 0 and keys[index - 1] == key
-        may_be_quote = kind != "head" and times[key] == 1 and len(key) <= _MAX_QUOTE
+        may_be_quote = kind != "head" and times[key] == 1 and size <= _MAX_QUOTE
         if key in seen:
-            if is_near or len(key) >= _MIN_PASSAGE:
+            if is_near or size >= _MIN_PASSAGE:
                 found.add(index)
         elif may_be_quote and n_searched < _MAX_QUOTES:
             n_searched += 1

@@ -26,6 +26,21 @@ WIDE = "\u3000-\u3004\u3008-\u3020\u302a-\u3030\u303c-\u303f\uff01-\uff65"
 _IS_SOLID = re.compile(f"[{_SOLID}{WIDE}]")
 SOLID_WRAP = re.compile(rf"(?<=[{_SOLID}{WIDE}])[ \t\r]*\n[ \t\r\n]*(?=[{_SOLID}{WIDE}])")
 """White space with the end of a line between two characters that are solid: no space."""
+_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd]+")
+_SYLLABLES = re.compile("[\u3041-\u3096\u30a1-\u30ff\uac00-\ud7a3]+")
+_IS_DENSE = re.compile("[\u3041-\ufaff\U00020000-\U0003fffd]")
+
+
+def n_letters(text: str) -> int:
+    """Count the characters of a text by what they say, as letters of an alphabet.
+
+    A Han character counts as three, kana and Hangul as two: a translation has about as many letters
+    as its original.
+    """
+    if _IS_DENSE.search(text) is None:
+        return len(text)
+    n_syllables = sum(map(len, _SYLLABLES.findall(text)))
+    return len(text) + 2 * sum(map(len, _HAN.findall(text))) + n_syllables
 
 
 def is_solid(character: str) -> bool:

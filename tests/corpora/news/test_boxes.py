@@ -151,3 +151,24 @@ def test_an_article_has_its_lead_and_no_box():
 
     assert article.text.startswith(f"{LEAD}\nDas ist der Absatz 0")
     assert NOTE not in article.text
+
+
+def test_short_paragraphs_of_chinese_are_not_replaced_by_a_page_of_menus():
+    menu = "".join(f"<li><a href='/{n}'>栏目导航第{n}频道</a></li>" for n in range(60))
+    text = "".join(
+        f"<p>市立图书馆周{n}重新开放，读者可以免费进馆。馆长林素秋介绍，改建工程历时两年。</p>"
+        for n in "一二三四五六"
+    )
+
+    article = extract(
+        f"<body><ul>{menu}</ul><div>{text}</div></body>", url=None, extractor="trafilatura"
+    )
+
+    assert len(article.blocks) == 6
+    assert article.linked == 0
+
+
+def test_an_area_with_more_links_than_what_was_found_is_not_taken():
+    links = "".join(f"<li><a href='/{n}'>Stuhl {n}, aus Holz</a></li>" for n in range(9))
+
+    assert area(f"<main>{links}</main><p>Bis bald</p>", n_found=1) == []
